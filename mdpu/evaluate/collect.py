@@ -1,0 +1,87 @@
+"""From histories to one tidy table, to one accuracy per run, to mean and deviation per cell."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from mdpu.errors import UserError
+from mdpu.experiment import AXES, CELL, Run
+
+
+def read_table(path: Path) -> pd.DataFrame:
+    """Read a Parquet table; raise `UserError` if it is missing or broken."""
+    try:
+        return pd.read_parquet(path)
+    except FileNotFoundError:
+        raise UserError(f"{path} does not exist; run the rule that makes it") from None
+    except (OSError, ValueError) as error:
+        raise UserError(f"{path} is not a whole Parquet file ({error}); delete it and run again") from None
+
+
+def collect(paths: Iterable[Path], runs: Iterable[Run]) -> pd.DataFrame:
+    """Return the histories of `runs`, one row per run and epoch, in order of run and epoch.
+
+    Raises
+    ------
+    UserError
+        If a file is missing or broken, or a run has no history in any of them.
+    """
+    histories = pd.concat([read_table(path) for path in paths], ignore_index=True)
+    wanted = pd.DataFrame(list(runs), columns=list(AXES))
+    found = wanted.merge(histories, on=list(AXES), how="left", validate="one_to_many")
+    missing = found.loc[found["epoch"].isna(), list(AXES)]
+    if len(missing):
+        raise UserError(f"no history of {len(missing)} runs, the first of them {tuple(missing.iloc[0])}; train them")
+    return found.astype({"epoch": "int64"}).sort_values([*AXES, "epoch"], ignore_index=True)
+
+
+def run_accuracies(metrics: pd.DataFrame, reporting: Mapping[str, Any]) -> pd.DataFrame:
+    """Return the reported accuracy of each run.
+
+    Parameters
+    ----------
+    metrics : DataFrame
+        As `collect` returns it.
+    reporting : mapping
+        ``average_last``, the number of last epochs averaged, and ``test_prior``: ``natural`` for the
+        test set as it is, ``matched`` for a test set reweighted to the training prior.
+
+    Returns
+    -------
+    DataFrame
+        The key columns and ``accuracy`` in percent (missing for a run that diverged), with
+        ``first_epoch`` and ``last_epoch`` saying what was averaged.
+    """
+    accuracy = metrics["accuracy"]
+    if reporting["test_prior"] == "matched":
+        prior = metrics["prior"].astype(float)
+        accuracy = prior * metrics["true_positive_rate"] + (1 - prior) * metrics["true_negative_rate"]
+    last = metrics.groupby(list(AXES))["epoch"].transform("max")
+    rows = metrics.assign(accuracy=100 * accuracy)[metrics["epoch"] > last - reporting["average_last"]]
+    grouped = rows.groupby(list(AXES), as_index=False)
+    return grouped.agg(
+        accuracy=("accuracy", lambda values: values.mean(skipna=False)),
+        first_epoch=("epoch", "min"),
+        last_epoch=("epoch", "max"),
+    )
+
+
+def summarize(accuracies: pd.DataFrame) -> pd.DataFrame:
+    """Return one row per cell: ``mean`` and ``std`` (ddof = 1) in percent, ``trials`` and ``diverged``.
+
+    A cell's mean and deviation are over the trials that did not diverge.
+    """
+    grouped = accuracies.groupby(list(CELL), as_index=False)
+    return grouped.agg(
+        mean=("accuracy", "mean"),
+        std=("accuracy", "std"),
+        trials=("accuracy", "size"),
+        diverged=("accuracy", lambda values: int(np.isnan(values).sum())),
+        first_epoch=("first_epoch", "min"),
+        last_epoch=("last_epoch", "max"),
+    )

@@ -1,0 +1,49 @@
+"""Does an installation reproduce the numbers shipped with the repository?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from mdpu.errors import UserError
+from mdpu.experiment import CELL
+
+
+def verify(summary: pd.DataFrame, expected_path: Path) -> dict[str, Any]:
+    """Compare cell means with expected ones.
+
+    Parameters
+    ----------
+    summary : DataFrame
+        As `mdpu.evaluate.collect.summarize` returns it.
+    expected_path : Path
+        CSV with the cell's key columns, ``mean`` and ``tolerance``, both in percent.
+
+    Returns
+    -------
+    dict
+        ``confirmed`` (whether every expected cell was found within its tolerance), ``cells``,
+        ``within``, ``largest_difference`` and a list of ``outside``.
+
+    Raises
+    ------
+    UserError
+        If the file of expected numbers is missing.
+    """
+    try:
+        expected = pd.read_csv(expected_path, dtype={"prior": str})
+    except FileNotFoundError:
+        raise UserError(f"config key expected: {expected_path} does not exist") from None
+    both = expected.merge(summary[[*CELL, "mean"]], on=list(CELL), how="left", suffixes=("_expected", ""))
+    difference = (both["mean"] - both["mean_expected"]).abs()
+    within = difference <= both["tolerance"]
+    return {
+        "expected": str(expected_path),
+        "confirmed": bool(within.all()),
+        "cells": len(both),
+        "within": int(within.sum()),
+        "largest_difference": round(float(difference.max()), 3),
+        "outside": both.loc[~within, [*CELL, "mean_expected", "mean", "tolerance"]].to_dict("records"),
+    }

@@ -1,0 +1,427 @@
+"""From a configuration to runs, cohorts and paths; the one place that knows their names.
+
+A *run* is one trained model. A *cohort* is the set of runs that one process trains together. An
+*experiment* is a named grid of runs; experiments overlap, and a run that several need is trained once.
+"""
+
+from __future__ import annotations
+
+import difflib
+import itertools
+import pkgutil
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, astuple, dataclass, fields
+from decimal import Decimal, InvalidOperation
+from functools import cached_property
+from pathlib import Path
+from typing import Any, cast
+
+import yaml
+
+from mdpu.errors import UserError
+from mdpu.files import REPOSITORY, digest, write_text
+
+Config = dict[str, Any]
+
+SCHEMA = REPOSITORY / "workflow" / "schemas" / "config.schema.yaml"
+METHODS_FOLDER = Path(__file__).parent / "learn" / "methods"
+
+
+def canonical_prior(value: object) -> str:
+    """Return a prior as the decimal string that paths and tables use: ``0.4``, never ``0.40``.
+
+    Raises
+    ------
+    UserError
+        If `value` is not a number strictly between 0 and 1.
+    """
+    try:
+        number = Decimal(str(value))
+        inside = 0 < number < 1
+    except InvalidOperation:
+        inside = False
+    if not inside:
+        raise UserError(f"prior {value!r} is not a number strictly between 0 and 1")
+    return format(number.normalize(), "f")
+
+
+@dataclass(frozen=True, order=True)
+class Run:
+    """One point of the grid: one trained model, one history.
+
+    Attributes
+    ----------
+    dataset : str
+        Name under ``definitions.datasets``.
+    variant : str
+        Name under ``definitions.variants``: how this run departs from ``protocol``; ``base`` does not.
+    tuple_size : int
+        M.
+    n : int
+        Number of tuples.
+    prior : str
+        pi_+ as a canonical decimal string.
+    method, loss : str
+        A file of ``mdpu/learn/methods`` and a row of Table I.
+    seed : int
+        The trial.
+    """
+
+    dataset: str
+    variant: str
+    tuple_size: int
+    n: int
+    prior: str
+    method: str
+    loss: str
+    seed: int
+
+    @property
+    def name(self) -> str:
+        """Path-like name, unique per run."""
+        return "/".join(_part(axis, getattr(self, axis)) for axis in AXES)
+
+    @property
+    def split(self) -> str:
+        """Name of the split that the run trains on."""
+        return "/".join(
+            _part(axis, getattr(self, axis)) for axis in ("dataset", "variant", "tuple_size", "prior", "n", "seed")
+        )
+
+
+AXES = tuple(field.name for field in fields(Run))
+CELL = tuple(axis for axis in AXES if axis != "seed")
+_PREFIX = {"tuple_size": "m", "n": "n", "prior": "prior", "seed": "seed"}
+
+
+def _part(axis: str, value: object) -> str:
+    return f"{_PREFIX.get(axis, '')}{value}"
+
+
+@dataclass(frozen=True)
+class Cohort:
+    """Runs that train together in one process; all share dataset, variant, tuple size and n."""
+
+    name: str
+    network: str
+    runs: tuple[Run, ...]
+
+    @property
+    def dataset(self) -> str:
+        """Dataset of every run of the cohort."""
+        return self.runs[0].dataset
+
+    @property
+    def splits(self) -> list[str]:
+        """Names of the splits that the cohort's runs train on."""
+        return sorted({run.split for run in self.runs})
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A named grid of runs and what becomes of it in the report."""
+
+    name: str
+    kind: str
+    title: str
+    runs: tuple[Run, ...]
+
+
+def merge(base: Mapping[str, Any], overlay: Mapping[str, Any]) -> Config:
+    """Return `base` with `overlay` on top: mappings merge, everything else is replaced."""
+    merged = dict(base)
+    for key, value in overlay.items():
+        both = isinstance(value, Mapping) and isinstance(merged.get(key), Mapping)
+        merged[key] = merge(merged[key], value) if both else value
+    return merged
+
+
+def load_config(paths: Sequence[Path]) -> Config:
+    """Read YAML files, each laid over those before it, and validate the result.
+
+    Raises
+    ------
+    UserError
+        If a file is missing or is no YAML mapping, or the merged configuration is invalid.
+    """
+    config: Config = {}
+    for path in paths:
+        try:
+            content = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            raise UserError(f"configuration file {path} does not exist") from None
+        except yaml.YAMLError as error:
+            raise UserError(f"configuration file {path} is not valid YAML: {error}") from None
+        if not isinstance(content, dict):
+            raise UserError(f"configuration file {path} holds no mapping of keys")
+        config = merge(config, content)
+    check_config(config)
+    return config
+
+
+def check_config(config: Config) -> None:
+    """Raise `UserError` with the key's name if `config` breaks the schema or contradicts itself."""
+    from jsonschema import Draft202012Validator
+    from jsonschema.exceptions import best_match
+
+    schema = yaml.safe_load(SCHEMA.read_text(encoding="utf-8"))
+    error = best_match(Draft202012Validator(schema).iter_errors(config))
+    if error is not None:
+        raise UserError(_explain(error))
+    for name, dataset in config["definitions"]["datasets"].items():
+        both = set(map(str, dataset["positive"])) & set(map(str, dataset["negative"]))
+        if both:
+            raise UserError(
+                f"config key definitions.datasets.{name}: class {', '.join(sorted(both))} is on both sides; "
+                "list it as positive or negative, not both"
+            )
+    for kind in ("datasets", "experiments"):
+        known = config["definitions"][kind]
+        for name in selected(config, kind):
+            _known(name, known, f"config key {kind}")
+    for name, experiment in config["definitions"]["experiments"].items():
+        axes = merge(config["axes"], experiment)
+        where = f"config key definitions.experiments.{name}"
+        for method in axes["method"]:
+            _known(method, available_methods(), f"{where}.method")
+        for dataset in axes.get("datasets", []):
+            _known(dataset, config["definitions"]["datasets"], f"{where}.datasets")
+        for variant in axes["variant"]:
+            _known(variant, config["definitions"]["variants"], f"{where}.variant")
+
+
+def _known(name: str, known: Iterable[str], where: str) -> None:
+    names = sorted(known)
+    if name not in names:
+        guess = difflib.get_close_matches(name, names, n=1)
+        hint = f"; did you mean {guess[0]!r}?" if guess else f"; known are {', '.join(names)}"
+        raise UserError(f"{where}: {name!r} is unknown{hint}")
+
+
+def _explain(error: Any) -> str:
+    where = ".".join(map(str, error.absolute_path))
+    if error.validator == "additionalProperties" and isinstance(error.instance, Mapping):
+        allowed = error.schema.get("properties", {})
+        for key in sorted(set(error.instance) - set(allowed)):
+            guess = difflib.get_close_matches(str(key), list(allowed), n=1)
+            hint = f"did you mean {guess[0]!r}?" if guess else f"known keys are {', '.join(sorted(allowed))}"
+            return f"config key {where + '.' if where else ''}{key} is unknown; {hint}"
+    if error.validator == "required":
+        return f"config key {where or '(top level)'}: {error.message}"
+    return f"config key {where}: {error.message}"
+
+
+def selected(config: Config, kind: str) -> list[str]:
+    """Return the names that ``datasets`` or ``experiments`` selects; ``all`` selects every one defined."""
+    choice = config[kind]
+    return list(config["definitions"][kind]) if choice == "all" else list(choice)
+
+
+def available_methods() -> list[str]:
+    """Return the methods discovered in ``mdpu/learn/methods``, without importing them."""
+    return sorted(m.name.replace("_", "-") for m in pkgutil.iter_modules([str(METHODS_FOLDER)]))
+
+
+def resolve_n_unlabeled(value: int | str, n: int) -> int:
+    """Return the number of unlabeled images; ``"n"`` and ``"3n"`` are multiples of the tuples' n."""
+    if isinstance(value, int):
+        return value
+    return int(value.removesuffix("n") or 1) * n
+
+
+class Plan:
+    """All that a configuration asks for.
+
+    Parameters
+    ----------
+    config : dict
+        A configuration as `load_config` returns it, or as Snakemake has merged it.
+
+    Raises
+    ------
+    UserError
+        If the configuration is invalid.
+    """
+
+    def __init__(self, config: Config) -> None:
+        check_config(config)
+        self.config = config
+        self.results = Path(config["results_dir"]) / config["name"]
+        self.images_folder = Path(config["results_dir"]) / "datasets"
+
+    # -- what there is to train -------------------------------------------------------------------
+
+    @cached_property
+    def experiments(self) -> dict[str, Experiment]:
+        """The selected experiments, each with the runs that the selected datasets leave it."""
+        datasets = selected(self.config, "datasets")
+        found = {}
+        for name in selected(self.config, "experiments"):
+            spec = merge(self.config["axes"], self.config["definitions"]["experiments"][name])
+            runs = []
+            for dataset in datasets:
+                if "datasets" in spec and dataset not in spec["datasets"]:
+                    continue
+                sizes = spec["n"]
+                if isinstance(sizes, Mapping):
+                    sizes = sizes.get(dataset, sizes["default"])
+                points = itertools.product(
+                    [dataset],
+                    spec["variant"],
+                    spec["tuple_size"],
+                    [sizes] if isinstance(sizes, int) else sizes,
+                    map(canonical_prior, spec["prior"]),
+                    spec["method"],
+                    spec["loss"],
+                    spec["seed"],
+                )
+                runs += [Run(*point) for point in points]
+            found[name] = Experiment(name, spec["kind"], spec["title"], tuple(runs))
+        return found
+
+    @cached_property
+    def runs(self) -> tuple[Run, ...]:
+        """Every run that some selected experiment needs, once, in order."""
+        return tuple(sorted({run for experiment in self.experiments.values() for run in experiment.runs}))
+
+    @cached_property
+    def cohorts(self) -> dict[str, Cohort]:
+        """The runs grouped by the axes that their network's cohorts do not span."""
+        groups: dict[str, list[Run]] = {}
+        for run in self.runs:
+            spans = self.config["cohort"][self.network(run.dataset)]
+            name = "/".join(_part(axis, getattr(run, axis)) for axis in AXES if axis not in spans)
+            groups.setdefault(name, []).append(run)
+        return {
+            name: Cohort(name, self.network(runs[0].dataset), tuple(runs)) for name, runs in sorted(groups.items())
+        }
+
+    @cached_property
+    def datasets(self) -> list[str]:
+        """Datasets that some run needs."""
+        return sorted({run.dataset for run in self.runs})
+
+    def cohort(self, name: str) -> Cohort:
+        """Return the cohort called `name`; raise `UserError` if the configuration has none."""
+        _known(name, self.cohorts, "cohort")
+        return self.cohorts[name]
+
+    def experiment(self, name: str) -> Experiment:
+        """Return the selected experiment called `name`; raise `UserError` if there is none."""
+        _known(name, self.experiments, "experiment")
+        return self.experiments[name]
+
+    # -- settings ---------------------------------------------------------------------------------
+
+    def dataset(self, name: str) -> dict[str, Any]:
+        """Return the definition of a dataset: source, sides, title, network."""
+        _known(name, self.config["definitions"]["datasets"], "dataset")
+        return cast(dict[str, Any], self.config["definitions"]["datasets"][name])
+
+    def network(self, dataset: str) -> str:
+        """Return the name of the network that `dataset` is trained with."""
+        return str(self.dataset(dataset)["network"])
+
+    def protocol(self, variant: str) -> dict[str, Any]:
+        """Return the protocol with the overrides of `variant` applied."""
+        _known(variant, self.config["definitions"]["variants"], "variant")
+        return merge(self.config["protocol"], self.config["definitions"]["variants"][variant] or {})
+
+    def sampling(self, variant: str, n: int) -> dict[str, Any]:
+        """Return the sampling settings of a split of `n` tuples, with n_unlabeled as a number."""
+        sampling = dict(self.protocol(variant)["sampling"])
+        sampling["n_unlabeled"] = resolve_n_unlabeled(sampling["n_unlabeled"], n)
+        return sampling
+
+    def training(self, variant: str, network: str) -> dict[str, Any]:
+        """Return the training settings of one network, flattened: the network's own keys join the rest."""
+        training = dict(self.protocol(variant)["training"])
+        networks = training.pop("networks")
+        return {**training, "network": network, **networks[network]}
+
+    def cohort_settings(self, name: str) -> dict[str, Any]:
+        """Return all in the configuration that a cohort's histories depend on."""
+        cohort = self.cohort(name)
+        return {
+            "runs": [astuple(run) for run in cohort.runs],
+            "training": self.training(cohort.runs[0].variant, cohort.network),
+        }
+
+    # -- files ------------------------------------------------------------------------------------
+
+    @cached_property
+    def file(self) -> Path:
+        """Path of this configuration, resolved, named by its content; see `write`."""
+        return self.results / "config" / f"{digest(self.config)}.yaml"
+
+    def write(self) -> Path:
+        """Write the resolved configuration where the commands of the workflow read it.
+
+        The name holds a digest of the content, so that a dry run with other settings never changes
+        the file that running jobs read.
+        """
+        if not self.file.exists():
+            write_text(self.file, yaml.safe_dump(self.config, sort_keys=False, allow_unicode=True))
+        return self.file
+
+    def images(self, dataset: str) -> Path:
+        """Images of a dataset's source."""
+        return self.images_folder / f"{self.dataset(dataset)['source']}.npz"
+
+    def labels(self, dataset: str) -> Path:
+        """Labels of a dataset."""
+        return self.results / "labels" / f"{dataset}.npz"
+
+    def split(self, split: str) -> Path:
+        """Split of a run, by its name."""
+        return self.results / "splits" / f"{split}.npz"
+
+    def history(self, cohort: str) -> Path:
+        """Histories of a cohort."""
+        return self.results / "histories" / f"{cohort}.parquet"
+
+    @property
+    def store(self) -> Path:
+        """Folder of finished runs, from which a cohort takes what has not changed."""
+        return self.results / "runs"
+
+    # -- summary ----------------------------------------------------------------------------------
+
+    def summary(self) -> dict[str, Any]:
+        """Return counts of what the configuration asks for, ready for JSON."""
+        return {
+            "name": self.config["name"],
+            "experiments": {name: len(e.runs) for name, e in self.experiments.items()},
+            "datasets": self.datasets,
+            "runs": len(self.runs),
+            "splits": len({run.split for run in self.runs}),
+            "cohorts": {name: len(cohort.runs) for name, cohort in self.cohorts.items()},
+        }
+
+
+def parse_run(text: str) -> Run:
+    """Return the run whose `Run.name` is `text`.
+
+    Raises
+    ------
+    UserError
+        If `text` does not name a run.
+    """
+    pattern = "/".join(
+        f"{_PREFIX.get(axis, '')}(?P<{axis}>{r'[0-9]+' if axis in _INTEGER else '[^/]+'})" for axis in AXES
+    )
+    match = re.fullmatch(pattern, text)
+    if match is None:
+        example = Run("mnist", "base", 2, 10000, "0.5", "abs", "logistic", 1).name
+        raise UserError(f"{text!r} is not the name of a run; an example is {example}")
+    values = {axis: int(value) if axis in _INTEGER else value for axis, value in match.groupdict().items()}
+    return Run(**cast(Any, values))
+
+
+_INTEGER = frozenset(("tuple_size", "n", "seed"))
+
+
+def run_columns(run: Run) -> dict[str, Any]:
+    """Return the key columns of a run, as every tidy table has them."""
+    return asdict(run)

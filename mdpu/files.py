@@ -1,0 +1,149 @@
+"""Files that are either whole or absent, and the provenance written beside them."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import importlib.metadata
+import json
+import os
+import platform
+import subprocess
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mdpu.errors import UserError
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+
+
+@contextlib.contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """Yield a temporary path beside `path` that becomes `path` when the block succeeds.
+
+    Readers see the old file or the new one, never a half; a killed writer leaves only a temporary
+    name behind, and two writers of the same file do each other no harm.
+    """
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    # The suffix stays, because savers such as numpy and matplotlib choose the format by it.
+    temporary = path.with_name(f".{path.stem}.{os.getpid()}{path.suffix}")
+    try:
+        yield temporary
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write `text` to `path` in one step."""
+    with replacing(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+
+
+def write_json(path: Path, value: object) -> None:
+    """Write `value` to `path` as indented JSON in one step."""
+    write_text(path, json.dumps(value, indent=2, ensure_ascii=False) + "\n")
+
+
+def read_json(path: Path) -> Any:
+    """Read JSON from `path`; raise `UserError` if it is missing or broken."""
+    try:
+        return json.loads(Path(path).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise UserError(f"{path} does not exist; run the rule that makes it") from None
+    except ValueError as error:
+        raise UserError(f"{path} is not valid JSON ({error}); delete it and run again") from None
+
+
+def save_npz(path: Path, **arrays: np.ndarray) -> None:
+    """Save arrays as an uncompressed npz in one step; images load several times faster so."""
+    with replacing(path) as temporary:
+        np.savez(temporary, allow_pickle=False, **arrays)
+
+
+def load_npz(path: Path, *keys: str) -> dict[str, np.ndarray]:
+    """Load the named arrays of an npz file, never unpickling.
+
+    Raises
+    ------
+    UserError
+        If the file is missing, is not a whole npz, or lacks one of `keys`.
+    """
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            missing = [key for key in keys if key not in archive]
+            if missing:
+                raise UserError(f"{path} has no array {', '.join(missing)}; it holds {', '.join(archive)}")
+            return {key: archive[key] for key in keys}
+    except FileNotFoundError:
+        raise UserError(f"{path} does not exist; run the rule that makes it") from None
+    except UserError:
+        raise
+    except Exception as error:  # zipfile, zlib and numpy each have their own words for a broken file
+        raise UserError(f"{path} is not a whole npz file ({error}); delete it and run again") from None
+
+
+def sha256(path: Path) -> str:
+    """Return the SHA-256 of a file as hexadecimal digits."""
+    with open(path, "rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def digest(value: object) -> str:
+    """Return a 16-digit hexadecimal digest of a JSON-serialisable value."""
+    text = json.dumps(value, sort_keys=True, ensure_ascii=False)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def digest_files(paths: Iterable[Path]) -> str:
+    """Return a 16-digit hexadecimal digest of the contents of files, whatever their order."""
+    return digest(sorted(sha256(path) for path in paths))
+
+
+@cache
+def git_commit() -> str:
+    """Return the repository's commit, with ``-dirty`` when the tree differs, or ``unknown``."""
+    command = ["git", "-C", str(REPOSITORY), "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
+    try:
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
+
+
+def provenance(started: float, inputs: Iterable[Path] = (), **facts: object) -> dict[str, object]:
+    """Describe how an artifact came to be.
+
+    Parameters
+    ----------
+    started : float
+        `time.perf_counter()` at the start of the work.
+    inputs : iterable of Path
+        Files whose SHA-256 is recorded.
+    **facts
+        Whatever else belongs there: config digest, device, settings.
+    """
+    packages = ("mdpu", "numpy", "pandas", "torch", "torchvision")
+    return {
+        **facts,
+        "inputs": {str(path): sha256(path) for path in inputs},
+        "commit": git_commit(),
+        "python": platform.python_version(),
+        "packages": versions(packages),
+        "machine": f"{platform.system()} {platform.machine()}",
+        "wall_seconds": round(time.perf_counter() - started, 3),
+    }
+
+
+def versions(packages: Iterable[str]) -> Mapping[str, str]:
+    """Return the installed versions of `packages`, leaving out what is not installed."""
+    found = {}
+    for package in packages:
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+            found[package] = importlib.metadata.version(package)
+    return found

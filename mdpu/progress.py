@@ -1,0 +1,57 @@
+"""Progress of long work: a bar on a terminal, a plain line now and then in a log."""
+
+from __future__ import annotations
+
+import sys
+import time
+from types import TracebackType
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+SECONDS_BETWEEN_LINES = 10.0
+
+
+class Steps:
+    """Counts steps of a known total and shows how far they are.
+
+    Parameters
+    ----------
+    what : str
+        What is being done.
+    total : int
+        Number of steps.
+    unit : str
+        What one step is, plural.
+    """
+
+    def __init__(self, what: str, total: int, unit: str) -> None:
+        self.what, self.total, self.unit = what, total, unit
+        self.done = 0
+        self._started = self._last = time.monotonic()
+        self._bar: Progress | None = None
+
+    def __enter__(self) -> Steps:
+        if sys.stderr.isatty():
+            columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+            self._bar = Progress(*columns, console=Console(stderr=True), transient=True)
+            self._bar.add_task(self.what, total=self.total)
+            self._bar.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+    def advance(self, steps: int = 1) -> None:
+        """Count `steps` as done."""
+        self.done += steps
+        now = time.monotonic()
+        if self._bar is not None:
+            self._bar.update(self._bar.task_ids[0], completed=self.done)
+        elif now - self._last >= SECONDS_BETWEEN_LINES or self.done == self.total:
+            self._last = now
+            left = (now - self._started) / self.done * (self.total - self.done)
+            print(f"{self.what}: {self.done}/{self.total} {self.unit}, about {left:.0f} s left", file=sys.stderr)
