@@ -25,7 +25,20 @@ from mdpu.files import REPOSITORY, digest, write_text
 Config = dict[str, Any]
 
 SCHEMA = REPOSITORY / "workflow" / "schemas" / "config.schema.yaml"
-METHODS_FOLDER = Path(__file__).parent / "learn" / "methods"
+PACKAGE = Path(__file__).parent
+METHODS_FOLDER = PACKAGE / "learn" / "methods"
+
+# The sources that decide what a trained run is, beside the file of its method.
+TRAINING_CODE = (
+    "theory.py",
+    "randomness.py",
+    "learn/device.py",
+    "learn/losses.py",
+    "learn/method.py",
+    "learn/networks.py",
+    "learn/risk.py",
+    "learn/trainer.py",
+)
 
 
 def canonical_prior(value: object) -> str:
@@ -223,6 +236,12 @@ def available_methods() -> list[str]:
     return sorted(m.name.replace("_", "-") for m in pkgutil.iter_modules([str(METHODS_FOLDER)]))
 
 
+def training_code(methods: Iterable[str]) -> list[Path]:
+    """Return the source files that the histories of runs of `methods` depend on."""
+    own = [f"learn/methods/{method.replace('-', '_')}.py" for method in sorted(set(methods))]
+    return [PACKAGE / file for file in (*TRAINING_CODE, *own)]
+
+
 def resolve_n_unlabeled(value: int | str, n: int) -> int:
     """Return the number of unlabeled images; ``"n"`` and ``"3n"`` are multiples of the tuples' n."""
     if isinstance(value, int):
@@ -293,9 +312,7 @@ class Plan:
             spans = self.config["cohort"][self.network(run.dataset)]
             name = "/".join(_part(axis, getattr(run, axis)) for axis in AXES if axis not in spans)
             groups.setdefault(name, []).append(run)
-        return {
-            name: Cohort(name, self.network(runs[0].dataset), tuple(runs)) for name, runs in sorted(groups.items())
-        }
+        return {name: Cohort(name, self.network(runs[0].dataset), tuple(runs)) for name, runs in sorted(groups.items())}
 
     @cached_property
     def datasets(self) -> list[str]:

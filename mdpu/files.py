@@ -13,11 +13,14 @@ import time
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from mdpu.errors import UserError
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 
@@ -35,7 +38,7 @@ def replacing(path: Path) -> Iterator[Path]:
     temporary = path.with_name(f".{path.stem}.{os.getpid()}{path.suffix}")
     try:
         yield temporary
-        os.replace(temporary, path)
+        temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
 
@@ -89,9 +92,29 @@ def load_npz(path: Path, *keys: str) -> dict[str, np.ndarray]:
         raise UserError(f"{path} is not a whole npz file ({error}); delete it and run again") from None
 
 
+def read_table(path: Path) -> pd.DataFrame:
+    """Read a Parquet table; raise `UserError` if it is missing or broken."""
+    import pandas as pd
+
+    try:
+        return pd.read_parquet(path)
+    except FileNotFoundError:
+        raise UserError(f"{path} does not exist; run the rule that makes it") from None
+    except (OSError, ValueError) as error:
+        raise UserError(f"{path} is not a whole Parquet file ({error}); delete it and run again") from None
+
+
+def write_table(table: pd.DataFrame, path: Path, **attributes: str) -> None:
+    """Write a Parquet table in one step, with `attributes` (``DataFrame.attrs``) in its metadata."""
+    marked = table.copy(deep=False)
+    marked.attrs.update(attributes)
+    with replacing(path) as temporary:
+        marked.to_parquet(temporary, index=False)
+
+
 def sha256(path: Path) -> str:
     """Return the SHA-256 of a file as hexadecimal digits."""
-    with open(path, "rb") as stream:
+    with path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 

@@ -84,5 +84,3 @@ def read_images(path: Path) -> ImageSet:
         origin=description["origin"],
         licence=description["licence"],
     )
-
-

@@ -11,16 +11,7 @@ import pandas as pd
 
 from mdpu.errors import UserError
 from mdpu.experiment import AXES, CELL, Run
-
-
-def read_table(path: Path) -> pd.DataFrame:
-    """Read a Parquet table; raise `UserError` if it is missing or broken."""
-    try:
-        return pd.read_parquet(path)
-    except FileNotFoundError:
-        raise UserError(f"{path} does not exist; run the rule that makes it") from None
-    except (OSError, ValueError) as error:
-        raise UserError(f"{path} is not a whole Parquet file ({error}); delete it and run again") from None
+from mdpu.files import read_table
 
 
 def collect(paths: Iterable[Path], runs: Iterable[Run]) -> pd.DataFrame:

@@ -188,7 +188,7 @@ class ResNet34:
                 module.maxpool = nn.Identity()
             elif channels != 3:
                 module.conv1 = nn.Conv2d(channels, 64, kernel_size=7, stride=2, padding=3, bias=False)
-        self.module = module.to(device, memory_format=torch.channels_last)  # type: ignore[call-overload]
+        self.module = module.to(device, memory_format=torch.channels_last)
         self.dtype, self.device = dtype, device
         self.parameters = [parameter.detach() for parameter in self.module.parameters()]
         self._scores: Tensor | None = None

@@ -11,6 +11,7 @@ from mdpu.learn.losses import LOSSES
 from mdpu.learn.method import SCOPES, CorrectedRisk
 from mdpu.theory import RiskWeights
 
+
 def correction(risk: Tensor, k: Tensor | float) -> Tensor:
     """Correction function f of Eq. 14: x for x >= 0, k |x| below; elementwise.
 

@@ -94,9 +94,7 @@ class Adam:
         self.steps += 1
         rate = self.learning_rate / (1 - beta1**self.steps)
         correction = math.sqrt(1 - beta2**self.steps)
-        for parameter, gradient, first, second in zip(
-            self.parameters, gradients, self.first, self.second, strict=True
-        ):
+        for parameter, gradient, first, second in zip(self.parameters, gradients, self.first, self.second, strict=True):
             if self.decoupled:
                 parameter.mul_(1 - self.learning_rate * self.weight_decay)
             else:

@@ -1,0 +1,304 @@
+"""The command line: one command per rule of the workflow, each with explicit paths.
+
+Imports are made inside the commands, so that a command loads only what it needs: drawing a split does
+not wait for torch.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from mdpu.errors import UserError
+
+if TYPE_CHECKING:
+    from mdpu.experiment import Plan, Run
+
+app = typer.Typer(
+    name="mdpu",
+    help="Learning from M-tuple dominant positive and unlabeled data. Every rule of the workflow is one command here.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="markdown",
+)
+
+INSPECT, RULES = "Look at theory and plans", "Rules of the workflow, in order"
+
+Configs = Annotated[
+    list[Path],
+    typer.Option("--config", metavar="FILE", help="Configuration; give it again to lay another file over the first."),
+]
+Out = Annotated[Path, typer.Option("--out", metavar="FILE", help="File to write.")]
+TupleSize = Annotated[int, typer.Option(help="Tuple size M.")]
+Prior = Annotated[float, typer.Option(help="Class prior pi_+.")]
+
+
+@app.command(rich_help_panel=INSPECT)
+def coefficients(tuple_size: TupleSize, prior: Prior) -> None:
+    """Print a, b and a pi_- - b pi_+ (Lemma 6) as JSON, with the weights of the risk estimator."""
+    from mdpu import theory
+
+    found = theory.coefficients(tuple_size, prior)
+    facts = {
+        "tuple_size": tuple_size,
+        "prior": prior,
+        **dataclasses.asdict(found),
+        "tuple_law": theory.tuple_law(tuple_size, prior).tolist(),
+        "risk_weights": dataclasses.asdict(theory.risk_weights(tuple_size, prior)),
+    }
+    print(json.dumps(facts, indent=2))
+
+
+@app.command(rich_help_panel=INSPECT)
+def plan(
+    config: Configs,
+    runs: Annotated[bool, typer.Option("--runs", help="List every run by name, one a line, instead.")] = False,
+) -> None:
+    """List the runs and cohorts that a configuration asks for, with counts, as JSON."""
+    chosen = _plan(config)
+    if runs:
+        print("\n".join(run.name for run in chosen.runs))
+    else:
+        print(json.dumps(chosen.summary(), indent=2))
+
+
+@app.command(rich_help_panel=RULES)
+def dataset(
+    source: Annotated[str, typer.Argument(help="Source of images, e.g. mnist.")],
+    data_dir: Annotated[Path, typer.Option(metavar="DIR", help="Raw downloads; reused when already there.")],
+    out: Out,
+) -> None:
+    """Download and verify a source; write its images, with a description (.json) beside them."""
+    from mdpu.data.images import write_images
+    from mdpu.data.sources import SOURCES
+
+    started = time.perf_counter()
+    if source not in SOURCES:
+        raise UserError(f"source {source!r} is unknown; known are {', '.join(SOURCES)}")
+    write_images(SOURCES[source](data_dir), out, started)
+
+
+@app.command(rich_help_panel=RULES)
+def labels(
+    config: Configs,
+    dataset: Annotated[str, typer.Option(help="Dataset of the configuration.")],
+    images: Annotated[Path, typer.Option(metavar="FILE", help="Images of its source.")],
+    out: Out,
+) -> None:
+    """Binarize class ids to +1 and -1; write the labels, with counts (.json) beside them."""
+    from mdpu.data.images import read_images
+    from mdpu.data.labels import binarize, write_labels
+    from mdpu.files import provenance, write_json
+
+    started = time.perf_counter()
+    sides = _plan(config).dataset(dataset)
+    found = binarize(
+        read_images(images),
+        sides["positive"],
+        sides["negative"],
+        sides.get("dropped", ()),
+        where=f"config key definitions.datasets.{dataset}",
+    )
+    write_labels(found, out)
+    counts = {
+        part: {"positive": int((y > 0).sum()), "negative": int((y < 0).sum()), "dropped": int((y == 0).sum())}
+        for part, y in found.items()
+    }
+    write_json(out.with_suffix(".json"), {"counts": counts, "provenance": provenance(started, [images])})
+
+
+@app.command(rich_help_panel=RULES)
+def split(
+    labels: Annotated[Path, typer.Option(metavar="FILE", help="Labels of the dataset.")],
+    tuple_size: TupleSize,
+    prior: Prior,
+    n: Annotated[int, typer.Option("--n", help="Number of tuples.")],
+    n_unlabeled: Annotated[int, typer.Option(help="Number of unlabeled images.")],
+    seed: Annotated[int, typer.Option(help="The trial.")],
+    out: Out,
+    replacement: Annotated[bool, typer.Option(help="Draw with replacement.")] = True,
+    overlap: Annotated[bool, typer.Option(help="Let tuples and unlabeled images share images.")] = True,
+) -> None:
+    """Draw the tuples and the unlabeled images of one trial."""
+    from mdpu.data.labels import read_labels
+    from mdpu.data.splits import draw_split, write_split
+
+    train = read_labels(labels)["train"]
+    write_split(draw_split(train, tuple_size, prior, n, n_unlabeled, seed, replacement, overlap), out)
+
+
+@app.command(rich_help_panel=RULES)
+def train(
+    config: Configs,
+    cohort: Annotated[str, typer.Option(help="Cohort of the configuration; `mdpu plan` lists them.")],
+    images: Annotated[Path, typer.Option(metavar="FILE", help="Images of the dataset's source.")],
+    labels: Annotated[Path, typer.Option(metavar="FILE", help="Labels of the dataset.")],
+    splits: Annotated[Path, typer.Option(metavar="DIR", help="Folder of splits.")],
+    store: Annotated[Path, typer.Option(metavar="DIR", help="Folder of finished runs, reused where nothing changed.")],
+    out: Out,
+    threads: Annotated[int, typer.Option(min=1, help="CPU threads.")] = 2,
+) -> None:
+    """Train the runs of a cohort; write their histories, with provenance (.json) beside them."""
+    import pandas as pd
+    import torch
+
+    from mdpu.data.images import read_images
+    from mdpu.data.labels import read_labels
+    from mdpu.data.splits import read_split
+    from mdpu.files import provenance, sha256, write_json, write_table
+    from mdpu.learn.device import choose_device, describe
+    from mdpu.learn.store import RunStore, fingerprint
+    from mdpu.learn.trainer import TrainingData, train
+    from mdpu.progress import Steps
+
+    started = time.perf_counter()
+    chosen = _plan(config)
+    runs = chosen.cohort(cohort).runs
+    settings = chosen.training(runs[0].variant, chosen.cohort(cohort).network)
+    torch.set_num_threads(threads)
+    device = choose_device(chosen.config["device"])
+
+    split_files = {name: splits / f"{name}.npz" for name in chosen.cohort(cohort).splits}
+    shared = {"images": sha256(images), "labels": sha256(labels)}
+    split_sums = {name: sha256(path) for name, path in split_files.items()}
+    fingerprints = {run: fingerprint(run, settings, {**shared, "split": split_sums[run.split]}) for run in runs}
+    kept = RunStore(store)
+    histories = {run: history for run in runs if (history := kept.load(run, fingerprints[run])) is not None}
+    missing = [run for run in runs if run not in histories]
+    print(f"{cohort}: {len(runs)} runs, {len(histories)} already trained, on {describe(device)}", file=sys.stderr)
+
+    def finished(run: Run, history: pd.DataFrame) -> None:
+        kept.save(run, history, fingerprints[run])
+        histories[run] = history
+
+    if missing:
+        data = TrainingData.prepare(read_images(images), read_labels(labels), settings["network"], device)
+        loaded = {name: read_split(split_files[name]) for name in {run.split for run in missing}}
+        with Steps(cohort, len(missing) * settings["epochs"], "run-epochs") as steps:
+            train(missing, settings, data, loaded, device, finished, steps.advance)
+
+    write_table(pd.concat([histories[run] for run in runs], ignore_index=True), out)
+    facts = {"cohort": cohort, "runs": len(runs), "reused": len(runs) - len(missing), "settings": settings}
+    inputs = [images, labels, *split_files.values()]
+    write_json(out.with_suffix(".json"), provenance(started, inputs, device=describe(device), **facts))
+
+
+@app.command(rich_help_panel=RULES)
+def collect(
+    config: Configs,
+    histories: Annotated[Path, typer.Option(metavar="DIR", help="Folder of histories.")],
+    out: Annotated[Path, typer.Option("--out", metavar="FILE", help="Metrics to write, .parquet; .csv goes beside.")],
+    summary: Annotated[Path, typer.Option(metavar="FILE", help="CSV of mean and deviation per cell to write.")],
+) -> None:
+    """Gather all histories into one tidy table, and summarize it per cell."""
+    from mdpu.evaluate.collect import collect, run_accuracies, summarize
+    from mdpu.files import replacing, write_table
+
+    chosen = _plan(config)
+    metrics = collect([histories / f"{name}.parquet" for name in chosen.cohorts], chosen.runs)
+    write_table(metrics, out)
+    accuracies = run_accuracies(metrics, chosen.config["protocol"]["reporting"])
+    for path, table in ((out.with_suffix(".csv"), metrics), (summary, summarize(accuracies))):
+        with replacing(path) as temporary:
+            table.to_csv(temporary, index=False, float_format="%.10g")
+
+
+@app.command(rich_help_panel=RULES)
+def table(
+    config: Configs,
+    experiment: Annotated[str, typer.Option(help="Experiment of kind table.")],
+    summary: Annotated[Path, typer.Option(metavar="FILE", help="Summary that `collect` wrote.")],
+    out: Annotated[Path, typer.Option("--out", metavar="FILE", help="CSV to write; .md and .tex go beside.")],
+) -> None:
+    """Write a table in the paper's shape as CSV, Markdown and LaTeX."""
+    import pandas as pd
+
+    from mdpu.evaluate.published import beside_published
+    from mdpu.experiment import CELL
+    from mdpu.files import replacing, write_text
+    from mdpu.report.tables import latex_table, markdown_table
+
+    chosen = _plan(config)
+    wanted = chosen.experiment(experiment)
+    keys = pd.DataFrame(wanted.runs).drop(columns="seed").drop_duplicates()
+    cells = keys.merge(pd.read_csv(summary, dtype={"prior": str}), on=list(CELL), how="left", validate="one_to_one")
+    with replacing(out) as temporary:
+        beside_published(cells).to_csv(temporary, index=False, float_format="%.10g")
+    datasets = {name: chosen.dataset(name)["title"] for name in dict.fromkeys(keys["dataset"])}
+    methods = list(dict.fromkeys(keys["method"]))
+    for suffix, render in ((".md", markdown_table), (".tex", latex_table)):
+        write_text(out.with_suffix(suffix), render(cells, datasets, methods, wanted.title))
+
+
+@app.command(rich_help_panel=RULES)
+def figure(
+    config: Configs,
+    experiment: Annotated[str, typer.Option(help="Experiment of kind curves.")],
+    metrics: Annotated[Path, typer.Option(metavar="FILE", help="Metrics that `collect` wrote.")],
+    out: Annotated[Path, typer.Option("--out", metavar="FILE", help="SVG to write; .pdf goes beside.")],
+) -> None:
+    """Draw a figure as SVG and PDF."""
+    import pandas as pd
+
+    from mdpu.experiment import AXES
+    from mdpu.files import read_table, replacing
+    from mdpu.report.figures import curves_figure
+
+    chosen = _plan(config)
+    wanted = pd.DataFrame(chosen.experiment(experiment).runs)
+    shown = wanted.merge(read_table(metrics), on=list(AXES))
+    datasets = {name: chosen.dataset(name)["title"] for name in dict.fromkeys(wanted["dataset"])}
+    drawn = curves_figure(shown, datasets)
+    for path, metadata in ((out, {"Date": None}), (out.with_suffix(".pdf"), {"CreationDate": None})):
+        with replacing(path) as temporary:
+            drawn.savefig(temporary, metadata=metadata)
+
+
+@app.command(rich_help_panel=RULES)
+def verify(
+    summary: Annotated[Path, typer.Option(metavar="FILE", help="Summary that `collect` wrote.")],
+    expected: Annotated[Path, typer.Option(metavar="FILE", help="CSV of expected means and tolerances.")],
+    out: Out,
+) -> None:
+    """Compare the numbers with those shipped with the repository."""
+    import pandas as pd
+
+    from mdpu.evaluate.verify import verify
+    from mdpu.files import write_json
+
+    write_json(out, verify(pd.read_csv(summary, dtype={"prior": str}), expected))
+
+
+@app.command(rich_help_panel=RULES)
+def report(
+    config: Configs,
+    results: Annotated[Path, typer.Option(metavar="DIR", help="Folder of the configuration's results.")],
+    out: Out,
+) -> None:
+    """Render the HTML report."""
+    from mdpu.files import write_text
+    from mdpu.report.page import render_page
+
+    write_text(out, render_page(_plan(config), results))
+
+
+def _plan(config: list[Path]) -> Plan:
+    from mdpu.experiment import Plan, load_config
+
+    return Plan(load_config(config))
+
+
+def main() -> None:
+    """Run the command line; a mistake of the user's ends in one sentence and status 2."""
+    try:
+        app()
+    except UserError as error:
+        print(f"error: {error}", file=sys.stderr)
+        sys.exit(2)

@@ -1,0 +1,101 @@
+"""The HTML report, rendered from the templates in ``report/``."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import yaml
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
+
+from mdpu.experiment import Plan
+from mdpu.files import REPOSITORY, git_commit, read_json, versions
+from mdpu.learn.methods import load_method
+from mdpu.report.tables import ROW, best_methods
+
+TEMPLATES = REPOSITORY / "report"
+
+
+def render_page(plan: Plan, results: Path) -> str:
+    """Return the report as one self-contained HTML page.
+
+    Parameters
+    ----------
+    plan : Plan
+    results : Path
+        Folder with ``tables``, ``figures``, ``labels`` and, if the configuration expects numbers,
+        ``verification.json``.
+
+    Raises
+    ------
+    UserError
+        If a file of the results is missing.
+    """
+    environment = Environment(
+        loader=FileSystemLoader(TEMPLATES),
+        autoescape=select_autoescape(["html"]),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    tables, figures = [], []
+    for experiment in plan.experiments.values():
+        if experiment.kind == "table":
+            cells = pd.read_csv(results / "tables" / f"{experiment.name}.csv", dtype={"prior": str})
+            tables.append(_table(plan, experiment.name, experiment.title, cells))
+        else:
+            svg = (results / "figures" / f"{experiment.name}.svg").read_bytes()
+            figures.append(
+                {
+                    "name": experiment.name,
+                    "title": experiment.title,
+                    "caption": (TEMPLATES / "captions" / f"{experiment.kind}.rst").read_text(encoding="utf-8"),
+                    "trials": len({run.seed for run in experiment.runs}),
+                    "image": "data:image/svg+xml;base64," + base64.b64encode(svg).decode(),
+                }
+            )
+    datasets = []
+    for name in plan.datasets:
+        definition = plan.dataset(name)
+        counts = read_json(results / "labels" / f"{name}.json")
+        datasets.append({"name": name, **definition, "counts": counts["counts"]})
+    expected = plan.config.get("expected")
+    return environment.get_template("report.html.j2").render(
+        plan=plan.summary(),
+        protocol_yaml=yaml.safe_dump(plan.config["protocol"], sort_keys=False),
+        datasets=datasets,
+        tables=tables,
+        figures=figures,
+        verification=read_json(results / "verification.json") if expected else None,
+        commit=git_commit(),
+        packages=versions(("torch", "torchvision", "numpy", "pandas", "snakemake")),
+        style=(TEMPLATES / "style.css").read_text(encoding="utf-8"),
+    )
+
+
+def _table(plan: Plan, name: str, title: str, cells: pd.DataFrame) -> dict[str, Any]:
+    """Return a table's rows for the template, each cell with ours, the paper's and the difference."""
+    methods: Sequence[str] = list(dict.fromkeys(run.method for run in plan.experiment(name).runs))
+    marked = cells.assign(best=best_methods(cells))
+    rows = []
+    for (prior, dataset), group in marked.groupby(list(ROW), sort=False):
+        by_method = {cell["method"]: cell for cell in group.to_dict("records")}
+        rows.append(
+            {
+                "prior": prior,
+                "dataset": plan.dataset(str(dataset))["title"],
+                "cells": [by_method.get(method) for method in methods],
+            }
+        )
+    return {
+        "name": name,
+        "title": title,
+        "methods": [load_method(method).title for method in methods],
+        "rows": rows,
+        "published": bool(cells["published_mean"].notna().any()),
+        "trials": int(cells["trials"].max()),
+        "epochs": (int(cells["first_epoch"].min()), int(cells["last_epoch"].max())),
+    }

@@ -1,0 +1,100 @@
+"""Tables in the shape of the paper's Tables II-V: priors and datasets down, methods across."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import pandas as pd
+
+from mdpu.learn.methods import load_method
+
+ROW = ("prior", "dataset")
+NOT_RUN = "not run"
+
+
+def best_methods(cells: pd.DataFrame) -> pd.Series:
+    """Return, per cell, whether its mean is the highest of its row to the two decimals that are printed."""
+    means = cells["mean"].round(2)
+    return means == means.groupby([cells[key] for key in ROW]).transform("max")
+
+
+def _grid(
+    cells: pd.DataFrame, datasets: Mapping[str, str], methods: Sequence[str], show: Callable[[pd.Series], str]
+) -> list[list[str]]:
+    """Return the table's rows: prior, dataset title, then one string per method."""
+    marked = cells.assign(best=best_methods(cells))
+    rows = []
+    for prior in sorted(cells["prior"].unique(), key=float):
+        for dataset, title in datasets.items():
+            of_row = marked[(marked["prior"] == prior) & (marked["dataset"] == dataset)].set_index("method")
+            values = [show(of_row.loc[method]) if method in of_row.index else NOT_RUN for method in methods]
+            rows.append([prior, title, *values])
+    return rows
+
+
+def _value(cell: pd.Series, plus_minus: str) -> str:
+    if pd.isna(cell["mean"]):
+        return "diverged"
+    deviation = "" if pd.isna(cell["std"]) else f"{plus_minus}{cell['std']:.2f}"
+    return f"{cell['mean']:.2f}{deviation}" + (f" ({cell['diverged']} diverged)" if cell["diverged"] else "")
+
+
+def markdown_table(cells: pd.DataFrame, datasets: Mapping[str, str], methods: Sequence[str], title: str) -> str:
+    """Return the table as Markdown, the best method of each row in bold.
+
+    Parameters
+    ----------
+    cells : DataFrame
+        As `mdpu.evaluate.collect.summarize` returns it, one row per cell of the table.
+    datasets : mapping
+        Titles of the rows' datasets by name, in order.
+    methods : sequence of str
+        Columns, in order.
+    title : str
+        Caption.
+    """
+
+    def show(cell: pd.Series) -> str:
+        value = _value(cell, " ± ")
+        return f"**{value}**" if cell["best"] else value
+
+    header = ["Prior", "Dataset", *(load_method(method).title for method in methods)]
+    lines = [header, ["---"] * 2 + ["---:"] * len(methods), *_grid(cells, datasets, methods, show)]
+    body = "\n".join("| " + " | ".join(line) + " |" for line in lines)
+    return f"{title}\n\n{body}\n"
+
+
+def latex_table(cells: pd.DataFrame, datasets: Mapping[str, str], methods: Sequence[str], title: str) -> str:
+    """Return the table as LaTeX for the booktabs package; parameters as in `markdown_table`."""
+
+    def show(cell: pd.Series) -> str:
+        value = _value(cell, r"\pm ")
+        if pd.isna(cell["mean"]):
+            return value
+        number, _, note = value.partition(" (")
+        bold = rf"\boldsymbol{{{number}}}" if cell["best"] else number
+        return f"${bold}$" + (f" ({note}" if note else "")
+
+    header = ["Prior", "Dataset", *(load_method(method).title for method in methods)]
+    lines = [
+        r"% needs \usepackage{booktabs,amsmath}",
+        r"\begin{table}",
+        r"\centering",
+        rf"\caption{{{_escape(title)}}}",
+        rf"\begin{{tabular}}{{ll{'r' * len(methods)}}}",
+        r"\toprule",
+        " & ".join(map(_escape, header)) + r" \\",
+    ]
+    previous = None
+    for prior, dataset, *values in _grid(cells, datasets, methods, show):
+        if prior != previous:
+            lines.append(r"\midrule")
+        lines.append(" & ".join([prior if prior != previous else "", _escape(dataset), *values]) + r" \\")
+        previous = prior
+    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", r"\end{table}", ""])
+
+
+def _escape(text: str) -> str:
+    for character in "&%$#_":
+        text = text.replace(character, "\\" + character)
+    return text

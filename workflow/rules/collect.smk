@@ -1,0 +1,47 @@
+# INPUTS   histories of all cohorts
+# OUTPUTS  metrics.parquet and .csv, one row per run and epoch; summary.csv, one row per cell
+
+
+rule collect:
+    input:
+        histories=[PLAN.history(cohort) for cohort in PLAN.cohorts],
+        code=code("evaluate/collect.py"),
+    output:
+        metrics=RESULTS / "metrics.parquet",
+        csv=RESULTS / "metrics.csv",
+        summary=RESULTS / "summary.csv",
+    params:
+        reporting=config["protocol"]["reporting"],
+    log:
+        LOGS / "collect.log",
+    benchmark:
+        BENCHMARKS / "collect.tsv"
+    conda:
+        "../../envs/mdpu.yaml"
+    resources:
+        mem_mb=2000,
+        runtime=10,
+    shell:
+        "python -m mdpu collect --config {CONFIG:q} --histories {RESULTS:q}/histories --out {output.metrics:q}"
+        " --summary {output.summary:q} &> {log:q}"
+
+
+rule verify:
+    input:
+        summary=rules.collect.output.summary,
+        expected=lambda wildcards: config["expected"],
+        code=code("evaluate/verify.py"),
+    output:
+        verification=RESULTS / "verification.json",
+    log:
+        LOGS / "verify.log",
+    benchmark:
+        BENCHMARKS / "verify.tsv"
+    conda:
+        "../../envs/mdpu.yaml"
+    resources:
+        mem_mb=1000,
+        runtime=5,
+    shell:
+        "python -m mdpu verify --summary {input.summary:q} --expected {input.expected:q}"
+        " --out {output.verification:q} &> {log:q}"

@@ -1,0 +1,48 @@
+# The plan of the configuration, and what every rule file uses of it. Nothing is computed here.
+
+import os
+from pathlib import Path
+
+from snakemake.exceptions import WorkflowError
+
+from mdpu.errors import UserError
+from mdpu.experiment import PACKAGE, Plan, training_code
+
+try:
+    PLAN = Plan(config)
+except UserError as error:
+    raise WorkflowError(str(error))
+
+CONFIG = PLAN.write()
+RESULTS = PLAN.results
+IMAGES = PLAN.images_folder
+LOGS = RESULTS / "logs"
+BENCHMARKS = RESULTS / "benchmarks"
+TABLES = [
+    RESULTS / "tables" / f"{name}.{suffix}"
+    for name, experiment in PLAN.experiments.items()
+    if experiment.kind == "table"
+    for suffix in ("csv", "md", "tex")
+]
+FIGURES = [
+    RESULTS / "figures" / f"{name}.{suffix}"
+    for name, experiment in PLAN.experiments.items()
+    if experiment.kind == "curves"
+    for suffix in ("svg", "pdf")
+]
+
+
+wildcard_constraints:
+    dataset="[a-z0-9-]+",
+    variant="[a-z0-9-]+",
+    tuple_size="[0-9]+",
+    prior=r"0\.[0-9]+",
+    n="[0-9]+",
+    seed="[0-9]+",
+    experiment="[a-z0-9-]+",
+    cohort=r"[a-z0-9./-]+",
+
+
+def code(*files):
+    """The mdpu sources of a stage: editing them reruns it, which Snakemake would not notice by itself."""
+    return [os.path.relpath(PACKAGE / file) for file in files]

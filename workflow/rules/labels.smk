@@ -1,0 +1,27 @@
+# INPUTS   images of the dataset's source
+# OUTPUTS  labels/<dataset>.npz with +1, -1 or 0 per image, and their counts (.json)
+
+
+rule labels:
+    input:
+        images=lambda wildcards: PLAN.images(wildcards.dataset),
+        code=code("data/images.py", "data/labels.py"),
+    output:
+        labels=RESULTS / "labels" / "{dataset}.npz",
+        counts=RESULTS / "labels" / "{dataset}.json",
+    params:
+        sides=lambda wildcards: {
+            side: PLAN.dataset(wildcards.dataset).get(side, []) for side in ("positive", "negative", "dropped")
+        },
+    log:
+        LOGS / "labels" / "{dataset}.log",
+    benchmark:
+        BENCHMARKS / "labels" / "{dataset}.tsv"
+    conda:
+        "../../envs/mdpu.yaml"
+    resources:
+        mem_mb=2000,
+        runtime=10,
+    shell:
+        "python -m mdpu labels --config {CONFIG:q} --dataset {wildcards.dataset} --images {input.images:q}"
+        " --out {output.labels:q} &> {log:q}"

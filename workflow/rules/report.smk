@@ -1,0 +1,28 @@
+# INPUTS   tables, figures, label counts, and the verification where numbers are expected
+# OUTPUTS  report.html, one self-contained page
+
+
+rule render_report:
+    input:
+        tables=TABLES,
+        figures=FIGURES,
+        labels=[PLAN.labels(dataset) for dataset in PLAN.datasets],
+        verification=rules.verify.output if config.get("expected") else [],
+        templates=sorted(Path(workflow.basedir, "report").rglob("*.*")),
+        code=code("report/page.py"),
+    output:
+        page=RESULTS / "report.html",
+    params:
+        plan=PLAN.summary(),
+        protocol=config["protocol"],
+    log:
+        LOGS / "report.log",
+    benchmark:
+        BENCHMARKS / "report.tsv"
+    conda:
+        "../../envs/mdpu.yaml"
+    resources:
+        mem_mb=1000,
+        runtime=5,
+    shell:
+        "python -m mdpu report --config {CONFIG:q} --results {RESULTS:q} --out {output.page:q} &> {log:q}"

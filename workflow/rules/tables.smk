@@ -1,0 +1,26 @@
+# INPUTS   summary.csv
+# OUTPUTS  tables/<experiment>.csv, .md, .tex
+
+
+rule table:
+    input:
+        summary=rules.collect.output.summary,
+        code=code("report/tables.py", "evaluate/published.py", "evaluate/published_tables.csv"),
+    output:
+        csv=RESULTS / "tables" / "{experiment}.csv",
+        markdown=RESULTS / "tables" / "{experiment}.md",
+        latex=RESULTS / "tables" / "{experiment}.tex",
+    params:
+        title=lambda wildcards: PLAN.experiment(wildcards.experiment).title,
+    log:
+        LOGS / "tables" / "{experiment}.log",
+    benchmark:
+        BENCHMARKS / "tables" / "{experiment}.tsv"
+    conda:
+        "../../envs/mdpu.yaml"
+    resources:
+        mem_mb=1000,
+        runtime=5,
+    shell:
+        "python -m mdpu table --config {CONFIG:q} --experiment {wildcards.experiment} --summary {input.summary:q}"
+        " --out {output.csv:q} &> {log:q}"
