@@ -25,6 +25,7 @@ rule all:
         rules.render_report.output,
         TABLES,
         FIGURES,
+        VERIFICATION,
 
 
 rule report:

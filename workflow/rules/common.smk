@@ -30,6 +30,7 @@ FIGURES = [
     if experiment.kind == "curves"
     for suffix in ("svg", "pdf")
 ]
+VERIFICATION = [RESULTS / "verification.json"] if config.get("expected") else []
 
 
 wildcard_constraints:

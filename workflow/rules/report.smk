@@ -7,7 +7,7 @@ rule render_report:
         tables=TABLES,
         figures=FIGURES,
         labels=[PLAN.labels(dataset) for dataset in PLAN.datasets],
-        verification=rules.verify.output if config.get("expected") else [],
+        verification=VERIFICATION,
         templates=sorted(Path(workflow.basedir, "report").rglob("*.*")),
         code=code("report/page.py"),
     output:
