@@ -10,8 +10,6 @@ rule collect:
         metrics=RESULTS / "metrics.parquet",
         csv=RESULTS / "metrics.csv",
         summary=RESULTS / "summary.csv",
-    params:
-        reporting=config["protocol"]["reporting"],
     log:
         LOGS / "collect.log",
     benchmark:
@@ -21,8 +19,11 @@ rule collect:
     resources:
         mem_mb=2000,
         runtime=10,
+    params:
+        histories=RESULTS / "histories",
+        reporting=config["protocol"]["reporting"],
     shell:
-        "python -m mdpu collect --config {CONFIG:q} --histories {RESULTS:q}/histories --out {output.metrics:q}"
+        "python -m mdpu collect --config $MDPU_CONFIG --histories {params.histories:q} --out {output.metrics:q}"
         " --summary {output.summary:q} &> {log:q}"
 
 

@@ -13,7 +13,15 @@ try:
 except UserError as error:
     raise WorkflowError(str(error))
 
-CONFIG = PLAN.write()
+# The resolved configuration reaches the commands through the environment: its name changes with every
+# edit, and as a parameter it would make every job run again. What a job depends on is in its params.
+os.environ["MDPU_CONFIG"] = str(PLAN.write())
+
+
+envvars:
+    "MDPU_CONFIG",
+
+
 RESULTS = PLAN.results
 IMAGES = PLAN.images_folder
 LOGS = RESULTS / "logs"
@@ -47,3 +55,17 @@ wildcard_constraints:
 def code(*files):
     """The mdpu sources of a stage: editing them reruns it, which Snakemake would not notice by itself."""
     return [os.path.relpath(PACKAGE / file) for file in files]
+
+
+def cohort_inputs(wildcards):
+    cohort = PLAN.cohort(wildcards.cohort)
+    return {
+        "images": PLAN.images(cohort.dataset),
+        "labels": PLAN.labels(cohort.dataset),
+        "splits": [PLAN.split(split) for split in cohort.splits],
+        "code": [os.path.relpath(file) for file in training_code(run.method for run in cohort.runs)],
+    }
+
+
+def sampling(wildcards):
+    return PLAN.sampling(wildcards.variant, int(wildcards.n))

@@ -9,8 +9,6 @@ rule figure:
     output:
         svg=RESULTS / "figures" / "{experiment}.svg",
         pdf=RESULTS / "figures" / "{experiment}.pdf",
-    params:
-        title=lambda wildcards: PLAN.experiment(wildcards.experiment).title,
     log:
         LOGS / "figures" / "{experiment}.log",
     benchmark:
@@ -20,6 +18,8 @@ rule figure:
     resources:
         mem_mb=1000,
         runtime=5,
+    params:
+        title=lambda wildcards: PLAN.experiment(wildcards.experiment).title,
     shell:
-        "python -m mdpu figure --config {CONFIG:q} --experiment {wildcards.experiment} --metrics {input.metrics:q}"
+        "python -m mdpu figure --config $MDPU_CONFIG --experiment {wildcards.experiment} --metrics {input.metrics:q}"
         " --out {output.svg:q} &> {log:q}"

@@ -9,10 +9,6 @@ rule labels:
     output:
         labels=RESULTS / "labels" / "{dataset}.npz",
         counts=RESULTS / "labels" / "{dataset}.json",
-    params:
-        sides=lambda wildcards: {
-            side: PLAN.dataset(wildcards.dataset).get(side, []) for side in ("positive", "negative", "dropped")
-        },
     log:
         LOGS / "labels" / "{dataset}.log",
     benchmark:
@@ -22,6 +18,10 @@ rule labels:
     resources:
         mem_mb=2000,
         runtime=10,
+    params:
+        sides=lambda wildcards: {
+            side: PLAN.dataset(wildcards.dataset).get(side, []) for side in ("positive", "negative", "dropped")
+        },
     shell:
-        "python -m mdpu labels --config {CONFIG:q} --dataset {wildcards.dataset} --images {input.images:q}"
+        "python -m mdpu labels --config $MDPU_CONFIG --dataset {wildcards.dataset} --images {input.images:q}"
         " --out {output.labels:q} &> {log:q}"

@@ -12,9 +12,6 @@ rule render_report:
         code=code("report/page.py"),
     output:
         page=RESULTS / "report.html",
-    params:
-        plan=PLAN.summary(),
-        protocol=config["protocol"],
     log:
         LOGS / "report.log",
     benchmark:
@@ -24,5 +21,9 @@ rule render_report:
     resources:
         mem_mb=1000,
         runtime=5,
+    params:
+        results=RESULTS,
+        plan=PLAN.summary(),
+        protocol=config["protocol"],
     shell:
-        "python -m mdpu report --config {CONFIG:q} --results {RESULTS:q} --out {output.page:q} &> {log:q}"
+        "python -m mdpu report --config $MDPU_CONFIG --results {params.results:q} --out {output.page:q} &> {log:q}"

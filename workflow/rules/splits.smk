@@ -3,20 +3,12 @@
 #          and of the unlabeled images of one trial
 
 
-def sampling(wildcards):
-    return PLAN.sampling(wildcards.variant, int(wildcards.n))
-
-
 rule split:
     input:
         labels=RESULTS / "labels" / "{dataset}.npz",
         code=code("data/splits.py", "theory.py", "randomness.py"),
     output:
         split=RESULTS / "splits/{dataset}/{variant}/m{tuple_size}/prior{prior}/n{n}/seed{seed}.npz",
-    params:
-        n_unlabeled=lambda wildcards: sampling(wildcards)["n_unlabeled"],
-        replacement=lambda wildcards: "" if sampling(wildcards)["replacement"] else "no-",
-        overlap=lambda wildcards: "" if sampling(wildcards)["overlap"] else "no-",
     log:
         LOGS / "splits/{dataset}/{variant}/m{tuple_size}/prior{prior}/n{n}/seed{seed}.log",
     benchmark:
@@ -26,6 +18,10 @@ rule split:
     resources:
         mem_mb=1000,
         runtime=5,
+    params:
+        n_unlabeled=lambda wildcards: sampling(wildcards)["n_unlabeled"],
+        replacement=lambda wildcards: "" if sampling(wildcards)["replacement"] else "no-",
+        overlap=lambda wildcards: "" if sampling(wildcards)["overlap"] else "no-",
     shell:
         "python -m mdpu split --labels {input.labels:q} --tuple-size {wildcards.tuple_size} --prior {wildcards.prior}"
         " --n {wildcards.n} --n-unlabeled {params.n_unlabeled} --seed {wildcards.seed}"

@@ -10,8 +10,6 @@ rule table:
         csv=RESULTS / "tables" / "{experiment}.csv",
         markdown=RESULTS / "tables" / "{experiment}.md",
         latex=RESULTS / "tables" / "{experiment}.tex",
-    params:
-        title=lambda wildcards: PLAN.experiment(wildcards.experiment).title,
     log:
         LOGS / "tables" / "{experiment}.log",
     benchmark:
@@ -21,6 +19,8 @@ rule table:
     resources:
         mem_mb=1000,
         runtime=5,
+    params:
+        title=lambda wildcards: PLAN.experiment(wildcards.experiment).title,
     shell:
-        "python -m mdpu table --config {CONFIG:q} --experiment {wildcards.experiment} --summary {input.summary:q}"
+        "python -m mdpu table --config $MDPU_CONFIG --experiment {wildcards.experiment} --summary {input.summary:q}"
         " --out {output.csv:q} &> {log:q}"
