@@ -43,66 +43,51 @@ class TrainingData:
     train_images, test_images : Tensor, uint8, shape (N, d) for an MLP or (N, H, W, C) for a ResNet
     test_labels : Tensor, int8, shape (N,)
         +1 or -1.
+    pixels : Tensor, int64, shape (d,), or None
+        Which pixels of an image the rows of an MLP's images hold, and `image_size` their full number. A
+        pixel that is 0 in every image (65 of MNIST's 784) cannot change a score and is left out.
     """
 
     train_images: Tensor
     test_images: Tensor
     test_labels: Tensor
+    pixels: Tensor | None = None
+    image_size: int = 0
 
     @classmethod
     def prepare(cls, images: ImageSet, labels: Labels, network: str, device: torch.device) -> TrainingData:
         """Put an image set and its labels on the device in the layout of `network`."""
         kept = labels["test"] != 0
 
-        def layout(array: np.ndarray) -> Tensor:
-            tensor = torch.from_numpy(array)
-            if network == "mlp":
-                return tensor.flatten(1).to(device)
-            return (tensor if tensor.dim() == 4 else tensor.unsqueeze(-1)).to(device)
-
+        train_images, test_images = torch.from_numpy(images.train_images), torch.from_numpy(images.test_images[kept])
+        if network == "mlp":
+            train_images, test_images = train_images.flatten(1), test_images.flatten(1)
+            pixels = _pixels_in_use(train_images, test_images)
+            train_images, test_images = train_images[:, pixels], test_images[:, pixels]
+        elif train_images.dim() == 3:
+            train_images, test_images = train_images.unsqueeze(-1), test_images.unsqueeze(-1)
+        test_labels = torch.from_numpy(labels["test"][kept])
         return cls(
-            layout(images.train_images),
-            layout(images.test_images[kept]),
-            torch.from_numpy(labels["test"][kept]).to(device),
+            train_images.to(device),
+            test_images.to(device),
+            test_labels.to(device),
+            pixels if network == "mlp" else None,
+            int(np.prod(images.train_images.shape[1:])),
         )
 
 
-class Adam:
-    """Adam (Kingma and Ba 2015) with a learning rate and a weight decay per run.
+def _pixels_in_use(*images: Tensor) -> Tensor:
+    """Return the columns that are not 0 everywhere, and as many others as fill up a multiple of 16."""
+    used = torch.stack([array.any(dim=0) for array in images]).any(dim=0)
+    order = torch.argsort(~used, stable=True)
+    count = min(len(used), math.ceil(max(1, int(used.sum())) / 16) * 16)
+    return order[:count].sort().values
 
-    Parameters
-    ----------
-    parameters : list of Tensor
-        Updated in place.
-    learning_rate, weight_decay : Tensor
-        Of a shape that broadcasts against every parameter.
-    decoupled : bool
-        Weight decay apart from the gradient (AdamW) instead of as L2 penalty.
-    """
 
-    def __init__(
-        self, parameters: list[Tensor], learning_rate: Tensor, weight_decay: Tensor, decoupled: bool = False
-    ) -> None:
-        self.parameters, self.learning_rate, self.weight_decay = parameters, learning_rate, weight_decay
-        self.decoupled = decoupled
-        self.first = [torch.zeros_like(parameter) for parameter in parameters]
-        self.second = [torch.zeros_like(parameter) for parameter in parameters]
-        self.steps = 0
-
-    def step(self, gradients: list[Tensor], beta1: float = 0.9, beta2: float = 0.999, eps: float = 1e-8) -> None:
-        """Update the parameters in place, given the gradient of each."""
-        self.steps += 1
-        rate = self.learning_rate / (1 - beta1**self.steps)
-        correction = math.sqrt(1 - beta2**self.steps)
-        for parameter, gradient, first, second in zip(self.parameters, gradients, self.first, self.second, strict=True):
-            if self.decoupled:
-                parameter.mul_(1 - self.learning_rate * self.weight_decay)
-            else:
-                gradient = gradient.addcmul(parameter, self.weight_decay)
-            first.lerp_(gradient, 1 - beta1)
-            second.mul_(beta2).addcmul_(gradient, gradient, value=1 - beta2)
-            denominator = second.sqrt().div_(correction).add_(eps)
-            parameter.sub_(first.div(denominator).mul_(rate))
+def make_optimizer(network: Network, settings: Mapping[str, Any]) -> torch.optim.Optimizer:
+    """Return torch's fused Adam, or AdamW where the settings decouple the weight decay."""
+    kind = torch.optim.AdamW if settings["optimizer"] == "adamw" else torch.optim.Adam
+    return kind(network.parameters, lr=settings["learning_rate"], weight_decay=settings["weight_decay"], fused=True)
 
 
 def make_stacks(runs: Sequence[Run], network: str, device: torch.device) -> list[Stack]:
@@ -164,7 +149,7 @@ def build_network(
     """Return the network of a stack with its initial weights."""
     if settings["network"] == "mlp":
         seeds = [[run.seed for run in row] for row in stack]
-        return StackedMLP(seeds, data.train_images.shape[1], settings["hidden"], dtype, device)
+        return StackedMLP(seeds, data.image_size, settings["hidden"], dtype, device, data.pixels)
     return ResNet34(stack[0][0].seed, settings["stem"], data.train_images.shape[3], dtype, device)
 
 
@@ -209,11 +194,7 @@ def train_stack(
         batch = max(1, batch // tuple_size)
 
     network = build_network(stack, settings, data, choose_dtype(settings["precision"], device), device)
-    shape = (K, S, 1, 1) if settings["network"] == "mlp" else ()
-    rate, decay = (
-        torch.full((K, S), settings[key], device=device).view(shape) for key in ("learning_rate", "weight_decay")
-    )
-    adam = Adam(network.parameters, rate, decay, decoupled=settings["optimizer"] == "adamw")
+    optimizer = make_optimizer(network, settings)
     head = RiskHead(
         [load_method(run.method) for run in runs],
         [risk_weights(run.tuple_size, float(run.prior)) for run in runs],
@@ -224,12 +205,18 @@ def train_stack(
     history = torch.zeros(settings["epochs"], K * S, len(MEASURES), device=device)
     for epoch, record in enumerate(history):
         for of_tuples, of_unlabeled in minibatches(seeds, tuples, unlabeled, batch, epoch):
-            scores = network.forward(data.train_images[torch.cat([of_tuples, of_unlabeled], dim=1)])  # (K, S, rows)
+            rows = torch.cat([of_tuples, of_unlabeled], dim=1)  # (S, rows)
+            images = data.train_images.index_select(0, rows.flatten()).unflatten(0, rows.shape)
+            scores = network.forward(images)  # (K, S, rows)
             leaf = scores.flatten(0, 1).requires_grad_()  # (R, rows)
             with torch.enable_grad():
                 objective, terms = head(*leaf.split([of_tuples.shape[1], of_unlabeled.shape[1]], dim=1))
                 (gradient,) = torch.autograd.grad(objective.sum(), leaf)
-            adam.step(network.backward(gradient.view_as(scores)))
+            for parameter, of_parameter in zip(
+                network.parameters, network.backward(gradient.view_as(scores)), strict=True
+            ):
+                parameter.grad = of_parameter
+            optimizer.step()
             share = of_tuples.shape[1] / (n * tuple_size)
             record[:, 0] += share * objective.detach()
             record[:, 1:5] += share * terms.detach()
