@@ -38,6 +38,10 @@ class Network(Protocol):
         """Return scores (K, S, N) of test images (N, ...) that all runs share."""
         ...
 
+    def state(self) -> dict[str, Tensor]:
+        """Return all that training changes, by name; the tensors are the network's own."""
+        ...
+
 
 class StackedMLP:
     """The paper's multilayer perceptron, d-300-300-1 with ReLU and without batch normalisation.
@@ -127,6 +131,10 @@ class StackedMLP:
                 activation = _affine(activation, weight, bias).relu_()
             found.append(_affine(activation, *layers[-1]).squeeze(-1).float())
         return torch.cat(found, dim=2)
+
+    def state(self) -> dict[str, Tensor]:
+        """Return weights and biases by name."""
+        return {str(position): parameter for position, parameter in enumerate(self.parameters)}
 
 
 def _linear_init(seed: int, layer: int, inputs: int, units: int) -> Tensor:
@@ -220,3 +228,7 @@ class ResNet34:
         """Return scores, float32 (1, 1, N), of test images, uint8 (N, H, W, C)."""
         self.module.eval()
         return torch.cat([self._run(chunk) for chunk in images.split(1000)], dim=2)
+
+    def state(self) -> dict[str, Tensor]:
+        """Return weights, and running statistics of the batch normalisation, by name."""
+        return {name: value.detach() for name, value in self.module.state_dict().items()}
