@@ -136,6 +136,53 @@ def split(
 
 
 @app.command(rich_help_panel=RULES)
+def tune(
+    config: Configs,
+    tuning: Annotated[str, typer.Option(help="Tuning of the configuration, e.g. mnist/base/m2.")],
+    images: Annotated[Path, typer.Option(metavar="FILE", help="Images of the dataset's source.")],
+    split: Annotated[Path, typer.Option(metavar="FILE", help="Split of the tuning's own trial.")],
+    out: Out,
+    threads: Annotated[int, typer.Option(min=1, help="CPU threads.")] = 2,
+) -> None:
+    """Choose learning rate and weight decay from the grid, without true labels; write the whole grid as CSV."""
+    import torch
+
+    from mdpu.data.images import read_images
+    from mdpu.data.splits import read_split
+    from mdpu.files import provenance, replacing, write_json
+    from mdpu.learn.device import describe, leased_device, memory_budget
+    from mdpu.learn.tuning import tune
+    from mdpu.progress import Steps
+
+    started = time.perf_counter()
+    chosen = _plan(config)
+    facts = chosen.tuning_settings(tuning)
+    runs, settings, grid = chosen.tunings[tuning].runs, facts["training"], facts["grid"]["grid"]
+    torch.set_num_threads(threads)
+    points = len(runs) * len(grid["learning_rate"]) * len(grid["weight_decay"])
+    with (
+        leased_device(chosen.config["device"]) as device,
+        Steps(f"{tuning} on {describe(device)}", points * settings["epochs"], "run-epochs") as steps,
+    ):
+        table = tune(
+            runs,
+            grid,
+            facts["grid"]["held_out"],
+            facts["average_last"],
+            settings,
+            read_images(images),
+            read_split(split),
+            device,
+            steps.advance,
+            memory_budget(device, chosen.config["memory_mb"]),
+        )
+        trained_on = describe(device)
+    with replacing(out) as temporary:
+        table.to_csv(temporary, index=False, float_format="%.10g")
+    write_json(out.with_suffix(".json"), provenance(started, [images, split], device=trained_on, settings=facts))
+
+
+@app.command(rich_help_panel=RULES)
 def train(
     config: Configs,
     cohort: Annotated[str, typer.Option(help="Cohort of the configuration; `mdpu plan` lists them.")],
@@ -146,6 +193,9 @@ def train(
     checkpoints: Annotated[Path, typer.Option(metavar="DIR", help="Folder of unfinished training, taken up again.")],
     out: Out,
     threads: Annotated[int, typer.Option(min=1, help="CPU threads.")] = 2,
+    tuned: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="What `tune` chose, where rates are tuned.")
+    ] = None,
 ) -> None:
     """Train the runs of a cohort; write their histories, with provenance (.json) beside them."""
     import pandas as pd
@@ -159,6 +209,7 @@ def train(
     from mdpu.learn.device import describe, leased_device, memory_budget
     from mdpu.learn.store import RunStore, fingerprint
     from mdpu.learn.trainer import Stack, TrainingData, train
+    from mdpu.learn.tuning import chosen_rates
     from mdpu.progress import Steps
 
     started = time.perf_counter()
@@ -169,7 +220,11 @@ def train(
     split_files = {name: splits / f"{name}.npz" for name in chosen.cohort(cohort).splits}
     shared = {"images": sha256(images), "labels": sha256(labels)}
     split_sums = {name: sha256(path) for name, path in split_files.items()}
-    fingerprints = {run: fingerprint(run, settings, {**shared, "split": split_sums[run.split]}) for run in runs}
+    rates = chosen_rates(pd.read_csv(tuned), runs) if tuned else {}
+    fingerprints = {
+        run: fingerprint(run, {**settings, "rates": rates.get(run)}, {**shared, "split": split_sums[run.split]})
+        for run in runs
+    }
     kept = RunStore(store)
     histories = {run: history for run in runs if (history := kept.load(run, fingerprints[run])) is not None}
     missing = [run for run in runs if run not in histories]
@@ -189,13 +244,13 @@ def train(
             loaded = {name: read_split(split_files[name]) for name in {run.split for run in missing}}
             memory = memory_budget(device, chosen.config["memory_mb"])
             with Steps(f"{cohort} on {describe(device)}", len(missing) * settings["epochs"], "run-epochs") as steps:
-                train(missing, settings, data, loaded, device, finished, steps.advance, checkpoint_of, memory)
+                train(missing, settings, data, loaded, device, finished, steps.advance, checkpoint_of, memory, rates)
         trained_on = describe(device)
 
     write_table(pd.concat([histories[run] for run in runs], ignore_index=True), out)
     shutil.rmtree(checkpoints / cohort, ignore_errors=True)
     facts = {"cohort": cohort, "runs": len(runs), "reused": len(runs) - len(missing), "settings": settings}
-    inputs = [images, labels, *split_files.values()]
+    inputs = [images, labels, *split_files.values(), *([tuned] if tuned else [])]
     write_json(out.with_suffix(".json"), provenance(started, inputs, device=trained_on, **facts))
 
 

@@ -132,6 +132,15 @@ class Cohort:
 
 
 @dataclass(frozen=True)
+class Tuning:
+    """One choice of learning rate and weight decay: a run per method, trained at every point of the grid."""
+
+    name: str
+    network: str
+    runs: tuple[Run, ...]
+
+
+@dataclass(frozen=True)
 class Experiment:
     """A named grid of runs and what becomes of it in the report."""
 
@@ -315,6 +324,36 @@ class Plan:
         return {name: Cohort(name, self.network(runs[0].dataset), tuple(runs)) for name, runs in sorted(groups.items())}
 
     @cached_property
+    def tunings(self) -> dict[str, Tuning]:
+        """The tunings that runs with tuned hyper-parameters need, one per dataset, variant and tuple size."""
+        groups: dict[tuple[str, str, int], list[Run]] = {}
+        for run in self.runs:
+            if self.protocol(run.variant)["training"]["hyperparameters"] == "tuned":
+                groups.setdefault((run.dataset, run.variant, run.tuple_size), []).append(run)
+        found = {}
+        for (dataset, variant, tuple_size), runs in groups.items():
+            tuning = self.config["tuning"]
+            n, prior = min(run.n for run in runs), canonical_prior(tuning["prior"])
+            methods = sorted({run.method for run in runs})
+            name = self.tuning_name(runs[0])
+            assert name is not None
+            found[name] = Tuning(
+                name,
+                self.network(dataset),
+                tuple(
+                    Run(dataset, variant, tuple_size, n, prior, method, "logistic", tuning["seed"])
+                    for method in methods
+                ),
+            )
+        return found
+
+    def tuning_name(self, run: Run) -> str | None:
+        """Return the name of the tuning that a run takes its rates from, or None where they are fixed."""
+        if self.protocol(run.variant)["training"]["hyperparameters"] == "fixed":
+            return None
+        return "/".join(_part(axis, getattr(run, axis)) for axis in ("dataset", "variant", "tuple_size"))
+
+    @cached_property
     def datasets(self) -> list[str]:
         """Datasets that some run needs."""
         return sorted({run.dataset for run in self.runs})
@@ -357,6 +396,17 @@ class Plan:
         networks = training.pop("networks")
         return {**training, "network": network, **networks[network]}
 
+    def tuning_settings(self, name: str) -> dict[str, Any]:
+        """Return all in the configuration that a tuning's choice depends on."""
+        _known(name, self.tunings, "tuning")
+        tuning = self.tunings[name]
+        return {
+            "runs": [astuple(run) for run in tuning.runs],
+            "training": self.training(tuning.runs[0].variant, tuning.network),
+            "grid": self.config["tuning"],
+            "average_last": self.config["protocol"]["reporting"]["average_last"],
+        }
+
     def cohort_settings(self, name: str) -> dict[str, Any]:
         """Return all in the configuration that a cohort's histories depend on."""
         cohort = self.cohort(name)
@@ -397,6 +447,10 @@ class Plan:
     def history(self, cohort: str) -> Path:
         """Histories of a cohort."""
         return self.results / "histories" / f"{cohort}.parquet"
+
+    def tuned(self, tuning: str) -> Path:
+        """Grid and choice of a tuning."""
+        return self.results / "tuning" / f"{tuning}.csv"
 
     @property
     def store(self) -> Path:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -34,6 +35,7 @@ TERMS = ("tuple_positive", "tuple_negative", "unlabeled_positive", "unlabeled_ne
 MEASURES = ("objective", *(f"risk_{term}" for term in TERMS), "true_positive_rate", "true_negative_rate")
 
 Stack = tuple[tuple[Run, ...], ...]  # (K, S)
+Rates = Mapping[Run, tuple[float, float]]  # learning rate and weight decay of runs that have their own
 
 
 @dataclass(frozen=True)
@@ -86,10 +88,29 @@ def _pixels_in_use(*images: Tensor) -> Tensor:
     return order[:count].sort().values
 
 
-def make_optimizer(network: Network, settings: Mapping[str, Any]) -> torch.optim.Optimizer:
-    """Return torch's fused Adam, or AdamW where the settings decouple the weight decay."""
+def make_optimizer(
+    network: Network, stack: Stack, settings: Mapping[str, Any], rates: Rates
+) -> tuple[torch.optim.Optimizer, list[tuple[int, int] | None]]:
+    """Return torch's fused Adam, or AdamW where the settings decouple the weight decay.
+
+    Returns
+    -------
+    optimizer : torch.optim.Optimizer
+        One parameter group per part.
+    parts : list
+        What each group updates: None for all runs at once, where they share rate and decay, else the
+        position (k, s) of a single run.
+    """
     kind = torch.optim.AdamW if settings["optimizer"] == "adamw" else torch.optim.Adam
-    return kind(network.parameters, lr=settings["learning_rate"], weight_decay=settings["weight_decay"], fused=True)
+    default = settings["learning_rate"], settings["weight_decay"]
+    wanted = {(k, s): rates.get(run, default) for k, row in enumerate(stack) for s, run in enumerate(row)}
+    parts: list[tuple[int, int] | None] = [None] if len(set(wanted.values())) == 1 else list(wanted)
+    groups = []
+    for part in parts:
+        rate, decay = wanted[part or (0, 0)]
+        tensors = [parameter if part is None else parameter[part] for parameter in network.parameters]
+        groups.append({"params": tensors, "lr": rate, "weight_decay": decay})
+    return kind(groups, fused=True), parts
 
 
 def make_stacks(
@@ -200,6 +221,7 @@ def train_stack(
     device: torch.device,
     advance: Callable[[int], None] = lambda run_epochs: None,
     checkpoint: Checkpoint | None = None,
+    rates: Rates = MappingProxyType({}),
 ) -> dict[Run, pd.DataFrame]:
     """Train the runs of a stack and return their histories.
 
@@ -216,6 +238,8 @@ def train_stack(
         Called with the number of run-epochs done since the last call.
     checkpoint : Checkpoint, optional
         Where to take up training that was interrupted, and to save it from time to time.
+    rates : mapping from Run to (learning rate, weight decay)
+        Of the runs that do not follow the settings.
 
     Returns
     -------
@@ -235,7 +259,7 @@ def train_stack(
         batch = max(1, batch // tuple_size)
 
     network = build_network(stack, settings, data, choose_dtype(settings["precision"], device), device)
-    optimizer = make_optimizer(network, settings)
+    optimizer, parts = make_optimizer(network, stack, settings, rates)
     head = RiskHead(
         [load_method(run.method) for run in runs],
         [risk_weights(run.tuple_size, float(run.prior)) for run in runs],
@@ -257,10 +281,10 @@ def train_stack(
             with torch.enable_grad():
                 objective, terms = head(*leaf.split([of_tuples.shape[1], of_unlabeled.shape[1]], dim=1))
                 (gradient,) = torch.autograd.grad(objective.sum(), leaf)
-            for parameter, of_parameter in zip(
-                network.parameters, network.backward(gradient.view_as(scores)), strict=True
-            ):
-                parameter.grad = of_parameter
+            gradients = network.backward(gradient.view_as(scores))
+            for part, group in zip(parts, optimizer.param_groups, strict=True):
+                for parameter, of_parameter in zip(group["params"], gradients, strict=True):
+                    parameter.grad = of_parameter if part is None else of_parameter[part]
             optimizer.step()
             share = of_tuples.shape[1] / (n * tuple_size)
             record[:, 0] += share * objective.detach()
@@ -300,6 +324,7 @@ def train(
     advance: Callable[[int], None] = lambda run_epochs: None,
     checkpoint_of: Callable[[Stack], Checkpoint | None] = lambda stack: None,
     memory: int | None = None,
+    rates: Rates = MappingProxyType({}),
 ) -> None:
     """Train runs that share settings and data, handing over each history as soon as it is whole.
 
@@ -307,7 +332,7 @@ def train(
     ----------
     runs : sequence of Run
         Of one dataset, variant, tuple size and n.
-    settings, data, splits, device, advance
+    settings, data, splits, device, advance, rates
         As for `train_stack`.
     finished : callable
         Called with every run and its history.
@@ -335,7 +360,7 @@ def train(
         stack = stacks.pop(0)
         checkpoint = checkpoint_of(stack)
         try:
-            histories = train_stack(stack, settings, data, splits, device, advance, checkpoint)
+            histories = train_stack(stack, settings, data, splits, device, advance, checkpoint, rates)
         except torch.OutOfMemoryError:
             if len(stack) == len(stack[0]) == 1:
                 raise UserError(f"the GPU has too little memory for one run of {stack[0][0].name}") from None

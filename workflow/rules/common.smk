@@ -59,7 +59,9 @@ def code(*files):
 
 def cohort_inputs(wildcards):
     cohort = PLAN.cohort(wildcards.cohort)
+    tuning = PLAN.tuning_name(cohort.runs[0])
     return {
+        **({"tuned": PLAN.tuned(tuning)} if tuning else {}),
         "images": PLAN.images(cohort.dataset),
         "labels": PLAN.labels(cohort.dataset),
         "splits": [PLAN.split(split) for split in cohort.splits],
@@ -69,3 +71,7 @@ def cohort_inputs(wildcards):
 
 def sampling(wildcards):
     return PLAN.sampling(wildcards.variant, int(wildcards.n))
+
+
+def tuning(wildcards):
+    return PLAN.tunings[f"{wildcards.dataset}/{wildcards.variant}/m{wildcards.tuple_size}"]
