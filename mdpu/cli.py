@@ -193,9 +193,7 @@ def train(
     checkpoints: Annotated[Path, typer.Option(metavar="DIR", help="Folder of unfinished training, taken up again.")],
     out: Out,
     threads: Annotated[int, typer.Option(min=1, help="CPU threads.")] = 2,
-    tuned: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="What `tune` chose, where rates are tuned.")
-    ] = None,
+    tuned: Annotated[Path | None, typer.Option(metavar="FILE", help="What `tune` chose, where it did.")] = None,
 ) -> None:
     """Train the runs of a cohort; write their histories, with provenance (.json) beside them."""
     import pandas as pd

@@ -126,8 +126,6 @@ def tune(
 
 def chosen_rates(table: pd.DataFrame, runs: Sequence[Run]) -> Rates:
     """Return the learning rate and weight decay that `tune` chose for the method of each run."""
-    chosen = table[table["chosen"]].set_index("method")
-    return {
-        run: (float(chosen.loc[run.method, "learning_rate"]), float(chosen.loc[run.method, "weight_decay"]))
-        for run in runs
-    }
+    rows = table[table["chosen"]].to_dict("records")
+    chosen = {row["method"]: (float(row["learning_rate"]), float(row["weight_decay"])) for row in rows}
+    return {run: chosen[run.method] for run in runs}
