@@ -165,7 +165,8 @@ def load_config(paths: Sequence[Path]) -> Config:
         except FileNotFoundError:
             raise UserError(f"configuration file {path} does not exist") from None
         except yaml.YAMLError as error:
-            raise UserError(f"configuration file {path} is not valid YAML: {error}") from None
+            reason = " ".join(str(error).split())  # yaml's account of itself runs over several lines
+            raise UserError(f"configuration file {path} is not valid YAML: {reason}") from None
         if not isinstance(content, dict):
             raise UserError(f"configuration file {path} holds no mapping of keys")
         config = merge(config, content)
