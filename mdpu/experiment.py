@@ -366,6 +366,15 @@ class Plan:
             "training": self.training(cohort.runs[0].variant, cohort.network),
         }
 
+    def experiment_settings(self, name: str) -> dict[str, Any]:
+        """Return all in the configuration that the table or figure of an experiment depends on."""
+        experiment = self.experiment(name)
+        return {
+            "title": experiment.title,
+            "datasets": {dataset: self.dataset(dataset)["title"] for dataset in self.datasets},
+            "runs": digest([astuple(run) for run in experiment.runs]),
+        }
+
     # -- files ------------------------------------------------------------------------------------
 
     @cached_property

@@ -24,6 +24,7 @@ rule render_report:
     params:
         results=RESULTS,
         plan=PLAN.summary(),
+        datasets={dataset: PLAN.dataset(dataset) for dataset in PLAN.datasets},
         protocol=config["protocol"],
     shell:
         "python -m mdpu report --config $MDPU_CONFIG --results {params.results:q} --out {output.page:q} &> {log:q}"
