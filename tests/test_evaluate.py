@@ -50,7 +50,9 @@ def test_histories_are_gathered_in_order_without_what_was_not_asked_for(tmp_path
 
 def test_a_run_without_history_is_named(tmp_path):
     write_table(history(make_run(), [0.5]), tmp_path / "a.parquet")
-    with pytest.raises(UserError, match=r"no history of 1 runs, the first of them mnist/base/m2/.*/ure/logistic/seed1;"):
+    with pytest.raises(
+        UserError, match=r"no history of 1 runs, the first of them mnist/base/m2/.*/ure/logistic/seed1;"
+    ):
         collect([tmp_path / "a.parquet"], [make_run(), make_run("ure")])
 
 

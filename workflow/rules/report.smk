@@ -8,7 +8,7 @@ rule render_report:
         figures=FIGURES,
         labels=[PLAN.labels(dataset) for dataset in PLAN.datasets],
         verification=VERIFICATION,
-        templates=sorted(Path(workflow.basedir, "report").rglob("*.*")),
+        templates=[os.path.relpath(path) for path in sorted(Path(workflow.basedir, "report").rglob("*.*"))],
         code=code("report/page.py"),
     output:
         page=RESULTS / "report.html",
