@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import shutil
 import sys
 import time
 from pathlib import Path
@@ -142,6 +143,7 @@ def train(
     labels: Annotated[Path, typer.Option(metavar="FILE", help="Labels of the dataset.")],
     splits: Annotated[Path, typer.Option(metavar="DIR", help="Folder of splits.")],
     store: Annotated[Path, typer.Option(metavar="DIR", help="Folder of finished runs, reused where nothing changed.")],
+    checkpoints: Annotated[Path, typer.Option(metavar="DIR", help="Folder of unfinished training, taken up again.")],
     out: Out,
     threads: Annotated[int, typer.Option(min=1, help="CPU threads.")] = 2,
 ) -> None:
@@ -152,10 +154,11 @@ def train(
     from mdpu.data.images import read_images
     from mdpu.data.labels import read_labels
     from mdpu.data.splits import read_split
-    from mdpu.files import provenance, sha256, write_json, write_table
-    from mdpu.learn.device import choose_device, describe
+    from mdpu.files import digest, provenance, sha256, write_json, write_table
+    from mdpu.learn.checkpoint import Checkpoint
+    from mdpu.learn.device import describe, leased_device, memory_budget
     from mdpu.learn.store import RunStore, fingerprint
-    from mdpu.learn.trainer import TrainingData, train
+    from mdpu.learn.trainer import Stack, TrainingData, train
     from mdpu.progress import Steps
 
     started = time.perf_counter()
@@ -163,8 +166,6 @@ def train(
     runs = chosen.cohort(cohort).runs
     settings = chosen.training(runs[0].variant, chosen.cohort(cohort).network)
     torch.set_num_threads(threads)
-    device = choose_device(chosen.config["device"])
-
     split_files = {name: splits / f"{name}.npz" for name in chosen.cohort(cohort).splits}
     shared = {"images": sha256(images), "labels": sha256(labels)}
     split_sums = {name: sha256(path) for name, path in split_files.items()}
@@ -172,22 +173,30 @@ def train(
     kept = RunStore(store)
     histories = {run: history for run in runs if (history := kept.load(run, fingerprints[run])) is not None}
     missing = [run for run in runs if run not in histories]
-    print(f"{cohort}: {len(runs)} runs, {len(histories)} already trained, on {describe(device)}", file=sys.stderr)
+    print(f"{cohort}: {len(runs)} runs, {len(histories)} already trained", file=sys.stderr)
+
+    def checkpoint_of(stack: Stack) -> Checkpoint:
+        key = digest([fingerprints[run] for row in stack for run in row])
+        return Checkpoint(checkpoints / cohort / f"{key}.pt", key, chosen.config["checkpoint_seconds"])
 
     def finished(run: Run, history: pd.DataFrame) -> None:
         kept.save(run, history, fingerprints[run])
         histories[run] = history
 
-    if missing:
-        data = TrainingData.prepare(read_images(images), read_labels(labels), settings["network"], device)
-        loaded = {name: read_split(split_files[name]) for name in {run.split for run in missing}}
-        with Steps(cohort, len(missing) * settings["epochs"], "run-epochs") as steps:
-            train(missing, settings, data, loaded, device, finished, steps.advance)
+    with leased_device(chosen.config["device"]) as device:
+        if missing:
+            data = TrainingData.prepare(read_images(images), read_labels(labels), settings["network"], device)
+            loaded = {name: read_split(split_files[name]) for name in {run.split for run in missing}}
+            memory = memory_budget(device, chosen.config["memory_mb"])
+            with Steps(f"{cohort} on {describe(device)}", len(missing) * settings["epochs"], "run-epochs") as steps:
+                train(missing, settings, data, loaded, device, finished, steps.advance, checkpoint_of, memory)
+        trained_on = describe(device)
 
     write_table(pd.concat([histories[run] for run in runs], ignore_index=True), out)
+    shutil.rmtree(checkpoints / cohort, ignore_errors=True)
     facts = {"cohort": cohort, "runs": len(runs), "reused": len(runs) - len(missing), "settings": settings}
     inputs = [images, labels, *split_files.values()]
-    write_json(out.with_suffix(".json"), provenance(started, inputs, device=describe(device), **facts))
+    write_json(out.with_suffix(".json"), provenance(started, inputs, device=trained_on, **facts))
 
 
 @app.command(rich_help_panel=RULES)

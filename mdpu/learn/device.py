@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
 import torch
+from filelock import FileLock, Timeout
 
 from mdpu.errors import UserError
 
@@ -21,6 +28,62 @@ def choose_device(wanted: str) -> torch.device:
     return torch.device("cuda" if available and wanted != "cpu" else "cpu")
 
 
+@contextlib.contextmanager
+def leased(names: Sequence[str], folder: Path | None = None, poll_seconds: float = 1.0) -> Iterator[int]:
+    """Yield the position of a name that no other process holds, waiting until there is one.
+
+    Snakemake counts GPUs but assigns none, so jobs on one machine agree through file locks, which the
+    system releases when a process ends, however it ends.
+
+    Parameters
+    ----------
+    names : sequence of str
+        What to choose from, e.g. the UUIDs of the visible GPUs.
+    folder : Path, optional
+        Where the locks are; by default one shared by all processes of the machine.
+    """
+    folder = folder or Path(tempfile.gettempdir()) / "mdpu-leases"
+    folder.mkdir(parents=True, exist_ok=True)
+    while True:
+        for position, name in enumerate(names):
+            lock = FileLock(folder / f"{name}.lock")
+            try:
+                lock.acquire(blocking=False)
+            except Timeout:
+                continue
+            try:
+                yield position
+            finally:
+                lock.release()
+            return
+        time.sleep(poll_seconds)
+
+
+@contextlib.contextmanager
+def leased_device(wanted: str) -> Iterator[torch.device]:
+    """Yield the device to compute on; where several GPUs are visible, one that no other job holds.
+
+    ``CUDA_VISIBLE_DEVICES``, which SLURM sets, limits the choice. Raises as `choose_device` does.
+    """
+    device = choose_device(wanted)
+    if device.type == "cpu" or torch.cuda.device_count() == 1:
+        yield device
+        return
+    names = [str(torch.cuda.get_device_properties(i).uuid) for i in range(torch.cuda.device_count())]
+    with leased(names) as position:
+        torch.cuda.set_device(position)
+        yield torch.device("cuda", position)
+
+
+def memory_budget(device: torch.device, memory_mb: int) -> int:
+    """Return how many bytes a stack may take: free memory of a GPU, else the job's memory less what Python,
+    torch and the images take of it.
+    """
+    if device.type == "cuda":
+        return int(0.85 * torch.cuda.mem_get_info(device)[0])
+    return max(0, memory_mb - 1500) * 2**20
+
+
 def choose_dtype(precision: str, device: torch.device) -> torch.dtype:
     """Return the type of matrix products for a precision of the configuration, and set TF32 by it."""
     if precision == "auto":
@@ -31,7 +94,7 @@ def choose_dtype(precision: str, device: torch.device) -> torch.dtype:
 
 def _cpu_has_bf16() -> bool:
     """Return whether this CPU multiplies bf16 matrices in hardware."""
-    return torch.backends.mkldnn.is_available() and bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
+    return torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported()
 
 
 def describe(device: torch.device) -> str:

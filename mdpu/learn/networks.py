@@ -38,6 +38,10 @@ class Network(Protocol):
         """Return scores (K, S, N) of test images (N, ...) that all runs share."""
         ...
 
+    def state(self) -> dict[str, Tensor]:
+        """Return all that training changes, by name; the tensors are the network's own."""
+        ...
+
 
 class StackedMLP:
     """The paper's multilayer perceptron, d-300-300-1 with ReLU and without batch normalisation.
@@ -56,6 +60,8 @@ class StackedMLP:
         Units of each hidden layer.
     dtype : torch.dtype
         Type of the matrix products; weights and scores stay float32.
+    pixels : Tensor, int64, optional
+        The pixels that images hold, if they hold not all of the `inputs`.
     """
 
     def __init__(
@@ -65,6 +71,7 @@ class StackedMLP:
         hidden: Sequence[int],
         dtype: torch.dtype,
         device: torch.device,
+        pixels: Tensor | None = None,
     ) -> None:
         self.dtype = dtype
         self.parameters = []  # weight (K, S, in, out) and bias (K, S, 1, out), layer by layer
@@ -76,6 +83,8 @@ class StackedMLP:
             values = torch.stack([torch.stack([initial[seed] for seed in row]) for row in seeds])
             pad = padded[layer + 1] - columns
             weight = functional.pad(values[:, :, :rows], (0, pad, 0, padded[layer] - rows))
+            if layer == 0 and pixels is not None:
+                weight = weight[:, :, pixels]
             bias = functional.pad(values[:, :, rows:], (0, pad))
             self.parameters += [weight.contiguous().to(device), bias.contiguous().to(device)]
         self._activations: list[Tensor] = []
@@ -101,12 +110,13 @@ class StackedMLP:
         """Return the gradients of `parameters`, float32."""
         gradients: list[Tensor] = []
         signal = gradient.to(self.dtype).unsqueeze(-1)  # (K, S, rows, 1)
+        ones = signal.new_ones(signal.shape[1:])  # (S, rows, 1): a bias is the weight of a constant input
         for layer in reversed(range(len(self._weights))):
             activation = self._activations[layer]
-            gradients = [_outer(activation, signal).float(), signal.float().sum(dim=2, keepdim=True), *gradients]
+            gradients = [_outer(activation, signal).float(), _outer(ones, signal).float(), *gradients]
             if layer:
                 signal = _affine(signal, self._weights[layer].transpose(2, 3))
-                signal = torch.ops.aten.threshold_backward(signal, activation, 0)
+                torch.ops.aten.threshold_backward.grad_input(signal, activation, 0, grad_input=signal)
         gradients[0] /= 255
         return gradients
 
@@ -121,6 +131,10 @@ class StackedMLP:
                 activation = _affine(activation, weight, bias).relu_()
             found.append(_affine(activation, *layers[-1]).squeeze(-1).float())
         return torch.cat(found, dim=2)
+
+    def state(self) -> dict[str, Tensor]:
+        """Return weights and biases by name."""
+        return {str(position): parameter for position, parameter in enumerate(self.parameters)}
 
 
 def _linear_init(seed: int, layer: int, inputs: int, units: int) -> Tensor:
@@ -214,3 +228,7 @@ class ResNet34:
         """Return scores, float32 (1, 1, N), of test images, uint8 (N, H, W, C)."""
         self.module.eval()
         return torch.cat([self._run(chunk) for chunk in images.split(1000)], dim=2)
+
+    def state(self) -> dict[str, Tensor]:
+        """Return weights, and running statistics of the batch normalisation, by name."""
+        return {name: value.detach() for name, value in self.module.state_dict().items()}

@@ -20,10 +20,12 @@ from torch import Tensor
 from mdpu.data.images import ImageSet
 from mdpu.data.labels import Labels
 from mdpu.data.splits import Split
+from mdpu.errors import UserError
 from mdpu.experiment import Run, run_columns
+from mdpu.learn.checkpoint import Checkpoint
 from mdpu.learn.device import choose_dtype
 from mdpu.learn.methods import load_method
-from mdpu.learn.networks import Network, ResNet34, StackedMLP
+from mdpu.learn.networks import CHUNK, WIDTH_MULTIPLE, Network, ResNet34, StackedMLP
 from mdpu.learn.risk import RiskHead
 from mdpu.randomness import Stream
 from mdpu.theory import risk_weights
@@ -43,81 +45,102 @@ class TrainingData:
     train_images, test_images : Tensor, uint8, shape (N, d) for an MLP or (N, H, W, C) for a ResNet
     test_labels : Tensor, int8, shape (N,)
         +1 or -1.
+    pixels : Tensor, int64, shape (d,), or None
+        Which pixels of an image the rows of an MLP's images hold, and `image_size` their full number. A
+        pixel that is 0 in every image (65 of MNIST's 784) cannot change a score and is left out.
     """
 
     train_images: Tensor
     test_images: Tensor
     test_labels: Tensor
+    pixels: Tensor | None = None
+    image_size: int = 0
 
     @classmethod
     def prepare(cls, images: ImageSet, labels: Labels, network: str, device: torch.device) -> TrainingData:
         """Put an image set and its labels on the device in the layout of `network`."""
         kept = labels["test"] != 0
 
-        def layout(array: np.ndarray) -> Tensor:
-            tensor = torch.from_numpy(array)
-            if network == "mlp":
-                return tensor.flatten(1).to(device)
-            return (tensor if tensor.dim() == 4 else tensor.unsqueeze(-1)).to(device)
-
+        train_images, test_images = torch.from_numpy(images.train_images), torch.from_numpy(images.test_images[kept])
+        if network == "mlp":
+            train_images, test_images = train_images.flatten(1), test_images.flatten(1)
+            pixels = _pixels_in_use(train_images, test_images)
+            train_images, test_images = train_images[:, pixels], test_images[:, pixels]
+        elif train_images.dim() == 3:
+            train_images, test_images = train_images.unsqueeze(-1), test_images.unsqueeze(-1)
+        test_labels = torch.from_numpy(labels["test"][kept])
         return cls(
-            layout(images.train_images),
-            layout(images.test_images[kept]),
-            torch.from_numpy(labels["test"][kept]).to(device),
+            train_images.to(device),
+            test_images.to(device),
+            test_labels.to(device),
+            pixels if network == "mlp" else None,
+            int(np.prod(images.train_images.shape[1:])),
         )
 
 
-class Adam:
-    """Adam (Kingma and Ba 2015) with a learning rate and a weight decay per run.
+def _pixels_in_use(*images: Tensor) -> Tensor:
+    """Return the columns that are not 0 everywhere, and as many others as fill up a multiple of 16."""
+    used = torch.stack([array.any(dim=0) for array in images]).any(dim=0)
+    order = torch.argsort(~used, stable=True)
+    count = min(len(used), math.ceil(max(1, int(used.sum())) / 16) * 16)
+    return order[:count].sort().values
+
+
+def make_optimizer(network: Network, settings: Mapping[str, Any]) -> torch.optim.Optimizer:
+    """Return torch's fused Adam, or AdamW where the settings decouple the weight decay."""
+    kind = torch.optim.AdamW if settings["optimizer"] == "adamw" else torch.optim.Adam
+    return kind(network.parameters, lr=settings["learning_rate"], weight_decay=settings["weight_decay"], fused=True)
+
+
+def make_stacks(
+    runs: Sequence[Run], network: str, device: torch.device, fits: Callable[[int, int], bool] = lambda K, S: True
+) -> list[Stack]:
+    """Cut runs into stacks: on a GPU as few as are rectangular, on a CPU one per stream, a ResNet alone.
 
     Parameters
     ----------
-    parameters : list of Tensor
-        Updated in place.
-    learning_rate, weight_decay : Tensor
-        Of a shape that broadcasts against every parameter.
-    decoupled : bool
-        Weight decay apart from the gradient (AdamW) instead of as L2 penalty.
+    runs : sequence of Run
+    network : str
+    device : torch.device
+    fits : callable
+        Whether a stack of K x S runs fits into memory; stacks that do not are halved until they do.
     """
-
-    def __init__(
-        self, parameters: list[Tensor], learning_rate: Tensor, weight_decay: Tensor, decoupled: bool = False
-    ) -> None:
-        self.parameters, self.learning_rate, self.weight_decay = parameters, learning_rate, weight_decay
-        self.decoupled = decoupled
-        self.first = [torch.zeros_like(parameter) for parameter in parameters]
-        self.second = [torch.zeros_like(parameter) for parameter in parameters]
-        self.steps = 0
-
-    def step(self, gradients: list[Tensor], beta1: float = 0.9, beta2: float = 0.999, eps: float = 1e-8) -> None:
-        """Update the parameters in place, given the gradient of each."""
-        self.steps += 1
-        rate = self.learning_rate / (1 - beta1**self.steps)
-        correction = math.sqrt(1 - beta2**self.steps)
-        for parameter, gradient, first, second in zip(self.parameters, gradients, self.first, self.second, strict=True):
-            if self.decoupled:
-                parameter.mul_(1 - self.learning_rate * self.weight_decay)
-            else:
-                gradient = gradient.addcmul(parameter, self.weight_decay)
-            first.lerp_(gradient, 1 - beta1)
-            second.mul_(beta2).addcmul_(gradient, gradient, value=1 - beta2)
-            denominator = second.sqrt().div_(correction).add_(eps)
-            parameter.sub_(first.div(denominator).mul_(rate))
-
-
-def make_stacks(runs: Sequence[Run], network: str, device: torch.device) -> list[Stack]:
-    """Cut runs into stacks: on a GPU as few as are rectangular, on a CPU one per stream, a ResNet alone."""
     if network != "mlp":
         return [((run,),) for run in runs]
     streams: dict[str, list[Run]] = {}
     for run in runs:
         streams.setdefault(run.split, []).append(run)
-    if device.type == "cpu":
-        return [tuple((run,) for run in stream) for stream in streams.values()]
-    by_height: dict[int, list[list[Run]]] = {}
-    for stream in streams.values():
-        by_height.setdefault(len(stream), []).append(stream)
-    return [tuple(zip(*group, strict=True)) for group in by_height.values()]
+    by_height: dict[object, list[list[Run]]] = {}
+    for name, stream in streams.items():
+        by_height.setdefault(name if device.type == "cpu" else len(stream), []).append(stream)
+    stacks: list[Stack] = [tuple(zip(*group, strict=True)) for group in by_height.values()]
+    done: list[Stack] = []
+    while stacks:
+        stack = stacks.pop(0)
+        if fits(len(stack), len(stack[0])) or len(stack) == len(stack[0]) == 1:
+            done.append(stack)
+        else:
+            stacks = [*halves(stack), *stacks]
+    return done
+
+
+def halves(stack: Stack) -> tuple[Stack, Stack]:
+    """Cut a stack of more than one run in two, across its streams if it has several."""
+    streams = len(stack[0])
+    if streams > 1:
+        return tuple(row[: streams // 2] for row in stack), tuple(row[streams // 2 :] for row in stack)
+    return stack[: len(stack) // 2], stack[len(stack) // 2 :]
+
+
+def stack_bytes(K: int, S: int, settings: Mapping[str, Any], tuple_size: int, n: int, n_unlabeled: int, d: int) -> int:
+    """Estimate the memory of training K x S perceptrons, in bytes, all in float32."""
+    batch = min(n, settings["batch_size"])
+    rows = math.ceil(batch * (tuple_size + n_unlabeled / n))
+    widths = [math.ceil(units / WIDTH_MULTIPLE) * WIDTH_MULTIPLE for units in settings["hidden"]]
+    weights = sum(rows_in * units for rows_in, units in zip([d, *widths], [*widths, 1], strict=True))
+    per_run = 6 * weights + 3 * max(rows, CHUNK) * sum(widths)  # weights: themselves, copy, gradient, Adam's two
+    per_stream = 2 * rows * d + 2 * (n * tuple_size + n_unlabeled) + CHUNK * d
+    return 4 * (K * S * per_run + S * per_stream)
 
 
 def minibatches(
@@ -164,7 +187,7 @@ def build_network(
     """Return the network of a stack with its initial weights."""
     if settings["network"] == "mlp":
         seeds = [[run.seed for run in row] for row in stack]
-        return StackedMLP(seeds, data.train_images.shape[1], settings["hidden"], dtype, device)
+        return StackedMLP(seeds, data.image_size, settings["hidden"], dtype, device, data.pixels)
     return ResNet34(stack[0][0].seed, settings["stem"], data.train_images.shape[3], dtype, device)
 
 
@@ -175,7 +198,8 @@ def train_stack(
     data: TrainingData,
     splits: Mapping[str, Split],
     device: torch.device,
-    advance: Callable[[int], None] = lambda runs: None,
+    advance: Callable[[int], None] = lambda run_epochs: None,
+    checkpoint: Checkpoint | None = None,
 ) -> dict[Run, pd.DataFrame]:
     """Train the runs of a stack and return their histories.
 
@@ -189,7 +213,9 @@ def train_stack(
     splits : mapping from split name to Split
     device : torch.device
     advance : callable
-        Called after every epoch with the number of runs.
+        Called with the number of run-epochs done since the last call.
+    checkpoint : Checkpoint, optional
+        Where to take up training that was interrupted, and to save it from time to time.
 
     Returns
     -------
@@ -209,11 +235,7 @@ def train_stack(
         batch = max(1, batch // tuple_size)
 
     network = build_network(stack, settings, data, choose_dtype(settings["precision"], device), device)
-    shape = (K, S, 1, 1) if settings["network"] == "mlp" else ()
-    rate, decay = (
-        torch.full((K, S), settings[key], device=device).view(shape) for key in ("learning_rate", "weight_decay")
-    )
-    adam = Adam(network.parameters, rate, decay, decoupled=settings["optimizer"] == "adamw")
+    optimizer = make_optimizer(network, settings)
     head = RiskHead(
         [load_method(run.method) for run in runs],
         [risk_weights(run.tuple_size, float(run.prior)) for run in runs],
@@ -222,14 +244,24 @@ def train_stack(
     )
     positive = data.test_labels > 0
     history = torch.zeros(settings["epochs"], K * S, len(MEASURES), device=device)
-    for epoch, record in enumerate(history):
+    start = checkpoint.restore(network, optimizer, history) if checkpoint else 0
+    if start:
+        advance(K * S * start)
+    for epoch in range(start, settings["epochs"]):
+        record = history[epoch]
         for of_tuples, of_unlabeled in minibatches(seeds, tuples, unlabeled, batch, epoch):
-            scores = network.forward(data.train_images[torch.cat([of_tuples, of_unlabeled], dim=1)])  # (K, S, rows)
+            rows = torch.cat([of_tuples, of_unlabeled], dim=1)  # (S, rows)
+            images = data.train_images.index_select(0, rows.flatten()).unflatten(0, rows.shape)
+            scores = network.forward(images)  # (K, S, rows)
             leaf = scores.flatten(0, 1).requires_grad_()  # (R, rows)
             with torch.enable_grad():
                 objective, terms = head(*leaf.split([of_tuples.shape[1], of_unlabeled.shape[1]], dim=1))
                 (gradient,) = torch.autograd.grad(objective.sum(), leaf)
-            adam.step(network.backward(gradient.view_as(scores)))
+            for parameter, of_parameter in zip(
+                network.parameters, network.backward(gradient.view_as(scores)), strict=True
+            ):
+                parameter.grad = of_parameter
+            optimizer.step()
             share = of_tuples.shape[1] / (n * tuple_size)
             record[:, 0] += share * objective.detach()
             record[:, 1:5] += share * terms.detach()
@@ -237,6 +269,8 @@ def train_stack(
         record[:, 5] = says_positive[:, positive].float().mean(dim=1)
         record[:, 6] = 1 - says_positive[:, ~positive].float().mean(dim=1)
         advance(K * S)
+        if checkpoint and epoch + 1 < settings["epochs"]:
+            checkpoint.save_if_due(network, optimizer, history, epoch + 1)
     share_positive = float(positive.float().mean())
     return {run: _frame(run, history[:, i].cpu().numpy(), share_positive) for i, run in enumerate(runs)}
 
@@ -263,9 +297,52 @@ def train(
     splits: Mapping[str, Split],
     device: torch.device,
     finished: Callable[[Run, pd.DataFrame], None],
-    advance: Callable[[int], None] = lambda runs: None,
+    advance: Callable[[int], None] = lambda run_epochs: None,
+    checkpoint_of: Callable[[Stack], Checkpoint | None] = lambda stack: None,
+    memory: int | None = None,
 ) -> None:
-    """Train runs that share settings and data, handing each history to `finished` as soon as it is whole."""
-    for stack in make_stacks(runs, settings["network"], device):
-        for run, history in train_stack(stack, settings, data, splits, device, advance).items():
+    """Train runs that share settings and data, handing over each history as soon as it is whole.
+
+    Parameters
+    ----------
+    runs : sequence of Run
+        Of one dataset, variant, tuple size and n.
+    settings, data, splits, device, advance
+        As for `train_stack`.
+    finished : callable
+        Called with every run and its history.
+    checkpoint_of : callable
+        Gives the checkpoint of a stack, or None.
+    memory : int, optional
+        Bytes that a stack may take; a cohort that is larger trains in parts. Where an allocation on a GPU
+        fails all the same, the stack is halved.
+
+    Raises
+    ------
+    UserError
+        If not even one run fits on the GPU, or a checkpoint is refused.
+    """
+
+    def fits(K: int, S: int) -> bool:
+        if memory is None or settings["network"] != "mlp":
+            return True
+        n, tuple_size = splits[runs[0].split].tuples.shape
+        n_unlabeled = len(splits[runs[0].split].unlabeled)
+        return stack_bytes(K, S, settings, tuple_size, n, n_unlabeled, data.train_images.shape[1]) <= memory
+
+    stacks = make_stacks(runs, settings["network"], device, fits)
+    while stacks:
+        stack = stacks.pop(0)
+        checkpoint = checkpoint_of(stack)
+        try:
+            histories = train_stack(stack, settings, data, splits, device, advance, checkpoint)
+        except torch.OutOfMemoryError:
+            if len(stack) == len(stack[0]) == 1:
+                raise UserError(f"the GPU has too little memory for one run of {stack[0][0].name}") from None
+            torch.cuda.empty_cache()
+            stacks = [*halves(stack), *stacks]
+            continue
+        for run, history in histories.items():
             finished(run, history)
+        if checkpoint:
+            checkpoint.remove()

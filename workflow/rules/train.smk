@@ -19,13 +19,14 @@ rule train:
     threads: config["threads"]
     resources:
         gpu=0 if config["device"] == "cpu" else 1,
-        mem_mb=8000,
+        mem_mb=config["memory_mb"],
         runtime=240,
     params:
         splits=RESULTS / "splits",
         store=PLAN.store,
+        checkpoints=RESULTS / "checkpoints",
         settings=lambda wildcards: PLAN.cohort_settings(wildcards.cohort),
     shell:
         "python -m mdpu train --config $MDPU_CONFIG --cohort {wildcards.cohort:q} --images {input.images:q}"
-        " --labels {input.labels:q} --splits {params.splits:q} --store {params.store:q} --threads {threads}"
-        " --out {output.histories:q} &> {log:q}"
+        " --labels {input.labels:q} --splits {params.splits:q} --store {params.store:q}"
+        " --checkpoints {params.checkpoints:q} --threads {threads} --out {output.histories:q} &> {log:q}"

@@ -1,0 +1,200 @@
+"""Time the cohort trainer against an ordinary loop, on MNIST-sized data, on this machine.
+
+The ordinary loop is what peers write: one model at a time, a DataLoader over tensors, float32, torch.optim.Adam,
+evaluation after every epoch. Both train the same runs (URE, ReLU and ABS on pairs, prior 0.5, n = n_unlabeled) on the
+same images in one invocation; the first epoch of each is warm-up and discarded, and medians over epochs are printed.
+Every measurement runs in a process of its own, so that peak memory is its own too.
+
+    python benchmarks/training_speed.py --images results/datasets/mnist.npz            # all of it, as JSON
+    python benchmarks/training_speed.py --images ... --only ordinary cohort-bf16       # some of it
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+import resource
+import statistics
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+from mdpu.data.images import read_images
+from mdpu.data.labels import binarize
+from mdpu.data.splits import draw_split
+from mdpu.experiment import Run
+from mdpu.learn.device import choose_device, describe
+from mdpu.learn.losses import LOSSES
+from mdpu.learn.trainer import TrainingData, make_stacks, train_stack
+from mdpu.theory import risk_weights
+
+SETTINGS = {
+    "network": "mlp",
+    "hidden": [300, 300],
+    "batch_size": 3000,
+    "learning_rate": 0.001,
+    "weight_decay": 0.0005,
+    "batch_counts": "tuples",
+    "optimizer": "adam",
+}
+METHODS = ("ure", "relu", "abs")
+CASES = {
+    "ordinary": {"precision": "fp32"},
+    "cohort-fp32": {"precision": "fp32"},
+    "cohort-bf16": {"precision": "bf16"},
+    "cohort-bf16-1-run": {"precision": "bf16", "runs": 1},
+    "cohort-bf16-27-runs": {"precision": "bf16", "runs": 27},
+    "cohort-bf16-108-runs": {"precision": "bf16", "runs": 108},
+    "cohort-bf16-n2000": {"precision": "bf16", "n": 2000},
+    "cohort-bf16-n5000": {"precision": "bf16", "n": 5000},
+    "cohort-bf16-triples": {"precision": "bf16", "tuple_size": 3},
+}
+
+
+def ordinary_epochs(runs, splits, images, labels, epochs, device):
+    """Train each run by itself; return the accuracy of the last epoch and the seconds of every run and epoch."""
+    train_images = torch.from_numpy(images.train_images).float().flatten(1).div(255)
+    test_images = torch.from_numpy(images.test_images).float().flatten(1).div(255).to(device)
+    test_labels = torch.from_numpy(labels["test"]).to(device)
+    loss, seconds, accuracies = LOSSES["logistic"], [], []
+    for run in runs:
+        split = splits[run.split]
+        torch.manual_seed(run.seed)
+        model = nn.Sequential(
+            nn.Linear(train_images.shape[1], 300), nn.ReLU(), nn.Linear(300, 300), nn.ReLU(), nn.Linear(300, 1)
+        ).to(device)
+        adam = torch.optim.Adam(model.parameters(), lr=0.001, weight_decay=0.0005)
+        w = risk_weights(run.tuple_size, float(run.prior)).as_tuple()
+        tuples = DataLoader(TensorDataset(train_images[split.tuples]), batch_size=3000, shuffle=True)
+        unlabeled = DataLoader(TensorDataset(train_images[split.unlabeled]), batch_size=3000, shuffle=True)
+        for _ in range(epochs):
+            start = time.perf_counter()
+            for (x_tuples,), (x_unlabeled,) in zip(tuples, unlabeled, strict=True):
+                of_tuples = model(x_tuples.flatten(0, 1).to(device)).squeeze(1)
+                of_unlabeled = model(x_unlabeled.to(device)).squeeze(1)
+                risk = (
+                    w[0] * loss(of_tuples, 1).mean()
+                    + w[1] * loss(of_tuples, -1).mean()
+                    + w[2] * loss(of_unlabeled, 1).mean()
+                    + w[3] * loss(of_unlabeled, -1).mean()
+                )
+                risk = {"ure": risk, "relu": risk.clamp(min=0), "abs": risk.abs()}[run.method]
+                adam.zero_grad()
+                risk.backward()
+                adam.step()
+            with torch.no_grad():
+                accuracy = ((model(test_images).squeeze(1) > 0) == (test_labels > 0)).float().mean().item()
+            seconds.append(time.perf_counter() - start)
+        accuracies.append(accuracy)
+    return accuracies, seconds
+
+
+def cohort_epochs(runs, splits, images, labels, epochs, device, precision):
+    """Train the runs as a cohort; return the accuracies of the last epoch and the seconds per run and epoch."""
+    data = TrainingData.prepare(images, labels, "mlp", device)
+    settings = {**SETTINGS, "precision": precision, "epochs": epochs}
+    seconds, accuracies = [], []
+    for stack in make_stacks(runs, "mlp", device):
+        last = time.perf_counter()
+
+        def advance(run_epochs: int) -> None:
+            nonlocal last
+            if device.type == "cuda":
+                torch.cuda.synchronize()
+            now = time.perf_counter()
+            seconds.extend([(now - last) / run_epochs] * run_epochs)
+            last = now
+
+        histories = train_stack(stack, settings, data, splits, device, advance)
+        accuracies += [history["accuracy"].iloc[-1] for history in histories.values()]
+    return accuracies, seconds
+
+
+def product_peak(dtype, device):
+    """Return the highest rate of an 8192 x 1024 x 1024 matrix product over a second, in GFLOP/s."""
+    a, b = (torch.randn(shape, device=device).to(dtype) for shape in ((8192, 1024), (1024, 1024)))
+    rates, end = [], time.perf_counter() + 1
+    while time.perf_counter() < end:
+        start = time.perf_counter()
+        for _ in range(5):
+            a @ b
+        if device.type == "cuda":
+            torch.cuda.synchronize()
+        rates.append(5 * 2 * 8192 * 1024 * 1024 / (time.perf_counter() - start) / 1e9)
+    return max(rates)
+
+
+def flops(run, n):
+    """Return the floating point operations of one run and epoch without padding: training and evaluation."""
+    forward = 784 * 300 + 300 * 300 + 300
+    return 2 * ((2 * forward + 300 * 300 + 300) * n * (run.tuple_size + 1) + forward * 10_000)
+
+
+def measure(name, arguments):
+    """Return the figures of one case."""
+    case = CASES[name]
+    device = choose_device(arguments.device)
+    torch.set_num_threads(arguments.threads)
+    images = read_images(Path(arguments.images))
+    classes = list(images.classes)
+    labels = binarize(images, classes[0::2], classes[1::2])
+    count, n, tuple_size = case.get("runs", 9), case.get("n", 10_000), case.get("tuple_size", 2)
+    base = Run("mnist", "base", tuple_size, n, "0.5", "ure", "logistic", 1)
+    runs = [replace(base, method=METHODS[i % 3], seed=1 + i // 3) for i in range(count)]
+    splits = {run.split: draw_split(labels["train"], tuple_size, 0.5, n, n, run.seed) for run in runs}
+    epochs = arguments.epochs
+    if name == "ordinary":
+        accuracies, seconds = ordinary_epochs(runs, splits, images, labels, epochs, device)
+    else:
+        accuracies, seconds = cohort_epochs(runs, splits, images, labels, epochs, device, case["precision"])
+    stack = len(runs) if device.type == "cuda" and name != "ordinary" else (1 if name == "ordinary" else min(3, count))
+    kept = [s for i, s in enumerate(seconds) if (i // stack) % epochs]  # the first epoch of every stack is warm-up
+    median = statistics.median(kept)
+    dtype = torch.bfloat16 if case["precision"] == "bf16" else torch.float32
+    peak = product_peak(dtype, device)
+    memory = torch.cuda.max_memory_allocated() if device.type == "cuda" else 0
+    return {
+        "case": name,
+        "runs": count,
+        "n": n,
+        "tuple_size": tuple_size,
+        "seconds_per_run_epoch": round(median, 4),
+        "gflops": round(flops(base, n) / median / 1e9),
+        "peak_gflops": round(peak),
+        "share_of_peak": round(flops(base, n) / median / 1e9 / peak, 3),
+        "peak_rss_gib": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20, 2),
+        "peak_gpu_gib": round(memory / 2**30, 2),
+        "accuracy": round(float(np.mean(accuracies)), 4),
+        "device": describe(device),
+        "torch": torch.__version__,
+        "python": platform.python_version(),
+    }
+
+
+def main():
+    """Measure every case in a process of its own and print the figures as JSON lines."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--images", required=True)
+    parser.add_argument("--device", default="auto")
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--epochs", type=int, default=4, help="including the first, which is warm-up")
+    parser.add_argument("--only", nargs="+", choices=CASES, default=list(CASES))
+    parser.add_argument("--one", choices=CASES, help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.one:
+        print(json.dumps(measure(arguments.one, arguments)))
+        return
+    for name in arguments.only:
+        subprocess.run([sys.executable, __file__, *sys.argv[1:], "--one", name], check=True)
+
+
+if __name__ == "__main__":
+    main()

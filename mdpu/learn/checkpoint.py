@@ -1,0 +1,73 @@
+"""Unfinished training on disk, so that a killed job loses minutes at most."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from mdpu.errors import UserError
+from mdpu.files import replacing
+from mdpu.learn.networks import Network
+
+
+class Checkpoint:
+    """Training state of one stack, in one file.
+
+    Parameters
+    ----------
+    path : Path
+        The file; it need not exist.
+    key : str
+        Digest of all that the stack's histories depend on. A file of another key is refused.
+    seconds : float
+        Shortest time between two writes.
+    """
+
+    def __init__(self, path: Path, key: str, seconds: float) -> None:
+        self.path, self.key, self.seconds = path, key, seconds
+        self._last = time.monotonic()
+
+    def restore(self, network: Network, optimizer: torch.optim.Optimizer, history: Tensor) -> int:
+        """Fill in the saved state and return the number of finished epochs; 0 if there is no file.
+
+        Raises
+        ------
+        UserError
+            If the file is broken or of another configuration.
+        """
+        try:
+            saved = torch.load(self.path, map_location=history.device, weights_only=True)
+            key, epochs = saved["key"], int(saved["epochs"])
+        except FileNotFoundError:
+            return 0
+        except Exception as error:  # torch, zipfile and pickle each have their own words for a broken file
+            raise UserError(f"checkpoint {self.path} is not whole ({error}); delete it and run again") from None
+        if key != self.key:
+            raise UserError(f"checkpoint {self.path} is of another configuration; delete it and run again")
+        for name, value in network.state().items():
+            value.copy_(saved["network"][name])
+        optimizer.load_state_dict(saved["optimizer"])
+        history.copy_(saved["history"])
+        return epochs
+
+    def save_if_due(self, network: Network, optimizer: torch.optim.Optimizer, history: Tensor, epochs: int) -> None:
+        """Write the state after `epochs` finished epochs, unless the last write was a moment ago."""
+        if time.monotonic() - self._last < self.seconds:
+            return
+        state = {
+            "key": self.key,
+            "epochs": epochs,
+            "network": network.state(),
+            "optimizer": optimizer.state_dict(),
+            "history": history,
+        }
+        with replacing(self.path) as temporary:
+            torch.save(state, temporary)
+        self._last = time.monotonic()
+
+    def remove(self) -> None:
+        """Delete the file, if there is one."""
+        self.path.unlink(missing_ok=True)
