@@ -171,6 +171,7 @@ def test_broken_inputs_are_named_by_every_command_and_nothing_is_written(finishe
     images, labels = finished.folder / "results/datasets/digits.npz", results / "labels/digits.npz"
     cohort = "digits/base/m2/n60"
     training = ["train", *config, "--cohort", cohort, "--splits", results / "splits", "--store", out / "runs"]
+    training += ["--checkpoints", out / "checkpoints"]
     commands = {
         images: [
             ["labels", *config, "--dataset", "digits", "--images", "BAD", "--out", out / "x.npz"],
@@ -246,6 +247,7 @@ def test_cuda_without_a_gpu_is_refused(finished, tmp_path):
         *("--labels", finished.results / "labels/digits.npz"),
         *("--splits", finished.results / "splits"),
         *("--store", tmp_path / "runs"),
+        *("--checkpoints", tmp_path / "checkpoints"),
         *("--out", tmp_path / "out.parquet"),
     )
     assert_user_error(done, "config key device: cuda is asked for, but torch finds no GPU; set device to auto or cpu")

@@ -39,6 +39,7 @@ def test_a_run_killed_at_several_moments_ends_with_the_same_numbers(fresh_clone,
         fresh_clone.snakemake("--unlock")
     fresh_clone.snakemake()
     assert fresh_clone.jobs() == {}
+    assert not list(results.rglob("*.pt"))
     # A stack cut in two by the kill is finished as two, and vectorised sums round by position: the last
     # digits of a single-precision risk may differ, what is printed of the accuracies may not.
     pd.testing.assert_frame_equal(
