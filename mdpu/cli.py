@@ -311,5 +311,6 @@ def main() -> None:
     try:
         app()
     except UserError as error:
-        print(f"error: {error}", file=sys.stderr)
+        sentence = " ".join(str(error).split())  # what it quotes of others may run over several lines
+        print(f"error: {sentence}", file=sys.stderr)
         sys.exit(2)
