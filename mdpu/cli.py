@@ -285,13 +285,13 @@ def table(
 
     from mdpu.evaluate.published import beside_published
     from mdpu.experiment import CELL
-    from mdpu.files import replacing, write_text
+    from mdpu.files import read_csv, replacing, write_text
     from mdpu.report.tables import latex_table, markdown_table
 
     chosen = _plan(config)
     wanted = chosen.experiment(experiment)
     keys = pd.DataFrame(wanted.runs).drop(columns="seed").drop_duplicates()
-    cells = keys.merge(pd.read_csv(summary, dtype={"prior": str}), on=list(CELL), how="left", validate="one_to_one")
+    cells = keys.merge(read_csv(summary), on=list(CELL), how="left", validate="one_to_one")
     with replacing(out) as temporary:
         beside_published(cells).to_csv(temporary, index=False, float_format="%.10g")
     datasets = {name: chosen.dataset(name)["title"] for name in dict.fromkeys(keys["dataset"])}
@@ -331,12 +331,10 @@ def verify(
     out: Out,
 ) -> None:
     """Compare the numbers with those shipped with the repository."""
-    import pandas as pd
-
     from mdpu.evaluate.verify import verify
-    from mdpu.files import write_json
+    from mdpu.files import read_csv, write_json
 
-    write_json(out, verify(pd.read_csv(summary, dtype={"prior": str}), expected))
+    write_json(out, verify(read_csv(summary), expected))
 
 
 @app.command(rich_help_panel=RULES)
@@ -366,5 +364,6 @@ def main() -> None:
     try:
         app()
     except UserError as error:
-        print(f"error: {error}", file=sys.stderr)
+        sentence = " ".join(str(error).split())  # what it quotes of others may run over several lines
+        print(f"error: {sentence}", file=sys.stderr)
         sys.exit(2)

@@ -174,7 +174,8 @@ def load_config(paths: Sequence[Path]) -> Config:
         except FileNotFoundError:
             raise UserError(f"configuration file {path} does not exist") from None
         except yaml.YAMLError as error:
-            raise UserError(f"configuration file {path} is not valid YAML: {error}") from None
+            reason = " ".join(str(error).split())  # yaml's account of itself runs over several lines
+            raise UserError(f"configuration file {path} is not valid YAML: {reason}") from None
         if not isinstance(content, dict):
             raise UserError(f"configuration file {path} holds no mapping of keys")
         config = merge(config, content)
@@ -413,6 +414,15 @@ class Plan:
         return {
             "runs": [astuple(run) for run in cohort.runs],
             "training": self.training(cohort.runs[0].variant, cohort.network),
+        }
+
+    def experiment_settings(self, name: str) -> dict[str, Any]:
+        """Return all in the configuration that the table or figure of an experiment depends on."""
+        experiment = self.experiment(name)
+        return {
+            "title": experiment.title,
+            "datasets": {dataset: self.dataset(dataset)["title"] for dataset in self.datasets},
+            "runs": digest([astuple(run) for run in experiment.runs]),
         }
 
     # -- files ------------------------------------------------------------------------------------

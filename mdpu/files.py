@@ -104,6 +104,18 @@ def read_table(path: Path) -> pd.DataFrame:
         raise UserError(f"{path} is not a whole Parquet file ({error}); delete it and run again") from None
 
 
+def read_csv(path: Path) -> pd.DataFrame:
+    """Read a CSV table, its priors as they are written; raise `UserError` if it is missing or broken."""
+    import pandas as pd
+
+    try:
+        return pd.read_csv(path, dtype={"prior": str})
+    except FileNotFoundError:
+        raise UserError(f"{path} does not exist; run the rule that makes it") from None
+    except ValueError as error:  # among them pandas' ParserError and EmptyDataError, and a wrong encoding
+        raise UserError(f"{path} is not a CSV table ({error}); delete it and run again") from None
+
+
 def write_table(table: pd.DataFrame, path: Path, **attributes: str) -> None:
     """Write a Parquet table in one step, with `attributes` (``DataFrame.attrs``) in its metadata."""
     marked = table.copy(deep=False)
@@ -113,9 +125,12 @@ def write_table(table: pd.DataFrame, path: Path, **attributes: str) -> None:
 
 
 def sha256(path: Path) -> str:
-    """Return the SHA-256 of a file as hexadecimal digits."""
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
+    """Return the SHA-256 of a file as hexadecimal digits; raise `UserError` if it is missing."""
+    try:
+        with path.open("rb") as stream:
+            return hashlib.file_digest(stream, "sha256").hexdigest()
+    except FileNotFoundError:
+        raise UserError(f"{path} does not exist; run the rule that makes it") from None
 
 
 def digest(value: object) -> str:

@@ -7,6 +7,7 @@ number of negatives in a tuple, which runs from 0 to m = floor(M / 2).
 from __future__ import annotations
 
 import math
+import sys
 from dataclasses import dataclass
 
 import numpy as np
@@ -125,13 +126,18 @@ def coefficients(tuple_size: int, prior: float) -> Coefficients:
     Raises
     ------
     UserError
-        If `tuple_size` or `prior` is out of range.
+        If `tuple_size` or `prior` is out of range, or the denominator is too small for a double.
     """
     law = tuple_law(tuple_size, prior)
     negatives = np.arange(law.size)
     b = float(law @ negatives) / tuple_size
     most = tuple_size // 2
     denominator = (1 - most / tuple_size) * (1 - float(prior)) * float(law[most])
+    if denominator < sys.float_info.min:
+        raise UserError(
+            f"tuple size {tuple_size} at prior {float(prior)} is too large: nearly every tuple is dominant, so that "
+            "a - pi_+ is zero in double precision and tuples say nothing; use smaller tuples"
+        )
     return Coefficients(a=1.0 - b, b=b, denominator=denominator)
 
 

@@ -78,6 +78,9 @@ def write_images(image_set: ImageSet, path: Path, started: float) -> None:
 def read_images(path: Path) -> ImageSet:
     """Read an image set; raise `UserError` if a file is missing, broken or against the contract."""
     description = read_json(path.with_suffix(".json"))
+    missing = {"classes", "origin", "licence"} - set(description)
+    if missing:
+        raise UserError(f"{path.with_suffix('.json')} has no key {', '.join(sorted(missing))}; delete it and run again")
     return ImageSet(
         **load_npz(path, *ARRAYS),
         classes=description["classes"],

@@ -90,6 +90,8 @@ def draw_split(
     for name, value in (("n", n), ("n_unlabeled", n_unlabeled)):
         if value < 1:
             raise UserError(f"{name} is {value}; at least 1 is needed")
+    if seed < 0:
+        raise UserError(f"seed is {seed}; it must be 0 or more")
     hidden = draw_tuple_labels(tuple_size, prior, n, Stream(seed, "tuple labels")).ravel()  # (n * M,)
     unlabeled = np.where(Stream(seed, "unlabeled labels").uniform(n_unlabeled) < prior, 1, -1).astype(np.int8)
 

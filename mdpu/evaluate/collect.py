@@ -27,7 +27,8 @@ def collect(paths: Iterable[Path], runs: Iterable[Run]) -> pd.DataFrame:
     found = wanted.merge(histories, on=list(AXES), how="left", validate="one_to_many")
     missing = found.loc[found["epoch"].isna(), list(AXES)]
     if len(missing):
-        raise UserError(f"no history of {len(missing)} runs, the first of them {tuple(missing.iloc[0])}; train them")
+        first = Run(*missing.iloc[0]).name
+        raise UserError(f"no history of {len(missing)} runs, the first of them {first}; train them")
     return found.astype({"epoch": "int64"}).sort_values([*AXES, "epoch"], ignore_index=True)
 
 

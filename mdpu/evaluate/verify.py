@@ -30,20 +30,24 @@ def verify(summary: pd.DataFrame, expected_path: Path) -> dict[str, Any]:
     Raises
     ------
     UserError
-        If the file of expected numbers is missing.
+        If the file of expected numbers is missing or empty.
     """
     try:
         expected = pd.read_csv(expected_path, dtype={"prior": str})
     except FileNotFoundError:
         raise UserError(f"config key expected: {expected_path} does not exist") from None
+    if expected.empty:
+        raise UserError(f"config key expected: {expected_path} holds no cells to compare with")
     both = expected.merge(summary[[*CELL, "mean"]], on=list(CELL), how="left", suffixes=("_expected", ""))
     difference = (both["mean"] - both["mean_expected"]).abs()
     within = difference <= both["tolerance"]
+    outside = both.loc[~within, [*CELL, "mean_expected", "mean", "tolerance"]]
     return {
         "expected": str(expected_path),
         "confirmed": bool(within.all()),
         "cells": len(both),
         "within": int(within.sum()),
-        "largest_difference": round(float(difference.max()), 3),
-        "outside": both.loc[~within, [*CELL, "mean_expected", "mean", "tolerance"]].to_dict("records"),
+        "largest_difference": None if difference.isna().all() else round(float(difference.max()), 3),
+        # JSON has no word for a missing mean but null.
+        "outside": outside.astype(object).where(outside.notna(), None).to_dict("records"),
     }

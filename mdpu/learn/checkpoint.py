@@ -43,8 +43,8 @@ class Checkpoint:
             key, epochs = saved["key"], int(saved["epochs"])
         except FileNotFoundError:
             return 0
-        except Exception as error:  # torch, zipfile and pickle each have their own words for a broken file
-            raise UserError(f"checkpoint {self.path} is not whole ({error}); delete it and run again") from None
+        except Exception:  # torch's own words run over several lines and advise to load it unsafely
+            raise UserError(f"checkpoint {self.path} is not whole; delete it and run again") from None
         if key != self.key:
             raise UserError(f"checkpoint {self.path} is of another configuration; delete it and run again")
         for name, value in network.state().items():

@@ -11,8 +11,9 @@ import pandas as pd
 import yaml
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
 
+from mdpu.errors import UserError
 from mdpu.experiment import Plan
-from mdpu.files import REPOSITORY, git_commit, read_json, versions
+from mdpu.files import REPOSITORY, git_commit, read_csv, read_json, versions
 from mdpu.learn.methods import load_method
 from mdpu.report.tables import ROW, best_methods
 
@@ -44,17 +45,19 @@ def render_page(plan: Plan, results: Path) -> str:
     tables, figures = [], []
     for experiment in plan.experiments.values():
         if experiment.kind == "table":
-            cells = pd.read_csv(results / "tables" / f"{experiment.name}.csv", dtype={"prior": str})
+            cells = read_csv(results / "tables" / f"{experiment.name}.csv")
             tables.append(_table(plan, experiment.name, experiment.title, cells))
         else:
-            svg = (results / "figures" / f"{experiment.name}.svg").read_bytes()
+            drawing = results / "figures" / f"{experiment.name}.svg"
+            if not drawing.exists():
+                raise UserError(f"{drawing} does not exist; run the rule that makes it")
             figures.append(
                 {
                     "name": experiment.name,
                     "title": experiment.title,
                     "caption": (TEMPLATES / "captions" / f"{experiment.kind}.rst").read_text(encoding="utf-8"),
                     "trials": len({run.seed for run in experiment.runs}),
-                    "image": "data:image/svg+xml;base64," + base64.b64encode(svg).decode(),
+                    "image": "data:image/svg+xml;base64," + base64.b64encode(drawing.read_bytes()).decode(),
                 }
             )
     datasets = []

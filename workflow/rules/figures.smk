@@ -19,7 +19,7 @@ rule figure:
         mem_mb=1000,
         runtime=5,
     params:
-        title=lambda wildcards: PLAN.experiment(wildcards.experiment).title,
+        settings=lambda wildcards: PLAN.experiment_settings(wildcards.experiment),
     shell:
         "python -m mdpu figure --config $MDPU_CONFIG --experiment {wildcards.experiment} --metrics {input.metrics:q}"
         " --out {output.svg:q} &> {log:q}"

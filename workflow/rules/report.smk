@@ -8,7 +8,7 @@ rule render_report:
         figures=FIGURES,
         labels=[PLAN.labels(dataset) for dataset in PLAN.datasets],
         verification=VERIFICATION,
-        templates=sorted(Path(workflow.basedir, "report").rglob("*.*")),
+        templates=[os.path.relpath(path) for path in sorted(Path(workflow.basedir, "report").rglob("*.*"))],
         code=code("report/page.py"),
     output:
         page=RESULTS / "report.html",
@@ -24,6 +24,7 @@ rule render_report:
     params:
         results=RESULTS,
         plan=PLAN.summary(),
+        datasets={dataset: PLAN.dataset(dataset) for dataset in PLAN.datasets},
         protocol=config["protocol"],
     shell:
         "python -m mdpu report --config $MDPU_CONFIG --results {params.results:q} --out {output.page:q} &> {log:q}"

@@ -20,7 +20,7 @@ rule table:
         mem_mb=1000,
         runtime=5,
     params:
-        title=lambda wildcards: PLAN.experiment(wildcards.experiment).title,
+        settings=lambda wildcards: PLAN.experiment_settings(wildcards.experiment),
     shell:
         "python -m mdpu table --config $MDPU_CONFIG --experiment {wildcards.experiment} --summary {input.summary:q}"
         " --out {output.csv:q} &> {log:q}"

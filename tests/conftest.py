@@ -1,0 +1,162 @@
+"""What the tests share: a copy of the repository in which a tiny experiment has run."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+from filelock import FileLock
+from hypothesis import settings
+
+# Several workers share few cores, and the networks here are so small that threads only wait for one another.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+# The same examples on every machine: a red test is red for everyone, and a green one stays so.
+settings.register_profile("mdpu", derandomize=True, deadline=None)
+settings.load_profile("mdpu")
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+
+# Pairs at two priors for a table, pairs and triples at one for curves; they share runs.
+TINY = {
+    "name": "tiny",
+    "device": "cpu",
+    "datasets": ["digits"],
+    "experiments": ["tiny-table", "tiny-curves"],
+    "expected": "config/tiny-expected.csv",
+    "axes": {"prior": [0.4, 0.5], "method": ["ure", "abs"], "seed": [1, 2]},
+    "protocol": {
+        "training": {"epochs": 3, "precision": "fp32", "networks": {"mlp": {"hidden": [16], "batch_size": 30}}},
+        "reporting": {"average_last": 2},
+    },
+    "definitions": {
+        "datasets": {
+            "digits": {
+                "title": "Digits (8x8)",
+                "source": "digits",
+                "positive": [0, 2, 4, 6, 8],
+                "negative": [1, 3, 5, 7, 9],
+                "network": "mlp",
+            }
+        },
+        "experiments": {
+            "tiny-table": {"kind": "table", "title": "Tiny table: pairs", "tuple_size": [2], "n": 60},
+            "tiny-curves": {
+                "kind": "curves",
+                "title": "Tiny figure: curves",
+                "tuple_size": [2, 3],
+                "prior": [0.5],
+                "n": 60,
+            },
+        },
+    },
+}
+# Any accuracy is within 50 points of 50 %: what is tested is that the comparison takes place.
+TINY_EXPECTED = "dataset,variant,tuple_size,n,prior,method,loss,mean,tolerance\n" + "".join(
+    f"digits,base,2,60,{prior},{method},logistic,50,50\n" for prior in ("0.4", "0.5") for method in ("ure", "abs")
+)
+
+
+class Clone:
+    """A copy of the repository, apart from the one under test."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.results = folder / "results" / "tiny"
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """The environment of a user who has activated the virtual environment."""
+        environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+        del environment["OMP_NUM_THREADS"]
+        return environment
+
+    def command(self, *arguments: str) -> list[str]:
+        """Return the Snakemake command of the tiny experiment."""
+        return [sys.executable, "-m", "snakemake", "--cores", "2", "--configfile", "config/tiny.yaml", *arguments]
+
+    def run(self, *command: str, status: int = 0) -> subprocess.CompletedProcess[str]:
+        """Run a command in the clone and insist on its exit status."""
+        done = subprocess.run(command, cwd=self.folder, env=self.environment, capture_output=True, text=True)
+        assert done.returncode == status, f"{' '.join(command)}\n{done.stdout}\n{done.stderr}"
+        return done
+
+    def snakemake(self, *arguments: str, status: int = 0) -> str:
+        """Run the tiny experiment and return all that Snakemake printed."""
+        done = self.run(*self.command(*arguments), status=status)
+        return done.stdout + done.stderr
+
+    def jobs(self, *arguments: str) -> dict[str, int]:
+        """Return how many jobs of each rule a dry run announces."""
+        lines = self.snakemake("--dry-run", *arguments).splitlines()
+        if "Job stats:" not in lines:
+            assert any(line.startswith("Nothing to be done") for line in lines)
+            return {}
+        start = lines.index("Job stats:") + 3
+        table = [line.split() for line in lines[start : lines.index("", start)]]
+        return {rule: int(count) for rule, count in table if rule not in ("all", "total")}
+
+    def change_config(self, **changes: object) -> None:
+        """Lay values over the tiny configuration at dotted keys, written with double underscores."""
+        path = self.folder / "config" / "tiny.yaml"
+        config = yaml.safe_load(path.read_text())
+        for dotted, value in changes.items():
+            *parents, last = dotted.split("__")
+            place = config
+            for key in parents:
+                place = place.setdefault(key, {})
+            place[last] = value
+        path.write_text(yaml.safe_dump(config, sort_keys=False))
+
+
+def clone_repository(folder: Path) -> Clone:
+    """Copy the files that git knows or would add, link the environment, and add the tiny configuration."""
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=REPOSITORY,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    for name in listed.stdout.split("\0"):
+        if name and not name.startswith("tests/") and (REPOSITORY / name).is_file():
+            target = folder / name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(REPOSITORY / name, target)
+    (folder / ".venv").symlink_to(sys.prefix)
+    (folder / "config" / "tiny.yaml").write_text(yaml.safe_dump(TINY, sort_keys=False))
+    (folder / "config" / "tiny-expected.csv").write_text(TINY_EXPECTED)
+    return Clone(folder)
+
+
+@pytest.fixture(scope="session")
+def finished(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Clone:
+    """A clone in which the tiny experiment has run once, for all workers; nobody may change it."""
+    base = tmp_path_factory.getbasetemp()
+    if worker_id != "master":
+        base = base.parent  # shared by the workers of one session
+    clone = Clone(base / "finished")
+    with FileLock(base / "finished.lock"):
+        if not (base / "finished.log").exists():
+            shutil.rmtree(clone.folder, ignore_errors=True)
+            log = clone_repository(clone.folder).snakemake()
+            (base / "finished.log").write_text(log)
+    return clone
+
+
+@pytest.fixture
+def fresh_clone(tmp_path: Path) -> Clone:
+    """A clone in which nothing has run."""
+    return clone_repository(tmp_path / "clone")
+
+
+@pytest.fixture
+def finished_clone(finished: Clone, tmp_path: Path) -> Clone:
+    """A finished clone of one's own, to change; the times of its files are kept, as Snakemake goes by them."""
+    shutil.copytree(finished.folder, tmp_path / "clone", symlinks=True)
+    return Clone(tmp_path / "clone")

@@ -1,0 +1,266 @@
+"""The command line by hand: what it prints, and how a mistake of the user's ends."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from mdpu.cli import app
+from mdpu.experiment import parse_run
+from mdpu.files import REPOSITORY
+from mdpu.theory import coefficients, risk_weights
+
+RULES = ["dataset", "labels", "split", "train", "collect", "table", "figure", "verify", "report"]
+
+
+def mdpu(*arguments: object, cwd: Path = REPOSITORY, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "mdpu", *map(str, arguments)],
+        cwd=cwd,
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+    )
+
+
+def assert_user_error(done: subprocess.CompletedProcess[str], sentence: str) -> None:
+    """One line, status 2, no traceback; progress may stand before it."""
+    assert done.returncode == 2, done.stderr
+    assert done.stdout == ""
+    *before, last = done.stderr.splitlines()
+    assert last.startswith("error: ")
+    assert sentence in last
+    assert "Traceback" not in done.stderr
+    assert not [line for line in before if line.startswith(("error", " "))]
+
+
+# -- what it prints -------------------------------------------------------------------------------
+
+
+def test_help_lists_every_command_in_its_panel():
+    done = mdpu("--help", COLUMNS="120")
+    assert done.returncode == 0
+    listed = [line.split()[1] for line in done.stdout.splitlines() if line.startswith("│ ") and "--" not in line]
+    assert [name for name in listed if name in RULES] == RULES
+    assert {"coefficients", "plan"} <= set(listed)
+    assert len(listed) == len(app.registered_commands)
+
+
+def test_help_of_every_command_names_its_options():
+    from typer.testing import CliRunner
+
+    for command in app.registered_commands:
+        name = command.name or command.callback.__name__
+        found = CliRunner().invoke(app, [name, "--help"])
+        assert found.exit_code == 0, name
+        if name in RULES:
+            assert "--out" in found.stdout
+
+
+def test_coefficients_are_printed_as_json():
+    done = mdpu("coefficients", "--tuple-size", 3, "--prior", 0.4)
+    assert done.returncode == 0
+    found = json.loads(done.stdout)
+    expected = coefficients(3, 0.4)
+    assert (found["a"], found["b"], found["denominator"]) == (expected.a, expected.b, expected.denominator)
+    assert found["a"] == pytest.approx((0.4**3 + 2 * 0.4**2 * 0.6) / (0.4**3 + 3 * 0.4**2 * 0.6))
+    assert found["tuple_law"] == pytest.approx([0.4 / (0.4 + 3 * 0.6), 3 * 0.6 / (0.4 + 3 * 0.6)])
+    assert found["risk_weights"]["tuple_positive"] == risk_weights(3, 0.4).tuple_positive
+
+
+def test_the_plan_counts_and_lists_runs():
+    config = ["--config", "config.yaml", "--config", "config/quick.yaml"]
+    counts = json.loads(mdpu("plan", *config).stdout)
+    names = mdpu("plan", *config, "--runs").stdout.splitlines()
+    assert len(names) == counts["runs"] == sum(counts["cohorts"].values())
+    assert all(parse_run(name).name == name for name in names)
+
+
+def test_commands_load_only_what_they_need():
+    """A split is drawn in thousands of jobs, and must not wait for torch."""
+    program = (
+        "import sys\nfrom mdpu import cli\nsys.argv = ['mdpu', 'split', '--labels', 'no.npz', '--tuple-size', '2', "
+        "'--prior', '0.5', '--n', '2', '--n-unlabeled', '2', '--seed', '1', '--out', 'no-out.npz']\n"
+        "try:\n    cli.main()\nexcept SystemExit:\n    pass\n"
+        "import mdpu.data.splits\nprint([name for name in ('torch', 'pandas', 'matplotlib') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", program], cwd=REPOSITORY, capture_output=True, text=True)
+    assert done.stdout == "[]\n"
+    assert "no.npz does not exist" in done.stderr
+
+
+# -- mistakes -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["--tuple-size", 0, "--prior", 0.5], "tuple size 0 is not an integer of at least 1"),
+        (["--tuple-size", 2, "--prior", 0], "prior 0.0 is not strictly between 0 and 1"),
+        (["--tuple-size", 2, "--prior", 1], "prior 1.0 is not strictly between 0 and 1"),
+        (["--tuple-size", 2, "--prior", "nan"], "prior nan is not strictly between 0 and 1"),
+        (["--tuple-size", 100_000, "--prior", 0.9], "tuple size 100000 at prior 0.9 is too large"),
+    ],
+)
+def test_coefficients_out_of_range_are_refused(arguments, sentence):
+    assert_user_error(mdpu("coefficients", *arguments), sentence)
+
+
+def test_a_wrong_configuration_is_told_with_the_keys_name(tmp_path):
+    (tmp_path / "over.yaml").write_text("protocol: {training: {epoch: 3}}\n")
+    for arguments in (["plan"], ["labels", "--dataset", "mnist", "--images", "no.npz", "--out", tmp_path / "out.npz"]):
+        done = mdpu(*arguments, "--config", "config.yaml", "--config", tmp_path / "over.yaml")
+        assert_user_error(done, "config key protocol.training.epoch is unknown; did you mean 'epochs'?")
+
+
+def test_a_missing_configuration_is_named(tmp_path):
+    assert_user_error(mdpu("plan", "--config", tmp_path / "no.yaml"), "no.yaml does not exist")
+
+
+def test_an_unknown_source_is_refused(tmp_path):
+    done = mdpu("dataset", "mnits", "--data-dir", tmp_path, "--out", tmp_path / "out.npz")
+    assert_user_error(done, "source 'mnits' is unknown")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.slow
+def test_without_network_and_data_mnist_says_what_to_do_and_writes_nothing(tmp_path):
+    """A proxy that nobody listens on stands for the missing network: every connection is refused at once."""
+    nowhere = "http://127.0.0.1:9"
+    proxies = dict.fromkeys(("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY", "all_proxy"), nowhere)
+    out = tmp_path / "out" / "mnist.npz"
+    done = mdpu("dataset", "mnist", "--data-dir", tmp_path / "data", "--out", out, **proxies, no_proxy="", NO_PROXY="")
+    assert_user_error(done, "MNIST")
+    assert str(tmp_path / "data") in done.stderr.splitlines()[-1]
+    assert not out.parent.exists()
+
+
+SPLIT = {"--tuple-size": 2, "--prior": 0.5, "--n": 10, "--n-unlabeled": 10, "--seed": 1}
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"--tuple-size": 0}, "tuple size 0 is not"),
+        ({"--prior": 1.5}, "prior 1.5 is not strictly between 0 and 1"),
+        ({"--n": 0}, "n is 0; at least 1 is needed"),
+        ({"--n-unlabeled": -3}, "n_unlabeled is -3; at least 1 is needed"),
+        ({"--seed": -1}, "seed is -1"),
+        ({"--n": 5000}, "the largest n that fits M = 2, prior 0.5 is"),
+    ],
+)
+def test_splits_that_cannot_be_drawn_are_refused(finished, tmp_path, changes, sentence):
+    options = {**SPLIT, **changes, "--labels": finished.results / "labels/digits.npz", "--out": tmp_path / "split.npz"}
+    done = mdpu("split", "--no-replacement", *(part for option in options.items() for part in option))
+    assert_user_error(done, sentence)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("broken", ["missing", "truncated"])
+def test_broken_inputs_are_named_by_every_command_and_nothing_is_written(finished, tmp_path, broken):
+    """Each command in turn, with one input that is not there or cut in half."""
+    results, out = finished.results, tmp_path / "out"
+    config = ["--config", finished.folder / "config.yaml", "--config", finished.folder / "config/tiny.yaml"]
+    images, labels = finished.folder / "results/datasets/digits.npz", results / "labels/digits.npz"
+    cohort = "digits/base/m2/n60"
+    training = ["train", *config, "--cohort", cohort, "--splits", results / "splits", "--store", out / "runs"]
+    training += ["--checkpoints", out / "checkpoints"]
+    commands = {
+        images: [
+            ["labels", *config, "--dataset", "digits", "--images", "BAD", "--out", out / "x.npz"],
+            [*training, "--images", "BAD", "--labels", labels, "--out", out / "x.parquet"],
+        ],
+        labels: [
+            ["split", "--labels", "BAD", *(p for option in SPLIT.items() for p in option), "--out", out / "x.npz"],
+            [*training, "--images", images, "--labels", "BAD", "--out", out / "x.parquet"],
+        ],
+        results / "summary.csv": [
+            ["table", *config, "--experiment", "tiny-table", "--summary", "BAD", "--out", out / "x.csv"],
+            ["verify", "--summary", "BAD", "--expected", results / "summary.csv", "--out", out / "x.json"],
+        ],
+        results / "metrics.parquet": [
+            ["figure", *config, "--experiment", "tiny-curves", "--metrics", "BAD", "--out", out / "x.svg"]
+        ],
+    }
+    for source, of_source in commands.items():
+        bad = tmp_path / source.name
+        if broken == "truncated":
+            bad.write_bytes(source.read_bytes()[:100])
+            if source == images:
+                (tmp_path / "digits.json").write_bytes(source.with_suffix(".json").read_bytes())
+        for command in of_source:
+            if broken == "truncated" and source.name == "summary.csv":
+                bad.write_bytes(b"")  # half a CSV is a CSV; an empty one is not
+            done = mdpu(*[bad if part == "BAD" else part for part in command], cwd=finished.folder)
+            assert_user_error(done, str(bad))
+            assert not out.exists() or not [path for path in out.rglob("*") if path.is_file()], command
+
+
+def test_collect_names_a_missing_history(finished, tmp_path):
+    config = ["--config", finished.folder / "config.yaml", "--config", finished.folder / "config/tiny.yaml"]
+    out = tmp_path / "out"
+    done = mdpu(
+        "collect", *config, "--histories", tmp_path / "no", "--out", out / "m.parquet", "--summary", out / "s.csv"
+    )
+    assert_user_error(done, "n60.parquet does not exist; run the rule that makes it")
+    assert not out.exists()
+
+
+def test_the_report_names_a_missing_table(finished, tmp_path):
+    config = ["--config", finished.folder / "config.yaml", "--config", finished.folder / "config/tiny.yaml"]
+    done = mdpu("report", *config, "--results", tmp_path / "no", "--out", tmp_path / "report.html")
+    assert_user_error(done, "tiny-table.csv does not exist; run the rule that makes it")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_classes_that_contradict_the_images_are_named(finished, tmp_path):
+    dataset = "definitions: {datasets: {digits: {positive: [0, 2, 4, 6, 8], negative: [1, 3, 5, 7]}}}\n"
+    (tmp_path / "over.yaml").write_text(dataset)
+    paths = [finished.folder / "config.yaml", finished.folder / "config/tiny.yaml", tmp_path / "over.yaml"]
+    done = mdpu(
+        "labels",
+        *(part for path in paths for part in ("--config", path)),
+        *("--dataset", "digits"),
+        *("--images", finished.folder / "results/datasets/digits.npz"),
+        *("--out", tmp_path / "out.npz"),
+    )
+    assert_user_error(done, "config key definitions.datasets.digits: class 9 is on no side")
+    assert not (tmp_path / "out.npz").exists()
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="needs a machine without a GPU")
+def test_cuda_without_a_gpu_is_refused(finished, tmp_path):
+    (tmp_path / "over.yaml").write_text("device: cuda\n")
+    paths = [finished.folder / "config.yaml", finished.folder / "config/tiny.yaml", tmp_path / "over.yaml"]
+    done = mdpu(
+        "train",
+        *(part for path in paths for part in ("--config", path)),
+        *("--cohort", "digits/base/m2/n60"),
+        *("--images", finished.folder / "results/datasets/digits.npz"),
+        *("--labels", finished.results / "labels/digits.npz"),
+        *("--splits", finished.results / "splits"),
+        *("--store", tmp_path / "runs"),
+        *("--checkpoints", tmp_path / "checkpoints"),
+        *("--out", tmp_path / "out.parquet"),
+    )
+    assert_user_error(done, "config key device: cuda is asked for, but torch finds no GPU; set device to auto or cpu")
+    assert [path.name for path in tmp_path.iterdir()] == ["over.yaml"]
+
+
+def test_a_split_by_hand_is_the_one_of_the_workflow(finished, tmp_path):
+    """Each rule is one command with explicit paths that runs by hand."""
+    options = {**SPLIT, "--n": 60, "--n-unlabeled": 60, "--labels": finished.results / "labels/digits.npz"}
+    done = mdpu("split", *(part for option in options.items() for part in option), "--out", tmp_path / "split.npz")
+    assert done.returncode == 0, done.stderr
+    with (
+        np.load(tmp_path / "split.npz") as found,
+        np.load(finished.results / "splits/digits/base/m2/prior0.5/n60/seed1.npz") as expected,
+    ):
+        assert all(np.array_equal(found[key], expected[key]) for key in ("tuples", "unlabeled"))

@@ -1,0 +1,211 @@
+"""`./run`: what it refuses, when it installs, what it starts, and what it says at the end."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+from importlib.machinery import SourceFileLoader
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from mdpu.files import REPOSITORY
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    """The launcher as a module whose repository is an empty folder."""
+    loader = SourceFileLoader("run_script", str(REPOSITORY / "run"))
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader("run_script", loader))
+    loader.exec_module(module)
+    monkeypatch.setattr(module, "ROOT", tmp_path)
+    monkeypatch.setattr(module, "VENV", tmp_path / ".venv")
+    monkeypatch.setattr(module, "LOCK", tmp_path / "requirements.lock")
+    (tmp_path / "requirements.lock").write_text(
+        "numpy==1\nuv==0.1 \\\n    --hash=sha256:aa \\\n    --hash=sha256:bb\nzzz==2\n"
+    )
+    return module
+
+
+@pytest.fixture
+def started(monkeypatch):
+    """Commands that would have been started, with the signal handlers left alone."""
+    commands = []
+
+    def popen(command, **_):
+        commands.append(command)
+        return SimpleNamespace(wait=lambda: 0, send_signal=lambda number: None)
+
+    monkeypatch.setattr(subprocess, "Popen", popen)
+    monkeypatch.setattr("signal.signal", lambda number, handler: None)
+    return commands
+
+
+# -- commands -------------------------------------------------------------------------------------
+
+
+def test_an_unknown_command_is_refused_in_one_sentence_before_anything_is_installed():
+    done = subprocess.run([REPOSITORY / "run", "papre"], capture_output=True, text=True)
+    assert done.returncode == 1
+    assert done.stderr == "run: error: 'papre' is no command; known are quick, paper and test (./run --help)\n"
+    assert done.stdout == ""
+
+
+def test_help_says_what_the_commands_do():
+    done = subprocess.run([REPOSITORY / "run", "--help"], capture_output=True, text=True)
+    assert done.returncode == 0
+    for command in ("./run [quick]", "./run paper", "./run test"):
+        assert command in done.stdout
+
+
+def test_an_old_python_is_refused(run, monkeypatch):
+    monkeypatch.setattr(sys, "version_info", (3, 10, 2))
+    with pytest.raises(SystemExit, match=r"error: Python 3\.11 or newer is needed"):
+        run.main()
+
+
+def test_it_needs_nothing_but_the_standard_library():
+    """Isolated from every installed package, the launcher still starts."""
+    command = [sys.executable, "-I", "-S", str(REPOSITORY / "run"), "--help"]
+    assert subprocess.run(command, capture_output=True).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ([], ["quick", []]),
+        (["-n"], ["quick", ["-n"]]),
+        (["quick", "--cores", "4"], ["quick", ["--cores", "4"]]),
+        (["paper", "-n"], ["paper", ["-n"]]),
+    ],
+)
+def test_quick_is_the_default_and_arguments_go_to_snakemake(run, monkeypatch, arguments, expected):
+    calls = []
+    monkeypatch.setattr(sys, "argv", ["run", *arguments])
+    monkeypatch.setattr(run, "make_environment", lambda: None)
+    monkeypatch.setattr(run, "enter_environment", lambda: None)
+    monkeypatch.setattr(run, "workflow", lambda *given: calls.append(list(given)) or 7)
+    with pytest.raises(SystemExit) as end:
+        run.main()
+    assert end.value.code == 7
+    assert calls == [expected]
+
+
+# -- the environment ------------------------------------------------------------------------------
+
+
+def test_an_environment_of_this_very_lock_is_kept(run, monkeypatch):
+    run.VENV.mkdir()
+    (run.VENV / "made-from").write_text(hashlib.sha256(run.LOCK.read_bytes()).hexdigest())
+    monkeypatch.setattr(subprocess, "run", lambda *_, **__: pytest.fail("something was installed"))
+    run.make_environment()
+
+
+@pytest.mark.parametrize("stamp", [None, "of another lock"])
+def test_an_environment_is_made_anew_when_the_lock_changed_or_an_installation_was_cut_short(run, monkeypatch, stamp):
+    commands, locks = [], []
+    run.VENV.mkdir()
+    (run.VENV / "old").touch()
+    if stamp:
+        (run.VENV / "made-from").write_text(stamp)
+
+    def install(command, **_):
+        commands.append(command)
+        if "-m" in command:
+            locks.append(Path(command[-1]).read_text())
+        run.VENV.mkdir(exist_ok=True)
+        return SimpleNamespace(returncode=0)
+
+    monkeypatch.setattr(subprocess, "run", install)
+    run.make_environment()
+    assert not (run.VENV / "old").exists()
+    assert (run.VENV / "made-from").read_text() == hashlib.sha256(run.LOCK.read_bytes()).hexdigest()
+    assert all("--require-hashes" in command for command in commands if str(run.LOCK) in command or "-r" in command)
+    assert locks == ["uv==0.1 \\\n    --hash=sha256:aa \\\n    --hash=sha256:bb\n"]
+    commands.clear()
+    run.make_environment()
+    assert commands == []
+
+
+def test_a_failed_installation_ends_in_one_sentence_and_is_tried_again(run, monkeypatch):
+    monkeypatch.setattr(subprocess, "run", lambda *_, **__: SimpleNamespace(returncode=1))
+    for _ in range(2):
+        with pytest.raises(SystemExit, match="run: error: the environment could not be installed; see above"):
+            run.make_environment()
+    assert not (run.VENV / "made-from").exists()
+
+
+def test_the_environment_is_entered_as_activating_it_does(run, monkeypatch, tmp_path):
+    monkeypatch.chdir("/")
+    monkeypatch.setenv("PATH", "/usr/bin")
+    monkeypatch.setenv("VIRTUAL_ENV", "other")
+    run.enter_environment()
+    assert Path.cwd() == tmp_path
+    assert os.environ["PATH"] == f"{tmp_path / '.venv' / 'bin'}{os.pathsep}/usr/bin"
+    assert os.environ["VIRTUAL_ENV"] == str(tmp_path / ".venv")
+
+
+# -- the workflow ---------------------------------------------------------------------------------
+
+
+def test_cores_and_one_gpu_are_given_unless_the_user_does(run, started):
+    run.workflow("quick", [])
+    run.workflow("paper", ["--cores=4", "--resources", "gpu=2", "-n"])
+    run.workflow("paper", ["--profile", "profiles/slurm"])
+    quick, paper, cluster = (command[3:] for command in started)
+    assert quick == ["--cores", str(os.cpu_count()), "--resources", "gpu=1", "--configfile", "config/quick.yaml"]
+    assert paper == ["--cores=4", "--resources", "gpu=2", "-n"]
+    assert cluster == ["--resources", "gpu=1", "--profile", "profiles/slurm"]
+
+
+def finish(folder, **verification):
+    results = folder / "results" / "quick"
+    results.mkdir(parents=True)
+    (results / "report.html").touch()
+    if verification:
+        (results / "verification.json").write_text(json.dumps(verification))
+    return results / "report.html"
+
+
+def test_it_ends_with_the_confirmation_and_the_path_of_the_report(run, started, capsys, tmp_path):
+    report = finish(tmp_path, confirmed=True, cells=6, within=6, largest_difference=0.257, outside=[])
+    assert run.workflow("quick", []) == 0
+    assert capsys.readouterr().out.splitlines()[1:] == [
+        "run: expected numbers confirmed: 6 of 6 cells within tolerance, largest difference 0.26 points",
+        f"run: report: {report}",
+    ]
+
+
+def test_numbers_that_are_not_confirmed_are_listed_and_give_a_failing_status(run, started, capsys, tmp_path):
+    finish(tmp_path, confirmed=False, cells=6, within=5, largest_difference=None, outside=[{"method": "abs"}])
+    assert run.workflow("quick", []) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[1] == "run: expected numbers NOT confirmed: 5 of 6 cells within tolerance"
+    assert "abs" in lines[2]
+    assert lines[3].startswith("run: report: ")
+
+
+def test_without_expected_numbers_only_the_report_is_named(run, started, capsys, tmp_path):
+    report = finish(tmp_path)
+    assert run.workflow("quick", []) == 0
+    assert capsys.readouterr().out.splitlines()[1:] == [f"run: report: {report}"]
+
+
+def test_a_dry_run_claims_nothing(run, started, capsys, tmp_path):
+    finish(tmp_path, confirmed=True, cells=6, within=6, largest_difference=0.1, outside=[])
+    for option in ("-n", "--dry-run", "--dryrun"):
+        assert run.workflow("quick", [option]) == 0
+    assert "report" not in capsys.readouterr().out
+
+
+def test_a_failed_workflow_claims_nothing_and_hands_its_status_on(run, monkeypatch, started, capsys, tmp_path):
+    finish(tmp_path, confirmed=True, cells=6, within=6, largest_difference=0.1, outside=[])
+    monkeypatch.setattr(subprocess, "Popen", lambda *_, **__: SimpleNamespace(wait=lambda: 3))
+    assert run.workflow("quick", []) == 3
+    assert "report" not in capsys.readouterr().out

@@ -1,0 +1,200 @@
+"""The gates: style, types, layering, pins, and what must not be in the repository."""
+
+from __future__ import annotations
+
+import ast
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+import yaml
+from packaging.requirements import Requirement
+
+from mdpu.experiment import TRAINING_CODE, available_methods, training_code
+from mdpu.files import REPOSITORY
+
+LOCK = (REPOSITORY / "requirements.lock").read_text(encoding="utf-8")
+ENTRIES = [Requirement(line) for line in re.findall(r"^([a-z0-9._-]+==[^\\\n]+)", LOCK, re.MULTILINE)]
+# The lock serves several versions of Python; the conda environment is of this one.
+PYTHON = {"python_version": "3.11", "python_full_version": "3.11.0"}
+PINNED = {
+    entry.name: str(entry.specifier).removeprefix("==")
+    for entry in ENTRIES
+    if entry.marker is None or entry.marker.evaluate(PYTHON)
+}
+
+# A module may import from its own layer and from those before it.
+LAYERS = ["errors", "files", "randomness", "theory", "progress", "experiment", "data", "learn", "evaluate", "report"]
+TOP = {"cli", "__main__", "__init__", "estimator"}
+
+
+def tool(*command: str) -> None:
+    """Run a tool of the environment in the repository and insist on success."""
+    path = Path(sys.executable).parent / command[0]
+    done = subprocess.run([path, *command[1:]], cwd=REPOSITORY, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def tracked_texts() -> dict[str, str]:
+    """Texts of all files that git tracks, or would add."""
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=REPOSITORY,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    texts = {}
+    for name in filter(None, listed.stdout.split("\0")):
+        path = REPOSITORY / name
+        if path.is_file() and b"\0" not in (content := path.read_bytes()):
+            texts[name] = content.decode("utf-8")
+    return texts
+
+
+# -- tools ----------------------------------------------------------------------------------------
+
+
+def test_ruff_finds_nothing():
+    tool("ruff", "check", ".")
+
+
+def test_code_is_formatted():
+    tool("ruff", "format", "--check", ".")
+
+
+@pytest.mark.slow
+def test_types_are_right():
+    tool("mypy")
+
+
+@pytest.mark.slow
+def test_the_workflow_passes_snakemakes_lint():
+    tool("python", "-m", "snakemake", "--lint")
+
+
+def test_the_workflow_is_formatted():
+    tool("snakefmt", "--check", "Snakefile", "workflow")
+
+
+# -- layers ---------------------------------------------------------------------------------------
+
+
+def imports_of(path: Path) -> set[str]:
+    """Names of all modules that a file imports, wherever in it."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path} imports relatively"
+            found |= {f"{node.module}.{alias.name}" for alias in node.names}
+    return found
+
+
+def test_imports_go_down_only():
+    for path in (REPOSITORY / "mdpu").rglob("*.py"):
+        own = path.relative_to(REPOSITORY / "mdpu").parts[0].removesuffix(".py")
+        if own in TOP:
+            continue
+        assert own in LAYERS, f"{path} is in no layer; give it one"
+        for name in imports_of(path):
+            package, _, rest = name.partition(".")
+            layer = rest.split(".")[0]
+            if package == "mdpu" and layer not in ("", "__version__"):
+                assert layer in LAYERS, f"{path} imports {name} from above"
+                assert LAYERS.index(layer) <= LAYERS.index(own), f"{path} imports {name} from above"
+
+
+def test_mdpu_never_imports_snakemake():
+    for path in (REPOSITORY / "mdpu").rglob("*.py"):
+        assert not [name for name in imports_of(path) if name.split(".")[0].startswith("snakemake")], path
+
+
+@pytest.mark.parametrize(
+    "module", ["mdpu.theory", "mdpu.experiment", "mdpu.data.splits", "mdpu.data.labels", "mdpu.cli"]
+)
+def test_what_does_not_compute_loads_no_torch(module):
+    program = f"import sys, {module}; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", program], cwd=REPOSITORY).returncode == 0
+
+
+def test_all_code_that_training_loads_counts_as_training_code():
+    """Otherwise an edit of it would retrain nothing."""
+    program = (
+        "import sys, mdpu.learn.trainer\n"
+        "print('\\n'.join(m.__file__ for n, m in sys.modules.items() if n.startswith('mdpu.') and m.__file__))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], cwd=REPOSITORY, capture_output=True, text=True, check=True)
+    loaded = {str(Path(line).resolve().relative_to(REPOSITORY / "mdpu")) for line in done.stdout.split()}
+    # Of no influence on a history: packages, the plan, and what reads the inputs, whose content counts itself.
+    harmless = {"__init__.py", "learn/__init__.py", "learn/methods/__init__.py", "data/__init__.py", "errors.py"}
+    harmless |= {
+        "files.py",
+        "experiment.py",
+        "learn/checkpoint.py",
+        "data/images.py",
+        "data/labels.py",
+        "data/splits.py",
+    }
+    assert loaded - harmless == set(TRAINING_CODE)
+    assert all(path.is_file() for path in training_code(available_methods()))
+
+
+# -- pins -----------------------------------------------------------------------------------------
+
+
+def test_the_conda_environment_has_the_versions_of_the_lock():
+    environment = yaml.safe_load((REPOSITORY / "envs" / "mdpu.yaml").read_text(encoding="utf-8"))
+    pins = dict(
+        pin.split("==") for part in environment["dependencies"] if isinstance(part, dict) for pin in part["pip"]
+    )
+    assert pins == {name: PINNED[name] for name in pins}
+    project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    direct = {re.split(r"[<>=]", dependency)[0] for dependency in project["dependencies"]}
+    # Snakemake is what reads this file, so it cannot come from it.
+    assert set(pins) == {name for name in direct if not name.startswith("snakemake")}
+
+
+def test_the_lock_holds_every_dependency_with_a_hash():
+    project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    wanted = [*project["dependencies"], *project["optional-dependencies"]["dev"]]
+    assert {re.split(r"[<>=]", dependency)[0] for dependency in wanted} <= set(PINNED)
+    blocks = re.split(r"^(?=[a-z0-9._-]+==)", LOCK, flags=re.MULTILINE)[1:]
+    assert len(blocks) == len(ENTRIES)
+    assert all("--hash=sha256:" in block for block in blocks)
+
+
+def test_the_lock_names_no_place_to_download_from():
+    assert not re.findall(r"https?://|--index-url|--extra-index-url|--find-links| @ ", LOCK)
+
+
+# -- what must not be there -----------------------------------------------------------------------
+
+
+def test_no_file_names_a_folder_of_the_machine_that_made_it():
+    # Written in two parts, so that this file does not hold them.
+    forbidden = ["/wo" + "rk/", "opt/" + "pypi", "/ro" + "ot/"]
+    for name, text in tracked_texts().items():
+        assert not [place for place in forbidden if place in text], name
+
+
+def test_no_result_is_tracked_but_the_reference():
+    listed = subprocess.run(["git", "ls-files"], cwd=REPOSITORY, capture_output=True, text=True, check=True).stdout
+    assert not [
+        name
+        for name in listed.splitlines()
+        if name.startswith(("data/", ".venv", ".snakemake"))
+        or (name.startswith("results/") and not name.startswith("results/reference/"))
+    ]
+
+
+def test_shell_scripts_pass_shellcheck():
+    scripts = [name for name, text in tracked_texts().items() if re.match(r"#!.*\b(ba)?sh\b", text)]
+    if not scripts or not shutil.which("shellcheck"):
+        pytest.skip("no shell script, or no shellcheck")
+    tool(shutil.which("shellcheck"), *scripts)

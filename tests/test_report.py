@@ -1,0 +1,136 @@
+"""The report as a browser shows it."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+webdriver = pytest.importorskip("selenium.webdriver")
+By = pytest.importorskip("selenium.webdriver.common.by").By
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        not (shutil.which("chromium") and shutil.which("chromedriver")), reason="chromium and chromedriver are missing"
+    ),
+]
+
+WIDTHS = [1280, 390]
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    options = webdriver.ChromeOptions()
+    options.binary_location = shutil.which("chromium")
+    profile = tmp_path_factory.mktemp("chromium")
+    for argument in (
+        "headless",
+        "no-sandbox",
+        "disable-gpu",
+        "disable-background-networking",
+        "disable-dev-shm-usage",
+        "no-first-run",
+        f"user-data-dir={profile}",
+    ):
+        options.add_argument(f"--{argument}")
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    service = webdriver.ChromeService(executable_path=shutil.which("chromedriver"))
+    driver = webdriver.Chrome(options=options, service=service)
+    yield driver
+    driver.quit()
+
+
+@pytest.fixture(params=WIDTHS, ids=[f"{width}px" for width in WIDTHS])
+def page(request, browser, finished):
+    """The report at one width. A window cannot be made as narrow as a telephone, hence the emulated screen."""
+    metrics = {"width": request.param, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+    browser.get((finished.results / "report.html").as_uri())
+    assert browser.execute_script("return window.innerWidth") == request.param
+    return browser
+
+
+def test_it_loads_without_errors_on_the_console(page):
+    assert page.get_log("browser") == []
+    assert "tiny" in page.title
+
+
+def test_it_loads_nothing_from_elsewhere(page):
+    loaded = page.execute_script("return performance.getEntriesByType('resource').map(entry => entry.name)")
+    assert [address for address in loaded if not address.startswith("data:")] == []
+
+
+def test_every_image_is_shown_and_described(page):
+    images = page.find_elements(By.TAG_NAME, "img")
+    assert len(images) == 1
+    for image in images:
+        assert page.execute_script("return arguments[0].complete && arguments[0].naturalWidth", image) > 0
+        assert image.size["width"] > 200
+        assert image.get_attribute("alt")
+
+
+def test_the_page_does_not_scroll_sideways(page):
+    width, window = page.execute_script("return [document.documentElement.scrollWidth, window.innerWidth]")
+    assert width <= window
+
+
+def test_navigation_leads_to_sections_that_exist(page):
+    targets = [link.get_attribute("href").split("#")[1] for link in page.find_elements(By.CSS_SELECTOR, "nav a")]
+    assert targets == ["tiny-table", "tiny-curves", "datasets", "protocol"]
+    for target in targets:
+        section = page.find_element(By.ID, target)
+        page.find_element(By.CSS_SELECTOR, f"nav a[href='#{target}']").click()
+        assert section.find_element(By.TAG_NAME, "h2").is_displayed()
+
+
+def test_table_values_are_those_of_the_csv(page, finished):
+    cells = pd.read_csv(finished.results / "tables/tiny-table.csv", dtype={"prior": str})
+    expected = {
+        (row["prior"], {"ure": "URE", "abs": "ABS"}[row["method"]]): f"{row['mean']:.2f} ± {row['std']:.2f}"
+        for row in cells.to_dict("records")
+    }
+    table = page.find_element(By.CSS_SELECTOR, "#tiny-table table")
+    header = [cell.text for cell in table.find_elements(By.TAG_NAME, "th")]
+    assert header == ["Prior", "Dataset", "URE", "ABS"]
+    found = {}
+    for row in table.find_elements(By.CSS_SELECTOR, "tbody tr"):
+        prior, dataset, *values = row.find_elements(By.TAG_NAME, "td")
+        assert dataset.text == "Digits (8x8)"
+        for method, value in zip(header[2:], values, strict=True):
+            found[prior.text, method] = value.find_element(By.CSS_SELECTOR, ".ours").text
+    assert found == expected
+
+
+def test_the_best_of_a_row_is_bold(page, finished):
+    cells = pd.read_csv(finished.results / "tables/tiny-table.csv", dtype={"prior": str})
+    best = cells.loc[cells.groupby("prior")["mean"].idxmax()].sort_values("prior")
+    bold = [
+        cell.text
+        for cell in page.find_elements(By.CSS_SELECTOR, "#tiny-table td .ours")
+        if int(cell.value_of_css_property("font-weight")) >= 600
+    ]
+    assert bold == [f"{row['mean']:.2f} ± {row['std']:.2f}" for row in best.to_dict("records")]
+
+
+def test_it_says_whether_the_numbers_are_the_expected_ones(page):
+    box = page.find_element(By.ID, "verification")
+    assert "Expected numbers confirmed: all 4 cells" in box.text
+
+
+def test_class_counts_are_those_of_the_labels(page, finished):
+    row = page.find_element(By.CSS_SELECTOR, "#datasets tbody tr").find_elements(By.TAG_NAME, "td")
+    # 1,797 digits, every fourth for testing.
+    counts = [int(cell.text.replace(",", "")) for cell in row[3:]]
+    assert sum(counts[:2]) == 1348
+    assert sum(counts[2:]) == 449
+    assert [row[1].text, row[2].text] == ["0, 2, 4, 6, 8", "1, 3, 5, 7, 9"]
+
+
+def test_nothing_of_the_machine_is_in_it(finished):
+    """A report is passed on: no folder of whoever made it."""
+    text = (finished.results / "report.html").read_text(encoding="utf-8")
+    assert str(finished.folder) not in text
+    assert str(Path.home()) + "/" not in text

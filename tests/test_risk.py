@@ -1,0 +1,281 @@
+"""Losses, corrections and the estimator: against Table I, Eqs. 11 and 14-16, and a mixture of known risk."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+import torch
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import integrate, stats
+
+from mdpu.data.splits import draw_tuple_labels
+from mdpu.experiment import METHODS_FOLDER, SCHEMA, available_methods
+from mdpu.learn.losses import LOSSES
+from mdpu.learn.method import SCOPES, CorrectedRisk
+from mdpu.learn.methods import load_method
+from mdpu.learn.risk import RiskHead, correction
+from mdpu.randomness import Stream
+from mdpu.theory import risk_weights
+
+CPU = torch.device("cpu")
+
+# l(t, z) of Table I, and dl/dz, for one label t and score z.
+TABLE_I = {
+    "logistic": (lambda t, z: math.log(1 + math.exp(-t * z)), lambda t, z: -t / (1 + math.exp(t * z))),
+    "ramp": (lambda t, z: min(1, max(0, 1 - t * z)), lambda t, z: -t if 0 < 1 - t * z < 1 else 0),
+    "squared": (lambda t, z: (t * z - 1) ** 2 / 4, lambda t, z: t * (t * z - 1) / 2),
+    "hinge": (lambda t, z: max(0, 1 - t * z), lambda t, z: -t if t * z < 1 else 0),
+}
+
+# The method, its k in f (Eq. 14), and what f is applied to.
+METHODS = {
+    "ure": (-1, "whole"),
+    "relu": (0, "whole"),
+    "abs": (1, "whole"),
+    "relu-class": (0, "class"),
+    "abs-class": (1, "class"),
+    "relu-part": (0, "part"),
+    "abs-part": (1, "part"),
+}
+
+
+# -- losses ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("label", [1, -1])
+@pytest.mark.parametrize("name", TABLE_I)
+def test_losses_and_gradients_are_those_of_table_i(name, label):
+    # No score at a kink (0 or 1 for ramp and hinge), where the gradient is a choice.
+    scores = torch.tensor([-7.3, -1.2, -0.4, 0.3, 0.9, 1.1, 6.5], dtype=torch.float64, requires_grad=True)
+    value, slope = TABLE_I[name]
+    found = LOSSES[name](scores, label)
+    assert found.tolist() == pytest.approx([value(label, z) for z in scores.tolist()], rel=1e-12)
+    (gradient,) = torch.autograd.grad(found.sum(), scores)
+    assert gradient.tolist() == pytest.approx([slope(label, z) for z in scores.tolist()], rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("name", "losses", "gradients"),
+    [
+        ("logistic", [1e4, 0], [-1, 0]),
+        ("ramp", [1, 0], [0, 0]),
+        ("squared", [10_001**2 / 4, 9_999**2 / 4], [-10_001 / 2, 9_999 / 2]),
+        ("hinge", [10_001, 0], [-1, 0]),
+    ],
+)
+def test_losses_are_exact_at_huge_margins_in_single_precision(name, losses, gradients):
+    scores = torch.tensor([-1e4, 1e4], dtype=torch.float32, requires_grad=True)
+    found = LOSSES[name](scores, 1)
+    (gradient,) = torch.autograd.grad(found.sum(), scores)
+    assert found.tolist() == pytest.approx(losses, rel=1e-6)
+    assert gradient.tolist() == pytest.approx(gradients, rel=1e-6)
+
+
+def test_the_schema_knows_exactly_the_losses_of_table_i():
+    schema = yaml.safe_load(SCHEMA.read_text(encoding="utf-8"))
+    assert set(schema["properties"]["axes"]["properties"]["loss"]["items"]["enum"]) == set(LOSSES) == set(TABLE_I)
+
+
+# -- corrections and methods ----------------------------------------------------------------------
+
+
+@given(st.floats(-1e6, 1e6, width=32), st.floats(0, 10, width=32))
+def test_correction_is_f_of_eq_14(risk, k):
+    found = correction(torch.tensor(risk, dtype=torch.float64), k).item()
+    assert found == pytest.approx(risk if risk >= 0 else k * abs(risk))
+
+
+@given(st.floats(-1e6, 1e6, width=32))
+def test_named_corrections_are_relu_abs_and_none(risk):
+    tensor = torch.tensor(risk, dtype=torch.float64)
+    assert correction(tensor, 0).item() == max(0, risk)
+    assert correction(tensor, 1).item() == abs(risk)
+    assert correction(tensor, -1).item() == risk
+
+
+def test_every_file_of_the_methods_folder_is_a_method_with_a_title_of_its_own():
+    files = {path.stem.replace("_", "-") for path in METHODS_FOLDER.glob("[!_]*.py")}
+    assert set(available_methods()) == files
+    titles = [load_method(name).title for name in files]
+    assert len(set(titles)) == len(titles)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_methods_have_the_slope_and_scope_that_their_names_say(name):
+    method = load_method(name)
+    assert (method.k, method.scope) == METHODS[name]
+
+
+def test_scopes_split_the_four_terms_between_their_parts():
+    for scope, parts in SCOPES.items():
+        assert [sum(column) for column in zip(*parts, strict=True)] == [1, 1, 1, 1], scope
+
+
+# -- the head -------------------------------------------------------------------------------------
+
+
+def eq_11(tuples, unlabeled, size, prior, name):
+    """Transcribe the summands of Eq. 11: T+, T-, U+, U- for score arrays of one run."""
+    value = np.vectorize(TABLE_I[name][0], otypes=[float])
+    p, q = prior, 1 - prior
+    a = sum(math.comb(size - 1, k) * p ** (size - k) * q**k for k in range(size // 2 + 1))
+    b = sum(math.comb(size - 1, k - 1) * p ** (size - k) * q**k for k in range(1, size // 2 + 1))
+    total = sum(math.comb(size, k) * p ** (size - k) * q**k for k in range(size // 2 + 1))
+    a, b = a / total, b / total
+    apart = a * q - b * p
+    return [
+        p * q / len(tuples) * value(1, tuples).sum() / apart,
+        -p * q / len(tuples) * value(-1, tuples).sum() / apart,
+        -b * p / len(unlabeled) * value(1, unlabeled).sum() / apart,
+        a * q / len(unlabeled) * value(-1, unlabeled).sum() / apart,
+    ]
+
+
+def corrected(terms, method):
+    """Transcribe Eqs. 15-16 and their partial variants."""
+    k, scope = METHODS[method]
+    parts = {
+        "whole": [sum(terms)],
+        "class": [terms[0] + terms[2], terms[1] + terms[3]],
+        "part": [terms[0] + terms[1], terms[2] + terms[3]],
+    }[scope]
+    return sum(part if part >= 0 else k * abs(part) for part in parts)
+
+
+ALL_KINDS = [
+    (method, loss, size, prior)
+    for (method, loss), (size, prior) in zip(
+        itertools.product(METHODS, LOSSES), itertools.cycle([(1, 0.3), (2, 0.4), (3, 0.5), (5, 0.6)]), strict=False
+    )
+]
+
+
+def make_head(kinds):
+    return RiskHead(
+        [load_method(method) for method, _, _, _ in kinds],
+        [risk_weights(size, prior) for _, _, size, prior in kinds],
+        [loss for _, loss, _, _ in kinds],
+        CPU,
+    )
+
+
+def draw_scores(rows: int, shift: float) -> tuple[torch.Tensor, torch.Tensor]:
+    """Draw scores of 30 tuple members and 20 unlabeled images for each of `rows` runs, off any kink."""
+    generator = np.random.default_rng(8)
+    return (
+        torch.from_numpy(generator.normal(shift, 2, (rows, 30))).float(),
+        torch.from_numpy(generator.normal(-shift, 2, (rows, 20))).float(),
+    )
+
+
+@pytest.mark.parametrize("shift", [-2.0, 0.0, 2.0])
+def test_the_head_is_eq_11_with_its_corrections_for_mixed_methods_and_losses(shift):
+    """The shifts make risks of both signs, so that each correction does and does not act."""
+    tuples, unlabeled = draw_scores(len(ALL_KINDS), shift)
+    objective, terms = make_head(ALL_KINDS)(tuples, unlabeled)
+    for row, (method, loss, size, prior) in enumerate(ALL_KINDS):
+        expected = eq_11(tuples[row].numpy(), unlabeled[row].numpy(), size, prior, loss)
+        # Terms of opposite sign cancel in the objective, so its error is measured against their size.
+        scale = max(map(abs, expected))
+        assert terms[row].tolist() == pytest.approx(expected, rel=1e-4, abs=1e-5 * scale)
+        assert objective[row].item() == pytest.approx(corrected(expected, method), abs=1e-5 * scale)
+
+
+def test_risks_of_both_signs_occur_in_the_test_above():
+    signs = {
+        np.sign(sum(eq_11(t.numpy(), u.numpy(), size, prior, loss)))
+        for shift in (-2.0, 0.0, 2.0)
+        for (_, loss, size, prior), t, u in zip(ALL_KINDS, *draw_scores(len(ALL_KINDS), shift), strict=True)
+    }
+    assert signs == {-1, 1}
+
+
+def test_a_mixed_head_equals_a_head_per_run_in_values_and_gradients():
+    tuples, unlabeled = draw_scores(len(ALL_KINDS), 1.0)
+    tuples.requires_grad_()
+    unlabeled.requires_grad_()
+    objective, terms = make_head(ALL_KINDS)(tuples, unlabeled)
+    gradients = torch.autograd.grad(objective.sum(), (tuples, unlabeled))
+    for row, kind in enumerate(ALL_KINDS):
+        alone = [scores[row : row + 1].detach().requires_grad_() for scores in (tuples, unlabeled)]
+        objective_alone, terms_alone = make_head([kind])(*alone)
+        torch.testing.assert_close(objective_alone[0], objective[row])
+        torch.testing.assert_close(terms_alone[0], terms[row])
+        for found, expected in zip(torch.autograd.grad(objective_alone.sum(), alone), gradients, strict=True):
+            torch.testing.assert_close(found[0], expected[row])
+
+
+def test_relu_gives_no_gradient_and_abs_the_opposite_one_below_zero():
+    weights = [risk_weights(2, 0.5)] * 3
+    head = RiskHead([CorrectedRisk("", k) for k in (-1.0, 0.0, 1.0)], weights, ["logistic"] * 3, CPU)
+    tuples = torch.full((3, 4), 9.0, requires_grad=True)
+    objective, terms = head(tuples, torch.full((3, 4), -9.0))
+    assert terms.sum(dim=1).max() < 0
+    (gradient,) = torch.autograd.grad(objective.sum(), tuples)
+    assert gradient[0].abs().min() > 0
+    assert gradient[1].abs().max() == 0
+    torch.testing.assert_close(gradient[2], -gradient[0])
+
+
+# -- the estimator ----------------------------------------------------------------------------------
+
+POSITIVE, NEGATIVE = stats.norm(1.0, 1.0), stats.norm(-0.5, 1.5)  # class-conditional densities of x
+TRIALS, N = 100, 300
+
+
+def score(x):
+    return 0.8 * x + 0.3  # a fixed classifier g
+
+
+def known_risk(prior, name):
+    """R(g) = pi_+ E_+[l(g, +1)] + pi_- E_-[l(g, -1)] by quadrature."""
+
+    def expected(density, label):
+        # The densities are negligible beyond eight deviations; the points are the kinks of ramp and hinge.
+        kinks = [(z - 0.3) / 0.8 for z in (-1, 0, 1)]
+        low, high = density.mean() - 8 * density.std(), density.mean() + 8 * density.std()
+        value = TABLE_I[name][0]
+        return integrate.quad(lambda x: value(label, score(x)) * density.pdf(x), low, high, points=kinks)[0]
+
+    return prior * expected(POSITIVE, 1) + (1 - prior) * expected(NEGATIVE, -1)
+
+
+def p_value(name: str, size: int, prior: float, believed: float) -> float:
+    """Student's t-test, two-sided, of the estimates of TRIALS data sets of N tuples and N unlabeled points each.
+
+    The data follow `prior`, the weights `believed`.
+    """
+    stream = Stream(17, f"mixture {name}", size, round(100 * prior))
+
+    def scores(labels):
+        normal = stats.norm.ppf(stream.uniform(*labels.shape))
+        points = np.where(labels > 0, *(d.mean() + d.std() * normal for d in (POSITIVE, NEGATIVE)))
+        return torch.from_numpy(score(points)).float()
+
+    tuples = scores(draw_tuple_labels(size, prior, TRIALS * N, stream).reshape(TRIALS, N * size))
+    unlabeled = scores(np.where(stream.uniform(TRIALS, N) < prior, 1, -1))
+    head = RiskHead([load_method("ure")] * TRIALS, [risk_weights(size, believed)] * TRIALS, [name] * TRIALS, CPU)
+    estimates, _ = head(tuples, unlabeled)
+    return stats.ttest_1samp(estimates.double().numpy(), known_risk(prior, name)).pvalue
+
+
+@pytest.mark.parametrize("prior", [0.3, 0.6])
+@pytest.mark.parametrize("size", [1, 2, 3, 4, 5])
+@pytest.mark.parametrize("name", TABLE_I)
+def test_the_estimator_is_unbiased_on_a_mixture_of_known_risk(name, size, prior):
+    """Each of the 40 tests would fail a right estimator for one choice of seed in a million.
+
+    The data sets are small on purpose: an estimator that is only consistent would show its bias.
+    """
+    assert p_value(name, size, prior, prior) > 1e-6
+
+
+@pytest.mark.parametrize("name", TABLE_I)
+def test_the_test_of_unbiasedness_notices_weights_of_another_prior(name):
+    """Its power: with weights for pi_+ = 0.7 where the data have 0.6 it fails for all losses."""
+    assert p_value(name, 2, 0.6, 0.7) < 1e-9

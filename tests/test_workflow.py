@@ -1,0 +1,241 @@
+"""The workflow, run in a copy of the repository on a tiny experiment."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from mdpu.experiment import AXES, CELL
+from mdpu.learn.trainer import MEASURES
+
+pytestmark = pytest.mark.slow
+
+AFTER_COLLECTION = {"verify": 1, "table": 1, "figure": 1, "render_report": 1}
+AFTER_TRAINING = {"collect": 1, **AFTER_COLLECTION}
+
+
+def files(folder: Path) -> set[str]:
+    return {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file() and not path.is_symlink()}
+
+
+# -- a finished run -------------------------------------------------------------------------------
+
+
+def test_a_finished_run_has_every_output_of_the_contract(finished):
+    assert {
+        "report.html",
+        "metrics.parquet",
+        "metrics.csv",
+        "summary.csv",
+        "verification.json",
+        "labels/digits.npz",
+        "labels/digits.json",
+        "tables/tiny-table.csv",
+        "tables/tiny-table.md",
+        "tables/tiny-table.tex",
+        "figures/tiny-curves.svg",
+        "figures/tiny-curves.pdf",
+        "histories/digits/base/m2/n60.parquet",
+        "histories/digits/base/m2/n60.json",
+        "histories/digits/base/m3/n60.parquet",
+        *(f"splits/digits/base/m2/prior{prior}/n60/seed{seed}.npz" for prior in ("0.4", "0.5") for seed in (1, 2)),
+        *(f"splits/digits/base/m3/prior0.5/n60/seed{seed}.npz" for seed in (1, 2)),
+    } <= files(finished.results)
+
+
+def test_every_job_has_a_log_and_a_benchmark(finished):
+    for job in (
+        "labels/digits",
+        "splits/digits/base/m2/prior0.4/n60/seed1",
+        "train/digits/base/m2/n60",
+        "collect",
+        "tables/tiny-table",
+        "figures/tiny-curves",
+        "verify",
+        "report",
+    ):
+        assert (finished.results / "logs" / f"{job}.log").is_file()
+        assert "max_rss" in (finished.results / "benchmarks" / f"{job}.tsv").read_text()
+
+
+def test_nothing_is_written_outside_the_results_folder_but_snakemakes_own(finished, fresh_clone):
+    before, after = files(fresh_clone.folder), files(finished.folder)
+    new = {name for name in after - before if "__pycache__" not in name}
+    assert {name.split("/")[0] for name in new} == {"results", ".snakemake"}
+    for name in before:
+        assert (finished.folder / name).read_bytes() == (fresh_clone.folder / name).read_bytes()
+
+
+def test_no_temporary_file_is_left(finished):
+    assert not [name for name in files(finished.folder / "results") if Path(name).name.startswith(".")]
+
+
+def test_images_labels_and_splits_keep_their_contract(finished):
+    with np.load(finished.folder / "results/datasets/digits.npz", allow_pickle=False) as images:
+        assert sorted(images) == ["test_images", "test_labels", "train_images", "train_labels"]
+        assert images["train_images"].dtype == np.uint8
+        assert images["train_labels"].dtype == np.int64
+        classes = images["train_labels"]
+    with np.load(finished.results / "labels/digits.npz", allow_pickle=False) as labels:
+        assert labels["train"].dtype == np.int8
+        assert np.array_equal(labels["train"], np.where(classes % 2 == 0, 1, -1))
+        signs = labels["train"]
+    with np.load(finished.results / "splits/digits/base/m3/prior0.5/n60/seed1.npz", allow_pickle=False) as split:
+        assert split["tuples"].shape == (60, 3)
+        assert split["unlabeled"].shape == (60,)
+        assert (signs[split["tuples"]].sum(axis=1) >= 0).all()
+
+
+def test_metrics_are_one_tidy_table_in_two_formats(finished):
+    metrics = pd.read_parquet(finished.results / "metrics.parquet")
+    assert list(metrics.columns) == [*AXES, "epoch", *MEASURES, "risk", "accuracy"]
+    assert not metrics.duplicated([*AXES, "epoch"]).any()
+    # 2 priors of pairs and 1 of triples, 2 methods, 2 seeds, 3 epochs.
+    assert len(metrics) == 3 * 2 * 2 * 3
+    assert metrics.notna().all().all()
+    csv = pd.read_csv(finished.results / "metrics.csv", dtype={"prior": str})
+    assert list(csv.columns) == list(metrics.columns)
+    pd.testing.assert_frame_equal(csv, metrics.reset_index(drop=True), check_dtype=False, rtol=1e-8)
+
+
+def test_the_summary_and_the_table_have_a_row_per_cell(finished):
+    summary = pd.read_csv(finished.results / "summary.csv", dtype={"prior": str})
+    assert list(summary.columns) == [*CELL, "mean", "std", "trials", "diverged", "first_epoch", "last_epoch"]
+    assert len(summary) == 6
+    assert (summary["trials"] == 2).all()
+    assert (summary[["first_epoch", "last_epoch"]].to_numpy() == [2, 3]).all()
+    table = pd.read_csv(finished.results / "tables/tiny-table.csv", dtype={"prior": str})
+    both = table.merge(summary, on=list(CELL), suffixes=("", "_summary"))
+    assert len(table) == len(both) == 4
+    assert both["mean"].equals(both["mean_summary"])
+    metrics = pd.read_parquet(finished.results / "metrics.parquet")
+    last = metrics[metrics["epoch"] > 1].groupby([*CELL, "seed"])["accuracy"].mean()
+    by_hand = 100 * last.groupby(list(CELL)).mean()
+    np.testing.assert_allclose(summary.set_index(list(CELL))["mean"].sort_index(), by_hand.sort_index())
+
+
+def test_provenance_says_what_a_history_was_made_of(finished):
+    facts = json.loads((finished.results / "histories/digits/base/m2/n60.json").read_text())
+    assert (facts["runs"], facts["reused"]) == (8, 0)
+    assert facts["settings"]["epochs"] == 3
+    assert len(facts["inputs"]) == 2 + 4
+    assert {"commit", "packages", "device", "wall_seconds"} <= set(facts)
+
+
+def test_expected_numbers_are_compared(finished):
+    verification = json.loads((finished.results / "verification.json").read_text())
+    assert (verification["confirmed"], verification["cells"], verification["within"]) == (True, 4, 4)
+
+
+# -- running again --------------------------------------------------------------------------------
+
+
+def test_a_second_run_does_nothing_and_says_so(finished_clone):
+    times = {path: path.stat().st_mtime_ns for path in finished_clone.results.rglob("*") if path.is_file()}
+    assert "Nothing to be done" in finished_clone.snakemake()
+    assert {path: path.stat().st_mtime_ns for path in finished_clone.results.rglob("*") if path.is_file()} == times
+
+
+EDITS = {
+    "the risk": (["mdpu/learn/risk.py"], {"train": 2, **AFTER_TRAINING}),
+    "how figures are drawn": (["mdpu/report/figures.py"], {"figure": 1, "render_report": 1}),
+    "the report's page and style": (["mdpu/report/page.py", "report/style.css"], {"render_report": 1}),
+    # The last is a method that the tiny experiment does not run.
+    "what nothing depends on": (["README.md", "mdpu/cli.py", "mdpu/learn/methods/relu.py"], {}),
+}
+
+
+@pytest.mark.parametrize("edit", EDITS)
+def test_editing_code_reruns_what_depends_on_it_and_nothing_else(finished_clone, edit):
+    names, expected = EDITS[edit]
+    for name in names:
+        path = finished_clone.folder / name
+        path.write_text(path.read_text() + "\n")
+    assert finished_clone.jobs() == expected
+
+
+CHANGES = {
+    "protocol.reporting": ({"protocol__reporting__average_last": 1}, AFTER_TRAINING),
+    "protocol.training": ({"protocol__training__epochs": 4}, {"train": 2, **AFTER_TRAINING}),
+    "protocol.sampling": (
+        {"protocol__sampling": {"replacement": False}},
+        {"split": 6, "train": 2, **AFTER_TRAINING},
+    ),
+    "a dataset's title": (
+        {"definitions__datasets__digits__title": "Another"},
+        {"table": 1, "figure": 1, "render_report": 1},
+    ),
+    "a dataset's classes": (
+        {"definitions__datasets__digits__negative": [1, 3, 5, 7], "definitions__datasets__digits__dropped": [9]},
+        {"labels": 1, "split": 6, "train": 2, **AFTER_TRAINING},
+    ),
+    "a method left out of the table": (
+        # Its cells at prior 0.5 are still trained, for the curves; those at 0.4 leave their cohort.
+        {"definitions__experiments__tiny-table__method": ["abs"]},
+        {"train": 1, **AFTER_TRAINING},
+    ),
+    "pairs left out of the curves": (
+        # All its pairs are still trained, for the table.
+        {"definitions__experiments__tiny-curves__tuple_size": [3]},
+        {"figure": 1, "render_report": 1},
+    ),
+    "threads": ({"threads": 1}, {}),
+}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_changing_the_configuration_reruns_what_depends_on_it_and_nothing_else(finished_clone, name):
+    changes, expected = CHANGES[name]
+    finished_clone.change_config(**changes)
+    assert finished_clone.jobs() == expected
+
+
+def test_adding_a_seed_trains_only_the_new_runs(finished_clone):
+    before = pd.read_parquet(finished_clone.results / "metrics.parquet")
+    finished_clone.change_config(axes__seed=[1, 2, 3])
+    finished_clone.snakemake()
+    facts = json.loads((finished_clone.results / "histories/digits/base/m2/n60.json").read_text())
+    assert (facts["runs"], facts["reused"]) == (12, 8)
+    log = (finished_clone.results / "logs/train/digits/base/m2/n60.log").read_text()
+    assert "12 runs, 8 already trained" in log
+    after = pd.read_parquet(finished_clone.results / "metrics.parquet")
+    pd.testing.assert_frame_equal(after[after["seed"] != 3].reset_index(drop=True), before)
+    assert set(after["seed"]) == {1, 2, 3}
+
+
+# -- dry runs -------------------------------------------------------------------------------------
+
+
+def test_the_papers_configuration_is_planned_without_data(fresh_clone):
+    lines = fresh_clone.run(
+        *[part for part in fresh_clone.command("-n") if "tiny" not in part and "configfile" not in part]
+    )
+    assert "train" in lines.stdout
+    assert "dataset_mnist" in lines.stdout
+    assert not (fresh_clone.folder / "data").exists()
+
+
+def test_the_slurm_profile_is_planned(fresh_clone):
+    pytest.importorskip("snakemake_executor_plugin_slurm")
+    output = fresh_clone.snakemake("-n", "--profile", "profiles/slurm")
+    assert "slurm_partition=main" in output
+    assert "train" in output
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"devise": "cpu"}, "config key devise is unknown; did you mean 'device'?"),
+        ({"axes__prior": [1.5]}, "config key axes.prior.0: 1.5 is greater than or equal to the maximum of 1"),
+    ],
+)
+def test_a_wrong_configuration_is_told_without_a_traceback(fresh_clone, change, sentence):
+    fresh_clone.change_config(**change)
+    output = fresh_clone.snakemake(status=1)
+    assert sentence in output
+    assert "Traceback" not in output
+    assert not (fresh_clone.folder / "results").exists()
