@@ -10,6 +10,8 @@ from mdpu.experiment import PACKAGE, Plan, training_code
 
 try:
     PLAN = Plan(config)
+    COHORTS = PLAN.cohorts
+    OWN_FILES = PLAN.own_files
 except UserError as error:
     raise WorkflowError(str(error))
 

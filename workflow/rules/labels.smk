@@ -22,6 +22,7 @@ rule labels:
         sides=lambda wildcards: {
             side: PLAN.dataset(wildcards.dataset).get(side, []) for side in ("positive", "negative", "dropped")
         },
+        counts=lambda wildcards: PLAN.dataset(wildcards.dataset).get("counts", {}),
     shell:
         "python -m mdpu labels --config $MDPU_CONFIG --dataset {wildcards.dataset} --images {input.images:q}"
         " --out {output.labels:q} &> {log:q}"
