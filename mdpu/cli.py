@@ -141,6 +141,25 @@ def labels(
 
 
 @app.command(rich_help_panel=RULES)
+def sheet(
+    images: Annotated[Path, typer.Option(metavar="FILE", help="Images of the dataset's source.")],
+    labels: Annotated[Path, typer.Option(metavar="FILE", help="Labels of the dataset.")],
+    positive: Annotated[Path, typer.Option(metavar="FILE", help="PNG of positive images to write.")],
+    negative: Annotated[Path, typer.Option(metavar="FILE", help="PNG of negative images to write.")],
+) -> None:
+    """Draw a contact sheet of each side."""
+    from mdpu.data.images import read_images
+    from mdpu.data.labels import read_labels
+    from mdpu.files import replacing
+    from mdpu.report.sheet import contact_sheet
+
+    image_set, sides = read_images(images), read_labels(labels)
+    for sign, path in ((1, positive), (-1, negative)):
+        with replacing(path) as temporary:
+            contact_sheet(image_set, sides, sign).save(temporary)
+
+
+@app.command(rich_help_panel=RULES)
 def split(
     labels: Annotated[Path, typer.Option(metavar="FILE", help="Labels of the dataset.")],
     tuple_size: TupleSize,
@@ -152,12 +171,18 @@ def split(
     replacement: Annotated[bool, typer.Option(help="Draw with replacement.")] = True,
     overlap: Annotated[bool, typer.Option(help="Let tuples and unlabeled images share images.")] = True,
 ) -> None:
-    """Draw the tuples and the unlabeled images of one trial."""
+    """Draw the tuples and the unlabeled images of one trial; write how well they follow the law beside them (.json)."""
+    from mdpu.data.diagnostics import diagnose
     from mdpu.data.labels import read_labels
     from mdpu.data.splits import draw_split, write_split
+    from mdpu.files import provenance, write_json
 
+    started = time.perf_counter()
     train = read_labels(labels)["train"]
-    write_split(draw_split(train, tuple_size, prior, n, n_unlabeled, seed, replacement, overlap), out)
+    drawn = draw_split(train, tuple_size, prior, n, n_unlabeled, seed, replacement, overlap)
+    write_split(drawn, out)
+    diagnostics = diagnose(drawn, train, tuple_size, prior)
+    write_json(out.with_suffix(".json"), {**diagnostics, "provenance": provenance(started, [labels])})
 
 
 @app.command(rich_help_panel=RULES)

@@ -335,6 +335,11 @@ class Plan:
         """Datasets that some run needs."""
         return sorted({run.dataset for run in self.runs})
 
+    @cached_property
+    def splits(self) -> list[str]:
+        """Names of the splits that some run trains on; each begins with its dataset's."""
+        return sorted({run.split for run in self.runs})
+
     def cohort(self, name: str) -> Cohort:
         """Return the cohort called `name`; raise `UserError` if the configuration has none."""
         _known(name, self.cohorts, "cohort")
@@ -454,7 +459,7 @@ class Plan:
             "experiments": {name: len(e.runs) for name, e in self.experiments.items()},
             "datasets": self.datasets,
             "runs": len(self.runs),
-            "splits": len({run.split for run in self.runs}),
+            "splits": len(self.splits),
             "cohorts": {name: len(cohort.runs) for name, cohort in self.cohorts.items()},
         }
 

@@ -28,6 +28,7 @@ RESULTS = PLAN.results
 IMAGES = PLAN.images_folder
 LOGS = RESULTS / "logs"
 BENCHMARKS = RESULTS / "benchmarks"
+SIDES = ("positive", "negative")
 TABLES = [
     RESULTS / "tables" / f"{name}.{suffix}"
     for name, experiment in PLAN.experiments.items()

@@ -20,7 +20,7 @@ rule dataset:
     retries: 2
     localrule: True
     conda:
-        "../../envs/mdpu.yaml"
+        str(Path(workflow.basedir, "envs", "mdpu.yaml"))  # the rules below inherit it from another folder
     resources:
         mem_mb=2000,
         runtime=60,
