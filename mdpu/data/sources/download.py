@@ -197,7 +197,7 @@ def _transfer(url: str, partial: Path) -> None:
         with _writing(partial):
             file = partial.open("ab" if have else "wb")
         with file, Steps(url.rpartition("/")[2], math.ceil((total or 0) / MEBIBYTE), "MiB") as steps:
-            while chunk := response.read(MEBIBYTE // 16):
+            while chunk := response.read1(MEBIBYTE):
                 with _writing(partial):
                     file.write(chunk)
                 have += len(chunk)
