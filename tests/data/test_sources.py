@@ -233,7 +233,8 @@ def test_a_broken_mat_file_ends_in_one_sentence(
 def test_a_disk_that_fills_up_leaves_nothing_half_written(tmp_path: Path) -> None:
     code = (
         "import resource, sys; resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, 50_000))\n"
-        "import numpy as np; from pathlib import Path; from mdpu.errors import UserError; from mdpu.files import save_npz\n"
+        "import numpy as np; from pathlib import Path\n"
+        "from mdpu.errors import UserError; from mdpu.files import save_npz\n"
         "try: save_npz(Path(sys.argv[1]), images=np.zeros((1000, 28, 28), np.uint8))\n"
         "except UserError as error: print(error)\n"
     )
