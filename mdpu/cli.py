@@ -38,6 +38,14 @@ Configs = Annotated[
     typer.Option("--config", metavar="FILE", help="Configuration; give it again to lay another file over the first."),
 ]
 Out = Annotated[Path, typer.Option("--out", metavar="FILE", help="File to write.")]
+Mirror = Annotated[
+    str | None,
+    typer.Option(
+        envvar="MDPU_MIRROR",
+        metavar="PLACE",
+        help="http(s) address or folder, laid out as data_dir, to fetch from unless the configuration has a `mirror`.",
+    ),
+]
 TupleSize = Annotated[int, typer.Option(help="Tuple size M.")]
 Prior = Annotated[float, typer.Option(help="Class prior pi_+.")]
 
@@ -73,18 +81,41 @@ def plan(
 
 @app.command(rich_help_panel=RULES)
 def dataset(
-    source: Annotated[str, typer.Argument(help="Source of images, e.g. mnist.")],
-    data_dir: Annotated[Path, typer.Option(metavar="DIR", help="Raw downloads; reused when already there.")],
+    source: Annotated[str, typer.Argument(help="Source of images: a name, e.g. mnist, or a path to your own.")],
+    config: Configs,
     out: Out,
+    mirror: Mirror = None,
 ) -> None:
-    """Download and verify a source; write its images, with a description (.json) beside them."""
+    """Fetch and verify a source; write its images, with a description (.json) beside them.
+
+    Raw downloads go to the configuration's `data_dir`, and are taken from there when they are whole.
+    """
     from mdpu.data.images import write_images
-    from mdpu.data.sources import SOURCES
+    from mdpu.data.sources import load_source
 
     started = time.perf_counter()
-    if source not in SOURCES:
-        raise UserError(f"source {source!r} is unknown; known are {', '.join(SOURCES)}")
-    write_images(SOURCES[source](data_dir), out, started)
+    chosen = _plan(config)
+    images, checksums = load_source(source, chosen.data_dir, chosen.config.get("mirror") or mirror, out.parent)
+    write_images(images, out, started, checksums)
+
+
+@app.command(rich_help_panel=RULES)
+def fetch(config: Configs, mirror: Mirror = None) -> None:
+    """Fetch and verify the raw files of every selected dataset ahead, e.g. where only the login node has a network."""
+    from mdpu.data.sources import SOURCES
+    from mdpu.data.sources.download import fetch
+
+    chosen = _plan(config)
+    failures = []
+    for source in sorted({chosen.dataset(name)["source"] for name in chosen.datasets} & set(SOURCES)):
+        try:
+            files = fetch(SOURCES[source].archives(), chosen.data_dir, chosen.config.get("mirror") or mirror)
+        except UserError as error:
+            failures.append(f"{source}: {error}")
+        else:
+            print(f"{source}: {len(files)} files there and verified", file=sys.stderr)
+    if failures:
+        raise UserError("\n".join(failures))
 
 
 @app.command(rich_help_panel=RULES)
@@ -96,24 +127,38 @@ def labels(
 ) -> None:
     """Binarize class ids to +1 and -1; write the labels, with counts (.json) beside them."""
     from mdpu.data.images import read_images
-    from mdpu.data.labels import binarize, write_labels
+    from mdpu.data.labels import binarize, check_counts, count_sides, write_labels
     from mdpu.files import provenance, write_json
 
     started = time.perf_counter()
-    sides = _plan(config).dataset(dataset)
+    definition = _plan(config).dataset(dataset)
+    where = f"config key definitions.datasets.{dataset}"
     found = binarize(
-        read_images(images),
-        sides["positive"],
-        sides["negative"],
-        sides.get("dropped", ()),
-        where=f"config key definitions.datasets.{dataset}",
+        read_images(images), definition["positive"], definition["negative"], definition.get("dropped", ()), where
     )
+    counts = count_sides(found)
+    check_counts(counts, definition.get("counts", {}), f"{where}.counts")
     write_labels(found, out)
-    counts = {
-        part: {"positive": int((y > 0).sum()), "negative": int((y < 0).sum()), "dropped": int((y == 0).sum())}
-        for part, y in found.items()
-    }
     write_json(out.with_suffix(".json"), {"counts": counts, "provenance": provenance(started, [images])})
+
+
+@app.command(rich_help_panel=RULES)
+def sheet(
+    images: Annotated[Path, typer.Option(metavar="FILE", help="Images of the dataset's source.")],
+    labels: Annotated[Path, typer.Option(metavar="FILE", help="Labels of the dataset.")],
+    positive: Annotated[Path, typer.Option(metavar="FILE", help="PNG of positive images to write.")],
+    negative: Annotated[Path, typer.Option(metavar="FILE", help="PNG of negative images to write.")],
+) -> None:
+    """Draw a contact sheet of each side."""
+    from mdpu.data.images import read_images
+    from mdpu.data.labels import read_labels
+    from mdpu.files import replacing
+    from mdpu.report.sheet import contact_sheet
+
+    image_set, sides = read_images(images), read_labels(labels)
+    for sign, path in ((1, positive), (-1, negative)):
+        with replacing(path) as temporary:
+            contact_sheet(image_set, sides, sign).save(temporary)
 
 
 @app.command(rich_help_panel=RULES)
@@ -128,12 +173,18 @@ def split(
     replacement: Annotated[bool, typer.Option(help="Draw with replacement.")] = True,
     overlap: Annotated[bool, typer.Option(help="Let tuples and unlabeled images share images.")] = True,
 ) -> None:
-    """Draw the tuples and the unlabeled images of one trial."""
+    """Draw the tuples and the unlabeled images of one trial; write how well they follow the law beside them (.json)."""
+    from mdpu.data.diagnostics import diagnose
     from mdpu.data.labels import read_labels
     from mdpu.data.splits import draw_split, write_split
+    from mdpu.files import provenance, write_json
 
+    started = time.perf_counter()
     train = read_labels(labels)["train"]
-    write_split(draw_split(train, tuple_size, prior, n, n_unlabeled, seed, replacement, overlap), out)
+    drawn = draw_split(train, tuple_size, prior, n, n_unlabeled, seed, replacement, overlap)
+    write_split(drawn, out)
+    diagnostics = diagnose(drawn, train, tuple_size, prior)
+    write_json(out.with_suffix(".json"), {**diagnostics, "provenance": provenance(started, [labels])})
 
 
 @app.command(rich_help_panel=RULES)

@@ -26,6 +26,7 @@ Config = dict[str, Any]
 
 SCHEMA = REPOSITORY / "workflow" / "schemas" / "config.schema.yaml"
 PACKAGE = Path(__file__).parent
+SOURCES_FOLDER = REPOSITORY / "workflow" / "rules" / "datasets"
 METHODS_FOLDER = PACKAGE / "learn" / "methods"
 
 # The sources that decide what a trained run is, beside the file of its method.
@@ -193,6 +194,8 @@ def check_config(config: Config) -> None:
     if error is not None:
         raise UserError(_explain(error))
     for name, dataset in config["definitions"]["datasets"].items():
+        if not is_path(dataset["source"]):
+            _known(dataset["source"], available_sources(), f"config key definitions.datasets.{name}.source")
         both = set(map(str, dataset["positive"])) & set(map(str, dataset["negative"]))
         if both:
             raise UserError(
@@ -252,6 +255,16 @@ def training_code(methods: Iterable[str]) -> list[Path]:
     return [PACKAGE / file for file in (*TRAINING_CODE, *own)]
 
 
+def is_path(source: str) -> bool:
+    """Return whether a source is the path of one's own images, rather than the name of a rule's."""
+    return "/" in source or source.endswith(".npz")
+
+
+def available_sources() -> list[str]:
+    """Return the sources discovered in ``workflow/rules/datasets``: the names of its files."""
+    return sorted(file.stem for file in SOURCES_FOLDER.glob("*.smk"))
+
+
 def resolve_n_unlabeled(value: int | str, n: int) -> int:
     """Return the number of unlabeled images; ``"n"`` and ``"3n"`` are multiples of the tuples' n."""
     if isinstance(value, int):
@@ -278,12 +291,13 @@ class Plan:
         self.config = config
         self.results = Path(config["results_dir"]) / config["name"]
         self.images_folder = Path(config["results_dir"]) / "datasets"
+        self.data_dir = Path(config["data_dir"]).expanduser()
 
     # -- what there is to train -------------------------------------------------------------------
 
     @cached_property
     def experiments(self) -> dict[str, Experiment]:
-        """The selected experiments, each with the runs that the selected datasets leave it."""
+        """The selected experiments, each with the runs that the selected datasets leave it, if any."""
         datasets = selected(self.config, "datasets")
         found = {}
         for name in selected(self.config, "experiments"):
@@ -306,6 +320,8 @@ class Plan:
                     spec["seed"],
                 )
                 runs += [Run(*point) for point in points]
+            if not runs:
+                continue
             found[name] = Experiment(name, spec["kind"], spec["title"], tuple(runs))
         return found
 
@@ -359,6 +375,11 @@ class Plan:
         """Datasets that some run needs."""
         return sorted({run.dataset for run in self.runs})
 
+    @cached_property
+    def splits(self) -> list[str]:
+        """Names of the splits that some run trains on; each begins with its dataset's."""
+        return sorted({run.split for run in self.runs})
+
     def cohort(self, name: str) -> Cohort:
         """Return the cohort called `name`; raise `UserError` if the configuration has none."""
         _known(name, self.cohorts, "cohort")
@@ -377,8 +398,18 @@ class Plan:
         return cast(dict[str, Any], self.config["definitions"]["datasets"][name])
 
     def network(self, dataset: str) -> str:
-        """Return the name of the network that `dataset` is trained with."""
-        return str(self.dataset(dataset)["network"])
+        """Return the name of the network that `dataset` is trained with.
+
+        Where the configuration names none it is ``resnet34`` for one's own colour images, else ``mlp``.
+        """
+        definition = self.dataset(dataset)
+        if "network" in definition:
+            return str(definition["network"])
+        if not is_path(definition["source"]):
+            return "mlp"
+        from mdpu.data.sources.own import image_shape
+
+        return "resnet34" if image_shape(Path(definition["source"]).expanduser())[2:] == (3,) else "mlp"
 
     def protocol(self, variant: str) -> dict[str, Any]:
         """Return the protocol with the overrides of `variant` applied."""
@@ -443,8 +474,24 @@ class Plan:
         return self.file
 
     def images(self, dataset: str) -> Path:
-        """Images of a dataset's source."""
-        return self.images_folder / f"{self.dataset(dataset)['source']}.npz"
+        """Images of a dataset's source; a source that is a path is called ``own/<dataset>`` here."""
+        source = self.dataset(dataset)["source"]
+        return self.images_folder / f"{f'own/{dataset}' if is_path(source) else source}.npz"
+
+    def source_of(self, images: str) -> str:
+        """Return the source whose images are called `images`, a name or a path: `images` read backwards."""
+        return str(self.dataset(images.removeprefix("own/"))["source"]) if images.startswith("own/") else images
+
+    @cached_property
+    def own_files(self) -> dict[str, list[Path]]:
+        """Of each images file made from one's own images, as `source_of` takes it, the files that it is made from."""
+        from mdpu.data.sources.own import inputs
+
+        return {
+            f"own/{name}": inputs(Path(self.dataset(name)["source"]).expanduser())
+            for name in self.datasets
+            if is_path(self.dataset(name)["source"])
+        }
 
     def labels(self, dataset: str) -> Path:
         """Labels of a dataset."""
@@ -476,7 +523,7 @@ class Plan:
             "experiments": {name: len(e.runs) for name, e in self.experiments.items()},
             "datasets": self.datasets,
             "runs": len(self.runs),
-            "splits": len({run.split for run in self.runs}),
+            "splits": len(self.splits),
             "cohorts": {name: len(cohort.runs) for name, cohort in self.cohorts.items()},
         }
 

@@ -10,6 +10,8 @@ from mdpu.experiment import PACKAGE, Plan, training_code
 
 try:
     PLAN = Plan(config)
+    COHORTS = PLAN.cohorts
+    OWN_FILES = PLAN.own_files
 except UserError as error:
     raise WorkflowError(str(error))
 
@@ -26,6 +28,7 @@ RESULTS = PLAN.results
 IMAGES = PLAN.images_folder
 LOGS = RESULTS / "logs"
 BENCHMARKS = RESULTS / "benchmarks"
+SIDES = ("positive", "negative")
 TABLES = [
     RESULTS / "tables" / f"{name}.{suffix}"
     for name, experiment in PLAN.experiments.items()
