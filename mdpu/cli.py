@@ -237,7 +237,7 @@ def train(
         kept.save(run, history, fingerprints[run])
         histories[run] = history
 
-    with leased_device(chosen.config["device"]) as device:
+    with leased_device(chosen.config["device"] if chosen.cohort(cohort).needs_gpu else "cpu") as device:
         if missing:
             data = TrainingData.prepare(read_images(images), read_labels(labels), settings["network"], device)
             loaded = {name: read_split(split_files[name]) for name in {run.split for run in missing}}
