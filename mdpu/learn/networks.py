@@ -117,7 +117,7 @@ class StackedMLP:
         """Return the gradients of `parameters`, float32."""
         gradients: list[Tensor] = []
         signal = gradient.to(self.dtype).view(*gradient.shape[:3], self.outputs)
-        ones = signal.new_ones(signal.shape[1:])  # (S, rows, 1): a bias is the weight of a constant input
+        ones = signal.new_ones(*signal.shape[1:3], 1)  # (S, rows, 1): a bias is the weight of a constant input
         for layer in reversed(range(len(self._weights))):
             activation = self._activations[layer]
             gradients = [_outer(activation, signal).float(), _outer(ones, signal).float(), *gradients]

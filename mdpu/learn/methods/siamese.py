@@ -19,6 +19,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from mdpu.learn.method import NetworkMethod
 from mdpu.learn.pairs import PairHead
 from mdpu.randomness import Stream
@@ -40,7 +42,7 @@ class SiameseHead(PairHead):
 
         super().__init__(runs, settings, device)
         drawn = {run.seed: 2 * Stream(run.seed, "distance weights").uniform(OUTPUTS + 1) - 1 for run in runs}
-        values = torch.tensor([drawn[run.seed] / OUTPUTS**0.5 for run in runs], dtype=torch.float32, device=device)
+        values = torch.from_numpy(np.stack([drawn[run.seed] for run in runs]) / OUTPUTS**0.5).float().to(device)
         # (R, 1, E) and (R, 1, 1), as a torch.nn.Linear from the E distances to the logit starts
         self.alpha = values[:, None, :OUTPUTS].contiguous().requires_grad_()
         self.beta = values[:, None, OUTPUTS:].contiguous().requires_grad_()
