@@ -35,7 +35,7 @@ TABLES = [
 FIGURES = [
     RESULTS / "figures" / f"{name}.{suffix}"
     for name, experiment in PLAN.experiments.items()
-    if experiment.kind == "curves"
+    if experiment.kind != "table"
     for suffix in ("svg", "pdf")
 ]
 VERIFICATION = [RESULTS / "verification.json"] if config.get("expected") else []
