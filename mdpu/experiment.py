@@ -346,7 +346,7 @@ class Plan:
         """The tunings that runs with tuned hyper-parameters need, one per dataset, variant and tuple size."""
         groups: dict[tuple[str, str, int], list[Run]] = {}
         for run in self.runs:
-            if self.protocol(run.variant)["training"]["hyperparameters"] == "tuned":
+            if self.tuning_name(run) is not None:
                 groups.setdefault((run.dataset, run.variant, run.tuple_size), []).append(run)
         found = {}
         for (dataset, variant, tuple_size), runs in groups.items():
@@ -367,7 +367,7 @@ class Plan:
 
     def tuning_name(self, run: Run) -> str | None:
         """Return the name of the tuning that a run takes its rates from, or None where they are fixed."""
-        if self.protocol(run.variant)["training"]["hyperparameters"] == "fixed":
+        if self.protocol(run.variant)["training"]["hyperparameters"] == "fixed" or not load_method(run.method).tunable:
             return None
         return "/".join(_part(axis, getattr(run, axis)) for axis in ("dataset", "variant", "tuple_size"))
 

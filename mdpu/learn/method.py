@@ -46,6 +46,11 @@ class Method:
     unnamed: bool = False
     sources: tuple[str, ...] = ()
 
+    @property
+    def tunable(self) -> bool:
+        """Whether learning rate and weight decay can be chosen without true labels; else they stay fixed."""
+        return True
+
 
 @dataclass(frozen=True)
 class NetworkMethod(Method):
@@ -65,6 +70,11 @@ class NetworkMethod(Method):
     outputs: int = 1
     sees_labels: bool = False
 
+    @property
+    def tunable(self) -> bool:
+        """Whether there is one score: embeddings need labelled prototypes, and controls labels."""
+        return self.outputs == 1 and not self.sees_labels
+
 
 @dataclass(frozen=True)
 class FittedMethod(Method):
@@ -78,6 +88,11 @@ class FittedMethod(Method):
     """
 
     fit: Callable[[Run, Split, TrainingData], tuple[float, float, float]]
+
+    @property
+    def tunable(self) -> bool:
+        """No network, no learning rate."""
+        return False
 
 
 @dataclass(frozen=True)

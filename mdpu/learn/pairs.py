@@ -73,6 +73,7 @@ class PairHead(Head):
         """
         import torch
 
+        assert data.train_labels is not None
         seeds = sorted({run.seed for run in self.runs})
         rows = torch.tensor([seeds.index(run.seed) for run in self.runs], device=self.device)
         chosen = torch.from_numpy(np.stack([prototypes(data.train_labels.cpu().numpy(), seed) for seed in seeds]))

@@ -223,3 +223,14 @@ def test_a_run_depends_on_the_code_of_its_method_and_no_other() -> None:
     assert {"siamese.py", "pairs.py", "head.py"} <= names["siamese"]
     assert not {"siamese.py", "pairs.py", "kmeans.py"} & names["abs"]
     assert "kmeans.py" in names["kmeans"]
+
+
+def test_only_methods_that_need_no_label_are_tuned() -> None:
+    config = load_config([REPOSITORY / "config.yaml", REPOSITORY / "config" / "quick.yaml"])
+    config["protocol"]["training"]["hyperparameters"] = "tuned"
+    config["definitions"]["experiments"]["quick-pairs"]["method"] = available_methods()
+    plan = Plan(config | {"experiments": ["quick-pairs"]})
+    (tuning,) = plan.tunings.values()
+    tuned = {run.method for run in tuning.runs}
+    assert not tuned & {"siamese", "contrastive", "kmeans", "supervised", "chance"}
+    assert {"ure", "relu", "abs", "nnpu", "llp"} <= tuned

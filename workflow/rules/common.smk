@@ -59,7 +59,7 @@ def code(*files):
 
 def cohort_inputs(wildcards):
     cohort = PLAN.cohort(wildcards.cohort)
-    tuning = PLAN.tuning_name(cohort.runs[0])
+    tuning = next(filter(None, map(PLAN.tuning_name, cohort.runs)), None)
     return {
         **({"tuned": PLAN.tuned(tuning)} if tuning else {}),
         "images": PLAN.images(cohort.dataset),
