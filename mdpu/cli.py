@@ -288,7 +288,7 @@ def train(
         kept.save(run, history, fingerprints[run])
         histories[run] = history
 
-    with leased_device(chosen.config["device"]) as device:
+    with leased_device(chosen.config["device"] if chosen.cohort(cohort).needs_gpu else "cpu") as device:
         if missing:
             data = TrainingData.prepare(read_images(images), read_labels(labels), settings["network"], device)
             loaded = {name: read_split(split_files[name]) for name in {run.split for run in missing}}
@@ -354,22 +354,28 @@ def table(
 @app.command(rich_help_panel=RULES)
 def figure(
     config: Configs,
-    experiment: Annotated[str, typer.Option(help="Experiment of kind curves.")],
+    experiment: Annotated[str, typer.Option(help="Experiment of kind curves or misspecification.")],
     metrics: Annotated[Path, typer.Option(metavar="FILE", help="Metrics that `collect` wrote.")],
     out: Annotated[Path, typer.Option("--out", metavar="FILE", help="SVG to write; .pdf goes beside.")],
 ) -> None:
     """Draw a figure as SVG and PDF."""
     import pandas as pd
 
+    from mdpu.evaluate.collect import run_accuracies
     from mdpu.experiment import AXES
     from mdpu.files import read_table, replacing
-    from mdpu.report.figures import curves_figure
+    from mdpu.report.figures import curves_figure, misspecification_figure
 
     chosen = _plan(config)
     wanted = pd.DataFrame(chosen.experiment(experiment).runs)
     shown = wanted.merge(read_table(metrics), on=list(AXES))
     datasets = {name: chosen.dataset(name)["title"] for name in dict.fromkeys(wanted["dataset"])}
-    drawn = curves_figure(shown, datasets)
+    if chosen.experiment(experiment).kind == "misspecification":
+        told = {name: chosen.protocol(name)["training"]["prior_offset"] for name in dict.fromkeys(wanted["variant"])}
+        accuracies = run_accuracies(shown, chosen.config["protocol"]["reporting"])
+        drawn = misspecification_figure(accuracies, told, datasets)
+    else:
+        drawn = curves_figure(shown, datasets)
     for path, metadata in ((out, {"Date": None}), (out.with_suffix(".pdf"), {"CreationDate": None})):
         with replacing(path) as temporary:
             drawn.savefig(temporary, metadata=metadata)

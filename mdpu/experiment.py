@@ -21,6 +21,8 @@ import yaml
 
 from mdpu.errors import UserError
 from mdpu.files import REPOSITORY, digest, write_text
+from mdpu.learn.method import FittedMethod
+from mdpu.learn.methods import load_method
 
 Config = dict[str, Any]
 
@@ -34,6 +36,7 @@ TRAINING_CODE = (
     "theory.py",
     "randomness.py",
     "learn/device.py",
+    "learn/head.py",
     "learn/losses.py",
     "learn/method.py",
     "learn/networks.py",
@@ -115,10 +118,14 @@ def _part(axis: str, value: object) -> str:
 
 @dataclass(frozen=True)
 class Cohort:
-    """Runs that train together in one process; all share dataset, variant, tuple size and n."""
+    """Runs that train together in one process; all share dataset, variant, tuple size and n.
+
+    Either all train a network, or none does and the cohort needs no GPU.
+    """
 
     name: str
     network: str
+    needs_gpu: bool
     runs: tuple[Run, ...]
 
     @property
@@ -251,8 +258,12 @@ def available_methods() -> list[str]:
 
 def training_code(methods: Iterable[str]) -> list[Path]:
     """Return the source files that the histories of runs of `methods` depend on."""
-    own = [f"learn/methods/{method.replace('-', '_')}.py" for method in sorted(set(methods))]
-    return [PACKAGE / file for file in (*TRAINING_CODE, *own)]
+    own = [
+        file
+        for method in sorted(set(methods))
+        for file in (f"learn/methods/{method.replace('-', '_')}.py", *load_method(method).sources)
+    ]
+    return [PACKAGE / file for file in dict.fromkeys((*TRAINING_CODE, *own))]
 
 
 def is_path(source: str) -> bool:
@@ -332,20 +343,27 @@ class Plan:
 
     @cached_property
     def cohorts(self) -> dict[str, Cohort]:
-        """The runs grouped by the axes that their network's cohorts do not span."""
-        groups: dict[str, list[Run]] = {}
+        """The runs grouped by the axes that their network's cohorts do not span.
+
+        Methods without a network make cohorts of their own, whose names end in ``/cpu``.
+        """
+        groups: dict[tuple[str, bool], list[Run]] = {}
         for run in self.runs:
             spans = self.config["cohort"][self.network(run.dataset)]
-            name = "/".join(_part(axis, getattr(run, axis)) for axis in AXES if axis not in spans)
-            groups.setdefault(name, []).append(run)
-        return {name: Cohort(name, self.network(runs[0].dataset), tuple(runs)) for name, runs in sorted(groups.items())}
+            needs_gpu = not isinstance(load_method(run.method), FittedMethod)
+            parts = [_part(axis, getattr(run, axis)) for axis in AXES if axis not in spans]
+            groups.setdefault(("/".join(parts if needs_gpu else [*parts, "cpu"]), needs_gpu), []).append(run)
+        return {
+            name: Cohort(name, self.network(runs[0].dataset), needs_gpu, tuple(runs))
+            for (name, needs_gpu), runs in sorted(groups.items())
+        }
 
     @cached_property
     def tunings(self) -> dict[str, Tuning]:
         """The tunings that runs with tuned hyper-parameters need, one per dataset, variant and tuple size."""
         groups: dict[tuple[str, str, int], list[Run]] = {}
         for run in self.runs:
-            if self.protocol(run.variant)["training"]["hyperparameters"] == "tuned":
+            if self.tuning_name(run) is not None:
                 groups.setdefault((run.dataset, run.variant, run.tuple_size), []).append(run)
         found = {}
         for (dataset, variant, tuple_size), runs in groups.items():
@@ -366,7 +384,7 @@ class Plan:
 
     def tuning_name(self, run: Run) -> str | None:
         """Return the name of the tuning that a run takes its rates from, or None where they are fixed."""
-        if self.protocol(run.variant)["training"]["hyperparameters"] == "fixed":
+        if self.protocol(run.variant)["training"]["hyperparameters"] == "fixed" or not load_method(run.method).tunable:
             return None
         return "/".join(_part(axis, getattr(run, axis)) for axis in ("dataset", "variant", "tuple_size"))
 

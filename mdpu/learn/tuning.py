@@ -125,7 +125,7 @@ def tune(
 
 
 def chosen_rates(table: pd.DataFrame, runs: Sequence[Run]) -> Rates:
-    """Return the learning rate and weight decay that `tune` chose for the method of each run."""
+    """Return the learning rate and weight decay that `tune` chose for the method of each run, where it did."""
     rows = table[table["chosen"]].to_dict("records")
     chosen = {row["method"]: (float(row["learning_rate"]), float(row["weight_decay"])) for row in rows}
-    return {run: chosen[run.method] for run in runs}
+    return {run: chosen[run.method] for run in runs if run.method in chosen}

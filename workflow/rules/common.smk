@@ -38,7 +38,7 @@ TABLES = [
 FIGURES = [
     RESULTS / "figures" / f"{name}.{suffix}"
     for name, experiment in PLAN.experiments.items()
-    if experiment.kind == "curves"
+    if experiment.kind != "table"
     for suffix in ("svg", "pdf")
 ]
 VERIFICATION = [RESULTS / "verification.json"] if config.get("expected") else []
@@ -62,7 +62,7 @@ def code(*files):
 
 def cohort_inputs(wildcards):
     cohort = PLAN.cohort(wildcards.cohort)
-    tuning = PLAN.tuning_name(cohort.runs[0])
+    tuning = next(filter(None, map(PLAN.tuning_name, cohort.runs)), None)
     return {
         **({"tuned": PLAN.tuned(tuning)} if tuning else {}),
         "images": PLAN.images(cohort.dataset),

@@ -18,7 +18,7 @@ rule train:
         "../../envs/mdpu.yaml"
     threads: config["threads"]
     resources:
-        gpu=0 if config["device"] == "cpu" else 1,
+        gpu=lambda wildcards: int(config["device"] != "cpu" and PLAN.cohort(wildcards.cohort).needs_gpu),
         mem_mb=config["memory_mb"],
         runtime=240,
     params:
