@@ -3,3 +3,4 @@ use rule dataset as dataset_digits with:
         code=code("data/sources/digits.py"),
     wildcard_constraints:
         source="digits",
+    localrule: True

@@ -3,3 +3,4 @@ use rule dataset as dataset_emnist_digits with:
         code=code("data/sources/emnist.py"),
     wildcard_constraints:
         source="emnist-digits",
+    localrule: True

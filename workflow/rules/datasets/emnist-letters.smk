@@ -3,3 +3,4 @@ use rule dataset as dataset_emnist_letters with:
         code=code("data/sources/emnist.py"),
     wildcard_constraints:
         source="emnist-letters",
+    localrule: True

@@ -3,3 +3,4 @@ use rule dataset as dataset_mnist with:
         code=code("data/sources/mnist.py"),
     wildcard_constraints:
         source="mnist",
+    localrule: True

@@ -3,3 +3,4 @@ use rule dataset as dataset_svhn with:
         code=code("data/sources/svhn.py"),
     wildcard_constraints:
         source="svhn",
+    localrule: True
