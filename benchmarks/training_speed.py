@@ -44,6 +44,7 @@ SETTINGS = {
     "weight_decay": 0.0005,
     "batch_counts": "tuples",
     "optimizer": "adam",
+    "prior_offset": 0.0,
 }
 METHODS = ("ure", "relu", "abs")
 CASES = {

@@ -212,6 +212,8 @@ def minibatches(
     for step in range(steps):
         start, stop = (round(edge * n_unlabeled / n) for edge in (step * batch, min(n, (step + 1) * batch)))
         of_tuples = tuples[:, step * batch : (step + 1) * batch].flatten(1)
+        # Where unlabeled images are too few for every minibatch to get its own, one serves twice.
+        start = min(start, n_unlabeled - 1)
         yield of_tuples, unlabeled[:, start : max(stop, start + 1)]
 
 
