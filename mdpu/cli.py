@@ -38,6 +38,14 @@ Configs = Annotated[
     typer.Option("--config", metavar="FILE", help="Configuration; give it again to lay another file over the first."),
 ]
 Out = Annotated[Path, typer.Option("--out", metavar="FILE", help="File to write.")]
+Mirror = Annotated[
+    str | None,
+    typer.Option(
+        envvar="MDPU_MIRROR",
+        metavar="PLACE",
+        help="http(s) address or folder, laid out as data_dir, to fetch from unless the configuration has a `mirror`.",
+    ),
+]
 TupleSize = Annotated[int, typer.Option(help="Tuple size M.")]
 Prior = Annotated[float, typer.Option(help="Class prior pi_+.")]
 
@@ -73,18 +81,41 @@ def plan(
 
 @app.command(rich_help_panel=RULES)
 def dataset(
-    source: Annotated[str, typer.Argument(help="Source of images, e.g. mnist.")],
-    data_dir: Annotated[Path, typer.Option(metavar="DIR", help="Raw downloads; reused when already there.")],
+    source: Annotated[str, typer.Argument(help="Source of images: a name, e.g. mnist, or a path to your own.")],
+    config: Configs,
     out: Out,
+    mirror: Mirror = None,
 ) -> None:
-    """Download and verify a source; write its images, with a description (.json) beside them."""
+    """Fetch and verify a source; write its images, with a description (.json) beside them.
+
+    Raw downloads go to the configuration's `data_dir`, and are taken from there when they are whole.
+    """
     from mdpu.data.images import write_images
-    from mdpu.data.sources import SOURCES
+    from mdpu.data.sources import load_source
 
     started = time.perf_counter()
-    if source not in SOURCES:
-        raise UserError(f"source {source!r} is unknown; known are {', '.join(SOURCES)}")
-    write_images(SOURCES[source](data_dir), out, started)
+    chosen = _plan(config)
+    images, checksums = load_source(source, chosen.data_dir, chosen.config.get("mirror") or mirror, out.parent)
+    write_images(images, out, started, checksums)
+
+
+@app.command(rich_help_panel=RULES)
+def fetch(config: Configs, mirror: Mirror = None) -> None:
+    """Fetch and verify the raw files of every selected dataset ahead, e.g. where only the login node has a network."""
+    from mdpu.data.sources import SOURCES
+    from mdpu.data.sources.download import fetch
+
+    chosen = _plan(config)
+    failures = []
+    for source in sorted({chosen.dataset(name)["source"] for name in chosen.datasets} & set(SOURCES)):
+        try:
+            files = fetch(SOURCES[source].archives(), chosen.data_dir, chosen.config.get("mirror") or mirror)
+        except UserError as error:
+            failures.append(f"{source}: {error}")
+        else:
+            print(f"{source}: {len(files)} files there and verified", file=sys.stderr)
+    if failures:
+        raise UserError("\n".join(failures))
 
 
 @app.command(rich_help_panel=RULES)
@@ -96,24 +127,38 @@ def labels(
 ) -> None:
     """Binarize class ids to +1 and -1; write the labels, with counts (.json) beside them."""
     from mdpu.data.images import read_images
-    from mdpu.data.labels import binarize, write_labels
+    from mdpu.data.labels import binarize, check_counts, count_sides, write_labels
     from mdpu.files import provenance, write_json
 
     started = time.perf_counter()
-    sides = _plan(config).dataset(dataset)
+    definition = _plan(config).dataset(dataset)
+    where = f"config key definitions.datasets.{dataset}"
     found = binarize(
-        read_images(images),
-        sides["positive"],
-        sides["negative"],
-        sides.get("dropped", ()),
-        where=f"config key definitions.datasets.{dataset}",
+        read_images(images), definition["positive"], definition["negative"], definition.get("dropped", ()), where
     )
+    counts = count_sides(found)
+    check_counts(counts, definition.get("counts", {}), f"{where}.counts")
     write_labels(found, out)
-    counts = {
-        part: {"positive": int((y > 0).sum()), "negative": int((y < 0).sum()), "dropped": int((y == 0).sum())}
-        for part, y in found.items()
-    }
     write_json(out.with_suffix(".json"), {"counts": counts, "provenance": provenance(started, [images])})
+
+
+@app.command(rich_help_panel=RULES)
+def sheet(
+    images: Annotated[Path, typer.Option(metavar="FILE", help="Images of the dataset's source.")],
+    labels: Annotated[Path, typer.Option(metavar="FILE", help="Labels of the dataset.")],
+    positive: Annotated[Path, typer.Option(metavar="FILE", help="PNG of positive images to write.")],
+    negative: Annotated[Path, typer.Option(metavar="FILE", help="PNG of negative images to write.")],
+) -> None:
+    """Draw a contact sheet of each side."""
+    from mdpu.data.images import read_images
+    from mdpu.data.labels import read_labels
+    from mdpu.files import replacing
+    from mdpu.report.sheet import contact_sheet
+
+    image_set, sides = read_images(images), read_labels(labels)
+    for sign, path in ((1, positive), (-1, negative)):
+        with replacing(path) as temporary:
+            contact_sheet(image_set, sides, sign).save(temporary)
 
 
 @app.command(rich_help_panel=RULES)
@@ -128,12 +173,65 @@ def split(
     replacement: Annotated[bool, typer.Option(help="Draw with replacement.")] = True,
     overlap: Annotated[bool, typer.Option(help="Let tuples and unlabeled images share images.")] = True,
 ) -> None:
-    """Draw the tuples and the unlabeled images of one trial."""
+    """Draw the tuples and the unlabeled images of one trial; write how well they follow the law beside them (.json)."""
+    from mdpu.data.diagnostics import diagnose
     from mdpu.data.labels import read_labels
     from mdpu.data.splits import draw_split, write_split
+    from mdpu.files import provenance, write_json
 
+    started = time.perf_counter()
     train = read_labels(labels)["train"]
-    write_split(draw_split(train, tuple_size, prior, n, n_unlabeled, seed, replacement, overlap), out)
+    drawn = draw_split(train, tuple_size, prior, n, n_unlabeled, seed, replacement, overlap)
+    write_split(drawn, out)
+    diagnostics = diagnose(drawn, train, tuple_size, prior)
+    write_json(out.with_suffix(".json"), {**diagnostics, "provenance": provenance(started, [labels])})
+
+
+@app.command(rich_help_panel=RULES)
+def tune(
+    config: Configs,
+    tuning: Annotated[str, typer.Option(help="Tuning of the configuration, e.g. mnist/base/m2.")],
+    images: Annotated[Path, typer.Option(metavar="FILE", help="Images of the dataset's source.")],
+    split: Annotated[Path, typer.Option(metavar="FILE", help="Split of the tuning's own trial.")],
+    out: Out,
+    threads: Annotated[int, typer.Option(min=1, help="CPU threads.")] = 2,
+) -> None:
+    """Choose learning rate and weight decay from the grid, without true labels; write the whole grid as CSV."""
+    import torch
+
+    from mdpu.data.images import read_images
+    from mdpu.data.splits import read_split
+    from mdpu.files import provenance, replacing, write_json
+    from mdpu.learn.device import describe, leased_device, memory_budget
+    from mdpu.learn.tuning import tune
+    from mdpu.progress import Steps
+
+    started = time.perf_counter()
+    chosen = _plan(config)
+    facts = chosen.tuning_settings(tuning)
+    runs, settings, grid = chosen.tunings[tuning].runs, facts["training"], facts["grid"]["grid"]
+    torch.set_num_threads(threads)
+    points = len(runs) * len(grid["learning_rate"]) * len(grid["weight_decay"])
+    with (
+        leased_device(chosen.config["device"]) as device,
+        Steps(f"{tuning} on {describe(device)}", points * settings["epochs"], "run-epochs") as steps,
+    ):
+        table = tune(
+            runs,
+            grid,
+            facts["grid"]["held_out"],
+            facts["average_last"],
+            settings,
+            read_images(images),
+            read_split(split),
+            device,
+            steps.advance,
+            memory_budget(device, chosen.config["memory_mb"]),
+        )
+        trained_on = describe(device)
+    with replacing(out) as temporary:
+        table.to_csv(temporary, index=False, float_format="%.10g")
+    write_json(out.with_suffix(".json"), provenance(started, [images, split], device=trained_on, settings=facts))
 
 
 @app.command(rich_help_panel=RULES)
@@ -147,6 +245,7 @@ def train(
     checkpoints: Annotated[Path, typer.Option(metavar="DIR", help="Folder of unfinished training, taken up again.")],
     out: Out,
     threads: Annotated[int, typer.Option(min=1, help="CPU threads.")] = 2,
+    tuned: Annotated[Path | None, typer.Option(metavar="FILE", help="What `tune` chose, where it did.")] = None,
 ) -> None:
     """Train the runs of a cohort; write their histories, with provenance (.json) beside them."""
     import pandas as pd
@@ -160,6 +259,7 @@ def train(
     from mdpu.learn.device import describe, leased_device, memory_budget
     from mdpu.learn.store import RunStore, fingerprint
     from mdpu.learn.trainer import Stack, TrainingData, train
+    from mdpu.learn.tuning import chosen_rates
     from mdpu.progress import Steps
 
     started = time.perf_counter()
@@ -170,7 +270,11 @@ def train(
     split_files = {name: splits / f"{name}.npz" for name in chosen.cohort(cohort).splits}
     shared = {"images": sha256(images), "labels": sha256(labels)}
     split_sums = {name: sha256(path) for name, path in split_files.items()}
-    fingerprints = {run: fingerprint(run, settings, {**shared, "split": split_sums[run.split]}) for run in runs}
+    rates = chosen_rates(pd.read_csv(tuned), runs) if tuned else {}
+    fingerprints = {
+        run: fingerprint(run, {**settings, "rates": rates.get(run)}, {**shared, "split": split_sums[run.split]})
+        for run in runs
+    }
     kept = RunStore(store)
     histories = {run: history for run in runs if (history := kept.load(run, fingerprints[run])) is not None}
     missing = [run for run in runs if run not in histories]
@@ -184,19 +288,19 @@ def train(
         kept.save(run, history, fingerprints[run])
         histories[run] = history
 
-    with leased_device(chosen.config["device"]) as device:
+    with leased_device(chosen.config["device"] if chosen.cohort(cohort).needs_gpu else "cpu") as device:
         if missing:
             data = TrainingData.prepare(read_images(images), read_labels(labels), settings["network"], device)
             loaded = {name: read_split(split_files[name]) for name in {run.split for run in missing}}
             memory = memory_budget(device, chosen.config["memory_mb"])
             with Steps(f"{cohort} on {describe(device)}", len(missing) * settings["epochs"], "run-epochs") as steps:
-                train(missing, settings, data, loaded, device, finished, steps.advance, checkpoint_of, memory)
+                train(missing, settings, data, loaded, device, finished, steps.advance, checkpoint_of, memory, rates)
         trained_on = describe(device)
 
     write_table(pd.concat([histories[run] for run in runs], ignore_index=True), out)
     shutil.rmtree(checkpoints / cohort, ignore_errors=True)
     facts = {"cohort": cohort, "runs": len(runs), "reused": len(runs) - len(missing), "settings": settings}
-    inputs = [images, labels, *split_files.values()]
+    inputs = [images, labels, *split_files.values(), *([tuned] if tuned else [])]
     write_json(out.with_suffix(".json"), provenance(started, inputs, device=trained_on, **facts))
 
 
@@ -250,22 +354,28 @@ def table(
 @app.command(rich_help_panel=RULES)
 def figure(
     config: Configs,
-    experiment: Annotated[str, typer.Option(help="Experiment of kind curves.")],
+    experiment: Annotated[str, typer.Option(help="Experiment of kind curves or misspecification.")],
     metrics: Annotated[Path, typer.Option(metavar="FILE", help="Metrics that `collect` wrote.")],
     out: Annotated[Path, typer.Option("--out", metavar="FILE", help="SVG to write; .pdf goes beside.")],
 ) -> None:
     """Draw a figure as SVG and PDF."""
     import pandas as pd
 
+    from mdpu.evaluate.collect import run_accuracies
     from mdpu.experiment import AXES
     from mdpu.files import read_table, replacing
-    from mdpu.report.figures import curves_figure
+    from mdpu.report.figures import curves_figure, misspecification_figure
 
     chosen = _plan(config)
     wanted = pd.DataFrame(chosen.experiment(experiment).runs)
     shown = wanted.merge(read_table(metrics), on=list(AXES))
     datasets = {name: chosen.dataset(name)["title"] for name in dict.fromkeys(wanted["dataset"])}
-    drawn = curves_figure(shown, datasets)
+    if chosen.experiment(experiment).kind == "misspecification":
+        told = {name: chosen.protocol(name)["training"]["prior_offset"] for name in dict.fromkeys(wanted["variant"])}
+        accuracies = run_accuracies(shown, chosen.config["protocol"]["reporting"])
+        drawn = misspecification_figure(accuracies, told, datasets)
+    else:
+        drawn = curves_figure(shown, datasets)
     for path, metadata in ((out, {"Date": None}), (out.with_suffix(".pdf"), {"CreationDate": None})):
         with replacing(path) as temporary:
             drawn.savefig(temporary, metadata=metadata)

@@ -21,11 +21,14 @@ import yaml
 
 from mdpu.errors import UserError
 from mdpu.files import REPOSITORY, digest, write_text
+from mdpu.learn.method import FittedMethod
+from mdpu.learn.methods import load_method
 
 Config = dict[str, Any]
 
 SCHEMA = REPOSITORY / "workflow" / "schemas" / "config.schema.yaml"
 PACKAGE = Path(__file__).parent
+SOURCES_FOLDER = REPOSITORY / "workflow" / "rules" / "datasets"
 METHODS_FOLDER = PACKAGE / "learn" / "methods"
 
 # The sources that decide what a trained run is, beside the file of its method.
@@ -33,6 +36,7 @@ TRAINING_CODE = (
     "theory.py",
     "randomness.py",
     "learn/device.py",
+    "learn/head.py",
     "learn/losses.py",
     "learn/method.py",
     "learn/networks.py",
@@ -114,10 +118,14 @@ def _part(axis: str, value: object) -> str:
 
 @dataclass(frozen=True)
 class Cohort:
-    """Runs that train together in one process; all share dataset, variant, tuple size and n."""
+    """Runs that train together in one process; all share dataset, variant, tuple size and n.
+
+    Either all train a network, or none does and the cohort needs no GPU.
+    """
 
     name: str
     network: str
+    needs_gpu: bool
     runs: tuple[Run, ...]
 
     @property
@@ -129,6 +137,15 @@ class Cohort:
     def splits(self) -> list[str]:
         """Names of the splits that the cohort's runs train on."""
         return sorted({run.split for run in self.runs})
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """One choice of learning rate and weight decay: a run per method, trained at every point of the grid."""
+
+    name: str
+    network: str
+    runs: tuple[Run, ...]
 
 
 @dataclass(frozen=True)
@@ -184,6 +201,8 @@ def check_config(config: Config) -> None:
     if error is not None:
         raise UserError(_explain(error))
     for name, dataset in config["definitions"]["datasets"].items():
+        if not is_path(dataset["source"]):
+            _known(dataset["source"], available_sources(), f"config key definitions.datasets.{name}.source")
         both = set(map(str, dataset["positive"])) & set(map(str, dataset["negative"]))
         if both:
             raise UserError(
@@ -239,8 +258,22 @@ def available_methods() -> list[str]:
 
 def training_code(methods: Iterable[str]) -> list[Path]:
     """Return the source files that the histories of runs of `methods` depend on."""
-    own = [f"learn/methods/{method.replace('-', '_')}.py" for method in sorted(set(methods))]
-    return [PACKAGE / file for file in (*TRAINING_CODE, *own)]
+    own = [
+        file
+        for method in sorted(set(methods))
+        for file in (f"learn/methods/{method.replace('-', '_')}.py", *load_method(method).sources)
+    ]
+    return [PACKAGE / file for file in dict.fromkeys((*TRAINING_CODE, *own))]
+
+
+def is_path(source: str) -> bool:
+    """Return whether a source is the path of one's own images, rather than the name of a rule's."""
+    return "/" in source or source.endswith(".npz")
+
+
+def available_sources() -> list[str]:
+    """Return the sources discovered in ``workflow/rules/datasets``: the names of its files."""
+    return sorted(file.stem for file in SOURCES_FOLDER.glob("*.smk"))
 
 
 def resolve_n_unlabeled(value: int | str, n: int) -> int:
@@ -269,12 +302,13 @@ class Plan:
         self.config = config
         self.results = Path(config["results_dir"]) / config["name"]
         self.images_folder = Path(config["results_dir"]) / "datasets"
+        self.data_dir = Path(config["data_dir"]).expanduser()
 
     # -- what there is to train -------------------------------------------------------------------
 
     @cached_property
     def experiments(self) -> dict[str, Experiment]:
-        """The selected experiments, each with the runs that the selected datasets leave it."""
+        """The selected experiments, each with the runs that the selected datasets leave it, if any."""
         datasets = selected(self.config, "datasets")
         found = {}
         for name in selected(self.config, "experiments"):
@@ -297,6 +331,8 @@ class Plan:
                     spec["seed"],
                 )
                 runs += [Run(*point) for point in points]
+            if not runs:
+                continue
             found[name] = Experiment(name, spec["kind"], spec["title"], tuple(runs))
         return found
 
@@ -307,18 +343,60 @@ class Plan:
 
     @cached_property
     def cohorts(self) -> dict[str, Cohort]:
-        """The runs grouped by the axes that their network's cohorts do not span."""
-        groups: dict[str, list[Run]] = {}
+        """The runs grouped by the axes that their network's cohorts do not span.
+
+        Methods without a network make cohorts of their own, whose names end in ``/cpu``.
+        """
+        groups: dict[tuple[str, bool], list[Run]] = {}
         for run in self.runs:
             spans = self.config["cohort"][self.network(run.dataset)]
-            name = "/".join(_part(axis, getattr(run, axis)) for axis in AXES if axis not in spans)
-            groups.setdefault(name, []).append(run)
-        return {name: Cohort(name, self.network(runs[0].dataset), tuple(runs)) for name, runs in sorted(groups.items())}
+            needs_gpu = not isinstance(load_method(run.method), FittedMethod)
+            parts = [_part(axis, getattr(run, axis)) for axis in AXES if axis not in spans]
+            groups.setdefault(("/".join(parts if needs_gpu else [*parts, "cpu"]), needs_gpu), []).append(run)
+        return {
+            name: Cohort(name, self.network(runs[0].dataset), needs_gpu, tuple(runs))
+            for (name, needs_gpu), runs in sorted(groups.items())
+        }
+
+    @cached_property
+    def tunings(self) -> dict[str, Tuning]:
+        """The tunings that runs with tuned hyper-parameters need, one per dataset, variant and tuple size."""
+        groups: dict[tuple[str, str, int], list[Run]] = {}
+        for run in self.runs:
+            if self.tuning_name(run) is not None:
+                groups.setdefault((run.dataset, run.variant, run.tuple_size), []).append(run)
+        found = {}
+        for (dataset, variant, tuple_size), runs in groups.items():
+            tuning = self.config["tuning"]
+            n, prior = min(run.n for run in runs), canonical_prior(tuning["prior"])
+            methods = sorted({run.method for run in runs})
+            name = self.tuning_name(runs[0])
+            assert name is not None
+            found[name] = Tuning(
+                name,
+                self.network(dataset),
+                tuple(
+                    Run(dataset, variant, tuple_size, n, prior, method, "logistic", tuning["seed"])
+                    for method in methods
+                ),
+            )
+        return found
+
+    def tuning_name(self, run: Run) -> str | None:
+        """Return the name of the tuning that a run takes its rates from, or None where they are fixed."""
+        if self.protocol(run.variant)["training"]["hyperparameters"] == "fixed" or not load_method(run.method).tunable:
+            return None
+        return "/".join(_part(axis, getattr(run, axis)) for axis in ("dataset", "variant", "tuple_size"))
 
     @cached_property
     def datasets(self) -> list[str]:
         """Datasets that some run needs."""
         return sorted({run.dataset for run in self.runs})
+
+    @cached_property
+    def splits(self) -> list[str]:
+        """Names of the splits that some run trains on; each begins with its dataset's."""
+        return sorted({run.split for run in self.runs})
 
     def cohort(self, name: str) -> Cohort:
         """Return the cohort called `name`; raise `UserError` if the configuration has none."""
@@ -338,8 +416,18 @@ class Plan:
         return cast(dict[str, Any], self.config["definitions"]["datasets"][name])
 
     def network(self, dataset: str) -> str:
-        """Return the name of the network that `dataset` is trained with."""
-        return str(self.dataset(dataset)["network"])
+        """Return the name of the network that `dataset` is trained with.
+
+        Where the configuration names none it is ``resnet34`` for one's own colour images, else ``mlp``.
+        """
+        definition = self.dataset(dataset)
+        if "network" in definition:
+            return str(definition["network"])
+        if not is_path(definition["source"]):
+            return "mlp"
+        from mdpu.data.sources.own import image_shape
+
+        return "resnet34" if image_shape(Path(definition["source"]).expanduser())[2:] == (3,) else "mlp"
 
     def protocol(self, variant: str) -> dict[str, Any]:
         """Return the protocol with the overrides of `variant` applied."""
@@ -357,6 +445,17 @@ class Plan:
         training = dict(self.protocol(variant)["training"])
         networks = training.pop("networks")
         return {**training, "network": network, **networks[network]}
+
+    def tuning_settings(self, name: str) -> dict[str, Any]:
+        """Return all in the configuration that a tuning's choice depends on."""
+        _known(name, self.tunings, "tuning")
+        tuning = self.tunings[name]
+        return {
+            "runs": [astuple(run) for run in tuning.runs],
+            "training": self.training(tuning.runs[0].variant, tuning.network),
+            "grid": self.config["tuning"],
+            "average_last": self.config["protocol"]["reporting"]["average_last"],
+        }
 
     def cohort_settings(self, name: str) -> dict[str, Any]:
         """Return all in the configuration that a cohort's histories depend on."""
@@ -393,8 +492,24 @@ class Plan:
         return self.file
 
     def images(self, dataset: str) -> Path:
-        """Images of a dataset's source."""
-        return self.images_folder / f"{self.dataset(dataset)['source']}.npz"
+        """Images of a dataset's source; a source that is a path is called ``own/<dataset>`` here."""
+        source = self.dataset(dataset)["source"]
+        return self.images_folder / f"{f'own/{dataset}' if is_path(source) else source}.npz"
+
+    def source_of(self, images: str) -> str:
+        """Return the source whose images are called `images`, a name or a path: `images` read backwards."""
+        return str(self.dataset(images.removeprefix("own/"))["source"]) if images.startswith("own/") else images
+
+    @cached_property
+    def own_files(self) -> dict[str, list[Path]]:
+        """Of each images file made from one's own images, as `source_of` takes it, the files that it is made from."""
+        from mdpu.data.sources.own import inputs
+
+        return {
+            f"own/{name}": inputs(Path(self.dataset(name)["source"]).expanduser())
+            for name in self.datasets
+            if is_path(self.dataset(name)["source"])
+        }
 
     def labels(self, dataset: str) -> Path:
         """Labels of a dataset."""
@@ -407,6 +522,10 @@ class Plan:
     def history(self, cohort: str) -> Path:
         """Histories of a cohort."""
         return self.results / "histories" / f"{cohort}.parquet"
+
+    def tuned(self, tuning: str) -> Path:
+        """Grid and choice of a tuning."""
+        return self.results / "tuning" / f"{tuning}.csv"
 
     @property
     def store(self) -> Path:
@@ -422,7 +541,7 @@ class Plan:
             "experiments": {name: len(e.runs) for name, e in self.experiments.items()},
             "datasets": self.datasets,
             "runs": len(self.runs),
-            "splits": len({run.split for run in self.runs}),
+            "splits": len(self.splits),
             "cohorts": {name: len(cohort.runs) for name, cohort in self.cohorts.items()},
         }
 

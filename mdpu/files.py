@@ -31,14 +31,21 @@ def replacing(path: Path) -> Iterator[Path]:
 
     Readers see the old file or the new one, never a half; a killed writer leaves only a temporary
     name behind, and two writers of the same file do each other no harm.
+
+    Raises
+    ------
+    UserError
+        If the block fails with an `OSError`, e.g. because the disk is full.
     """
     path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
     # The suffix stays, because savers such as numpy and matplotlib choose the format by it.
     temporary = path.with_name(f".{path.stem}.{os.getpid()}{path.suffix}")
     try:
+        path.parent.mkdir(parents=True, exist_ok=True)
         yield temporary
         temporary.replace(path)
+    except OSError as error:
+        raise UserError(f"{path} could not be written ({error.strerror or error}); mend that and run again") from error
     finally:
         temporary.unlink(missing_ok=True)
 

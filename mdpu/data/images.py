@@ -7,7 +7,8 @@ is the position), the origin and the licence.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -43,6 +44,8 @@ class ImageSet:
     licence: str
 
     def __post_init__(self) -> None:
+        if len(set(self.classes)) < len(self.classes):
+            raise UserError(f"two classes share a name among {', '.join(self.classes)}; give each its own")
         for part in ("train", "test"):
             images, labels = getattr(self, f"{part}_images"), getattr(self, f"{part}_labels")
             if images.dtype != np.uint8 or images.ndim not in (3, 4):
@@ -60,13 +63,27 @@ class ImageSet:
             )
 
 
-def write_images(image_set: ImageSet, path: Path, started: float) -> None:
-    """Write an image set as ``path`` (npz) and its description beside it (json)."""
+def write_images(
+    image_set: ImageSet, path: Path, started: float | None = None, checksums: Mapping[str, str] | None = None
+) -> None:
+    """Write an image set as ``path`` (npz) and its description beside it (json).
+
+    Parameters
+    ----------
+    image_set : ImageSet
+    path : Path
+    started : float, optional
+        `time.perf_counter()` at the start of the work, for the provenance.
+    checksums : mapping of str to str, optional
+        Checksums of the files that the images were read from, e.g. ``md5:...``.
+    """
+    started = time.perf_counter() if started is None else started
     save_npz(path, **{name: getattr(image_set, name) for name in ARRAYS})
     description = {
         "classes": list(image_set.classes),
         "origin": image_set.origin,
         "licence": image_set.licence,
+        "checksums": dict(checksums or {}),
         "sha256": sha256(path),
         "train": len(image_set.train_labels),
         "test": len(image_set.test_labels),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +13,7 @@ from mdpu.errors import UserError
 from mdpu.files import load_npz, save_npz
 
 Labels = dict[str, NDArray[np.int8]]
+Counts = dict[str, dict[str, int]]
 
 
 def binarize(
@@ -59,6 +60,35 @@ def binarize(
             if not (found == sides[side]).any():
                 raise UserError(f"{where}: the {part} images hold no {side} one; both sides are needed")
     return labels
+
+
+def count_sides(labels: Labels) -> Counts:
+    """Return the numbers of ``positive``, ``negative`` and ``dropped`` images of each part."""
+    return {
+        part: {"positive": int((y > 0).sum()), "negative": int((y < 0).sum()), "dropped": int((y == 0).sum())}
+        for part, y in labels.items()
+    }
+
+
+def check_counts(found: Counts, known: Mapping[str, Mapping[str, int]], where: str) -> None:
+    """Raise `UserError` where the counts of a side are not the known ones.
+
+    Parameters
+    ----------
+    found : dict
+        As `count_sides` returns it.
+    known : mapping
+        Of part and side to a number; what is not in it is not checked.
+    where : str
+        Where the known counts were read, for the error message.
+    """
+    for part, sides in known.items():
+        for side, count in sides.items():
+            if found[part][side] != count:
+                raise UserError(
+                    f"{where}.{part}.{side}: {count} images are expected but the source has {found[part][side]}; "
+                    "correct the sides or the count"
+                )
 
 
 def write_labels(labels: Labels, path: Path) -> None:

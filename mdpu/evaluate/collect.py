@@ -12,6 +12,7 @@ import pandas as pd
 from mdpu.errors import UserError
 from mdpu.experiment import AXES, CELL, Run
 from mdpu.files import read_table
+from mdpu.learn.methods import load_method
 
 
 def collect(paths: Iterable[Path], runs: Iterable[Run]) -> pd.DataFrame:
@@ -53,6 +54,8 @@ def run_accuracies(metrics: pd.DataFrame, reporting: Mapping[str, Any]) -> pd.Da
     if reporting["test_prior"] == "matched":
         prior = metrics["prior"].astype(float)
         accuracy = prior * metrics["true_positive_rate"] + (1 - prior) * metrics["true_negative_rate"]
+        unnamed = metrics["method"].map(lambda name: load_method(name).unnamed)
+        accuracy = accuracy.mask(unnamed, np.maximum(accuracy, 1 - accuracy))
     last = metrics.groupby(list(AXES))["epoch"].transform("max")
     rows = metrics.assign(accuracy=100 * accuracy)[metrics["epoch"] > last - reporting["average_last"]]
     grouped = rows.groupby(list(AXES), as_index=False)
@@ -66,12 +69,14 @@ def run_accuracies(metrics: pd.DataFrame, reporting: Mapping[str, Any]) -> pd.Da
 def summarize(accuracies: pd.DataFrame) -> pd.DataFrame:
     """Return one row per cell: ``mean`` and ``std`` (ddof = 1) in percent, ``trials`` and ``diverged``.
 
-    A cell's mean and deviation are over the trials that did not diverge.
+    A cell's mean and deviation are over the trials that did not diverge; ``better_mean`` is the mean over
+    the same trials of the better of accuracy and 100 - accuracy.
     """
     grouped = accuracies.groupby(list(CELL), as_index=False)
     return grouped.agg(
         mean=("accuracy", "mean"),
         std=("accuracy", "std"),
+        better_mean=("accuracy", lambda values: np.maximum(values, 100 - values).mean()),
         trials=("accuracy", "size"),
         diverged=("accuracy", lambda values: int(np.isnan(values).sum())),
         first_epoch=("first_epoch", "min"),

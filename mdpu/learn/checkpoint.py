@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from pathlib import Path
 
 import torch
@@ -10,7 +11,6 @@ from torch import Tensor
 
 from mdpu.errors import UserError
 from mdpu.files import replacing
-from mdpu.learn.networks import Network
 
 
 class Checkpoint:
@@ -30,8 +30,8 @@ class Checkpoint:
         self.path, self.key, self.seconds = path, key, seconds
         self._last = time.monotonic()
 
-    def restore(self, network: Network, optimizer: torch.optim.Optimizer, history: Tensor) -> int:
-        """Fill in the saved state and return the number of finished epochs; 0 if there is no file.
+    def restore(self, state: Mapping[str, Tensor], optimizer: torch.optim.Optimizer, history: Tensor) -> int:
+        """Fill in what training changes, by name, and return the number of finished epochs; 0 if there is no file.
 
         Raises
         ------
@@ -47,25 +47,27 @@ class Checkpoint:
             raise UserError(f"checkpoint {self.path} is not whole; delete it and run again") from None
         if key != self.key:
             raise UserError(f"checkpoint {self.path} is of another configuration; delete it and run again")
-        for name, value in network.state().items():
-            value.copy_(saved["network"][name])
+        for name, value in state.items():
+            value.copy_(saved["state"][name])
         optimizer.load_state_dict(saved["optimizer"])
         history.copy_(saved["history"])
         return epochs
 
-    def save_if_due(self, network: Network, optimizer: torch.optim.Optimizer, history: Tensor, epochs: int) -> None:
+    def save_if_due(
+        self, state: Mapping[str, Tensor], optimizer: torch.optim.Optimizer, history: Tensor, epochs: int
+    ) -> None:
         """Write the state after `epochs` finished epochs, unless the last write was a moment ago."""
         if time.monotonic() - self._last < self.seconds:
             return
-        state = {
+        saved = {
             "key": self.key,
             "epochs": epochs,
-            "network": network.state(),
+            "state": dict(state),
             "optimizer": optimizer.state_dict(),
             "history": history,
         }
         with replacing(self.path) as temporary:
-            torch.save(state, temporary)
+            torch.save(saved, temporary)
         self._last = time.monotonic()
 
     def remove(self) -> None:

@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from mdpu.data.splits import Split
+    from mdpu.experiment import Run
+    from mdpu.learn.head import Head
+    from mdpu.learn.trainer import TrainingData
 
 Scope = Literal["whole", "class", "part"]
 
@@ -16,21 +23,103 @@ SCOPES: dict[Scope, tuple[tuple[int, int, int, int], tuple[int, int, int, int]]]
 
 
 @dataclass(frozen=True)
-class CorrectedRisk:
-    """A method that minimises f applied to the estimated risk or to its two parts.
+class Method:
+    """What plans and reports know of every method.
 
     Attributes
     ----------
     title : str
         Name in tables and figures.
+    control : bool
+        Whether it bounds the others instead of competing with them: never bold in a table, and a
+        reference line in a figure.
+    unnamed : bool
+        Whether its two answers carry no class names, as those of a clustering: they are then named by
+        the better assignment on the test images.
+    sources : tuple of str
+        Files of the package, beside the method's own, that decide its histories and no other method's.
+    """
+
+    title: str
+    _: KW_ONLY
+    control: bool = False
+    unnamed: bool = False
+    sources: tuple[str, ...] = ()
+
+    @property
+    def tunable(self) -> bool:
+        """Whether learning rate and weight decay can be chosen without true labels; else they stay fixed."""
+        return True
+
+
+@dataclass(frozen=True)
+class NetworkMethod(Method):
+    """A method that trains a network.
+
+    Attributes
+    ----------
+    head : callable
+        A `mdpu.learn.head.Head`: what the method does with the network's outputs.
+    outputs : int
+        Width of the network's last layer: 1 for a score, more for an embedding.
+    sees_labels : bool
+        Whether its minibatches hold the true labels. Controls only.
+    """
+
+    head: Callable[..., Head]
+    outputs: int = 1
+    sees_labels: bool = False
+
+    @property
+    def tunable(self) -> bool:
+        """Whether there is one score: embeddings need labelled prototypes, and controls labels."""
+        return self.outputs == 1 and not self.sees_labels
+
+
+@dataclass(frozen=True)
+class FittedMethod(Method):
+    """A method without a network; it runs on a CPU.
+
+    Attributes
+    ----------
+    fit : callable
+        From (run, split, data) to the objective reached and the true-positive and true-negative rate
+        on the test images.
+    """
+
+    fit: Callable[[Run, Split, TrainingData], tuple[float, float, float]]
+
+    @property
+    def tunable(self) -> bool:
+        """No network, no learning rate."""
+        return False
+
+
+@dataclass(frozen=True)
+class CorrectedRisk(Method):
+    """A method that minimises f applied to the estimated risk or to its two parts.
+
+    Attributes
+    ----------
     k : float
         Slope of f below zero, see `mdpu.learn.risk.correction`.
     scope : {'whole', 'class', 'part'}
         What f is applied to: the whole risk (Eqs. 15-16); the positive and the negative partial risk,
         as the related literature does (Kiryo et al. 2017; Lu et al. 2020); or the tuple part and the
         unlabeled part, as the proof of Theorem 3 does.
+    tuple_size : int, optional
+        Tuple size that the estimator assumes, if not the data's. 1 takes every member for positive.
     """
 
-    title: str
     k: float = -1.0
     scope: Scope = "whole"
+    tuple_size: int | None = None
+    outputs = 1
+    sees_labels = False
+
+    @property
+    def head(self) -> Callable[..., Head]:
+        """The head that all corrected risks share, so that their runs train in one rectangle."""
+        from mdpu.learn.risk import CorrectedRiskHead
+
+        return CorrectedRiskHead

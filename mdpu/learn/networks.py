@@ -27,7 +27,10 @@ class Network(Protocol):
     parameters: list[Tensor]
 
     def forward(self, images: Tensor) -> Tensor:
-        """Return scores (K, S, rows) of uint8 images (S, rows, ...), keeping what backward needs."""
+        """Return scores (K, S, rows) of uint8 images (S, rows, ...), keeping what backward needs.
+
+        Here and below, a network of more than one output returns and takes (K, S, rows, outputs).
+        """
         ...
 
     def backward(self, gradient: Tensor) -> list[Tensor]:
@@ -62,6 +65,8 @@ class StackedMLP:
         Type of the matrix products; weights and scores stay float32.
     pixels : Tensor, int64, optional
         The pixels that images hold, if they hold not all of the `inputs`.
+    outputs : int
+        Units of the last layer; with more than one, scores have a further axis.
     """
 
     def __init__(
@@ -72,11 +77,13 @@ class StackedMLP:
         dtype: torch.dtype,
         device: torch.device,
         pixels: Tensor | None = None,
+        outputs: int = 1,
     ) -> None:
         self.dtype = dtype
+        self.outputs = outputs
         self.parameters = []  # weight (K, S, in, out) and bias (K, S, 1, out), layer by layer
-        sizes = [inputs, *hidden, 1]
-        padded = [inputs, *(math.ceil(units / WIDTH_MULTIPLE) * WIDTH_MULTIPLE for units in hidden), 1]
+        sizes = [inputs, *hidden, outputs]
+        padded = [inputs, *(math.ceil(units / WIDTH_MULTIPLE) * WIDTH_MULTIPLE for units in hidden), outputs]
         for layer in range(len(sizes) - 1):
             rows, columns = sizes[layer : layer + 2]
             initial = {seed: _linear_init(seed, layer, rows, columns) for row in seeds for seed in row}
@@ -104,13 +111,13 @@ class StackedMLP:
         for weight, bias in layers[:-1]:
             activation = _affine(activation, weight, bias).relu_()  # (K, S, rows, units)
             self._activations.append(activation)
-        return _affine(activation, *layers[-1]).squeeze(-1).float()  # (K, S, rows)
+        return self._shaped(_affine(activation, *layers[-1]))
 
     def backward(self, gradient: Tensor) -> list[Tensor]:
         """Return the gradients of `parameters`, float32."""
         gradients: list[Tensor] = []
-        signal = gradient.to(self.dtype).unsqueeze(-1)  # (K, S, rows, 1)
-        ones = signal.new_ones(signal.shape[1:])  # (S, rows, 1): a bias is the weight of a constant input
+        signal = gradient.to(self.dtype).view(*gradient.shape[:3], self.outputs)
+        ones = signal.new_ones(*signal.shape[1:3], 1)  # (S, rows, 1): a bias is the weight of a constant input
         for layer in reversed(range(len(self._weights))):
             activation = self._activations[layer]
             gradients = [_outer(activation, signal).float(), _outer(ones, signal).float(), *gradients]
@@ -129,12 +136,16 @@ class StackedMLP:
             activation = chunk.to(self.dtype).expand(streams, -1, -1)  # (S, rows, d)
             for weight, bias in layers[:-1]:
                 activation = _affine(activation, weight, bias).relu_()
-            found.append(_affine(activation, *layers[-1]).squeeze(-1).float())
+            found.append(self._shaped(_affine(activation, *layers[-1])))
         return torch.cat(found, dim=2)
 
     def state(self) -> dict[str, Tensor]:
         """Return weights and biases by name."""
         return {str(position): parameter for position, parameter in enumerate(self.parameters)}
+
+    def _shaped(self, last: Tensor) -> Tensor:
+        """Return the last layer (K, S, rows, outputs) in float32, as (K, S, rows) if it is one score."""
+        return (last.squeeze(-1) if self.outputs == 1 else last).float()
 
 
 def _linear_init(seed: int, layer: int, inputs: int, units: int) -> Tensor:
@@ -181,7 +192,7 @@ def _outer(left: Tensor, signal: Tensor) -> Tensor:
 
 
 class ResNet34:
-    """torchvision's ResNet-34 with one output, one run at a time (K = S = 1).
+    """torchvision's ResNet-34, one run at a time (K = S = 1).
 
     Parameters
     ----------
@@ -189,28 +200,33 @@ class ResNet34:
         Trial; it decides the initial weights.
     stem : {'cifar', 'imagenet'}
         A 3x3 convolution of stride 1 without pooling, usual for 32x32 images, or torchvision's own 7x7.
+    outputs : int
+        Units of the last layer; with more than one, scores have a further axis.
     """
 
-    def __init__(self, seed: int, stem: str, channels: int, dtype: torch.dtype, device: torch.device) -> None:
+    def __init__(
+        self, seed: int, stem: str, channels: int, dtype: torch.dtype, device: torch.device, outputs: int = 1
+    ) -> None:
         from torchvision.models import resnet34
 
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(int(Stream(seed, "initial weights").integers(2**31, 1)[0]))
-            module = resnet34(num_classes=1)
+            module = resnet34(num_classes=outputs)
             if stem == "cifar":
                 module.conv1 = nn.Conv2d(channels, 64, kernel_size=3, padding=1, bias=False)
                 module.maxpool = nn.Identity()
             elif channels != 3:
                 module.conv1 = nn.Conv2d(channels, 64, kernel_size=7, stride=2, padding=3, bias=False)
         self.module = module.to(device, memory_format=torch.channels_last)
-        self.dtype, self.device = dtype, device
+        self.dtype, self.device, self.outputs = dtype, device, outputs
         self.parameters = [parameter.detach() for parameter in self.module.parameters()]
         self._scores: Tensor | None = None
 
     def _run(self, images: Tensor) -> Tensor:
         x = images.permute(0, 3, 1, 2).float().div(127.5).sub(1)  # (rows, C, H, W), channels last in memory
         with torch.autocast(self.device.type, torch.bfloat16, enabled=self.dtype == torch.bfloat16):
-            return self.module(x).float().view(1, 1, -1)
+            last = self.module(x).float()  # (rows, outputs)
+        return last.view(1, 1, -1) if self.outputs == 1 else last[None, None]
 
     def forward(self, images: Tensor) -> Tensor:
         """Return scores, float32 (1, 1, rows), of images, uint8 (1, rows, H, W, C)."""

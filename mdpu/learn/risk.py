@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
 
+from mdpu.experiment import Run
+from mdpu.learn.head import Batch, Head, assumed_prior
 from mdpu.learn.losses import LOSSES
 from mdpu.learn.method import SCOPES, CorrectedRisk
-from mdpu.theory import RiskWeights
+from mdpu.learn.methods import load_method
+from mdpu.theory import RiskWeights, risk_weights
 
 
 def correction(risk: Tensor, k: Tensor | float) -> Tensor:
@@ -75,3 +79,24 @@ class RiskHead:
         terms = self.weights * means
         partial = torch.einsum("rpj,rj->rp", self.parts, terms)  # (R, 2)
         return correction(partial, self.k).sum(dim=1), terms
+
+
+class CorrectedRiskHead(Head):
+    """`RiskHead` with the weights that each run's tuple size and assumed prior give; parameters of `Head`."""
+
+    def __init__(self, runs: Sequence[Run], settings: Mapping[str, Any], device: torch.device) -> None:
+        super().__init__(runs, settings, device)
+        methods = [method for run in runs if isinstance(method := load_method(run.method), CorrectedRisk)]
+        self.risk = RiskHead(
+            methods,
+            [
+                risk_weights(method.tuple_size or run.tuple_size, assumed_prior(run, settings))
+                for method, run in zip(methods, runs, strict=True)
+            ],
+            [run.loss for run in runs],
+            device,
+        )
+
+    def objective(self, batch: Batch) -> tuple[Tensor, Tensor]:
+        """Return the corrected risk (R,) and the four terms of the uncorrected one (R, 4)."""
+        return self.risk(batch.tuples.flatten(1), batch.unlabeled)

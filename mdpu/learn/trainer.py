@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -24,16 +25,17 @@ from mdpu.errors import UserError
 from mdpu.experiment import Run, run_columns
 from mdpu.learn.checkpoint import Checkpoint
 from mdpu.learn.device import choose_dtype
+from mdpu.learn.head import Batch, Head
+from mdpu.learn.method import CorrectedRisk, FittedMethod, NetworkMethod
 from mdpu.learn.methods import load_method
 from mdpu.learn.networks import CHUNK, WIDTH_MULTIPLE, Network, ResNet34, StackedMLP
-from mdpu.learn.risk import RiskHead
 from mdpu.randomness import Stream
-from mdpu.theory import risk_weights
 
 TERMS = ("tuple_positive", "tuple_negative", "unlabeled_positive", "unlabeled_negative")
 MEASURES = ("objective", *(f"risk_{term}" for term in TERMS), "true_positive_rate", "true_negative_rate")
 
 Stack = tuple[tuple[Run, ...], ...]  # (K, S)
+Rates = Mapping[Run, tuple[float, float]]  # learning rate and weight decay of runs that have their own
 
 
 @dataclass(frozen=True)
@@ -45,6 +47,9 @@ class TrainingData:
     train_images, test_images : Tensor, uint8, shape (N, d) for an MLP or (N, H, W, C) for a ResNet
     test_labels : Tensor, int8, shape (N,)
         +1 or -1.
+    train_labels : Tensor, int8, shape (N,), or None
+        +1, -1 or 0, for the methods that see them or score by labelled prototypes; None where there
+        are only methods that do neither.
     pixels : Tensor, int64, shape (d,), or None
         Which pixels of an image the rows of an MLP's images hold, and `image_size` their full number. A
         pixel that is 0 in every image (65 of MNIST's 784) cannot change a score and is left out.
@@ -53,6 +58,7 @@ class TrainingData:
     train_images: Tensor
     test_images: Tensor
     test_labels: Tensor
+    train_labels: Tensor | None
     pixels: Tensor | None = None
     image_size: int = 0
 
@@ -73,6 +79,7 @@ class TrainingData:
             train_images.to(device),
             test_images.to(device),
             test_labels.to(device),
+            torch.from_numpy(labels["train"]).to(device) if "train" in labels else None,
             pixels if network == "mlp" else None,
             int(np.prod(images.train_images.shape[1:])),
         )
@@ -86,16 +93,39 @@ def _pixels_in_use(*images: Tensor) -> Tensor:
     return order[:count].sort().values
 
 
-def make_optimizer(network: Network, settings: Mapping[str, Any]) -> torch.optim.Optimizer:
-    """Return torch's fused Adam, or AdamW where the settings decouple the weight decay."""
+def make_optimizer(
+    parameters: Sequence[Tensor], stack: Stack, settings: Mapping[str, Any], rates: Rates
+) -> tuple[torch.optim.Optimizer, list[tuple[int, int] | None]]:
+    """Return torch's fused Adam, or AdamW where the settings decouple the weight decay.
+
+    The parameters have the leading axes (K, S) if the stack holds more than one run.
+
+    Returns
+    -------
+    optimizer : torch.optim.Optimizer
+        One parameter group per part.
+    parts : list
+        What each group updates: None for all runs at once, where they share rate and decay, else the
+        position (k, s) of a single run.
+    """
     kind = torch.optim.AdamW if settings["optimizer"] == "adamw" else torch.optim.Adam
-    return kind(network.parameters, lr=settings["learning_rate"], weight_decay=settings["weight_decay"], fused=True)
+    default = settings["learning_rate"], settings["weight_decay"]
+    wanted = {(k, s): rates.get(run, default) for k, row in enumerate(stack) for s, run in enumerate(row)}
+    parts: list[tuple[int, int] | None] = [None] if len(set(wanted.values())) == 1 else list(wanted)
+    groups = []
+    for part in parts:
+        rate, decay = wanted[part or (0, 0)]
+        tensors = [parameter if part is None else parameter[part] for parameter in parameters]
+        groups.append({"params": tensors, "lr": rate, "weight_decay": decay})
+    return kind(groups, fused=True), parts
 
 
 def make_stacks(
     runs: Sequence[Run], network: str, device: torch.device, fits: Callable[[int, int], bool] = lambda K, S: True
 ) -> list[Stack]:
     """Cut runs into stacks: on a GPU as few as are rectangular, on a CPU one per stream, a ResNet alone.
+
+    The runs of a stack share their method's head.
 
     Parameters
     ----------
@@ -107,12 +137,12 @@ def make_stacks(
     """
     if network != "mlp":
         return [((run,),) for run in runs]
-    streams: dict[str, list[Run]] = {}
+    streams: dict[tuple[Callable[..., Head], str], list[Run]] = {}
     for run in runs:
-        streams.setdefault(run.split, []).append(run)
+        streams.setdefault((_network_method(run).head, run.split), []).append(run)
     by_height: dict[object, list[list[Run]]] = {}
-    for name, stream in streams.items():
-        by_height.setdefault(name if device.type == "cpu" else len(stream), []).append(stream)
+    for (head, split), stream in streams.items():
+        by_height.setdefault((head, split if device.type == "cpu" else len(stream)), []).append(stream)
     stacks: list[Stack] = [tuple(zip(*group, strict=True)) for group in by_height.values()]
     done: list[Stack] = []
     while stacks:
@@ -132,13 +162,17 @@ def halves(stack: Stack) -> tuple[Stack, Stack]:
     return stack[: len(stack) // 2], stack[len(stack) // 2 :]
 
 
-def stack_bytes(K: int, S: int, settings: Mapping[str, Any], tuple_size: int, n: int, n_unlabeled: int, d: int) -> int:
+def stack_bytes(
+    K: int, S: int, settings: Mapping[str, Any], tuple_size: int, n: int, n_unlabeled: int, d: int, outputs: int = 1
+) -> int:
     """Estimate the memory of training K x S perceptrons, in bytes, all in float32."""
     batch = min(n, settings["batch_size"])
     rows = math.ceil(batch * (tuple_size + n_unlabeled / n))
     widths = [math.ceil(units / WIDTH_MULTIPLE) * WIDTH_MULTIPLE for units in settings["hidden"]]
-    weights = sum(rows_in * units for rows_in, units in zip([d, *widths], [*widths, 1], strict=True))
-    per_run = 6 * weights + 3 * max(rows, CHUNK) * sum(widths)  # weights: themselves, copy, gradient, Adam's two
+    weights = sum(rows_in * units for rows_in, units in zip([d, *widths], [*widths, outputs], strict=True))
+    per_run = 6 * weights + 3 * max(rows, CHUNK) * (
+        sum(widths) + outputs
+    )  # weights: themselves, copy, gradient, Adam's two
     per_stream = 2 * rows * d + 2 * (n * tuple_size + n_unlabeled) + CHUNK * d
     return 4 * (K * S * per_run + S * per_stream)
 
@@ -185,10 +219,17 @@ def build_network(
     stack: Stack, settings: Mapping[str, Any], data: TrainingData, dtype: torch.dtype, device: torch.device
 ) -> Network:
     """Return the network of a stack with its initial weights."""
+    outputs = _network_method(stack[0][0]).outputs
     if settings["network"] == "mlp":
         seeds = [[run.seed for run in row] for row in stack]
-        return StackedMLP(seeds, data.image_size, settings["hidden"], dtype, device, data.pixels)
-    return ResNet34(stack[0][0].seed, settings["stem"], data.train_images.shape[3], dtype, device)
+        return StackedMLP(seeds, data.image_size, settings["hidden"], dtype, device, data.pixels, outputs)
+    return ResNet34(stack[0][0].seed, settings["stem"], data.train_images.shape[3], dtype, device, outputs)
+
+
+def _network_method(run: Run) -> CorrectedRisk | NetworkMethod:
+    method = load_method(run.method)
+    assert not isinstance(method, FittedMethod)
+    return method
 
 
 @torch.no_grad()
@@ -200,6 +241,7 @@ def train_stack(
     device: torch.device,
     advance: Callable[[int], None] = lambda run_epochs: None,
     checkpoint: Checkpoint | None = None,
+    rates: Rates = MappingProxyType({}),
 ) -> dict[Run, pd.DataFrame]:
     """Train the runs of a stack and return their histories.
 
@@ -216,12 +258,13 @@ def train_stack(
         Called with the number of run-epochs done since the last call.
     checkpoint : Checkpoint, optional
         Where to take up training that was interrupted, and to save it from time to time.
+    rates : mapping from Run to (learning rate, weight decay)
+        Of the runs that do not follow the settings.
 
     Returns
     -------
     dict from Run to DataFrame
-        One row per epoch: the run's key columns, epoch (from 1), the measures, risk and accuracy. From
-        the first epoch whose objective is not finite, the measures are missing.
+        One row per epoch, see `_frame`.
     """
     K, S = len(stack), len(stack[0])
     runs = [run for row in stack for run in row]
@@ -235,16 +278,13 @@ def train_stack(
         batch = max(1, batch // tuple_size)
 
     network = build_network(stack, settings, data, choose_dtype(settings["precision"], device), device)
-    optimizer = make_optimizer(network, settings)
-    head = RiskHead(
-        [load_method(run.method) for run in runs],
-        [risk_weights(run.tuple_size, float(run.prior)) for run in runs],
-        [run.loss for run in runs],
-        device,
-    )
-    positive = data.test_labels > 0
+    head = _network_method(runs[0]).head(runs, settings, device)
+    train_labels = data.train_labels if _network_method(runs[0]).sees_labels else None
+    of_head = [parameter.detach().unflatten(0, (K, S)) for parameter in head.parameters]
+    optimizer, parts = make_optimizer([*network.parameters, *of_head], stack, settings, rates)
     history = torch.zeros(settings["epochs"], K * S, len(MEASURES), device=device)
-    start = checkpoint.restore(network, optimizer, history) if checkpoint else 0
+    state = {**network.state(), **head.state()}
+    start = checkpoint.restore(state, optimizer, history) if checkpoint else 0
     if start:
         advance(K * S * start)
     for epoch in range(start, settings["epochs"]):
@@ -252,42 +292,82 @@ def train_stack(
         for of_tuples, of_unlabeled in minibatches(seeds, tuples, unlabeled, batch, epoch):
             rows = torch.cat([of_tuples, of_unlabeled], dim=1)  # (S, rows)
             images = data.train_images.index_select(0, rows.flatten()).unflatten(0, rows.shape)
-            scores = network.forward(images)  # (K, S, rows)
-            leaf = scores.flatten(0, 1).requires_grad_()  # (R, rows)
+            scores = network.forward(images)  # (K, S, rows) or (K, S, rows, outputs)
+            leaf = scores.flatten(0, 1).requires_grad_()  # (R, rows, ...)
+            labels = train_labels[rows].repeat(K, 1) if train_labels is not None else None  # (R, rows)
             with torch.enable_grad():
-                objective, terms = head(*leaf.split([of_tuples.shape[1], of_unlabeled.shape[1]], dim=1))
-                (gradient,) = torch.autograd.grad(objective.sum(), leaf)
-            for parameter, of_parameter in zip(
-                network.parameters, network.backward(gradient.view_as(scores)), strict=True
-            ):
-                parameter.grad = of_parameter
+                objective, terms = head.objective(_batch(leaf, labels, of_tuples.shape[1], tuple_size))
+                gradient, *head_gradients = torch.autograd.grad(objective.sum(), [leaf, *head.parameters])
+            gradients = network.backward(gradient.view_as(scores))
+            gradients += [of_parameter.unflatten(0, (K, S)) for of_parameter in head_gradients]
+            for part, group in zip(parts, optimizer.param_groups, strict=True):
+                for parameter, of_parameter in zip(group["params"], gradients, strict=True):
+                    parameter.grad = of_parameter if part is None else of_parameter[part]
             optimizer.step()
             share = of_tuples.shape[1] / (n * tuple_size)
             record[:, 0] += share * objective.detach()
-            record[:, 1:5] += share * terms.detach()
-        says_positive = network.scores(data.test_images).flatten(0, 1) > 0  # (R, N)
-        record[:, 5] = says_positive[:, positive].float().mean(dim=1)
-        record[:, 6] = 1 - says_positive[:, ~positive].float().mean(dim=1)
+            record[:, 1:5] += torch.nan if terms is None else share * terms.detach()
+        record[:, 5], record[:, 6] = head.rates(lambda images: network.scores(images).flatten(0, 1), data)
         advance(K * S)
         if checkpoint and epoch + 1 < settings["epochs"]:
-            checkpoint.save_if_due(network, optimizer, history, epoch + 1)
-    share_positive = float(positive.float().mean())
+            checkpoint.save_if_due(state, optimizer, history, epoch + 1)
+    share_positive = float((data.test_labels > 0).float().mean())
     return {run: _frame(run, history[:, i].cpu().numpy(), share_positive) for i, run in enumerate(runs)}
 
 
+def _batch(outputs: Tensor, labels: Tensor | None, members: int, tuple_size: int) -> Batch:
+    """Return rows, `members` of tuples and the rest unlabeled, as heads take them."""
+
+    def cut(rows: Tensor) -> tuple[Tensor, Tensor]:
+        return rows[:, :members].unflatten(1, (-1, tuple_size)), rows[:, members:]
+
+    return Batch(*cut(outputs), *(cut(labels) if labels is not None else ()))
+
+
 def _frame(run: Run, measures: np.ndarray, share_positive: float) -> pd.DataFrame:
-    """Return one run's history as a tidy table; `measures` is (epochs, len(MEASURES))."""
+    """Return one run's history as a tidy table.
+
+    Parameters
+    ----------
+    run : Run
+    measures : ndarray, shape (epochs, len(MEASURES))
+    share_positive : float
+        Share of positives among the test images.
+
+    Returns
+    -------
+    DataFrame
+        One row per epoch: the run's key columns; epoch, from 1; the measures; risk; accuracy; and
+        raw_accuracy, which differs from accuracy where the answers of an unnamed method are swapped to
+        the better assignment, as its rates then are too. Risk terms are missing for a method that
+        estimates no risk; from the first epoch whose objective is not finite, every measure is.
+    """
     values = measures.astype(np.float64)
     values[np.cumsum(~np.isfinite(values[:, 0])) > 0] = np.nan
     frame = pd.DataFrame(values, columns=list(MEASURES))
     frame.insert(0, "epoch", np.arange(1, len(frame) + 1))
     frame["risk"] = frame[[f"risk_{term}" for term in TERMS]].sum(axis=1, skipna=False)
-    frame["accuracy"] = (
-        share_positive * frame["true_positive_rate"] + (1 - share_positive) * frame["true_negative_rate"]
-    )
+    rates = frame[["true_positive_rate", "true_negative_rate"]]
+    share = np.array([share_positive, 1 - share_positive])
+    frame["raw_accuracy"] = rates @ share
+    if load_method(run.method).unnamed:
+        frame[rates.columns] = rates.mask(frame["raw_accuracy"] < 0.5, 1 - rates)
+    frame["accuracy"] = frame[rates.columns] @ share
     for position, (column, value) in enumerate(run_columns(run).items()):
         frame.insert(position, column, value)
     return frame
+
+
+def fit_run(
+    run: Run, method: FittedMethod, settings: Mapping[str, Any], data: TrainingData, split: Split
+) -> pd.DataFrame:
+    """Fit a method without a network and return its history: the same measures at every epoch.
+
+    So the epochs that are averaged, and the lines of figures, are those of the methods it stands beside.
+    """
+    objective, true_positive_rate, true_negative_rate = method.fit(run, split, data)
+    row = [objective, *[np.nan] * len(TERMS), true_positive_rate, true_negative_rate]
+    return _frame(run, np.tile(row, (settings["epochs"], 1)), float((data.test_labels > 0).float().mean()))
 
 
 def train(
@@ -300,6 +380,7 @@ def train(
     advance: Callable[[int], None] = lambda run_epochs: None,
     checkpoint_of: Callable[[Stack], Checkpoint | None] = lambda stack: None,
     memory: int | None = None,
+    rates: Rates = MappingProxyType({}),
 ) -> None:
     """Train runs that share settings and data, handing over each history as soon as it is whole.
 
@@ -307,7 +388,7 @@ def train(
     ----------
     runs : sequence of Run
         Of one dataset, variant, tuple size and n.
-    settings, data, splits, device, advance
+    settings, data, splits, device, advance, rates
         As for `train_stack`.
     finished : callable
         Called with every run and its history.
@@ -322,20 +403,28 @@ def train(
     UserError
         If not even one run fits on the GPU, or a checkpoint is refused.
     """
+    trained = []
+    for run in runs:
+        if isinstance(method := load_method(run.method), FittedMethod):
+            finished(run, fit_run(run, method, settings, data, splits[run.split]))
+            advance(settings["epochs"])
+        else:
+            trained.append(run)
 
     def fits(K: int, S: int) -> bool:
         if memory is None or settings["network"] != "mlp":
             return True
         n, tuple_size = splits[runs[0].split].tuples.shape
         n_unlabeled = len(splits[runs[0].split].unlabeled)
-        return stack_bytes(K, S, settings, tuple_size, n, n_unlabeled, data.train_images.shape[1]) <= memory
+        d, outputs = data.train_images.shape[1], max(_network_method(run).outputs for run in trained)
+        return stack_bytes(K, S, settings, tuple_size, n, n_unlabeled, d, outputs) <= memory
 
-    stacks = make_stacks(runs, settings["network"], device, fits)
+    stacks = make_stacks(trained, settings["network"], device, fits)
     while stacks:
         stack = stacks.pop(0)
         checkpoint = checkpoint_of(stack)
         try:
-            histories = train_stack(stack, settings, data, splits, device, advance, checkpoint)
+            histories = train_stack(stack, settings, data, splits, device, advance, checkpoint, rates)
         except torch.OutOfMemoryError:
             if len(stack) == len(stack[0]) == 1:
                 raise UserError(f"the GPU has too little memory for one run of {stack[0][0].name}") from None

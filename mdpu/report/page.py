@@ -11,6 +11,7 @@ import pandas as pd
 import yaml
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
 
+from mdpu.data.diagnostics import summarize
 from mdpu.errors import UserError
 from mdpu.experiment import Plan
 from mdpu.files import REPOSITORY, git_commit, read_csv, read_json, versions
@@ -27,8 +28,8 @@ def render_page(plan: Plan, results: Path) -> str:
     ----------
     plan : Plan
     results : Path
-        Folder with ``tables``, ``figures``, ``labels`` and, if the configuration expects numbers,
-        ``verification.json``.
+        Folder with ``tables``, ``figures``, ``labels``, ``sheets``, ``splits`` and, if the configuration
+        expects numbers, ``verification.json``.
 
     Raises
     ------
@@ -57,14 +58,31 @@ def render_page(plan: Plan, results: Path) -> str:
                     "title": experiment.title,
                     "caption": (TEMPLATES / "captions" / f"{experiment.kind}.rst").read_text(encoding="utf-8"),
                     "trials": len({run.seed for run in experiment.runs}),
-                    "image": "data:image/svg+xml;base64," + base64.b64encode(drawing.read_bytes()).decode(),
+                    "image": _data_url("image/svg+xml", drawing),
                 }
             )
     datasets = []
     for name in plan.datasets:
         definition = plan.dataset(name)
         counts = read_json(results / "labels" / f"{name}.json")
-        datasets.append({"name": name, **definition, "counts": counts["counts"]})
+        description = read_json(plan.images(name).with_suffix(".json"))
+        splits = [split for split in plan.splits if split.startswith(f"{name}/")]
+        datasets.append(
+            {
+                "name": name,
+                **definition,
+                "dropped": definition.get("dropped", []),
+                "checked": "counts" in definition,
+                "counts": counts["counts"],
+                "origin": description["origin"],
+                "licence": description["licence"],
+                "sheets": {
+                    side: _data_url("image/png", results / "sheets" / name / f"{side}.png")
+                    for side in ("positive", "negative")
+                },
+                "sampling": summarize([read_json(plan.split(split).with_suffix(".json")) for split in splits]),
+            }
+        )
     expected = plan.config.get("expected")
     return environment.get_template("report.html.j2").render(
         plan=plan.summary(),
@@ -77,6 +95,11 @@ def render_page(plan: Plan, results: Path) -> str:
         packages=versions(("torch", "torchvision", "numpy", "pandas", "snakemake")),
         style=(TEMPLATES / "style.css").read_text(encoding="utf-8"),
     )
+
+
+def _data_url(kind: str, path: Path) -> str:
+    """Return a file as an address that holds the file itself."""
+    return f"data:{kind};base64,{base64.b64encode(path.read_bytes()).decode()}"
 
 
 def _table(plan: Plan, name: str, title: str, cells: pd.DataFrame) -> dict[str, Any]:

@@ -4,11 +4,23 @@ from __future__ import annotations
 
 import matplotlib as mpl
 
-# Okabe and Ito's palette; the dashes and markers tell the methods apart without colour.
+# Okabe and Ito's palette; the dashes and markers tell the methods apart without colour. Methods of one
+# family share a dash, and a correction keeps its marker in every scope.
 METHOD_STYLES: dict[str, dict[str, str]] = {
     "ure": {"color": "#D55E00", "linestyle": "-", "marker": "o"},
     "relu": {"color": "#0072B2", "linestyle": "--", "marker": "s"},
     "abs": {"color": "#009E73", "linestyle": "-.", "marker": "^"},
+    "relu-class": {"color": "#56B4E9", "linestyle": ":", "marker": "s"},
+    "abs-class": {"color": "#F0E442", "linestyle": ":", "marker": "^"},
+    "relu-part": {"color": "#CC79A7", "linestyle": "-", "marker": "s"},
+    "abs-part": {"color": "#E69F00", "linestyle": "-", "marker": "^"},
+    "nnpu": {"color": "#0072B2", "linestyle": "-", "marker": "P"},
+    "llp": {"color": "#D55E00", "linestyle": "--", "marker": "X"},
+    "siamese": {"color": "#CC79A7", "linestyle": "-.", "marker": "D"},
+    "contrastive": {"color": "#E69F00", "linestyle": "-.", "marker": "v"},
+    "kmeans": {"color": "#56B4E9", "linestyle": "-.", "marker": "*"},
+    "supervised": {"color": "#000000", "linestyle": "--", "marker": ""},
+    "chance": {"color": "#999999", "linestyle": "--", "marker": ""},
 }
 _SPARE = ("#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999999")
 
@@ -18,7 +30,7 @@ def method_style(method: str) -> dict[str, str]:
     if method in METHOD_STYLES:
         return METHOD_STYLES[method]
     position = sum(method.encode())
-    return {"color": _SPARE[position % len(_SPARE)], "linestyle": ":", "marker": "xvD*"[position % 4]}
+    return {"color": _SPARE[position % len(_SPARE)], "linestyle": ":", "marker": "xd<>"[position % 4]}
 
 
 def use_house_style() -> None:

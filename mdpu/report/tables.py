@@ -13,8 +13,12 @@ NOT_RUN = "not run"
 
 
 def best_methods(cells: pd.DataFrame) -> pd.Series:
-    """Return, per cell, whether its mean is the highest of its row to the two decimals that are printed."""
-    means = cells["mean"].round(2)
+    """Return, per cell, whether its mean is the highest of its row to the two decimals that are printed.
+
+    Controls do not compete.
+    """
+    control = cells["method"].map(lambda method: load_method(method).control)
+    means = cells["mean"].round(2).mask(control)
     return means == means.groupby([cells[key] for key in ROW]).transform("max")
 
 

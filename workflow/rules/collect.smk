@@ -4,7 +4,7 @@
 
 rule collect:
     input:
-        histories=[PLAN.history(cohort) for cohort in PLAN.cohorts],
+        histories=[PLAN.history(cohort) for cohort in COHORTS],
         code=code("evaluate/collect.py"),
     output:
         metrics=RESULTS / "metrics.parquet",

@@ -10,6 +10,8 @@ from mdpu.experiment import PACKAGE, Plan, training_code
 
 try:
     PLAN = Plan(config)
+    COHORTS = PLAN.cohorts
+    OWN_FILES = PLAN.own_files
 except UserError as error:
     raise WorkflowError(str(error))
 
@@ -26,6 +28,7 @@ RESULTS = PLAN.results
 IMAGES = PLAN.images_folder
 LOGS = RESULTS / "logs"
 BENCHMARKS = RESULTS / "benchmarks"
+SIDES = ("positive", "negative")
 TABLES = [
     RESULTS / "tables" / f"{name}.{suffix}"
     for name, experiment in PLAN.experiments.items()
@@ -35,7 +38,7 @@ TABLES = [
 FIGURES = [
     RESULTS / "figures" / f"{name}.{suffix}"
     for name, experiment in PLAN.experiments.items()
-    if experiment.kind == "curves"
+    if experiment.kind != "table"
     for suffix in ("svg", "pdf")
 ]
 VERIFICATION = [RESULTS / "verification.json"] if config.get("expected") else []
@@ -59,7 +62,9 @@ def code(*files):
 
 def cohort_inputs(wildcards):
     cohort = PLAN.cohort(wildcards.cohort)
+    tuning = next(filter(None, map(PLAN.tuning_name, cohort.runs)), None)
     return {
+        **({"tuned": PLAN.tuned(tuning)} if tuning else {}),
         "images": PLAN.images(cohort.dataset),
         "labels": PLAN.labels(cohort.dataset),
         "splits": [PLAN.split(split) for split in cohort.splits],
@@ -69,3 +74,7 @@ def cohort_inputs(wildcards):
 
 def sampling(wildcards):
     return PLAN.sampling(wildcards.variant, int(wildcards.n))
+
+
+def tuning(wildcards):
+    return PLAN.tunings[f"{wildcards.dataset}/{wildcards.variant}/m{wildcards.tuple_size}"]

@@ -1,8 +1,44 @@
-# INPUTS   nothing but the network, or files already in data_dir
-# OUTPUTS  <results_dir>/datasets/<source>.npz, .json
+# INPUTS   nothing but the network, files already in data_dir, or files of one's own
+# OUTPUTS  <results_dir>/datasets/<source>.npz, .json; <results_dir>/datasets/own/<dataset>.npz, .json
 #
-# One rule file per source in datasets/, discovered by being there.
+# One rule file per source in datasets/, discovered by being there and named as the source is.
+
+
+rule dataset:
+    input:
+        files=lambda wildcards: OWN_FILES[wildcards.source],
+        code=code("data/sources/own.py"),
+    output:
+        images=IMAGES / "{source}.npz",
+        description=IMAGES / "{source}.json",
+    log:
+        LOGS / "datasets" / "{source}.log",
+    benchmark:
+        BENCHMARKS / "datasets" / "{source}.tsv"
+    wildcard_constraints:
+        source="own/[a-z0-9-]+",
+    retries: 2
+    localrule: True
+    conda:
+        str(Path(workflow.basedir, "envs", "mdpu.yaml"))  # the rules below inherit it from another folder
+    resources:
+        mem_mb=2000,
+        runtime=60,
+    params:
+        source=lambda wildcards: PLAN.source_of(wildcards.source),
+    shell:
+        "python -m mdpu dataset {params.source:q} --config $MDPU_CONFIG --out {output.images:q} &> {log:q}"
+
 
 for _file in sorted((Path(workflow.basedir) / "workflow" / "rules" / "datasets").glob("*.smk")):
 
     include: str(_file)
+
+
+localrules:
+    datasets,
+
+
+rule datasets:
+    input:
+        sorted({str(PLAN.images(dataset)) for dataset in PLAN.datasets}),

@@ -5,7 +5,7 @@
 rule figure:
     input:
         metrics=rules.collect.output.metrics,
-        code=code("report/figures.py", "report/style.py"),
+        code=code("report/figures.py", "report/style.py", "evaluate/collect.py"),
     output:
         svg=RESULTS / "figures" / "{experiment}.svg",
         pdf=RESULTS / "figures" / "{experiment}.pdf",

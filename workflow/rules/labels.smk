@@ -1,5 +1,6 @@
 # INPUTS   images of the dataset's source
-# OUTPUTS  labels/<dataset>.npz with +1, -1 or 0 per image, and their counts (.json)
+# OUTPUTS  labels/<dataset>.npz with +1, -1 or 0 per image, and their counts (.json);
+#          sheets/<dataset>/positive.png, negative.png, some images of each side
 
 
 rule labels:
@@ -22,6 +23,29 @@ rule labels:
         sides=lambda wildcards: {
             side: PLAN.dataset(wildcards.dataset).get(side, []) for side in ("positive", "negative", "dropped")
         },
+        counts=lambda wildcards: PLAN.dataset(wildcards.dataset).get("counts", {}),
     shell:
         "python -m mdpu labels --config $MDPU_CONFIG --dataset {wildcards.dataset} --images {input.images:q}"
         " --out {output.labels:q} &> {log:q}"
+
+
+rule sheet:
+    input:
+        images=lambda wildcards: PLAN.images(wildcards.dataset),
+        labels=RESULTS / "labels" / "{dataset}.npz",
+        code=code("report/sheet.py"),
+    output:
+        positive=RESULTS / "sheets" / "{dataset}" / "positive.png",
+        negative=RESULTS / "sheets" / "{dataset}" / "negative.png",
+    log:
+        LOGS / "sheets" / "{dataset}.log",
+    benchmark:
+        BENCHMARKS / "sheets" / "{dataset}.tsv"
+    conda:
+        "../../envs/mdpu.yaml"
+    resources:
+        mem_mb=2000,
+        runtime=10,
+    shell:
+        "python -m mdpu sheet --images {input.images:q} --labels {input.labels:q}"
+        " --positive {output.positive:q} --negative {output.negative:q} &> {log:q}"

@@ -1,14 +1,15 @@
 # INPUTS   labels of a dataset
 # OUTPUTS  splits/<dataset>/<variant>/m<M>/prior<pi>/n<n>/seed<seed>.npz with the indices of the tuples
-#          and of the unlabeled images of one trial
+#          and of the unlabeled images of one trial, and how well they follow the law (.json)
 
 
 rule split:
     input:
         labels=RESULTS / "labels" / "{dataset}.npz",
-        code=code("data/splits.py", "theory.py", "randomness.py"),
+        code=code("data/splits.py", "data/diagnostics.py", "theory.py", "randomness.py"),
     output:
         split=RESULTS / "splits/{dataset}/{variant}/m{tuple_size}/prior{prior}/n{n}/seed{seed}.npz",
+        diagnostics=RESULTS / "splits/{dataset}/{variant}/m{tuple_size}/prior{prior}/n{n}/seed{seed}.json",
     log:
         LOGS / "splits/{dataset}/{variant}/m{tuple_size}/prior{prior}/n{n}/seed{seed}.log",
     benchmark:

@@ -18,15 +18,16 @@ rule train:
         "../../envs/mdpu.yaml"
     threads: config["threads"]
     resources:
-        gpu=0 if config["device"] == "cpu" else 1,
+        gpu=lambda wildcards: int(config["device"] != "cpu" and PLAN.cohort(wildcards.cohort).needs_gpu),
         mem_mb=config["memory_mb"],
         runtime=240,
     params:
         splits=RESULTS / "splits",
         store=PLAN.store,
         checkpoints=RESULTS / "checkpoints",
+        tuned=lambda wildcards, input: f"--tuned {input.tuned}" if "tuned" in input.keys() else "",
         settings=lambda wildcards: PLAN.cohort_settings(wildcards.cohort),
     shell:
         "python -m mdpu train --config $MDPU_CONFIG --cohort {wildcards.cohort:q} --images {input.images:q}"
         " --labels {input.labels:q} --splits {params.splits:q} --store {params.store:q}"
-        " --checkpoints {params.checkpoints:q} --threads {threads} --out {output.histories:q} &> {log:q}"
+        " --checkpoints {params.checkpoints:q} --threads {threads} {params.tuned} --out {output.histories:q} &> {log:q}"

@@ -1,17 +1,17 @@
 """One file per method, discovered by being here: ``relu_part.py`` is the method ``relu-part``.
 
-Each defines ``METHOD``.
+Each defines ``METHOD``, and imports torch in its functions only.
 """
 
 from __future__ import annotations
 
 import importlib
 
-from mdpu.learn.method import CorrectedRisk
+from mdpu.learn.method import CorrectedRisk, FittedMethod, NetworkMethod
 
 
-def load_method(name: str) -> CorrectedRisk:
+def load_method(name: str) -> CorrectedRisk | NetworkMethod | FittedMethod:
     """Return the method called `name`."""
     method = importlib.import_module(f"mdpu.learn.methods.{name.replace('-', '_')}").METHOD
-    assert isinstance(method, CorrectedRisk)
+    assert isinstance(method, CorrectedRisk | NetworkMethod | FittedMethod)
     return method

@@ -1,19 +1,6 @@
-rule dataset_mnist:
-    output:
-        images=IMAGES / "mnist.npz",
-        description=IMAGES / "mnist.json",
-    log:
-        LOGS / "datasets" / "mnist.log",
-    benchmark:
-        BENCHMARKS / "datasets" / "mnist.tsv"
-    retries: 2
+use rule dataset as dataset_mnist with:
+    input:
+        code=code("data/sources/mnist.py"),
+    wildcard_constraints:
+        source="mnist",
     localrule: True
-    conda:
-        "../../../envs/mdpu.yaml"
-    resources:
-        mem_mb=2000,
-        runtime=60,
-    params:
-        data_dir=config["data_dir"],
-    shell:
-        "python -m mdpu dataset mnist --data-dir {params.data_dir:q} --out {output.images:q} &> {log:q}"

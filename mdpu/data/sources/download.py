@@ -1,0 +1,252 @@
+"""Raw downloads: whole and verified, or not there at all.
+
+torchvision knows where each file lives and what its MD5 is, but its own transfer has no time-out, does
+not try again, and writes under the final name. So the addresses and checksums are torchvision's, and
+the transfer is this module's.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import http
+import http.client
+import math
+import shutil
+import sys
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from mdpu.errors import UserError
+from mdpu.progress import Steps
+
+ATTEMPTS = 3
+PAUSE_SECONDS = 1.0  # before the second attempt; doubles with every further one
+TIMEOUT_SECONDS = 30.0  # without a byte
+MEBIBYTE = 1 << 20
+
+# Statuses in the 400s that time may heal: request timeout, too early, too many requests.
+PASSING = (408, 425, 429)
+
+
+class DownloadError(Exception):
+    """Why a file could not be had; the caller may know another place, or the user may."""
+
+
+@dataclass(frozen=True)
+class Archive:
+    """A file as its publisher offers it.
+
+    Attributes
+    ----------
+    path : str
+        Path within ``data_dir``, and within a mirror; torchvision's own layout.
+    md5 : str
+        Hexadecimal digits.
+    urls : tuple of str
+        Where the publisher, and whoever copies it, offers the file; tried in this order.
+    """
+
+    path: str
+    md5: str
+    urls: tuple[str, ...]
+
+    def places(self, mirror: str | None) -> tuple[str, ...]:
+        """Return where to get the file: from the mirror alone where there is one, else from `urls`."""
+        if mirror is None:
+            return self.urls
+        if _is_url(mirror):
+            return (f"{mirror.rstrip('/')}/{urllib.parse.quote(self.path)}",)
+        return (str(Path(mirror).expanduser() / self.path),)
+
+
+def fetch(archives: Sequence[Archive], data_dir: Path, mirror: str | None = None) -> list[Path]:
+    """Return the files of `archives` in `data_dir`, fetching those that are not there, whole.
+
+    A file that is there is taken if its MD5 is right, and replaced if not. Any number of processes may
+    ask for the same file at the same time: one fetches it, the others wait.
+
+    Parameters
+    ----------
+    archives : sequence of Archive
+    data_dir : Path
+        Folder of raw downloads; it may be read-only if all is there.
+    mirror : str, optional
+        An http(s) address or a local folder, laid out as `data_dir` is, that is asked instead of the
+        publishers. Checksums are verified all the same.
+
+    Raises
+    ------
+    UserError
+        If a file cannot be had. The sentence names every file still missing, its place and its MD5.
+    """
+    if mirror is not None and not _is_url(mirror) and not Path(mirror).expanduser().is_dir():
+        raise UserError(
+            f"mirror {mirror} is neither an http(s) address nor a folder; correct it in the config key mirror "
+            "or in the environment variable MDPU_MIRROR"
+        )
+    try:
+        return [_fetch(archive, data_dir / archive.path, mirror) for archive in archives]
+    except DownloadError as error:
+        missing = [archive for archive in archives if not _intact(data_dir / archive.path, archive.md5)]
+        places = "; ".join(f"{(data_dir / archive.path).absolute()} (MD5 {archive.md5})" for archive in missing)
+        raise UserError(
+            f"{error}; connect to the network, set the config key mirror or the environment variable MDPU_MIRROR to "
+            f"where the files are, or put them into place by hand, and run again; missing: {places}"
+        ) from None
+
+
+def _fetch(archive: Archive, path: Path, mirror: str | None) -> Path:
+    if _intact(path, archive.md5):
+        return path
+    with _alone(path):
+        if _intact(path, archive.md5):
+            return path
+        if path.exists():
+            _say(f"{path}: its MD5 is {_md5(path)}, not {archive.md5}; fetching it anew")
+        partial = path.with_name(f".{path.name}.part")
+        reasons = []
+        for place in archive.places(mirror):
+            try:
+                (_download if _is_url(place) else _copy)(place, partial, archive.md5)
+            except DownloadError as error:
+                reasons.append(f"{place}: {error}")
+            else:
+                partial.replace(path)
+                _say(f"{path}: fetched, MD5 {archive.md5} verified")
+                return path
+    raise DownloadError(f"{archive.path} could not be fetched ({'; '.join(reasons)})")
+
+
+@contextlib.contextmanager
+def _alone(path: Path) -> Iterator[None]:
+    """Hold the lock of `path`, saying so if another process has to be waited for."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        lock = FileLock(path.with_name(f".{path.name}.lock"))
+        try:
+            lock.acquire(timeout=0)
+        except Timeout:
+            _say(f"{path}: another process is fetching it; waiting")
+            lock.acquire()
+    except OSError as error:
+        raise DownloadError(f"config key data_dir: {path.parent} cannot be written to ({error.strerror})") from None
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def _download(url: str, partial: Path, md5: str) -> None:
+    """Fill `partial` from `url`, going on where an earlier attempt, or an earlier process, was cut off."""
+    reason = ""
+    for attempt in range(ATTEMPTS):
+        if attempt:
+            pause = PAUSE_SECONDS * 2 ** (attempt - 1)
+            _say(f"{url}: {reason}; attempt {attempt + 1} of {ATTEMPTS} in {pause:g} s")
+            time.sleep(pause)
+        resumed = partial.exists()
+        if _intact(partial, md5):
+            return
+        try:
+            _transfer(url, partial)
+        except urllib.error.HTTPError as error:
+            reason = f"HTTP {error.code} {error.reason}"
+            if error.code == http.HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
+                partial.unlink(missing_ok=True)
+            elif 400 <= error.code < 500 and error.code not in PASSING:
+                raise DownloadError(reason) from None
+        except TimeoutError:
+            reason = f"no byte for {TIMEOUT_SECONDS:g} s"
+        except urllib.error.URLError as error:
+            reason = str(error.reason)
+        except (http.client.HTTPException, OSError, ValueError) as error:
+            reason = str(error) or type(error).__name__
+        else:
+            found = _md5(partial)
+            if found == md5:
+                return
+            partial.unlink()
+            reason = f"what it sent has MD5 {found}, not {md5}"
+            if not resumed:
+                raise DownloadError(reason)
+    raise DownloadError(f"{reason}, after {ATTEMPTS} attempts")
+
+
+def _transfer(url: str, partial: Path) -> None:
+    """Append to `partial` what it still lacks of `url`; raise `ConnectionError` if less than promised comes."""
+    have = partial.stat().st_size if partial.exists() else 0
+    # A server that unpacks .gz files on the way would spoil the checksum.
+    headers = {"User-Agent": "mdpu", "Accept-Encoding": "identity"}
+    if have:
+        headers["Range"] = f"bytes={have}-"
+    with urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=TIMEOUT_SECONDS) as response:
+        if response.status != http.HTTPStatus.PARTIAL_CONTENT:
+            have = 0
+        length = response.headers.get("Content-Length")
+        total = None if length is None else have + int(length)
+        size = "size unknown" if total is None else f"{total / MEBIBYTE:.1f} MiB"
+        _say(f"{url}: {size}" + (f", {have / MEBIBYTE:.1f} of them there" if have else ""))
+        with _writing(partial):
+            file = partial.open("ab" if have else "wb")
+        with file, Steps(url.rpartition("/")[2], math.ceil((total or 0) / MEBIBYTE), "MiB") as steps:
+            while chunk := response.read1(MEBIBYTE):
+                with _writing(partial):
+                    file.write(chunk)
+                have += len(chunk)
+                arrived = math.ceil(have / MEBIBYTE) if have == total else have // MEBIBYTE
+                if arrived > steps.done:
+                    steps.advance(arrived - steps.done)
+            with _writing(partial):
+                file.flush()
+    if total is not None and have < total:
+        raise ConnectionError(f"closed after {have} of {total} bytes")
+
+
+@contextlib.contextmanager
+def _writing(path: Path) -> Iterator[None]:
+    """Tell trouble with the disk, which another attempt would not heal, from trouble with the network."""
+    try:
+        yield
+    except OSError as error:
+        raise UserError(
+            f"config key data_dir: {path} could not be written ({error.strerror}); make room or choose another data_dir"
+        ) from None
+
+
+def _copy(place: str, partial: Path, md5: str) -> None:
+    """Fill `partial` from a file of a local mirror."""
+    if not Path(place).is_file():
+        raise DownloadError("there is no such file")
+    try:
+        shutil.copyfile(place, partial)
+    except OSError as error:
+        raise DownloadError(str(error)) from None
+    found = _md5(partial)
+    if found != md5:
+        partial.unlink()
+        raise DownloadError(f"its MD5 is {found}, not {md5}")
+
+
+def _intact(path: Path, md5: str) -> bool:
+    return path.is_file() and _md5(path) == md5
+
+
+def _md5(path: Path) -> str:
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, lambda: hashlib.md5(usedforsecurity=False)).hexdigest()
+
+
+def _is_url(place: str) -> bool:
+    return place.startswith(("http://", "https://"))
+
+
+def _say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)

@@ -1,0 +1,42 @@
+"""Contrastive loss (Hadsell, Chopra and LeCun, 2006), the paper's second baseline.
+
+The paper names the loss and the evaluation: one random prototype per class, cosine similarity, mean
+over 10 selections. It gives no supervision, embedding or margin, and its cosine does not belong to the
+Euclidean loss. Chosen: an embedding of `OUTPUTS` linear units, not normalised; Hadsell's D^2 / 2 for
+"same" pairs and max(0, m - D)^2 / 2 for the others with m = 1, D the Euclidean distance; pairs as for
+`siamese` (members of a tuple are "same", two unlabeled images are not, the two kinds weigh the same);
+prototypes are labelled training images, and the evaluation is the paper's.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mdpu.learn.method import NetworkMethod
+from mdpu.learn.pairs import PairHead
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+OUTPUTS = 64
+MARGIN = 1.0
+
+
+class ContrastiveHead(PairHead):
+    """Squared margin loss on Euclidean distances, scored by cosine similarity; parameters of `Head`."""
+
+    def pair_loss(self, left: Tensor, right: Tensor, same: bool) -> Tensor:
+        """Return Hadsell's loss of each pair, (R, P)."""
+        import torch
+
+        distance = torch.linalg.vector_norm(left - right, dim=2)  # its gradient at 0 is 0, not NaN
+        return (distance if same else (MARGIN - distance).clamp(min=0)).square() / 2
+
+    def similarity(self, images: Tensor, prototype: Tensor) -> Tensor:
+        """Return cosines (R, N) of images (R, N, E) and a prototype (R, 1, E)."""
+        from torch.nn import functional
+
+        return functional.cosine_similarity(images, prototype, dim=2)
+
+
+METHOD = NetworkMethod("Contrastive", ContrastiveHead, outputs=OUTPUTS, sources=("learn/pairs.py",))

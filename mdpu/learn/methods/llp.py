@@ -1,0 +1,56 @@
+"""Learning from label proportions with the expected proportions: what that literature has without exact ones.
+
+Empirical proportion risk (Yu et al., 2014) with the cross-entropy between a bag's proportion and its
+mean predicted probability (Ardehaly and Culotta, 2017; Tsai and Lin, 2020). The true proportions of
+this data are hidden, so a tuple's is taken to be its expectation a (Lemma 6), and the unlabeled images,
+in bags of `BAG` in the minibatch's random order, are given pi_+. The two kinds of bags weigh the same.
+The run's loss is not used: the literature's is the cross-entropy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from mdpu.learn.head import Batch, Head, assumed_prior
+from mdpu.learn.method import NetworkMethod
+from mdpu.theory import coefficients
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
+
+    from mdpu.experiment import Run
+
+BAG = 100
+
+
+class ProportionHead(Head):
+    """Cross-entropy between expected and predicted proportions of bags; parameters of `Head`."""
+
+    def __init__(self, runs: Sequence[Run], settings: Mapping[str, Any], device: torch.device) -> None:
+        import torch
+
+        super().__init__(runs, settings, device)
+        priors = [assumed_prior(run, settings) for run in runs]
+        of_tuples = [coefficients(run.tuple_size, prior).a for run, prior in zip(runs, priors, strict=True)]
+        self.proportions = torch.tensor([of_tuples, priors], dtype=torch.float32, device=device)  # (2, R)
+
+    def objective(self, batch: Batch) -> tuple[Tensor, None]:
+        """Return the mean over the two kinds of bags of their mean cross-entropy, (R,)."""
+        import torch
+        from torch.nn import functional
+
+        unlabeled = batch.unlabeled.sigmoid().split(BAG, dim=1)
+        predicted = (
+            batch.tuples.sigmoid().mean(dim=2),  # (R, B)
+            torch.stack([bag.mean(dim=1) for bag in unlabeled], dim=1),  # (R, bags)
+        )
+        of_kinds = [
+            functional.binary_cross_entropy(found, wanted[:, None].expand_as(found), reduction="none").mean(dim=1)
+            for found, wanted in zip(predicted, self.proportions, strict=True)
+        ]
+        return torch.stack(of_kinds).mean(dim=0), None
+
+
+METHOD = NetworkMethod("LLP", ProportionHead)

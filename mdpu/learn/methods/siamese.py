@@ -1,0 +1,64 @@
+"""Siamese network (Koch, 2015), the paper's first baseline.
+
+The paper gives the architecture's name and M = 2 and 3; it gives no loss, no supervision, no scoring.
+Chosen, after Koch: both images pass the same network, whose last layer of `OUTPUTS` sigmoid units is
+the embedding h; the probability that a pair is of one group is sigmoid(sum_j alpha_j |h_1j - h_2j| +
+beta) with alpha and beta learned (Koch has no beta; without one the probability of two equal images
+would be 1/2, whatever is learned), trained by binary cross-entropy. Supervision, as far as this data can give it:
+members of one tuple are one group, two unlabeled images are not; for M > 2 every pair of a tuple
+counts; the two kinds weigh the same. A test image takes the class of the labelled prototype, one per
+class, that it more probably shares a group with; mean over 10 random selections of prototypes.
+
+At pi_+ = 1/2 a pair has one negative with probability 2/3, while two unlabeled images differ with
+probability 1/2 only: as a statement about equal labels the supervision is worse than none. What it does
+say is that negatives never meet in a pair.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mdpu.learn.method import NetworkMethod
+from mdpu.learn.pairs import PairHead
+from mdpu.randomness import Stream
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
+
+    from mdpu.experiment import Run
+
+OUTPUTS = 64
+
+
+class SiameseHead(PairHead):
+    """Weighted L1 distance of sigmoid embeddings with binary cross-entropy; parameters of `Head`."""
+
+    def __init__(self, runs: Sequence[Run], settings: Mapping[str, Any], device: torch.device) -> None:
+        import torch
+
+        super().__init__(runs, settings, device)
+        drawn = {run.seed: 2 * Stream(run.seed, "distance weights").uniform(OUTPUTS + 1) - 1 for run in runs}
+        values = torch.from_numpy(np.stack([drawn[run.seed] for run in runs]) / OUTPUTS**0.5).float().to(device)
+        # (R, 1, E) and (R, 1, 1), as a torch.nn.Linear from the E distances to the logit starts
+        self.alpha = values[:, None, :OUTPUTS].contiguous().requires_grad_()
+        self.beta = values[:, None, OUTPUTS:].contiguous().requires_grad_()
+        self.parameters = [self.alpha, self.beta]
+
+    def similarity(self, images: Tensor, prototype: Tensor) -> Tensor:
+        """Return the logit (R, N) that images (R, N, E) and a prototype (R, 1 or N, E) are of one group."""
+        distances = (images.sigmoid() - prototype.sigmoid()).abs()
+        return ((distances * self.alpha).sum(dim=2, keepdim=True) + self.beta).squeeze(2)
+
+    def pair_loss(self, left: Tensor, right: Tensor, same: bool) -> Tensor:
+        """Return the binary cross-entropy of each pair, (R, P)."""
+        from torch.nn import functional
+
+        logits = self.similarity(left, right)
+        return functional.softplus(-logits if same else logits)
+
+
+METHOD = NetworkMethod("Siamese", SiameseHead, outputs=OUTPUTS, sources=("learn/pairs.py",))

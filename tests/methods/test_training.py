@@ -1,0 +1,236 @@
+"""Methods trained: against ordinary loops and libraries, and in their order."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from sklearn.cluster import KMeans
+from torch import nn
+
+from mdpu.data.images import ImageSet
+from mdpu.data.labels import Labels
+from mdpu.data.splits import Split
+from mdpu.evaluate.collect import run_accuracies, summarize
+from mdpu.experiment import Plan, Run, available_methods, load_config, training_code
+from mdpu.files import REPOSITORY
+from mdpu.learn.checkpoint import Checkpoint
+from mdpu.learn.methods import load_method
+from mdpu.learn.methods.kmeans import STARTS
+from mdpu.learn.networks import StackedMLP
+from mdpu.learn.trainer import TrainingData, make_stacks, minibatches, train_stack
+from mdpu.randomness import Stream
+
+CPU = torch.device("cpu")
+Train = Callable[..., dict[str, pd.DataFrame]]
+
+
+def test_supervised_is_ordinary_training(
+    train_digits: Train, digits: tuple[ImageSet, Labels], draw: Callable[..., Split], quick_settings: dict[str, Any]
+) -> None:
+    """A plain torch loop on the same images, from the same weights, reaches the same objective and accuracy."""
+    epochs, split = 3, draw()
+    history = train_digits("supervised", epochs=epochs)["supervised"]
+
+    images, labels = digits
+    x = torch.from_numpy(images.train_images).flatten(1) / 255
+    y = torch.from_numpy(labels["train"]).float()
+    start = StackedMLP([[1]], x.shape[1], quick_settings["hidden"], torch.float32, CPU).parameters
+    model = nn.Sequential(
+        nn.Linear(x.shape[1], 300), nn.ReLU(), nn.Linear(300, 300), nn.ReLU(), nn.Linear(300, 1), nn.Flatten(0)
+    )
+    with torch.no_grad():
+        for parameter, value in zip(model.parameters(), start, strict=True):
+            own = value[0, 0].T if parameter.dim() == 2 else value[0, 0, 0]
+            parameter.copy_(own[tuple(slice(size) for size in parameter.shape)])
+    optimizer = torch.optim.Adam(
+        model.parameters(), lr=quick_settings["learning_rate"], weight_decay=quick_settings["weight_decay"]
+    )
+    tuples, unlabeled = torch.from_numpy(split.tuples)[None], torch.from_numpy(split.unlabeled)[None]
+    for epoch in range(epochs):
+        losses = []
+        for of_tuples, of_unlabeled in minibatches([1], tuples, unlabeled, 100, epoch):
+            rows = torch.cat([of_tuples[0], of_unlabeled[0]])
+            loss = nn.functional.binary_cross_entropy_with_logits(model(x[rows]), (y[rows] + 1) / 2)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            losses.append(loss.item())
+        assert history["objective"][epoch] == pytest.approx(np.mean(losses), rel=1e-3)
+    test = torch.from_numpy(images.test_images).flatten(1) / 255
+    accuracy = ((model(test) > 0) == torch.from_numpy(labels["test"] > 0)).float().mean().item()
+    assert history["accuracy"].iloc[-1] == pytest.approx(accuracy, abs=0.01)
+
+
+def test_chance_is_the_majority_rate_for_either_test_prior(train_digits: Train, digits_data: TrainingData) -> None:
+    history = train_digits("chance", epochs=2)["chance"]
+    share = (digits_data.test_labels > 0).float().mean().item()
+    assert history["accuracy"].tolist() == pytest.approx([max(share, 1 - share)] * 2)
+    skewed = history.assign(prior="0.3")
+    matched = run_accuracies(skewed, {"average_last": 10, "test_prior": "matched"})
+    assert matched["accuracy"].tolist() == pytest.approx([70])
+
+
+@pytest.mark.parametrize("tuple_size", [2, 3])
+def test_kmeans_is_scikit_learns_on_repeated_test_images(
+    tuple_size: int, digits: tuple[ImageSet, Labels], digits_data: TrainingData, draw: Callable[..., Split]
+) -> None:
+    images, labels = digits
+    split = draw(tuple_size)
+    run = Run("digits", "base", tuple_size, 400, "0.5", "kmeans", "logistic", 1)
+    objective, true_positive, true_negative = load_method("kmeans").fit(run, split, digits_data)  # type: ignore[union-attr]
+
+    flat = (images.train_images.reshape(len(images.train_images), -1) / 255).astype(np.float32)
+    vectors = flat[split.tuples].reshape(400, -1)
+    random_state = int(Stream(1, "k-means").integers(2**31, 1)[0])
+    library = KMeans(n_clusters=2, n_init=STARTS, random_state=random_state).fit(vectors)
+    test = (images.test_images.reshape(len(images.test_images), -1) / 255).astype(np.float32)
+    answers = library.predict(np.tile(test, tuple_size)) == 1
+    assert objective == pytest.approx(library.inertia_ / 400, rel=1e-4)
+    assert true_positive == pytest.approx(answers[labels["test"] > 0].mean(), abs=1e-6)
+    assert true_negative == pytest.approx(1 - answers[labels["test"] < 0].mean(), abs=1e-6)
+
+
+def test_an_unnamed_method_takes_the_better_assignment_and_keeps_the_raw_one(train_digits: Train) -> None:
+    for method in ("chance", "kmeans"):
+        history = train_digits(method, epochs=1)[method].iloc[0]
+        assert history["accuracy"] == pytest.approx(max(history["raw_accuracy"], 1 - history["raw_accuracy"]))
+    named = train_digits("contrastive", epochs=1)["contrastive"].iloc[0]
+    assert named["accuracy"] == named["raw_accuracy"]
+
+
+def test_a_summary_holds_the_better_of_accuracy_and_its_complement() -> None:
+    keys = {"dataset": "d", "variant": "base", "tuple_size": 2, "n": 9, "prior": "0.5", "method": "siamese"}
+    trials = [{"loss": "logistic", "seed": seed, "accuracy": value} for seed, value in ((1, 40.0), (2, 55.0))]
+    accuracies = pd.DataFrame([{**keys, **trial, "first_epoch": 1, "last_epoch": 2} for trial in trials])
+    cell = summarize(accuracies).iloc[0]
+    assert (cell["mean"], cell["better_mean"]) == (47.5, 57.5)
+
+
+def test_order_on_digits(train_digits: Train) -> None:
+    found = train_digits("supervised", "abs", "relu-part", "chance", epochs=30)
+    accuracy = {method: history["accuracy"].tail(5).mean() for method, history in found.items()}
+    assert accuracy["supervised"] > 0.9
+    assert accuracy["supervised"] > max(accuracy["abs"], accuracy["relu-part"])
+    assert min(accuracy["abs"], accuracy["relu-part"]) > accuracy["chance"] + 0.1
+
+
+def test_every_method_trains_on_tuples_of_four(train_digits: Train) -> None:
+    found = train_digits(*available_methods(), epochs=1, tuple_size=4, n=120)
+    assert sorted(found) == available_methods()
+    for method, history in found.items():
+        assert history[["objective", "accuracy"]].notna().all(axis=None), method
+
+
+def test_a_method_in_company_trains_as_alone(train_digits: Train) -> None:
+    together = train_digits("siamese", "abs", "contrastive", epochs=2)
+    for method in together:
+        pd.testing.assert_frame_equal(together[method], train_digits(method, epochs=2)[method])
+
+
+def test_stacks_hold_one_head(digits_data: TrainingData) -> None:
+    methods = ("ure", "siamese", "relu", "contrastive", "nnpu", "llp")
+    runs = [
+        Run("digits", "base", 2, 400, prior, method, "logistic", 1) for prior in ("0.4", "0.5") for method in methods
+    ]
+    for device, corrected in (("cpu", (3, 1)), ("cuda", (3, 2))):
+        stacks = make_stacks(runs, "mlp", torch.device(device))
+        assert sorted(run for stack in stacks for row in stack for run in row) == sorted(runs)
+        shapes = {(len(s), len(s[0])) for s in stacks if s[0][0].method == "ure"}
+        assert shapes == {corrected}
+        for stack in stacks:
+            assert len({load_method(run.method).head for row in stack for run in row}) == 1  # type: ignore[union-attr]
+
+
+def test_an_embedding_method_resumes_where_it_was_killed(
+    digits_data: TrainingData, draw: Callable[..., Split], quick_settings: dict[str, Any], tmp_path: Path
+) -> None:
+    """The learned distance of the Siamese network is in the checkpoint too."""
+    run = Run("digits", "base", 2, 400, "0.5", "siamese", "logistic", 1)
+    settings = {**quick_settings, "epochs": 4, "batch_size": 100}
+    splits = {run.split: draw()}
+    whole = train_stack(((run,),), settings, digits_data, splits, CPU)[run]
+
+    done = []
+
+    def killed(run_epochs: int) -> None:
+        done.append(run_epochs)
+        if len(done) == 3:
+            raise KeyboardInterrupt
+
+    def checkpoint() -> Checkpoint:
+        return Checkpoint(tmp_path / "stack.pt", "key", 0)
+
+    with pytest.raises(KeyboardInterrupt):
+        train_stack(((run,),), settings, digits_data, splits, CPU, killed, checkpoint())
+    resumed_from = []
+    resumed = train_stack(((run,),), settings, digits_data, splits, CPU, resumed_from.append, checkpoint())[run]
+    assert resumed_from[0] == 2
+    pd.testing.assert_frame_equal(resumed, whole)
+
+
+@pytest.mark.parametrize("method", ["siamese", "abs"])
+def test_a_resnet_embeds_and_scores(method: str, quick_settings: dict[str, Any]) -> None:
+    generator = np.random.default_rng(0)
+    images = ImageSet(
+        generator.integers(0, 256, (16, 32, 32, 3), dtype=np.uint8),
+        np.arange(16) % 2,
+        generator.integers(0, 256, (6, 32, 32, 3), dtype=np.uint8),
+        np.arange(6) % 2,
+        ["odd", "even"],
+        "random",
+        "none",
+    )
+    sides = {"train": images.train_labels, "test": images.test_labels}
+    labels = {part: np.where(ids, 1, -1).astype(np.int8) for part, ids in sides.items()}
+    data = TrainingData.prepare(images, labels, "resnet34", CPU)
+    run = Run("random", "base", 2, 4, "0.5", method, "logistic", 1)
+    split = Split(np.arange(8).reshape(4, 2), np.arange(8, 12))
+    settings = {**quick_settings, "network": "resnet34", "stem": "cifar", "epochs": 1, "batch_size": 4}
+    history = train_stack(((run,),), settings, data, {run.split: split}, CPU)[run]
+    assert history[["objective", "accuracy"]].notna().all(axis=None)
+
+
+def test_methods_without_a_network_make_cohorts_that_need_no_gpu() -> None:
+    config = load_config([REPOSITORY / "config.yaml", REPOSITORY / "config" / "quick.yaml"])
+    config["definitions"]["experiments"]["quick-pairs"]["method"] = ["abs", "kmeans", "siamese", "chance"]
+    plan = Plan(config | {"experiments": ["quick-pairs"]})
+    methods = {name: {run.method for run in cohort.runs} for name, cohort in plan.cohorts.items()}
+    on_cpu = {name: methods[name] for name, cohort in plan.cohorts.items() if not cohort.needs_gpu}
+    assert on_cpu == {"digits/base/m2/n1000/cpu": {"kmeans", "chance"}}
+    assert methods.keys() - on_cpu.keys() == {"digits/base/m2/n1000"}
+    assert methods["digits/base/m2/n1000"] == {"abs", "siamese"}
+
+
+def test_plans_and_reports_read_methods_without_torch() -> None:
+    program = (
+        "import sys; from mdpu.experiment import available_methods; from mdpu.learn.methods import load_method;"
+        "titles = [load_method(name).title for name in available_methods()];"
+        "assert len(set(titles)) == len(titles) > 12; sys.exit('torch' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", program], cwd=REPOSITORY).returncode == 0
+
+
+def test_a_run_depends_on_the_code_of_its_method_and_no_other() -> None:
+    names = {method: {path.name for path in training_code([method])} for method in ("siamese", "abs", "kmeans")}
+    assert {"siamese.py", "pairs.py", "head.py"} <= names["siamese"]
+    assert not {"siamese.py", "pairs.py", "kmeans.py"} & names["abs"]
+    assert "kmeans.py" in names["kmeans"]
+
+
+def test_only_methods_that_need_no_label_are_tuned() -> None:
+    config = load_config([REPOSITORY / "config.yaml", REPOSITORY / "config" / "quick.yaml"])
+    config["protocol"]["training"]["hyperparameters"] = "tuned"
+    config["definitions"]["experiments"]["quick-pairs"]["method"] = available_methods()
+    plan = Plan(config | {"experiments": ["quick-pairs"]})
+    (tuning,) = plan.tunings.values()
+    tuned = {run.method for run in tuning.runs}
+    assert not tuned & {"siamese", "contrastive", "kmeans", "supervised", "chance"}
+    assert {"ure", "relu", "abs", "nnpu", "llp"} <= tuned

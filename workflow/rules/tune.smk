@@ -1,0 +1,35 @@
+# INPUTS   images of a dataset, and a split of a trial of its own
+# OUTPUTS  tuning/<dataset>/<variant>/m<M>.csv: every point of the grid for every method, with its estimated
+#          error and which was chosen; and its provenance (.json)
+#
+# Only where protocol.training.hyperparameters is tuned.
+
+
+rule tune:
+    input:
+        images=lambda wildcards: PLAN.images(wildcards.dataset),
+        split=lambda wildcards: PLAN.split(tuning(wildcards).runs[0].split),
+        code=lambda wildcards: [
+            *code("learn/tuning.py"),
+            *map(os.path.relpath, training_code(run.method for run in tuning(wildcards).runs)),
+        ],
+    output:
+        grid=RESULTS / "tuning/{dataset}/{variant}/m{tuple_size}.csv",
+        provenance=RESULTS / "tuning/{dataset}/{variant}/m{tuple_size}.json",
+    log:
+        LOGS / "tuning/{dataset}/{variant}/m{tuple_size}.log",
+    benchmark:
+        BENCHMARKS / "tuning/{dataset}/{variant}/m{tuple_size}.tsv"
+    conda:
+        "../../envs/mdpu.yaml"
+    threads: config["threads"]
+    resources:
+        gpu=0 if config["device"] == "cpu" else 1,
+        mem_mb=config["memory_mb"],
+        runtime=240,
+    params:
+        settings=lambda wildcards: PLAN.tuning_settings(tuning(wildcards).name),
+    shell:
+        "python -m mdpu tune --config $MDPU_CONFIG --images {input.images:q} --split {input.split:q}"
+        " --tuning {wildcards.dataset}/{wildcards.variant}/m{wildcards.tuple_size} --threads {threads}"
+        " --out {output.grid:q} &> {log:q}"
