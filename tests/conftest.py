@@ -31,7 +31,11 @@ TINY = {
     "expected": "config/tiny-expected.csv",
     "axes": {"prior": [0.4, 0.5], "method": ["ure", "abs"], "seed": [1, 2]},
     "protocol": {
-        "training": {"epochs": 3, "precision": "fp32", "networks": {"mlp": {"hidden": [16], "batch_size": 30}}},
+        "training": {
+            "epochs": 3,
+            "precision": "fp32",
+            "networks": {"mlp": {"hidden": [16], "batch_size": 10, "learning_rate": 0.01}},
+        },
         "reporting": {"average_last": 2},
     },
     "definitions": {

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import os
 import subprocess
 import sys
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 import pytest
 import torch
 
-from mdpu.cli import app
+from mdpu import cli
 from mdpu.experiment import parse_run
 from mdpu.files import REPOSITORY
 from mdpu.theory import coefficients, risk_weights
@@ -20,14 +23,21 @@ from mdpu.theory import coefficients, risk_weights
 RULES = ["dataset", "labels", "split", "train", "collect", "table", "figure", "verify", "report"]
 
 
-def mdpu(*arguments: object, cwd: Path = REPOSITORY, **environment: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "mdpu", *map(str, arguments)],
-        cwd=cwd,
-        env={**os.environ, **environment},
-        capture_output=True,
-        text=True,
-    )
+def mdpu(*arguments: object, cwd: Path = REPOSITORY) -> subprocess.CompletedProcess[str]:
+    """Run a command in this process, which spares importing torch each time; a traceback fails the test."""
+    out, err, status = io.StringIO(), io.StringIO(), 0
+    argv = ["mdpu", *map(str, arguments)]
+    with (
+        contextlib.chdir(cwd),
+        mock.patch.object(sys, "argv", argv),
+        contextlib.redirect_stdout(out),
+        contextlib.redirect_stderr(err),
+    ):
+        try:
+            cli.main()
+        except SystemExit as end:
+            status = int(end.code or 0)
+    return subprocess.CompletedProcess(argv, status, out.getvalue(), err.getvalue())
 
 
 def assert_user_error(done: subprocess.CompletedProcess[str], sentence: str) -> None:
@@ -45,21 +55,21 @@ def assert_user_error(done: subprocess.CompletedProcess[str], sentence: str) -> 
 
 
 def test_help_lists_every_command_in_its_panel():
-    done = mdpu("--help", COLUMNS="120")
+    command = [sys.executable, "-m", "mdpu", "--help"]
+    environment = {**os.environ, "COLUMNS": "120"}
+    done = subprocess.run(command, cwd=REPOSITORY, env=environment, capture_output=True, text=True)
     assert done.returncode == 0
     listed = [line.split()[1] for line in done.stdout.splitlines() if line.startswith("│ ") and "--" not in line]
     assert [name for name in listed if name in RULES] == RULES
     assert {"coefficients", "plan"} <= set(listed)
-    assert len(listed) == len(app.registered_commands)
+    assert len(listed) == len(cli.app.registered_commands)
 
 
 def test_help_of_every_command_names_its_options():
-    from typer.testing import CliRunner
-
-    for command in app.registered_commands:
+    for command in cli.app.registered_commands:
         name = command.name or command.callback.__name__
-        found = CliRunner().invoke(app, [name, "--help"])
-        assert found.exit_code == 0, name
+        found = mdpu(name, "--help")
+        assert found.returncode == 0, name
         if name in RULES:
             assert "--out" in found.stdout
 
@@ -99,6 +109,12 @@ def test_commands_load_only_what_they_need():
 # -- mistakes -------------------------------------------------------------------------------------
 
 
+def test_a_mistake_ends_a_process_with_status_2():
+    command = [sys.executable, "-m", "mdpu", "coefficients", "--tuple-size", "0", "--prior", "0.5"]
+    done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True)
+    assert_user_error(done, "tuple size 0 is not an integer of at least 1")
+
+
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
@@ -131,12 +147,14 @@ def test_an_unknown_source_is_refused(tmp_path):
 
 
 @pytest.mark.slow
-def test_without_network_and_data_mnist_says_what_to_do_and_writes_nothing(tmp_path):
+def test_without_network_and_data_mnist_says_what_to_do_and_writes_nothing(tmp_path, monkeypatch):
     """A proxy that nobody listens on stands for the missing network: every connection is refused at once."""
-    nowhere = "http://127.0.0.1:9"
-    proxies = dict.fromkeys(("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY", "all_proxy"), nowhere)
+    for name in ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY", "all_proxy"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    for name in ("no_proxy", "NO_PROXY"):
+        monkeypatch.delenv(name, raising=False)
     out = tmp_path / "out" / "mnist.npz"
-    done = mdpu("dataset", "mnist", "--data-dir", tmp_path / "data", "--out", out, **proxies, no_proxy="", NO_PROXY="")
+    done = mdpu("dataset", "mnist", "--data-dir", tmp_path / "data", "--out", out)
     assert_user_error(done, "MNIST")
     assert str(tmp_path / "data") in done.stderr.splitlines()[-1]
     assert not out.parent.exists()
@@ -171,7 +189,7 @@ def test_broken_inputs_are_named_by_every_command_and_nothing_is_written(finishe
     images, labels = finished.folder / "results/datasets/digits.npz", results / "labels/digits.npz"
     cohort = "digits/base/m2/n60"
     training = ["train", *config, "--cohort", cohort, "--splits", results / "splits", "--store", out / "runs"]
-    training += ["--checkpoints", out / "checkpoints"]
+    training += ["--checkpoints", out / "checkpoints", "--threads", 1]
     commands = {
         images: [
             ["labels", *config, "--dataset", "digits", "--images", "BAD", "--out", out / "x.npz"],
@@ -191,10 +209,10 @@ def test_broken_inputs_are_named_by_every_command_and_nothing_is_written(finishe
     }
     for source, of_source in commands.items():
         bad = tmp_path / source.name
+        if source == images:
+            (tmp_path / "digits.json").write_bytes(source.with_suffix(".json").read_bytes())
         if broken == "truncated":
             bad.write_bytes(source.read_bytes()[:100])
-            if source == images:
-                (tmp_path / "digits.json").write_bytes(source.with_suffix(".json").read_bytes())
         for command in of_source:
             if broken == "truncated" and source.name == "summary.csv":
                 bad.write_bytes(b"")  # half a CSV is a CSV; an empty one is not
@@ -248,6 +266,7 @@ def test_cuda_without_a_gpu_is_refused(finished, tmp_path):
         *("--splits", finished.results / "splits"),
         *("--store", tmp_path / "runs"),
         *("--checkpoints", tmp_path / "checkpoints"),
+        *("--threads", 1),
         *("--out", tmp_path / "out.parquet"),
     )
     assert_user_error(done, "config key device: cuda is asked for, but torch finds no GPU; set device to auto or cpu")

@@ -106,7 +106,9 @@ def test_table_values_are_those_of_the_csv(page, finished):
 
 def test_the_best_of_a_row_is_bold(page, finished):
     cells = pd.read_csv(finished.results / "tables/tiny-table.csv", dtype={"prior": str})
-    best = cells.loc[cells.groupby("prior")["mean"].idxmax()].sort_values("prior")
+    printed = cells["mean"].round(2)
+    best = cells[printed == printed.groupby(cells["prior"]).transform("max")]
+    assert len(best) < len(cells)
     bold = [
         cell.text
         for cell in page.find_elements(By.CSS_SELECTOR, "#tiny-table td .ours")
