@@ -1,0 +1,39 @@
+"""``docs/add-method.md`` does what it says."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from mdpu.files import REPOSITORY
+
+
+@pytest.mark.slow
+def test_the_guide_literally(tmp_path: Path) -> None:
+    """Files and commands are taken from the page; only the repository that they run in is a copy."""
+    for name in ("mdpu", "workflow", "report", "profiles", "config", "envs"):
+        shutil.copytree(REPOSITORY / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("Snakefile", "config.yaml"):
+        shutil.copy(REPOSITORY / name, tmp_path)
+    guide = (REPOSITORY / "docs" / "add-method.md").read_text(encoding="utf-8")
+    files = dict(re.findall(r"`([\w/.-]+)`[^\n]*:\n\n```(?:python|yaml)\n(.*?)```", guide, re.DOTALL))
+    assert set(files) == {"mdpu/learn/methods/ber.py", "config/ber.yaml"}
+    for name, text in files.items():
+        assert not (tmp_path / name).exists()
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    (commands,) = re.findall(r"```sh\n(.*?)```", guide, re.DOTALL)
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path), "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(
+        ["bash", "-e", "-c", commands], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    planned = [line for line in done.stdout.splitlines() if line.startswith("digits/base/m2/")]
+    assert {line.split("/")[5] for line in planned} == {"abs", "ber", "supervised", "chance"}
+    header, _, row = [line.strip("| ").split(" | ") for line in done.stdout.splitlines() if line.startswith("|")]
+    accuracy = dict(zip(header[2:], (float(cell.strip("*")) for cell in row[2:]), strict=True))
+    assert accuracy["Supervised"] > accuracy["Balanced error"] > accuracy["Chance"] + 10
