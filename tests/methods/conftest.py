@@ -32,7 +32,7 @@ def quick_settings() -> dict[str, Any]:
 
 @pytest.fixture(scope="session")
 def digits(tmp_path_factory: pytest.TempPathFactory) -> tuple[ImageSet, Labels]:
-    images = SOURCES["digits"](Path(tmp_path_factory.mktemp("downloads")))
+    images = SOURCES["digits"].read(Path(tmp_path_factory.mktemp("downloads")))
     return images, binarize(images, list("02468"), list("13579"))
 
 
