@@ -22,7 +22,7 @@ def cells():
     rows = [
         ("0.4", "mnist", "ure", 80.0, 1.0, 0),
         ("0.4", "mnist", "relu", 85.004, 0.25, 0),
-        ("0.4", "mnist", "abs", 84.9, np.nan, 1),
+        ("0.4", "mnist", "abs", 84.98, np.nan, 1),
         ("0.4", "amp", "ure", np.nan, np.nan, 3),
         ("0.4", "amp", "abs", 70.0, 2.0, 0),
         ("0.5", "mnist", "ure", 75.003, 1.0, 0),
@@ -42,7 +42,7 @@ def test_markdown_has_a_row_per_prior_and_dataset_with_the_best_in_bold(cells):
     assert [[cell.strip() for cell in line.strip("|").split("|")] for line in lines] == [
         ["Prior", "Dataset", "URE", "ReLU", "ABS"],
         ["---", "---", "---:", "---:", "---:"],
-        ["0.4", "MNIST", "80.00 ± 1.00", "**85.00 ± 0.25**", "84.90 (1 diverged)"],
+        ["0.4", "MNIST", "80.00 ± 1.00", "**85.00 ± 0.25**", "84.98 (1 diverged)"],
         ["0.4", "R&D_100%", "diverged", "not run", "**70.00 ± 2.00**"],
         ["0.5", "MNIST", "**75.00 ± 1.00**", "**75.00 ± 1.00**", "74.00 ± 1.00"],
         ["0.5", "R&D_100%", "not run", "not run", "not run"],
@@ -60,7 +60,7 @@ def test_latex_has_the_same_cells_between_booktabs_rules(cells):
     rows = [line for line in lines if line.endswith(r"\\")]
     assert len(rows) == 5
     assert [len(re.split(r"(?<!\\)&", row)) for row in rows] == [5] * 5
-    assert r"0.4 & MNIST & $80.00\pm 1.00$ & $\boldsymbol{85.00\pm 0.25}$ & $84.90$ (1 diverged) \\" in rows
+    assert r"0.4 & MNIST & $80.00\pm 1.00$ & $\boldsymbol{85.00\pm 0.25}$ & $84.98$ (1 diverged) \\" in rows
     assert r" & R\&D\_100\% & diverged & not run & $\boldsymbol{70.00\pm 2.00}$ \\" in rows
     for opening, closing in (("{", "}"), (r"\begin", r"\end")):
         assert text.count(opening) == text.count(closing)
