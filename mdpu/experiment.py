@@ -108,6 +108,8 @@ class Run:
 
 
 AXES = tuple(field.name for field in fields(Run))
+# Axes that an experiment of a kind has no room to show more than one value of.
+SINGLE_AXES = {"table": ("variant", "tuple_size", "n", "loss"), "curves": ("variant", "n", "prior", "loss")}
 CELL = tuple(axis for axis in AXES if axis != "seed")
 _PREFIX = {"tuple_size": "m", "n": "n", "prior": "prior", "seed": "seed"}
 
@@ -220,8 +222,18 @@ def check_config(config: Config) -> None:
             _known(method, available_methods(), f"{where}.method")
         for dataset in axes.get("datasets", []):
             _known(dataset, config["definitions"]["datasets"], f"{where}.datasets")
+        if isinstance(axes["n"], Mapping):
+            for dataset in axes["n"].keys() - {"default"}:
+                _known(dataset, [*config["definitions"]["datasets"], "default"], f"{where}.n")
         for variant in axes["variant"]:
             _known(variant, config["definitions"]["variants"], f"{where}.variant")
+        for axis in SINGLE_AXES.get(experiment["kind"], ()):
+            values = axes[axis].values() if isinstance(axes[axis], Mapping) else [axes[axis]]
+            if any(isinstance(value, list) and len(value) > 1 for value in values):
+                raise UserError(
+                    f"{where}.{axis}: an experiment of kind {experiment['kind']} shows one {axis.replace('_', ' ')}, "
+                    "but several are given; make it several experiments"
+                )
 
 
 def _known(name: str, known: Iterable[str], where: str) -> None:

@@ -310,3 +310,21 @@ def test_files_that_are_missing_or_no_mapping_are_refused(tmp_path):
 def test_names_that_the_plan_does_not_have_are_refused(function):
     with pytest.raises(UserError, match="'zzz' is unknown; known are"):
         getattr(Plan(config()), function)("zzz")
+
+
+@pytest.mark.parametrize(
+    ("experiment", "axis", "values"),
+    [("table2", "tuple_size", [2, 3]), ("table2", "n", {"default": [10, 20]}), ("figure3", "prior", [0.4, 0.5])],
+)
+def test_an_experiment_spans_no_axis_that_its_kind_cannot_show(experiment, axis, values):
+    config = load_config([REPOSITORY / "config.yaml"])
+    config["definitions"]["experiments"][experiment][axis] = values
+    with pytest.raises(UserError, match=f"{experiment}.{axis}: .* several are given"):
+        check_config(config)
+
+
+def test_a_misspelt_dataset_among_the_sizes_is_named():
+    config = load_config([REPOSITORY / "config.yaml"])
+    config["definitions"]["experiments"]["table2"]["n"]["mnits"] = 10
+    with pytest.raises(UserError, match="table2.n: 'mnits' is unknown; did you mean 'mnist'"):
+        check_config(config)
