@@ -109,7 +109,7 @@ class Run:
 
 AXES = tuple(field.name for field in fields(Run))
 # Axes that an experiment of a kind has no room to show more than one value of.
-SINGLE_AXES = {"table": ("variant", "tuple_size", "n", "loss"), "curves": ("variant", "n", "prior", "loss")}
+SINGLE_AXES = {"table": ("variant", "tuple_size", "n", "loss"), "curves": ("variant", "n", "loss")}
 CELL = tuple(axis for axis in AXES if axis != "seed")
 _PREFIX = {"tuple_size": "m", "n": "n", "prior": "prior", "seed": "seed"}
 

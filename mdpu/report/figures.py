@@ -23,9 +23,9 @@ def curves_figure(metrics: pd.DataFrame, datasets: Mapping[str, str]) -> Figure:
     Parameters
     ----------
     metrics : DataFrame
-        Histories of runs with one prior, one loss, and one n per dataset.
+        Histories of runs with one loss and one n per dataset.
     datasets : mapping
-        Titles by name, in order; one column of panels per dataset and tuple size.
+        Titles by name, in order; one column of panels per dataset, prior and tuple size.
 
     Returns
     -------
@@ -34,17 +34,17 @@ def curves_figure(metrics: pd.DataFrame, datasets: Mapping[str, str]) -> Figure:
         deviation to each side. Controls are reference lines at the mean of their last `REFERENCE_EPOCHS`.
     """
     use_house_style()
+    keys = metrics[["dataset", "prior", "tuple_size"]].drop_duplicates()
     panels = [
-        (dataset, size)
-        for dataset in datasets
-        for size in sorted(metrics.loc[metrics["dataset"] == dataset, "tuple_size"].unique())
+        panel for dataset in datasets for panel in sorted(keys[keys["dataset"] == dataset].itertuples(index=False))
     ]
     figure, axes = plt.subplots(
         2, max(1, len(panels)), figsize=(0.8 + 3.2 * max(1, len(panels)), 5), squeeze=False, sharex="col"
     )
     methods, controls = _competitors_and_controls(metrics)
-    for column, (dataset, size) in enumerate(panels):
-        shown = metrics[(metrics["dataset"] == dataset) & (metrics["tuple_size"] == size)]
+    for column, (dataset, prior, size) in enumerate(panels):
+        of_panel = (metrics["dataset"] == dataset) & (metrics["prior"] == prior) & (metrics["tuple_size"] == size)
+        shown = metrics[of_panel]
         risk, accuracy = axes[0, column], axes[1, column]
         _bands(risk, shown, "risk", methods)
         in_percent = shown.assign(accuracy=100 * shown["accuracy"])
@@ -54,7 +54,6 @@ def curves_figure(metrics: pd.DataFrame, datasets: Mapping[str, str]) -> Figure:
         risk.axhline(0, color="0.4", linewidth=0.8)
         if shown.loc[shown["method"].isin(methods), "risk"].min() < -10 * LINEAR_RISK:
             risk.set_yscale("symlog", linthresh=LINEAR_RISK)
-        prior = ", ".join(sorted(shown["prior"].unique()))
         n = ", ".join(f"{value:,}" for value in sorted(shown["n"].unique()))
         name = SIZE_NAMES.get(size, f"{size}-tuples")
         risk.set_title(f"{datasets[dataset]}, {name.lower()}\n$\\pi_+ = {prior}$, $n = {n}$")
