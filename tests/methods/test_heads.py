@@ -13,6 +13,7 @@ from torch.nn import functional
 
 from mdpu.errors import UserError
 from mdpu.experiment import Run, available_methods
+from mdpu.files import REPOSITORY
 from mdpu.learn.head import Batch, Head
 from mdpu.learn.method import FittedMethod, NetworkMethod
 from mdpu.learn.methods import load_method
@@ -55,6 +56,29 @@ def test_nnpu_is_kiryos_estimator_with_every_member_a_positive(shift: float) -> 
     assert (negative_part < 0) == (shift < 0)
     uncorrected = prior * functional.softplus(-positives).mean() + negative_part
     assert terms.sum().item() == pytest.approx(uncorrected.item(), rel=1e-5)
+
+
+@pytest.mark.parametrize(("method", "k"), [("relu-part", 0), ("abs-part", 1)])
+@pytest.mark.parametrize("shift", [-2.0, 2.0])
+def test_a_correction_of_the_parts_is_the_risk_and_a_penalty_on_the_tuples_mean_score(
+    method: str, k: int, shift: float
+) -> None:
+    """As ``docs/protocol.md`` derives it for the logistic loss, where l(g, +1) - l(g, -1) = -g."""
+    batch = scores(1, 50, 2, 60)
+    batch = Batch(batch.tuples + shift, batch.unlabeled)
+    objective, terms = head(run(method)).objective(batch)
+    of_tuples, of_unlabeled = terms[0, :2].sum().item(), terms[0, 2:].sum().item()
+    # Pairs at prior 1/2: a = 2/3, so w = (1/4) / (2/3 - 1/2) = 3/2.
+    assert of_tuples == pytest.approx(-1.5 * batch.tuples.mean().item(), rel=1e-4)
+    penalty = (k + 1) * (max(0, -of_tuples) + max(0, -of_unlabeled))
+    assert (penalty > 0) == (shift > 0)
+    assert objective.item() == pytest.approx(of_tuples + of_unlabeled + penalty, rel=1e-4)
+
+
+def test_every_method_says_in_the_protocol_what_was_chosen() -> None:
+    page = (REPOSITORY / "docs" / "protocol.md").read_text(encoding="utf-8")
+    headings = " ".join(line for line in page.splitlines() if line.startswith("## "))
+    assert [name for name in available_methods() if f"`{name}`" not in headings] == []
 
 
 @pytest.mark.parametrize("method", ["abs", "nnpu", "llp"])
