@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 import pytest
@@ -134,6 +135,9 @@ def test_a_killed_download_is_resumed_by_the_next_run(offered: Mirror, tmp_path:
     child = in_process("fetch([ARCHIVE], Path(sys.argv[1]), sys.argv[2])", str(tmp_path), offered.url)
     assert offered.stalled.wait(30)
     part = tmp_path / "Some/raw/.file.gz.part"
+    deadline = time.monotonic() + 30
+    while not part.exists() and time.monotonic() < deadline:  # the server stalls before the client has opened it
+        time.sleep(0.01)
     child.send_signal(signal.SIGKILL)
     child.communicate()
     assert not (tmp_path / ARCHIVE.path).exists()
