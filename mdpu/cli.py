@@ -415,9 +415,9 @@ def _plan(config: list[Path]) -> Plan:
 
 def main() -> None:
     """Run the command line; a mistake of the user's ends in one sentence and status 2."""
-    # Threads that wait for each other by spinning stop a busy machine: two jobs of two threads on two cores
-    # took ten times as long as with sleeping ones. To be set before OpenMP is loaded, i.e. before torch.
-    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    # GNU OpenMP's threads spin for long while they wait, which stops a busy machine; these go to sleep after
+    # microseconds. docs/performance.md has the figures. To be set before torch loads OpenMP.
+    os.environ.setdefault("GOMP_SPINCOUNT", "1000")
     try:
         app()
     except UserError as error:
