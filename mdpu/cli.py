@@ -345,7 +345,7 @@ def table(
     cells = keys.merge(read_csv(summary), on=list(CELL), how="left", validate="one_to_one")
     with replacing(out) as temporary:
         beside_published(cells).to_csv(temporary, index=False, float_format="%.10g")
-    datasets = {name: chosen.dataset(name)["title"] for name in dict.fromkeys(keys["dataset"])}
+    datasets = chosen.titles(keys["dataset"])
     methods = list(dict.fromkeys(keys["method"]))
     for suffix, render in ((".md", markdown_table), (".tex", latex_table)):
         write_text(out.with_suffix(suffix), render(cells, datasets, methods, wanted.title))
@@ -369,7 +369,7 @@ def figure(
     chosen = _plan(config)
     wanted = pd.DataFrame(chosen.experiment(experiment).runs)
     shown = wanted.merge(read_table(metrics), on=list(AXES))
-    datasets = {name: chosen.dataset(name)["title"] for name in dict.fromkeys(wanted["dataset"])}
+    datasets = chosen.titles(wanted["dataset"])
     if chosen.experiment(experiment).kind == "misspecification":
         told = {name: chosen.protocol(name)["training"]["prior_offset"] for name in dict.fromkeys(wanted["variant"])}
         accuracies = run_accuracies(shown, chosen.config["protocol"]["reporting"])

@@ -427,6 +427,10 @@ class Plan:
         _known(name, self.config["definitions"]["datasets"], "dataset")
         return cast(dict[str, Any], self.config["definitions"]["datasets"][name])
 
+    def titles(self, datasets: Iterable[str]) -> dict[str, str]:
+        """Return the titles of datasets by name, each once, in order."""
+        return {name: self.dataset(name)["title"] for name in dict.fromkeys(datasets)}
+
     def network(self, dataset: str) -> str:
         """Return the name of the network that `dataset` is trained with.
 
@@ -482,7 +486,7 @@ class Plan:
         experiment = self.experiment(name)
         return {
             "title": experiment.title,
-            "datasets": {dataset: self.dataset(dataset)["title"] for dataset in self.datasets},
+            "datasets": self.titles(self.datasets),
             "runs": digest([astuple(run) for run in experiment.runs]),
         }
 
