@@ -354,28 +354,21 @@ def table(
 @app.command(rich_help_panel=RULES)
 def figure(
     config: Configs,
-    experiment: Annotated[str, typer.Option(help="Experiment of kind curves or misspecification.")],
+    experiment: Annotated[str, typer.Option(help="Experiment of any kind but table.")],
     metrics: Annotated[Path, typer.Option(metavar="FILE", help="Metrics that `collect` wrote.")],
     out: Annotated[Path, typer.Option("--out", metavar="FILE", help="SVG to write; .pdf goes beside.")],
 ) -> None:
     """Draw a figure as SVG and PDF."""
     import pandas as pd
 
-    from mdpu.evaluate.collect import run_accuracies
     from mdpu.experiment import AXES
     from mdpu.files import read_table, replacing
-    from mdpu.report.figures import curves_figure, misspecification_figure
+    from mdpu.report.figures import draw
 
     chosen = _plan(config)
-    wanted = pd.DataFrame(chosen.experiment(experiment).runs)
-    shown = wanted.merge(read_table(metrics), on=list(AXES))
-    datasets = chosen.titles(wanted["dataset"])
-    if chosen.experiment(experiment).kind == "misspecification":
-        told = {name: chosen.protocol(name)["training"]["prior_offset"] for name in dict.fromkeys(wanted["variant"])}
-        accuracies = run_accuracies(shown, chosen.config["protocol"]["reporting"])
-        drawn = misspecification_figure(accuracies, told, datasets)
-    else:
-        drawn = curves_figure(shown, datasets)
+    wanted = chosen.experiment(experiment)
+    shown = pd.DataFrame(wanted.runs).merge(read_table(metrics), on=list(AXES))
+    drawn = draw(chosen, wanted, shown)
     for path, metadata in ((out, {"Date": None}), (out.with_suffix(".pdf"), {"CreationDate": None})):
         with replacing(path) as temporary:
             drawn.savefig(temporary, metadata=metadata)

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from mdpu.experiment import Run, available_methods, run_columns
-from mdpu.report.figures import curves_figure
+from mdpu.report.figures.curves import curves_figure
 from mdpu.report.style import method_style
 from mdpu.report.tables import best_methods, latex_table, markdown_table
 

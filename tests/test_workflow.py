@@ -144,7 +144,7 @@ def test_a_second_run_does_nothing_and_says_so(finished_clone):
 
 EDITS = {
     "the risk": (["mdpu/learn/risk.py"], {"train": 2, **AFTER_TRAINING}),
-    "how figures are drawn": (["mdpu/report/figures.py"], {"figure": 1, "render_report": 1}),
+    "how figures are drawn": (["mdpu/report/figures/common.py"], {"figure": 1, "render_report": 1}),
     "the report's page and style": (["mdpu/report/page.py", "report/style.css"], {"render_report": 1}),
     # The last is a method that the tiny experiment does not run.
     "what nothing depends on": (["README.md", "mdpu/cli.py", "mdpu/learn/methods/relu.py"], {}),

@@ -5,7 +5,8 @@
 rule figure:
     input:
         metrics=rules.collect.output.metrics,
-        code=code("report/figures.py", "report/style.py", "evaluate/collect.py"),
+        code=code("report/figures/common.py", "report/style.py", "evaluate/collect.py"),
+        kind=lambda wildcards: code(f"report/figures/{PLAN.experiment(wildcards.experiment).kind}.py"),
     output:
         svg=RESULTS / "figures" / "{experiment}.svg",
         pdf=RESULTS / "figures" / "{experiment}.pdf",

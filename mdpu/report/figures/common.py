@@ -1,0 +1,70 @@
+"""What the figures share: who competes, reference lines, bands, and the legend."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from mdpu.learn.methods import load_method
+from mdpu.report.style import method_style
+
+SIZE_NAMES = {1: "Points", 2: "Pairs", 3: "Triples"}
+
+
+def size_name(tuple_size: int) -> str:
+    """Return what tuples of a size are called: Pairs, Triples, 4-tuples."""
+    return SIZE_NAMES.get(tuple_size, f"{tuple_size}-tuples")
+
+
+def competitors_and_controls(metrics: pd.DataFrame) -> tuple[list[str], list[str]]:
+    """Return the methods of a table in order, those that are controls apart."""
+    methods = list(dict.fromkeys(metrics["method"]))
+    control = {method: load_method(method).control for method in methods}
+    return [m for m in methods if not control[m]], [m for m in methods if control[m]]
+
+
+def reference_lines(axes: Axes, accuracies: pd.Series, controls: Sequence[str]) -> None:
+    """Draw each control's accuracy, in percent and indexed by method, as a horizontal line."""
+    for control in controls:
+        if control in accuracies.index:
+            style = method_style(control)
+            axes.axhline(
+                accuracies[control],
+                color=style["color"],
+                linestyle=style["linestyle"],
+                linewidth=1,
+                label=load_method(control).title,
+            )
+
+
+def legend_below(figure: Figure, axes: Axes) -> None:
+    handles, labels = axes.get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=min(len(labels), 6))
+
+
+def bands(axes: Axes, metrics: pd.DataFrame, measure: str, methods: Sequence[str]) -> None:
+    """Draw one measure per epoch: mean over trials as a line, one standard deviation as a band."""
+    for method in methods:
+        of_method = metrics[metrics["method"] == method]
+        if of_method.empty:
+            continue
+        by_epoch = of_method.groupby("epoch")[measure].agg(["mean", "std"])
+        style = method_style(method)
+        epochs = by_epoch.index.to_numpy()
+        axes.plot(
+            epochs,
+            by_epoch["mean"],
+            color=style["color"],
+            linestyle=style["linestyle"],
+            marker=style["marker"],
+            markevery=max(1, len(epochs) // 8),
+            markersize=4,
+            label=load_method(method).title,
+        )
+        spread = by_epoch["std"].fillna(0)
+        axes.fill_between(
+            epochs, by_epoch["mean"] - spread, by_epoch["mean"] + spread, color=style["color"], alpha=0.2, linewidth=0
+        )
