@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import shutil
 
 import numpy as np
 import pytest
@@ -168,6 +169,26 @@ def test_resnet_scores_and_gradients_are_of_the_module_it_wraps(stem, channels):
     expected = torch.autograd.grad(scores.sum(), list(network.module.parameters()))
     for own, wanted in zip(gradients, expected, strict=True):
         torch.testing.assert_close(own, wanted, rtol=1e-2, atol=1e-3 * float(wanted.abs().max()) + 1e-6)
+
+
+@pytest.mark.slow
+def test_a_compiled_step_is_the_ordinary_one():
+    """Compiled code may add in another order; the running statistics are updated once, as by the module itself."""
+    pytest.importorskip("torch._inductor")
+    if not shutil.which("g++"):
+        pytest.skip("torch.compile needs a C++ compiler here")
+    images = random_images(1, 4, 8, 8, 3)
+    passes = []
+    for compiled in (False, True):
+        network = ResNet34(1, "cifar", 3, torch.float32, CPU, compiled=compiled)
+        scores = network.forward(images)
+        passes.append((scores, network.backward(torch.ones(1, 1, 4)), network.state()))
+    (scores, gradients, state), (compiled_scores, compiled_gradients, compiled_state) = passes
+    torch.testing.assert_close(compiled_scores, scores, rtol=1e-3, atol=1e-4)
+    for own, wanted in zip(compiled_gradients, gradients, strict=True):
+        torch.testing.assert_close(own, wanted, rtol=1e-2, atol=1e-3 * float(wanted.abs().max()) + 1e-6)
+    for name, wanted in state.items():
+        torch.testing.assert_close(compiled_state[name], wanted, rtol=1e-3, atol=1e-5)
 
 
 def test_resnets_of_one_trial_start_alike_whatever_the_global_seed():

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import itertools
 import math
+import shutil
 from collections.abc import Iterator, Sequence
-from typing import Protocol
+from typing import Protocol, cast
 
 import torch
 from torch import Tensor, nn
@@ -279,12 +280,26 @@ class ResNet34:
         Trial; it decides the initial weights.
     stem : {'cifar', 'imagenet'}
         A 3x3 convolution of stride 1 without pooling, usual for 32x32 images, or torchvision's own 7x7.
+    channels : int
+    dtype : torch.dtype
+        Of the products: bfloat16 by autocast, or float32.
     outputs : int
         Units of the last layer; with more than one, scores have a further axis.
+    compiled : bool, optional
+        Whether a training step is compiled by `torch.compile`, which fuses batch normalisation, ReLU and
+        casts; by default it is on a GPU where there is a C compiler, which torch.compile needs. Compiling
+        takes a minute, of which the next process finds most in torch's cache.
     """
 
     def __init__(
-        self, seed: int, stem: str, channels: int, dtype: torch.dtype, device: torch.device, outputs: int = 1
+        self,
+        seed: int,
+        stem: str,
+        channels: int,
+        dtype: torch.dtype,
+        device: torch.device,
+        outputs: int = 1,
+        compiled: bool | None = None,
     ) -> None:
         from torchvision.models import resnet34
 
@@ -300,18 +315,24 @@ class ResNet34:
         self.dtype, self.device, self.outputs = dtype, device, outputs
         self.parameters = [parameter.detach() for parameter in self.module.parameters()]
         self._scores: Tensor | None = None
+        if compiled is None:
+            compiled = device.type == "cuda" and any(map(shutil.which, ("cc", "gcc", "clang")))
+        # The last minibatch of an epoch has a size of its own: a second program, not one for all sizes.
+        self._train_pass = torch.compile(self._pass, dynamic=False) if compiled else self._pass
 
-    def _run(self, images: Tensor) -> Tensor:
+    def _pass(self, images: Tensor) -> Tensor:
         x = images.permute(0, 3, 1, 2).float().div(127.5).sub(1)  # (rows, C, H, W), channels last in memory
         with torch.autocast(self.device.type, torch.bfloat16, enabled=self.dtype == torch.bfloat16):
-            last = self.module(x).float()  # (rows, outputs)
+            return cast(Tensor, self.module(x)).float()  # (rows, outputs)
+
+    def _shaped(self, last: Tensor) -> Tensor:
         return last.view(1, 1, -1) if self.outputs == 1 else last[None, None]
 
     def forward(self, images: Tensor) -> Tensor:
         """Return scores, float32 (1, 1, rows), of images, uint8 (1, rows, H, W, C)."""
         self.module.train()
         with torch.enable_grad():
-            self._scores = self._run(images[0])
+            self._scores = self._shaped(self._train_pass(images[0]))
         return self._scores.detach()
 
     def backward(self, gradient: Tensor) -> list[Tensor]:
@@ -322,7 +343,7 @@ class ResNet34:
     def scores(self, images: Tensor) -> Tensor:
         """Return scores, float32 (1, 1, N), of test images, uint8 (N, H, W, C)."""
         self.module.eval()
-        return torch.cat([self._run(chunk) for chunk in images.split(1000)], dim=2)
+        return torch.cat([self._shaped(self._pass(chunk)) for chunk in images.split(1000)], dim=2)
 
     def state(self) -> dict[str, Tensor]:
         """Return weights, and running statistics of the batch normalisation, by name."""
