@@ -68,7 +68,7 @@ rule write_formulas:
         mem_mb=1000,
         runtime=5,
     params:
-        settings=lambda wildcards: PLAN.experiment_settings(wildcards.experiment),
+        title=lambda wildcards: PLAN.experiment(wildcards.experiment).title,
     shell:
         "python -m mdpu formulas --config $MDPU_CONFIG --experiment {wildcards.experiment}"
         " --out {output.csv:q} &> {log:q}"
