@@ -10,6 +10,7 @@ include: "workflow/rules/train.smk"
 include: "workflow/rules/collect.smk"
 include: "workflow/rules/tables.smk"
 include: "workflow/rules/figures.smk"
+include: "workflow/rules/illustrations.smk"
 include: "workflow/rules/report.smk"
 
 
@@ -26,6 +27,7 @@ rule all:
         rules.render_report.output,
         TABLES,
         FIGURES,
+        TUNING_FIGURES,
         VERIFICATION,
 
 
@@ -42,3 +44,4 @@ rule tables:
 rule figures:
     input:
         FIGURES,
+        TUNING_FIGURES,
