@@ -122,4 +122,4 @@ _LATEX = {character: f"\\{character}" for character in "&%$#_{}"} | {
 
 def escape(text: str) -> str:
     """Return text with the characters that LaTeX takes for commands escaped."""
-    return text.translate(str.maketrans(_LATEX))
+    return "".join(_LATEX.get(character, character) for character in text)
