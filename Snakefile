@@ -10,6 +10,7 @@ include: "workflow/rules/train.smk"
 include: "workflow/rules/collect.smk"
 include: "workflow/rules/tables.smk"
 include: "workflow/rules/figures.smk"
+include: "workflow/rules/comparison.smk"
 include: "workflow/rules/report.smk"
 
 
@@ -17,6 +18,7 @@ localrules:
     all,
     tables,
     figures,
+    evaluation,
     report,
 
 
@@ -26,6 +28,7 @@ rule all:
         rules.render_report.output,
         TABLES,
         FIGURES,
+        EVALUATION,
         VERIFICATION,
 
 
@@ -42,3 +45,8 @@ rule tables:
 rule figures:
     input:
         FIGURES,
+
+
+rule evaluation:
+    input:
+        EVALUATION,

@@ -211,6 +211,11 @@ def check_config(config: Config) -> None:
                 f"config key definitions.datasets.{name}: class {', '.join(sorted(both))} is on both sides; "
                 "list it as positive or negative, not both"
             )
+    if config["comparison"]["wider_margin"] < config["comparison"]["margin"]:
+        raise UserError(
+            f"config key comparison.wider_margin: {config['comparison']['wider_margin']} is less than comparison.margin, "
+            f"{config['comparison']['margin']}; make it at least as wide"
+        )
     for kind in ("datasets", "experiments"):
         known = config["definitions"][kind]
         for name in selected(config, kind):
@@ -430,6 +435,14 @@ class Plan:
     def titles(self, datasets: Iterable[str]) -> dict[str, str]:
         """Return the titles of datasets by name, each once, in order."""
         return {name: self.dataset(name)["title"] for name in dict.fromkeys(datasets)}
+
+    @cached_property
+    def published_names(self) -> dict[str, str]:
+        """The published row that each defined dataset is compared with: its own name unless it says otherwise."""
+        return {
+            name: definition.get("published", name)
+            for name, definition in self.config["definitions"]["datasets"].items()
+        }
 
     def network(self, dataset: str) -> str:
         """Return the name of the network that `dataset` is trained with.

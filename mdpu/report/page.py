@@ -17,6 +17,7 @@ from mdpu.experiment import Plan
 from mdpu.files import REPOSITORY, git_commit, read_csv, read_json, versions
 from mdpu.learn.methods import load_method
 from mdpu.report.tables import ROW, best_methods
+from mdpu.report.verdicts import audit_section, claims_section, ranks_section, verdict_section
 
 TEMPLATES = REPOSITORY / "report"
 
@@ -28,8 +29,9 @@ def render_page(plan: Plan, results: Path) -> str:
     ----------
     plan : Plan
     results : Path
-        Folder with ``tables``, ``figures``, ``labels``, ``sheets``, ``splits`` and, if the configuration
-        expects numbers, ``verification.json``.
+        Folder with ``tables``, ``figures``, ``labels``, ``sheets``, ``splits``, what the comparison, the
+        claims, the ranks and the audit wrote and, if the configuration expects numbers,
+        ``verification.json``.
 
     Raises
     ------
@@ -90,6 +92,11 @@ def render_page(plan: Plan, results: Path) -> str:
         datasets=datasets,
         tables=tables,
         figures=figures,
+        verdict=verdict_section(plan, results),
+        claims=claims_section(results),
+        ranks=ranks_section(results),
+        rank_figure=_data_url("image/svg+xml", results / "ranks.svg"),
+        audit=audit_section(results),
         verification=read_json(results / "verification.json") if expected else None,
         commit=git_commit(),
         packages=versions(("torch", "torchvision", "numpy", "pandas", "snakemake")),

@@ -41,6 +41,7 @@ FIGURES = [
     if experiment.kind != "table"
     for suffix in ("svg", "pdf")
 ]
+EVALUATION = [RESULTS / f"{name}.json" for name in ("comparison", "claims", "ranks", "audit")]
 VERIFICATION = [RESULTS / "verification.json"] if config.get("expected") else []
 
 

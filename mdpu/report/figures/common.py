@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from mdpu.files import replacing
 from mdpu.learn.methods import load_method
 from mdpu.report.style import method_style
 
@@ -43,6 +45,13 @@ def reference_lines(axes: Axes, accuracies: pd.Series, controls: Sequence[str]) 
 def legend_below(figure: Figure, axes: Axes) -> None:
     handles, labels = axes.get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=min(len(labels), 6))
+
+
+def save_figure(figure: Figure, path: Path) -> None:
+    """Save a figure as SVG and, beside it, as PDF; the same figure is the same bytes whenever it is saved."""
+    for file, metadata in ((path, {"Date": None}), (path.with_suffix(".pdf"), {"CreationDate": None})):
+        with replacing(file) as temporary:
+            figure.savefig(temporary, metadata=metadata)
 
 
 def bands(axes: Axes, metrics: pd.DataFrame, measure: str, methods: Sequence[str]) -> None:
