@@ -211,10 +211,10 @@ def check_config(config: Config) -> None:
                 f"config key definitions.datasets.{name}: class {', '.join(sorted(both))} is on both sides; "
                 "list it as positive or negative, not both"
             )
-    if config["comparison"]["wider_margin"] < config["comparison"]["margin"]:
+    margin, wider = config["comparison"]["margin"], config["comparison"]["wider_margin"]
+    if wider < margin:
         raise UserError(
-            f"config key comparison.wider_margin: {config['comparison']['wider_margin']} is less than comparison.margin, "
-            f"{config['comparison']['margin']}; make it at least as wide"
+            f"config key comparison.wider_margin: {wider} is less than comparison.margin, {margin}; make it wider"
         )
     for kind in ("datasets", "experiments"):
         known = config["definitions"][kind]

@@ -91,7 +91,7 @@ def _typed() -> dict[str, Any]:
 
 
 def _computed(kind: str, place: str, finding: str, cases: list[str], of: int) -> Finding:
-    return Finding(kind, place, finding, RECOMPUTED, ANOMALY if cases else NO_CASE, len(cases), int(of), cases)
+    return Finding(kind, place, finding, RECOMPUTED, ANOMALY if cases else NO_CASE, len(cases), of, cases)
 
 
 # -- the published tables -------------------------------------------------------------------------
@@ -119,13 +119,14 @@ def table_findings(cells: pd.DataFrame) -> list[Finding]:
 
 
 def _wrong_bold(cells: pd.DataFrame) -> Finding:
-    best = cells.groupby(ROW)["published_mean"].transform("max")
-    wrong = cells[cells["published_bold"] & (cells["published_mean"] < best)]
+    marked = cells.assign(best=cells.groupby(ROW)["published_mean"].transform("max"))
+    wrong = marked[marked["published_bold"] & (marked["published_mean"] < marked["best"])]
     cases = [
-        f"{_name(cell)} {cell.published_mean:.2f} is bold, the row's highest is {best[cell.Index]:.2f}"
+        f"{_name(cell)} {cell.published_mean:.2f} is bold, the row's highest is {cell.best:.2f}"
         for cell in wrong.itertuples()
     ]
-    return _computed("tables", "Tables II-V", "A bold cell is not its row's best.", cases, cells["published_bold"].sum())
+    bold = int(cells["published_bold"].sum())
+    return _computed("tables", "Tables II-V", "A bold cell is not its row's best.", cases, bold)
 
 
 def _duplicates(cells: pd.DataFrame) -> Finding:
@@ -261,14 +262,22 @@ def theory_findings() -> list[Finding]:
     gradient = _ramp_gradient(np.array([-0.5, -1.0, -3.0]))
     flat = [f"margin {margin:g}" for margin, slope in gradient.items() if slope == 0]
     return [
-        _computed("mathematics", "Eq. 14", "k > 0 is asked for, which a correction of the paper does not meet.", not_positive, len(slopes)),
+        _computed(
+            "mathematics",
+            "Eq. 14",
+            "k > 0 is asked for, which a correction of the paper does not meet.",
+            not_positive,
+            len(slopes),
+        ),
         on_grid("Lemma 6", "a + b is not 1.", lambda m, p: not close(sum(_shares(m, p)), 1)),
         on_grid(
             "Section IV",
             "a pi_- - b pi_+ is not positive, or is not a - pi_+.",
-            lambda m, p: not (
-                theory.coefficients(m, p).denominator > 0
-                and close(theory.coefficients(m, p).denominator, _shares(m, p)[0] - p)
+            lambda m, p: (
+                not (
+                    theory.coefficients(m, p).denominator > 0
+                    and close(theory.coefficients(m, p).denominator, _shares(m, p)[0] - p)
+                )
             ),
         ),
         on_grid(

@@ -161,8 +161,7 @@ def run_facts(metrics: pd.DataFrame, reporting: Mapping[str, Any]) -> pd.DataFra
         .sum()
     )
     enough = after.groupby(keys).size() >= 3
-    with np.errstate(invalid="ignore", divide="ignore"):
-        correlation = (sums["both"] / np.sqrt(sums["risk"] * sums["accuracy"])).where(enough)
+    correlation = sums["both"].div(np.sqrt(sums["risk"].mul(sums["accuracy"]))).where(enough)
     accuracies = run_accuracies(metrics[metrics["method"].isin(PROPOSED)], reporting)
     facts = facts.merge(accuracies[[*keys, "accuracy"]], on=keys)
     return facts.merge(correlation.rename("risk_and_accuracy").reset_index(), on=keys, how="left")
@@ -227,8 +226,8 @@ def corrected_beats_ure_significantly(evidence: Evidence) -> pd.DataFrame:
     """Left: the interval's lower end; right: zero."""
     pairs = _beside(evidence.table, "method", CORRECTED, "ure")
     pairs = pairs[(pairs["trials"] > 1) & (pairs["trials_right"] > 1)]
-    sides = [pairs[f"{column}{side}"] for side in ("", "_right") for column in ("mean", "std", "trials")]
-    low, _ = welch_interval(*sides, evidence.rule["level"])
+    left, right = ([pairs[f"{column}{side}"] for column in ("mean", "std", "trials")] for side in ("", "_right"))
+    low, _ = welch_interval(left[0], left[1], left[2], right[0], right[1], right[2], evidence.rule["level"])
     return _cases(pairs, low, 0.0)
 
 
@@ -257,7 +256,8 @@ def corrected_beats_ure_on_average(evidence: Evidence) -> pd.DataFrame:
 )
 def corrected_beats_ure_on_triple_emnist_digits(evidence: Evidence) -> pd.DataFrame:
     """Left: the corrected method's mean; right: the URE's."""
-    cases = corrected_beats_ure(evidence)
+    pairs = _beside(evidence.table, "method", CORRECTED, "ure")
+    cases = _cases(pairs, pairs["mean"], pairs["mean_right"])
     of_claim = (cases["dataset"] == "emnist-digits") & (cases["tuple_size"] == 3) & (cases["prior"] == "0.5")
     return cases[of_claim]
 

@@ -174,7 +174,7 @@ def totals(comparison: pd.DataFrame) -> pd.DataFrame:
         by, value, one column per verdict, and ``too_noisy``, how many of the close ones are so only because
         their interval holds zero.
     """
-    groups = [("all", "all", comparison)]
+    groups: list[tuple[str, object, pd.DataFrame]] = [("all", "all", comparison)]
     groups += [(by, value, group) for by in TOTALS for value, group in comparison.groupby(by, sort=False)]
     return pd.DataFrame(
         [
