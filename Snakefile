@@ -10,6 +10,7 @@ include: "workflow/rules/train.smk"
 include: "workflow/rules/collect.smk"
 include: "workflow/rules/tables.smk"
 include: "workflow/rules/figures.smk"
+include: "workflow/rules/illustrations.smk"
 include: "workflow/rules/comparison.smk"
 include: "workflow/rules/report.smk"
 
@@ -28,6 +29,7 @@ rule all:
         rules.render_report.output,
         TABLES,
         FIGURES,
+        TUNING_FIGURES,
         EVALUATION,
         VERIFICATION,
 
@@ -45,6 +47,7 @@ rule tables:
 rule figures:
     input:
         FIGURES,
+        TUNING_FIGURES,
 
 
 rule evaluation:

@@ -91,9 +91,8 @@ def commands(plan: Plan, config: Path) -> dict[str, list[str]]:
     results = plan.results
     configured = ["--config", str(config)]
     metrics, summary = ["--metrics", f"{results}/metrics.parquet"], ["--summary", f"{results}/summary.csv"]
-    found = {
-        "collect": ["collect", *configured, *summary, "--histories", f"{results}/histories", "--out", metrics[1]],
-    }
+    found = {"collect": ["collect", *configured, *summary, "--histories", f"{results}/histories", "--out", metrics[1]]}
+    found["collect"] += ["--runs", f"{results}/runs.csv"]
     for name, experiment in plan.experiments.items():
         kind, source = ("table", summary) if experiment.kind == "table" else ("figure", metrics)
         suffix = "csv" if kind == "table" else "svg"

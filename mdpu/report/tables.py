@@ -43,7 +43,13 @@ def _value(cell: pd.Series, plus_minus: str) -> str:
     return f"{cell['mean']:.2f}{deviation}" + (f" ({cell['diverged']} diverged)" if cell["diverged"] else "")
 
 
-def markdown_table(cells: pd.DataFrame, datasets: Mapping[str, str], methods: Sequence[str], title: str) -> str:
+def markdown_table(
+    cells: pd.DataFrame,
+    datasets: Mapping[str, str],
+    methods: Sequence[str],
+    title: str,
+    not_run: Sequence[str] = (),
+) -> str:
     """Return the table as Markdown, the best method of each row in bold.
 
     Parameters
@@ -56,6 +62,8 @@ def markdown_table(cells: pd.DataFrame, datasets: Mapping[str, str], methods: Se
         Columns, in order.
     title : str
         Caption.
+    not_run : sequence of str
+        Titles of datasets that belong to the table but were not run, for a line of their own.
     """
 
     def show(cell: pd.Series) -> str:
@@ -65,10 +73,16 @@ def markdown_table(cells: pd.DataFrame, datasets: Mapping[str, str], methods: Se
     header = ["Prior", "Dataset", *(load_method(method).title for method in methods)]
     lines = [header, ["---"] * 2 + ["---:"] * len(methods), *_grid(cells, datasets, methods, show)]
     body = "\n".join("| " + " | ".join(line) + " |" for line in lines)
-    return f"{title}\n\n{body}\n"
+    return f"{title}\n\n{body}\n" + (f"\nNot run: {', '.join(not_run)}.\n" if not_run else "")
 
 
-def latex_table(cells: pd.DataFrame, datasets: Mapping[str, str], methods: Sequence[str], title: str) -> str:
+def latex_table(
+    cells: pd.DataFrame,
+    datasets: Mapping[str, str],
+    methods: Sequence[str],
+    title: str,
+    not_run: Sequence[str] = (),
+) -> str:
     """Return the table as LaTeX for the booktabs package; parameters as in `markdown_table`."""
 
     def show(cell: pd.Series) -> str:
@@ -84,21 +98,23 @@ def latex_table(cells: pd.DataFrame, datasets: Mapping[str, str], methods: Seque
         r"% needs \usepackage{booktabs,amsmath}",
         r"\begin{table}",
         r"\centering",
-        rf"\caption{{{_escape(title)}}}",
+        rf"\caption{{{escape(title)}}}",
         rf"\begin{{tabular}}{{ll{'r' * len(methods)}}}",
         r"\toprule",
-        " & ".join(map(_escape, header)) + r" \\",
+        " & ".join(map(escape, header)) + r" \\",
     ]
     previous = None
     for prior, dataset, *values in _grid(cells, datasets, methods, show):
         if prior != previous:
             lines.append(r"\midrule")
-        lines.append(" & ".join([prior if prior != previous else "", _escape(dataset), *values]) + r" \\")
+        lines.append(" & ".join([prior if prior != previous else "", escape(dataset), *values]) + r" \\")
         previous = prior
-    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", r"\end{table}", ""])
+    note = [rf"\par\smallskip {{\footnotesize Not run: {escape(', '.join(not_run))}.}}"] if not_run else []
+    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", *note, r"\end{table}", ""])
 
 
-def _escape(text: str) -> str:
+def escape(text: str) -> str:
+    """Return text with the characters that LaTeX takes for commands escaped."""
     for character in "&%$#_":
         text = text.replace(character, "\\" + character)
     return text

@@ -9,6 +9,7 @@ import pandas as pd
 
 from mdpu.evaluate.audit import ANOMALY, NO_CASE, NOT_RUN
 from mdpu.evaluate.comparison import CLOSE, DIFFERS, REPRODUCED, TOO_NOISY, VERDICTS
+from mdpu.evaluate.published import published_cells
 from mdpu.experiment import Plan
 from mdpu.files import read_csv, read_json
 from mdpu.learn.methods import load_method
@@ -26,6 +27,8 @@ LOOKS = {
 
 def verdict_section(plan: Plan, results: Path) -> dict[str, Any]:
     """Return counts of the verdicts, and the grid of all cells of the datasets that were run."""
+    if not plan.runs:
+        return {"compared": 0, "cells": len(published_cells())}
     comparison = read_csv(results / "comparison.csv")
     facts = read_json(results / "comparison.json")
     run = comparison[comparison["verdict"] != "not run"]
@@ -77,8 +80,10 @@ def _titled(plan: Plan, row: dict[str, Any]) -> dict[str, Any]:
     return {**row, "value": "" if row["by"] == "all" else value, "by": "All" if row["by"] == "all" else row["by"]}
 
 
-def claims_section(results: Path) -> list[dict[str, Any]]:
-    """Return the claims, each with its pass rates in words."""
+def claims_section(plan: Plan, results: Path) -> list[dict[str, Any]]:
+    """Return the claims, each with its pass rates in words; none where nothing was run."""
+    if not plan.runs:
+        return []
     rows = read_json(results / "claims.json")["claims"]
     for row in rows:
         for source in ("ours", "paper"):
@@ -87,8 +92,10 @@ def claims_section(results: Path) -> list[dict[str, Any]]:
     return list(rows)
 
 
-def ranks_section(results: Path) -> list[dict[str, Any]]:
-    """Return the rankings: of whom, over what blocks, the ranks in words, and Friedman's test."""
+def ranks_section(plan: Plan, results: Path) -> list[dict[str, Any]]:
+    """Return the rankings: of whom, over what blocks, the ranks in words, and Friedman's test; none without runs."""
+    if not plan.runs:
+        return []
     names = {"ours": "Our runs", "paper": "The paper's numbers"}
     shown = []
     for key, ranking in read_json(results / "ranks.json")["rankings"].items():

@@ -1,5 +1,5 @@
-# INPUTS   tables, figures, comparison, claims, ranks, audit, label counts, contact sheets, diagnostics of the splits,
-#          and the verification where numbers are expected
+# INPUTS   tables, figures, comparison, claims, ranks, audit, what each run reached, label counts, contact sheets,
+#          diagnostics of the splits, and the verification where numbers are expected
 # OUTPUTS  report.html, one self-contained page
 
 
@@ -7,6 +7,8 @@ rule render_report:
     input:
         tables=TABLES,
         figures=FIGURES,
+        tuning=TUNING_FIGURES,
+        runs=RUNS,
         evaluation=EVALUATION,
         labels=[PLAN.labels(dataset) for dataset in PLAN.datasets],
         sheets=[RESULTS / "sheets" / dataset / f"{side}.png" for dataset in PLAN.datasets for side in SIDES],
@@ -14,7 +16,7 @@ rule render_report:
         splits=[PLAN.split(split).with_suffix(".json") for split in PLAN.splits],
         verification=VERIFICATION,
         templates=[os.path.relpath(path) for path in sorted(Path(workflow.basedir, "report").rglob("*.*"))],
-        code=code("report/page.py", "report/verdicts.py", "data/diagnostics.py"),
+        code=code("report/page.py", "report/formulas.py", "report/verdicts.py", "data/diagnostics.py"),
     output:
         page=RESULTS / "report.html",
     log:
@@ -29,6 +31,7 @@ rule render_report:
     params:
         results=RESULTS,
         plan=PLAN.summary(),
+        not_run=PLAN.not_run,
         datasets={dataset: PLAN.dataset(dataset) for dataset in PLAN.datasets},
         comparison=config["comparison"],
         protocol=config["protocol"],
