@@ -4,7 +4,7 @@
 
 Writes synthetic histories of every run of Tables II-V and of the figures of runs (all datasets in both readings,
 three trials, 100 epochs), then runs the commands of the workflow from `collect` on, one after the other, as the
-workflow does, and prints the seconds and the peak memory of each. The histories scatter about the published
+workflow does, and prints the wall and processor seconds and the peak memory of each. The histories scatter about the published
 accuracies, so that every verdict occurs; they say nothing about any method. With --out the files stay there.
 """
 
@@ -114,19 +114,19 @@ def commands(plan: Plan, config: Path) -> dict[str, list[str]]:
     return found
 
 
-def measure(arguments: list[str]) -> tuple[float, float]:
-    """Run one command of mdpu; return its wall seconds and its peak memory in MiB."""
+def measure(arguments: list[str]) -> np.ndarray:
+    """Run one command of mdpu; return its wall seconds, its processor seconds, and its peak memory in MiB."""
     started = time.perf_counter()
     process = subprocess.Popen([sys.executable, "-m", "mdpu", *arguments], cwd=REPOSITORY)
     _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode:
         sys.exit(f"mdpu {' '.join(arguments)} failed")
-    return time.perf_counter() - started, usage.ru_maxrss / 1024
+    return np.array([time.perf_counter() - started, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024])
 
 
 def main() -> None:
-    """Print one row per command, then the sum of the seconds and the highest memory."""
+    """Print one row per command, then the sums of the seconds and the highest memory."""
     parser = argparse.ArgumentParser(description="Time aggregation, comparison and figures of all published cells.")
     parser.add_argument("--out", type=Path, help="folder to work in and leave the files in")
     chosen = parser.parse_args().out
@@ -136,16 +136,13 @@ def main() -> None:
         plan, config = make_plan(folder)
         rows = write_histories(plan)
         write_descriptions(plan)
-        print(
-            f"{len(plan.runs):,} runs, {rows:,} rows of histories\n\n| command | s | MiB |\n| --- | ---: | ---: |",
-            flush=True,
-        )
-        seconds, memory = 0.0, 0.0
+        print(f"{len(plan.runs):,} runs, {rows:,} rows of histories\n")
+        print("| command | s | processor s | MiB |\n| --- | ---: | ---: | ---: |", flush=True)
+        measured = []
         for name, arguments in commands(plan, config).items():
-            took, peak = measure(arguments)
-            seconds, memory = seconds + took, max(memory, peak)
-            print(f"| {name} | {took:.1f} | {peak:.0f} |", flush=True)
-        print(f"| all | {seconds:.1f} | {memory:.0f} |")
+            measured.append(measure(arguments))
+            print("| {} | {:.1f} | {:.1f} | {:.0f} |".format(name, *measured[-1]), flush=True)
+        print("| all | {:.1f} | {:.1f} | {:.0f} |".format(*np.sum(measured, 0)[:2], np.max(measured, 0)[2]))
 
 
 if __name__ == "__main__":
