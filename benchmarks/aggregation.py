@@ -4,8 +4,8 @@
 
 Writes synthetic histories of every run of Tables II-V and of the figures of runs (all datasets in both readings,
 three trials, 100 epochs), then runs the commands of the workflow from `collect` on, one after the other, as the
-workflow does, and prints the wall and processor seconds and the peak memory of each. The histories scatter about the published
-accuracies, so that every verdict occurs; they say nothing about any method. With --out the files stay there.
+workflow does, and prints the wall and processor seconds and the peak memory of each. The histories scatter about the
+published accuracies, so that every verdict occurs; they say nothing about any method. With --out the files stay.
 """
 
 from __future__ import annotations
