@@ -11,6 +11,7 @@ include: "workflow/rules/collect.smk"
 include: "workflow/rules/tables.smk"
 include: "workflow/rules/figures.smk"
 include: "workflow/rules/illustrations.smk"
+include: "workflow/rules/comparison.smk"
 include: "workflow/rules/report.smk"
 
 
@@ -18,6 +19,7 @@ localrules:
     all,
     tables,
     figures,
+    evaluation,
     report,
 
 
@@ -28,6 +30,7 @@ rule all:
         TABLES,
         FIGURES,
         TUNING_FIGURES,
+        EVALUATION,
         VERIFICATION,
 
 
@@ -45,3 +48,8 @@ rule figures:
     input:
         FIGURES,
         TUNING_FIGURES,
+
+
+rule evaluation:
+    input:
+        EVALUATION,

@@ -246,6 +246,11 @@ def check_config(config: Config) -> None:
                 f"config key definitions.datasets.{name}: class {', '.join(sorted(both))} is on both sides; "
                 "list it as positive or negative, not both"
             )
+    margin, wider = config["comparison"]["margin"], config["comparison"]["wider_margin"]
+    if wider < margin:
+        raise UserError(
+            f"config key comparison.wider_margin: {wider} is less than comparison.margin, {margin}; make it wider"
+        )
     for kind in ("datasets", "experiments"):
         known = config["definitions"][kind]
         for name in selected(config, kind):
@@ -506,6 +511,14 @@ class Plan:
     def titles(self, datasets: Iterable[str]) -> dict[str, str]:
         """Return the titles of datasets by name, each once, in order."""
         return {name: self.dataset(name)["title"] for name in dict.fromkeys(datasets)}
+
+    @cached_property
+    def published_names(self) -> dict[str, str]:
+        """The published row that each defined dataset is compared with: its own name unless it says otherwise."""
+        return {
+            name: definition.get("published", name)
+            for name, definition in self.config["definitions"]["datasets"].items()
+        }
 
     def network(self, dataset: str) -> str:
         """Return the name of the network that `dataset` is trained with.

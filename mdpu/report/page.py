@@ -18,6 +18,7 @@ from mdpu.experiment import Experiment, Plan, cell_name
 from mdpu.files import REPOSITORY, git_commit, read_csv, read_json, versions
 from mdpu.learn.methods import load_method
 from mdpu.report.tables import ROW, best_methods
+from mdpu.report.verdicts import audit_section, claims_section, ranks_section, verdict_section
 
 TEMPLATES = REPOSITORY / "report"
 
@@ -29,8 +30,9 @@ def render_page(plan: Plan, results: Path) -> str:
     ----------
     plan : Plan
     results : Path
-        Folder with ``tables``, ``figures``, ``labels``, ``sheets``, ``splits`` and, if the configuration
-        expects numbers, ``verification.json``.
+        Folder with ``tables``, ``figures``, ``labels``, ``sheets``, ``splits``, what the comparison, the
+        claims, the ranks and the audit wrote and, if the configuration expects numbers,
+        ``verification.json``.
 
     Raises
     ------
@@ -96,6 +98,11 @@ def render_page(plan: Plan, results: Path) -> str:
         formulas=formulas,
         tables=tables,
         figures=figures,
+        verdict=verdict_section(plan, results),
+        claims=claims_section(plan, results),
+        ranks=ranks_section(plan, results),
+        rank_figure=_data_url("image/svg+xml", results / "ranks.svg") if plan.runs else None,
+        audit=audit_section(results),
         not_run=plan.not_run,
         tuning=_tuning(plan, results),
         runs=run_lines(read_csv(results / "runs.csv")) if plan.runs else None,

@@ -1,5 +1,5 @@
-# INPUTS   tables, figures, what each run reached, label counts, contact sheets, diagnostics of the splits, and
-#          the verification where numbers are expected
+# INPUTS   tables, figures, comparison, claims, ranks, audit, what each run reached, label counts, contact sheets,
+#          diagnostics of the splits, and the verification where numbers are expected
 # OUTPUTS  report.html, one self-contained page
 
 
@@ -9,13 +9,14 @@ rule render_report:
         figures=FIGURES,
         tuning=TUNING_FIGURES,
         runs=RUNS,
+        evaluation=EVALUATION,
         labels=[PLAN.labels(dataset) for dataset in PLAN.datasets],
         sheets=[RESULTS / "sheets" / dataset / f"{side}.png" for dataset in PLAN.datasets for side in SIDES],
         descriptions=sorted({str(PLAN.images(dataset).with_suffix(".json")) for dataset in PLAN.datasets}),
         splits=[PLAN.split(split).with_suffix(".json") for split in PLAN.splits],
         verification=VERIFICATION,
         templates=[os.path.relpath(path) for path in sorted(Path(workflow.basedir, "report").rglob("*.*"))],
-        code=code("report/page.py", "report/formulas.py", "data/diagnostics.py"),
+        code=code("report/page.py", "report/formulas.py", "report/verdicts.py", "data/diagnostics.py"),
     output:
         page=RESULTS / "report.html",
     log:
@@ -32,6 +33,7 @@ rule render_report:
         plan=PLAN.summary(),
         not_run=PLAN.not_run,
         datasets={dataset: PLAN.dataset(dataset) for dataset in PLAN.datasets},
+        comparison=config["comparison"],
         protocol=config["protocol"],
     shell:
         "python -m mdpu report --config $MDPU_CONFIG --results {params.results:q} --out {output.page:q} &> {log:q}"
