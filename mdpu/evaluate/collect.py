@@ -41,8 +41,9 @@ def run_accuracies(metrics: pd.DataFrame, reporting: Mapping[str, Any]) -> pd.Da
     metrics : DataFrame
         As `collect` returns it.
     reporting : mapping
-        ``average_last``, the number of last epochs averaged, and ``test_prior``: ``natural`` for the
-        test set as it is, ``matched`` for a test set reweighted to the training prior.
+        ``average_last``, the number of last epochs averaged, or ``all``, or ``best`` for the epoch with
+        the highest accuracy, which is chosen by the test set's labels; and ``test_prior``: ``natural``
+        for the test set as it is, ``matched`` for a test set reweighted to the training prior.
 
     Returns
     -------
@@ -56,8 +57,14 @@ def run_accuracies(metrics: pd.DataFrame, reporting: Mapping[str, Any]) -> pd.Da
         accuracy = prior * metrics["true_positive_rate"] + (1 - prior) * metrics["true_negative_rate"]
         unnamed = metrics["method"].map(lambda name: load_method(name).unnamed)
         accuracy = accuracy.mask(unnamed, np.maximum(accuracy, 1 - accuracy))
-    last = metrics.groupby(list(AXES))["epoch"].transform("max")
-    rows = metrics.assign(accuracy=100 * accuracy)[metrics["epoch"] > last - reporting["average_last"]]
+    shown = metrics.assign(accuracy=100 * accuracy)
+    average = reporting["average_last"]
+    if average == "best":
+        rows = shown.sort_values(["accuracy", "epoch"], ascending=[False, True]).drop_duplicates(list(AXES))
+    elif average == "all":
+        rows = shown
+    else:
+        rows = shown[shown["epoch"] > shown.groupby(list(AXES))["epoch"].transform("max") - average]
     grouped = rows.groupby(list(AXES), as_index=False)
     return grouped.agg(
         accuracy=("accuracy", lambda values: values.mean(skipna=False)),
