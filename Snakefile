@@ -10,6 +10,8 @@ include: "workflow/rules/train.smk"
 include: "workflow/rules/collect.smk"
 include: "workflow/rules/tables.smk"
 include: "workflow/rules/figures.smk"
+include: "workflow/rules/sensitivity.smk"
+include: "workflow/rules/largest_n.smk"
 include: "workflow/rules/report.smk"
 
 
@@ -26,6 +28,8 @@ rule all:
         rules.render_report.output,
         TABLES,
         FIGURES,
+        SENSITIVITY,
+        rules.largest_n.output,
         VERIFICATION,
 
 

@@ -592,6 +592,25 @@ class Plan:
             "training": self.training(cohort.runs[0].variant, cohort.network),
         }
 
+    @property
+    def uncounted(self) -> list[str]:
+        """Datasets of which the configuration does not say how many training images each side has."""
+        return [
+            name
+            for name in self.datasets
+            if not {"positive", "negative"} <= self.dataset(name).get("counts", {}).get("train", {}).keys()
+        ]
+
+    def pool_settings(self) -> dict[str, Any]:
+        """Return all in the configuration that the table of the largest n depends on."""
+        return {
+            "datasets": {
+                name: [self.dataset(name)["title"], self.dataset(name).get("published", name)] for name in self.datasets
+            },
+            "counts": {name: self.dataset(name).get("counts", {}).get("train", {}) for name in self.datasets},
+            "points": sorted({(run.dataset, run.tuple_size, run.prior, run.n) for run in self.runs}),
+        }
+
     def experiment_settings(self, name: str) -> dict[str, Any]:
         """Return all in the configuration that the table or figure of an experiment depends on."""
         experiment = self.experiment(name)

@@ -31,9 +31,8 @@ def training_counts(plan: Plan, labels: Path) -> dict[str, dict[str, int]]:
     """
     found = {}
     for dataset in plan.datasets:
-        known = plan.dataset(dataset).get("counts", {}).get("train", {})
-        if not {"positive", "negative"} <= known.keys():
-            known = read_json(labels / f"{dataset}.json")["counts"]["train"]
+        source = read_json(labels / f"{dataset}.json") if dataset in plan.uncounted else plan.dataset(dataset)
+        known = source["counts"]["train"]
         found[dataset] = {side: int(known[side]) for side in ("positive", "negative")}
     return found
 
@@ -57,8 +56,9 @@ def largest_n_table(plan: Plan, counts: Mapping[str, Mapping[str, int]]) -> pd.D
     """
     published = published_cells()
     rows = []
-    points = {(run.dataset, run.tuple_size, float(run.prior), run.prior) for run in plan.runs}
-    for dataset, size, number, prior in sorted(points):
+    order = {name: position for position, name in enumerate(plan.config["definitions"]["datasets"])}
+    points = {(order[run.dataset], run.dataset, run.tuple_size, float(run.prior), run.prior) for run in plan.runs}
+    for _, dataset, size, number, prior in sorted(points):
         of_paper = published[
             (published["dataset"] == plan.dataset(dataset).get("published", dataset))
             & (published["tuple_size"] == size)

@@ -20,7 +20,7 @@ from scipy.special import ndtri, stdtrit
 
 from mdpu.evaluate.collect import run_accuracies
 from mdpu.evaluate.published import published_cells
-from mdpu.experiment import BASE, Departure, Experiment, Plan
+from mdpu.experiment import BASE, Departure, Experiment, Plan, Run
 from mdpu.learn.method import CorrectedRisk
 from mdpu.learn.methods import load_method
 from mdpu.randomness import Stream
@@ -128,14 +128,16 @@ def paired_differences(plan: Plan, experiment: Experiment, metrics: pd.DataFrame
     accuracies = _accuracies(plan, experiment, metrics)
     natural = accuracies[()]
     rows = []
+    compared = [run for run in experiment.runs if run.variant == BASE and run.method not in experiment.base_methods]
     for alternative in _alternatives(plan, experiment, accuracies):
-        for (variant, dataset, *panel, method, seed), base_accuracy in natural.items():
-            if variant != BASE or method in experiment.base_methods:
-                continue
-            accuracy = alternative.of(dataset, panel, method, seed)
+        for run in compared:
+            accuracy = alternative.of(run)
             if accuracy is not None:
+                panel = run.dataset, run.tuple_size, run.n, run.prior
                 departure = alternative.key, alternative.base, alternative.value
-                rows.append((*departure, dataset, *panel, method, seed, accuracy, base_accuracy))
+                rows.append(
+                    (*departure, *panel, run.method, run.seed, accuracy, natural[BASE, *panel, run.method, run.seed])
+                )
     table = pd.DataFrame(rows, columns=[*ALTERNATIVE, *PANEL, "method", "seed", "accuracy", "base_accuracy"])
     return table.assign(difference=table["accuracy"] - table["base_accuracy"])
 
@@ -152,15 +154,15 @@ class _Alternative:
     methods: Mapping[str, str] | None = None
     datasets: Mapping[str, str] | None = None
 
-    def of(self, dataset: str, panel: Sequence[Any], method: str, seed: int) -> float | None:
-        """Return the accuracy in place of base's, or None where the alternative has no say or was not run."""
-        if (self.methods is not None and method not in self.methods) or (
-            self.datasets is not None and dataset not in self.datasets
+    def of(self, run: Run) -> float | None:
+        """Return the accuracy in place of a run of base's, or None where the alternative has no say or was not run."""
+        if (self.methods is not None and run.method not in self.methods) or (
+            self.datasets is not None and run.dataset not in self.datasets
         ):
             return None
-        own_dataset = (self.datasets or {}).get(dataset, dataset)
-        own_method = (self.methods or {}).get(method, method)
-        return self.accuracies.get((self.variant, own_dataset, *panel, own_method, seed))
+        dataset = (self.datasets or {}).get(run.dataset, run.dataset)
+        method = (self.methods or {}).get(run.method, run.method)
+        return self.accuracies.get((self.variant, dataset, run.tuple_size, run.n, run.prior, method, run.seed))
 
 
 def _alternatives(
@@ -279,7 +281,8 @@ def nearest_to_published(plan: Plan, experiment: Experiment, metrics: pd.DataFra
     """Return how near each combination of choices comes to the published numbers, the nearest first.
 
     Combinations are those for which there are runs: every variant with every combination of readings
-    (which cost no training), with every scope that was trained, and with every choice of class sides.
+    (which cost no training), with every scope that was trained, and with every choice of class sides. Of
+    several that give the same numbers, the first stands for all.
     The paper's numbers serve as the yardstick here, so that this says what the paper probably did, not
     how accurate anything is.
 
@@ -307,16 +310,18 @@ def nearest_to_published(plan: Plan, experiment: Experiment, metrics: pd.DataFra
     cells = published_differences(plan, experiment)
     accuracies = _accuracies(plan, experiment, metrics)
     seeds = sorted({run.seed for run in experiment.runs})
-    candidates, values = [], []
+    candidates: list[_Candidate] = []
+    values: dict[bytes, NDArray[np.float64]] = {}  # by content: a choice that changes nothing is no further one
     points = list(cells[["stated", "tuple_size", "n", "prior", "method"]].itertuples(index=False, name=None))
     for candidate in _candidates(plan, experiment, accuracies):
         found = np.array([[candidate.of(point, seed) for seed in seeds] for point in points])
-        if points and np.isfinite(found).any(axis=1).all():
+        content = found.round(9).tobytes()
+        if points and np.isfinite(found).any(axis=1).all() and content not in values:
             candidates.append(candidate)
-            values.append(found)
+            values[content] = found
     if not candidates:
         return pd.DataFrame(columns=NEAREST)
-    ours = np.stack(values)  # (candidates, cells, seeds)
+    ours = np.stack(list(values.values()))  # (candidates, cells, seeds)
     published = cells["published_mean"].to_numpy()
     error = cells["published_std"].to_numpy() / np.sqrt(PUBLISHED_TRIALS)
     difference = np.nanmean(ours, axis=2) - published

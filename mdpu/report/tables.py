@@ -63,7 +63,12 @@ def markdown_table(cells: pd.DataFrame, datasets: Mapping[str, str], methods: Se
         return f"**{value}**" if cell["best"] else value
 
     header = ["Prior", "Dataset", *(load_method(method).title for method in methods)]
-    lines = [header, ["---"] * 2 + ["---:"] * len(methods), *_grid(cells, datasets, methods, show)]
+    return markdown_rows(title, header, 2, _grid(cells, datasets, methods, show))
+
+
+def markdown_rows(title: str, header: Sequence[str], names: int, rows: Sequence[Sequence[str]]) -> str:
+    """Return rows of strings as a Markdown table; the first `names` columns stand left, the others right."""
+    lines = [header, ["---"] * names + ["---:"] * (len(header) - names), *rows]
     body = "\n".join("| " + " | ".join(line) + " |" for line in lines)
     return f"{title}\n\n{body}\n"
 
@@ -80,25 +85,37 @@ def latex_table(cells: pd.DataFrame, datasets: Mapping[str, str], methods: Seque
         return f"${bold}$" + (f" ({note}" if note else "")
 
     header = ["Prior", "Dataset", *(load_method(method).title for method in methods)]
+    rows, previous = [], None
+    for prior, dataset, *values in _grid(cells, datasets, methods, show):
+        rows.append([prior if prior != previous else "", escape(dataset), *values])
+        previous = prior
+    return latex_rows(title, header, 2, rows)
+
+
+def latex_rows(title: str, header: Sequence[str], names: int, rows: Sequence[Sequence[str]]) -> str:
+    """Return rows of LaTeX as a table for the booktabs package.
+
+    The first `names` columns stand left, the others right. A row whose first cell is not empty gets a rule
+    above it. Title and header are escaped here, cells are not.
+    """
     lines = [
         r"% needs \usepackage{booktabs,amsmath}",
         r"\begin{table}",
         r"\centering",
-        rf"\caption{{{_escape(title)}}}",
-        rf"\begin{{tabular}}{{ll{'r' * len(methods)}}}",
+        rf"\caption{{{escape(title)}}}",
+        rf"\begin{{tabular}}{{{'l' * names}{'r' * (len(header) - names)}}}",
         r"\toprule",
-        " & ".join(map(_escape, header)) + r" \\",
+        " & ".join(map(escape, header)) + r" \\",
     ]
-    previous = None
-    for prior, dataset, *values in _grid(cells, datasets, methods, show):
-        if prior != previous:
+    for row in rows:
+        if row[0]:
             lines.append(r"\midrule")
-        lines.append(" & ".join([prior if prior != previous else "", _escape(dataset), *values]) + r" \\")
-        previous = prior
+        lines.append(" & ".join(row) + r" \\")
     return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", r"\end{table}", ""])
 
 
-def _escape(text: str) -> str:
+def escape(text: str) -> str:
+    """Return text with the characters escaped that LaTeX reads as commands."""
     for character in "&%$#_":
         text = text.replace(character, "\\" + character)
     return text

@@ -41,7 +41,23 @@ FIGURES = [
     if experiment.kind != "table"
     for suffix in ("svg", "pdf")
 ]
+SENSITIVITY = [
+    RESULTS / "sensitivity" / f"{name}{ending}"
+    for name, experiment in PLAN.experiments.items()
+    if experiment.kind == "sensitivity"
+    for ending in (".csv", ".md", ".tex", "-nearest.csv")
+]
 VERIFICATION = [RESULTS / "verification.json"] if config.get("expected") else []
+
+# What figures of a kind are made with, beside their own module and what all figures share.
+KIND_CODE = {
+    "sensitivity": (
+        "evaluate/sensitivity.py",
+        "evaluate/published.py",
+        "evaluate/published_tables.csv",
+        "report/sensitivity.py",
+    )
+}
 
 
 wildcard_constraints:

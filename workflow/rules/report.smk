@@ -1,5 +1,5 @@
-# INPUTS   tables, figures, label counts, contact sheets, diagnostics of the splits, and the verification
-#          where numbers are expected
+# INPUTS   tables, figures, sensitivity studies, the largest n, label counts, contact sheets, diagnostics of the
+#          splits, and the verification where numbers are expected
 # OUTPUTS  report.html, one self-contained page
 
 
@@ -7,13 +7,15 @@ rule render_report:
     input:
         tables=TABLES,
         figures=FIGURES,
+        sensitivity=SENSITIVITY,
+        largest_n=rules.largest_n.output.csv,
         labels=[PLAN.labels(dataset) for dataset in PLAN.datasets],
         sheets=[RESULTS / "sheets" / dataset / f"{side}.png" for dataset in PLAN.datasets for side in SIDES],
         descriptions=sorted({str(PLAN.images(dataset).with_suffix(".json")) for dataset in PLAN.datasets}),
         splits=[PLAN.split(split).with_suffix(".json") for split in PLAN.splits],
         verification=VERIFICATION,
         templates=[os.path.relpath(path) for path in sorted(Path(workflow.basedir, "report").rglob("*.*"))],
-        code=code("report/page.py", "data/diagnostics.py"),
+        code=code("report/page.py", "report/sensitivity.py", "report/largest_n.py", "data/diagnostics.py"),
     output:
         page=RESULTS / "report.html",
     log:
