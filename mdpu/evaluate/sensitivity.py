@@ -245,6 +245,11 @@ class _Candidate:
     methods: Mapping[str, str]
     datasets: Mapping[str, str]
 
+    @property
+    def trained(self) -> tuple[Any, ...]:
+        """What tells its runs, however they are reported, from those of other candidates."""
+        return self.variant, tuple(self.methods.items()), tuple(self.datasets.values())
+
     def of(self, cell: tuple[str, int, int, str, str], seed: int) -> float:
         """Return the accuracy of one trial of a published cell, missing where it was not run."""
         stated, tuple_size, n, prior, method = cell
@@ -299,13 +304,12 @@ def nearest_to_published(plan: Plan, experiment: Experiment, metrics: pd.DataFra
         points, and their mean ``bias``; ``floor``, the mean absolute difference that two sets of trials of
         one procedure would show, by the deviations of both sides; ``cells`` and ``trials``.
 
-        How certain the order is, by a bootstrap: trials are drawn with replacement, jointly for all
-        methods and combinations, apart for each dataset and tuple size, and the paper's means are redrawn
-        from a normal law with their standard error. ``first`` is the share of replicates in which the
-        combination is the nearest, ``gain`` how much nearer it is than the protocol as it stands
-        (positive: nearer) with its 95 % interval ``gain_low``, ``gain_high``, and ``tied`` whether the
-        95 % interval of its distance beyond the nearest one's reaches zero. With two or three trials such
-        intervals are too narrow. Empty if the paper has no cell of the experiment's.
+        How certain the order is, by `REPLICATES` replicates in which every mean is moved by noise: ours by
+        deviations of trials that are drawn from all that was trained (see `_noise`), the paper's by a
+        normal law with its standard error. ``first`` is the share of replicates in which the combination
+        is the nearest, ``gain`` how much nearer it is than the protocol as it stands (positive: nearer)
+        with its 95 % interval ``gain_low``, ``gain_high``, and ``tied`` whether the 95 % interval of its
+        distance beyond the nearest one's reaches zero. Empty if the paper has no cell of the experiment's.
     """
     cells = published_differences(plan, experiment)
     accuracies = _accuracies(plan, experiment, metrics)
@@ -340,7 +344,15 @@ def nearest_to_published(plan: Plan, experiment: Experiment, metrics: pd.DataFra
             "trials": trials.min(axis=1),
         }
     )
-    replicates = _bootstrap(ours, published, error, cells)  # (replicates, candidates)
+    kinds = {candidate.trained: position for position, candidate in reversed(list(enumerate(candidates)))}
+    units = np.array([list(kinds).index(candidate.trained) for candidate in candidates])
+    groups = np.asarray(cells.groupby(["stated", "tuple_size"], sort=True).ngroup(), dtype=np.int64)
+    noise = _noise(ours[list(kinds.values())], groups)  # (replicates, units, cells)
+    uniform = Stream(0, "sensitivity published").uniform(REPLICATES, len(cells))
+    noise -= (ndtri(np.clip(uniform, 2.0**-54, None)) * error)[:, None]
+    replicates = np.stack(
+        [np.abs(difference[k] + noise[:, unit]).mean(axis=1) for k, unit in enumerate(units)], axis=1
+    )  # (replicates, candidates)
     first = int(table["mean_absolute"].to_numpy().argmin())
     # Where the protocol as it stands lacks a cell, nothing is nearer than it.
     has_base = not candidates[0].departures
@@ -387,26 +399,42 @@ def _floor(ours: NDArray[np.float64], error: NDArray[np.float64]) -> NDArray[np.
     return np.sqrt(2 / np.pi) * np.sqrt(squared + error**2).mean(axis=1)
 
 
-def _bootstrap(
-    ours: NDArray[np.float64],
-    published: NDArray[np.float64],
-    error: NDArray[np.float64],
-    cells: pd.DataFrame,
-) -> NDArray[np.float64]:
-    """Return the mean absolute difference of each candidate in each replicate, shape (replicates, candidates)."""
-    count = ours.shape[2]
-    stream = Stream(0, "sensitivity bootstrap")
-    groups = cells.groupby(["stated", "tuple_size"], sort=True).ngroup().to_numpy()
-    drawn = stream.integers(count, REPLICATES, groups.max() + 1, count)
-    weights = (drawn[..., None] == np.arange(count)).sum(axis=2)  # (replicates, groups, seeds)
-    noise = ndtri(np.clip(stream.uniform(REPLICATES, len(cells)), 2.0**-54, None)) * error
-    there = np.isfinite(ours)
-    known = np.where(there, ours, 0.0)
-    found = np.empty((REPLICATES, len(ours)))
-    for replicate in range(REPLICATES):
-        weight = weights[replicate][groups]  # (cells, seeds)
-        total = (there * weight).sum(axis=2)
-        with np.errstate(invalid="ignore", divide="ignore"):
-            mean = np.where(total > 0, (known * weight).sum(axis=2) / total, np.nanmean(ours, axis=2))
-        found[replicate] = np.abs(mean - published - noise[replicate]).mean(axis=1)
-    return found
+def _noise(ours: NDArray[np.float64], groups: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return draws of the deviation of each cell's mean over trials, as fresh trials would show it.
+
+    Two or three trials of one cell say little of its spread, so the deviations of all that was trained are
+    pooled: a trial's deviation is split into what is common to all units (its seed draws the same tuples for
+    most of them, which moves them together and hardly changes their order) and the rest. A replicate takes
+    for each trial a common part of a random seed, the same for all units, and for each unit the rest of a
+    random unit and seed. Both are taken for all methods of a dataset and tuple size at once, because these
+    share their tuples, and are scaled up for the degrees of freedom that the means have taken.
+
+    Parameters
+    ----------
+    ours : ndarray, shape (units, cells, trials)
+        Accuracies of each trained set of runs; missing where a run diverged.
+    groups : ndarray, shape (cells,)
+        Cells of the same dataset and tuple size have the same number.
+
+    Returns
+    -------
+    ndarray, shape (REPLICATES, units, cells)
+    """
+    count, _, trials = ours.shape
+    deviation = np.nan_to_num(ours - np.nanmean(ours, axis=2, keepdims=True))
+    if trials > 1:
+        deviation *= np.sqrt(trials / (trials - 1))
+    common = deviation.mean(axis=0)  # (cells, trials)
+    rest = deviation - common
+    if count > 1:
+        rest *= np.sqrt(count / (count - 1))
+    stream = Stream(0, "sensitivity trials")
+    noise = np.empty((REPLICATES, count, len(groups)))
+    for group in np.unique(groups):
+        at = groups == group
+        seeds = stream.integers(trials, REPLICATES, trials)
+        shared = common[at][:, seeds].mean(axis=2)  # (cells, replicates)
+        pool = rest[:, at].transpose(0, 2, 1).reshape(count * trials, -1)  # (units x trials, cells)
+        own = pool[stream.integers(len(pool), REPLICATES, count, trials)].mean(axis=2)
+        noise[:, :, at] = shared.T[:, None] + own
+    return noise

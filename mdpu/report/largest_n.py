@@ -9,8 +9,11 @@ import pandas as pd
 from mdpu.data.pools import DEMANDS
 from mdpu.report.tables import escape, latex_rows, markdown_rows
 
-TITLE = "Largest number of tuples without replacement, and the probability that one draw of n fits"
-HEADER = ("Dataset", "M", "Prior", "n", "Tuples alone", "Unlabeled from the same images", "Unlabeled from other images")
+TITLE = (
+    "Largest number of tuples without replacement, alone and with as many unlabeled images U, which may be images of "
+    "tuples too or not; in brackets, whether one draw of each n fits"
+)
+HEADER = ("Dataset", "M", "Prior", "n", "Tuples alone", "Overlapping U", "Disjoint U")
 
 
 def largest_n_rows(table: pd.DataFrame, datasets: Mapping[str, str]) -> list[list[str]]:
