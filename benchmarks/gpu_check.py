@@ -26,24 +26,15 @@ import torch
 from mdpu.data.images import ImageSet, read_images
 from mdpu.data.labels import binarize
 from mdpu.data.splits import draw_split
-from mdpu.experiment import Run
+from mdpu.experiment import Plan, Run, load_config
+from mdpu.files import REPOSITORY
 from mdpu.learn.checkpoint import Checkpoint
 from mdpu.learn.device import choose_device, describe
 from mdpu.learn.trainer import TrainingData, make_stacks, train, train_stack
 
-MLP = {
-    "network": "mlp",
-    "hidden": [300, 300],
-    "batch_size": 3000,
-    "learning_rate": 0.001,
-    "weight_decay": 0.0005,
-    "batch_counts": "tuples",
-    "optimizer": "adam",
-    "precision": "bf16",
-    "prior_offset": 0.0,
-}
-RESNET = {**{key: value for key, value in MLP.items() if key != "hidden"}, "network": "resnet34", "stem": "cifar"}
-RESNET["batch_size"] = 256
+PLAN = Plan(load_config([REPOSITORY / "config.yaml"]))
+MLP = {**PLAN.training("base", "mlp"), "precision": "bf16"}
+RESNET = {**PLAN.training("base", "resnet34"), "precision": "bf16"}
 MEASURES = ["objective", "true_positive_rate", "true_negative_rate"]
 failed = False
 

@@ -197,12 +197,10 @@ def tune(
     threads: Annotated[int, typer.Option(min=1, help="CPU threads.")] = 2,
 ) -> None:
     """Choose learning rate and weight decay from the grid, without true labels; write the whole grid as CSV."""
-    import torch
-
     from mdpu.data.images import read_images
     from mdpu.data.splits import read_split
     from mdpu.files import provenance, replacing, write_json
-    from mdpu.learn.device import describe, leased_device, memory_budget
+    from mdpu.learn.device import describe, leased_device, memory_budget, use_threads
     from mdpu.learn.tuning import tune
     from mdpu.progress import Steps
 
@@ -210,7 +208,7 @@ def tune(
     chosen = _plan(config)
     facts = chosen.tuning_settings(tuning)
     runs, settings, grid = chosen.tunings[tuning].runs, facts["training"], facts["grid"]["grid"]
-    torch.set_num_threads(threads)
+    use_threads(threads)
     points = len(runs) * len(grid["learning_rate"]) * len(grid["weight_decay"])
     with (
         leased_device(chosen.config["device"]) as device,
@@ -249,14 +247,13 @@ def train(
 ) -> None:
     """Train the runs of a cohort; write their histories, with provenance (.json) beside them."""
     import pandas as pd
-    import torch
 
     from mdpu.data.images import read_images
     from mdpu.data.labels import read_labels
     from mdpu.data.splits import read_split
     from mdpu.files import digest, provenance, sha256, write_json, write_table
     from mdpu.learn.checkpoint import Checkpoint
-    from mdpu.learn.device import describe, leased_device, memory_budget
+    from mdpu.learn.device import describe, leased_device, memory_budget, use_threads
     from mdpu.learn.store import RunStore, fingerprint
     from mdpu.learn.trainer import Stack, TrainingData, train
     from mdpu.learn.tuning import chosen_rates
@@ -266,7 +263,7 @@ def train(
     chosen = _plan(config)
     runs = chosen.cohort(cohort).runs
     settings = chosen.training(runs[0].variant, chosen.cohort(cohort).network)
-    torch.set_num_threads(threads)
+    use_threads(threads)
     split_files = {name: splits / f"{name}.npz" for name in chosen.cohort(cohort).splits}
     shared = {"images": sha256(images), "labels": sha256(labels)}
     split_sums = {name: sha256(path) for name, path in split_files.items()}

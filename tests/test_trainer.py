@@ -163,12 +163,10 @@ def ordinary_history(run, settings, image_set, split):
     sizes = [SIDE * SIDE, *settings["hidden"], 1]
     layers = [layer for pair in itertools.pairwise(sizes) for layer in (nn.Linear(*pair), nn.ReLU())][:-1]
     module = nn.Sequential(*layers)
-    initial = StackedMLP([[run.seed]], sizes[0], settings["hidden"], torch.float32, CPU).parameters
-    linear = [layer for layer in module if isinstance(layer, nn.Linear)]
+    initial = StackedMLP([[run.seed]], sizes[0], settings["hidden"], torch.float32, CPU)
     with torch.no_grad():
-        for layer, weight, bias in zip(linear, initial[0::2], initial[1::2], strict=True):
-            layer.weight.copy_(weight[0, 0, : layer.in_features, : layer.out_features].t())
-            layer.bias.copy_(bias[0, 0, 0, : layer.out_features])
+        for parameter, value in zip(module.parameters(), initial.linear(initial.parameters, 0, 0), strict=True):
+            parameter.copy_(value)
     ordinary = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}[settings["optimizer"]]
     optimizer = ordinary(module.parameters(), lr=settings["learning_rate"], weight_decay=settings["weight_decay"])
     head = RiskHead([load_method(run.method)], [risk_weights(run.tuple_size, float(run.prior))], [run.loss], CPU)

@@ -7,9 +7,11 @@ trainer knows no more of it.
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Sequence
-from typing import Protocol
+import shutil
+from collections.abc import Iterator, Sequence
+from typing import Protocol, cast
 
 import torch
 from torch import Tensor, nn
@@ -17,8 +19,10 @@ from torch.nn import functional
 
 from mdpu.randomness import Stream
 
-WIDTH_MULTIPLE = 64  # matrix products on CPUs lose up to half their speed on widths such as 300
 CHUNK = 10_000  # images scored at once
+
+# Per run (k, s) the run k of its stream whose products are its own too, or None where they are all zero.
+Origins = list[list[int | None]] | None
 
 
 class Network(Protocol):
@@ -49,9 +53,10 @@ class Network(Protocol):
 class StackedMLP:
     """The paper's multilayer perceptron, d-300-300-1 with ReLU and without batch normalisation.
 
-    Layers are padded with zero weights to a multiple of 64 units. A padded unit is zero and has zero
-    gradient for ever, so the padding changes the speed and nothing else. Grey values enter the products
-    as integers, exact in every precision; the factor 1/255 is carried by the first layer's weights.
+    Each layer is one matrix per run: its weights and, as the row after them, its biases, which a constant
+    input multiplies. The matrices are padded with zeros to multiples of 16. What is padded is zero and has
+    zero gradient for ever, so the padding changes the speed and nothing else. Grey values enter the
+    products as integers, exact in every precision; the factor 1/255 is carried by the first layer.
 
     Parameters
     ----------
@@ -67,6 +72,11 @@ class StackedMLP:
         The pixels that images hold, if they hold not all of the `inputs`.
     outputs : int
         Units of the last layer; with more than one, scores have a further axis.
+
+    Attributes
+    ----------
+    parameters : list of Tensor, float32, shapes (K, S, padded inputs + 1, padded units)
+        Layer by layer.
     """
 
     def __init__(
@@ -81,71 +91,107 @@ class StackedMLP:
     ) -> None:
         self.dtype = dtype
         self.outputs = outputs
-        self.parameters = []  # weight (K, S, in, out) and bias (K, S, 1, out), layer by layer
-        sizes = [inputs, *hidden, outputs]
-        padded = [inputs, *(math.ceil(units / WIDTH_MULTIPLE) * WIDTH_MULTIPLE for units in hidden), outputs]
-        for layer in range(len(sizes) - 1):
-            rows, columns = sizes[layer : layer + 2]
+        self.sizes = [inputs if pixels is None else len(pixels), *hidden]  # inputs of each layer: where its bias is
+        self.parameters = []
+        for layer, (rows, columns) in enumerate(itertools.pairwise([inputs, *hidden, outputs])):
             initial = {seed: _linear_init(seed, layer, rows, columns) for row in seeds for seed in row}
             values = torch.stack([torch.stack([initial[seed] for seed in row]) for row in seeds])
-            pad = padded[layer + 1] - columns
-            weight = functional.pad(values[:, :, :rows], (0, pad, 0, padded[layer] - rows))
             if layer == 0 and pixels is not None:
-                weight = weight[:, :, pixels]
-            bias = functional.pad(values[:, :, rows:], (0, pad))
-            self.parameters += [weight.contiguous().to(device), bias.contiguous().to(device)]
+                values = values[:, :, [*pixels.tolist(), rows]]
+            below = padded(self.sizes[layer]) - values.shape[2]
+            right = padded(columns) - columns if layer < len(hidden) else 0
+            self.parameters.append(functional.pad(values, (0, right, 0, below)).contiguous().to(device))
         self._activations: list[Tensor] = []
         self._weights: list[Tensor] = []
+        self._origins: Origins = None
 
-    def _layers(self) -> list[tuple[Tensor, Tensor]]:
-        weights, biases = self.parameters[0::2], self.parameters[1::2]
-        scaled = [weights[0] / 255, *weights[1:]]
-        return [(w.to(self.dtype), b.to(self.dtype)) for w, b in zip(scaled, biases, strict=True)]
+    def _weights_of_grey_values(self) -> list[Tensor]:
+        first, *others = self.parameters
+        return [weight.to(self.dtype) for weight in (first / 255, *others)]
+
+    def _inputs(self, images: Tensor) -> Tensor:
+        """Return grey values (..., rows, d) in the type of the products, with the constant input, padded."""
+        d = images.shape[-1]
+        inputs = torch.empty(*images.shape[:-1], padded(d), dtype=self.dtype, device=images.device)
+        inputs[..., :d] = images
+        inputs[..., d] = 255
+        inputs[..., d + 1 :] = 0
+        return inputs
+
+    def _hidden(self, activation: Tensor, weight: Tensor, units: int, origins: Origins) -> Tensor:
+        """Return a hidden layer's activations (K, S, rows, padded units), with the constant input of the next."""
+        activation = _product(activation, weight, origins).relu_()
+        activation[..., units] = 1
+        return activation
 
     def forward(self, images: Tensor) -> Tensor:
         """Return scores, float32 (K, S, rows), of images, uint8 (S, rows, d)."""
-        layers = self._layers()
-        self._weights = [weight for weight, _ in layers]
-        self._activations = [images.to(self.dtype)]  # (S, rows, d), shared by the K runs of a stream
-        activation = self._activations[0]
-        for weight, bias in layers[:-1]:
-            activation = _affine(activation, weight, bias).relu_()  # (K, S, rows, units)
-            self._activations.append(activation)
-        return self._shaped(_affine(activation, *layers[-1]))
+        self._weights = self._weights_of_grey_values()
+        self._origins = _origins(self.parameters)
+        self._activations = [self._inputs(images)]  # shared by the K runs of a stream
+        for weight, units in zip(self._weights, self.sizes[1:], strict=False):
+            self._activations.append(self._hidden(self._activations[-1], weight, units, self._origins))
+        return self._shaped(_product(self._activations[-1], self._weights[-1], self._origins))
 
     def backward(self, gradient: Tensor) -> list[Tensor]:
-        """Return the gradients of `parameters`, float32."""
+        """Return the gradients of `parameters`, float32.
+
+        A run whose scores have no gradient, such as one whose corrected risk is flat below zero, has none
+        anywhere: on a CPU its products are left out.
+        """
         gradients: list[Tensor] = []
         signal = gradient.to(self.dtype).view(*gradient.shape[:3], self.outputs)
-        ones = signal.new_ones(*signal.shape[1:3], 1)  # (S, rows, 1): a bias is the weight of a constant input
+        origins = _origins_of_gradients(gradient, self._origins)
         for layer in reversed(range(len(self._weights))):
             activation = self._activations[layer]
-            gradients = [_outer(activation, signal).float(), _outer(ones, signal).float(), *gradients]
+            gradients.insert(0, _outer(activation, signal, origins).float())
             if layer:
-                signal = _affine(signal, self._weights[layer].transpose(2, 3))
+                signal = _product(signal, self._weights[layer].transpose(2, 3), origins)
                 torch.ops.aten.threshold_backward.grad_input(signal, activation, 0, grad_input=signal)
+                signal[..., self.sizes[layer]] = 0  # nothing changes the constant input
         gradients[0] /= 255
         return gradients
 
     def scores(self, images: Tensor) -> Tensor:
         """Return scores, float32 (K, S, N), of test images, uint8 (N, d)."""
-        layers = self._layers()
-        streams = self.parameters[0].shape[1]
+        weights, origins = self._weights_of_grey_values(), _origins(self.parameters)
         found = []
         for chunk in images.split(CHUNK):
-            activation = chunk.to(self.dtype).expand(streams, -1, -1)  # (S, rows, d)
-            for weight, bias in layers[:-1]:
-                activation = _affine(activation, weight, bias).relu_()
-            found.append(self._shaped(_affine(activation, *layers[-1])))
+            activation = self._inputs(chunk).expand(weights[0].shape[1], -1, -1)  # (S, rows, padded d)
+            for weight, units in zip(weights, self.sizes[1:], strict=False):
+                activation = self._hidden(activation, weight, units, origins)
+            found.append(self._shaped(_product(activation, weights[-1], origins)))
         return torch.cat(found, dim=2)
 
+    def linear(self, matrices: Sequence[Tensor], k: int, s: int) -> list[Tensor]:
+        """Return weight and bias per layer of run (k, s), in the layout of `torch.nn.Linear`, cut out of padding.
+
+        Parameters
+        ----------
+        matrices : sequence of Tensor
+            `parameters`, or gradients of them.
+        k, s : int
+        """
+        cut = []
+        for matrix, inputs, units in zip(matrices, self.sizes, [*self.sizes[1:], self.outputs], strict=True):
+            cut += [matrix[k, s, :inputs, :units].t(), matrix[k, s, inputs, :units]]
+        return cut
+
     def state(self) -> dict[str, Tensor]:
-        """Return weights and biases by name."""
+        """Return the matrices by name."""
         return {str(position): parameter for position, parameter in enumerate(self.parameters)}
 
     def _shaped(self, last: Tensor) -> Tensor:
         """Return the last layer (K, S, rows, outputs) in float32, as (K, S, rows) if it is one score."""
         return (last.squeeze(-1) if self.outputs == 1 else last).float()
+
+
+def padded(inputs: int) -> int:
+    """Return the width of a layer's input: its units, the constant one, and zeros up to a multiple of 16.
+
+    Matrix products on CPUs lose up to a third of their speed on widths such as 300.
+    """
+    return math.ceil((inputs + 1) / 16) * 16
 
 
 def _linear_init(seed: int, layer: int, inputs: int, units: int) -> Tensor:
@@ -155,40 +201,74 @@ def _linear_init(seed: int, layer: int, inputs: int, units: int) -> Tensor:
     return torch.from_numpy((2 * uniform - 1) * bound).float()
 
 
-def _affine(left: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """Return left @ weight + bias per run; `left` is (K, S, rows, in), or (S, rows, in) shared by the K runs."""
+def _origins(parameters: Sequence[Tensor]) -> Origins:
+    """Return, for each run, the first run of its stream that has the same weights.
+
+    URE, ReLU and ABS of one trial are one run until the first minibatch whose estimated risk is negative,
+    and on a CPU they are trained as one until then: what is equal is found out, not presumed.
+    """
+    if parameters[0].device.type != "cpu":
+        return None
+    K, S = parameters[0].shape[:2]
+
+    def same(k: int, j: int, s: int) -> bool:
+        return all(torch.equal(matrix[k, s], matrix[j, s]) for matrix in parameters)
+
+    return [[next(j for j in range(k + 1) if j == k or same(k, j, s)) for s in range(S)] for k in range(K)]
+
+
+def _origins_of_gradients(gradient: Tensor, origins: Origins) -> Origins:
+    """Return, for each run, the run of the same weights and gradient (K, S, rows), or None for no gradient."""
+    if origins is None:
+        return None
+    found: list[list[int | None]] = []
+    for k, row in enumerate(origins):
+        found.append([])
+        for s, j in enumerate(row):
+            own = k if j is None or not torch.equal(gradient[k, s], gradient[j, s]) else found[j][s] if j < k else k
+            found[k].append(own if gradient[k, s].any() else None)
+    return found
+
+
+def _product(left: Tensor, weight: Tensor, origins: Origins = None) -> Tensor:
+    """Return left @ weight per run; `left` is (K, S, rows, in), or (S, rows, in) shared by the K runs."""
     K, S = weight.shape[:2]
-    shape = (K, S, left.shape[-2], weight.shape[-1])
-    if left.device.type == "cpu":  # one product per run: batched ones reach half the speed here
-        out = left.new_empty(shape)
-        for k in range(K):
-            for s in range(S):
-                a = left[s] if left.dim() == 3 else left[k, s]
-                if bias is None:
-                    torch.mm(a, weight[k, s], out=out[k, s])
-                else:
-                    torch.addmm(bias[k, s], a, weight[k, s], out=out[k, s])
+    if left.device.type == "cpu":
+        out = left.new_empty(K, S, left.shape[-2], weight.shape[-1])
+        for k, s in _computed(out, origins):
+            torch.mm(left[s] if left.dim() == 3 else left[k, s], weight[k, s], out=out[k, s])
         return out
     if left.dim() == 3:
-        out = torch.stack([torch.bmm(left, weight[k]) for k in range(K)])
-    else:
-        out = torch.bmm(left.flatten(0, 1), weight.flatten(0, 1)).view(shape)
-    return out if bias is None else out.add_(bias)
+        return torch.stack([torch.bmm(left, weight[k]) for k in range(K)])
+    return torch.bmm(left.flatten(0, 1), weight.flatten(0, 1)).unflatten(0, (K, S))
 
 
-def _outer(left: Tensor, signal: Tensor) -> Tensor:
+def _outer(left: Tensor, signal: Tensor, origins: Origins = None) -> Tensor:
     """Return left^T @ signal per run, (K, S, in, out): the gradient of a weight."""
     K, S = signal.shape[:2]
     if left.device.type == "cpu":
         out = left.new_empty(K, S, left.shape[-1], signal.shape[-1])
-        for k in range(K):
-            for s in range(S):
-                a = left[s] if left.dim() == 3 else left[k, s]
-                torch.mm(a.t(), signal[k, s], out=out[k, s])
+        for k, s in _computed(out, origins):
+            torch.mm((left[s] if left.dim() == 3 else left[k, s]).t(), signal[k, s], out=out[k, s])
         return out
     if left.dim() == 3:
         return torch.stack([torch.bmm(left.transpose(1, 2), signal[k]) for k in range(K)])
     return torch.matmul(left.transpose(2, 3), signal)
+
+
+def _computed(out: Tensor, origins: Origins) -> Iterator[tuple[int, int]]:
+    """Yield the runs of `out` (K, S, ...) to compute one by one; fill in the others from them.
+
+    On a CPU, because there batched products reach half the speed of single ones.
+    """
+    for k, s in itertools.product(*map(range, out.shape[:2])):
+        origin = k if origins is None else origins[k][s]
+        if origin is None:
+            out[k, s].zero_()
+        elif origin < k:
+            out[k, s].copy_(out[origin, s])
+        else:
+            yield k, s
 
 
 class ResNet34:
@@ -200,12 +280,26 @@ class ResNet34:
         Trial; it decides the initial weights.
     stem : {'cifar', 'imagenet'}
         A 3x3 convolution of stride 1 without pooling, usual for 32x32 images, or torchvision's own 7x7.
+    channels : int
+    dtype : torch.dtype
+        Of the products: bfloat16 by autocast, or float32.
     outputs : int
         Units of the last layer; with more than one, scores have a further axis.
+    compiled : bool, optional
+        Whether a training step is compiled by `torch.compile`, which fuses batch normalisation, ReLU and
+        casts; by default it is on a GPU where there is a C compiler, which torch.compile needs. Compiling
+        takes a minute, of which the next process finds most in torch's cache.
     """
 
     def __init__(
-        self, seed: int, stem: str, channels: int, dtype: torch.dtype, device: torch.device, outputs: int = 1
+        self,
+        seed: int,
+        stem: str,
+        channels: int,
+        dtype: torch.dtype,
+        device: torch.device,
+        outputs: int = 1,
+        compiled: bool | None = None,
     ) -> None:
         from torchvision.models import resnet34
 
@@ -221,18 +315,24 @@ class ResNet34:
         self.dtype, self.device, self.outputs = dtype, device, outputs
         self.parameters = [parameter.detach() for parameter in self.module.parameters()]
         self._scores: Tensor | None = None
+        if compiled is None:
+            compiled = device.type == "cuda" and any(map(shutil.which, ("cc", "gcc", "clang")))
+        # The last minibatch of an epoch has a size of its own: a second program, not one for all sizes.
+        self._train_pass = torch.compile(self._pass, dynamic=False) if compiled else self._pass
 
-    def _run(self, images: Tensor) -> Tensor:
+    def _pass(self, images: Tensor) -> Tensor:
         x = images.permute(0, 3, 1, 2).float().div(127.5).sub(1)  # (rows, C, H, W), channels last in memory
         with torch.autocast(self.device.type, torch.bfloat16, enabled=self.dtype == torch.bfloat16):
-            last = self.module(x).float()  # (rows, outputs)
+            return cast(Tensor, self.module(x)).float()  # (rows, outputs)
+
+    def _shaped(self, last: Tensor) -> Tensor:
         return last.view(1, 1, -1) if self.outputs == 1 else last[None, None]
 
     def forward(self, images: Tensor) -> Tensor:
         """Return scores, float32 (1, 1, rows), of images, uint8 (1, rows, H, W, C)."""
         self.module.train()
         with torch.enable_grad():
-            self._scores = self._run(images[0])
+            self._scores = self._shaped(self._train_pass(images[0]))
         return self._scores.detach()
 
     def backward(self, gradient: Tensor) -> list[Tensor]:
@@ -243,7 +343,7 @@ class ResNet34:
     def scores(self, images: Tensor) -> Tensor:
         """Return scores, float32 (1, 1, N), of test images, uint8 (N, H, W, C)."""
         self.module.eval()
-        return torch.cat([self._run(chunk) for chunk in images.split(1000)], dim=2)
+        return torch.cat([self._shaped(self._pass(chunk)) for chunk in images.split(1000)], dim=2)
 
     def state(self) -> dict[str, Tensor]:
         """Return weights, and running statistics of the batch normalisation, by name."""

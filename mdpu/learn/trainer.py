@@ -7,6 +7,7 @@ random number is derived from (seed, purpose, epoch), so a run's history is its 
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -28,7 +29,7 @@ from mdpu.learn.device import choose_dtype
 from mdpu.learn.head import Batch, Head
 from mdpu.learn.method import CorrectedRisk, FittedMethod, NetworkMethod
 from mdpu.learn.methods import load_method
-from mdpu.learn.networks import CHUNK, WIDTH_MULTIPLE, Network, ResNet34, StackedMLP
+from mdpu.learn.networks import CHUNK, Network, ResNet34, StackedMLP, padded
 from mdpu.randomness import Stream
 
 TERMS = ("tuple_positive", "tuple_negative", "unlabeled_positive", "unlabeled_negative")
@@ -86,11 +87,8 @@ class TrainingData:
 
 
 def _pixels_in_use(*images: Tensor) -> Tensor:
-    """Return the columns that are not 0 everywhere, and as many others as fill up a multiple of 16."""
-    used = torch.stack([array.any(dim=0) for array in images]).any(dim=0)
-    order = torch.argsort(~used, stable=True)
-    count = min(len(used), math.ceil(max(1, int(used.sum())) / 16) * 16)
-    return order[:count].sort().values
+    """Return the columns that are not 0 everywhere."""
+    return torch.stack([array.any(dim=0) for array in images]).any(dim=0).nonzero().squeeze(1)
 
 
 def make_optimizer(
@@ -168,8 +166,8 @@ def stack_bytes(
     """Estimate the memory of training K x S perceptrons, in bytes, all in float32."""
     batch = min(n, settings["batch_size"])
     rows = math.ceil(batch * (tuple_size + n_unlabeled / n))
-    widths = [math.ceil(units / WIDTH_MULTIPLE) * WIDTH_MULTIPLE for units in settings["hidden"]]
-    weights = sum(rows_in * units for rows_in, units in zip([d, *widths], [*widths, outputs], strict=True))
+    widths = [padded(units) for units in settings["hidden"]]
+    weights = sum(inputs * units for inputs, units in itertools.pairwise([padded(d), *widths, outputs]))
     per_run = 6 * weights + 3 * max(rows, CHUNK) * (
         sum(widths) + outputs
     )  # weights: themselves, copy, gradient, Adam's two
@@ -293,12 +291,14 @@ def train_stack(
         record = history[epoch]
         for of_tuples, of_unlabeled in minibatches(seeds, tuples, unlabeled, batch, epoch):
             rows = torch.cat([of_tuples, of_unlabeled], dim=1)  # (S, rows)
-            images = data.train_images.index_select(0, rows.flatten()).unflatten(0, rows.shape)
-            scores = network.forward(images)  # (K, S, rows) or (K, S, rows, outputs)
-            leaf = scores.flatten(0, 1).requires_grad_()  # (R, rows, ...)
+            distinct, places = _distinct(rows)
+            images = data.train_images.index_select(0, distinct.flatten()).unflatten(0, distinct.shape)
+            scores = network.forward(images)  # (K, S, distinct) or (K, S, distinct, outputs)
+            leaf = scores.flatten(0, 1).requires_grad_()  # (R, distinct, ...)
             labels = train_labels[rows].repeat(K, 1) if train_labels is not None else None  # (R, rows)
             with torch.enable_grad():
-                objective, terms = head.objective(_batch(leaf, labels, of_tuples.shape[1], tuple_size))
+                outputs = leaf if places is None else leaf.index_select(1, places)  # (R, rows, ...)
+                objective, terms = head.objective(_batch(outputs, labels, of_tuples.shape[1], tuple_size))
                 gradient, *head_gradients = torch.autograd.grad(objective.sum(), [leaf, *head.parameters])
             gradients = network.backward(gradient.view_as(scores))
             gradients += [of_parameter.unflatten(0, (K, S)) for of_parameter in head_gradients]
@@ -315,6 +315,19 @@ def train_stack(
             checkpoint.save_if_due(state, optimizer, history, epoch + 1)
     share_positive = float((data.test_labels > 0).float().mean())
     return {run: _frame(run, history[:, i].cpu().numpy(), share_positive) for i, run in enumerate(runs)}
+
+
+def _distinct(rows: Tensor) -> tuple[Tensor, Tensor | None]:
+    """Return the different images of a minibatch, (S, distinct), and the place of each row among them.
+
+    Sampling with replacement, and tuples that share images with the unlabeled set, put 7 % (MNIST pairs) to
+    11 % (triples) of a minibatch's rows there twice; the network need see them once. Where streams would
+    have different numbers of images, or counting them would wait for a GPU, the rows are left as they are.
+    """
+    if rows.device.type != "cpu" or len(rows) > 1:
+        return rows, None
+    distinct, places = rows[0].unique(return_inverse=True)
+    return distinct[None], places
 
 
 def _batch(outputs: Tensor, labels: Tensor | None, members: int, tuple_size: int) -> Batch:

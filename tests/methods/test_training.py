@@ -42,14 +42,13 @@ def test_supervised_is_ordinary_training(
     images, labels = digits
     x = torch.from_numpy(images.train_images).flatten(1) / 255
     y = torch.from_numpy(labels["train"]).float()
-    start = StackedMLP([[1]], x.shape[1], quick_settings["hidden"], torch.float32, CPU).parameters
+    start = StackedMLP([[1]], x.shape[1], quick_settings["hidden"], torch.float32, CPU)
     model = nn.Sequential(
         nn.Linear(x.shape[1], 300), nn.ReLU(), nn.Linear(300, 300), nn.ReLU(), nn.Linear(300, 1), nn.Flatten(0)
     )
     with torch.no_grad():
-        for parameter, value in zip(model.parameters(), start, strict=True):
-            own = value[0, 0].T if parameter.dim() == 2 else value[0, 0, 0]
-            parameter.copy_(own[tuple(slice(size) for size in parameter.shape)])
+        for parameter, value in zip(model.parameters(), start.linear(start.parameters, 0, 0), strict=True):
+            parameter.copy_(value)
     optimizer = torch.optim.Adam(
         model.parameters(), lr=quick_settings["learning_rate"], weight_decay=quick_settings["weight_decay"]
     )
