@@ -12,6 +12,7 @@ include: "workflow/rules/tables.smk"
 include: "workflow/rules/figures.smk"
 include: "workflow/rules/sensitivity.smk"
 include: "workflow/rules/largest_n.smk"
+include: "workflow/rules/illustrations.smk"
 include: "workflow/rules/report.smk"
 
 
@@ -29,7 +30,8 @@ rule all:
         TABLES,
         FIGURES,
         SENSITIVITY,
-        rules.largest_n.output,
+        LARGEST_N,
+        TUNING_FIGURES,
         VERIFICATION,
 
 
@@ -46,3 +48,4 @@ rule tables:
 rule figures:
     input:
         FIGURES,
+        TUNING_FIGURES,

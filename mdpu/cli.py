@@ -38,6 +38,7 @@ Configs = Annotated[
     typer.Option("--config", metavar="FILE", help="Configuration; give it again to lay another file over the first."),
 ]
 Out = Annotated[Path, typer.Option("--out", metavar="FILE", help="File to write.")]
+Drawing = Annotated[Path, typer.Option("--out", metavar="FILE", help="SVG to write; .pdf goes beside.")]
 Mirror = Annotated[
     str | None,
     typer.Option(
@@ -77,6 +78,79 @@ def plan(
         print("\n".join(run.name for run in chosen.runs))
     else:
         print(json.dumps(chosen.summary(), indent=2))
+
+
+@app.command(rich_help_panel=INSPECT)
+def trace(
+    name: Annotated[str, typer.Argument(help="Run, as `plan --runs` lists them, or cell: a run's without its seed.")],
+    config: Configs,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,
+) -> None:
+    """Print what made a number: rows of the metrics, splits, seeds, histories, and commands that retrain its runs."""
+    from mdpu.evaluate.trace import trace, trace_text
+
+    found = trace(_plan(config), name, config)
+    print(json.dumps(found, indent=2) if as_json else trace_text(found))
+
+
+@app.command(rich_help_panel=INSPECT)
+def retrain(
+    name: Annotated[str, typer.Argument(help="Run, as `plan --runs` lists them, or cell: a run's without its seed.")],
+    config: Configs,
+    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Scratch folder to train into.")],
+    alone: Annotated[bool, typer.Option("--alone", help="Leave out the runs that share its minibatches.")] = False,
+    threads: Annotated[int | None, typer.Option(min=1, help="CPU threads; the configuration's unless given.")] = None,
+) -> None:
+    """Train a run, or the runs of a cell, afresh and compare the histories with the recorded ones.
+
+    The runs that share its minibatches train with it as they did, because products of several matrices round otherwise
+    than products of one: on a CPU with as many threads as then, the history is the same bit for bit. `--alone`, a GPU
+    or other software round differently, and training magnifies that. Exits with status 1 if any bit differs.
+    """
+    import pandas as pd
+
+    from mdpu.evaluate.collect import run_accuracies
+    from mdpu.evaluate.trace import compare_histories
+    from mdpu.experiment import AXES
+    from mdpu.files import read_table
+    from mdpu.learn.store import RunStore
+
+    chosen = _plan(config)
+    differs = False
+    for run in chosen.find_runs(name):
+        cohort, tuned = chosen.cohort_of(run), chosen.tuning_name(run)
+        company = [other for other in cohort.runs if other == run or (other.split == run.split and not alone)]
+        for other in company:  # what an earlier call left in this folder
+            RunStore(out / "runs").path(other).unlink(missing_ok=True)
+        new = out / f"{run.name}.parquet"
+        train(
+            config,
+            cohort.name,
+            chosen.images(run.dataset),
+            chosen.labels(run.dataset),
+            chosen.results / "splits",
+            out / "runs",
+            out / "checkpoints",
+            new,
+            threads or chosen.config["threads"],
+            chosen.tuned(tuned) if tuned else None,
+            [other.name for other in company],
+        )
+        old, again = (
+            table.merge(pd.DataFrame([run]), on=list(AXES))
+            for table in (read_table(chosen.history(cohort.name)), read_table(new))
+        )
+        differences = compare_histories(old, again)
+        reporting = chosen.config["protocol"]["reporting"]
+        accuracies = [run_accuracies(history, reporting)["accuracy"].item() for history in (old, again)]
+        print(f"{run.name}: accuracy {accuracies[0]:.4f} % recorded, {accuracies[1]:.4f} % retrained; ", end="")
+        if differences:
+            differs = True
+            print("largest differences " + ", ".join(f"{key} {value:.3g}" for key, value in differences.items()))
+        else:
+            print(f"{len(old)} epochs equal bit for bit")
+    if differs:
+        raise typer.Exit(1)
 
 
 @app.command(rich_help_panel=RULES)
@@ -244,6 +318,9 @@ def train(
     out: Out,
     threads: Annotated[int, typer.Option(min=1, help="CPU threads.")] = 2,
     tuned: Annotated[Path | None, typer.Option(metavar="FILE", help="What `tune` chose, where it did.")] = None,
+    only: Annotated[
+        list[str] | None, typer.Option("--run", metavar="NAME", help="Train this run of the cohort alone; repeatable.")
+    ] = None,
 ) -> None:
     """Train the runs of a cohort; write their histories, with provenance (.json) beside them."""
     import pandas as pd
@@ -261,10 +338,10 @@ def train(
 
     started = time.perf_counter()
     chosen = _plan(config)
-    runs = chosen.cohort(cohort).runs
+    runs = chosen.cohort(cohort).select(only) if only else chosen.cohort(cohort).runs
     settings = chosen.training(runs[0].variant, chosen.cohort(cohort).network)
     use_threads(threads)
-    split_files = {name: splits / f"{name}.npz" for name in chosen.cohort(cohort).splits}
+    split_files = {name: splits / f"{name}.npz" for name in sorted({run.split for run in runs})}
     shared = {"images": sha256(images), "labels": sha256(labels)}
     split_sums = {name: sha256(path) for name, path in split_files.items()}
     rates = chosen_rates(pd.read_csv(tuned), runs) if tuned else {}
@@ -307,16 +384,22 @@ def collect(
     histories: Annotated[Path, typer.Option(metavar="DIR", help="Folder of histories.")],
     out: Annotated[Path, typer.Option("--out", metavar="FILE", help="Metrics to write, .parquet; .csv goes beside.")],
     summary: Annotated[Path, typer.Option(metavar="FILE", help="CSV of mean and deviation per cell to write.")],
+    runs: Annotated[Path, typer.Option(metavar="FILE", help="CSV of what each run reached and came from to write.")],
 ) -> None:
-    """Gather all histories into one tidy table, and summarize it per cell."""
-    from mdpu.evaluate.collect import collect, run_accuracies, summarize
+    """Gather all histories into one tidy table, and summarize it per run and per cell."""
+    from mdpu.evaluate.collect import collect, describe_runs, run_accuracies, summarize
     from mdpu.files import replacing, write_table
 
     chosen = _plan(config)
     metrics = collect([histories / f"{name}.parquet" for name in chosen.cohorts], chosen.runs)
     write_table(metrics, out)
     accuracies = run_accuracies(metrics, chosen.config["protocol"]["reporting"])
-    for path, table in ((out.with_suffix(".csv"), metrics), (summary, summarize(accuracies))):
+    tables = {
+        out.with_suffix(".csv"): metrics,
+        summary: summarize(accuracies),
+        runs: describe_runs(metrics, accuracies, chosen),
+    }
+    for path, table in tables.items():
         with replacing(path) as temporary:
             table.to_csv(temporary, index=False, float_format="%.10g")
 
@@ -344,31 +427,91 @@ def table(
         beside_published(cells).to_csv(temporary, index=False, float_format="%.10g")
     datasets = chosen.titles(keys["dataset"])
     methods = list(dict.fromkeys(keys["method"]))
+    not_run = list(chosen.titles(wanted.not_run).values())
     for suffix, render in ((".md", markdown_table), (".tex", latex_table)):
-        write_text(out.with_suffix(suffix), render(cells, datasets, methods, wanted.title))
+        write_text(out.with_suffix(suffix), render(cells, datasets, methods, wanted.title, not_run))
+
+
+@app.command(rich_help_panel=RULES)
+def formulas(
+    config: Configs,
+    experiment: Annotated[str, typer.Option(help="Experiment of kind formulas.")],
+    out: Annotated[Path, typer.Option("--out", metavar="FILE", help="CSV to write; .md and .tex go beside.")],
+) -> None:
+    """Write the table of losses (Table I) as CSV, Markdown and LaTeX."""
+    from mdpu.files import replacing, write_text
+    from mdpu.report.formulas import latex_formulas, loss_rows, markdown_formulas
+
+    title, rows = _plan(config).experiment(experiment).title, loss_rows()
+    with replacing(out) as temporary:
+        rows.to_csv(temporary, index=False)
+    for suffix, render in ((".md", markdown_formulas), (".tex", latex_formulas)):
+        write_text(out.with_suffix(suffix), render(rows, title))
 
 
 @app.command(rich_help_panel=RULES)
 def figure(
     config: Configs,
-    experiment: Annotated[str, typer.Option(help="Experiment of any kind but table.")],
+    experiment: Annotated[str, typer.Option(help="Experiment whose kind is a figure of runs.")],
     metrics: Annotated[Path, typer.Option(metavar="FILE", help="Metrics that `collect` wrote.")],
-    out: Annotated[Path, typer.Option("--out", metavar="FILE", help="SVG to write; .pdf goes beside.")],
+    out: Drawing,
 ) -> None:
-    """Draw a figure as SVG and PDF."""
+    """Draw a figure of runs as SVG and PDF."""
     import pandas as pd
 
     from mdpu.experiment import AXES
-    from mdpu.files import read_table, replacing
+    from mdpu.files import read_table
     from mdpu.report.figures import draw
+    from mdpu.report.figures.common import save_figure
 
     chosen = _plan(config)
     wanted = chosen.experiment(experiment)
-    shown = pd.DataFrame(wanted.runs).merge(read_table(metrics), on=list(AXES))
-    drawn = draw(chosen, wanted, shown)
-    for path, metadata in ((out, {"Date": None}), (out.with_suffix(".pdf"), {"CreationDate": None})):
-        with replacing(path) as temporary:
-            drawn.savefig(temporary, metadata=metadata)
+    save_figure(draw(chosen, wanted, pd.DataFrame(wanted.runs).merge(read_table(metrics), on=list(AXES))), out)
+
+
+@app.command(rich_help_panel=RULES)
+def setting(
+    config: Configs,
+    dataset: Annotated[str, typer.Option(help="Dataset of the configuration.")],
+    images: Annotated[Path, typer.Option(metavar="FILE", help="Images of its source.")],
+    labels: Annotated[Path, typer.Option(metavar="FILE", help="Labels of the dataset.")],
+    split: Annotated[Path, typer.Option(metavar="FILE", help="Split whose tuples and unlabeled images are shown.")],
+    out: Drawing,
+) -> None:
+    """Draw the setting beside its neighbours (Figure 1) with images of a dataset, as SVG and PDF."""
+    from mdpu.data.images import read_images
+    from mdpu.data.labels import read_labels
+    from mdpu.data.splits import read_split
+    from mdpu.report.figures.common import save_figure
+    from mdpu.report.figures.setting import setting_figure
+
+    save_figure(
+        setting_figure(read_images(images), read_labels(labels), read_split(split), _plan(config).dataset(dataset)), out
+    )
+
+
+@app.command(rich_help_panel=RULES)
+def losses(out: Drawing) -> None:
+    """Draw the losses and their slopes (Figure 2) as SVG and PDF."""
+    from mdpu.report.figures.common import save_figure
+    from mdpu.report.figures.losses import losses_figure
+
+    save_figure(losses_figure(), out)
+
+
+@app.command(rich_help_panel=RULES)
+def tuning(
+    config: Configs,
+    tuning: Annotated[str, typer.Option(help="Tuning of the configuration, e.g. mnist/base/m2.")],
+    grid: Annotated[Path, typer.Option(metavar="FILE", help="Grid that `tune` wrote.")],
+    out: Drawing,
+) -> None:
+    """Draw the estimated errors of a tuning and what it chose, as SVG and PDF."""
+    from mdpu.files import read_csv
+    from mdpu.report.figures.common import save_figure
+    from mdpu.report.figures.tuning import tuning_figure
+
+    save_figure(tuning_figure(read_csv(grid), _plan(config).tuning_title(tuning)), out)
 
 
 @app.command(rich_help_panel=RULES)

@@ -11,7 +11,7 @@ import itertools
 import json
 import pkgutil
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, astuple, dataclass, fields, replace
 from decimal import Decimal, InvalidOperation
 from functools import cached_property
@@ -114,9 +114,16 @@ SINGLE_AXES = {
     "table": ("variant", "tuple_size", "n", "loss"),
     "curves": ("variant", "n", "loss"),
     "sensitivity": ("n", "loss"),
+    "size": ("variant", "loss"),
+    "loss": ("variant", "n"),
+    "setting": ("tuple_size", "prior", "n"),
 }
 # Keys of a definition that only one kind of experiment has a use for.
 OWN_KEYS = {"reading": "sensitivity", "base_method": "sensitivity"}
+# Kinds that show no run: the setting, drawn with images of one split, and the losses, drawn and written out.
+ILLUSTRATIONS = ("setting", "losses", "formulas")
+# Kinds that become a table; the others become a figure.
+TABLE_KINDS = ("table", "formulas")
 BASE = "base"
 CELL = tuple(axis for axis in AXES if axis != "seed")
 _PREFIX = {"tuple_size": "m", "n": "n", "prior": "prior", "seed": "seed"}
@@ -148,6 +155,13 @@ class Cohort:
         """Names of the splits that the cohort's runs train on."""
         return sorted({run.split for run in self.runs})
 
+    def select(self, names: Sequence[str]) -> tuple[Run, ...]:
+        """Return the runs of these names; raise `UserError` if one is none of the cohort's."""
+        by_name = {run.name: run for run in self.runs}
+        for name in names:
+            _known(name, by_name, f"cohort {self.name}, run")
+        return tuple(by_name[name] for name in dict.fromkeys(names))
+
 
 @dataclass(frozen=True)
 class Tuning:
@@ -158,6 +172,11 @@ class Tuning:
     runs: tuple[Run, ...]
 
 
+def cell_name(key: Mapping[str, Any]) -> str:
+    """Return the name of the cell that a mapping of key columns belongs to: its runs' names without the seed."""
+    return "/".join(_part(axis, key[axis]) for axis in CELL)
+
+
 @dataclass(frozen=True)
 class Experiment:
     """A named grid of runs and what becomes of it in the report.
@@ -166,6 +185,11 @@ class Experiment:
     ----------
     name, kind, title : str
     runs : tuple of Run
+        Empty for an illustration.
+    split : str, optional
+        Name of the split that an illustration of kind ``setting`` shows.
+    not_run : tuple of str
+        Datasets that the experiment spans but the configuration does not select.
     readings : tuple of str
         Names under ``definitions.readings``: other ways to report the same runs, which cost no training.
     base_methods : tuple of str
@@ -175,7 +199,9 @@ class Experiment:
     name: str
     kind: str
     title: str
-    runs: tuple[Run, ...]
+    runs: tuple[Run, ...] = ()
+    split: str | None = None
+    not_run: tuple[str, ...] = ()
     readings: tuple[str, ...] = ()
     base_methods: tuple[str, ...] = ()
 
@@ -266,7 +292,7 @@ def check_config(config: Config) -> None:
             _known(method, available_methods(), f"{where}.method")
         for dataset in axes.get("datasets", []):
             _known(dataset, config["definitions"]["datasets"], f"{where}.datasets")
-        if isinstance(axes["n"], Mapping):
+        if isinstance(axes.get("n"), Mapping):
             for dataset in axes["n"].keys() - {"default"}:
                 _known(dataset, [*config["definitions"]["datasets"], "default"], f"{where}.n")
         for variant in axes["variant"]:
@@ -284,8 +310,12 @@ def _known(name: str, known: Iterable[str], where: str) -> None:
     names = sorted(known)
     if name not in names:
         guess = difflib.get_close_matches(name, names, n=1)
-        hint = f"; did you mean {guess[0]!r}?" if guess else f"; known are {', '.join(names)}"
+        hint = f"; did you mean {guess[0]!r}?" if guess else f"; known are {_some(names)}"
         raise UserError(f"{where}: {name!r} is unknown{hint}")
+
+
+def _some(names: Sequence[str], many: int = 30) -> str:
+    return ", ".join(names[:many]) + (f" and {len(names) - many} more" if len(names) > many else "")
 
 
 def _explain(error: Any) -> str:
@@ -339,6 +369,25 @@ def resolve_n_unlabeled(value: int | str, n: int) -> int:
     return int(value.removesuffix("n") or 1) * n
 
 
+def _points(spec: Mapping[str, Any], dataset: str) -> Iterator[Run]:
+    """Yield the runs of an experiment's definition on one dataset."""
+    sizes = spec["n"]
+    if isinstance(sizes, Mapping):
+        sizes = sizes.get(dataset, sizes["default"])
+    for variants, methods in ((spec["variant"], spec["method"]), ([BASE], spec.get("base_method", []))):
+        points = itertools.product(
+            [dataset],
+            variants,
+            spec["tuple_size"],
+            [sizes] if isinstance(sizes, int) else sizes,
+            map(canonical_prior, spec["prior"]),
+            methods,
+            spec["loss"],
+            spec["seed"],
+        )
+        yield from itertools.starmap(Run, points)
+
+
 class Plan:
     """All that a configuration asks for.
 
@@ -365,39 +414,27 @@ class Plan:
 
     @cached_property
     def experiments(self) -> dict[str, Experiment]:
-        """The selected experiments, each with the runs that the selected datasets leave it, if any."""
-        datasets = selected(self.config, "datasets")
+        """The selected experiments, each with the runs that the selected datasets leave it.
+
+        One that they leave nothing of is not among them, but in `not_run`.
+        """
         found = {}
         for name in selected(self.config, "experiments"):
             spec = merge(self.config["axes"], self.config["definitions"]["experiments"][name])
-            runs = []
-            for dataset in datasets:
-                if "datasets" in spec and dataset not in spec["datasets"]:
-                    continue
-                sizes = spec["n"]
-                if isinstance(sizes, Mapping):
-                    sizes = sizes.get(dataset, sizes["default"])
-                for variants, methods in (
-                    (spec["variant"], spec["method"]),
-                    ([BASE], spec.get("base_method", [])),
-                ):
-                    points = itertools.product(
-                        [dataset],
-                        variants,
-                        spec["tuple_size"],
-                        [sizes] if isinstance(sizes, int) else sizes,
-                        map(canonical_prior, spec["prior"]),
-                        methods,
-                        spec["loss"],
-                        spec["seed"],
-                    )
-                    runs += [self._shared(Run(*point)) for point in points]
-            if not runs:
+            kind, title = spec["kind"], spec["title"]
+            if kind in ("losses", "formulas"):
+                found[name] = Experiment(name, kind, title)
                 continue
-            readings, base_methods = (tuple(spec.get(key, [])) for key in ("reading", "base_method"))
-            found[name] = Experiment(
-                name, spec["kind"], spec["title"], tuple(dict.fromkeys(runs)), readings, base_methods
-            )
+            spanned = spec.get("datasets", list(self.config["definitions"]["datasets"]))
+            chosen = [dataset for dataset in selected(self.config, "datasets") if dataset in spanned]
+            points = (run for dataset in chosen for run in _points(spec, dataset))
+            runs = tuple(dict.fromkeys(map(self._shared, points)))
+            if kind == "setting" and runs:
+                found[name] = Experiment(name, kind, title, split=runs[0].split)
+            elif runs:
+                left_out = tuple(dataset for dataset in spanned if dataset not in chosen)
+                readings, base_methods = (tuple(spec.get(key, [])) for key in ("reading", "base_method"))
+                found[name] = Experiment(name, kind, title, runs, None, left_out, readings, base_methods)
         return found
 
     def _shared(self, run: Run) -> Run:
@@ -424,6 +461,12 @@ class Plan:
         if training["hyperparameters"] == "tuned":
             training = {**training, "learning_rate": None, "weight_decay": None}
         return self.number_of_tuples(variant, tuple_size, n), self.sampling(variant, n), training
+
+    @cached_property
+    def not_run(self) -> dict[str, str]:
+        """Titles of the experiments that are defined but of which nothing is selected, by name."""
+        defined = self.config["definitions"]["experiments"]
+        return {name: spec["title"] for name, spec in defined.items() if name not in self.experiments}
 
     @cached_property
     def runs(self) -> tuple[Run, ...]:
@@ -479,18 +522,38 @@ class Plan:
 
     @cached_property
     def datasets(self) -> list[str]:
-        """Datasets that some run needs."""
-        return sorted({run.dataset for run in self.runs})
+        """Datasets that some run or illustration needs."""
+        return sorted({split.split("/")[0] for split in self.splits})
 
     @cached_property
     def splits(self) -> list[str]:
-        """Names of the splits that some run trains on; each begins with its dataset's."""
-        return sorted({run.split for run in self.runs})
+        """Names of the splits that some run trains on or an illustration shows; each begins with its dataset's."""
+        shown = {experiment.split for experiment in self.experiments.values() if experiment.split}
+        return sorted({run.split for run in self.runs} | shown)
 
     def cohort(self, name: str) -> Cohort:
         """Return the cohort called `name`; raise `UserError` if the configuration has none."""
         _known(name, self.cohorts, "cohort")
         return self.cohorts[name]
+
+    def find_runs(self, name: str) -> tuple[Run, ...]:
+        """Return the run called `name`, or the runs of the cell called so.
+
+        Raises
+        ------
+        UserError
+            If the configuration has neither.
+        """
+        by_name: dict[str, list[Run]] = {}
+        for run in self.runs:
+            by_name.setdefault(run.name, []).append(run)
+            by_name.setdefault(cell_name(asdict(run)), []).append(run)
+        _known(name, by_name, "run or cell")
+        return tuple(by_name[name])
+
+    def cohort_of(self, run: Run) -> Cohort:
+        """Return the cohort that trains a run."""
+        return next(cohort for cohort in self.cohorts.values() if run in cohort.runs)
 
     def experiment(self, name: str) -> Experiment:
         """Return the selected experiment called `name`; raise `UserError` if there is none."""
@@ -567,6 +630,13 @@ class Plan:
         networks = training.pop("networks")
         return {**training, "network": network, **networks[network]}
 
+    def tuning_title(self, name: str) -> str:
+        """Return what a tuning is called in the report: dataset, variant if it is none of the base, and tuple size."""
+        _known(name, self.tunings, "tuning")
+        run = self.tunings[name].runs[0]
+        variant = "" if run.variant == "base" else f" ({run.variant})"
+        return f"{self.dataset(run.dataset)['title']}{variant}, M = {run.tuple_size}"
+
     def tuning_settings(self, name: str) -> dict[str, Any]:
         """Return all in the configuration that a tuning's choice depends on."""
         _known(name, self.tunings, "tuning")
@@ -614,10 +684,13 @@ class Plan:
     def experiment_settings(self, name: str) -> dict[str, Any]:
         """Return all in the configuration that the table or figure of an experiment depends on."""
         experiment = self.experiment(name)
+        shown = [experiment.split.split("/")[0]] if experiment.split else []
         return {
             "title": experiment.title,
-            "datasets": self.titles(self.datasets),
+            "datasets": self.titles([*self.datasets, *experiment.not_run]),
+            "not_run": experiment.not_run,
             "runs": digest([astuple(run) for run in experiment.runs]),
+            "sides": {name: {side: self.dataset(name)[side] for side in ("positive", "negative")} for name in shown},
             **({"departures": self._departures_of(experiment)} if experiment.kind == "sensitivity" else {}),
         }
 
@@ -684,6 +757,11 @@ class Plan:
     def tuned(self, tuning: str) -> Path:
         """Grid and choice of a tuning."""
         return self.results / "tuning" / f"{tuning}.csv"
+
+    @property
+    def metrics(self) -> Path:
+        """One row per run and epoch, of all runs."""
+        return self.results / "metrics.parquet"
 
     @property
     def store(self) -> Path:

@@ -27,7 +27,7 @@ TINY = {
     "name": "tiny",
     "device": "cpu",
     "datasets": ["digits"],
-    "experiments": ["tiny-table", "tiny-curves"],
+    "experiments": ["figure1", "figure2", "table1", "tiny-table", "tiny-curves"],
     "expected": "config/tiny-expected.csv",
     "axes": {"prior": [0.4, 0.5], "method": ["ure", "abs"], "seed": [1, 2]},
     "protocol": {
@@ -49,6 +49,7 @@ TINY = {
             }
         },
         "experiments": {
+            "figure1": {"n": 60},
             "tiny-table": {"kind": "table", "title": "Tiny table: pairs", "tuple_size": [2], "n": 60},
             "tiny-curves": {
                 "kind": "curves",

@@ -241,9 +241,8 @@ def test_broken_inputs_are_named_by_every_command_and_nothing_is_written(finishe
 def test_collect_names_a_missing_history(finished, tmp_path):
     config = ["--config", finished.folder / "config.yaml", "--config", finished.folder / "config/tiny.yaml"]
     out = tmp_path / "out"
-    done = mdpu(
-        "collect", *config, "--histories", tmp_path / "no", "--out", out / "m.parquet", "--summary", out / "s.csv"
-    )
+    tables = ["--out", out / "m.parquet", "--summary", out / "s.csv", "--runs", out / "r.csv"]
+    done = mdpu("collect", *config, "--histories", tmp_path / "no", *tables)
     assert_user_error(done, "n60.parquet does not exist; run the rule that makes it")
     assert not out.exists()
 

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 webdriver = pytest.importorskip("selenium.webdriver")
+Keys = pytest.importorskip("selenium.webdriver.common.keys").Keys
 By = pytest.importorskip("selenium.webdriver.common.by").By
 
 pytestmark = [
@@ -68,7 +69,7 @@ def test_every_image_is_shown_and_described(page):
     assert len(images) >= 1
     for image in images:
         assert page.execute_script("return arguments[0].complete && arguments[0].naturalWidth", image) > 0
-        assert image.size["width"] > 100
+        assert image.size["width"] > (30 if image.get_attribute("class") == "formula" else 100)
         assert image.get_attribute("alt")
 
 
@@ -79,7 +80,7 @@ def test_the_page_does_not_scroll_sideways(page):
 
 def test_navigation_leads_to_sections_that_exist(page):
     targets = [link.get_attribute("href").split("#")[1] for link in page.find_elements(By.CSS_SELECTOR, "nav a")]
-    assert targets[:2] == ["tiny-table", "tiny-curves"]
+    assert targets[:5] == ["table1", "tiny-table", "figure1", "figure2", "tiny-curves"]
     assert targets == [section.get_attribute("id") for section in page.find_elements(By.TAG_NAME, "section")]
     for target in targets:
         section = page.find_element(By.ID, target)
@@ -103,6 +104,35 @@ def test_table_values_are_those_of_the_csv(page, finished):
         for method, value in zip(header[2:], values, strict=True):
             found[prior.text, method] = value.find_element(By.CSS_SELECTOR, ".ours").text
     assert found == expected
+
+
+def test_a_number_leads_by_keyboard_to_its_runs(page, finished):
+    runs = pd.read_csv(finished.results / "runs.csv", dtype={"prior": str})
+    for link in page.find_elements(By.CSS_SELECTOR, "#tiny-table td a.ours"):
+        link.send_keys(Keys.ENTER)
+        line = page.find_element(By.CSS_SELECTOR, "#runs tr:target")
+        name, *accuracies = [cell.text for cell in line.find_elements(By.TAG_NAME, "td")]
+        trials = runs[runs["run"].str.startswith(f"{name}/seed")].sort_values("seed")
+        assert accuracies == [f"{accuracy:.2f}" for accuracy in trials["accuracy"]]
+        assert link.text.startswith(f"{trials['accuracy'].mean():.2f} ±")
+        top, bottom, height = page.execute_script(
+            "const box = arguments[0].getBoundingClientRect(); return [box.top, box.bottom, innerHeight]", line
+        )
+        assert 0 <= top < bottom <= height
+
+
+def test_what_was_not_run_is_said(page):
+    titles = [item.text for item in page.find_elements(By.CSS_SELECTOR, "#not-run li")]
+    assert "Table II: pairs, smaller n: not run" in titles
+    assert not [title for title in titles if title.startswith(("Tiny", "Figure 1", "Figure 2", "Table I:"))]
+    for experiment in ("tiny-table", "tiny-curves"):
+        assert "Not run: MNIST, Fashion-MNIST" in page.find_element(By.ID, experiment).text
+
+
+def test_learning_rate_and_weight_decay_are_said_to_be_fixed(page):
+    section = page.find_element(By.ID, "tuning").text
+    assert "Fixed in the configuration" in section
+    assert "mlp: learning rate 0.01, weight decay 0.0005" in section
 
 
 def test_the_best_of_a_row_is_bold(page, finished):

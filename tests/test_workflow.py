@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -37,11 +38,10 @@ def test_a_finished_run_has_every_output_of_the_contract(finished):
         "tables/tiny-table.csv",
         "tables/tiny-table.md",
         "tables/tiny-table.tex",
-        "figures/tiny-curves.svg",
-        "figures/tiny-curves.pdf",
-        "largest_n.csv",
-        "largest_n.md",
-        "largest_n.tex",
+        "runs.csv",
+        *(f"figures/{name}.{suffix}" for name in ("tiny-curves", "figure1", "figure2") for suffix in ("svg", "pdf")),
+        *(f"tables/table1.{suffix}" for suffix in ("csv", "md", "tex")),
+        *(f"largest_n.{suffix}" for suffix in ("csv", "md", "tex")),
         "histories/digits/base/m2/n60.parquet",
         "histories/digits/base/m2/n60.json",
         "histories/digits/base/m3/n60.parquet",
@@ -147,7 +147,10 @@ def test_a_second_run_does_nothing_and_says_so(finished_clone):
 
 EDITS = {
     "the risk": (["mdpu/learn/risk.py"], {"train": 2, **AFTER_TRAINING}),
-    "how figures are drawn": (["mdpu/report/figures/common.py"], {"figure": 1, "render_report": 1}),
+    "how figures are drawn": (
+        ["mdpu/report/figures/common.py"],
+        {"figure": 1, "illustrate_setting": 1, "illustrate_losses": 1, "render_report": 1},
+    ),
     "the report's page and style": (["mdpu/report/page.py", "report/style.css"], {"render_report": 1}),
     # The last is a method that the tiny experiment does not run.
     "what nothing depends on": (["README.md", "mdpu/cli.py", "mdpu/learn/methods/relu.py"], {}),
@@ -168,15 +171,15 @@ CHANGES = {
     "protocol.training": ({"protocol__training__epochs": 4}, {"train": 2, **AFTER_TRAINING}),
     "protocol.sampling": (
         {"protocol__sampling": {"replacement": False}},
-        {"split": 6, "train": 2, **AFTER_TRAINING},
+        {"split": 6, "train": 2, "illustrate_setting": 1, **AFTER_TRAINING},
     ),
     "a dataset's title": (
         {"definitions__datasets__digits__title": "Another"},
-        {"table": 1, "figure": 1, "largest_n": 1, "render_report": 1},
+        {"table": 1, "figure": 1, "largest_n": 1, "illustrate_setting": 1, "render_report": 1},
     ),
     "a dataset's classes": (
         {"definitions__datasets__digits__negative": [1, 3, 5, 7], "definitions__datasets__digits__dropped": [9]},
-        {"labels": 1, "sheet": 1, "largest_n": 1, "split": 6, "train": 2, **AFTER_TRAINING},
+        {"labels": 1, "sheet": 1, "split": 6, "largest_n": 1, "train": 2, "illustrate_setting": 1, **AFTER_TRAINING},
     ),
     "a method left out of the table": (
         # Its cells at prior 0.5 are still trained, for the curves; those at 0.4 leave their cohort.
@@ -259,6 +262,57 @@ def test_a_study_trains_its_variants_and_reads_the_runs_that_are_there(finished_
     page = (finished_clone.results / "report.html").read_text()
     assert '<section id="tiny-study">' in page
     assert "The paper has no cells of these datasets" in page
+
+
+# -- subsets --------------------------------------------------------------------------------------
+
+
+def test_an_experiment_alone_runs_without_training_and_the_report_says_what_was_not_run(fresh_clone):
+    fresh_clone.snakemake("--config", "experiments=[figure1]")
+    page = (fresh_clone.results / "report.html").read_text(encoding="utf-8")
+    assert 'id="figure1"' in page
+    assert not (fresh_clone.results / "histories").exists()
+    missing = page.split('id="not-run"')[1].split("</section>")[0]
+    for title in ("Tiny table: pairs", "Table II: pairs, smaller n", "Figure 2: the losses"):
+        assert f"{title}: <" in missing
+    assert "Figure 1" not in missing
+
+
+def test_a_dataset_alone_is_planned_and_what_has_none_of_it_is_left_out(fresh_clone):
+    done = fresh_clone.run(*fresh_clone.command("-n", "--config", "datasets=[mnist]", "experiments=all"))
+    assert "mnist/base/m2" in done.stdout
+    assert "digits/base" not in done.stdout.replace("emnist-digits", "")
+    assert "tables/table2.csv" in done.stdout
+
+
+# -- a run, retrained -----------------------------------------------------------------------------
+
+
+def test_a_retrained_run_has_the_recorded_history_bit_for_bit(finished, tmp_path):
+    config = ["--config", "config.yaml", "--config", "config/tiny.yaml"]
+    name = "digits/base/m2/n60/prior0.5/abs/logistic"
+    mdpu = [sys.executable, "-m", "mdpu"]
+    found = json.loads(finished.run(*mdpu, "trace", name, *config, "--json").stdout)
+    assert [run["run"] for run in found["runs"]] == [f"{name}/seed1", f"{name}/seed2"]
+    done = finished.run(*mdpu, "retrain", found["runs"][0]["run"], *config, "--out", str(tmp_path))
+    assert "3 epochs equal bit for bit" in done.stdout
+    new = pd.read_parquet(tmp_path / f"{name}/seed1.parquet")
+    metrics = pd.read_parquet(finished.folder / found["metrics"]).query(found["runs"][0]["rows"])
+    recorded = metrics.reset_index(drop=True)
+    again = new[(new["method"] == "abs")].reset_index(drop=True)
+    pd.testing.assert_frame_equal(again[recorded.columns], recorded, check_exact=True)
+    assert found["runs"][0]["accuracy"] == pytest.approx(100 * again["accuracy"].tail(2).mean(), abs=1e-12)
+
+
+def test_a_history_that_differs_is_told(finished_clone, tmp_path):
+    config = ["--config", "config.yaml", "--config", "config/tiny.yaml"]
+    history = finished_clone.results / "histories/digits/base/m2/n60.parquet"
+    table = pd.read_parquet(history)
+    table.loc[(table["method"] == "abs") & (table["epoch"] == 2), "risk"] += 1e-9
+    table.to_parquet(history)
+    command = [sys.executable, "-m", "mdpu", "retrain", "digits/base/m2/n60/prior0.5/abs/logistic/seed1", *config]
+    done = finished_clone.run(*command, "--out", str(tmp_path), status=1)
+    assert "largest differences risk 1e-09" in done.stdout
 
 
 # -- dry runs -------------------------------------------------------------------------------------

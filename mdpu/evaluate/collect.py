@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from mdpu.errors import UserError
-from mdpu.experiment import AXES, CELL, Run
+from mdpu.experiment import AXES, CELL, Plan, Run, run_columns
 from mdpu.files import read_table
 from mdpu.learn.methods import load_method
 
@@ -71,6 +71,33 @@ def run_accuracies(metrics: pd.DataFrame, reporting: Mapping[str, Any]) -> pd.Da
         first_epoch=("epoch", "min"),
         last_epoch=("epoch", "max"),
     )
+
+
+def describe_runs(metrics: pd.DataFrame, accuracies: pd.DataFrame, plan: Plan) -> pd.DataFrame:
+    """Return one row per run: what it reached and the files that it came from.
+
+    Returns
+    -------
+    DataFrame
+        The key columns; ``run``, its name; ``accuracy`` in percent and the epochs that it is the mean over; ``risk`` of
+        the last epoch (missing for a run that diverged or estimates none); ``cohort``; ``history`` and ``split``, paths
+        in the folder of results.
+    """
+    last = metrics.groupby(list(AXES), as_index=False)["epoch"].max().merge(metrics, on=[*AXES, "epoch"])
+    places = [
+        {
+            **run_columns(run),
+            "run": run.name,
+            "cohort": cohort.name,
+            "history": str(plan.history(cohort.name).relative_to(plan.results)),
+            "split": str(plan.split(run.split).relative_to(plan.results)),
+        }
+        for cohort in plan.cohorts.values()
+        for run in cohort.runs
+    ]
+    found = accuracies.merge(last[[*AXES, "risk"]], on=list(AXES), validate="one_to_one")
+    columns = [*AXES, "run", "accuracy", "first_epoch", "last_epoch", "risk", "cohort", "history", "split"]
+    return found.merge(pd.DataFrame(places), on=list(AXES), validate="one_to_one")[columns]
 
 
 def summarize(accuracies: pd.DataFrame) -> pd.DataFrame:

@@ -80,8 +80,8 @@ def leased_device(wanted: str) -> Iterator[torch.device]:
 def use_threads(threads: int) -> None:
     """Compute on this many CPU threads, and keep the memory of freed tensors for the next ones.
 
-    glibc returns large blocks to the system as soon as they are free, and every new block then costs a page
-    fault per 4 KiB: a tenth of the time of an epoch of MNIST pairs (docs/performance.md).
+    glibc gives large blocks back to the system when they are freed, and new ones then cost a page fault per
+    4 KiB: half of the faults of a training of MNIST pairs, 4 to 10 % of its time (docs/performance.md).
     """
     torch.set_num_threads(threads)
     if sys.platform == "linux":

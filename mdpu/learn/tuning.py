@@ -18,6 +18,7 @@ import torch
 from mdpu.data.images import ImageSet
 from mdpu.data.splits import Split
 from mdpu.experiment import Run
+from mdpu.learn.head import assumed_prior
 from mdpu.learn.trainer import Rates, TrainingData, train
 from mdpu.theory import risk_weights
 
@@ -31,17 +32,21 @@ def hold_out(split: Split, share: float) -> tuple[Split, Split]:
     )
 
 
-def estimated_error(run: Run, tuple_rate: pd.Series, unlabeled_rate: pd.Series) -> pd.Series:
+def estimated_error(
+    run: Run, settings: Mapping[str, Any], tuple_rate: pd.Series, unlabeled_rate: pd.Series
+) -> pd.Series:
     """Return the unbiased estimate of the error rate from two rates of positive predictions (Eq. 11, 0-1 loss).
 
     Parameters
     ----------
     run : Run
         Gives tuple size and prior.
+    settings : mapping
+        Training settings; the estimate goes by the prior that the run's method is told, as the user knows no other.
     tuple_rate, unlabeled_rate : Series
         Share of tuple members, and of unlabeled images, that the classifier calls positive.
     """
-    weights = risk_weights(run.tuple_size, float(run.prior))
+    weights = risk_weights(run.tuple_size, assumed_prior(run, settings))
     return (
         weights.tuple_positive * (1 - tuple_rate)
         + weights.tuple_negative * tuple_rate
@@ -105,7 +110,7 @@ def tune(
 
     def finished(run: Run, history: pd.DataFrame) -> None:
         last = history.tail(average_last)
-        error = estimated_error(run, last["true_positive_rate"], 1 - last["true_negative_rate"])
+        error = estimated_error(run, settings, last["true_positive_rate"], 1 - last["true_negative_rate"])
         rate, decay = rates[run]
         found.append(
             {

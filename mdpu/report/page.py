@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import base64
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pandas as pd
 import yaml
@@ -13,7 +14,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoes
 
 from mdpu.data.diagnostics import summarize
 from mdpu.errors import UserError
-from mdpu.experiment import Plan
+from mdpu.experiment import CELL, Experiment, Plan, cell_name
 from mdpu.files import REPOSITORY, git_commit, read_csv, read_json, versions
 from mdpu.learn.methods import load_method
 from mdpu.report.largest_n import HEADER, largest_n_rows
@@ -45,9 +46,12 @@ def render_page(plan: Plan, results: Path) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    formulas: list[dict[str, Any]] = []
     tables, figures = [], []
     for experiment in plan.experiments.values():
-        if experiment.kind == "table":
+        if experiment.kind == "formulas":
+            formulas.append(_formulas(experiment, read_csv(results / "tables" / f"{experiment.name}.csv")))
+        elif experiment.kind == "table":
             cells = read_csv(results / "tables" / f"{experiment.name}.csv")
             tables.append(_table(plan, experiment.name, experiment.title, cells))
         else:
@@ -61,6 +65,7 @@ def render_page(plan: Plan, results: Path) -> str:
                     "title": experiment.title,
                     "caption": (TEMPLATES / "captions" / f"{experiment.kind}.rst").read_text(encoding="utf-8"),
                     "trials": len({run.seed for run in experiment.runs}),
+                    "not_run": list(plan.titles(experiment.not_run).values()),
                     "image": _data_url("image/svg+xml", drawing),
                 }
             )
@@ -93,11 +98,19 @@ def render_page(plan: Plan, results: Path) -> str:
         plan=plan.summary(),
         protocol_yaml=yaml.safe_dump(plan.config["protocol"], sort_keys=False),
         datasets=datasets,
+        formulas=formulas,
         tables=tables,
         figures=[figure for figure in figures if figure["kind"] != "sensitivity"],
         studies=studies,
-        largest_n={"header": HEADER, "rows": largest_n_rows(read_csv(results / "largest_n.csv"), titles)},
-        verification=read_json(results / "verification.json") if expected else None,
+        largest_n=largest_n_rows(read_csv(results / "largest_n.csv"), titles) if plan.runs else [],
+        largest_n_header=HEADER,
+        not_run=plan.not_run,
+        tuning=_tuning(plan, results),
+        runs=_runs(plan, read_csv(results / "runs.csv")) if plan.runs else [],
+        seeds=sorted({run.seed for run in plan.runs}),
+        config=os.path.relpath(plan.file),
+        metrics=os.path.relpath(plan.metrics),
+        verification=read_json(results / "verification.json") if expected and plan.runs else None,
         commit=git_commit(),
         packages=versions(("torch", "torchvision", "numpy", "pandas", "snakemake")),
         style=(TEMPLATES / "style.css").read_text(encoding="utf-8"),
@@ -135,6 +148,9 @@ def _table(plan: Plan, name: str, title: str, cells: pd.DataFrame) -> dict[str, 
                 "prior": prior,
                 "dataset": plan.dataset(str(dataset))["title"],
                 "cells": [by_method.get(method) for method in methods],
+                "names": [
+                    cell_name(cast(Any, by_method[method])) if method in by_method else None for method in methods
+                ],
             }
         )
     return {
@@ -142,7 +158,58 @@ def _table(plan: Plan, name: str, title: str, cells: pd.DataFrame) -> dict[str, 
         "title": title,
         "methods": [load_method(method).title for method in methods],
         "rows": rows,
+        "not_run": list(plan.titles(plan.experiment(name).not_run).values()),
         "published": bool(cells["published_mean"].notna().any()),
         "trials": int(cells["trials"].max()),
         "epochs": (int(cells["first_epoch"].min()), int(cells["last_epoch"].max())),
     }
+
+
+def _formulas(experiment: Experiment, rows: pd.DataFrame) -> dict[str, Any]:
+    """Return the table of losses for the template, its formulas as images."""
+    from mdpu.report.formulas import formula_image
+
+    def image(formula: str) -> str:
+        return f"data:image/svg+xml;base64,{base64.b64encode(formula_image(formula)).decode()}"
+
+    return {
+        "name": experiment.name,
+        "title": experiment.title,
+        "rows": [{**row, "image": image(row["formula"])} for row in rows.to_dict("records")],
+    }
+
+
+def _tuning(plan: Plan, results: Path) -> dict[str, Any]:
+    """Return where learning rate and weight decay come from: fixed per network, or the figure of each tuning."""
+    networks = plan.config["protocol"]["training"]["networks"]
+    used = {cohort.network for cohort in plan.cohorts.values() if cohort.needs_gpu}
+    return {
+        "caption": (TEMPLATES / "captions" / "tuning.rst").read_text(encoding="utf-8"),
+        "fixed": {name: networks[name] for name in networks if name in used},
+        "figures": [
+            {
+                "name": name,
+                "title": plan.tuning_title(name),
+                "image": _data_url("image/svg+xml", results / "figures" / "tuning" / f"{name}.svg"),
+            }
+            for name in plan.tunings
+        ],
+    }
+
+
+def _runs(plan: Plan, runs: pd.DataFrame) -> list[dict[str, Any]]:
+    """Return the runs for the template: a group per history file, a row per cell, an accuracy per seed."""
+    seeds = sorted({run.seed for run in plan.runs})
+    groups = []
+    for history, of_history in runs.groupby("history", sort=True):
+        rows = []
+        for key, trials in of_history.groupby(list(CELL), sort=False):
+            by_seed = trials.set_index("seed")["accuracy"]
+            rows.append(
+                {
+                    "name": cell_name(dict(zip(CELL, key, strict=True))),
+                    "accuracies": [by_seed.get(seed) if seed in by_seed.index else None for seed in seeds],
+                }
+            )
+        groups.append({"history": history, "rows": rows})
+    return groups

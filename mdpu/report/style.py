@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import matplotlib as mpl
 
 # Okabe and Ito's palette; the dashes and markers tell the methods apart without colour. Methods of one
@@ -21,6 +23,13 @@ METHOD_STYLES: dict[str, dict[str, str]] = {
     "kmeans": {"color": "#56B4E9", "linestyle": "-.", "marker": "*"},
     "supervised": {"color": "#000000", "linestyle": "--", "marker": ""},
     "chance": {"color": "#999999", "linestyle": "--", "marker": ""},
+}
+# Losses are told apart from methods too: no figure shows both in colour.
+LOSS_STYLES: dict[str, dict[str, Any]] = {
+    "logistic": {"color": "#000000", "linestyle": "-", "marker": "o"},
+    "ramp": {"color": "#E69F00", "linestyle": "--", "marker": "s"},
+    "squared": {"color": "#56B4E9", "linestyle": "-.", "marker": "^"},
+    "hinge": {"color": "#CC79A7", "linestyle": (0, (1, 1)), "marker": "D"},
 }
 _SPARE = ("#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999999")
 

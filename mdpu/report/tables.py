@@ -43,7 +43,13 @@ def _value(cell: pd.Series, plus_minus: str) -> str:
     return f"{cell['mean']:.2f}{deviation}" + (f" ({cell['diverged']} diverged)" if cell["diverged"] else "")
 
 
-def markdown_table(cells: pd.DataFrame, datasets: Mapping[str, str], methods: Sequence[str], title: str) -> str:
+def markdown_table(
+    cells: pd.DataFrame,
+    datasets: Mapping[str, str],
+    methods: Sequence[str],
+    title: str,
+    not_run: Sequence[str] = (),
+) -> str:
     """Return the table as Markdown, the best method of each row in bold.
 
     Parameters
@@ -56,6 +62,8 @@ def markdown_table(cells: pd.DataFrame, datasets: Mapping[str, str], methods: Se
         Columns, in order.
     title : str
         Caption.
+    not_run : sequence of str
+        Titles of datasets that belong to the table but were not run, for a line of their own.
     """
 
     def show(cell: pd.Series) -> str:
@@ -63,17 +71,27 @@ def markdown_table(cells: pd.DataFrame, datasets: Mapping[str, str], methods: Se
         return f"**{value}**" if cell["best"] else value
 
     header = ["Prior", "Dataset", *(load_method(method).title for method in methods)]
-    return markdown_rows(title, header, 2, _grid(cells, datasets, methods, show))
+    return markdown_rows(title, header, 2, _grid(cells, datasets, methods, show), _note(not_run))
 
 
-def markdown_rows(title: str, header: Sequence[str], names: int, rows: Sequence[Sequence[str]]) -> str:
+def markdown_rows(title: str, header: Sequence[str], names: int, rows: Sequence[Sequence[str]], note: str = "") -> str:
     """Return rows of strings as a Markdown table; the first `names` columns stand left, the others right."""
     lines = [header, ["---"] * names + ["---:"] * (len(header) - names), *rows]
     body = "\n".join("| " + " | ".join(line) + " |" for line in lines)
-    return f"{title}\n\n{body}\n"
+    return f"{title}\n\n{body}\n" + (f"\n{note}\n" if note else "")
 
 
-def latex_table(cells: pd.DataFrame, datasets: Mapping[str, str], methods: Sequence[str], title: str) -> str:
+def _note(not_run: Sequence[str]) -> str:
+    return f"Not run: {', '.join(not_run)}." if not_run else ""
+
+
+def latex_table(
+    cells: pd.DataFrame,
+    datasets: Mapping[str, str],
+    methods: Sequence[str],
+    title: str,
+    not_run: Sequence[str] = (),
+) -> str:
     """Return the table as LaTeX for the booktabs package; parameters as in `markdown_table`."""
 
     def show(cell: pd.Series) -> str:
@@ -89,14 +107,14 @@ def latex_table(cells: pd.DataFrame, datasets: Mapping[str, str], methods: Seque
     for prior, dataset, *values in _grid(cells, datasets, methods, show):
         rows.append([prior if prior != previous else "", escape(dataset), *values])
         previous = prior
-    return latex_rows(title, header, 2, rows)
+    return latex_rows(title, header, 2, rows, _note(not_run))
 
 
-def latex_rows(title: str, header: Sequence[str], names: int, rows: Sequence[Sequence[str]]) -> str:
+def latex_rows(title: str, header: Sequence[str], names: int, rows: Sequence[Sequence[str]], note: str = "") -> str:
     """Return rows of LaTeX as a table for the booktabs package.
 
     The first `names` columns stand left, the others right. A row whose first cell is not empty gets a rule
-    above it. Title and header are escaped here, cells are not.
+    above it. Title, header and the note below are escaped here, cells are not.
     """
     lines = [
         r"% needs \usepackage{booktabs,amsmath}",
@@ -111,11 +129,12 @@ def latex_rows(title: str, header: Sequence[str], names: int, rows: Sequence[Seq
         if row[0]:
             lines.append(r"\midrule")
         lines.append(" & ".join(row) + r" \\")
-    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", r"\end{table}", ""])
+    below = [rf"\par\smallskip {{\footnotesize {escape(note)}}}"] if note else []
+    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", *below, r"\end{table}", ""])
 
 
 def escape(text: str) -> str:
-    """Return text with the characters escaped that LaTeX reads as commands."""
+    """Return text with the characters that LaTeX takes for commands escaped."""
     for character in "&%$#_":
         text = text.replace(character, "\\" + character)
     return text

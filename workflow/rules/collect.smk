@@ -1,5 +1,6 @@
 # INPUTS   histories of all cohorts
-# OUTPUTS  metrics.parquet and .csv, one row per run and epoch; summary.csv, one row per cell
+# OUTPUTS  metrics.parquet and .csv, one row per run and epoch; summary.csv, one row per cell;
+#          runs.csv, one row per run with the files that it came from
 
 
 rule collect:
@@ -10,6 +11,7 @@ rule collect:
         metrics=RESULTS / "metrics.parquet",
         csv=RESULTS / "metrics.csv",
         summary=RESULTS / "summary.csv",
+        runs=RESULTS / "runs.csv",
     log:
         LOGS / "collect.log",
     benchmark:
@@ -24,7 +26,7 @@ rule collect:
         reporting=config["protocol"]["reporting"],
     shell:
         "python -m mdpu collect --config $MDPU_CONFIG --histories {params.histories:q} --out {output.metrics:q}"
-        " --summary {output.summary:q} &> {log:q}"
+        " --summary {output.summary:q} --runs {output.runs:q} &> {log:q}"
 
 
 rule verify:

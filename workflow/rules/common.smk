@@ -6,7 +6,7 @@ from pathlib import Path
 from snakemake.exceptions import WorkflowError
 
 from mdpu.errors import UserError
-from mdpu.experiment import PACKAGE, Plan, training_code
+from mdpu.experiment import ILLUSTRATIONS, PACKAGE, TABLE_KINDS, Plan, training_code
 
 try:
     PLAN = Plan(config)
@@ -28,17 +28,18 @@ RESULTS = PLAN.results
 IMAGES = PLAN.images_folder
 LOGS = RESULTS / "logs"
 BENCHMARKS = RESULTS / "benchmarks"
+RUN_FIGURES = {e.kind for e in PLAN.experiments.values()} - {*TABLE_KINDS, *ILLUSTRATIONS}
 SIDES = ("positive", "negative")
 TABLES = [
     RESULTS / "tables" / f"{name}.{suffix}"
     for name, experiment in PLAN.experiments.items()
-    if experiment.kind == "table"
+    if experiment.kind in TABLE_KINDS
     for suffix in ("csv", "md", "tex")
 ]
 FIGURES = [
     RESULTS / "figures" / f"{name}.{suffix}"
     for name, experiment in PLAN.experiments.items()
-    if experiment.kind != "table"
+    if experiment.kind not in TABLE_KINDS
     for suffix in ("svg", "pdf")
 ]
 SENSITIVITY = [
@@ -47,7 +48,12 @@ SENSITIVITY = [
     if experiment.kind == "sensitivity"
     for ending in (".csv", ".md", ".tex", "-nearest.csv")
 ]
-VERIFICATION = [RESULTS / "verification.json"] if config.get("expected") else []
+LARGEST_N = [RESULTS / f"largest_n.{suffix}" for suffix in ("csv", "md", "tex")] if PLAN.runs else []
+TUNING_FIGURES = [
+    RESULTS / "figures" / "tuning" / f"{name}.{suffix}" for name in PLAN.tunings for suffix in ("svg", "pdf")
+]
+RUNS = [RESULTS / "runs.csv"] if PLAN.runs else []
+VERIFICATION = [RESULTS / "verification.json"] if config.get("expected") and PLAN.runs else []
 
 # What figures of a kind are made with, beside their own module and what all figures share.
 KIND_CODE = {
@@ -74,6 +80,17 @@ wildcard_constraints:
 def code(*files):
     """The mdpu sources of a stage: editing them reruns it, which Snakemake would not notice by itself."""
     return [os.path.relpath(PACKAGE / file) for file in files]
+
+
+def names_of(kinds):
+    """A pattern of the experiments of some kinds, for the rule that shows them; of no name if there are none."""
+    return "|".join(name for name, experiment in PLAN.experiments.items() if experiment.kind in kinds) or "(?!)"
+
+
+def setting_inputs(wildcards):
+    split = PLAN.experiment(wildcards.experiment).split
+    dataset = split.split("/")[0]
+    return {"images": PLAN.images(dataset), "labels": PLAN.labels(dataset), "split": PLAN.split(split)}
 
 
 def cohort_inputs(wildcards):

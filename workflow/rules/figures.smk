@@ -1,5 +1,5 @@
-# INPUTS   metrics.parquet
-# OUTPUTS  figures/<experiment>.svg, .pdf
+# INPUTS   metrics.parquet; grids of tuning/
+# OUTPUTS  figures/<experiment>.svg, .pdf; figures/tuning/<tuning>.svg, .pdf
 
 
 rule figure:
@@ -17,6 +17,8 @@ rule figure:
         LOGS / "figures" / "{experiment}.log",
     benchmark:
         BENCHMARKS / "figures" / "{experiment}.tsv"
+    wildcard_constraints:
+        experiment=names_of(RUN_FIGURES),
     conda:
         "../../envs/mdpu.yaml"
     resources:
@@ -26,4 +28,29 @@ rule figure:
         settings=lambda wildcards: PLAN.experiment_settings(wildcards.experiment),
     shell:
         "python -m mdpu figure --config $MDPU_CONFIG --experiment {wildcards.experiment} --metrics {input.metrics:q}"
+        " --out {output.svg:q} &> {log:q}"
+
+
+rule tuning_figure:
+    input:
+        grid=RESULTS / "tuning" / "{tuning}.csv",
+        code=code("report/figures/tuning.py", "report/figures/common.py", "report/style.py"),
+    output:
+        svg=RESULTS / "figures" / "tuning" / "{tuning}.svg",
+        pdf=RESULTS / "figures" / "tuning" / "{tuning}.pdf",
+    log:
+        LOGS / "figures" / "tuning" / "{tuning}.log",
+    benchmark:
+        BENCHMARKS / "figures" / "tuning" / "{tuning}.tsv"
+    wildcard_constraints:
+        tuning="[a-z0-9/-]+",
+    conda:
+        "../../envs/mdpu.yaml"
+    resources:
+        mem_mb=1000,
+        runtime=5,
+    params:
+        title=lambda wildcards: PLAN.tuning_title(wildcards.tuning),
+    shell:
+        "python -m mdpu tuning --config $MDPU_CONFIG --tuning {wildcards.tuning} --grid {input.grid:q}"
         " --out {output.svg:q} &> {log:q}"

@@ -1,5 +1,5 @@
-# INPUTS   tables, figures, sensitivity studies, the largest n, label counts, contact sheets, diagnostics of the
-#          splits, and the verification where numbers are expected
+# INPUTS   tables, figures, sensitivity studies, the largest n, what each run reached, label counts, contact
+#          sheets, diagnostics of the splits, and the verification where numbers are expected
 # OUTPUTS  report.html, one self-contained page
 
 
@@ -8,14 +8,22 @@ rule render_report:
         tables=TABLES,
         figures=FIGURES,
         sensitivity=SENSITIVITY,
-        largest_n=rules.largest_n.output.csv,
+        largest_n=LARGEST_N,
+        tuning=TUNING_FIGURES,
+        runs=RUNS,
         labels=[PLAN.labels(dataset) for dataset in PLAN.datasets],
         sheets=[RESULTS / "sheets" / dataset / f"{side}.png" for dataset in PLAN.datasets for side in SIDES],
         descriptions=sorted({str(PLAN.images(dataset).with_suffix(".json")) for dataset in PLAN.datasets}),
         splits=[PLAN.split(split).with_suffix(".json") for split in PLAN.splits],
         verification=VERIFICATION,
         templates=[os.path.relpath(path) for path in sorted(Path(workflow.basedir, "report").rglob("*.*"))],
-        code=code("report/page.py", "report/sensitivity.py", "report/largest_n.py", "data/diagnostics.py"),
+        code=code(
+            "report/page.py",
+            "report/formulas.py",
+            "report/sensitivity.py",
+            "report/largest_n.py",
+            "data/diagnostics.py",
+        ),
     output:
         page=RESULTS / "report.html",
     log:
@@ -30,6 +38,7 @@ rule render_report:
     params:
         results=RESULTS,
         plan=PLAN.summary(),
+        not_run=PLAN.not_run,
         datasets={dataset: PLAN.dataset(dataset) for dataset in PLAN.datasets},
         protocol=config["protocol"],
     shell:

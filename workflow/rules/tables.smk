@@ -14,6 +14,8 @@ rule table:
         LOGS / "tables" / "{experiment}.log",
     benchmark:
         BENCHMARKS / "tables" / "{experiment}.tsv"
+    wildcard_constraints:
+        experiment=names_of({"table"}),
     conda:
         "../../envs/mdpu.yaml"
     resources:

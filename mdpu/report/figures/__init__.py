@@ -17,7 +17,7 @@ def draw(plan: Plan, experiment: Experiment, metrics: pd.DataFrame) -> Figure:
     ----------
     plan : Plan
     experiment : Experiment
-        Its kind is the name of a module of this package.
+        Its kind is the name of a module of this package; one that shows runs.
     metrics : DataFrame
         Histories of the experiment's runs, as `mdpu.evaluate.collect.collect` returns them.
     """

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from mdpu.experiment import Experiment
+from mdpu.files import replacing
 from mdpu.learn.methods import load_method
 from mdpu.report.style import method_style
 
@@ -17,6 +20,12 @@ SIZE_NAMES = {1: "Points", 2: "Pairs", 3: "Triples"}
 def size_name(tuple_size: int) -> str:
     """Return what tuples of a size are called: Pairs, Triples, 4-tuples."""
     return SIZE_NAMES.get(tuple_size, f"{tuple_size}-tuples")
+
+
+def in_order(accuracies: pd.DataFrame, experiment: Experiment) -> pd.DataFrame:
+    """Return the rows with the methods in the order that the experiment lists them in."""
+    methods = list(dict.fromkeys(run.method for run in experiment.runs))
+    return accuracies.sort_values("method", key=lambda column: column.map(methods.index), kind="stable")
 
 
 def competitors_and_controls(metrics: pd.DataFrame) -> tuple[list[str], list[str]]:
@@ -45,26 +54,33 @@ def legend_below(figure: Figure, axes: Axes) -> None:
     figure.legend(handles, labels, loc="outside lower center", ncols=min(len(labels), 6))
 
 
-def bands(axes: Axes, metrics: pd.DataFrame, measure: str, methods: Sequence[str]) -> None:
-    """Draw one measure per epoch: mean over trials as a line, one standard deviation as a band."""
+def save_figure(figure: Figure, path: Path) -> None:
+    """Save a figure as SVG and, beside it, as PDF; the same figure is the same bytes whenever it is saved."""
+    for file, metadata in ((path, {"Date": None}), (path.with_suffix(".pdf"), {"CreationDate": None})):
+        with replacing(file) as temporary:
+            figure.savefig(temporary, metadata=metadata)
+
+
+def bands(axes: Axes, metrics: pd.DataFrame, measure: str, methods: Sequence[str], against: str = "epoch") -> None:
+    """Draw one measure against a column: mean over trials as a line, one standard deviation as a band."""
     for method in methods:
         of_method = metrics[metrics["method"] == method]
         if of_method.empty:
             continue
-        by_epoch = of_method.groupby("epoch")[measure].agg(["mean", "std"])
+        by_value = of_method.groupby(against)[measure].agg(["mean", "std"])
         style = method_style(method)
-        epochs = by_epoch.index.to_numpy()
+        values = by_value.index.to_numpy()
         axes.plot(
-            epochs,
-            by_epoch["mean"],
+            values,
+            by_value["mean"],
             color=style["color"],
             linestyle=style["linestyle"],
             marker=style["marker"],
-            markevery=max(1, len(epochs) // 8),
+            markevery=max(1, len(values) // 8),
             markersize=4,
             label=load_method(method).title,
         )
-        spread = by_epoch["std"].fillna(0)
+        spread = by_value["std"].fillna(0)
         axes.fill_between(
-            epochs, by_epoch["mean"] - spread, by_epoch["mean"] + spread, color=style["color"], alpha=0.2, linewidth=0
+            values, by_value["mean"] - spread, by_value["mean"] + spread, color=style["color"], alpha=0.2, linewidth=0
         )

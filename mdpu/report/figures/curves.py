@@ -13,6 +13,7 @@ from mdpu.report.figures.common import bands, competitors_and_controls, legend_b
 from mdpu.report.style import use_house_style
 
 REFERENCE_EPOCHS = 10
+COLUMNS = 4
 LINEAR_RISK = 1.0  # the risk axis is linear in [-1, 1] and logarithmic beyond: the URE's falls for ever
 
 
@@ -29,27 +30,32 @@ def curves_figure(metrics: pd.DataFrame, datasets: Mapping[str, str]) -> Figure:
     metrics : DataFrame
         Histories of runs with one loss and one n per dataset.
     datasets : mapping
-        Titles by name, in order; one column of panels per dataset, prior and tuple size.
+        Titles by name, in order; a panel of risk and one of accuracy per dataset, prior and tuple size.
 
     Returns
     -------
     Figure
-        Two rows of panels, risk above accuracy; a line is the mean over trials, its band one standard
+        Risk above accuracy; a line is the mean over trials, its band one standard
         deviation to each side. Controls are reference lines at the mean of their last `REFERENCE_EPOCHS`.
     """
     use_house_style()
     keys = metrics[["dataset", "prior", "tuple_size"]].drop_duplicates()
-    panels = [
-        panel for dataset in datasets for panel in sorted(keys[keys["dataset"] == dataset].itertuples(index=False))
-    ]
+    order = {dataset: place for place, dataset in enumerate(datasets)}
+    panels = sorted(keys.itertuples(index=False, name=None), key=lambda key: (key[2], order[key[0]], key[1]))
+    # As in the paper, each tuple size has rows of its own; a single dataset and prior has its sizes side by side.
+    per_size = len(keys[["dataset", "prior"]].drop_duplicates())
+    columns = min(COLUMNS, per_size if per_size > 1 else len(panels))
+    rows = -(-len(panels) // columns)
     figure, axes = plt.subplots(
-        2, max(1, len(panels)), figsize=(0.8 + 3.2 * max(1, len(panels)), 5), squeeze=False, sharex="col"
+        2 * rows, columns, figsize=(0.8 + 3.2 * columns, 0.2 + 4.8 * rows), squeeze=False, sharex=True
     )
+    for axis in axes[-2:, len(panels) - columns * (rows - 1) :].flat:
+        axis.set_axis_off()
     methods, controls = competitors_and_controls(metrics)
-    for column, (dataset, prior, size) in enumerate(panels):
+    for place, (dataset, prior, size) in enumerate(panels):
         of_panel = (metrics["dataset"] == dataset) & (metrics["prior"] == prior) & (metrics["tuple_size"] == size)
         shown = metrics[of_panel]
-        risk, accuracy = axes[0, column], axes[1, column]
+        risk, accuracy = axes[place // columns * 2 : place // columns * 2 + 2, place % columns]
         bands(risk, shown, "risk", methods)
         in_percent = shown.assign(accuracy=100 * shown["accuracy"])
         bands(accuracy, in_percent, "accuracy", methods)
@@ -62,7 +68,9 @@ def curves_figure(metrics: pd.DataFrame, datasets: Mapping[str, str]) -> Figure:
         name = size_name(size)
         risk.set_title(f"{datasets[dataset]}, {name.lower()}\n$\\pi_+ = {prior}$, $n = {n}$")
         accuracy.set_xlabel("Epoch")
-    axes[0, 0].set_ylabel("Training risk (unbiased estimate)")
-    axes[1, 0].set_ylabel("Test accuracy (%)")
+        accuracy.tick_params(labelbottom=True)
+        if place % columns == 0:
+            risk.set_ylabel("Training risk (unbiased)")
+            accuracy.set_ylabel("Test accuracy (%)")
     legend_below(figure, axes[1, 0])
     return figure

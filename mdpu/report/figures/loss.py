@@ -1,0 +1,104 @@
+"""Test accuracy under several losses: what Figure 5 is about.
+
+The paper has a panel per loss, so that whether the loss matters can only be seen by comparing panels. Here the
+losses of one dataset and method stand side by side in one panel: where the loss hardly matters, their points
+coincide; where it does, they part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from mdpu.evaluate.collect import run_accuracies
+from mdpu.experiment import Experiment, Plan
+from mdpu.learn.losses import LOSSES
+from mdpu.learn.methods import load_method
+from mdpu.report.figures.common import competitors_and_controls, in_order, legend_below, size_name
+from mdpu.report.style import LOSS_STYLES, use_house_style
+
+
+def draw(plan: Plan, experiment: Experiment, metrics: pd.DataFrame) -> Figure:
+    """Draw an experiment of this kind from its histories."""
+    accuracies = run_accuracies(metrics, plan.config["protocol"]["reporting"])
+    return loss_figure(in_order(accuracies, experiment), plan.titles(run.dataset for run in experiment.runs))
+
+
+def loss_figure(accuracies: pd.DataFrame, datasets: Mapping[str, str]) -> Figure:
+    """Draw the accuracies that each method reaches with each loss.
+
+    Parameters
+    ----------
+    accuracies : DataFrame
+        As `mdpu.evaluate.collect.run_accuracies` returns it, of runs with one variant and one n per dataset.
+    datasets : mapping
+        Titles by name, in order, from top to bottom.
+
+    Returns
+    -------
+    Figure
+        A row of panels per tuple size and prior, a panel per method. A point is the mean over the trials that did
+        not diverge, its bar one standard deviation to each side; where all did, the panel says so.
+    """
+    use_house_style()
+    methods = [method for group in competitors_and_controls(accuracies) for method in group]
+    rows = sorted(set(accuracies[["tuple_size", "prior"]].itertuples(index=False, name=None)))
+    losses = [loss for loss in LOSS_STYLES if loss in set(accuracies["loss"])]
+    places = {dataset: -place for place, dataset in enumerate(datasets)}
+    offsets = dict(zip(losses, np.linspace(0.24, -0.24, len(losses)) if len(losses) > 1 else [0.0], strict=True))
+    height = 0.7 + 0.42 * max(2, len(datasets))
+    figure, axes = plt.subplots(
+        len(rows),
+        len(methods),
+        figsize=(1.6 + 2.8 * len(methods), 0.5 + height * len(rows)),
+        squeeze=False,
+        sharex=True,
+        sharey=True,
+    )
+    for row, (size, prior) in enumerate(rows):
+        for column, method in enumerate(methods):
+            axis = axes[row, column]
+            shown = accuracies[
+                (accuracies["method"] == method) & (accuracies["tuple_size"] == size) & (accuracies["prior"] == prior)
+            ]
+            for loss in losses:
+                cells = shown[shown["loss"] == loss].groupby("dataset")["accuracy"].agg(["mean", "std"])
+                heights = np.array([places[dataset] + offsets[loss] for dataset in cells.index])
+                style = LOSS_STYLES[loss]
+                axis.errorbar(
+                    cells["mean"],
+                    heights,
+                    xerr=cells["std"].fillna(0),
+                    color=style["color"],
+                    marker=style["marker"],
+                    linestyle="none",
+                    markersize=4,
+                    elinewidth=1,
+                    capsize=2,
+                    label=LOSSES[loss].title,
+                )
+                for place in heights[cells["mean"].isna().to_numpy()]:
+                    axis.annotate(
+                        f"{LOSSES[loss].title} diverged",
+                        (0.98, place),
+                        xycoords=("axes fraction", "data"),
+                        ha="right",
+                        va="center",
+                        fontsize=6,
+                        bbox={"facecolor": "white", "edgecolor": "none", "pad": 1},
+                    )
+            for place in range(1, len(datasets)):
+                axis.axhline(0.5 - place, color="0.85", linewidth=0.6)
+            axis.grid(visible=False, axis="y")
+            axis.set_title(f"{load_method(method).title}, {size_name(size).lower()}, $\\pi_+ = {prior}$")
+            axis.set_yticks(list(places.values()), labels=list(datasets.values()))
+            axis.tick_params(axis="y", length=0)
+            axis.set_ylim(0.5 - len(datasets), 0.5)
+    for axis in axes[-1]:
+        axis.set_xlabel("Test accuracy (%)")
+    legend_below(figure, axes[0, 0])
+    return figure

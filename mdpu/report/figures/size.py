@@ -1,0 +1,78 @@
+"""Test accuracy against the number of tuples: the shape of Figure 4."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import matplotlib.pyplot as plt
+import pandas as pd
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter
+
+from mdpu.evaluate.collect import run_accuracies
+from mdpu.experiment import Experiment, Plan
+from mdpu.learn.methods import load_method
+from mdpu.report.figures.common import bands, competitors_and_controls, in_order, legend_below, size_name
+from mdpu.report.style import method_style, use_house_style
+
+
+def draw(plan: Plan, experiment: Experiment, metrics: pd.DataFrame) -> Figure:
+    """Draw an experiment of this kind from its histories."""
+    accuracies = run_accuracies(metrics, plan.config["protocol"]["reporting"])
+    return size_figure(in_order(accuracies, experiment), plan.titles(run.dataset for run in experiment.runs))
+
+
+def size_figure(accuracies: pd.DataFrame, datasets: Mapping[str, str]) -> Figure:
+    """Draw test accuracy against the number of tuples.
+
+    Parameters
+    ----------
+    accuracies : DataFrame
+        As `mdpu.evaluate.collect.run_accuracies` returns it, of runs with one variant and one loss.
+    datasets : mapping
+        Titles by name, in order.
+
+    Returns
+    -------
+    Figure
+        A row of panels per tuple size and prior, a panel per dataset. A line is the mean over trials, its band
+        one standard deviation to each side. Controls are thin lines without a band.
+    """
+    use_house_style()
+    methods, controls = competitors_and_controls(accuracies)
+    rows = sorted(set(accuracies[["tuple_size", "prior"]].itertuples(index=False, name=None)))
+    if len(datasets) == 1:
+        panels = [[(size, prior, dataset) for size, prior in rows for dataset in datasets]]
+    else:
+        panels = [[(size, prior, dataset) for dataset in datasets] for size, prior in rows]
+    shape = (len(panels), len(panels[0]))
+    figure, axes = plt.subplots(
+        *shape, figsize=(0.8 + 3.2 * shape[1], 0.6 + 2.6 * shape[0]), squeeze=False, sharex=True
+    )
+    for row, line in enumerate(panels):
+        for column, (size, prior, dataset) in enumerate(line):
+            axis = axes[row, column]
+            shown = accuracies[
+                (accuracies["dataset"] == dataset) & (accuracies["tuple_size"] == size) & (accuracies["prior"] == prior)
+            ]
+            bands(axis, shown, "accuracy", methods, against="n")
+            for control in controls:
+                means = shown[shown["method"] == control].groupby("n")["accuracy"].mean()
+                style = method_style(control)
+                axis.plot(
+                    means.index,
+                    means,
+                    color=style["color"],
+                    linestyle=style["linestyle"],
+                    linewidth=1,
+                    label=load_method(control).title,
+                )
+            axis.set_title(f"{datasets[dataset]}, {size_name(size).lower()}, $\\pi_+ = {prior}$")
+            axis.set_xticks(sorted(accuracies["n"].unique()))
+            axis.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
+            axis.tick_params(axis="x", labelsize=7)
+        axes[row, 0].set_ylabel("Test accuracy (%)")
+    for axis in axes[-1]:
+        axis.set_xlabel("Number of tuples $n$")
+    legend_below(figure, axes[0, 0])
+    return figure
