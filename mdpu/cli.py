@@ -542,7 +542,7 @@ def sensitivity(
         write_text(out.with_suffix(suffix), render(summary, datasets, wanted.title))
 
 
-@app.command(rich_help_panel=RULES)
+@app.command("largest-n", rich_help_panel=RULES)
 def largest_n(
     config: Configs,
     labels: Annotated[Path, typer.Option(metavar="DIR", help="Folder of labels; read where config has no counts.")],
