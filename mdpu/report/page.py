@@ -100,6 +100,7 @@ def render_page(plan: Plan, results: Path) -> str:
         datasets=datasets,
         formulas=formulas,
         tables=tables,
+        best_epoch=plan.config["protocol"]["reporting"]["average_last"] == "best",
         figures=[figure for figure in figures if figure["kind"] != "sensitivity"],
         studies=studies,
         largest_n=largest_n_rows(read_csv(results / "largest_n.csv"), titles) if plan.runs else [],
