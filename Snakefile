@@ -13,6 +13,7 @@ include: "workflow/rules/figures.smk"
 include: "workflow/rules/sensitivity.smk"
 include: "workflow/rules/largest_n.smk"
 include: "workflow/rules/illustrations.smk"
+include: "workflow/rules/comparison.smk"
 include: "workflow/rules/report.smk"
 
 
@@ -20,6 +21,7 @@ localrules:
     all,
     tables,
     figures,
+    evaluation,
     report,
 
 
@@ -32,6 +34,7 @@ rule all:
         SENSITIVITY,
         LARGEST_N,
         TUNING_FIGURES,
+        EVALUATION,
         VERIFICATION,
 
 
@@ -49,3 +52,8 @@ rule figures:
     input:
         FIGURES,
         TUNING_FIGURES,
+
+
+rule evaluation:
+    input:
+        EVALUATION,

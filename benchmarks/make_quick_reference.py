@@ -25,7 +25,6 @@ from mdpu.data.splits import read_split
 from mdpu.evaluate.collect import run_accuracies, summarize
 from mdpu.experiment import CELL, Plan, Run, load_config
 from mdpu.learn import networks, trainer
-from mdpu.learn.device import use_threads
 
 ROOT = Path(__file__).resolve().parent.parent
 ORDERS = [(padding, once) for padding in (16, 32, 64) for once in (True, False)]
@@ -34,7 +33,7 @@ DEVIATIONS, LEAST = 6, 0.5
 
 def main() -> None:
     """Train, compare and write."""
-    use_threads(1)
+    torch.set_num_threads(1)
     plan = Plan(load_config([ROOT / "config.yaml", ROOT / "config/quick.yaml"]))
     (dataset,) = plan.datasets
     images, labels = read_images(plan.images(dataset)), read_labels(plan.labels(dataset))

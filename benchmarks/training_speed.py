@@ -34,7 +34,7 @@ from mdpu.data.labels import binarize
 from mdpu.data.splits import draw_split
 from mdpu.experiment import Plan, Run, load_config
 from mdpu.files import REPOSITORY
-from mdpu.learn.device import choose_device, describe, use_threads
+from mdpu.learn.device import choose_device, describe
 from mdpu.learn.losses import LOSSES
 from mdpu.learn.trainer import TrainingData, make_stacks, train_stack
 from mdpu.theory import risk_weights
@@ -137,10 +137,7 @@ def measure(name, arguments):
     """Return the figures of one case."""
     case = CASES[name]
     device = choose_device(arguments.device)
-    if name == "ordinary":
-        torch.set_num_threads(arguments.threads)
-    else:
-        use_threads(arguments.threads)
+    torch.set_num_threads(arguments.threads)
     images = read_images(Path(arguments.images))
     classes = list(images.classes)
     labels = binarize(images, classes[0::2], classes[1::2])

@@ -271,10 +271,12 @@ def tune(
     threads: Annotated[int, typer.Option(min=1, help="CPU threads.")] = 2,
 ) -> None:
     """Choose learning rate and weight decay from the grid, without true labels; write the whole grid as CSV."""
+    import torch
+
     from mdpu.data.images import read_images
     from mdpu.data.splits import read_split
     from mdpu.files import provenance, replacing, write_json
-    from mdpu.learn.device import describe, leased_device, memory_budget, use_threads
+    from mdpu.learn.device import describe, leased_device, memory_budget
     from mdpu.learn.tuning import tune
     from mdpu.progress import Steps
 
@@ -282,7 +284,7 @@ def tune(
     chosen = _plan(config)
     facts = chosen.tuning_settings(tuning)
     runs, settings, grid = chosen.tunings[tuning].runs, facts["training"], facts["grid"]["grid"]
-    use_threads(threads)
+    torch.set_num_threads(threads)
     points = len(runs) * len(grid["learning_rate"]) * len(grid["weight_decay"])
     with (
         leased_device(chosen.config["device"]) as device,
@@ -324,13 +326,14 @@ def train(
 ) -> None:
     """Train the runs of a cohort; write their histories, with provenance (.json) beside them."""
     import pandas as pd
+    import torch
 
     from mdpu.data.images import read_images
     from mdpu.data.labels import read_labels
     from mdpu.data.splits import read_split
     from mdpu.files import digest, provenance, sha256, write_json, write_table
     from mdpu.learn.checkpoint import Checkpoint
-    from mdpu.learn.device import describe, leased_device, memory_budget, use_threads
+    from mdpu.learn.device import describe, leased_device, memory_budget
     from mdpu.learn.store import RunStore, fingerprint
     from mdpu.learn.trainer import Stack, TrainingData, train
     from mdpu.learn.tuning import chosen_rates
@@ -340,7 +343,7 @@ def train(
     chosen = _plan(config)
     runs = chosen.cohort(cohort).select(only) if only else chosen.cohort(cohort).runs
     settings = chosen.training(runs[0].variant, chosen.cohort(cohort).network)
-    use_threads(threads)
+    torch.set_num_threads(threads)
     split_files = {name: splits / f"{name}.npz" for name in sorted({run.split for run in runs})}
     shared = {"images": sha256(images), "labels": sha256(labels)}
     split_sums = {name: sha256(path) for name, path in split_files.items()}
@@ -424,7 +427,7 @@ def table(
     keys = pd.DataFrame(wanted.runs).drop(columns="seed").drop_duplicates()
     cells = keys.merge(read_csv(summary), on=list(CELL), how="left", validate="one_to_one")
     with replacing(out) as temporary:
-        beside_published(cells).to_csv(temporary, index=False, float_format="%.10g")
+        beside_published(cells, chosen.published_names).to_csv(temporary, index=False, float_format="%.10g")
     datasets = chosen.titles(keys["dataset"])
     methods = list(dict.fromkeys(keys["method"]))
     not_run = list(chosen.titles(wanted.not_run).values())
@@ -560,6 +563,98 @@ def largest_n(
     datasets = chosen.titles(table["dataset"])
     for suffix, render in ((".md", largest_n_markdown), (".tex", largest_n_latex)):
         write_text(out.with_suffix(suffix), render(table, datasets))
+
+
+def compare(
+    config: Configs,
+    summary: Annotated[Path, typer.Option(metavar="FILE", help="Summary that `collect` wrote.")],
+    out: Annotated[Path, typer.Option("--out", metavar="FILE", help="CSV to write; .json with totals goes beside.")],
+) -> None:
+    """Give each of the paper's 504 numbers a verdict, in every reading of its dataset."""
+    from mdpu.evaluate.comparison import compare, totals
+    from mdpu.files import provenance, read_csv, replacing, write_json
+
+    started = time.perf_counter()
+    chosen = _plan(config)
+    rule = chosen.config["comparison"]
+    found = compare(read_csv(summary), chosen.published_names, rule)
+    with replacing(out) as temporary:
+        found.to_csv(temporary, index=False, float_format="%.10g")
+    counted = totals(found).to_dict("records")
+    write_json(out.with_suffix(".json"), {"totals": counted, **provenance(started, [summary], rule=rule)})
+
+
+@app.command(rich_help_panel=RULES)
+def claims(
+    config: Configs,
+    summary: Annotated[Path, typer.Option(metavar="FILE", help="Summary that `collect` wrote.")],
+    metrics: Annotated[Path, typer.Option(metavar="FILE", help="Metrics that `collect` wrote.")],
+    out: Annotated[Path, typer.Option("--out", metavar="FILE", help="CSV to write; .json goes beside.")],
+    cases: Annotated[Path, typer.Option(metavar="FILE", help="CSV of every case of every claim to write.")],
+) -> None:
+    """Check the claims of the paper's prose on our runs and on the paper's numbers."""
+    from mdpu.evaluate.claims import check_claims, our_evidence, paper_evidence, weight_decays
+    from mdpu.files import provenance, read_csv, read_table, replacing, write_json
+
+    started = time.perf_counter()
+    chosen = _plan(config)
+    rule, reporting = chosen.config["comparison"], chosen.config["protocol"]["reporting"]
+    ours = our_evidence(read_csv(summary), read_table(metrics), reporting, weight_decays(chosen), rule)
+    checked, of_claims = check_claims(ours, paper_evidence(rule))
+    for path, table in ((out, checked), (cases, of_claims)):
+        with replacing(path) as temporary:
+            table.to_csv(temporary, index=False, float_format="%.10g")
+    facts = provenance(started, [summary, metrics], rule=rule, reporting=reporting)
+    rows = checked.astype(object).where(checked.notna(), None).to_dict("records")
+    write_json(out.with_suffix(".json"), {"claims": rows, **facts})
+
+
+@app.command(rich_help_panel=RULES)
+def ranks(
+    config: Configs,
+    summary: Annotated[Path, typer.Option(metavar="FILE", help="Summary that `collect` wrote.")],
+    out: Annotated[Path, typer.Option("--out", metavar="FILE", help="CSV to write; .json with the tests goes beside.")],
+    figure: Annotated[Path, typer.Option(metavar="FILE", help="SVG to write; .pdf goes beside.")],
+) -> None:
+    """Rank the methods, test the ranks, and draw critical-difference diagrams."""
+    from mdpu.evaluate.ranks import rank_table, rankings
+    from mdpu.files import provenance, read_csv, replacing, write_json
+    from mdpu.report.figures.common import save_figure
+    from mdpu.report.rank_figure import rank_figure
+
+    started = time.perf_counter()
+    found = rankings(read_csv(summary), 1 - _plan(config).config["comparison"]["level"])
+    with replacing(out) as temporary:
+        rank_table(found).to_csv(temporary, index=False, float_format="%.10g")
+    facts = {f"{source}, by {unit}": ranking and ranking.facts() for (source, unit), ranking in found.items()}
+    write_json(out.with_suffix(".json"), {"rankings": facts, **provenance(started, [summary])})
+    save_figure(rank_figure({"Our runs": found["ours", "row"], "The paper's numbers": found["paper", "row"]}), figure)
+
+
+@app.command(rich_help_panel=RULES)
+def audit(
+    config: Configs,
+    labels: Annotated[Path, typer.Option(metavar="DIR", help="Folder of labels, with their counts.")],
+    out: Annotated[Path, typer.Option("--out", metavar="FILE", help="CSV to write; .json with all cases goes beside.")],
+) -> None:
+    """Audit the paper: recompute from its numbers, the images and the formulas what can be; list the rest."""
+    from mdpu.evaluate.audit import audit, audit_table
+    from mdpu.files import provenance, read_json, replacing, write_json
+
+    started = time.perf_counter()
+    chosen = _plan(config)
+    stated = [name for name in chosen.datasets if chosen.published_names[name] == name]
+    files = {name: (chosen.images(name).with_suffix(".json"), labels / f"{name}.json") for name in stated}
+    findings = audit(
+        {
+            name: {"description": read_json(description), "counts": read_json(counts)["counts"]}
+            for name, (description, counts) in files.items()
+        }
+    )
+    with replacing(out) as temporary:
+        audit_table(findings).to_csv(temporary, index=False)
+    facts = provenance(started, [path for both in files.values() for path in both])
+    write_json(out.with_suffix(".json"), {"findings": [dataclasses.asdict(f) for f in findings], **facts})
 
 
 @app.command(rich_help_panel=RULES)

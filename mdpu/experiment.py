@@ -266,6 +266,11 @@ def check_config(config: Config) -> None:
                 f"config key definitions.datasets.{name}: class {', '.join(sorted(both))} is on both sides; "
                 "list it as positive or negative, not both"
             )
+    margin, wider = config["comparison"]["margin"], config["comparison"]["wider_margin"]
+    if wider < margin:
+        raise UserError(
+            f"config key comparison.wider_margin: {wider} is less than comparison.margin, {margin}; make it wider"
+        )
     for kind in ("datasets", "experiments"):
         known = config["definitions"][kind]
         for name in selected(config, kind):
@@ -571,6 +576,14 @@ class Plan:
         """Return the titles of datasets by name, each once, in order."""
         return {name: self.dataset(name)["title"] for name in dict.fromkeys(datasets)}
 
+    @cached_property
+    def published_names(self) -> dict[str, str]:
+        """The published row that each defined dataset is compared with: its own name unless it says otherwise."""
+        return {
+            name: definition.get("published", name)
+            for name, definition in self.config["definitions"]["datasets"].items()
+        }
+
     def network(self, dataset: str) -> str:
         """Return the name of the network that `dataset` is trained with.
 
@@ -674,9 +687,7 @@ class Plan:
     def pool_settings(self) -> dict[str, Any]:
         """Return all in the configuration that the table of the largest n depends on."""
         return {
-            "datasets": {
-                name: [self.dataset(name)["title"], self.dataset(name).get("published", name)] for name in self.datasets
-            },
+            "datasets": {name: [self.dataset(name)["title"], self.published_names[name]] for name in self.datasets},
             "counts": {name: self.dataset(name).get("counts", {}).get("train", {}) for name in self.datasets},
             "points": sorted({(run.dataset, run.tuple_size, run.prior, run.n) for run in self.runs}),
         }

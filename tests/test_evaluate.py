@@ -248,6 +248,22 @@ def test_the_published_tables_are_those_of_the_papers_source():
     assert set(cells[columns].itertuples(index=False, name=None)) == found
 
 
+@pytest.mark.skipif(not PAPER.exists(), reason="the paper's source is not beside the repository")
+def test_tuple_sizes_and_numbers_of_tuples_are_those_of_the_papers_captions():
+    tex = PAPER.read_text(encoding="utf-8").replace(r",\!", "")
+    cells = published_cells()
+    captions = re.findall(r"\\caption\{(The classification accuracy.*?)\}\s*\\label\{table:([2-5])\}", tex, re.DOTALL)
+    assert len(captions) == 4
+    for caption, table in captions:
+        of_table = cells[cells["table"] == int(table)]
+        assert set(of_table["tuple_size"]) == {2 if "Pairwise-DPU" in caption else 3}
+        for n, names in re.findall(r"\$n=([0-9]+)\$ for ([^;.]*)", caption):
+            for name in re.findall(r"[A-Z][A-Za-z0-9-]+", names):
+                assert set(of_table.loc[of_table["dataset"] == DATASETS[name], "n"]) == {int(n)}, (table, name)
+        assert len(re.findall(r"\$n=", caption)) == 3
+        assert all(name in caption for name in DATASETS)
+
+
 def test_known_errors_of_the_published_tables_are_kept_as_printed():
     """Table V, prior 0.4, EMNIST-Letters: ABS 89.67 is bold although ReLU has 89.76."""
     cells = published_cells().set_index(["table", "prior", "dataset", "method"])
@@ -263,7 +279,7 @@ def test_a_cell_of_ours_stands_beside_the_papers_only_where_the_paper_has_it():
         Run("digits", "base", 2, 400, "0.4", "ure", "logistic", 1),
     ]
     cells = pd.DataFrame([{axis: getattr(run, axis) for axis in CELL} for run in keys]).assign(mean=88.0)
-    found = beside_published(cells)
+    found = beside_published(cells, {"mnist": "mnist"})
     assert len(found) == 4
     assert found["published_mean"].tolist()[0] == 87.91
     assert found["difference"].tolist()[0] == pytest.approx(88 - 87.91)

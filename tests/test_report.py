@@ -80,7 +80,8 @@ def test_the_page_does_not_scroll_sideways(page):
 
 def test_navigation_leads_to_sections_that_exist(page):
     targets = [link.get_attribute("href").split("#")[1] for link in page.find_elements(By.CSS_SELECTOR, "nav a")]
-    assert targets[:5] == ["table1", "tiny-table", "figure1", "figure2", "tiny-curves"]
+    assert targets[:6] == ["verdict", "table1", "tiny-table", "figure1", "figure2", "tiny-curves"]
+    assert targets[6:9] == ["claims", "ranks", "audit"]
     assert targets == [section.get_attribute("id") for section in page.find_elements(By.TAG_NAME, "section")]
     for target in targets:
         section = page.find_element(By.ID, target)
@@ -151,6 +152,38 @@ def test_the_best_of_a_row_is_bold(page, finished):
 def test_it_says_whether_the_numbers_are_the_expected_ones(page):
     box = page.find_element(By.ID, "verification")
     assert "Expected numbers confirmed: all 4 cells" in box.text
+
+
+def test_without_a_published_cell_the_verdict_is_one_sentence(page):
+    section = page.find_element(By.ID, "verdict")
+    assert "None of the paper's 504 numbers was run" in section.text
+    assert not section.find_elements(By.TAG_NAME, "table")
+
+
+def test_every_claim_is_shown_with_its_pass_rates(page, finished):
+    claims = pd.read_csv(finished.results / "claims.csv")
+    rows = page.find_elements(By.CSS_SELECTOR, "#claims tbody tr")
+    assert [row.get_attribute("id") for row in rows] == [f"claim-{name}" for name in claims["claim"]]
+    for row, claim in zip(rows, claims.to_dict("records"), strict=True):
+        ours, paper = (cell.text for cell in row.find_elements(By.TAG_NAME, "td")[1:])
+        assert ours.startswith(claim["ours"])
+        assert paper.startswith(claim["paper"])
+    assert "not run" in rows[4].text  # no baseline was run
+
+
+def test_the_ranks_of_too_few_methods_are_not_run(page):
+    rows = page.find_elements(By.CSS_SELECTOR, "#ranks tbody tr")
+    assert [row.text.split()[0] for row in rows] == ["Our", "Our", "The", "The"]
+    assert ["not run" in row.text for row in rows] == [True, True, False, False]
+
+
+def test_the_audit_lists_every_finding_once(page, finished):
+    audit = pd.read_csv(finished.results / "audit.csv")
+    shown = page.find_elements(By.CSS_SELECTOR, "#audit tbody tr")
+    assert len(shown) == (audit["outcome"] == "anomaly").sum()
+    lists = page.find_elements(By.CSS_SELECTOR, "#audit > details")
+    listed = [len(part.find_elements(By.TAG_NAME, "li")) for part in lists]
+    assert listed == [(audit["outcome"] == outcome).sum() for outcome in ("no case", "not run")]
 
 
 def test_class_counts_are_those_of_the_labels(page, finished):

@@ -75,7 +75,7 @@ def histories(plan: Plan, below: float = 2.0, effects=EFFECTS, noise: float = 0.
     frames = []
     for run in plan.experiment("study").runs:
         method = run.method.split("-")[0]
-        stated = plan.dataset(run.dataset).get("published", run.dataset)
+        stated = plan.published_names[run.dataset]
         level = PUBLISHED[stated, run.tuple_size, run.n, run.prior, method] - below
         level += effects.get(run.variant, 0) + effects.get(run.method, 0) + effects.get(run.dataset, 0)
         level += SHIFT.get((method, run.seed), 0) + noise * rng.normal()
@@ -170,16 +170,8 @@ def test_one_trial_has_a_difference_but_no_interval():
     assert found[["std", "low", "high"]].isna().all().all()
 
 
-def sides(monkeypatch) -> Plan:
-    """Return a plan in which two datasets compete for the published rows of one."""
+def test_two_readings_of_the_class_sides_are_an_alternative_of_the_dataset():
     plan = study(datasets=["emnist-letters", "emnist-letters-a-i"], n=7000, variant=["base"], base_method=["relu-part"])
-    definitions = plan.config["definitions"]["datasets"]
-    monkeypatch.setitem(definitions["emnist-letters-a-i"], "published", "emnist-letters")
-    return plan
-
-
-def test_two_readings_of_the_class_sides_are_an_alternative_of_the_dataset(monkeypatch):
-    plan = sides(monkeypatch)
     metrics = histories(plan, effects={"emnist-letters-a-i": 1.5})
     found = paired_differences(plan, plan.experiment("study"), metrics)
     of_sides = found[found["key"] == "sides"]

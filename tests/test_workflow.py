@@ -15,7 +15,8 @@ from mdpu.learn.trainer import MEASURES
 
 pytestmark = pytest.mark.slow
 
-AFTER_COLLECTION = {"verify": 1, "table": 1, "figure": 1, "render_report": 1}
+JUDGED = {"compare": 1, "claims": 1, "ranks": 1}
+AFTER_COLLECTION = {"verify": 1, "table": 1, "figure": 1, **JUDGED, "render_report": 1}
 AFTER_TRAINING = {"collect": 1, **AFTER_COLLECTION}
 
 
@@ -33,6 +34,10 @@ def test_a_finished_run_has_every_output_of_the_contract(finished):
         "metrics.csv",
         "summary.csv",
         "verification.json",
+        *(f"{name}.{suffix}" for name in ("comparison", "claims", "ranks", "audit") for suffix in ("csv", "json")),
+        "claims_cases.csv",
+        "ranks.svg",
+        "ranks.pdf",
         "labels/digits.npz",
         "labels/digits.json",
         "tables/tiny-table.csv",
@@ -58,6 +63,10 @@ def test_every_job_has_a_log_and_a_benchmark(finished):
         "collect",
         "tables/tiny-table",
         "figures/tiny-curves",
+        "compare",
+        "claims",
+        "ranks",
+        "audit",
         "verify",
         "report",
     ):
@@ -149,8 +158,10 @@ EDITS = {
     "the risk": (["mdpu/learn/risk.py"], {"train": 2, **AFTER_TRAINING}),
     "how figures are drawn": (
         ["mdpu/report/figures/common.py"],
-        {"figure": 1, "illustrate_setting": 1, "illustrate_losses": 1, "render_report": 1},
+        {"figure": 1, "illustrate_setting": 1, "illustrate_losses": 1, "ranks": 1, "render_report": 1},
     ),
+    "the rule of the verdicts": (["mdpu/evaluate/comparison.py"], {"compare": 1, "claims": 1, "render_report": 1}),
+    "what was read in the paper": (["mdpu/evaluate/anomalies.yaml"], {"audit": 1, "render_report": 1}),
     "the report's page and style": (["mdpu/report/page.py", "report/style.css"], {"render_report": 1}),
     # The last is a method that the tiny experiment does not run.
     "what nothing depends on": (["README.md", "mdpu/cli.py", "mdpu/learn/methods/relu.py"], {}),
@@ -177,9 +188,23 @@ CHANGES = {
         {"definitions__datasets__digits__title": "Another"},
         {"table": 1, "figure": 1, "largest_n": 1, "illustrate_setting": 1, "render_report": 1},
     ),
+    "what a dataset is compared with": (
+        {"definitions__datasets__digits__published": "mnist"},
+        {"table": 1, "compare": 1, "largest_n": 1, "render_report": 1},
+    ),
+    "comparison": ({"comparison__margin": 0.5}, {"compare": 1, "claims": 1, "render_report": 1}),
     "a dataset's classes": (
         {"definitions__datasets__digits__negative": [1, 3, 5, 7], "definitions__datasets__digits__dropped": [9]},
-        {"labels": 1, "sheet": 1, "split": 6, "largest_n": 1, "train": 2, "illustrate_setting": 1, **AFTER_TRAINING},
+        {
+            "labels": 1,
+            "sheet": 1,
+            "split": 6,
+            "largest_n": 1,
+            "train": 2,
+            "illustrate_setting": 1,
+            "audit": 1,
+            **AFTER_TRAINING,
+        },
     ),
     "a method left out of the table": (
         # Its cells at prior 0.5 are still trained, for the curves; those at 0.4 leave their cohort.

@@ -33,6 +33,25 @@ def collect(paths: Iterable[Path], runs: Iterable[Run]) -> pd.DataFrame:
     return found.astype({"epoch": "int64"}).sort_values([*AXES, "epoch"], ignore_index=True)
 
 
+def reported_accuracy(metrics: pd.DataFrame, test_prior: str) -> pd.Series:
+    """Return the accuracy of every row of `metrics` in percent.
+
+    Parameters
+    ----------
+    metrics : DataFrame
+        As `collect` returns it.
+    test_prior : str
+        ``natural`` for the test set as it is, ``matched`` for one reweighted to the training prior.
+    """
+    accuracy = metrics["accuracy"]
+    if test_prior == "matched":
+        prior = metrics["prior"].astype(float)
+        accuracy = prior * metrics["true_positive_rate"] + (1 - prior) * metrics["true_negative_rate"]
+        is_unnamed = {name: load_method(name).unnamed for name in metrics["method"].unique()}
+        accuracy = accuracy.mask(metrics["method"].map(is_unnamed), np.maximum(accuracy, 1 - accuracy))
+    return 100 * accuracy
+
+
 def run_accuracies(metrics: pd.DataFrame, reporting: Mapping[str, Any]) -> pd.DataFrame:
     """Return the reported accuracy of each run.
 
@@ -42,8 +61,8 @@ def run_accuracies(metrics: pd.DataFrame, reporting: Mapping[str, Any]) -> pd.Da
         As `collect` returns it.
     reporting : mapping
         ``average_last``, the number of last epochs averaged, or ``all``, or ``best`` for the epoch with
-        the highest accuracy, which is chosen by the test set's labels; and ``test_prior``: ``natural``
-        for the test set as it is, ``matched`` for a test set reweighted to the training prior.
+        the highest accuracy, which is chosen by the test set's labels; and ``test_prior``, as
+        `reported_accuracy` takes it.
 
     Returns
     -------
@@ -51,13 +70,7 @@ def run_accuracies(metrics: pd.DataFrame, reporting: Mapping[str, Any]) -> pd.Da
         The key columns and ``accuracy`` in percent (missing for a run that diverged), with
         ``first_epoch`` and ``last_epoch`` saying what was averaged.
     """
-    accuracy = metrics["accuracy"]
-    if reporting["test_prior"] == "matched":
-        prior = metrics["prior"].astype(float)
-        accuracy = prior * metrics["true_positive_rate"] + (1 - prior) * metrics["true_negative_rate"]
-        unnamed = metrics["method"].map(lambda name: load_method(name).unnamed)
-        accuracy = accuracy.mask(unnamed, np.maximum(accuracy, 1 - accuracy))
-    shown = metrics.assign(accuracy=100 * accuracy)
+    shown = metrics[[*AXES, "epoch"]].assign(accuracy=reported_accuracy(metrics, reporting["test_prior"]))
     average = reporting["average_last"]
     if average == "best":
         rows = shown.sort_values(["accuracy", "epoch"], ascending=[False, True]).drop_duplicates(list(AXES))
@@ -65,12 +78,16 @@ def run_accuracies(metrics: pd.DataFrame, reporting: Mapping[str, Any]) -> pd.Da
         rows = shown
     else:
         rows = shown[shown["epoch"] > shown.groupby(list(AXES))["epoch"].transform("max") - average]
-    grouped = rows.groupby(list(AXES), as_index=False)
-    return grouped.agg(
-        accuracy=("accuracy", lambda values: values.mean(skipna=False)),
+    found = rows.groupby(list(AXES), as_index=False).agg(
+        accuracy=("accuracy", "mean"),
+        measured=("accuracy", "count"),
+        epochs=("accuracy", "size"),
         first_epoch=("epoch", "min"),
         last_epoch=("epoch", "max"),
     )
+    # An average that lacks an epoch would hide that the run diverged.
+    found["accuracy"] = found["accuracy"].where(found["measured"] == found["epochs"])
+    return found.drop(columns=["measured", "epochs"])
 
 
 def describe_runs(metrics: pd.DataFrame, accuracies: pd.DataFrame, plan: Plan) -> pd.DataFrame:
@@ -106,13 +123,14 @@ def summarize(accuracies: pd.DataFrame) -> pd.DataFrame:
     A cell's mean and deviation are over the trials that did not diverge; ``better_mean`` is the mean over
     the same trials of the better of accuracy and 100 - accuracy.
     """
-    grouped = accuracies.groupby(list(CELL), as_index=False)
-    return grouped.agg(
+    accuracy = accuracies["accuracy"]
+    facts = accuracies.assign(better=np.maximum(accuracy, 100 - accuracy), diverged=accuracy.isna())
+    return facts.groupby(list(CELL), as_index=False).agg(
         mean=("accuracy", "mean"),
         std=("accuracy", "std"),
-        better_mean=("accuracy", lambda values: np.maximum(values, 100 - values).mean()),
+        better_mean=("better", "mean"),
         trials=("accuracy", "size"),
-        diverged=("accuracy", lambda values: int(np.isnan(values).sum())),
+        diverged=("diverged", "sum"),
         first_epoch=("first_epoch", "min"),
         last_epoch=("last_epoch", "max"),
     )

@@ -60,7 +60,7 @@ def largest_n_table(plan: Plan, counts: Mapping[str, Mapping[str, int]]) -> pd.D
     points = {(order[run.dataset], run.dataset, run.tuple_size, float(run.prior), run.prior) for run in plan.runs}
     for _, dataset, size, number, prior in sorted(points):
         of_paper = published[
-            (published["dataset"] == plan.dataset(dataset).get("published", dataset))
+            (published["dataset"] == plan.published_names[dataset])
             & (published["tuple_size"] == size)
             & (published["prior"] == prior)
         ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import pandas as pd
@@ -29,13 +30,30 @@ def published_cells() -> pd.DataFrame:
     ).astype({"published_bold": bool})
 
 
-def beside_published(cells: pd.DataFrame) -> pd.DataFrame:
+def beside_published(cells: pd.DataFrame, published_names: Mapping[str, str]) -> pd.DataFrame:
     """Return our cells with the published ones beside them where the paper has the same cell.
 
     The paper's tables are of the protocol as it stands (variant ``base``) and the logistic loss.
+
+    Parameters
+    ----------
+    cells : DataFrame
+        As `mdpu.evaluate.collect.summarize` returns it.
+    published_names : mapping
+        Of our datasets to the published row that each is compared with; several may share one, as the two
+        readings of EMNIST-Letters do. A dataset that is not in it has none.
+
+    Returns
+    -------
+    DataFrame
+        The cells in their order, with published_dataset, table, published_mean, published_std,
+        published_bold and ``difference`` (ours minus the paper's), all missing where there is no such cell.
     """
-    published = published_cells().assign(variant="base", loss="logistic")
-    keys = ["dataset", "variant", "tuple_size", "n", "prior", "method", "loss"]
-    merged = cells.merge(published, on=keys, how="left", validate="one_to_one")
+    published = published_cells().rename(columns={"dataset": "published_dataset"})
+    published = published.assign(variant="base", loss="logistic")
+    keys = ["published_dataset", "variant", "tuple_size", "n", "prior", "method", "loss"]
+    named = cells.assign(published_dataset=cells["dataset"].map(published_names).astype(object))
+    merged = named.merge(published, on=keys, how="left", validate="many_to_one")
+    merged["published_dataset"] = merged["published_dataset"].where(merged["published_mean"].notna())
     merged["difference"] = merged["mean"] - merged["published_mean"]
     return merged

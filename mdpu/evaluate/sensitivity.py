@@ -92,7 +92,7 @@ def _rivals(plan: Plan, experiment: Experiment) -> dict[str, list[str]]:
     """Return, by the dataset of published rows, the datasets that read it; the one as the paper states it first."""
     found: dict[str, list[str]] = {}
     for dataset in dict.fromkeys(run.dataset for run in experiment.runs):
-        found.setdefault(str(plan.dataset(dataset).get("published", dataset)), []).append(dataset)
+        found.setdefault(plan.published_names[dataset], []).append(dataset)
     return {name: sorted(rivals, key=lambda dataset: dataset != name) for name, rivals in found.items()}
 
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import ctypes
-import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
@@ -75,23 +73,6 @@ def leased_device(wanted: str) -> Iterator[torch.device]:
     with leased(names) as position:
         torch.cuda.set_device(position)
         yield torch.device("cuda", position)
-
-
-def use_threads(threads: int) -> None:
-    """Compute on this many CPU threads, and keep the memory of freed tensors for the next ones.
-
-    glibc gives large blocks back to the system when they are freed, and new ones then cost a page fault per
-    4 KiB: half of the faults of a training of MNIST pairs, 4 to 10 % of its time (docs/performance.md).
-    """
-    torch.set_num_threads(threads)
-    if sys.platform == "linux":
-        with contextlib.suppress(OSError, AttributeError):  # another C library has no mallopt
-            libc = ctypes.CDLL(None)
-            libc.mallopt(_M_MMAP_MAX, 0)
-            libc.mallopt(_M_TRIM_THRESHOLD, 2**31 - 1)
-
-
-_M_TRIM_THRESHOLD, _M_MMAP_MAX = -1, -4  # malloc.h
 
 
 def memory_budget(device: torch.device, memory_mb: int) -> int:

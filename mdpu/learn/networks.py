@@ -104,34 +104,50 @@ class StackedMLP:
         self._activations: list[Tensor] = []
         self._weights: list[Tensor] = []
         self._origins: Origins = None
+        self._memory: dict[str, Tensor] = {}
+
+    def _kept(self, name: str, *shape: int) -> Tensor:
+        """Return a tensor in memory that is kept under `name`, for the next minibatch to overwrite.
+
+        New memory costs a CPU a page fault per 4 KiB: half of the faults of a training of MNIST pairs and 4 to
+        10 % of its time (docs/performance.md).
+        """
+        size = math.prod(shape)
+        if name not in self._memory or self._memory[name].numel() < size:
+            self._memory[name] = torch.empty(size, dtype=self.dtype, device=self.parameters[0].device)
+        return self._memory[name][:size].view(shape)
 
     def _weights_of_grey_values(self) -> list[Tensor]:
         first, *others = self.parameters
         return [weight.to(self.dtype) for weight in (first / 255, *others)]
 
-    def _inputs(self, images: Tensor) -> Tensor:
-        """Return grey values (..., rows, d) in the type of the products, with the constant input, padded."""
-        d = images.shape[-1]
-        inputs = torch.empty(*images.shape[:-1], padded(d), dtype=self.dtype, device=images.device)
-        inputs[..., :d] = images
-        inputs[..., d] = 255
-        inputs[..., d + 1 :] = 0
-        return inputs
+    def _layers(self, images: Tensor, weights: list[Tensor], origins: Origins, purpose: str) -> list[Tensor]:
+        """Return the inputs of each layer, and the last one's outputs, for images, uint8 (S or 1, rows, d).
 
-    def _hidden(self, activation: Tensor, weight: Tensor, units: int, origins: Origins) -> Tensor:
-        """Return a hidden layer's activations (K, S, rows, padded units), with the constant input of the next."""
-        activation = _product(activation, weight, origins).relu_()
-        activation[..., units] = 1
-        return activation
+        The first are the grey values (S, rows, padded d), which the K runs of a stream share, then follow
+        activations (K, S, rows, padded units), all with the constant input, and at last (K, S, rows, outputs).
+        """
+        K, S = weights[0].shape[:2]
+        rows, d = images.shape[1:]
+        values = self._kept(f"grey values {purpose}", len(images), rows, padded(d))
+        values[..., :d] = images
+        values[..., d] = 255
+        values[..., d + 1 :] = 0
+        inputs = [values.expand(S, -1, -1)]
+        for layer, weight in enumerate(weights):
+            out = self._kept(f"layer {layer} {purpose}", K, S, rows, weight.shape[-1])
+            inputs.append(_product(inputs[-1], weight, out, origins))
+            if layer < len(weights) - 1:
+                out.relu_()
+                out[..., self.sizes[layer + 1]] = 1
+        return inputs
 
     def forward(self, images: Tensor) -> Tensor:
         """Return scores, float32 (K, S, rows), of images, uint8 (S, rows, d)."""
         self._weights = self._weights_of_grey_values()
         self._origins = _origins(self.parameters)
-        self._activations = [self._inputs(images)]  # shared by the K runs of a stream
-        for weight, units in zip(self._weights, self.sizes[1:], strict=False):
-            self._activations.append(self._hidden(self._activations[-1], weight, units, self._origins))
-        return self._shaped(_product(self._activations[-1], self._weights[-1], self._origins))
+        *self._activations, last = self._layers(images, self._weights, self._origins, "to train on")
+        return self._shaped(last)
 
     def backward(self, gradient: Tensor) -> list[Tensor]:
         """Return the gradients of `parameters`, float32.
@@ -146,7 +162,8 @@ class StackedMLP:
             activation = self._activations[layer]
             gradients.insert(0, _outer(activation, signal, origins).float())
             if layer:
-                signal = _product(signal, self._weights[layer].transpose(2, 3), origins)
+                out = self._kept(f"signal {layer}", *activation.shape)
+                signal = _product(signal, self._weights[layer].transpose(2, 3), out, origins)
                 torch.ops.aten.threshold_backward.grad_input(signal, activation, 0, grad_input=signal)
                 signal[..., self.sizes[layer]] = 0  # nothing changes the constant input
         gradients[0] /= 255
@@ -155,13 +172,8 @@ class StackedMLP:
     def scores(self, images: Tensor) -> Tensor:
         """Return scores, float32 (K, S, N), of test images, uint8 (N, d)."""
         weights, origins = self._weights_of_grey_values(), _origins(self.parameters)
-        found = []
-        for chunk in images.split(CHUNK):
-            activation = self._inputs(chunk).expand(weights[0].shape[1], -1, -1)  # (S, rows, padded d)
-            for weight, units in zip(weights, self.sizes[1:], strict=False):
-                activation = self._hidden(activation, weight, units, origins)
-            found.append(self._shaped(_product(activation, weights[-1], origins)))
-        return torch.cat(found, dim=2)
+        chunks = images[None].split(CHUNK, dim=1)
+        return torch.cat([self._shaped(self._layers(c, weights, origins, "to score")[-1]) for c in chunks], dim=2)
 
     def linear(self, matrices: Sequence[Tensor], k: int, s: int) -> list[Tensor]:
         """Return weight and bias per layer of run (k, s), in the layout of `torch.nn.Linear`, cut out of padding.
@@ -183,7 +195,7 @@ class StackedMLP:
 
     def _shaped(self, last: Tensor) -> Tensor:
         """Return the last layer (K, S, rows, outputs) in float32, as (K, S, rows) if it is one score."""
-        return (last.squeeze(-1) if self.outputs == 1 else last).float()
+        return (last.squeeze(-1) if self.outputs == 1 else last).to(torch.float32, copy=True)
 
 
 def padded(inputs: int) -> int:
@@ -230,17 +242,15 @@ def _origins_of_gradients(gradient: Tensor, origins: Origins) -> Origins:
     return found
 
 
-def _product(left: Tensor, weight: Tensor, origins: Origins = None) -> Tensor:
-    """Return left @ weight per run; `left` is (K, S, rows, in), or (S, rows, in) shared by the K runs."""
-    K, S = weight.shape[:2]
+def _product(left: Tensor, weight: Tensor, out: Tensor, origins: Origins = None) -> Tensor:
+    """Return left @ weight per run in `out`; `left` is (K, S, rows, in), or (S, rows, in) shared by the K runs."""
     if left.device.type == "cpu":
-        out = left.new_empty(K, S, left.shape[-2], weight.shape[-1])
         for k, s in _computed(out, origins):
             torch.mm(left[s] if left.dim() == 3 else left[k, s], weight[k, s], out=out[k, s])
-        return out
-    if left.dim() == 3:
-        return torch.stack([torch.bmm(left, weight[k]) for k in range(K)])
-    return torch.bmm(left.flatten(0, 1), weight.flatten(0, 1)).unflatten(0, (K, S))
+    else:
+        for k in range(len(weight)):
+            torch.bmm(left if left.dim() == 3 else left[k], weight[k], out=out[k])
+    return out
 
 
 def _outer(left: Tensor, signal: Tensor, origins: Origins = None) -> Tensor:

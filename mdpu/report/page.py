@@ -20,6 +20,7 @@ from mdpu.learn.methods import load_method
 from mdpu.report.largest_n import HEADER, largest_n_rows
 from mdpu.report.sensitivity import nearest_rows, sensitivity_rows
 from mdpu.report.tables import ROW, best_methods
+from mdpu.report.verdicts import audit_section, claims_section, ranks_section, verdict_section
 
 TEMPLATES = REPOSITORY / "report"
 
@@ -32,7 +33,8 @@ def render_page(plan: Plan, results: Path) -> str:
     plan : Plan
     results : Path
         Folder with ``tables``, ``figures``, ``sensitivity``, ``labels``, ``sheets``, ``splits``,
-        ``largest_n.csv`` and, if the configuration expects numbers, ``verification.json``.
+        ``largest_n.csv``, what the comparison, the claims, the ranks and the audit wrote and, if the
+        configuration expects numbers, ``verification.json``.
 
     Raises
     ------
@@ -105,6 +107,11 @@ def render_page(plan: Plan, results: Path) -> str:
         studies=studies,
         largest_n=largest_n_rows(read_csv(results / "largest_n.csv"), titles) if plan.runs else [],
         largest_n_header=HEADER,
+        verdict=verdict_section(plan, results),
+        claims=claims_section(plan, results),
+        ranks=ranks_section(plan, results),
+        rank_figure=_data_url("image/svg+xml", results / "ranks.svg") if plan.runs else None,
+        audit=audit_section(results),
         not_run=plan.not_run,
         tuning=_tuning(plan, results),
         runs=_runs(plan, read_csv(results / "runs.csv")) if plan.runs else [],

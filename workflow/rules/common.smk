@@ -53,6 +53,8 @@ TUNING_FIGURES = [
     RESULTS / "figures" / "tuning" / f"{name}.{suffix}" for name in PLAN.tunings for suffix in ("svg", "pdf")
 ]
 RUNS = [RESULTS / "runs.csv"] if PLAN.runs else []
+JUDGED = ("comparison", "claims", "ranks", "audit") if PLAN.runs else ("audit",)
+EVALUATION = [RESULTS / f"{name}.json" for name in JUDGED]
 VERIFICATION = [RESULTS / "verification.json"] if config.get("expected") and PLAN.runs else []
 
 # What figures of a kind are made with, beside their own module and what all figures share.

@@ -1,5 +1,6 @@
-# INPUTS   tables, figures, sensitivity studies, the largest n, what each run reached, label counts, contact
-#          sheets, diagnostics of the splits, and the verification where numbers are expected
+# INPUTS   tables, figures, comparison, claims, ranks, audit, sensitivity studies, the largest n, what each run
+#          reached, label counts, contact sheets, diagnostics of the splits, and the verification where numbers
+#          are expected
 # OUTPUTS  report.html, one self-contained page
 
 
@@ -11,6 +12,7 @@ rule render_report:
         largest_n=LARGEST_N,
         tuning=TUNING_FIGURES,
         runs=RUNS,
+        evaluation=EVALUATION,
         labels=[PLAN.labels(dataset) for dataset in PLAN.datasets],
         sheets=[RESULTS / "sheets" / dataset / f"{side}.png" for dataset in PLAN.datasets for side in SIDES],
         descriptions=sorted({str(PLAN.images(dataset).with_suffix(".json")) for dataset in PLAN.datasets}),
@@ -20,6 +22,7 @@ rule render_report:
         code=code(
             "report/page.py",
             "report/formulas.py",
+            "report/verdicts.py",
             "report/sensitivity.py",
             "report/largest_n.py",
             "data/diagnostics.py",
@@ -40,6 +43,7 @@ rule render_report:
         plan=PLAN.summary(),
         not_run=PLAN.not_run,
         datasets={dataset: PLAN.dataset(dataset) for dataset in PLAN.datasets},
+        comparison=config["comparison"],
         protocol=config["protocol"],
     shell:
         "python -m mdpu report --config $MDPU_CONFIG --results {params.results:q} --out {output.page:q} &> {log:q}"

@@ -23,6 +23,7 @@ rule table:
         runtime=5,
     params:
         settings=lambda wildcards: PLAN.experiment_settings(wildcards.experiment),
+        published=PLAN.published_names,
     shell:
         "python -m mdpu table --config $MDPU_CONFIG --experiment {wildcards.experiment} --summary {input.summary:q}"
         " --out {output.csv:q} &> {log:q}"

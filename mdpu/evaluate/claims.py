@@ -1,0 +1,508 @@
+"""The claims of the paper's prose, each as a statement that a program checks case by case.
+
+A claim is one function from evidence to cases. Evidence is either our runs or the paper's own 504 numbers,
+which have neither histories nor other losses; a claim that evidence cannot speak to returns None.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from mdpu.evaluate.collect import reported_accuracy, run_accuracies
+from mdpu.evaluate.comparison import PUBLISHED_TRIALS, welch_interval
+from mdpu.evaluate.published import published_cells
+from mdpu.experiment import AXES, CELL, Plan
+
+PROPOSED = ("ure", "relu", "abs")
+CORRECTED = ("relu", "abs")
+BASELINES = ("siamese", "contrastive", "kmeans")
+WINDOW = 5  # epochs of the moving average whose highest value is a run's best accuracy
+
+CASE = (*AXES, "left", "right", "holds")
+NOT_RUN, NOT_THERE = "not run", "not in its numbers"
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What a claim is checked on.
+
+    Attributes
+    ----------
+    cells : DataFrame
+        Key columns, ``mean``, ``std`` (percent) and ``trials``, those that diverged not counted.
+    runs : DataFrame or None
+        Facts of single runs, as `run_facts` returns them; None where there are no histories.
+    weight_decay : mapping
+        Of variants that differ from ``base`` in the perceptron's weight decay alone, and of ``base``.
+    rule : mapping
+        The configuration's ``comparison``.
+    """
+
+    cells: pd.DataFrame
+    runs: pd.DataFrame | None
+    weight_decay: Mapping[str, float]
+    rule: Mapping[str, float]
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """The cells of the protocol as it stands and of the logistic loss, as the paper's tables have them."""
+        return self.cells[(self.cells["variant"] == "base") & (self.cells["loss"] == "logistic")]
+
+    def base_runs(self, *methods: str) -> pd.DataFrame | None:
+        """Runs of `methods` under the protocol as it stands."""
+        if self.runs is None:
+            return None
+        return self.runs[(self.runs["variant"] == "base") & self.runs["method"].isin(methods)]
+
+
+Check = Callable[[Evidence], pd.DataFrame | None]
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One claim: who makes it and where, and how it is checked."""
+
+    name: str
+    statement: str
+    check: Check
+    place: str
+    quote: str
+
+    @property
+    def said_by(self) -> str:
+        """``paper``, or ``reviewers`` for what the paper does not say but is asked about it."""
+        return "paper" if self.quote else "reviewers"
+
+
+CLAIMS: dict[str, Claim] = {}
+
+
+def claim(name: str, statement: str, place: str = "", quote: str = "") -> Callable[[Check], Check]:
+    """Register a check under `name`; without a quote the claim is one that reviewers ask for."""
+
+    def register(check: Check) -> Check:
+        CLAIMS[name] = Claim(name, statement, check, place, quote)
+        return check
+
+    return register
+
+
+# -- evidence -------------------------------------------------------------------------------------
+
+
+def paper_evidence(rule: Mapping[str, float]) -> Evidence:
+    """Return the paper's own numbers as evidence."""
+    cells = published_cells().rename(columns={"published_mean": "mean", "published_std": "std"})
+    cells = cells.assign(variant="base", loss="logistic", trials=PUBLISHED_TRIALS)
+    return Evidence(cells, None, {}, rule)
+
+
+def our_evidence(
+    summary: pd.DataFrame,
+    metrics: pd.DataFrame,
+    reporting: Mapping[str, Any],
+    weight_decay: Mapping[str, float],
+    rule: Mapping[str, float],
+) -> Evidence:
+    """Return our runs as evidence; `summary` and `metrics` are as `mdpu.evaluate.collect` makes them."""
+    cells = summary.assign(trials=summary["trials"] - summary["diverged"])
+    return Evidence(cells, run_facts(metrics, reporting), weight_decay, rule)
+
+
+def weight_decays(plan: Plan) -> dict[str, float]:
+    """Return the perceptron's weight decay in ``base`` and in the variants that differ from it in nothing else."""
+
+    def rest_and_value(variant: str) -> tuple[dict[str, Any], float]:
+        protocol = copy.deepcopy(plan.protocol(variant))
+        return protocol, protocol["training"]["networks"]["mlp"].pop("weight_decay")
+
+    rest, value = rest_and_value("base")
+    found = {name: rest_and_value(name) for name in plan.config["definitions"]["variants"]}
+    return {"base": value, **{name: own for name, (others, own) in found.items() if others == rest and own != value}}
+
+
+def run_facts(metrics: pd.DataFrame, reporting: Mapping[str, Any]) -> pd.DataFrame:
+    """Return what the claims ask of each run of the proposed methods.
+
+    Returns
+    -------
+    DataFrame
+        The key columns; ``accuracy``, the reported one in percent; ``best``, the highest mean accuracy of
+        `WINDOW` epochs in a row; ``lowest_risk`` and ``lowest_objective``; ``risk_and_accuracy``, Spearman's
+        correlation of training risk and test accuracy over the epochs from the first with a negative risk
+        on, missing where there are fewer than three of them.
+    """
+    keys = list(AXES)
+    shown = metrics.loc[metrics["method"].isin(PROPOSED), [*keys, "epoch", "risk", "objective"]]
+    shown = shown.assign(accuracy=reported_accuracy(metrics, reporting["test_prior"]).loc[shown.index])
+    run = shown.groupby(keys, sort=False).ngroup()
+    moving = shown["accuracy"].groupby(run).rolling(WINDOW, min_periods=1).mean().droplevel(0)
+    facts = (
+        shown.assign(moving=moving)
+        .groupby(keys, as_index=False)
+        .agg(best=("moving", "max"), lowest_risk=("risk", "min"), lowest_objective=("objective", "min"))
+    )
+    negative = (shown["risk"] < 0).groupby(run).cummax()
+    after = shown[negative & shown["risk"].notna() & shown["accuracy"].notna()]
+    ranks = after[["risk", "accuracy"]].groupby(run).rank()
+    centred = ranks - ranks.groupby(run).transform("mean")
+    sums = (
+        after[keys]
+        .assign(
+            both=centred["risk"] * centred["accuracy"], risk=centred["risk"] ** 2, accuracy=centred["accuracy"] ** 2
+        )
+        .groupby(keys)[["both", "risk", "accuracy"]]
+        .sum()
+    )
+    enough = after.groupby(keys).size() >= 3
+    correlation = sums["both"].div(np.sqrt(sums["risk"].mul(sums["accuracy"]))).where(enough)
+    accuracies = run_accuracies(metrics[metrics["method"].isin(PROPOSED)], reporting)
+    facts = facts.merge(accuracies[[*keys, "accuracy"]], on=keys)
+    return facts.merge(correlation.rename("risk_and_accuracy").reset_index(), on=keys, how="left")
+
+
+# -- cases ----------------------------------------------------------------------------------------
+
+
+def _cases(frame: pd.DataFrame, left: Any, right: Any, compare: Callable[[Any, Any], Any] = np.greater) -> pd.DataFrame:
+    """Return `frame` as cases; one with a missing side does not hold."""
+    filled = frame.assign(left=left, right=right)
+    with np.errstate(invalid="ignore"):
+        holds = compare(filled["left"].astype(float), filled["right"].astype(float))
+    return filled.assign(holds=holds.astype(bool)).reindex(columns=list(CASE))
+
+
+def _beside(cells: pd.DataFrame, axis: str, left: tuple[Any, ...], right: Any) -> pd.DataFrame:
+    """Return cells whose `axis` is in `left`, with those where it is `right` in columns that end in ``_right``."""
+    keys = [key for key in CELL if key != axis]
+    return cells[cells[axis].isin(left)].merge(
+        cells.loc[cells[axis] == right, [*keys, "mean", "std", "trials"]], on=keys, suffixes=("", "_right")
+    )
+
+
+def _steps(cells: pd.DataFrame, axis: str) -> pd.DataFrame:
+    """Return cells beside the one with the next smaller value of `axis`, its mean as ``previous``."""
+    keys = [key for key in CELL if key != axis]
+    ordered = cells.assign(position=cells[axis].astype(float)).sort_values([*keys, "position"])
+    ordered["previous"] = ordered.groupby(keys)["mean"].shift()
+    first = ~ordered.duplicated(keys)
+    return ordered[~first]
+
+
+def _proposed(cells: pd.DataFrame) -> pd.DataFrame:
+    return cells[cells["method"].isin(PROPOSED)]
+
+
+RESULTS = "Section V-D, Experimental Results"
+
+
+@claim(
+    "corrected-beats-ure",
+    "In a cell, the mean accuracy of ReLU or ABS is higher than the URE's.",
+    RESULTS,
+    "risk-corrected methods maintain superior classification performance across diverse datasets and class prior "
+    "configurations",
+)
+def corrected_beats_ure(evidence: Evidence) -> pd.DataFrame:
+    """Left: the corrected method's mean; right: the URE's."""
+    pairs = _beside(evidence.table, "method", CORRECTED, "ure")
+    return _cases(pairs, pairs["mean"], pairs["mean_right"])
+
+
+@claim(
+    "corrected-beats-ure-significantly",
+    "In a cell, Welch's interval for ReLU or ABS minus URE lies above zero.",
+    "Section I, third contribution",
+    "mitigate overfitting risks inherent in the unbiased risk estimator, thereby significantly improving classifier "
+    "performance",
+)
+def corrected_beats_ure_significantly(evidence: Evidence) -> pd.DataFrame:
+    """Left: the interval's lower end; right: zero."""
+    pairs = _beside(evidence.table, "method", CORRECTED, "ure")
+    pairs = pairs[(pairs["trials"] > 1) & (pairs["trials_right"] > 1)]
+    left, right = ([pairs[f"{column}{side}"] for column in ("mean", "std", "trials")] for side in ("", "_right"))
+    low, _ = welch_interval(left[0], left[1], left[2], right[0], right[1], right[2], evidence.rule["level"])
+    return _cases(pairs, low, 0.0)
+
+
+@claim(
+    "corrected-beats-ure-on-average",
+    "Averaged over the cells of a dataset, and over those of a prior, ReLU and ABS are more accurate than URE.",
+    RESULTS,
+    "superior classification performance across diverse datasets and class prior configurations",
+)
+def corrected_beats_ure_on_average(evidence: Evidence) -> pd.DataFrame:
+    """Left: the mean of the corrected method's cells; right: that of the URE's in the same cells."""
+    pairs = _beside(evidence.table, "method", CORRECTED, "ure")
+    averages = [
+        pairs.groupby([axis, "method"], as_index=False)[["mean", "mean_right"]].mean() for axis in ("dataset", "prior")
+    ]
+    both = pd.concat(averages, ignore_index=True)
+    return _cases(both, both["mean"], both["mean_right"])
+
+
+@claim(
+    "corrected-beats-ure-on-triple-emnist-digits",
+    "On triples of EMNIST-Digits at prior 0.5, ReLU and ABS are more accurate than URE.",
+    RESULTS,
+    "on triple EMNIST-Digits, risk-corrected methods (ReLU and ABS) achieve superior classification accuracy compared "
+    "to URE",
+)
+def corrected_beats_ure_on_triple_emnist_digits(evidence: Evidence) -> pd.DataFrame:
+    """Left: the corrected method's mean; right: the URE's."""
+    pairs = _beside(evidence.table, "method", CORRECTED, "ure")
+    cases = _cases(pairs, pairs["mean"], pairs["mean_right"])
+    of_claim = (cases["dataset"] == "emnist-digits") & (cases["tuple_size"] == 3) & (cases["prior"] == "0.5")
+    return cases[of_claim]
+
+
+@claim(
+    "proposed-beat-baselines",
+    "In a row, URE, ReLU and ABS are each more accurate than the best of Siamese, Contrastive and K-Means.",
+    "Section VI, Conclusion",
+    "MDPU achieves superior classification performance compared to existing methods",
+)
+def proposed_beat_baselines(evidence: Evidence) -> pd.DataFrame:
+    """Left: the proposed method's mean; right: the best baseline's, where all three were run."""
+    cells = evidence.table
+    keys = [key for key in CELL if key != "method"]
+    rows = cells[cells["method"].isin(BASELINES)].groupby(keys)["mean"].agg(["max", "size"])
+    complete = rows[rows["size"] == len(BASELINES)].reset_index()
+    both = _proposed(cells).merge(complete, on=keys)
+    return _cases(both, both["mean"], both["max"])
+
+
+@claim(
+    "ure-risk-goes-negative",
+    "The training risk of a URE run is negative at some epoch.",
+    RESULTS,
+    "the Unbiased Risk Estimator (URE) suffers from training instability due to unbounded negative terms, leading to "
+    "negative empirical risk and overfitting",
+)
+def ure_risk_goes_negative(evidence: Evidence) -> pd.DataFrame | None:
+    """Left: the run's lowest risk; right: zero."""
+    runs = evidence.base_runs("ure")
+    return None if runs is None else _cases(runs, runs["lowest_risk"], 0.0, np.less)
+
+
+@claim(
+    "ure-accuracy-falls-with-its-risk",
+    "From the first epoch with a negative training risk on, the accuracy of a URE run falls as the risk does: their "
+    "rank correlation is positive.",
+    "Section IV",
+    "when the training loss becomes negative, the test accuracy decreases to varying degrees",
+)
+def ure_accuracy_falls_with_its_risk(evidence: Evidence) -> pd.DataFrame | None:
+    """Left: Spearman's correlation of risk and accuracy; right: zero."""
+    runs = evidence.base_runs("ure")
+    if runs is None:
+        return None
+    runs = runs[runs["risk_and_accuracy"].notna()]
+    return _cases(runs, runs["risk_and_accuracy"], 0.0)
+
+
+@claim(
+    "ure-overfits",
+    f"The reported accuracy of a URE run whose risk goes negative lies more than the margin below the best that "
+    f"{WINDOW} epochs in a row had.",
+    "Section IV",
+    "indicating a clear overfitting phenomenon",
+)
+def ure_overfits(evidence: Evidence) -> pd.DataFrame | None:
+    """Left: the run's best accuracy minus its reported one; right: the margin."""
+    runs = evidence.base_runs("ure")
+    if runs is None:
+        return None
+    runs = runs[runs["lowest_risk"] < 0]
+    return _cases(runs, runs["best"] - runs["accuracy"], evidence.rule["margin"])
+
+
+@claim(
+    "corrected-objective-stays-non-negative",
+    "The objective of a ReLU or ABS run is negative at no epoch.",
+    RESULTS,
+    "ReLU and ABS risk estimators effectively stabilize training by enforcing non-negative loss surfaces",
+)
+def corrected_objective_stays_non_negative(evidence: Evidence) -> pd.DataFrame | None:
+    """Left: the run's lowest objective; right: zero."""
+    runs = evidence.base_runs(*CORRECTED)
+    return None if runs is None else _cases(runs, runs["lowest_objective"], 0.0, np.greater_equal)
+
+
+@claim(
+    "corrected-accuracy-holds",
+    f"The reported accuracy of a ReLU or ABS run lies at most the margin below the best that {WINDOW} epochs in a row "
+    f"had.",
+    RESULTS,
+    "maintaining consistent test accuracy across all datasets",
+)
+def corrected_accuracy_holds(evidence: Evidence) -> pd.DataFrame | None:
+    """Left: the run's best accuracy minus its reported one; right: the margin."""
+    runs = evidence.base_runs(*CORRECTED)
+    if runs is None:
+        return None
+    return _cases(runs, runs["best"] - runs["accuracy"], evidence.rule["margin"], np.less_equal)
+
+
+@claim(
+    "corrected-varies-less",
+    "In a cell, the deviation over trials of ReLU or ABS is lower than the URE's.",
+    RESULTS,
+    "the ReLU and ABS methods exhibit stronger stability during sample expansion",
+)
+def corrected_varies_less(evidence: Evidence) -> pd.DataFrame:
+    """Left: the corrected method's deviation; right: the URE's."""
+    pairs = _beside(evidence.table, "method", CORRECTED, "ure")
+    pairs = pairs[pairs["std"].notna() & pairs["std_right"].notna()]
+    return _cases(pairs, pairs["std"], pairs["std_right"], np.less)
+
+
+@claim(
+    "weight-decay-does-not-help",
+    "A URE run with a larger weight decay overfits all the same: its reported accuracy lies more than the margin below "
+    "its best.",
+    "Section IV",
+    "increasing weight decay or employing other methods to mitigate overfitting does not effectively address the issue",
+)
+def weight_decay_does_not_help(evidence: Evidence) -> pd.DataFrame | None:
+    """Left: the run's best accuracy minus its reported one; right: the margin."""
+    if evidence.runs is None:
+        return None
+    larger = [name for name, value in evidence.weight_decay.items() if value > evidence.weight_decay["base"]]
+    runs = evidence.runs[evidence.runs["variant"].isin(larger) & (evidence.runs["method"] == "ure")]
+    return _cases(runs, runs["best"] - runs["accuracy"], evidence.rule["margin"])
+
+
+@claim(
+    "accuracy-grows-with-n",
+    "From one number of tuples to the next larger one, the mean accuracy of URE, ReLU or ABS rises.",
+    RESULTS,
+    "increasing training samples enhances classification performance for both URE, ReLU/ABS methods",
+)
+def accuracy_grows_with_n(evidence: Evidence) -> pd.DataFrame:
+    """Left: the mean at n; right: the mean at the next smaller n."""
+    steps = _steps(_proposed(evidence.table), "n")
+    return _cases(steps, steps["mean"], steps["previous"])
+
+
+@claim(
+    "corrected-grows-more-steeply",
+    "The slope of the mean accuracy against n, fitted by least squares, is steeper for ReLU or ABS than for URE.",
+    RESULTS,
+    "their accuracy growth slopes significantly surpass those of URE",
+)
+def corrected_grows_more_steeply(evidence: Evidence) -> pd.DataFrame:
+    """Left: the corrected method's slope in points per 1,000 tuples; right: the URE's over the same n."""
+    pairs = _beside(evidence.table, "method", CORRECTED, "ure").dropna(subset=["mean", "mean_right"])
+    keys = [key for key in CELL if key != "n"]
+    centred = pairs["n"] - pairs.groupby(keys)["n"].transform("mean")
+    products = pairs[keys].assign(
+        left=centred * pairs["mean"], right=centred * pairs["mean_right"], square=centred**2, count=1
+    )
+    sums = products.groupby(keys, as_index=False).sum()
+    sums = sums[sums["count"] > 1]
+    return _cases(sums, 1000 * sums["left"] / sums["square"], 1000 * sums["right"] / sums["square"])
+
+
+@claim(
+    "no-saturation-on-hard-data",
+    "On CIFAR-10 and SVHN, the mean accuracy of ReLU or ABS still rises from the second largest n to the largest.",
+    RESULTS,
+    "no performance saturation observed in high-noise scenarios (e.g., CIFAR-10 and SVHN)",
+)
+def no_saturation_on_hard_data(evidence: Evidence) -> pd.DataFrame:
+    """Left: the mean at the largest n; right: the mean at the one before."""
+    cells = evidence.table
+    of_claim = cells["dataset"].isin(["cifar-10", "svhn"]) & cells["method"].isin(CORRECTED)
+    steps = _steps(cells[of_claim], "n")
+    last = steps[~steps.duplicated([key for key in CELL if key != "n"], keep="last")]
+    return _cases(last, last["mean"], last["previous"])
+
+
+@claim(
+    "loss-hardly-matters",
+    "Over the losses that were run, the means of URE, ReLU or ABS in a cell span no more than the wider margin.",
+    RESULTS,
+    "the MDPU algorithm shows minimal sensitivity to loss function selection",
+)
+def loss_hardly_matters(evidence: Evidence) -> pd.DataFrame | None:
+    """Left: highest minus lowest mean; right: the wider margin."""
+    if evidence.runs is None:
+        return None
+    cells = _proposed(evidence.cells[evidence.cells["variant"] == "base"])
+    keys = [key for key in CELL if key != "loss"]
+    spans = cells.groupby(keys)["mean"].agg(["max", "min", "count", "size"]).reset_index()
+    spans = spans[spans["size"] > 1]
+    span = (spans["max"] - spans["min"]).where(spans["count"] == spans["size"])  # a diverged loss matters
+    return _cases(spans, span, evidence.rule["wider_margin"], np.less_equal)
+
+
+@claim(
+    "triples-beat-pairs",
+    "In a cell, the mean accuracy of URE, ReLU or ABS on triples is higher than on the same number of pairs.",
+)
+def triples_beat_pairs(evidence: Evidence) -> pd.DataFrame:
+    """Left: the mean on triples; right: the mean on pairs."""
+    both = _beside(_proposed(evidence.table), "tuple_size", (3,), 2)
+    return _cases(both, both["mean"], both["mean_right"])
+
+
+@claim(
+    "lower-prior-is-easier",
+    "From one prior to the next larger one, the mean accuracy of URE, ReLU or ABS falls.",
+)
+def lower_prior_is_easier(evidence: Evidence) -> pd.DataFrame:
+    """Left: the mean at the larger prior; right: the mean at the next smaller one."""
+    steps = _steps(_proposed(evidence.table), "prior")
+    return _cases(steps, steps["mean"], steps["previous"], np.less)
+
+
+# -- all of them ----------------------------------------------------------------------------------
+
+
+def check_claims(ours: Evidence, paper: Evidence) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Check every claim on our runs and on the paper's numbers.
+
+    Returns
+    -------
+    claims : DataFrame
+        One row per claim: claim, said_by, place, quote, statement, and for ``ours`` and ``paper`` the
+        numbers of cases (``_cases``) and of those that hold (``_hold``), the pass rate (``_rate``), and both
+        in words (``ours``, ``paper``: ``5 of 6``, ``not run``, ``not in its numbers``).
+    cases : DataFrame
+        One row per claim, evidence (``ours`` or ``paper``) and case: the key columns that apply, ``left``,
+        ``right``, and whether the statement ``holds``.
+    """
+    rows, all_cases = [], []
+    for item in CLAIMS.values():
+        row: dict[str, Any] = {
+            "claim": item.name,
+            "said_by": item.said_by,
+            "place": item.place,
+            "quote": item.quote,
+            "statement": item.statement,
+        }
+        for source, evidence in (("ours", ours), ("paper", paper)):
+            cases = item.check(evidence)
+            count = 0 if cases is None else len(cases)
+            hold = 0 if cases is None else int(cases["holds"].sum())
+            nothing = NOT_THERE if source == "paper" else NOT_RUN
+            row |= {
+                f"{source}_cases": count,
+                f"{source}_hold": hold,
+                f"{source}_rate": hold / count if count else None,
+                source: f"{hold} of {count}" if count else nothing,
+            }
+            if cases is not None and count:
+                all_cases.append(cases.assign(claim=item.name, evidence=source))
+        rows.append(row)
+    columns = ["claim", "evidence", *CASE]
+    cases = pd.concat(all_cases, ignore_index=True) if all_cases else pd.DataFrame(columns=columns)
+    integers = dict.fromkeys(("tuple_size", "n", "seed"), "Int64")
+    return pd.DataFrame(rows), cases[columns].astype(integers)

@@ -1,0 +1,137 @@
+"""Average ranks of the methods, Friedman's test, and Nemenyi's post-hoc test (Demsar, 2006)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+
+from mdpu.evaluate.published import published_cells
+
+METHODS = ("ure", "relu", "abs", "siamese", "contrastive", "kmeans")
+ROW = ("dataset", "tuple_size", "n", "prior")
+UNITS = ("row", "dataset")
+FEWEST_METHODS, FEWEST_BLOCKS = 3, 2
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """Ranks of methods over blocks.
+
+    Attributes
+    ----------
+    average : Series
+        Average rank by method, best first; 1 is the best.
+    blocks : int
+        Number of complete blocks.
+    statistic, p_value : float
+        Friedman's test.
+    nemenyi : DataFrame
+        p-value of each pair of methods.
+    critical_difference : float
+        Smallest difference of average ranks that Nemenyi's test finds significant at `alpha`.
+    alpha : float
+    """
+
+    average: pd.Series
+    blocks: int
+    statistic: float
+    p_value: float
+    nemenyi: pd.DataFrame
+    critical_difference: float
+    alpha: float
+
+    def facts(self) -> dict[str, Any]:
+        """Return all of it, ready for JSON."""
+        return {
+            "blocks": self.blocks,
+            "average_ranks": self.average.to_dict(),
+            "friedman_statistic": self.statistic,
+            "friedman_p_value": self.p_value,
+            "critical_difference": self.critical_difference,
+            "alpha": self.alpha,
+            "nemenyi_p_values": self.nemenyi.to_dict(),
+        }
+
+
+def rank(accuracies: pd.DataFrame, alpha: float) -> Ranking | None:
+    """Rank methods within blocks.
+
+    Parameters
+    ----------
+    accuracies : DataFrame
+        One row per block, one column per method; blocks that lack a method are left out.
+    alpha : float
+        Significance level.
+
+    Returns
+    -------
+    Ranking or None
+        None where fewer than three methods or two complete blocks are left.
+    """
+    import scikit_posthocs
+
+    complete = accuracies.dropna()
+    blocks, methods = complete.shape
+    if methods < FEWEST_METHODS or blocks < FEWEST_BLOCKS:
+        return None
+    average = complete.rank(axis=1, ascending=False).mean().sort_values(kind="stable")
+    friedman = stats.friedmanchisquare(*(complete[method] for method in complete))
+    quantile = stats.studentized_range.ppf(1 - alpha, methods, np.inf) / math.sqrt(2)
+    return Ranking(
+        average,
+        blocks,
+        float(friedman.statistic),
+        float(friedman.pvalue),
+        scikit_posthocs.posthoc_nemenyi_friedman(complete),
+        float(quantile * math.sqrt(methods * (methods + 1) / (6 * blocks))),
+        alpha,
+    )
+
+
+def accuracy_blocks(cells: pd.DataFrame, unit: str) -> pd.DataFrame:
+    """Return one row per block and one column per method of the paper's tables that `cells` has.
+
+    Parameters
+    ----------
+    cells : DataFrame
+        Key columns and ``mean``; variant ``base`` and the logistic loss count.
+    unit : {'row', 'dataset'}
+        What a block is: a row of the paper's tables (dataset, tuple size, n and prior), or a dataset, over
+        whose rows the methods' means are then averaged.
+
+    Returns
+    -------
+    DataFrame
+        Missing where a method was not run or diverged. Rows that some method lacks do not enter a
+        dataset's average.
+    """
+    of_tables = (cells["variant"] == "base") & (cells["loss"] == "logistic") & cells["method"].isin(METHODS)
+    wide = cells[of_tables].pivot(index=list(ROW), columns="method", values="mean")
+    wide = wide[[method for method in METHODS if method in wide.columns]]
+    return wide if unit == "row" else wide.dropna().groupby("dataset").mean()
+
+
+def rankings(summary: pd.DataFrame, alpha: float) -> dict[tuple[str, str], Ranking | None]:
+    """Return the ranking of each source (``ours``, ``paper``) and unit (``row``, ``dataset``), None if not run."""
+    paper = published_cells().rename(columns={"published_mean": "mean"}).assign(variant="base", loss="logistic")
+    return {
+        (source, unit): rank(accuracy_blocks(cells, unit), alpha)
+        for source, cells in (("ours", summary), ("paper", paper))
+        for unit in UNITS
+    }
+
+
+def rank_table(found: dict[tuple[str, str], Ranking | None]) -> pd.DataFrame:
+    """Return one row per source, unit and method: source, unit, blocks, method, average_rank."""
+    rows = [
+        {"source": source, "unit": unit, "blocks": ranking.blocks, "method": method, "average_rank": value}
+        for (source, unit), ranking in found.items()
+        if ranking is not None
+        for method, value in ranking.average.items()
+    ]
+    return pd.DataFrame(rows, columns=["source", "unit", "blocks", "method", "average_rank"])

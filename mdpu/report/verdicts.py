@@ -1,0 +1,115 @@
+"""What the report shows of the comparison, the claims, the ranks and the audit: one function per section."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from mdpu.evaluate.audit import ANOMALY, NO_CASE, NOT_RUN
+from mdpu.evaluate.comparison import CLOSE, DIFFERS, REPRODUCED, TOO_NOISY, VERDICTS
+from mdpu.evaluate.published import published_cells
+from mdpu.experiment import Plan
+from mdpu.files import read_csv, read_json
+from mdpu.learn.methods import load_method
+
+TABLES = {2: "II, pairs", 3: "III, pairs", 4: "IV, triples", 5: "V, triples"}
+# Glyphs tell the verdicts apart without colour.
+LOOKS = {
+    REPRODUCED: ("=", "reproduced"),
+    CLOSE: ("≈", "close"),
+    TOO_NOISY: ("?", "noisy"),
+    DIFFERS: ("≠", "differs"),
+    "not run": ("·", "unrun"),
+}
+
+
+def verdict_section(plan: Plan, results: Path) -> dict[str, Any]:
+    """Return counts of the verdicts, and the grid of all cells of the datasets that were run."""
+    if not plan.runs:
+        return {"compared": 0, "cells": len(published_cells())}
+    comparison = read_csv(results / "comparison.csv")
+    facts = read_json(results / "comparison.json")
+    run = comparison[comparison["verdict"] != "not run"]
+    methods = list(dict.fromkeys(comparison["method"]))
+    datasets = [name for name in plan.published_names if name in set(run["dataset"])]
+    grid = [
+        {
+            "title": plan.dataset(dataset)["title"],
+            "prior": prior,
+            "first": index == 0,
+            "cells": [_look(by_cell.loc[table, method]) for table in TABLES for method in methods],
+        }
+        for dataset in datasets
+        for index, (prior, rows) in enumerate(comparison[comparison["dataset"] == dataset].groupby("prior"))
+        for by_cell in [rows.set_index(["table", "method"])]
+    ]
+    left_out = [name for name in dict.fromkeys(comparison["dataset"]) if name not in datasets]
+    return {
+        "rule": facts["rule"],
+        "compared": len(run),
+        "comparisons": len(comparison),
+        "cells": len(comparison.drop_duplicates(["table", "prior", "published_dataset", "method"])),
+        "totals": [_titled(plan, row) for row in facts["totals"] if any(row[v] for v in VERDICTS[:3])],
+        "tables": TABLES,
+        "methods": [load_method(method).title for method in methods],
+        "grid": grid,
+        "looks": LOOKS,
+        "not_run": list(plan.titles(name for name in left_out if name in plan.published_names).values()),
+    }
+
+
+def _look(cell: pd.Series) -> dict[str, str]:
+    glyph, kind = LOOKS[TOO_NOISY if cell["reason"] == TOO_NOISY else cell["verdict"]]
+    if cell["verdict"] == "not run":
+        return {"glyph": glyph, "kind": kind, "words": "not run"}
+    difference = "" if pd.isna(cell["difference"]) else f" ({cell['difference']:+.2f} points; {cell['reason']})"
+    return {"glyph": glyph, "kind": kind, "words": f"{cell['verdict']}{difference}"}
+
+
+def _titled(plan: Plan, row: dict[str, Any]) -> dict[str, Any]:
+    """Return a row of totals with its value as a reader knows it."""
+    value = row["value"]
+    if row["by"] == "method":
+        value = load_method(value).title
+    elif row["by"] == "dataset":
+        value = plan.dataset(value)["title"] if value in plan.published_names else value
+    elif row["by"] == "table":
+        value = TABLES[value].split(",")[0]
+    return {**row, "value": "" if row["by"] == "all" else value, "by": "All" if row["by"] == "all" else row["by"]}
+
+
+def claims_section(plan: Plan, results: Path) -> list[dict[str, Any]]:
+    """Return the claims, each with its pass rates in words; none where nothing was run."""
+    if not plan.runs:
+        return []
+    rows = read_json(results / "claims.json")["claims"]
+    for row in rows:
+        for source in ("ours", "paper"):
+            rate = row[f"{source}_rate"]
+            row[source] += "" if rate is None else f" ({100 * rate:.0f} %)"
+    return list(rows)
+
+
+def ranks_section(plan: Plan, results: Path) -> list[dict[str, Any]]:
+    """Return the rankings: of whom, over what blocks, the ranks in words, and Friedman's test; none without runs."""
+    if not plan.runs:
+        return []
+    names = {"ours": "Our runs", "paper": "The paper's numbers"}
+    shown = []
+    for key, ranking in read_json(results / "ranks.json")["rankings"].items():
+        source, unit = key.split(", by ")
+        row: dict[str, Any] = {"source": names[source], "unit": f"{unit}s", "ranking": ranking}
+        if ranking:
+            ranks = ranking["average_ranks"].items()
+            row["ranks"] = ", ".join(f"{load_method(method).title} {value:.2f}" for method, value in ranks)
+        shown.append(row)
+    return shown
+
+
+def audit_section(results: Path) -> dict[str, list[dict[str, Any]]]:
+    """Return the findings by outcome."""
+    findings = read_json(results / "audit.json")["findings"]
+    outcomes = {"anomalies": ANOMALY, "no_case": NO_CASE, "not_run": NOT_RUN}
+    return {name: [f for f in findings if f["outcome"] == outcome] for name, outcome in outcomes.items()}

@@ -1,0 +1,284 @@
+"""The claims: quotes that are in the paper, cases that can fail, and the paper's own numbers."""
+
+from __future__ import annotations
+
+import copy
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from mdpu.evaluate.claims import CASE, CLAIMS, Evidence, check_claims, paper_evidence, run_facts, weight_decays
+from mdpu.evaluate.published import published_cells
+from mdpu.experiment import Plan, Run, load_config, run_columns
+from mdpu.files import REPOSITORY
+
+PAPER = REPOSITORY.parent / "shared" / "paper" / "mdpu.tex"
+RULE = {"level": 0.95, "margin": 1.0, "wider_margin": 2.0}
+REPORTING = {"average_last": 2, "test_prior": "natural"}
+
+
+def cells(*rows, **common):
+    """Return a summary with one cell per (method, mean), and what else all share."""
+    base = {"dataset": "mnist", "variant": "base", "tuple_size": 2, "n": 10000, "prior": "0.5", "loss": "logistic"}
+    base |= {"std": 1.0, "trials": 3}
+    return pd.DataFrame([{**base, **common, "method": method, "mean": mean} for method, mean in rows])
+
+
+def evidence(*frames, runs=None, weight_decay=None):
+    return Evidence(pd.concat(frames, ignore_index=True), runs, weight_decay or {"base": 0.0005}, RULE)
+
+
+def held(name, of):
+    """Return the outcome of each case of a claim."""
+    return CLAIMS[name].check(of)["holds"].tolist()
+
+
+def history(method="ure", seed=1, accuracy=(), risk=(), objective=None, variant="base"):
+    run = Run("mnist", variant, 2, 10000, "0.5", method, "logistic", seed)
+    columns = {
+        "accuracy": np.array(accuracy) / 100,
+        "risk": risk,
+        "objective": risk if objective is None else objective,
+    }
+    return pd.DataFrame({"epoch": range(1, len(risk) + 1), **columns}).assign(**run_columns(run))
+
+
+def facts(*histories):
+    return run_facts(pd.concat(histories, ignore_index=True), REPORTING)
+
+
+# -- the list -------------------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(not PAPER.exists(), reason="the paper's source is not beside the repository")
+@pytest.mark.parametrize("name", [name for name, item in CLAIMS.items() if item.quote])
+def test_every_quote_stands_in_the_paper(name):
+    text = PAPER.read_text(encoding="utf-8")
+    plain = " ".join(re.sub(r"\\emph\{([^}]*)\}|[{}]", r"\1", text).split())
+    assert CLAIMS[name].quote in plain
+
+
+def test_a_claim_without_a_quote_is_the_reviewers():
+    said_by = {name: item.said_by for name, item in CLAIMS.items()}
+    assert {name for name, who in said_by.items() if who == "reviewers"} == {
+        "triples-beat-pairs",
+        "lower-prior-is-easier",
+    }
+    assert all(item.place for item in CLAIMS.values() if item.quote)
+
+
+def test_no_runs_are_not_run_and_no_failure():
+    nothing = Evidence(cells(("ure", 1.0)).iloc[:0], facts(history(accuracy=[50], risk=[1.0]))[:0], {"base": 1}, RULE)
+    table, cases = check_claims(nothing, paper_evidence(RULE))
+    assert set(table["ours"]) == {"not run"}
+    assert set(cases["evidence"]) == {"paper"}
+
+
+def test_the_papers_numbers_by_an_independent_count():
+    """Counted with plain loops over the 504 cells."""
+    table, _ = check_claims(paper_evidence(RULE), paper_evidence(RULE))
+    paper = table.set_index("claim")["paper"]
+    keys = ["table", "prior", "dataset", "method"]
+    mean = {tuple(row[:-1]): row[-1] for row in published_cells()[[*keys, "published_mean"]].itertuples(index=False)}
+    rows = {key[:3] for key in mean}
+    better = sum(mean[(*row, method)] > mean[(*row, "ure")] for row in rows for method in ("relu", "abs"))
+    assert paper["corrected-beats-ure"] == f"{better} of 168" == "167 of 168"
+    proposed = ("ure", "relu", "abs")
+    above = sum(
+        mean[(*row, method)] > max(mean[(*row, baseline)] for baseline in ("siamese", "contrastive", "kmeans"))
+        for row in rows
+        for method in proposed
+    )
+    assert paper["proposed-beat-baselines"] == f"{above} of 252" == "241 of 252"
+    grows = sum(
+        mean[(larger, *row[1:], method)] > mean[(*row, method)]
+        for smaller, larger in ((2, 3), (4, 5))
+        for row in rows
+        if row[0] == smaller
+        for method in proposed
+    )
+    assert paper["accuracy-grows-with-n"] == f"{grows} of 126" == "86 of 126"
+    triples = sum(mean[(t + 2, *r[1:], m)] > mean[(t, *r[1:], m)] for r in rows if (t := r[0]) < 4 for m in proposed)
+    assert paper["triples-beat-pairs"] == f"{triples} of 126"
+    priors = [("0.4", "0.5"), ("0.5", "0.6")]
+    falls = sum(
+        mean[(table_, high, dataset, method)] < mean[(table_, low, dataset, method)]
+        for low, high in priors
+        for table_, prior, dataset in rows
+        if prior == low
+        for method in proposed
+    )
+    assert paper["lower-prior-is-easier"] == f"{falls} of 168"
+    steeper = sum(
+        mean[(t + 1, *r[1:], m)] - mean[(*r, m)] > mean[(t + 1, *r[1:], "ure")] - mean[(*r, "ure")]
+        for r in rows
+        if (t := r[0]) in (2, 4)
+        for m in ("relu", "abs")
+    )
+    assert paper["corrected-grows-more-steeply"] == f"{steeper} of 84"
+    assert paper["ure-overfits"] == paper["loss-hardly-matters"] == "not in its numbers"
+
+
+def test_cases_have_keys_sides_and_outcome():
+    _, cases = check_claims(paper_evidence(RULE), paper_evidence(RULE))
+    assert list(cases.columns) == ["claim", "evidence", *CASE]
+    failing = cases[(cases["claim"] == "corrected-beats-ure") & (cases["evidence"] == "paper") & ~cases["holds"]]
+    assert failing[["dataset", "tuple_size", "n", "prior", "method", "left", "right"]].to_numpy().tolist() == [
+        ["fashion-mnist", 3, 12000, "0.4", "abs", 92.19, 94.06]
+    ]
+
+
+# -- claims about cells ---------------------------------------------------------------------------
+
+
+def test_a_corrected_method_is_compared_with_the_ure_of_its_own_cell():
+    found = evidence(cells(("ure", 80), ("relu", 81), ("abs", 79)), cells(("ure", 70), ("relu", 69), prior="0.6"))
+    assert held("corrected-beats-ure", found) == [True, False, False]
+    assert held("corrected-beats-ure-significantly", found) == [False, False, False]
+    clear = evidence(cells(("ure", 80), ("relu", 90), ("abs", 81)))
+    assert held("corrected-beats-ure-significantly", clear) == [True, False]
+
+
+def test_other_variants_and_losses_are_no_cells_of_the_tables():
+    assert held("corrected-beats-ure", evidence(cells(("ure", 80), ("relu", 81), variant="x"))) == []
+    assert held("corrected-beats-ure", evidence(cells(("ure", 80), ("relu", 81), loss="ramp"))) == []
+
+
+def test_a_diverged_cell_does_not_hold():
+    assert held("corrected-beats-ure", evidence(cells(("ure", 80), ("relu", np.nan)))) == [False]
+
+
+def test_averages_are_by_dataset_and_by_prior():
+    found = evidence(
+        cells(("ure", 80), ("relu", 90)),
+        cells(("ure", 80), ("relu", 75), dataset="svhn"),
+        cells(("ure", 1), prior="0.4"),
+    )
+    cases = CLAIMS["corrected-beats-ure-on-average"].check(found)
+    assert cases[["dataset", "prior", "left", "right", "holds"]].fillna("").to_numpy().tolist() == [
+        ["mnist", "", 90, 80, True],
+        ["svhn", "", 75, 80, False],
+        ["", "0.5", 82.5, 80, True],
+    ]
+
+
+def test_baselines_count_only_where_all_three_were_run():
+    three = [("siamese", 60), ("contrastive", 85), ("kmeans", 50)]
+    assert held("proposed-beat-baselines", evidence(cells(("ure", 80), ("abs", 86), *three))) == [False, True]
+    assert held("proposed-beat-baselines", evidence(cells(("ure", 80), ("abs", 86), *three[:2]))) == []
+
+
+def test_growth_is_from_each_n_to_the_next_as_numbers():
+    sizes = [cells(("ure", mean), ("abs", mean + 1), n=n) for n, mean in ((10000, 84), (2000, 80), (4000, 83))]
+    cases = CLAIMS["accuracy-grows-with-n"].check(evidence(*sizes))
+    ure = cases[cases["method"] == "ure"]
+    assert ure[["n", "left", "right"]].to_numpy().tolist() == [[4000, 83, 80], [10000, 84, 83]]
+    assert cases["holds"].all()
+
+
+def test_slopes_are_least_squares_per_thousand_tuples():
+    sizes = [2000, 4000, 10000]
+    means = {"ure": [80, 83, 84], "abs": [81, 86, 90]}
+    frames = [cells(*((m, v[i]) for m, v in means.items()), n=n) for i, n in enumerate(sizes)]
+    case = CLAIMS["corrected-grows-more-steeply"].check(evidence(*frames)).iloc[0]
+    expected = [1000 * stats.linregress(sizes, means[method]).slope for method in ("abs", "ure")]
+    assert [case["left"], case["right"]] == pytest.approx(expected)
+    assert case["holds"]
+    assert held("corrected-grows-more-steeply", evidence(frames[0])) == []
+
+
+def test_saturation_is_looked_for_at_the_largest_n_of_hard_data():
+    grow = [cells(("abs", mean), n=n, dataset="svhn") for n, mean in ((2000, 60), (4000, 70), (6000, 69))]
+    assert held("no-saturation-on-hard-data", evidence(*grow)) == [False]
+    assert held("no-saturation-on-hard-data", evidence(*[f.assign(dataset="mnist") for f in grow])) == []
+
+
+def test_losses_are_compared_within_a_cell():
+    runs = facts(history(accuracy=[50], risk=[1.0]))
+    near = [cells(("abs", mean), loss=loss) for loss, mean in (("logistic", 80), ("ramp", 82))]
+    assert held("loss-hardly-matters", evidence(*near, runs=runs)) == [True]
+    assert held("loss-hardly-matters", evidence(*near, cells(("abs", 82.1), loss="hinge"), runs=runs)) == [False]
+    assert held("loss-hardly-matters", evidence(*near, cells(("abs", np.nan), loss="hinge"), runs=runs)) == [False]
+    assert held("loss-hardly-matters", evidence(near[0], runs=runs)) == []
+
+
+def test_triples_priors_and_deviations():
+    found = evidence(cells(("ure", 80)), cells(("ure", 85), tuple_size=3), cells(("ure", 78), prior="0.6"))
+    assert held("triples-beat-pairs", found) == [True]
+    assert held("lower-prior-is-easier", found) == [True]
+    wider = pd.concat([cells(("ure", 80)), cells(("abs", 80), std=1.1)])
+    assert held("corrected-varies-less", evidence(wider)) == [False]
+
+
+# -- claims about histories -----------------------------------------------------------------------
+
+
+def test_facts_of_a_run():
+    accuracy = [50, 60, 70, 80, 90, 90, 85, 84, 80, 70]
+    risk = [1.0, 0.5, 0.1, 0.2, -0.1, 0.05, -0.3, -0.5, -0.9, -2.0]
+    found = facts(history(accuracy=accuracy, risk=risk, objective=np.abs(risk))).iloc[0]
+    windows = [np.mean(accuracy[max(0, end - 5) : end]) for end in range(1, 11)]
+    assert found["best"] == pytest.approx(max(windows))
+    assert found["accuracy"] == pytest.approx(75)
+    assert (found["lowest_risk"], found["lowest_objective"]) == (-2.0, 0.05)
+    assert found["risk_and_accuracy"] == pytest.approx(stats.spearmanr(risk[4:], accuracy[4:]).statistic)
+
+
+def test_a_risk_that_stays_positive_has_no_correlation_after_it_turned():
+    assert np.isnan(facts(history(accuracy=[50] * 5, risk=[1.0] * 5)).iloc[0]["risk_and_accuracy"])
+
+
+def test_runs_keep_their_own_facts():
+    both = facts(
+        history(seed=2, accuracy=[80, 70, 60, 50], risk=[-1, -2, -3, -4]),
+        history(seed=1, accuracy=[50, 60, 70, 80], risk=[-1, -2, -3, -4]),
+    ).set_index("seed")
+    assert both["risk_and_accuracy"].tolist() == pytest.approx([-1, 1])
+    assert both["accuracy"].tolist() == [75, 55]
+
+
+FALLING = history(accuracy=[60, 90, 90, 90, 90, 90, 80, 70], risk=[1, 0.5, 0.1, -0.1, -0.5, -1, -4, -9])
+STEADY = history("abs", accuracy=[60, 90, 90, 90, 90, 90, 90, 90], risk=[1, 0.5, 0.1, -0.1, 0, 0, 0, 0])
+STEADY = STEADY.assign(objective=STEADY["risk"].abs())
+
+
+def test_a_ure_that_overfits_and_a_corrected_method_that_does_not():
+    found = evidence(cells(("ure", 80)), runs=facts(FALLING, STEADY))
+    for name in (
+        "ure-risk-goes-negative",
+        "ure-accuracy-falls-with-its-risk",
+        "ure-overfits",
+        "corrected-objective-stays-non-negative",
+        "corrected-accuracy-holds",
+    ):
+        assert held(name, found) == [True], name
+
+
+def test_the_claims_about_histories_can_fail():
+    swapped = facts(FALLING.assign(method="abs"), STEADY.assign(method="ure", risk=1.0))
+    found = evidence(cells(("ure", 80)), runs=swapped)
+    assert held("ure-risk-goes-negative", found) == [False]
+    assert held("ure-overfits", found) == held("ure-accuracy-falls-with-its-risk", found) == []
+    assert held("corrected-objective-stays-non-negative", found) == [False]
+    assert held("corrected-accuracy-holds", found) == [False]
+
+
+def test_a_run_that_diverged_holds_nothing():
+    broken = STEADY.assign(accuracy=STEADY["accuracy"].where(STEADY["epoch"] < 5))
+    assert held("corrected-accuracy-holds", evidence(cells(("ure", 80)), runs=facts(broken))) == [False]
+
+
+def test_weight_decay_is_tried_by_variants_that_differ_in_it_alone():
+    config = copy.deepcopy(load_config([REPOSITORY / "config.yaml"]))
+    larger = {"training": {"networks": {"mlp": {"weight_decay": 0.5}}}}
+    also = {"training": {"networks": {"mlp": {"weight_decay": 0.5, "learning_rate": 0.1}}}}
+    config["definitions"]["variants"] |= {"decay": larger, "decay-and-rate": also, "low": {}}
+    found = weight_decays(Plan(config))
+    assert found["decay"] == 0.5
+    assert not {"decay-and-rate", "low"} & set(found)
+    runs = facts(FALLING.assign(variant="decay"), FALLING)
+    assert held("weight-decay-does-not-help", evidence(cells(("ure", 1)), runs=runs, weight_decay=found)) == [True]
+    assert held("weight-decay-does-not-help", evidence(cells(("ure", 1)), runs=runs)) == []

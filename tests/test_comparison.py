@@ -1,0 +1,253 @@
+"""The verdicts: the interval, the rule, and every published number in every reading."""
+
+from __future__ import annotations
+
+import copy
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from mdpu.errors import UserError
+from mdpu.evaluate.comparison import (
+    ALL_DIVERGED,
+    BEYOND,
+    CLOSE,
+    DIFFERS,
+    INSIDE,
+    NEAR,
+    NO_INTERVAL,
+    NOT_RUN,
+    REPRODUCED,
+    SOME_DIVERGED,
+    TOO_NOISY,
+    WIDER,
+    compare,
+    judge,
+    totals,
+    welch_interval,
+)
+from mdpu.evaluate.published import beside_published, published_cells
+from mdpu.experiment import Plan, check_config, load_config
+from mdpu.files import REPOSITORY
+
+RULE = {"level": 0.95, "margin": 1.0, "wider_margin": 2.0}
+
+
+@pytest.fixture(scope="module")
+def config():
+    return load_config([REPOSITORY / "config.yaml"])
+
+
+@pytest.fixture(scope="module")
+def names(config):
+    return Plan(config).published_names
+
+
+# -- the interval ---------------------------------------------------------------------------------
+
+
+@given(
+    first=st.lists(st.floats(50, 100), min_size=2, max_size=6).filter(lambda values: np.ptp(values) > 1e-3),
+    second=st.lists(st.floats(50, 100), min_size=2, max_size=6).filter(lambda values: np.ptp(values) > 1e-3),
+    level=st.floats(0.6, 0.99),
+)
+def test_the_interval_is_scipys(first, second, level):
+    expected = stats.ttest_ind(first, second, equal_var=False).confidence_interval(level)
+    samples = [f(values) for values in (first, second) for f in (np.mean, lambda v: np.std(v, ddof=1), len)]
+    low, high = welch_interval(*samples, level)
+    np.testing.assert_allclose([low, high], expected, rtol=1e-6, atol=1e-9)
+
+
+@given(st.tuples(*[st.floats(60, 90), st.floats(0.1, 5), st.integers(2, 5)] * 2))
+def test_the_interval_holds_zero_where_welchs_test_is_not_significant(samples):
+    low, high = welch_interval(*samples, 0.95)
+    p_value = stats.ttest_ind_from_stats(*samples, equal_var=False).pvalue
+    assert bool((low <= 0) & (high >= 0)) == (p_value >= 0.05) or p_value == pytest.approx(0.05)
+
+
+def test_without_deviation_there_is_an_interval_only_if_two_trials_say_so():
+    assert np.isnan(welch_interval(80, np.nan, 1, 79, 0.5, 3, 0.95)[0])
+    assert np.isnan(welch_interval(80, 0.5, 1, 79, 0.5, 3, 0.95)[0])
+    assert [*welch_interval(80, 0.0, 3, 79, 0.0, 3, 0.95)] == [1, 1]
+    low, high = welch_interval(80, 0.0, 3, 79, 0.5, 3, 0.95)  # then the other sample has all the freedom
+    half = stats.t.ppf(0.975, 2) * 0.5 / np.sqrt(3)
+    assert [low, high] == pytest.approx([1 - half, 1 + half])
+
+
+# -- the rule -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("difference", "low", "high", "verdict", "reason"),
+    [
+        (0.5, -0.6, 1.6, REPRODUCED, NEAR),
+        (-1.0, -3.0, 1.0, REPRODUCED, NEAR),
+        (0.5, 0.1, 0.9, REPRODUCED, INSIDE),
+        (0.8, 0.3, 1.3, CLOSE, WIDER),
+        (-1.5, -3.0, 0.5, CLOSE, WIDER),
+        (2.0, 1.5, 2.5, CLOSE, WIDER),
+        (-2.1, -6.0, 1.8, CLOSE, TOO_NOISY),
+        (2.1, 0.1, 4.1, DIFFERS, BEYOND),
+        (-9.0, -9.0, -9.0, DIFFERS, BEYOND),
+        (1.0, np.nan, np.nan, REPRODUCED, NO_INTERVAL),
+        (-2.0, np.nan, np.nan, CLOSE, NO_INTERVAL),
+        (2.1, np.nan, np.nan, DIFFERS, NO_INTERVAL),
+    ],
+)
+def test_the_rule(difference, low, high, verdict, reason):
+    found = judge([difference], [low], [high], 1.0, 2.0)
+    assert (found[0][0], found[1][0]) == (verdict, reason)
+
+
+# -- the comparison -------------------------------------------------------------------------------
+
+
+def summary_of(**changes):
+    """Return a summary of one cell, MNIST pairs at prior 0.4 by URE (paper: 87.91 ± 0.40), with changes."""
+    cell = {"dataset": "mnist", "variant": "base", "tuple_size": 2, "n": 10000, "prior": "0.4", "method": "ure"}
+    cell |= {"loss": "logistic", "mean": 87.5, "std": 0.5, "trials": 3, "diverged": 0}
+    return pd.DataFrame([{**cell, "first_epoch": 91, "last_epoch": 100, **changes}])
+
+
+def test_every_published_number_has_a_row_in_every_reading(names):
+    found = compare(summary_of().iloc[:0], names, RULE)
+    assert set(found["verdict"]) == {NOT_RUN}
+    assert len(found) == 504 + 2 * 72
+    assert len(found[found["reading"] == "as stated"]) == 504
+    others = found.loc[found["reading"] == "as the numbers imply", ["published_dataset", "dataset"]]
+    assert set(others.itertuples(index=False, name=None)) == {
+        ("emnist-letters", "emnist-letters-a-i"),
+        ("emnist-balanced", "emnist-balanced-digits"),
+    }
+    assert not found.duplicated(["table", "prior", "dataset", "method"]).any()
+    assert found["published_mean"].notna().all()
+
+
+def test_a_cell_is_compared_with_its_own(names):
+    found = compare(summary_of(), names, RULE)
+    run = found[found["verdict"] != NOT_RUN]
+    assert len(run) == 1
+    cell = run.iloc[0]
+    assert (cell["table"], cell["method"], cell["verdict"], cell["reason"]) == (2, "ure", REPRODUCED, NEAR)
+    assert cell["difference"] == pytest.approx(87.5 - 87.91)
+    expected = welch_interval(87.5, 0.5, 3, 87.91, 0.40, 3, 0.95)
+    assert [cell["interval_low"], cell["interval_high"]] == pytest.approx([float(end) for end in expected])
+    assert (cell["trials"], cell["first_epoch"], cell["last_epoch"]) == (3, 91, 100)
+
+
+@pytest.mark.parametrize(
+    ("changes", "verdict", "reason"),
+    [
+        ({"mean": 95.0}, DIFFERS, BEYOND),
+        ({"std": np.nan, "trials": 1}, REPRODUCED, NO_INTERVAL),
+        ({"std": np.nan, "trials": 3, "diverged": 2}, CLOSE, SOME_DIVERGED),
+        ({"diverged": 1}, CLOSE, SOME_DIVERGED),
+        ({"diverged": 1, "mean": 95.0}, DIFFERS, BEYOND),
+        ({"mean": np.nan, "std": np.nan, "diverged": 3}, DIFFERS, ALL_DIVERGED),
+        ({"mean": 87.91, "std": 0.0}, REPRODUCED, INSIDE),
+    ],
+)
+def test_trials_that_are_missing_or_diverged_are_told(names, changes, verdict, reason):
+    found = compare(summary_of(**changes), names, RULE)
+    cell = found[found["verdict"] != NOT_RUN].iloc[0]
+    assert (cell["verdict"], cell["reason"]) == (verdict, reason)
+
+
+@pytest.mark.parametrize("other", [{"variant": "x"}, {"loss": "ramp"}, {"n": 400}, {"dataset": "digits"}])
+def test_what_is_not_in_the_paper_is_not_compared(names, other):
+    assert set(compare(summary_of(**other), names, RULE)["verdict"]) == {NOT_RUN}
+
+
+def test_totals_count_every_comparison_once_per_division(names):
+    counted = totals(compare(summary_of(), names, RULE)).set_index(["by", "value"])
+    verdicts = [REPRODUCED, CLOSE, DIFFERS, NOT_RUN]
+    assert counted.loc[("all", "all"), verdicts].tolist() == [1, 0, 0, 647]
+    assert (counted[verdicts].sum(axis=1).groupby("by").sum() == 648).all()
+    assert counted.loc[("dataset", "mnist"), REPRODUCED] == 1
+    assert counted.loc[("table", 2), REPRODUCED] == 1
+    assert counted.loc[("method", "abs"), REPRODUCED] == 0
+
+
+def test_a_verdict_counts_as_too_noisy_only_for_that_reason(names):
+    noisy = totals(compare(summary_of(mean=93.0, std=9.0), names, RULE)).iloc[0]
+    assert (noisy[CLOSE], noisy["too_noisy"]) == (1, 1)
+
+
+# -- readings -------------------------------------------------------------------------------------
+
+
+def test_both_readings_stand_beside_the_papers_number(names):
+    cells = pd.concat(
+        [
+            summary_of(dataset="emnist-letters", n=7000),
+            summary_of(dataset="emnist-letters-a-i", n=7000),
+            summary_of(dataset="digits"),
+        ],
+        ignore_index=True,
+    )
+    found = beside_published(cells, names)
+    assert found["dataset"].tolist() == cells["dataset"].tolist()
+    assert found["published_mean"].tolist()[:2] == [83.71, 83.71]
+    assert found["published_dataset"].tolist()[:2] == ["emnist-letters"] * 2
+    assert found[["published_mean", "published_dataset", "difference"]].iloc[2].isna().all()
+
+
+def test_every_defined_dataset_has_a_published_row(names):
+    assert set(names.values()) == set(published_cells()["dataset"])
+
+
+def test_what_a_dataset_is_compared_with_decides_no_training(config):
+    changed = copy.deepcopy(config)
+    changed["definitions"]["datasets"]["emnist-letters-a-i"]["published"] = "mnist"
+    before, after = Plan(config), Plan(changed)
+    assert before.published_names != after.published_names
+    assert before.runs == after.runs
+    for cohort in before.cohorts:
+        assert before.cohort_settings(cohort) == after.cohort_settings(cohort)
+
+
+@pytest.mark.parametrize(
+    ("place", "key", "value", "sentence"),
+    [
+        (["comparison"], "wider_margin", 0.5, "comparison.wider_margin: 0.5 is less than comparison.margin"),
+        (["comparison"], "level", 95, "config key comparison.level: 95 is greater"),
+        (["comparison"], "margins", 1, "config key comparison.margins is unknown; did you mean 'margin'?"),
+        (["definitions", "datasets", "mnist"], "published", "kmnist", "mnist.published: 'kmnist' is not one of"),
+    ],
+)
+def test_a_mistake_in_the_configuration_is_named(config, place, key, value, sentence):
+    changed = copy.deepcopy(config)
+    section = changed
+    for name in place:
+        section = section[name]
+    section[key] = value
+    with pytest.raises(UserError) as caught:
+        check_config(changed)
+    assert sentence in str(caught.value)
+
+
+# -- error rates ----------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_the_documented_error_rates_are_those_that_the_benchmark_prints():
+    script = REPOSITORY / "benchmarks" / "verdict_error_rates.py"
+    done = subprocess.run([sys.executable, script], cwd=REPOSITORY, capture_output=True, text=True, check=True)
+    assert done.stdout.count("\n") == 7
+    assert done.stdout in (REPOSITORY / "docs" / "comparison.md").read_text(encoding="utf-8")
+
+
+def test_the_rule_seldom_calls_equal_numbers_different():
+    """At most as often as its level says, whatever the deviation: the size of the test against zero."""
+    random = np.random.default_rng(1)
+    for deviation in (0.3, 1.5, 6.0):
+        samples = random.normal(80, deviation, size=(2, 3, 20_000))
+        sides = [value for side in samples for value in (side.mean(0), side.std(0, ddof=1), 3)]
+        verdict, _ = judge(sides[0] - sides[3], *welch_interval(*sides, 0.95), 1.0, 2.0)
+        assert (verdict == DIFFERS).mean() < 0.055
