@@ -565,6 +565,7 @@ def largest_n(
         write_text(out.with_suffix(suffix), render(table, datasets))
 
 
+@app.command(rich_help_panel=RULES)
 def compare(
     config: Configs,
     summary: Annotated[Path, typer.Option(metavar="FILE", help="Summary that `collect` wrote.")],
