@@ -278,6 +278,7 @@ def test_weight_decay_is_tried_by_variants_that_differ_in_it_alone():
     config["definitions"]["variants"] |= {"decay": larger, "decay-and-rate": also, "low": {}}
     found = weight_decays(Plan(config))
     assert found["decay"] == 0.5
+    assert found["decay-2e-3"] == 0.002  # of config.yaml, which sets that of both networks
     assert not {"decay-and-rate", "low"} & set(found)
     runs = facts(FALLING.assign(variant="decay"), FALLING)
     assert held("weight-decay-does-not-help", evidence(cells(("ure", 1)), runs=runs, weight_decay=found)) == [True]

@@ -116,11 +116,12 @@ def our_evidence(
 
 
 def weight_decays(plan: Plan) -> dict[str, float]:
-    """Return the perceptron's weight decay in ``base`` and in the variants that differ from it in nothing else."""
+    """Return the perceptron's weight decay in ``base`` and in the variants that differ from it in that alone."""
 
     def rest_and_value(variant: str) -> tuple[dict[str, Any], float]:
         protocol = copy.deepcopy(plan.protocol(variant))
-        return protocol, protocol["training"]["networks"]["mlp"].pop("weight_decay")
+        decays = {name: network.pop("weight_decay") for name, network in protocol["training"]["networks"].items()}
+        return protocol, decays["mlp"]
 
     rest, value = rest_and_value("base")
     found = {name: rest_and_value(name) for name in plan.config["definitions"]["variants"]}
