@@ -332,3 +332,81 @@ def test_a_misspelt_dataset_among_the_sizes_is_named():
     changed["definitions"]["experiments"]["table2"]["n"]["mnits"] = 10
     with pytest.raises(UserError, match=r"table2\.n: 'mnits' is unknown; did you mean 'mnist'"):
         Plan(changed)
+
+
+# -- what is left out, and what shows no run ------------------------------------------------------
+
+SETTING = {"kind": "setting", "title": "Setting", "tuple_size": [3], "prior": [0.5], "n": 40}
+LOSSES = {"kind": "losses", "title": "Losses"}
+
+
+def test_a_subset_knows_what_it_leaves_out():
+    assert Plan(config()).not_run == {}
+    assert Plan(config()).experiment("second").not_run == ()
+    one = Plan(config(experiments=["first"], datasets=["deep"]))
+    assert one.not_run == {"second": "Second"}
+    assert one.experiment("first").not_run == ("flat",)
+    # Selected, but only on a dataset that is not.
+    assert Plan(config(datasets=["deep"])).not_run == {"second": "Second"}
+
+
+def test_what_a_table_leaves_out_is_among_its_settings():
+    everything, one = Plan(config()), Plan(config(datasets=["flat"]))
+    assert everything.experiment_settings("second")["not_run"] == one.experiment_settings("second")["not_run"] == ()
+    assert one.experiment_settings("first")["not_run"] == ("deep",)
+
+
+def test_illustrations_have_no_runs_and_the_setting_shows_a_split_of_the_first_dataset():
+    changed = config(definitions__experiments={"setting": SETTING, "losses": LOSSES}, datasets=["deep", "flat"])
+    plan = Plan(changed)
+    assert {name: len(experiment.runs) for name, experiment in plan.experiments.items()} == {"setting": 0, "losses": 0}
+    assert plan.experiment("setting").split == "deep/base/m3/prior0.5/n40/seed1"
+    assert plan.splits == ["deep/base/m3/prior0.5/n40/seed1"]
+    assert plan.datasets == ["deep"]
+    assert plan.runs == ()
+    assert Plan({**changed, "experiments": ["losses"]}).datasets == []
+    before = plan.experiment_settings("setting")
+    changed["definitions"]["datasets"]["deep"]["negative"] = [2]
+    assert Plan(changed).experiment_settings("setting") != before
+
+
+@pytest.mark.parametrize(
+    ("experiment", "sentence"),
+    [
+        ({"kind": "losses"}, "definitions.experiments.first: 'title' is a required property"),
+        ({"kind": "setting", "title": "S", "tuple_size": [3]}, "first: 'n' is a required property"),
+        ({**SETTING, "tuple_size": [2, 3]}, "first.tuple_size: an experiment of kind setting shows one tuple size"),
+        ({"kind": "lossses", "title": "L", "tuple_size": [2], "n": 5}, "first.kind: 'lossses' is not one of"),
+        (
+            {"kind": "size", "title": "S", "tuple_size": [2], "n": 5, "loss": ["ramp", "hinge"]},
+            "first.loss: an experiment of kind size shows one loss",
+        ),
+        (
+            {"kind": "loss", "title": "S", "tuple_size": [2], "n": [5, 6]},
+            "first.n: an experiment of kind loss shows one n",
+        ),
+    ],
+)
+def test_a_wrong_experiment_of_the_newer_kinds_is_told(experiment, sentence):
+    with pytest.raises(UserError) as error:
+        Plan(config(definitions__experiments__first=experiment))
+    assert sentence in str(error.value)
+
+
+def test_runs_are_found_by_their_name_and_their_cells():
+    plan = Plan(config())
+    for run in plan.runs[:3]:
+        assert plan.find_runs(run.name) == (run,)
+        assert plan.cohort_of(run).runs.count(run) == 1
+    cell = "flat/base/m2/n30/prior0.4/abs/logistic"
+    assert [run.name for run in plan.find_runs(cell)] == [f"{cell}/seed1", f"{cell}/seed2"]
+    with pytest.raises(UserError, match=r"'flat/base/m2/n30/prior0.4/asb/logistic' is unknown; did you mean '.*/abs/"):
+        plan.find_runs("flat/base/m2/n30/prior0.4/asb/logistic")
+
+
+def test_runs_of_a_cohort_are_selected_by_name():
+    cohort = Plan(config()).cohort("flat/base/m2/n30")
+    names = [cohort.runs[3].name, cohort.runs[1].name]
+    assert [run.name for run in cohort.select([*names, names[0]])] == names
+    with pytest.raises(UserError, match=r"cohort flat/base/m2/n30, run: 'flat/base/m3.*' is unknown; did you mean"):
+        cohort.select([cohort.runs[0].name.replace("m2", "m3")])

@@ -245,6 +245,23 @@ def test_an_experiment_alone_runs_without_training_and_the_report_says_what_was_
     assert "Figure 1" not in missing
 
 
+def test_tuned_rates_are_drawn_and_said_to_be_tuned(fresh_clone):
+    fresh_clone.change_config(
+        experiments=["tiny-table"],
+        axes__seed=[1],
+        protocol__training__hyperparameters="tuned",
+        tuning__grid={"learning_rate": [0.001, 0.01], "weight_decay": [0.0005]},
+    )
+    fresh_clone.snakemake()
+    grid = pd.read_csv(fresh_clone.results / "tuning/digits/base/m2.csv")
+    assert (grid.groupby("method")["chosen"].sum() == 1).all()
+    assert {"figures/tuning/digits/base/m2.svg", "figures/tuning/digits/base/m2.pdf"} <= files(fresh_clone.results)
+    section = (fresh_clone.results / "report.html").read_text(encoding="utf-8").split('id="tuning"')[1]
+    assert "Tuned: chosen per dataset" in section
+    assert "Fixed in the configuration" not in section
+    assert 'alt="Estimated errors of the grid: Digits (8x8), M = 2"' in section
+
+
 def test_a_dataset_alone_is_planned_and_what_has_none_of_it_is_left_out(fresh_clone):
     done = fresh_clone.run(*fresh_clone.command("-n", "--config", "datasets=[mnist]", "experiments=all"))
     assert "mnist/base/m2" in done.stdout

@@ -14,7 +14,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoes
 
 from mdpu.data.diagnostics import summarize
 from mdpu.errors import UserError
-from mdpu.experiment import CELL, Experiment, Plan, cell_name
+from mdpu.experiment import Experiment, Plan, cell_name
 from mdpu.files import REPOSITORY, git_commit, read_csv, read_json, versions
 from mdpu.learn.methods import load_method
 from mdpu.report.tables import ROW, best_methods
@@ -105,8 +105,7 @@ def render_page(plan: Plan, results: Path) -> str:
         audit=audit_section(results),
         not_run=plan.not_run,
         tuning=_tuning(plan, results),
-        runs=_runs(plan, read_csv(results / "runs.csv")) if plan.runs else [],
-        seeds=sorted({run.seed for run in plan.runs}),
+        runs=run_lines(read_csv(results / "runs.csv")) if plan.runs else None,
         config=os.path.relpath(plan.file),
         metrics=os.path.relpath(plan.metrics),
         verification=read_json(results / "verification.json") if expected and plan.runs else None,
@@ -182,19 +181,13 @@ def _tuning(plan: Plan, results: Path) -> dict[str, Any]:
     }
 
 
-def _runs(plan: Plan, runs: pd.DataFrame) -> list[dict[str, Any]]:
-    """Return the runs for the template: a group per history file, a row per cell, an accuracy per seed."""
-    seeds = sorted({run.seed for run in plan.runs})
-    groups = []
-    for history, of_history in runs.groupby("history", sort=True):
-        rows = []
-        for key, trials in of_history.groupby(list(CELL), sort=False):
-            by_seed = trials.set_index("seed")["accuracy"]
-            rows.append(
-                {
-                    "name": cell_name(dict(zip(CELL, key, strict=True))),
-                    "accuracies": [by_seed.get(seed) if seed in by_seed.index else None for seed in seeds],
-                }
-            )
-        groups.append({"history": history, "rows": rows})
-    return groups
+def run_lines(runs: pd.DataFrame) -> dict[str, Any]:
+    """Return the runs for the template: the seeds, and per cell an accuracy per seed, None where there is no run."""
+    by_cell: dict[str, dict[int, float]] = {}
+    for run, seed, accuracy in runs[["run", "seed", "accuracy"]].itertuples(index=False):
+        by_cell.setdefault(run.rpartition("/")[0], {})[seed] = accuracy
+    seeds = sorted(set(runs["seed"]))
+    return {
+        "seeds": seeds,
+        "cells": [{"name": name, "accuracies": [of.get(seed) for seed in seeds]} for name, of in by_cell.items()],
+    }

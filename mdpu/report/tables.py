@@ -113,8 +113,13 @@ def latex_table(
     return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", *note, r"\end{table}", ""])
 
 
+_LATEX = {character: f"\\{character}" for character in "&%$#_{}"} | {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+}
+
+
 def escape(text: str) -> str:
     """Return text with the characters that LaTeX takes for commands escaped."""
-    for character in "&%$#_":
-        text = text.replace(character, "\\" + character)
-    return text
+    return "".join(_LATEX.get(character, character) for character in text)

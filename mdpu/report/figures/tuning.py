@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from mdpu.learn.methods import load_method
-from mdpu.report.style import use_house_style
+from mdpu.report.style import METHOD_STYLES, use_house_style
 
 COLUMNS = 3
 
@@ -31,7 +31,10 @@ def tuning_figure(grid: pd.DataFrame, title: str) -> Figure:
         a frame. A point that diverged is a dash on white.
     """
     use_house_style()
-    methods = list(dict.fromkeys(grid["method"]))
+    known = list(METHOD_STYLES)
+    methods = sorted(
+        grid["method"].unique(), key=lambda method: (known.index(method) if method in known else 99, method)
+    )
     columns = min(COLUMNS, len(methods))
     rows = -(-len(methods) // columns)
     size = (len(grid["weight_decay"].unique()), len(grid["learning_rate"].unique()))
