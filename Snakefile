@@ -10,6 +10,8 @@ include: "workflow/rules/train.smk"
 include: "workflow/rules/collect.smk"
 include: "workflow/rules/tables.smk"
 include: "workflow/rules/figures.smk"
+include: "workflow/rules/sensitivity.smk"
+include: "workflow/rules/largest_n.smk"
 include: "workflow/rules/illustrations.smk"
 include: "workflow/rules/comparison.smk"
 include: "workflow/rules/report.smk"
@@ -29,6 +31,8 @@ rule all:
         rules.render_report.output,
         TABLES,
         FIGURES,
+        SENSITIVITY,
+        LARGEST_N,
         TUNING_FIGURES,
         EVALUATION,
         VERIFICATION,

@@ -514,6 +514,54 @@ def tuning(
 
 
 @app.command(rich_help_panel=RULES)
+def sensitivity(
+    config: Configs,
+    experiment: Annotated[str, typer.Option(help="Experiment of kind sensitivity.")],
+    metrics: Annotated[Path, typer.Option(metavar="FILE", help="Metrics that `collect` wrote.")],
+    out: Annotated[Path, typer.Option("--out", metavar="FILE", help="CSV to write; .md and .tex go beside.")],
+    nearest: Annotated[Path, typer.Option(metavar="FILE", help="CSV of distances to the published numbers to write.")],
+) -> None:
+    """Say how far each choice that the paper leaves open moves each method, and which lies nearest to its numbers."""
+    import pandas as pd
+
+    from mdpu.evaluate.sensitivity import nearest_to_published, paired_differences, summarize_differences
+    from mdpu.experiment import AXES
+    from mdpu.files import read_table, replacing, write_text
+    from mdpu.report.sensitivity import sensitivity_latex, sensitivity_markdown
+
+    chosen = _plan(config)
+    wanted = chosen.experiment(experiment)
+    histories = pd.DataFrame(wanted.runs).merge(read_table(metrics), on=list(AXES))
+    summary = summarize_differences(paired_differences(chosen, wanted, histories))
+    for path, table in ((out, summary), (nearest, nearest_to_published(chosen, wanted, histories))):
+        with replacing(path) as temporary:
+            table.to_csv(temporary, index=False, float_format="%.10g")
+    datasets = chosen.titles(run.dataset for run in wanted.runs)
+    for suffix, render in ((".md", sensitivity_markdown), (".tex", sensitivity_latex)):
+        write_text(out.with_suffix(suffix), render(summary, datasets, wanted.title))
+
+
+@app.command("largest-n", rich_help_panel=RULES)
+def largest_n(
+    config: Configs,
+    labels: Annotated[Path, typer.Option(metavar="DIR", help="Folder of labels; read where config has no counts.")],
+    out: Annotated[Path, typer.Option("--out", metavar="FILE", help="CSV to write; .md and .tex go beside.")],
+) -> None:
+    """Tell how many tuples each dataset can give when no image is drawn twice, beside the number that is used."""
+    from mdpu.evaluate.largest_n import largest_n_table, training_counts
+    from mdpu.files import replacing, write_text
+    from mdpu.report.largest_n import largest_n_latex, largest_n_markdown
+
+    chosen = _plan(config)
+    table = largest_n_table(chosen, training_counts(chosen, labels))
+    with replacing(out) as temporary:
+        table.to_csv(temporary, index=False, float_format="%.10g")
+    datasets = chosen.titles(table["dataset"])
+    for suffix, render in ((".md", largest_n_markdown), (".tex", largest_n_latex)):
+        write_text(out.with_suffix(suffix), render(table, datasets))
+
+
+@app.command(rich_help_panel=RULES)
 def compare(
     config: Configs,
     summary: Annotated[Path, typer.Option(metavar="FILE", help="Summary that `collect` wrote.")],

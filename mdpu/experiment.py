@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import difflib
 import itertools
+import json
 import pkgutil
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, astuple, dataclass, fields
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, astuple, dataclass, fields, replace
 from decimal import Decimal, InvalidOperation
 from functools import cached_property
 from pathlib import Path
@@ -76,7 +77,7 @@ class Run:
     tuple_size : int
         M.
     n : int
-        Number of tuples.
+        Number of tuples, or of their members where ``sampling.n_counts`` says so.
     prior : str
         pi_+ as a canonical decimal string.
     method, loss : str
@@ -112,14 +113,18 @@ AXES = tuple(field.name for field in fields(Run))
 SINGLE_AXES = {
     "table": ("variant", "tuple_size", "n", "loss"),
     "curves": ("variant", "n", "loss"),
+    "sensitivity": ("n", "loss"),
     "size": ("variant", "loss"),
     "loss": ("variant", "n"),
     "setting": ("tuple_size", "prior", "n"),
 }
+# Keys of a definition that only one kind of experiment has a use for.
+OWN_KEYS = {"reading": "sensitivity", "base_method": "sensitivity"}
 # Kinds that show no run: the setting, drawn with images of one split, and the losses, drawn and written out.
 ILLUSTRATIONS = ("setting", "losses", "formulas")
 # Kinds that become a table; the others become a figure.
 TABLE_KINDS = ("table", "formulas")
+BASE = "base"
 CELL = tuple(axis for axis in AXES if axis != "seed")
 _PREFIX = {"tuple_size": "m", "n": "n", "prior": "prior", "seed": "seed"}
 
@@ -185,6 +190,10 @@ class Experiment:
         Name of the split that an illustration of kind ``setting`` shows.
     not_run : tuple of str
         Datasets that the experiment spans but the configuration does not select.
+    readings : tuple of str
+        Names under ``definitions.readings``: other ways to report the same runs, which cost no training.
+    base_methods : tuple of str
+        Methods that are run under the protocol as it stands alone, not under the other variants.
     """
 
     name: str
@@ -193,6 +202,17 @@ class Experiment:
     runs: tuple[Run, ...] = ()
     split: str | None = None
     not_run: tuple[str, ...] = ()
+    readings: tuple[str, ...] = ()
+    base_methods: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Departure:
+    """One key of the protocol at another value than ``base`` has, both as the configuration writes them."""
+
+    key: str
+    base: str
+    value: str
 
 
 def merge(base: Mapping[str, Any], overlay: Mapping[str, Any]) -> Config:
@@ -255,10 +275,25 @@ def check_config(config: Config) -> None:
         known = config["definitions"][kind]
         for name in selected(config, kind):
             _known(name, known, f"config key {kind}")
+    for name, overlay in config["definitions"]["variants"].items():
+        if "reporting" in (overlay or {}):
+            raise UserError(
+                f"config key definitions.variants.{name}.reporting: how runs are reported needs no training of its "
+                "own; put it under definitions.readings"
+            )
+    if BASE in config["definitions"].get("readings", {}):
+        raise UserError("config key definitions.readings.base: base is protocol.reporting itself; choose another name")
     for name, experiment in config["definitions"]["experiments"].items():
         axes = merge(config["axes"], experiment)
         where = f"config key definitions.experiments.{name}"
-        for method in axes["method"]:
+        for key in OWN_KEYS.keys() & experiment.keys():
+            if experiment["kind"] != OWN_KEYS[key]:
+                raise UserError(f"{where}.{key}: only an experiment of kind {OWN_KEYS[key]} has a {key}")
+        for reading in experiment.get("reading", []):
+            _known(reading, config["definitions"].get("readings", {}), f"{where}.reading")
+        if experiment["kind"] == "sensitivity" and BASE not in axes["variant"]:
+            raise UserError(f"{where}.variant: base is what the others are compared with; add it")
+        for method in [*axes["method"], *experiment.get("base_method", [])]:
             _known(method, available_methods(), f"{where}.method")
         for dataset in axes.get("datasets", []):
             _known(dataset, config["definitions"]["datasets"], f"{where}.datasets")
@@ -339,22 +374,23 @@ def resolve_n_unlabeled(value: int | str, n: int) -> int:
     return int(value.removesuffix("n") or 1) * n
 
 
-def _points(spec: Mapping[str, Any], dataset: str) -> Iterable[Run]:
-    """Return the runs of an experiment's definition on one dataset."""
+def _points(spec: Mapping[str, Any], dataset: str) -> Iterator[Run]:
+    """Yield the runs of an experiment's definition on one dataset."""
     sizes = spec["n"]
     if isinstance(sizes, Mapping):
         sizes = sizes.get(dataset, sizes["default"])
-    points = itertools.product(
-        [dataset],
-        spec["variant"],
-        spec["tuple_size"],
-        [sizes] if isinstance(sizes, int) else sizes,
-        map(canonical_prior, spec["prior"]),
-        spec["method"],
-        spec["loss"],
-        spec["seed"],
-    )
-    return itertools.starmap(Run, points)
+    for variants, methods in ((spec["variant"], spec["method"]), ([BASE], spec.get("base_method", []))):
+        points = itertools.product(
+            [dataset],
+            variants,
+            spec["tuple_size"],
+            [sizes] if isinstance(sizes, int) else sizes,
+            map(canonical_prior, spec["prior"]),
+            methods,
+            spec["loss"],
+            spec["seed"],
+        )
+        yield from itertools.starmap(Run, points)
 
 
 class Plan:
@@ -377,6 +413,7 @@ class Plan:
         self.results = Path(config["results_dir"]) / config["name"]
         self.images_folder = Path(config["results_dir"]) / "datasets"
         self.data_dir = Path(config["data_dir"]).expanduser()
+        self._first_variants: dict[tuple[str, str, int, int], str] = {}
 
     # -- what there is to train -------------------------------------------------------------------
 
@@ -395,13 +432,40 @@ class Plan:
                 continue
             spanned = spec.get("datasets", list(self.config["definitions"]["datasets"]))
             chosen = [dataset for dataset in selected(self.config, "datasets") if dataset in spanned]
-            runs = tuple(run for dataset in chosen for run in _points(spec, dataset))
+            points = (run for dataset in chosen for run in _points(spec, dataset))
+            runs = tuple(dict.fromkeys(map(self._shared, points)))
             if kind == "setting" and runs:
                 found[name] = Experiment(name, kind, title, split=runs[0].split)
             elif runs:
                 left_out = tuple(dataset for dataset in spanned if dataset not in chosen)
-                found[name] = Experiment(name, kind, title, runs, not_run=left_out)
+                readings, base_methods = (tuple(spec.get(key, [])) for key in ("reading", "base_method"))
+                found[name] = Experiment(name, kind, title, runs, None, left_out, readings, base_methods)
         return found
+
+    def _shared(self, run: Run) -> Run:
+        """Return the run under the first variant whose data and training are the same, so that it is trained once.
+
+        A variant may change nothing: because an overlay gives the protocol its value, or because it sets a
+        key of a network that the dataset is not trained with.
+        """
+        if run.variant == BASE:
+            return run
+        point = run.dataset, run.tuple_size, run.n
+        if (run.variant, *point) not in self._first_variants:
+            wanted = self._drawn_and_trained(run.variant, *point)
+            self._first_variants[run.variant, *point] = next(
+                name
+                for name in dict.fromkeys((BASE, *self.config["definitions"]["variants"]))
+                if self._drawn_and_trained(name, *point) == wanted
+            )
+        return replace(run, variant=self._first_variants[run.variant, *point])
+
+    def _drawn_and_trained(self, variant: str, dataset: str, tuple_size: int, n: int) -> tuple[Any, ...]:
+        """Return all by which a variant's runs of one dataset, tuple size and n can differ from another's."""
+        training = self.training(variant, self.network(dataset))
+        if training["hyperparameters"] == "tuned":
+            training = {**training, "learning_rate": None, "weight_decay": None}
+        return self.number_of_tuples(variant, tuple_size, n), self.sampling(variant, n), training
 
     @cached_property
     def not_run(self) -> dict[str, str]:
@@ -540,10 +604,38 @@ class Plan:
         return merge(self.config["protocol"], self.config["definitions"]["variants"][variant] or {})
 
     def sampling(self, variant: str, n: int) -> dict[str, Any]:
-        """Return the sampling settings of a split of `n` tuples, with n_unlabeled as a number."""
+        """Return how the images of a split at `n` are drawn, with n_unlabeled as a number."""
         sampling = dict(self.protocol(variant)["sampling"])
+        del sampling["n_counts"]  # of the tuples alone: see `number_of_tuples`
         sampling["n_unlabeled"] = resolve_n_unlabeled(sampling["n_unlabeled"], n)
         return sampling
+
+    def number_of_tuples(self, variant: str, tuple_size: int, n: int) -> int:
+        """Return how many tuples a split at `n` holds: n of them, or as many as have n members."""
+        counted = self.protocol(variant)["sampling"]["n_counts"]
+        return max(1, n // tuple_size) if counted == "images" else n
+
+    def departures(self, variant: str, networks: Iterable[str]) -> list[Departure]:
+        """Return the keys, of sampling and of the training of some networks, in which a variant departs from base."""
+        found: dict[str, Departure] = {}
+        for network in networks:
+            settings, base = (
+                {**self.protocol(name)["sampling"], **self.training(name, network)} for name in (variant, BASE)
+            )
+            found |= {
+                key: Departure(key, _written(base[key]), _written(value))
+                for key, value in settings.items()
+                if value != base[key]
+            }
+        return list(found.values())
+
+    def reading(self, name: str) -> dict[str, Any]:
+        """Return the reporting settings of a reading; ``base`` is ``protocol.reporting`` as it stands."""
+        reporting: dict[str, Any] = self.config["protocol"]["reporting"]
+        if name == BASE:
+            return reporting
+        _known(name, self.config["definitions"].get("readings", {}), "reading")
+        return merge(reporting, self.config["definitions"]["readings"][name])
 
     def training(self, variant: str, network: str) -> dict[str, Any]:
         """Return the training settings of one network, flattened: the network's own keys join the rest."""
@@ -566,8 +658,14 @@ class Plan:
             "runs": [astuple(run) for run in tuning.runs],
             "training": self.training(tuning.runs[0].variant, tuning.network),
             "grid": self.config["tuning"],
-            "average_last": self.config["protocol"]["reporting"]["average_last"],
+            "average_last": self._tuned_over(tuning),
         }
+
+    def _tuned_over(self, tuning: Tuning) -> int:
+        """Return the number of last epochs that a tuning averages: the reported ones, or all, as it sees no best."""
+        average = self.config["protocol"]["reporting"]["average_last"]
+        epochs = self.training(tuning.runs[0].variant, tuning.network)["epochs"]
+        return average if isinstance(average, int) else int(epochs)
 
     def cohort_settings(self, name: str) -> dict[str, Any]:
         """Return all in the configuration that a cohort's histories depend on."""
@@ -575,6 +673,23 @@ class Plan:
         return {
             "runs": [astuple(run) for run in cohort.runs],
             "training": self.training(cohort.runs[0].variant, cohort.network),
+        }
+
+    @property
+    def uncounted(self) -> list[str]:
+        """Datasets of which the configuration does not say how many training images each side has."""
+        return [
+            name
+            for name in self.datasets
+            if not {"positive", "negative"} <= self.dataset(name).get("counts", {}).get("train", {}).keys()
+        ]
+
+    def pool_settings(self) -> dict[str, Any]:
+        """Return all in the configuration that the table of the largest n depends on."""
+        return {
+            "datasets": {name: [self.dataset(name)["title"], self.published_names[name]] for name in self.datasets},
+            "counts": {name: self.dataset(name).get("counts", {}).get("train", {}) for name in self.datasets},
+            "points": sorted({(run.dataset, run.tuple_size, run.prior, run.n) for run in self.runs}),
         }
 
     def experiment_settings(self, name: str) -> dict[str, Any]:
@@ -587,6 +702,18 @@ class Plan:
             "not_run": experiment.not_run,
             "runs": digest([astuple(run) for run in experiment.runs]),
             "sides": {name: {side: self.dataset(name)[side] for side in ("positive", "negative")} for name in shown},
+            **({"departures": self._departures_of(experiment)} if experiment.kind == "sensitivity" else {}),
+        }
+
+    def _departures_of(self, experiment: Experiment) -> dict[str, Any]:
+        """Return what the variants and readings of an experiment stand for."""
+        networks = sorted({self.network(run.dataset) for run in experiment.runs})
+        return {
+            "variants": {
+                name: [astuple(departure) for departure in self.departures(name, networks)]
+                for name in dict.fromkeys(run.variant for run in experiment.runs)
+            },
+            "readings": {name: self.reading(name) for name in (BASE, *experiment.readings)},
         }
 
     # -- files ------------------------------------------------------------------------------------
@@ -664,6 +791,11 @@ class Plan:
             "splits": len(self.splits),
             "cohorts": {name: len(cohort.runs) for name, cohort in self.cohorts.items()},
         }
+
+
+def _written(value: object) -> str:
+    """Return a value of the configuration as one would write it there."""
+    return value if isinstance(value, str) else json.dumps(value)
 
 
 def parse_run(text: str) -> Run:

@@ -112,11 +112,11 @@ def read_table(path: Path) -> pd.DataFrame:
 
 
 def read_csv(path: Path) -> pd.DataFrame:
-    """Read a CSV table, its priors as they are written; raise `UserError` if it is missing or broken."""
+    """Read a CSV table, priors and values of keys as they are written; raise `UserError` if it is missing or broken."""
     import pandas as pd
 
     try:
-        return pd.read_csv(path, dtype={"prior": str})
+        return pd.read_csv(path, dtype=dict.fromkeys(("prior", "base", "value"), str))
     except FileNotFoundError:
         raise UserError(f"{path} does not exist; run the rule that makes it") from None
     except ValueError as error:  # among them pandas' ParserError and EmptyDataError, and a wrong encoding

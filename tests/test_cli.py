@@ -21,7 +21,19 @@ from mdpu.experiment import parse_run
 from mdpu.files import REPOSITORY
 from mdpu.theory import coefficients, risk_weights
 
-RULES = ["dataset", "labels", "split", "train", "collect", "table", "figure", "verify", "report"]
+RULES = [
+    "dataset",
+    "labels",
+    "split",
+    "train",
+    "collect",
+    "table",
+    "figure",
+    "sensitivity",
+    "largest-n",
+    "verify",
+    "report",
+]
 
 
 def mdpu(*arguments: object, cwd: Path = REPOSITORY) -> subprocess.CompletedProcess[str]:

@@ -77,6 +77,23 @@ def test_an_accuracy_is_the_mean_of_the_last_epochs_in_percent():
     assert everything["first_epoch"].tolist() == [1, 1]
 
 
+def test_all_epochs_and_the_best_one_are_other_readings_of_the_same_history():
+    metrics = pd.concat([history(make_run(seed=1), [0.1, 0.8, 0.8, 0.6]), history(make_run(seed=2), [0.1, 0.2, 0.3])])
+    everything = run_accuracies(metrics, {**NATURAL, "average_last": "all"})
+    assert everything["accuracy"].tolist() == pytest.approx([57.5, 20])
+    assert everything["first_epoch"].tolist() == [1, 1]
+    best = run_accuracies(metrics, {**NATURAL, "average_last": "best"})
+    assert best["accuracy"].tolist() == pytest.approx([80, 30])
+    assert best["first_epoch"].tolist() == best["last_epoch"].tolist() == [2, 3]
+    assert list(best.columns) == list(everything.columns)
+
+
+def test_a_run_that_diverged_late_had_a_best_epoch_but_has_no_mean():
+    metrics = history(make_run(), [0.5, 0.7, np.nan])
+    assert run_accuracies(metrics, {**NATURAL, "average_last": "best"})["accuracy"].tolist() == pytest.approx([70])
+    assert run_accuracies(metrics, {**NATURAL, "average_last": "all"})["accuracy"].isna().all()
+
+
 def test_a_matched_test_prior_reweights_the_two_rates():
     metrics = history(make_run(prior="0.4"), [0.9, 0.9], [0.5, 1.0], [0.25, 0.5])
     matched = run_accuracies(metrics, {"average_last": 2, "test_prior": "matched"})

@@ -14,6 +14,7 @@ from mdpu.errors import UserError
 from mdpu.experiment import (
     METHODS_FOLDER,
     SCHEMA,
+    Departure,
     Plan,
     Run,
     available_methods,
@@ -88,6 +89,8 @@ def test_a_canonical_prior_is_the_same_number_and_canonical_again(prior):
     assert not text.endswith("0")
 
 
+FIRST = "definitions__experiments__first__"
+FLAT = "definitions__datasets__flat__"
 names = st.from_regex(r"[a-z0-9][a-z0-9-]{0,20}", fullmatch=True)
 runs = st.builds(
     Run,
@@ -191,6 +194,84 @@ def test_unlabeled_counts_are_numbers_or_multiples_of_n(value, n, expected):
     assert resolve_n_unlabeled(value, n) == expected
 
 
+@pytest.mark.parametrize(("counts", "size", "expected"), [("tuples", 3, 30), ("images", 3, 10), ("images", 40, 1)])
+def test_n_counts_tuples_or_their_members(counts, size, expected):
+    plan = Plan(config(protocol__sampling__n_counts=counts))
+    assert plan.number_of_tuples("base", size, 30) == expected
+    assert plan.sampling("base", 30)["n_unlabeled"] == 30
+
+
+VARIANTS = {
+    "base": None,
+    "three-n": {"sampling": {"n_unlabeled": "3n"}},
+    "ninety": {"sampling": {"n_unlabeled": 90}},
+    "adam": {"training": {"optimizer": "adam"}},
+    "stem": {"training": {"networks": {"resnet34": {"stem": "imagenet"}}}},
+    "both": {"sampling": {"overlap": False}, "training": {"networks": {"mlp": {"hidden": [8, 8]}}}},
+}
+
+
+def test_a_variant_that_changes_nothing_shares_the_runs_of_one_that_is_the_same():
+    changes = {"definitions__variants": VARIANTS, FIRST + "variant": list(VARIANTS)}
+    changed = config(**changes, experiments=["first"])
+    changed["definitions"]["experiments"]["first"]["kind"] = "misspecification"
+    plan = Plan(changed)
+    found = {dataset: {run.variant for run in plan.runs if run.dataset == dataset} for dataset in ("flat", "deep")}
+    # n is 30 for flat and 20 for deep, and only deep has a stem, only flat hidden layers.
+    assert found == {"flat": {"base", "three-n", "both"}, "deep": {"base", "three-n", "ninety", "stem", "both"}}
+    assert len(plan.runs) == len(set(plan.runs)) == 8 * (3 + 5)
+    assert len(plan.experiments["first"].runs) == len(plan.runs)
+
+
+def test_a_variant_departs_in_the_keys_in_which_it_differs():
+    plan = Plan(config(definitions__variants=VARIANTS))
+    assert plan.departures("base", ["mlp", "resnet34"]) == plan.departures("adam", ["mlp"]) == []
+    assert plan.departures("three-n", ["mlp"]) == [Departure("n_unlabeled", "n", "3n")]
+    assert plan.departures("stem", ["mlp"]) == []
+    assert plan.departures("stem", ["mlp", "resnet34"]) == [Departure("stem", "cifar", "imagenet")]
+    assert plan.departures("both", ["mlp"]) == [
+        Departure("overlap", "true", "false"),
+        Departure("hidden", "[8]", "[8, 8]"),
+    ]
+
+
+def study(**keys):
+    """Return CONFIG with one experiment of kind sensitivity."""
+    changed = config(definitions__readings={"last": {"average_last": 1}, "best": {"average_last": "best"}})
+    experiment = {"kind": "sensitivity", "title": "Study", "tuple_size": [2], "n": 30, "datasets": ["flat"], **keys}
+    changed["definitions"]["experiments"] = {"study": experiment}
+    return changed
+
+
+def test_readings_report_the_same_runs_in_another_way():
+    plan = Plan(study(variant=["base", "three-n"], reading=["last", "best"], base_method=["relu"]))
+    assert plan.reading("last") == {"average_last": 1, "test_prior": "natural"}
+    assert plan.reading("base") == CONFIG["protocol"]["reporting"]
+    experiment = plan.experiment("study")
+    assert (experiment.readings, experiment.base_methods) == (("last", "best"), ("relu",))
+    # 2 priors, 2 seeds, of 2 methods under 2 variants and of 1 method under base alone: readings add none.
+    assert len(plan.runs) == 4 * (2 * 2 + 1)
+    assert {run.variant for run in plan.runs if run.method == "relu"} == {"base"}
+    with pytest.raises(UserError, match="reading: 'zzz' is unknown"):
+        plan.reading("zzz")
+
+
+def test_what_a_study_depends_on_holds_its_variants_and_readings():
+    plan = Plan(study(variant=["base", "three-n"], reading=["last"]))
+    before = plan.experiment_settings("study")
+    plan.config["definitions"]["readings"]["last"]["average_last"] = 2
+    after = plan.experiment_settings("study")
+    assert before != after
+    assert before["departures"]["variants"]["three-n"] == [("n_unlabeled", "n", "3n")]
+
+
+@pytest.mark.parametrize(("average", "expected"), [(2, 2), ("all", 3), ("best", 3)])
+def test_tuning_averages_the_reported_epochs_and_never_chooses_by_the_test_set(average, expected):
+    changed = config(protocol__training__hyperparameters="tuned", protocol__reporting__average_last=average)
+    plan = Plan(changed)
+    assert plan.tuning_settings("flat/base/m2")["average_last"] == expected
+
+
 def test_writing_a_plan_keeps_its_content_under_a_name_of_its_own(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     plan, other = Plan(config()), Plan(config(axes__seed=[3]))
@@ -221,8 +302,6 @@ def test_a_method_is_known_by_its_file(monkeypatch, tmp_path):
 
 # -- bad input ------------------------------------------------------------------------------------
 
-FIRST = "definitions__experiments__first__"
-FLAT = "definitions__datasets__flat__"
 WRONG = {
     "a misspelt key": ({"devise": "cpu"}, r"config key devise is unknown; did you mean 'device'\?"),
     "a misspelt key below": (
@@ -269,6 +348,23 @@ WRONG = {
     ),
     "a number where a mapping is due": ({"protocol": 3}, r"config key protocol: 3 is not of type 'object'"),
     "a missing key": ({"definitions": {"datasets": {}, "variants": {"base": None}}}, r"definitions: 'experiments'"),
+    "reporting in a variant": (
+        {"definitions__variants__three-n": {"reporting": {"average_last": 1}}},
+        r"config key definitions\.variants\.three-n\.reporting: .*put it under definitions\.readings",
+    ),
+    "a reading called base": (
+        {"definitions__readings": {"base": {"average_last": 1}}},
+        r"config key definitions\.readings\.base: base is protocol\.reporting itself",
+    ),
+    "an empty reading": ({"definitions__readings": {"none": {}}}, r"config key definitions\.readings\.none: "),
+    "an unknown way to average": (
+        {"protocol__reporting__average_last": "bets"},
+        r"config key protocol\.reporting\.average_last: 'bets' ",
+    ),
+    "readings of a table": (
+        {FIRST + "reading": ["last"]},
+        r"definitions\.experiments\.first\.reading: only an experiment of kind sensitivity has a reading",
+    ),
     "no epochs": ({"protocol__training__epochs": 0}, r"config key protocol\.training\.epochs: 0 "),
     "a batch of none": (
         {"protocol__training__networks__mlp__batch_size": 0},
@@ -284,6 +380,20 @@ def test_a_wrong_configuration_is_refused_in_one_sentence_with_the_keys_name(cha
     with pytest.raises(UserError, match=sentence) as error:
         Plan(config(**changes))
     assert "\n" not in str(error.value)
+
+
+STUDIES = {
+    "an unknown reading": ({"reading": ["lats"]}, r"study\.reading: 'lats' is unknown; did you mean 'last'\?"),
+    "no base": ({"variant": ["three-n"]}, r"study\.variant: base is what the others are compared with; add it"),
+    "an unknown method": ({"base_method": ["rleu"]}, r"study\.method: 'rleu' is unknown; did you mean 'relu'\?"),
+    "two sizes": ({"n": [10, 20]}, r"study\.n: an experiment of kind sensitivity shows one n"),
+}
+
+
+@pytest.mark.parametrize(("keys", "sentence"), STUDIES.values(), ids=STUDIES)
+def test_a_wrong_study_is_refused_in_one_sentence(keys, sentence):
+    with pytest.raises(UserError, match=sentence):
+        Plan(study(**keys))
 
 
 def test_every_required_key_is_missed_by_name():

@@ -72,15 +72,13 @@ def test_label_vectors_follow_the_law_of_lemma_5(size, prior):
     overlap=st.booleans(),
 )
 def test_every_tuple_is_dominant_and_nothing_left_out_is_drawn(size, prior, n, n_unlabeled, seed, overlap):
-    # A split without overlap cuts the pools, which may leave one part of a tiny pool empty: a large pool.
-    labels = np.tile(LABELS, 20)
-    split = draw_split(labels, size, prior, n, n_unlabeled, seed, replacement=True, overlap=overlap)
+    split = draw_split(LABELS, size, prior, n, n_unlabeled, seed, replacement=True, overlap=overlap)
     assert split.tuples.shape == (n, size)
     assert split.unlabeled.shape == (n_unlabeled,)
     assert split.tuples.dtype == split.unlabeled.dtype == np.int64
-    assert (labels[split.tuples].sum(axis=1) >= 0).all()
-    assert (labels[split.tuples] != 0).all()
-    assert (labels[split.unlabeled] != 0).all()
+    assert (LABELS[split.tuples].sum(axis=1) >= 0).all()
+    assert (LABELS[split.tuples] != 0).all()
+    assert (LABELS[split.unlabeled] != 0).all()
 
 
 def test_unlabeled_images_are_positive_at_the_prior():
@@ -112,6 +110,28 @@ def test_without_replacement_no_image_is_drawn_twice_in_one_part(overlap):
 def test_without_overlap_tuples_and_unlabeled_share_no_image(replacement, seed):
     split = draw_split(LABELS, 2, 0.6, 12, 12, seed, replacement=replacement, overlap=False)
     assert not set(split.tuples.ravel()) & set(split.unlabeled)
+
+
+@given(
+    positives=st.integers(2, 4),
+    negatives=st.integers(2, 4),
+    n=st.integers(1, 200),
+    n_unlabeled=st.integers(1, 200),
+    seed=st.integers(0, 50),
+)
+def test_with_replacement_two_images_of_a_side_serve_both_parts_without_overlap(
+    positives, negatives, n, n_unlabeled, seed
+):
+    """A cut in proportion would leave the smaller part none."""
+    labels = np.array([1] * positives + [-1] * negatives, dtype=np.int8)
+    split = draw_split(labels, 2, 0.5, n, n_unlabeled, seed, replacement=True, overlap=False)
+    assert not set(split.tuples.ravel()) & set(split.unlabeled)
+
+
+def test_one_image_of_a_side_cannot_serve_both_parts_without_overlap():
+    labels = np.array([1, -1, -1], dtype=np.int8)
+    with pytest.raises(UserError, match=r"no positive training image is left for the unlabeled images; the pool has 1"):
+        draw_split(labels, 2, 0.5, 50, 50, 1, replacement=True, overlap=False)
 
 
 def test_with_replacement_and_overlap_images_do_come_twice_and_in_both_parts():

@@ -46,6 +46,7 @@ def test_a_finished_run_has_every_output_of_the_contract(finished):
         "runs.csv",
         *(f"figures/{name}.{suffix}" for name in ("tiny-curves", "figure1", "figure2") for suffix in ("svg", "pdf")),
         *(f"tables/table1.{suffix}" for suffix in ("csv", "md", "tex")),
+        *(f"largest_n.{suffix}" for suffix in ("csv", "md", "tex")),
         "histories/digits/base/m2/n60.parquet",
         "histories/digits/base/m2/n60.json",
         "histories/digits/base/m3/n60.parquet",
@@ -185,16 +186,25 @@ CHANGES = {
     ),
     "a dataset's title": (
         {"definitions__datasets__digits__title": "Another"},
-        {"table": 1, "figure": 1, "illustrate_setting": 1, "render_report": 1},
+        {"table": 1, "figure": 1, "largest_n": 1, "illustrate_setting": 1, "render_report": 1},
     ),
     "what a dataset is compared with": (
         {"definitions__datasets__digits__published": "mnist"},
-        {"table": 1, "compare": 1, "render_report": 1},
+        {"table": 1, "compare": 1, "largest_n": 1, "render_report": 1},
     ),
     "comparison": ({"comparison__margin": 0.5}, {"compare": 1, "claims": 1, "render_report": 1}),
     "a dataset's classes": (
         {"definitions__datasets__digits__negative": [1, 3, 5, 7], "definitions__datasets__digits__dropped": [9]},
-        {"labels": 1, "sheet": 1, "split": 6, "train": 2, "illustrate_setting": 1, "audit": 1, **AFTER_TRAINING},
+        {
+            "labels": 1,
+            "sheet": 1,
+            "split": 6,
+            "largest_n": 1,
+            "train": 2,
+            "illustrate_setting": 1,
+            "audit": 1,
+            **AFTER_TRAINING,
+        },
     ),
     "a method left out of the table": (
         # Its cells at prior 0.5 are still trained, for the curves; those at 0.4 leave their cohort.
@@ -229,6 +239,54 @@ def test_adding_a_seed_trains_only_the_new_runs(finished_clone):
     after = pd.read_parquet(history)
     pd.testing.assert_frame_equal(after[after["seed"] != 3].reset_index(drop=True), before)
     assert set(after["seed"]) == {1, 2, 3}
+
+
+def test_a_study_trains_its_variants_and_reads_the_runs_that_are_there(finished_clone):
+    """Base is trained already, in the same cohort; readings train nothing, nor does a variant that changes nothing."""
+    finished_clone.change_config(
+        experiments=["tiny-table", "tiny-curves", "tiny-study"],
+        definitions__variants={
+            "base": None,
+            "rate": {"training": {"networks": {"mlp": {"learning_rate": 0.02}}}},
+            "same": {"sampling": {"n_unlabeled": 60}},
+            "images": {"sampling": {"n_counts": "images"}},
+        },
+        definitions__readings={"last": {"average_last": 1}},
+        **{
+            "definitions__experiments__tiny-study": {
+                "kind": "sensitivity",
+                "title": "Tiny study",
+                "tuple_size": [2],
+                "prior": [0.5],
+                "variant": ["base", "rate", "same", "images"],
+                "reading": ["last", "best-epoch"],
+                "n": 60,
+            }
+        },
+    )
+    finished_clone.snakemake()
+    logs = finished_clone.results / "logs/train/digits"
+    assert {path.name for path in logs.iterdir()} == {"base", "rate", "images"}
+    assert "4 runs, 0 already trained" in (logs / "rate/m2/n60.log").read_text()
+    splits = {}
+    for variant in ("base", "rate", "images"):
+        path = finished_clone.results / "splits/digits" / variant / "m2/prior0.5/n60/seed1.npz"
+        with np.load(path, allow_pickle=False) as split:
+            splits[variant] = split["tuples"], split["unlabeled"]
+    assert all(np.array_equal(*pair) for pair in zip(splits["base"], splits["rate"], strict=True))
+    assert splits["images"][0].shape == (30, 2)
+    assert splits["images"][1].shape == (60,)
+    table = pd.read_csv(finished_clone.results / "sensitivity/tiny-study.csv", dtype=str)
+    assert set(zip(table["key"], table["base"], table["value"], strict=True)) == {
+        ("learning_rate", "0.01", "0.02"),
+        ("n_counts", "tuples", "images"),
+        ("average_last", "2", "1"),
+        ("average_last", "2", "best"),
+    }
+    assert (finished_clone.results / "figures/tiny-study.svg").is_file()
+    page = (finished_clone.results / "report.html").read_text()
+    assert '<section id="tiny-study">' in page
+    assert "The paper has no cells of these datasets" in page
 
 
 # -- subsets --------------------------------------------------------------------------------------

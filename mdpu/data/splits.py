@@ -123,11 +123,16 @@ def draw_split(
 
 
 def _pools(pool: Indices, need: tuple[int, int], overlap: bool, stream: Stream) -> tuple[Indices, Indices]:
-    """Return the pools of the tuples and of the unlabeled images: the same one, or a cut in proportion."""
+    """Return the pools of the tuples and of the unlabeled images: the same one, or a cut in proportion.
+
+    Where both need images, each gets at least one, if there are two.
+    """
     if overlap:
         return pool, pool
     shuffled = pool[stream.permutation(pool.size)]
     cut = round(pool.size * need[0] / max(1, sum(need)))
+    if all(need) and pool.size > 1:
+        cut = min(max(cut, 1), pool.size - 1)
     return shuffled[:cut], shuffled[cut:]
 
 

@@ -60,8 +60,9 @@ def run_accuracies(metrics: pd.DataFrame, reporting: Mapping[str, Any]) -> pd.Da
     metrics : DataFrame
         As `collect` returns it.
     reporting : mapping
-        ``average_last``, the number of last epochs averaged, and ``test_prior``, as `reported_accuracy`
-        takes it.
+        ``average_last``, the number of last epochs averaged, or ``all``, or ``best`` for the epoch with
+        the highest accuracy, which is chosen by the test set's labels; and ``test_prior``, as
+        `reported_accuracy` takes it.
 
     Returns
     -------
@@ -70,8 +71,13 @@ def run_accuracies(metrics: pd.DataFrame, reporting: Mapping[str, Any]) -> pd.Da
         ``first_epoch`` and ``last_epoch`` saying what was averaged.
     """
     shown = metrics[[*AXES, "epoch"]].assign(accuracy=reported_accuracy(metrics, reporting["test_prior"]))
-    last = shown.groupby(list(AXES))["epoch"].transform("max")
-    rows = shown[shown["epoch"] > last - reporting["average_last"]]
+    average = reporting["average_last"]
+    if average == "best":
+        rows = shown.sort_values(["accuracy", "epoch"], ascending=[False, True]).drop_duplicates(list(AXES))
+    elif average == "all":
+        rows = shown
+    else:
+        rows = shown[shown["epoch"] > shown.groupby(list(AXES))["epoch"].transform("max") - average]
     found = rows.groupby(list(AXES), as_index=False).agg(
         accuracy=("accuracy", "mean"),
         measured=("accuracy", "count"),

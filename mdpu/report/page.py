@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -17,6 +17,8 @@ from mdpu.errors import UserError
 from mdpu.experiment import Experiment, Plan, cell_name
 from mdpu.files import REPOSITORY, git_commit, read_csv, read_json, versions
 from mdpu.learn.methods import load_method
+from mdpu.report.largest_n import HEADER, largest_n_rows
+from mdpu.report.sensitivity import nearest_rows, sensitivity_rows
 from mdpu.report.tables import ROW, best_methods
 from mdpu.report.verdicts import audit_section, claims_section, ranks_section, verdict_section
 
@@ -30,9 +32,9 @@ def render_page(plan: Plan, results: Path) -> str:
     ----------
     plan : Plan
     results : Path
-        Folder with ``tables``, ``figures``, ``labels``, ``sheets``, ``splits``, what the comparison, the
-        claims, the ranks and the audit wrote and, if the configuration expects numbers,
-        ``verification.json``.
+        Folder with ``tables``, ``figures``, ``sensitivity``, ``labels``, ``sheets``, ``splits``,
+        ``largest_n.csv``, what the comparison, the claims, the ranks and the audit wrote and, if the
+        configuration expects numbers, ``verification.json``.
 
     Raises
     ------
@@ -61,6 +63,7 @@ def render_page(plan: Plan, results: Path) -> str:
             figures.append(
                 {
                     "name": experiment.name,
+                    "kind": experiment.kind,
                     "title": experiment.title,
                     "caption": (TEMPLATES / "captions" / f"{experiment.kind}.rst").read_text(encoding="utf-8"),
                     "trials": len({run.seed for run in experiment.runs}),
@@ -90,6 +93,8 @@ def render_page(plan: Plan, results: Path) -> str:
                 "sampling": summarize([read_json(plan.split(split).with_suffix(".json")) for split in splits]),
             }
         )
+    titles = plan.titles(plan.config["definitions"]["datasets"])
+    studies = [_study(results, figure, titles) for figure in figures if figure["kind"] == "sensitivity"]
     expected = plan.config.get("expected")
     return environment.get_template("report.html.j2").render(
         plan=plan.summary(),
@@ -97,7 +102,11 @@ def render_page(plan: Plan, results: Path) -> str:
         datasets=datasets,
         formulas=formulas,
         tables=tables,
-        figures=figures,
+        best_epoch=plan.config["protocol"]["reporting"]["average_last"] == "best",
+        figures=[figure for figure in figures if figure["kind"] != "sensitivity"],
+        studies=studies,
+        largest_n=largest_n_rows(read_csv(results / "largest_n.csv"), titles) if plan.runs else [],
+        largest_n_header=HEADER,
         verdict=verdict_section(plan, results),
         claims=claims_section(plan, results),
         ranks=ranks_section(plan, results),
@@ -118,6 +127,20 @@ def render_page(plan: Plan, results: Path) -> str:
 def _data_url(kind: str, path: Path) -> str:
     """Return a file as an address that holds the file itself."""
     return f"data:{kind};base64,{base64.b64encode(path.read_bytes()).decode()}"
+
+
+def _study(results: Path, figure: dict[str, Any], titles: Mapping[str, str]) -> dict[str, Any]:
+    """Return a sensitivity study for the template: its figure, its table and the distances to the published numbers."""
+    header, rows = sensitivity_rows(read_csv(results / "sensitivity" / f"{figure['name']}.csv"), titles)
+    nearest = read_csv(results / "sensitivity" / f"{figure['name']}-nearest.csv")
+    return {
+        **figure,
+        "header": header,
+        "rows": rows,
+        "nearest": nearest_rows(nearest, titles),
+        "compared": len(nearest),
+        "tied": int(nearest["tied"].sum()),
+    }
 
 
 def _table(plan: Plan, name: str, title: str, cells: pd.DataFrame) -> dict[str, Any]:

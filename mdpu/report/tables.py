@@ -71,9 +71,18 @@ def markdown_table(
         return f"**{value}**" if cell["best"] else value
 
     header = ["Prior", "Dataset", *(load_method(method).title for method in methods)]
-    lines = [header, ["---"] * 2 + ["---:"] * len(methods), *_grid(cells, datasets, methods, show)]
+    return markdown_rows(title, header, 2, _grid(cells, datasets, methods, show), _note(not_run))
+
+
+def markdown_rows(title: str, header: Sequence[str], names: int, rows: Sequence[Sequence[str]], note: str = "") -> str:
+    """Return rows of strings as a Markdown table; the first `names` columns stand left, the others right."""
+    lines = [header, ["---"] * names + ["---:"] * (len(header) - names), *rows]
     body = "\n".join("| " + " | ".join(line) + " |" for line in lines)
-    return f"{title}\n\n{body}\n" + (f"\nNot run: {', '.join(not_run)}.\n" if not_run else "")
+    return f"{title}\n\n{body}\n" + (f"\n{note}\n" if note else "")
+
+
+def _note(not_run: Sequence[str]) -> str:
+    return f"Not run: {', '.join(not_run)}." if not_run else ""
 
 
 def latex_table(
@@ -94,23 +103,34 @@ def latex_table(
         return f"${bold}$" + (f" ({note}" if note else "")
 
     header = ["Prior", "Dataset", *(load_method(method).title for method in methods)]
+    rows, previous = [], None
+    for prior, dataset, *values in _grid(cells, datasets, methods, show):
+        rows.append([prior if prior != previous else "", escape(dataset), *values])
+        previous = prior
+    return latex_rows(title, header, 2, rows, _note(not_run))
+
+
+def latex_rows(title: str, header: Sequence[str], names: int, rows: Sequence[Sequence[str]], note: str = "") -> str:
+    """Return rows of LaTeX as a table for the booktabs package.
+
+    The first `names` columns stand left, the others right. A row whose first cell is not empty gets a rule
+    above it. Title, header and the note below are escaped here, cells are not.
+    """
     lines = [
         r"% needs \usepackage{booktabs,amsmath}",
         r"\begin{table}",
         r"\centering",
         rf"\caption{{{escape(title)}}}",
-        rf"\begin{{tabular}}{{ll{'r' * len(methods)}}}",
+        rf"\begin{{tabular}}{{{'l' * names}{'r' * (len(header) - names)}}}",
         r"\toprule",
         " & ".join(map(escape, header)) + r" \\",
     ]
-    previous = None
-    for prior, dataset, *values in _grid(cells, datasets, methods, show):
-        if prior != previous:
+    for row in rows:
+        if row[0]:
             lines.append(r"\midrule")
-        lines.append(" & ".join([prior if prior != previous else "", escape(dataset), *values]) + r" \\")
-        previous = prior
-    note = [rf"\par\smallskip {{\footnotesize Not run: {escape(', '.join(not_run))}.}}"] if not_run else []
-    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", *note, r"\end{table}", ""])
+        lines.append(" & ".join(row) + r" \\")
+    below = [rf"\par\smallskip {{\footnotesize {escape(note)}}}"] if note else []
+    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", *below, r"\end{table}", ""])
 
 
 _LATEX = {character: f"\\{character}" for character in "&%$#_{}"} | {

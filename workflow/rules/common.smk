@@ -42,6 +42,13 @@ FIGURES = [
     if experiment.kind not in TABLE_KINDS
     for suffix in ("svg", "pdf")
 ]
+SENSITIVITY = [
+    RESULTS / "sensitivity" / f"{name}{ending}"
+    for name, experiment in PLAN.experiments.items()
+    if experiment.kind == "sensitivity"
+    for ending in (".csv", ".md", ".tex", "-nearest.csv")
+]
+LARGEST_N = [RESULTS / f"largest_n.{suffix}" for suffix in ("csv", "md", "tex")] if PLAN.runs else []
 TUNING_FIGURES = [
     RESULTS / "figures" / "tuning" / f"{name}.{suffix}" for name in PLAN.tunings for suffix in ("svg", "pdf")
 ]
@@ -49,6 +56,16 @@ RUNS = [RESULTS / "runs.csv"] if PLAN.runs else []
 JUDGED = ("comparison", "claims", "ranks", "audit") if PLAN.runs else ("audit",)
 EVALUATION = [RESULTS / f"{name}.json" for name in JUDGED]
 VERIFICATION = [RESULTS / "verification.json"] if config.get("expected") and PLAN.runs else []
+
+# What figures of a kind are made with, beside their own module and what all figures share.
+KIND_CODE = {
+    "sensitivity": (
+        "evaluate/sensitivity.py",
+        "evaluate/published.py",
+        "evaluate/published_tables.csv",
+        "report/sensitivity.py",
+    )
+}
 
 
 wildcard_constraints:

@@ -6,7 +6,10 @@ rule figure:
     input:
         metrics=rules.collect.output.metrics,
         code=code("report/figures/common.py", "report/style.py", "evaluate/collect.py"),
-        kind=lambda wildcards: code(f"report/figures/{PLAN.experiment(wildcards.experiment).kind}.py"),
+        kind=lambda wildcards: code(
+            f"report/figures/{PLAN.experiment(wildcards.experiment).kind}.py",
+            *KIND_CODE.get(PLAN.experiment(wildcards.experiment).kind, ()),
+        ),
     output:
         svg=RESULTS / "figures" / "{experiment}.svg",
         pdf=RESULTS / "figures" / "{experiment}.pdf",

@@ -1,5 +1,6 @@
-# INPUTS   tables, figures, comparison, claims, ranks, audit, what each run reached, label counts, contact sheets,
-#          diagnostics of the splits, and the verification where numbers are expected
+# INPUTS   tables, figures, comparison, claims, ranks, audit, sensitivity studies, the largest n, what each run
+#          reached, label counts, contact sheets, diagnostics of the splits, and the verification where numbers
+#          are expected
 # OUTPUTS  report.html, one self-contained page
 
 
@@ -7,6 +8,8 @@ rule render_report:
     input:
         tables=TABLES,
         figures=FIGURES,
+        sensitivity=SENSITIVITY,
+        largest_n=LARGEST_N,
         tuning=TUNING_FIGURES,
         runs=RUNS,
         evaluation=EVALUATION,
@@ -16,7 +19,14 @@ rule render_report:
         splits=[PLAN.split(split).with_suffix(".json") for split in PLAN.splits],
         verification=VERIFICATION,
         templates=[os.path.relpath(path) for path in sorted(Path(workflow.basedir, "report").rglob("*.*"))],
-        code=code("report/page.py", "report/formulas.py", "report/verdicts.py", "data/diagnostics.py"),
+        code=code(
+            "report/page.py",
+            "report/formulas.py",
+            "report/verdicts.py",
+            "report/sensitivity.py",
+            "report/largest_n.py",
+            "data/diagnostics.py",
+        ),
     output:
         page=RESULTS / "report.html",
     log:

@@ -20,10 +20,11 @@ rule split:
         mem_mb=1000,
         runtime=5,
     params:
+        n=lambda wildcards: PLAN.number_of_tuples(wildcards.variant, int(wildcards.tuple_size), int(wildcards.n)),
         n_unlabeled=lambda wildcards: sampling(wildcards)["n_unlabeled"],
         replacement=lambda wildcards: "" if sampling(wildcards)["replacement"] else "no-",
         overlap=lambda wildcards: "" if sampling(wildcards)["overlap"] else "no-",
     shell:
         "python -m mdpu split --labels {input.labels:q} --tuple-size {wildcards.tuple_size} --prior {wildcards.prior}"
-        " --n {wildcards.n} --n-unlabeled {params.n_unlabeled} --seed {wildcards.seed}"
+        " --n {params.n} --n-unlabeled {params.n_unlabeled} --seed {wildcards.seed}"
         " --{params.replacement}replacement --{params.overlap}overlap --out {output.split:q} &> {log:q}"

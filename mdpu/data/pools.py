@@ -1,0 +1,112 @@
+"""How many tuples a set of training images can give when none is drawn twice."""
+
+from __future__ import annotations
+
+import math
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mdpu.theory import check_prior, coefficients, tuple_law
+
+# What is drawn without replacement: the tuples alone; the tuples, and the unlabeled images from the same pool
+# again; or both, no image being in both.
+Demand = Literal["tuples", "overlapping", "disjoint"]
+DEMANDS: tuple[Demand, ...] = ("tuples", "overlapping", "disjoint")
+
+
+def expected_largest_n(
+    positives: int, negatives: int, tuple_size: int, prior: float, demand: Demand, n_unlabeled: float = 1.0
+) -> int:
+    """Return the largest number of tuples whose expected demand both sides of the training images can meet.
+
+    n tuples hold n M a positives and n M b negatives in expectation (Lemma 6), and c n unlabeled images
+    c n pi_+ and c n pi_-. About half of all draws at this n need more of some side than they need in
+    expectation: `probability_of_fit` says how many fail.
+
+    Parameters
+    ----------
+    positives, negatives : int
+        Training images of each side.
+    tuple_size : int
+        M.
+    prior : float
+        pi_+.
+    demand : {'tuples', 'overlapping', 'disjoint'}
+        What is drawn without replacement, see `DEMANDS`.
+    n_unlabeled : float
+        c, the number of unlabeled images as a multiple of the number of tuples.
+
+    Raises
+    ------
+    UserError
+        If `tuple_size` or `prior` is out of range.
+    """
+    per_tuple = coefficients(tuple_size, prior)
+    limits = []
+    for pool, share, rate in ((positives, per_tuple.a, prior), (negatives, per_tuple.b, 1 - prior)):
+        of_tuples, of_unlabeled = tuple_size * share, n_unlabeled * rate
+        needed = {
+            "tuples": of_tuples,
+            "overlapping": max(of_tuples, of_unlabeled),
+            "disjoint": of_tuples + of_unlabeled,
+        }[demand]
+        limits.append(pool / needed if needed else math.inf)
+    # A quotient that is whole but for rounding is whole: 12,000 / (3 x 0.8) is 5,000.
+    return math.floor(min(limits) * (1 + 1e-12))
+
+
+def probability_of_fit(
+    positives: int,
+    negatives: int,
+    tuple_size: int,
+    prior: float,
+    n: int,
+    demand: Demand,
+    n_unlabeled: int | None = None,
+) -> float:
+    """Return the probability that `mdpu.data.splits.draw_split` can draw a split without replacement.
+
+    The number of positives that a split needs is random. Its law is exact: the convolution of the laws of
+    its n tuples (Lemma 5) and of its unlabeled images, taken by discrete Fourier transform, with an
+    absolute error near 1e-12.
+
+    Parameters
+    ----------
+    positives, negatives, tuple_size, prior, demand
+        As for `expected_largest_n`.
+    n : int
+        Number of tuples.
+    n_unlabeled : int, optional
+        Number of unlabeled images; n unless given.
+
+    Raises
+    ------
+    UserError
+        If `tuple_size` or `prior` is out of range.
+    """
+    unlabeled = n if n_unlabeled is None else n_unlabeled
+    negatives_law = tuple_law(tuple_size, prior)
+    coin = np.array([1 - check_prior(prior), prior])  # positives of one unlabeled image
+    positives_law = np.zeros(tuple_size + 1)
+    positives_law[tuple_size - np.arange(negatives_law.size)] = negatives_law
+    of_tuples, of_unlabeled = (positives_law, n), (coin, unlabeled)
+    if demand == "disjoint":
+        return _fits([of_tuples, of_unlabeled], positives, negatives)
+    fit = _fits([of_tuples], positives, negatives)
+    return fit if demand == "tuples" else fit * _fits([of_unlabeled], positives, negatives)
+
+
+def _fits(parts: list[tuple[NDArray[np.float64], int]], positives: int, negatives: int) -> float:
+    """Return the probability that the sum of independent draws needs no more than there is of either side.
+
+    A part is the law of one draw's number of positives, 0 .. M, and the number of draws.
+    """
+    images = sum((law.size - 1) * count for law, count in parts)
+    transform = np.ones((images + 1) // 2 + 1, dtype=np.complex128)
+    for law, count in parts:
+        transform *= np.fft.rfft(law, images + 1) ** count
+    needed = np.fft.irfft(transform, images + 1)  # probability of 0 .. images positives
+    least = max(0, images - negatives)  # fewer positives would mean more negatives than there are
+    return float(np.clip(needed[least : positives + 1].sum(), 0.0, 1.0))

@@ -1,0 +1,115 @@
+"""How far each alternative to the protocol moves each method: a dot plot, one row per alternative."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import matplotlib.pyplot as plt
+import pandas as pd
+from matplotlib.figure import Figure
+
+from mdpu.evaluate.sensitivity import JOINT_KEY, PANEL, paired_differences, published_differences
+from mdpu.experiment import Experiment, Plan
+from mdpu.learn.methods import load_method
+from mdpu.report.figures.common import legend_below, size_name
+from mdpu.report.sensitivity import key_title, ordered, panels, value_title
+from mdpu.report.style import method_style, use_house_style
+
+LINEAR = 10.0  # points; where differences go beyond twice this, the axis is logarithmic outside of it
+ROW = 0.26  # inches
+
+
+def draw(plan: Plan, experiment: Experiment, metrics: pd.DataFrame) -> Figure:
+    """Draw an experiment of this kind from its histories."""
+    differences = paired_differences(plan, experiment, metrics)
+    published = published_differences(plan, experiment).rename(columns={"stated": "dataset"})
+    return sensitivity_figure(differences, published, plan.titles(run.dataset for run in experiment.runs))
+
+
+def sensitivity_figure(differences: pd.DataFrame, published: pd.DataFrame, datasets: Mapping[str, str]) -> Figure:
+    """Draw the change of accuracy against the protocol as it stands, one row per alternative.
+
+    Parameters
+    ----------
+    differences : DataFrame
+        As `mdpu.evaluate.sensitivity.paired_differences` returns it.
+    published : DataFrame
+        The paper's cells: dataset, tuple_size, n, prior, method, published_mean.
+    datasets : mapping
+        Titles by name.
+
+    Returns
+    -------
+    Figure
+        One panel per dataset, tuple size, n and prior. A large marker is the mean over trials, its bar one
+        standard deviation to each side, a small marker one trial; a vertical line is the paper's accuracy
+        minus that of the protocol as it stands.
+    """
+    use_house_style()
+    rows: list[tuple[str, tuple[str, str, str] | None]] = []
+    previous = None
+    for alternative in ordered(differences):
+        key, base, value = alternative
+        if key != previous:
+            of_base = f" ({value_title(key, base, datasets)})" if key != JOINT_KEY else ""
+            rows.append((f"{key_title(key)}{of_base}", None))
+        rows.append((value_title(key, value, datasets), alternative))
+        previous = key
+    shown = panels(differences)
+    methods = list(dict.fromkeys(differences["method"]))
+    count = max(1, len(shown))
+    figure, axes = plt.subplots(
+        1, count, figsize=(3.0 + 2.7 * count, 1.6 + ROW * max(4, len(rows))), squeeze=False, sharey=True
+    )
+    for axis, panel in zip(axes[0], shown, strict=False):
+        of_panel = differences[(differences[list(PANEL)] == list(panel)).all(axis=1)]
+        of_paper = published[(published[list(PANEL)] == list(panel)).all(axis=1)].set_index("method")
+        for place, method in enumerate(methods):
+            style = method_style(method)
+            marker = {"color": style["color"], "marker": style["marker"], "linestyle": ""}
+            of_method = of_panel[of_panel["method"] == method]
+            offset = 0.6 * ((place + 0.5) / len(methods) - 0.5)
+            by_alternative = {
+                name: group["difference"] for name, group in of_method.groupby(["key", "base", "value"], sort=False)
+            }
+            for position, (_, row) in enumerate(rows):
+                trials = by_alternative.get(row) if row else None
+                if trials is None or trials.notna().sum() == 0:
+                    continue
+                heights = [position + offset] * len(trials)
+                axis.plot(trials, heights, **marker, markersize=2.2, markeredgewidth=0, alpha=0.5)
+                spread = trials.std() if trials.notna().sum() > 1 else 0.0
+                axis.errorbar(
+                    trials.mean(), position + offset, xerr=spread, **marker, markersize=4.5, elinewidth=1, capsize=0
+                )
+            axis.plot([], [], **marker, markersize=4.5, label=load_method(method).title)
+            if method in of_paper.index and len(of_method):
+                target = of_paper.loc[method, "published_mean"] - of_method["base_accuracy"].mean()
+                axis.axvline(
+                    target,
+                    color=style["color"],
+                    linestyle=style["linestyle"],
+                    linewidth=0.9,
+                    alpha=0.8,
+                    label=f"{load_method(method).title} in the paper",
+                )
+        axis.axvline(0, color="0.2", linewidth=0.9)
+        if of_panel["difference"].abs().max() > 2 * LINEAR:
+            axis.set_xscale("symlog", linthresh=LINEAR)
+            axis.xaxis.set_major_formatter("{x:g}")
+        dataset, size, n, prior = panel
+        axis.set_title(f"{datasets[dataset]}, {size_name(size).lower()}\n$\\pi_+ = {prior}$, $n = {n:,}$")
+        axis.set_xlabel("Change of test accuracy (points)")
+        for position, (_, row) in enumerate(rows):
+            if row is None:
+                axis.axhspan(position - 0.5, position + 0.5, color="0.94", linewidth=0, zorder=0)
+    first = axes[0, 0]
+    first.set_yticks(range(len(rows)), [label for label, _ in rows])
+    for label, (_, row) in zip(first.get_yticklabels(), rows, strict=True):
+        label.set_fontweight("bold" if row is None else "normal")
+    first.set_ylim(len(rows) - 0.5, -0.5)
+    for axis in axes[0]:
+        axis.grid(axis="y", visible=False)
+        axis.tick_params(axis="y", length=0)
+    legend_below(figure, first)
+    return figure

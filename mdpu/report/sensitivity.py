@@ -1,0 +1,194 @@
+"""What a sensitivity study says, in words and tables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+
+from mdpu.evaluate.sensitivity import ALTERNATIVE, JOINT_KEY, PANEL, SCOPE_KEY, SIDES_KEY
+from mdpu.learn.methods import load_method
+from mdpu.report.figures.common import size_name
+from mdpu.report.tables import escape, latex_rows, markdown_rows
+
+# In the order of figure and tables.
+KEY_TITLES = {
+    "n_counts": "What n counts",
+    "n_unlabeled": "Unlabeled images",
+    "replacement": "Drawn with replacement",
+    "overlap": "Tuples and unlabeled share images",
+    "hidden": "Hidden layers",
+    "batch_counts": "What a batch counts",
+    "batch_size": "Batch size",
+    "optimizer": "Weight decay in",
+    "learning_rate": "Learning rate",
+    "weight_decay": "Weight decay",
+    "hyperparameters": "Rate and decay",
+    "epochs": "Epochs",
+    "precision": "Precision",
+    "stem": "Stem of the ResNet",
+    "prior_offset": "Error of the told prior",
+    SCOPE_KEY: "Scope of the correction",
+    "average_last": "Epochs reported",
+    "test_prior": "Prior of the test set",
+    SIDES_KEY: "Class sides",
+    JOINT_KEY: "Several at once",
+}
+_VALUES = {
+    ("replacement", "true"): "yes",
+    ("replacement", "false"): "no",
+    ("overlap", "true"): "yes",
+    ("overlap", "false"): "no",
+    ("optimizer", "adam"): "Adam (L2)",
+    ("optimizer", "adamw"): "AdamW (decoupled)",
+    ("average_last", "1"): "the last",
+    ("average_last", "all"): "mean of all",
+    ("average_last", "best"): "best on test",
+    (SCOPE_KEY, "class"): "each class",
+    (SCOPE_KEY, "part"): "tuple and unlabeled part",
+    (SCOPE_KEY, "whole"): "whole risk",
+}
+
+
+def key_title(key: str) -> str:
+    """Return what readers call a key of the protocol."""
+    return KEY_TITLES.get(key, key.replace("_", " "))
+
+
+def value_title(key: str, value: str, datasets: Mapping[str, str]) -> str:
+    """Return what readers call a value of a key; `datasets` has titles by name."""
+    if (key, value) in _VALUES:
+        return _VALUES[key, value]
+    if key == "average_last":
+        return f"mean of the last {value}"
+    if key == "hidden":
+        return value.strip("[]").replace(", ", "-")
+    if key == SIDES_KEY:
+        return datasets.get(value, value)
+    if key == JOINT_KEY:
+        return value.replace("_", " ")
+    return value
+
+
+def ordered(table: pd.DataFrame) -> list[tuple[str, str, str]]:
+    """Return the alternatives (key, base, value) of a table, in the order of `KEY_TITLES`."""
+    order = {key: position for position, key in enumerate(KEY_TITLES)}
+    found = list(dict.fromkeys(table[list(ALTERNATIVE)].itertuples(index=False, name=None)))
+    return sorted(found, key=lambda alternative: order.get(alternative[0], len(order)))
+
+
+def panels(table: pd.DataFrame) -> list[tuple[Any, ...]]:
+    """Return the panels (dataset, tuple size, n, prior) of a table in order."""
+    return list(dict.fromkeys(table[list(PANEL)].itertuples(index=False, name=None)))
+
+
+def panel_title(panel: Sequence[Any], datasets: Mapping[str, str]) -> str:
+    """Return dataset, kind of tuples, prior and n of a panel."""
+    dataset, size, n, prior = panel
+    return f"{datasets[dataset]}, {size_name(size).lower()}, prior {prior}, n = {n:,}"
+
+
+def sensitivity_rows(summary: pd.DataFrame, datasets: Mapping[str, str]) -> tuple[list[str], list[list[str]]]:
+    """Return header and rows of the table of paired differences.
+
+    Parameters
+    ----------
+    summary : DataFrame
+        As `mdpu.evaluate.sensitivity.summarize_differences` returns it.
+    datasets : mapping
+        Titles by name.
+
+    Returns
+    -------
+    header : list of str
+    rows : list of list of str
+        Panel, key, base's value, alternative, and per method the mean difference ± its deviation in points;
+        a panel and a key are named where they begin. Each panel begins with base's accuracies.
+    """
+    methods = list(dict.fromkeys(summary["method"]))
+    cells = {tuple(cell[key] for key in (*ALTERNATIVE, *PANEL, "method")): cell for cell in summary.to_dict("records")}
+    rows = []
+    for panel in panels(summary):
+        of_panel = summary[(summary[list(PANEL)] == list(panel)).all(axis=1)]
+        bases = of_panel.groupby("method", sort=False)["base_mean"].first()
+        accuracies = [f"{bases[method]:.2f} %" if method in bases else NONE for method in methods]
+        rows.append([panel_title(panel, datasets), "Accuracy of the protocol as it stands", "", "", *accuracies])
+        previous = None
+        for key, base, value in ordered(of_panel):
+            named = [key_title(key), value_title(key, base, datasets)] if key != previous else ["", ""]
+            found = [cells.get((key, base, value, *panel, method)) for method in methods]
+            rows.append(["", *named, value_title(key, value, datasets), *map(_difference, found)])
+            previous = key if key != JOINT_KEY else None
+    return ["Panel", "Key", "Protocol", "Alternative", *(load_method(method).title for method in methods)], rows
+
+
+NONE = "–"
+
+
+def _difference(cell: Mapping[Any, Any] | None) -> str:
+    if cell is None:
+        return NONE
+    if pd.isna(cell["difference"]):
+        return "diverged"
+    spread = "" if pd.isna(cell["std"]) else f" ± {cell['std']:.2f}"
+    note = f" ({cell['diverged']} diverged)" if cell["diverged"] else ""
+    return f"{cell['difference']:+.2f}{spread}{note}"
+
+
+def nearest_rows(nearest: pd.DataFrame, datasets: Mapping[str, str], most: int = 10) -> list[dict[str, Any]]:
+    """Return what the report shows of the distances to the published numbers.
+
+    Parameters
+    ----------
+    nearest : DataFrame
+        As `mdpu.evaluate.sensitivity.nearest_to_published` returns it.
+    datasets : mapping
+        Titles by name.
+    most : int
+        How many of the nearest are shown; every departure in one key, and the protocol as it stands, are
+        shown besides.
+
+    Returns
+    -------
+    list of dict
+        The rows shown in order, with ``title`` and whether ``test_labels`` were used.
+    """
+    shown = nearest[(nearest["rank"] <= most) | (nearest["keys"] <= 1)]
+    rows: list[dict[Any, Any]] = shown.to_dict("records")
+    return [
+        {
+            **row,
+            "title": departures_title(row["departures"], datasets),
+            "test_labels": "average_last = best" in row["departures"],
+        }
+        for row in rows
+    ]
+
+
+def departures_title(departures: str, datasets: Mapping[str, str]) -> str:
+    """Return departures, as `nearest_to_published` writes them, in readers' words."""
+    if departures == "none":
+        return "The protocol as it stands"
+    pairs = (departure.split(" = ", 1) for departure in departures.split("; "))
+    return "; ".join(f"{key_title(key)}: {value_title(key, value, datasets)}" for key, value in pairs)
+
+
+def sensitivity_markdown(summary: pd.DataFrame, datasets: Mapping[str, str], title: str) -> str:
+    """Return the table of paired differences as Markdown; parameters as for `sensitivity_rows`."""
+    header, rows = sensitivity_rows(summary, datasets)
+    return markdown_rows(title, header, 4, rows)
+
+
+def sensitivity_latex(summary: pd.DataFrame, datasets: Mapping[str, str], title: str) -> str:
+    """Return the table of paired differences as LaTeX; parameters as for `sensitivity_rows`."""
+    header, rows = sensitivity_rows(summary, datasets)
+    return latex_rows(title, header, 4, [[*map(escape, row[:4]), *map(_latex, row[4:])] for row in rows])
+
+
+def _latex(text: str) -> str:
+    """Return a difference or an accuracy as LaTeX sets numbers."""
+    number, _, note = text.partition(" (")
+    if not any(character.isdigit() for character in number):
+        return number.replace(NONE, "--")
+    return f"${escape(number).replace('±', chr(92) + 'pm')}$" + (f" ({note}" if note else "")

@@ -1,0 +1,34 @@
+# INPUTS   counts of the labels, of datasets whose counts the configuration does not have
+# OUTPUTS  largest_n.csv, .md, .tex: the largest n that sampling without replacement allows
+
+
+rule largest_n:
+    input:
+        counts=[PLAN.labels(dataset).with_suffix(".json") for dataset in PLAN.uncounted],
+        code=code(
+            "data/pools.py",
+            "evaluate/largest_n.py",
+            "evaluate/published.py",
+            "evaluate/published_tables.csv",
+            "report/largest_n.py",
+            "report/tables.py",
+            "theory.py",
+        ),
+    output:
+        csv=RESULTS / "largest_n.csv",
+        markdown=RESULTS / "largest_n.md",
+        latex=RESULTS / "largest_n.tex",
+    log:
+        LOGS / "largest_n.log",
+    benchmark:
+        BENCHMARKS / "largest_n.tsv"
+    conda:
+        "../../envs/mdpu.yaml"
+    resources:
+        mem_mb=1000,
+        runtime=10,
+    params:
+        labels=RESULTS / "labels",
+        settings=PLAN.pool_settings(),
+    shell:
+        "python -m mdpu largest-n --config $MDPU_CONFIG --labels {params.labels:q} --out {output.csv:q} &> {log:q}"
