@@ -192,6 +192,7 @@ def _tuning(plan: Plan, results: Path) -> dict[str, Any]:
     used = {cohort.network for cohort in plan.cohorts.values() if cohort.needs_gpu}
     return {
         "caption": (TEMPLATES / "captions" / "tuning.rst").read_text(encoding="utf-8"),
+        "tuned": plan.config["protocol"]["training"]["hyperparameters"] == "tuned",
         "fixed": {name: networks[name] for name in networks if name in used},
         "figures": [
             {
