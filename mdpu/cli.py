@@ -275,7 +275,7 @@ def tune(
 
     from mdpu.data.images import read_images
     from mdpu.data.splits import read_split
-    from mdpu.files import provenance, replacing, write_json
+    from mdpu.files import provenance, write_csv, write_json
     from mdpu.learn.device import describe, leased_device, memory_budget
     from mdpu.learn.tuning import tune
     from mdpu.progress import Steps
@@ -303,8 +303,7 @@ def tune(
             memory_budget(device, chosen.config["memory_mb"]),
         )
         trained_on = describe(device)
-    with replacing(out) as temporary:
-        table.to_csv(temporary, index=False, float_format="%.10g")
+    write_csv(table, out)
     write_json(out.with_suffix(".json"), provenance(started, [images, split], device=trained_on, settings=facts))
 
 
@@ -391,7 +390,7 @@ def collect(
 ) -> None:
     """Gather all histories into one tidy table, and summarize it per run and per cell."""
     from mdpu.evaluate.collect import collect, describe_runs, run_accuracies, summarize
-    from mdpu.files import replacing, write_table
+    from mdpu.files import write_csv, write_table
 
     chosen = _plan(config)
     metrics = collect([histories / f"{name}.parquet" for name in chosen.cohorts], chosen.runs)
@@ -403,8 +402,7 @@ def collect(
         runs: describe_runs(metrics, accuracies, chosen),
     }
     for path, table in tables.items():
-        with replacing(path) as temporary:
-            table.to_csv(temporary, index=False, float_format="%.10g")
+        write_csv(table, path)
 
 
 @app.command(rich_help_panel=RULES)
@@ -419,15 +417,14 @@ def table(
 
     from mdpu.evaluate.published import beside_published
     from mdpu.experiment import CELL
-    from mdpu.files import read_csv, replacing, write_text
+    from mdpu.files import read_csv, write_csv, write_text
     from mdpu.report.tables import latex_table, markdown_table
 
     chosen = _plan(config)
     wanted = chosen.experiment(experiment)
     keys = pd.DataFrame(wanted.runs).drop(columns="seed").drop_duplicates()
     cells = keys.merge(read_csv(summary), on=list(CELL), how="left", validate="one_to_one")
-    with replacing(out) as temporary:
-        beside_published(cells, chosen.published_names).to_csv(temporary, index=False, float_format="%.10g")
+    write_csv(beside_published(cells, chosen.published_names), out)
     datasets = chosen.titles(keys["dataset"])
     methods = list(dict.fromkeys(keys["method"]))
     not_run = list(chosen.titles(wanted.not_run).values())
@@ -442,12 +439,11 @@ def formulas(
     out: Annotated[Path, typer.Option("--out", metavar="FILE", help="CSV to write; .md and .tex go beside.")],
 ) -> None:
     """Write the table of losses (Table I) as CSV, Markdown and LaTeX."""
-    from mdpu.files import replacing, write_text
+    from mdpu.files import write_csv, write_text
     from mdpu.report.formulas import latex_formulas, loss_rows, markdown_formulas
 
     title, rows = _plan(config).experiment(experiment).title, loss_rows()
-    with replacing(out) as temporary:
-        rows.to_csv(temporary, index=False)
+    write_csv(rows, out)
     for suffix, render in ((".md", markdown_formulas), (".tex", latex_formulas)):
         write_text(out.with_suffix(suffix), render(rows, title))
 
@@ -573,14 +569,13 @@ def compare(
 ) -> None:
     """Give each of the paper's 504 numbers a verdict, in every reading of its dataset."""
     from mdpu.evaluate.comparison import compare, totals
-    from mdpu.files import provenance, read_csv, replacing, write_json
+    from mdpu.files import provenance, read_csv, write_csv, write_json
 
     started = time.perf_counter()
     chosen = _plan(config)
     rule = chosen.config["comparison"]
     found = compare(read_csv(summary), chosen.published_names, rule)
-    with replacing(out) as temporary:
-        found.to_csv(temporary, index=False, float_format="%.10g")
+    write_csv(found, out)
     counted = totals(found).to_dict("records")
     write_json(out.with_suffix(".json"), {"totals": counted, **provenance(started, [summary], rule=rule)})
 
@@ -594,17 +589,16 @@ def claims(
     cases: Annotated[Path, typer.Option(metavar="FILE", help="CSV of every case of every claim to write.")],
 ) -> None:
     """Check the claims of the paper's prose on our runs and on the paper's numbers."""
-    from mdpu.evaluate.claims import check_claims, our_evidence, paper_evidence, weight_decays
-    from mdpu.files import provenance, read_csv, read_table, replacing, write_json
+    from mdpu.evaluate.claims import check_claims, larger_weight_decays, our_evidence, paper_evidence
+    from mdpu.files import provenance, read_csv, read_table, write_csv, write_json
 
     started = time.perf_counter()
     chosen = _plan(config)
     rule, reporting = chosen.config["comparison"], chosen.config["protocol"]["reporting"]
-    ours = our_evidence(read_csv(summary), read_table(metrics), reporting, weight_decays(chosen), rule)
+    ours = our_evidence(read_csv(summary), read_table(metrics), reporting, larger_weight_decays(chosen), rule)
     checked, of_claims = check_claims(ours, paper_evidence(rule))
     for path, table in ((out, checked), (cases, of_claims)):
-        with replacing(path) as temporary:
-            table.to_csv(temporary, index=False, float_format="%.10g")
+        write_csv(table, path)
     facts = provenance(started, [summary, metrics], rule=rule, reporting=reporting)
     rows = checked.astype(object).where(checked.notna(), None).to_dict("records")
     write_json(out.with_suffix(".json"), {"claims": rows, **facts})
@@ -619,14 +613,13 @@ def ranks(
 ) -> None:
     """Rank the methods, test the ranks, and draw critical-difference diagrams."""
     from mdpu.evaluate.ranks import rank_table, rankings
-    from mdpu.files import provenance, read_csv, replacing, write_json
+    from mdpu.files import provenance, read_csv, write_csv, write_json
     from mdpu.report.figures.common import save_figure
     from mdpu.report.rank_figure import rank_figure
 
     started = time.perf_counter()
     found = rankings(read_csv(summary), 1 - _plan(config).config["comparison"]["level"])
-    with replacing(out) as temporary:
-        rank_table(found).to_csv(temporary, index=False, float_format="%.10g")
+    write_csv(rank_table(found), out)
     facts = {f"{source}, by {unit}": ranking and ranking.facts() for (source, unit), ranking in found.items()}
     write_json(out.with_suffix(".json"), {"rankings": facts, **provenance(started, [summary])})
     save_figure(rank_figure({"Our runs": found["ours", "row"], "The paper's numbers": found["paper", "row"]}), figure)
@@ -640,7 +633,7 @@ def audit(
 ) -> None:
     """Audit the paper: recompute from its numbers, the images and the formulas what can be; list the rest."""
     from mdpu.evaluate.audit import audit, audit_table
-    from mdpu.files import provenance, read_json, replacing, write_json
+    from mdpu.files import provenance, read_json, write_csv, write_json
 
     started = time.perf_counter()
     chosen = _plan(config)
@@ -652,8 +645,7 @@ def audit(
             for name, (description, counts) in files.items()
         }
     )
-    with replacing(out) as temporary:
-        audit_table(findings).to_csv(temporary, index=False)
+    write_csv(audit_table(findings), out)
     facts = provenance(started, [path for both in files.values() for path in both])
     write_json(out.with_suffix(".json"), {"findings": [dataclasses.asdict(f) for f in findings], **facts})
 

@@ -123,6 +123,12 @@ def read_csv(path: Path) -> pd.DataFrame:
         raise UserError(f"{path} is not a CSV table ({error}); delete it and run again") from None
 
 
+def write_csv(table: pd.DataFrame, path: Path) -> None:
+    """Write a CSV table in one step, numbers with ten significant digits."""
+    with replacing(path) as temporary:
+        table.to_csv(temporary, index=False, float_format="%.10g")
+
+
 def write_table(table: pd.DataFrame, path: Path, **attributes: str) -> None:
     """Write a Parquet table in one step, with `attributes` (``DataFrame.attrs``) in its metadata."""
     marked = table.copy(deep=False)

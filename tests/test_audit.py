@@ -40,19 +40,19 @@ def findings():
 def test_the_counts_are_those_found_by_hand(findings):
     bold = one(findings, "A bold cell is not its row's best")
     assert (bold.count, bold.of) == (1, 84)
-    assert bold.cases == ["Table V, prior 0.4, emnist-letters abs 89.67 is bold, the row's highest is 89.76"]
-    below = one(findings, "kmeans: the accuracy is below 50 %")
+    assert bold.cases == ["Table V, prior 0.4, emnist-letters, ABS 89.67 is bold, the row's highest is 89.76"]
+    below = one(findings, "K-Means: the accuracy is below 50 %")
     assert [case.rsplit(" ", 1)[1] for case in below.cases] == ["48.43", "46.28", "48.90"]
-    assert one(findings, "siamese, contrastive: the accuracy is below 50 %").outcome == NO_CASE
-    assert one(findings, "A baseline is more accurate than ure").count == 11
-    assert one(findings, "A baseline is more accurate than relu").count == 0
+    assert one(findings, "Siamese, Contrastive: the accuracy is below 50 %").outcome == NO_CASE
+    assert one(findings, "A baseline is more accurate than URE").count == 11
+    assert one(findings, "A baseline is more accurate than ReLU").count == 0
     below_ure = one(findings, "A corrected method is below the URE")
-    assert below_ure.cases == ["Table V, prior 0.4, fashion-mnist abs 92.19, ure 94.06"]
+    assert below_ure.cases == ["Table V, prior 0.4, fashion-mnist: ABS 92.19, URE 94.06"]
 
 
 @pytest.mark.parametrize(("tables", "counts"), [("II to III", (11, 9, 6)), ("IV to V", (6, 5, 3))])
 def test_more_data_lower_the_accuracy_as_often_as_found_by_hand(findings, tables, counts):
-    found = [one(findings, f"{method}: more data lower", f"Tables {tables}") for method in ("ure", "relu", "abs")]
+    found = [one(findings, f"{method}: more data lower", f"Tables {tables}") for method in ("URE", "ReLU", "ABS")]
     assert tuple(finding.count for finding in found) == counts
     assert all(finding.of == 21 and len(finding.cases) == finding.count for finding in found)
 
@@ -68,7 +68,7 @@ def test_the_copied_cells_are_those_found_by_hand(findings):
         "51.07 ± 0.48",
         "51.62 ± 0.70",
     }
-    assert "51.62 ± 0.70: Table III, prior 0.5, cifar-10 siamese and Table V, prior 0.6, cifar-10 siamese" in cases
+    assert "51.62 ± 0.70: Table III, prior 0.5, cifar-10, Siamese and Table V, prior 0.6, cifar-10, Siamese" in cases
 
 
 @pytest.mark.skipif(not BY_HAND.exists(), reason="the list made by hand is not beside the repository")
@@ -78,14 +78,14 @@ def test_the_list_made_by_hand_says_the_same(findings):
     assert cells == len(published_cells())
     assert int(re.search(r"(\d+) bold cells", text)[1]) == one(findings, "A bold cell").of
     rows = int(re.search(r"A baseline beats URE in (\d+) rows", text)[1])
-    assert rows == one(findings, "A baseline is more accurate than ure").count
+    assert rows == one(findings, "A baseline is more accurate than URE").count
     drops = re.search(
         r"drops in (\d+) \(URE\), (\d+) \(ReLU\), (\d+) \(ABS\) of 21 cells; .* in (\d+), (\d+), (\d+)", text
     )
     counted = [
         one(findings, f"{method}: more data lower", place).count
         for place in ("II to III", "IV to V")
-        for method in ("ure", "relu", "abs")
+        for method in ("URE", "ReLU", "ABS")
     ]
     assert counted == [int(number) for number in drops.groups()]
     copied = re.search(r"^3\. .*$", text, re.MULTILINE)[0]
@@ -99,11 +99,11 @@ def test_it_finds_what_is_put_in():
     cells.loc[row & (cells["method"] == "siamese"), "published_mean"] = 99.0
     cells.loc[row & (cells["method"] == "contrastive"), "published_mean"] = 49.0
     findings = table_findings(cells)
-    assert "Table III, prior 0.5, mnist" in one(findings, "more accurate than ure").cases
-    assert one(findings, "more accurate than abs").count == 1
+    assert "Table III, prior 0.5, mnist" in one(findings, "more accurate than URE").cases
+    assert one(findings, "more accurate than ABS").count == 1
     assert one(findings, "A bold cell").count == 2
-    assert one(findings, "siamese, contrastive: the accuracy").cases == [
-        "Table III, prior 0.5, mnist contrastive 49.00"
+    assert one(findings, "Siamese, Contrastive: the accuracy").cases == [
+        "Table III, prior 0.5, mnist, Contrastive 49.00"
     ]
 
 
@@ -146,7 +146,7 @@ def test_the_formulas_hold_where_they_should_and_fail_where_they_do(findings):
     for words in ("a + b is not 1", "is not positive, or is not a - pi_+", "two unlabeled sets", "At M = 1"):
         assert one(findings, words).outcome == NO_CASE, words
     assert one(findings, "R_MDP >= zeta > 0").count == len(module.GRID)
-    assert one(findings, "k > 0 is asked for").cases == ["relu is its case k = 0"]
+    assert one(findings, "k > 0 is asked for").cases == ["ReLU is its case k = 0"]
     assert one(findings, "The ramp loss has no gradient").count == 3
 
 

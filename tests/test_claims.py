@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from mdpu.evaluate.claims import CASE, CLAIMS, Evidence, check_claims, paper_evidence, run_facts, weight_decays
+from mdpu.evaluate.claims import CASE, CLAIMS, Evidence, check_claims, larger_weight_decays, paper_evidence, run_facts
 from mdpu.evaluate.published import published_cells
 from mdpu.experiment import Plan, Run, load_config, run_columns
 from mdpu.files import REPOSITORY
@@ -27,8 +27,8 @@ def cells(*rows, **common):
     return pd.DataFrame([{**base, **common, "method": method, "mean": mean} for method, mean in rows])
 
 
-def evidence(*frames, runs=None, weight_decay=None):
-    return Evidence(pd.concat(frames, ignore_index=True), runs, weight_decay or {"base": 0.0005}, RULE)
+def evidence(*frames, runs=None, larger_decay=()):
+    return Evidence(pd.concat(frames, ignore_index=True), runs, set(larger_decay), RULE)
 
 
 def held(name, of):
@@ -71,7 +71,7 @@ def test_a_claim_without_a_quote_is_the_reviewers():
 
 
 def test_no_runs_are_not_run_and_no_failure():
-    nothing = Evidence(cells(("ure", 1.0)).iloc[:0], facts(history(accuracy=[50], risk=[1.0]))[:0], {"base": 1}, RULE)
+    nothing = Evidence(cells(("ure", 1.0)).iloc[:0], facts(history(accuracy=[50], risk=[1.0]))[:0], set(), RULE)
     table, cases = check_claims(nothing, paper_evidence(RULE))
     assert set(table["ours"]) == {"not run"}
     assert set(cases["evidence"]) == {"paper"}
@@ -273,13 +273,21 @@ def test_a_run_that_diverged_holds_nothing():
 
 def test_weight_decay_is_tried_by_variants_that_differ_in_it_alone():
     config = copy.deepcopy(load_config([REPOSITORY / "config.yaml"]))
-    larger = {"training": {"networks": {"mlp": {"weight_decay": 0.5}}}}
-    also = {"training": {"networks": {"mlp": {"weight_decay": 0.5, "learning_rate": 0.1}}}}
-    config["definitions"]["variants"] |= {"decay": larger, "decay-and-rate": also, "low": {}}
-    found = weight_decays(Plan(config))
-    assert found["decay"] == 0.5
-    assert found["decay-2e-3"] == 0.002  # of config.yaml, which sets that of both networks
-    assert not {"decay-and-rate", "low"} & set(found)
+    config["datasets"] = ["mnist", "svhn"]
+    networks = {
+        "decay": {"mlp": {"weight_decay": 0.5}},
+        "both": {"mlp": {"weight_decay": 0.5}, "resnet34": {"weight_decay": 0.5}},
+        "decay-and-rate": {"mlp": {"weight_decay": 0.5, "learning_rate": 0.1}},
+        "less": {"mlp": {"weight_decay": 0.0}},
+    }
+    variants = {name: {"training": {"networks": changes}} for name, changes in networks.items()}
+    config["definitions"]["variants"] |= {**variants, "sampling": {"sampling": {"replacement": False}}}
+    config["experiments"] = ["table2"]
+    found = larger_weight_decays(Plan(config))
+    assert {("mnist", "decay"), ("mnist", "both"), ("svhn", "both")} <= found
+    assert {("mnist", "decay-2e-3"), ("svhn", "decay-2e-3")} <= found  # of config.yaml
+    assert ("svhn", "decay") not in found
+    assert not {"decay-and-rate", "less", "sampling", "base"} & {variant for _, variant in found}
     runs = facts(FALLING.assign(variant="decay"), FALLING)
-    assert held("weight-decay-does-not-help", evidence(cells(("ure", 1)), runs=runs, weight_decay=found)) == [True]
+    assert held("weight-decay-does-not-help", evidence(cells(("ure", 1)), runs=runs, larger_decay=found)) == [True]
     assert held("weight-decay-does-not-help", evidence(cells(("ure", 1)), runs=runs)) == []

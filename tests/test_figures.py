@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -192,7 +193,7 @@ def test_what_the_setting_says_of_its_images_is_true(labels, tuple_size):
 
 
 @pytest.mark.parametrize("channels", [(), (3,), (2,)], ids=["grey", "colour", "two channels"])
-def test_the_setting_is_drawn_of_any_images_with_frames_for_what_is_known(labels, channels):
+def test_the_setting_is_drawn_of_any_images_with_frames_for_what_is_known(labels, channels, tmp_path):
     rng = np.random.default_rng(0)
     images = rng.integers(0, 256, (200, 6, 6, *channels), dtype=np.uint8)
     classes = (labels < 0).astype(np.int64)
@@ -211,6 +212,11 @@ def test_the_setting_is_drawn_of_any_images_with_frames_for_what_is_known(labels
     for text in axis.texts:
         box = text.get_window_extent()
         assert canvas.x0 <= box.x0 and box.x1 <= canvas.x1 and canvas.y0 <= box.y0 and box.y1 <= canvas.y1
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        save_figure(figure, tmp_path / "first.svg")
+        save_figure(setting_figure(image_set, {"train": labels, "test": labels}, split, definition), tmp_path / "b.svg")
+    assert (tmp_path / "first.svg").read_bytes() == (tmp_path / "b.svg").read_bytes()
 
 
 def test_a_split_too_small_for_the_setting_is_refused(labels):

@@ -16,6 +16,14 @@ from mdpu import theory
 from mdpu.evaluate.published import published_cells
 
 ANOMALIES = Path(__file__).with_name("anomalies.yaml")
+TITLES = {
+    "ure": "URE",
+    "relu": "ReLU",
+    "abs": "ABS",
+    "siamese": "Siamese",
+    "contrastive": "Contrastive",
+    "kmeans": "K-Means",
+}
 PROPOSED = ("ure", "relu", "abs")
 CORRECTED = ("relu", "abs")
 BASELINES = ("siamese", "contrastive", "kmeans")
@@ -100,7 +108,7 @@ def _computed(kind: str, place: str, finding: str, cases: list[str], of: int) ->
 def _name(cell: Any) -> str:
     """Return what a published cell or row is called in lists of cases."""
     roman = {2: "II", 3: "III", 4: "IV", 5: "V"}[cell.table]
-    method = f" {cell.method}" if hasattr(cell, "method") else ""
+    method = f", {TITLES[cell.method]}" if hasattr(cell, "method") else ""
     return f"Table {roman}, prior {cell.prior}, {cell.dataset}{method}"
 
 
@@ -143,9 +151,9 @@ def _duplicates(cells: pd.DataFrame) -> Finding:
 def _below_chance(cells: pd.DataFrame, methods: list[str]) -> Finding:
     of_methods = cells[cells["method"].isin(methods)]
     below = of_methods[of_methods["published_mean"] < 50]
-    text = f"{', '.join(methods)}: the accuracy is below 50 %."
+    text = f"{', '.join(TITLES[method] for method in methods)}: the accuracy is below 50 %."
     if methods == ["kmeans"]:
-        text = "kmeans: the accuracy is below 50 %, impossible with the best assignment of clusters to classes."
+        text = "K-Means: the accuracy is below 50 %, impossible with the best assignment of clusters to classes."
     cases = [f"{_name(cell)} {cell.published_mean:.2f}" for cell in below.itertuples()]
     return _computed("tables", "Tables II-V", text, cases, len(of_methods))
 
@@ -157,14 +165,14 @@ def _wide(cells: pd.DataFrame) -> pd.DataFrame:
 def _baseline_above(cells: pd.DataFrame, method: str) -> Finding:
     rows = _wide(cells)
     above = rows[rows[list(BASELINES)].max(axis=1) > rows[method]]
-    text = f"A baseline is more accurate than {method}."
+    text = f"A baseline is more accurate than {TITLES[method]}."
     return _computed("tables", "Tables II-V", text, [_name(row) for row in above.itertuples()], len(rows))
 
 
 def _corrected_below_ure(cells: pd.DataFrame) -> Finding:
     rows = _wide(cells)
     cases = [
-        f"{_name(row)} {method} {getattr(row, method):.2f}, ure {row.ure:.2f}"
+        f"{_name(row)}: {TITLES[method]} {getattr(row, method):.2f}, URE {row.ure:.2f}"
         for row in rows.itertuples()
         for method in CORRECTED
         if getattr(row, method) < row.ure
@@ -181,7 +189,7 @@ def _drops(cells: pd.DataFrame, smaller: int, larger: int, method: str) -> Findi
         f"prior {prior}, {dataset}: {before[prior, dataset]:.2f} to {after[prior, dataset]:.2f}"
         for prior, dataset in before.index[after < before]
     ]
-    text = f"{method}: more data lower the accuracy, against the text."
+    text = f"{TITLES[method]}: more data lower the accuracy, against the text."
     return _computed("tables", f"Tables {names[smaller]} to {names[larger]}", text, cases, len(before))
 
 
@@ -258,7 +266,7 @@ def theory_findings() -> list[Finding]:
         return not all(map(close, weights, theory.risk_weights(size, prior).as_tuple()))
 
     slopes = {method: getattr(load_method(method), "k", math.nan) for method in CORRECTED}
-    not_positive = [f"{method} is its case k = {slope:g}" for method, slope in slopes.items() if not slope > 0]
+    not_positive = [f"{TITLES[method]} is its case k = {slope:g}" for method, slope in slopes.items() if not slope > 0]
     gradient = _ramp_gradient(np.array([-0.5, -1.0, -3.0]))
     flat = [f"margin {margin:g}" for margin, slope in gradient.items() if slope == 0]
     return [

@@ -6,7 +6,6 @@ which have neither histories nor other losses; a claim that evidence cannot spea
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -38,15 +37,15 @@ class Evidence:
         Key columns, ``mean``, ``std`` (percent) and ``trials``, those that diverged not counted.
     runs : DataFrame or None
         Facts of single runs, as `run_facts` returns them; None where there are no histories.
-    weight_decay : mapping
-        Of variants that differ from ``base`` in the perceptron's weight decay alone, and of ``base``.
+    larger_decay : set
+        Pairs of dataset and variant whose runs differ from the base's in a larger weight decay alone.
     rule : mapping
         The configuration's ``comparison``.
     """
 
     cells: pd.DataFrame
     runs: pd.DataFrame | None
-    weight_decay: Mapping[str, float]
+    larger_decay: set[tuple[str, str]]
     rule: Mapping[str, float]
 
     @property
@@ -55,10 +54,11 @@ class Evidence:
         return self.cells[(self.cells["variant"] == "base") & (self.cells["loss"] == "logistic")]
 
     def base_runs(self, *methods: str) -> pd.DataFrame | None:
-        """Runs of `methods` under the protocol as it stands."""
+        """Runs of `methods` under the protocol as it stands, with the logistic loss."""
         if self.runs is None:
             return None
-        return self.runs[(self.runs["variant"] == "base") & self.runs["method"].isin(methods)]
+        of_tables = (self.runs["variant"] == "base") & (self.runs["loss"] == "logistic")
+        return self.runs[of_tables & self.runs["method"].isin(methods)]
 
 
 Check = Callable[[Evidence], pd.DataFrame | None]
@@ -100,32 +100,38 @@ def paper_evidence(rule: Mapping[str, float]) -> Evidence:
     """Return the paper's own numbers as evidence."""
     cells = published_cells().rename(columns={"published_mean": "mean", "published_std": "std"})
     cells = cells.assign(variant="base", loss="logistic", trials=PUBLISHED_TRIALS)
-    return Evidence(cells, None, {}, rule)
+    return Evidence(cells, None, set(), rule)
 
 
 def our_evidence(
     summary: pd.DataFrame,
     metrics: pd.DataFrame,
     reporting: Mapping[str, Any],
-    weight_decay: Mapping[str, float],
+    larger_decay: set[tuple[str, str]],
     rule: Mapping[str, float],
 ) -> Evidence:
     """Return our runs as evidence; `summary` and `metrics` are as `mdpu.evaluate.collect` makes them."""
     cells = summary.assign(trials=summary["trials"] - summary["diverged"])
-    return Evidence(cells, run_facts(metrics, reporting), weight_decay, rule)
+    return Evidence(cells, run_facts(metrics, reporting), larger_decay, rule)
 
 
-def weight_decays(plan: Plan) -> dict[str, float]:
-    """Return the perceptron's weight decay in ``base`` and in the variants that differ from it in that alone."""
+def larger_weight_decays(plan: Plan) -> set[tuple[str, str]]:
+    """Return the pairs of dataset and variant whose runs differ from the base's in a larger weight decay alone."""
 
-    def rest_and_value(variant: str) -> tuple[dict[str, Any], float]:
-        protocol = copy.deepcopy(plan.protocol(variant))
-        decays = {name: network.pop("weight_decay") for name, network in protocol["training"]["networks"].items()}
-        return protocol, decays["mlp"]
+    def settings(variant: str, network: str) -> tuple[dict[str, Any], float]:
+        training = plan.training(variant, network)
+        decay = training.pop("weight_decay")
+        others = {**plan.protocol(variant), "training": training}
+        return others, decay
 
-    rest, value = rest_and_value("base")
-    found = {name: rest_and_value(name) for name in plan.config["definitions"]["variants"]}
-    return {"base": value, **{name: own for name, (others, own) in found.items() if others == rest and own != value}}
+    found = set()
+    for dataset in plan.datasets:
+        base, decay = settings("base", plan.network(dataset))
+        for variant in plan.config["definitions"]["variants"]:
+            others, own = settings(variant, plan.network(dataset))
+            if others == base and own > decay:
+                found.add((dataset, variant))
+    return found
 
 
 def run_facts(metrics: pd.DataFrame, reporting: Mapping[str, Any]) -> pd.DataFrame:
@@ -375,8 +381,8 @@ def weight_decay_does_not_help(evidence: Evidence) -> pd.DataFrame | None:
     """Left: the run's best accuracy minus its reported one; right: the margin."""
     if evidence.runs is None:
         return None
-    larger = [name for name, value in evidence.weight_decay.items() if value > evidence.weight_decay["base"]]
-    runs = evidence.runs[evidence.runs["variant"].isin(larger) & (evidence.runs["method"] == "ure")]
+    keys = pd.Series(list(zip(evidence.runs["dataset"], evidence.runs["variant"], strict=True)), dtype=object)
+    runs = evidence.runs[keys.isin(evidence.larger_decay).to_numpy() & (evidence.runs["method"] == "ure")]
     return _cases(runs, runs["best"] - runs["accuracy"], evidence.rule["margin"])
 
 

@@ -6,7 +6,7 @@ No torch at the top: the files of methods import this one.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,7 +28,7 @@ SELECTIONS = 10
 class PairHead(Head):
     """Base of heads that learn from pairs of embeddings and score by one prototype per class.
 
-    Subclasses give `pair_loss` and `similarity`. Parameters as `Head`.
+    Subclasses give `embedding`, `pair_loss` and `similarities`. Parameters as `Head`.
 
     Raises
     ------
@@ -41,13 +41,18 @@ class PairHead(Head):
         alone = next((run for run in runs if run.tuple_size < 2), None)
         if alone is not None:
             raise UserError(f"method {alone.method} learns from pairs; tuples of size {alone.tuple_size} hold none")
+        self._drawn: np.ndarray | None = None
+
+    def embedding(self, outputs: Tensor) -> Tensor:
+        """Return the embeddings (R, ..., E) that pairs are compared by, given the network's outputs."""
+        return outputs
 
     def pair_loss(self, left: Tensor, right: Tensor, same: bool) -> Tensor:
         """Return the loss of each pair, (R, P), given embeddings (R, P, E) of its two images."""
         raise NotImplementedError
 
-    def similarity(self, images: Tensor, prototype: Tensor) -> Tensor:
-        """Return similarities (R, N) of embeddings (R, N, E) to one prototype per run, (R, 1, E)."""
+    def similarities(self, images: Tensor, prototypes: Tensor) -> Iterator[Tensor]:
+        """Yield the similarities (R, N) of images (R, N, E) to each of the prototypes (R, P, E), by embedding."""
         raise NotImplementedError
 
     def objective(self, batch: Batch) -> tuple[Tensor, None]:
@@ -56,12 +61,10 @@ class PairHead(Head):
         All pairs of a tuple's members are "same". Each unlabeled image and its successor in the
         minibatch's random order, the last and the first too, are "not".
         """
-        members = range(batch.tuples.shape[2])
-        first, second = zip(*itertools.combinations(members, 2), strict=True)
-        same = self.pair_loss(
-            batch.tuples[:, :, list(first)].flatten(1, 2), batch.tuples[:, :, list(second)].flatten(1, 2), same=True
-        )
-        other = self.pair_loss(batch.unlabeled, batch.unlabeled.roll(-1, dims=1), same=False)
+        tuples, unlabeled = self.embedding(batch.tuples), self.embedding(batch.unlabeled)
+        first, second = zip(*itertools.combinations(range(tuples.shape[2]), 2), strict=True)
+        same = self.pair_loss(tuples[:, :, list(first)].flatten(1, 2), tuples[:, :, list(second)].flatten(1, 2), True)
+        other = self.pair_loss(unlabeled, unlabeled.roll(-1, dims=1), False)
         return (same.mean(dim=1) + other.mean(dim=1)) / 2, None
 
     def rates(self, outputs: Callable[[Tensor], Tensor], data: TrainingData) -> tuple[Tensor, Tensor]:
@@ -73,19 +76,25 @@ class PairHead(Head):
         """
         import torch
 
-        assert data.train_labels is not None
-        seeds = sorted({run.seed for run in self.runs})
-        rows = torch.tensor([seeds.index(run.seed) for run in self.runs], device=self.device)
-        chosen = torch.from_numpy(np.stack([prototypes(data.train_labels.cpu().numpy(), seed) for seed in seeds]))
-        embedded = outputs(data.train_images[chosen.flatten().to(self.device)])  # (R, seeds * SELECTIONS * 2, E)
-        embedded = embedded.unflatten(1, chosen.shape)[torch.arange(len(rows), device=self.device), rows]
-        images = outputs(data.test_images)  # (R, N, E)
-        found = []
-        for positive, negative in zip(embedded[:, :, 0].unbind(1), embedded[:, :, 1].unbind(1), strict=True):
-            nearer = self.similarity(images, positive[:, None]) > self.similarity(images, negative[:, None])
-            found.append(torch.stack(rates(nearer, data.test_labels)))
+        chosen = torch.from_numpy(self._prototypes(data)).to(self.device)  # (R, 2 * SELECTIONS)
+        distinct, places = chosen.unique(return_inverse=True)
+        rows = torch.arange(len(chosen), device=self.device)[:, None]
+        embedded = self.embedding(outputs(data.train_images[distinct]))[rows, places]  # (R, 2 * SELECTIONS, E)
+        similarities = self.similarities(self.embedding(outputs(data.test_images)), embedded)
+        found = [
+            torch.stack(rates(positive > next(similarities), data.test_labels)) for positive in similarities
+        ]  # a positive prototype's similarities come first, then the negative one's of the same selection
         true_positive, true_negative = torch.stack(found).mean(dim=0)
         return true_positive, true_negative
+
+    def _prototypes(self, data: TrainingData) -> np.ndarray:
+        """Return the prototypes of each run, (R, 2 * SELECTIONS), drawn once: positive and negative in turn."""
+        if self._drawn is None:
+            assert data.train_labels is not None
+            labels = data.train_labels.cpu().numpy()
+            of_seed = {seed: prototypes(labels, seed).ravel() for seed in {run.seed for run in self.runs}}
+            self._drawn = np.stack([of_seed[run.seed] for run in self.runs])
+        return self._drawn
 
 
 def prototypes(labels: np.ndarray, seed: int) -> np.ndarray:

@@ -168,7 +168,8 @@ def test_siamese_loss_by_hand_and_against_scikit_learn() -> None:
     left, right = torch.zeros(1, 1, OUTPUTS), torch.zeros(1, 1, OUTPUTS)
     right[0, 0, :3] = torch.tensor([math.log(3), -math.log(3), 9.0])  # sigmoids 3/4 and 1/4; alpha of the third is 0
     logit = -2 * 0.25 + 4 * 0.25 + 0.5
-    assert siamese.similarity(left, right).item() == pytest.approx(logit)
+    left, right = siamese.embedding(left), siamese.embedding(right)
+    assert siamese.logits(left, right).item() == pytest.approx(logit)
     probability = 1 / (1 + math.exp(-logit))
     for same in (True, False):
         expected = log_loss([int(same)], [probability], labels=[0, 1])

@@ -10,6 +10,7 @@ prototypes are labelled training images, and the evaluation is the paper's.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from mdpu.learn.method import NetworkMethod
@@ -32,11 +33,12 @@ class ContrastiveHead(PairHead):
         distance = torch.linalg.vector_norm(left - right, dim=2)  # its gradient at 0 is 0, not NaN
         return (distance if same else (MARGIN - distance).clamp(min=0)).square() / 2
 
-    def similarity(self, images: Tensor, prototype: Tensor) -> Tensor:
-        """Return cosines (R, N) of images (R, N, E) and a prototype (R, 1, E)."""
+    def similarities(self, images: Tensor, prototypes: Tensor) -> Iterator[Tensor]:
+        """Yield the cosines (R, N) for each prototype."""
         from torch.nn import functional
 
-        return functional.cosine_similarity(images, prototype, dim=2)
+        cosines = functional.normalize(images, dim=2) @ functional.normalize(prototypes, dim=2).mT  # (R, N, P)
+        yield from cosines.unbind(2)
 
 
 METHOD = NetworkMethod("Contrastive", ContrastiveHead, outputs=OUTPUTS, sources=("learn/pairs.py",))

@@ -16,7 +16,7 @@ say is that negatives never meet in a pair.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -48,17 +48,24 @@ class SiameseHead(PairHead):
         self.beta = values[:, None, OUTPUTS:].contiguous().requires_grad_()
         self.parameters = [self.alpha, self.beta]
 
-    def similarity(self, images: Tensor, prototype: Tensor) -> Tensor:
-        """Return the logit (R, N) that images (R, N, E) and a prototype (R, 1 or N, E) are of one group."""
-        distances = (images.sigmoid() - prototype.sigmoid()).abs()
-        return ((distances * self.alpha).sum(dim=2, keepdim=True) + self.beta).squeeze(2)
+    def embedding(self, outputs: Tensor) -> Tensor:
+        """Return Koch's sigmoid units."""
+        return outputs.sigmoid()
+
+    def logits(self, left: Tensor, right: Tensor) -> Tensor:
+        """Return the logits (R, N) that images (R, N, E) are of one group with others (R, 1 or N, E)."""
+        return ((left - right).abs() @ self.alpha.mT + self.beta).squeeze(2)
 
     def pair_loss(self, left: Tensor, right: Tensor, same: bool) -> Tensor:
         """Return the binary cross-entropy of each pair, (R, P)."""
         from torch.nn import functional
 
-        logits = self.similarity(left, right)
+        logits = self.logits(left, right)
         return functional.softplus(-logits if same else logits)
+
+    def similarities(self, images: Tensor, prototypes: Tensor) -> Iterator[Tensor]:
+        """Yield the logits (R, N) for each prototype."""
+        yield from (self.logits(images, prototype[:, None]) for prototype in prototypes.unbind(1))
 
 
 METHOD = NetworkMethod("Siamese", SiameseHead, outputs=OUTPUTS, sources=("learn/pairs.py",))

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from mdpu.evaluate.collect import run_accuracies
 from mdpu.experiment import Experiment, Plan
 from mdpu.learn.methods import load_method
-from mdpu.report.figures.common import competitors_and_controls, legend_below, reference_lines, size_name
+from mdpu.report.figures.common import competitors_and_controls, in_order, legend_below, reference_lines, size_name
 from mdpu.report.style import method_style, use_house_style
 
 
@@ -20,7 +20,9 @@ def draw(plan: Plan, experiment: Experiment, metrics: pd.DataFrame) -> Figure:
     variants = dict.fromkeys(run.variant for run in experiment.runs)
     offsets = {name: plan.protocol(name)["training"]["prior_offset"] for name in variants}
     accuracies = run_accuracies(metrics, plan.config["protocol"]["reporting"])
-    return misspecification_figure(accuracies, offsets, plan.titles(run.dataset for run in experiment.runs))
+    return misspecification_figure(
+        in_order(accuracies, experiment), offsets, plan.titles(run.dataset for run in experiment.runs)
+    )
 
 
 def misspecification_figure(

@@ -24,6 +24,7 @@ KNOWN, UNKNOWN, GROUP = "#0072B2", "0.6", "#D55E00"
 SINGLES, SET = 4, 5  # single images of a setting, images of a set of UU data
 # Lengths in units of an image's side.
 STEP, BOX, PITCH, LEFT = 1.12, 0.16, 1.95, 7.4
+INCHES = 0.48  # of an image's side, whatever the tuple size: text keeps its size, so the figure grows instead
 
 
 def _none() -> np.ndarray:
@@ -132,8 +133,7 @@ def setting_figure(image_set: ImageSet, labels: Labels, split: Split, definition
     """
     use_house_style()
     rows = setting_rows(labels["train"], split)
-    figure = plt.figure(layout="none")
-    axis = figure.add_axes((0, 0, 1, 1))
+    figure, axis = plt.subplots()
     axis.set_axis_off()
     right = 0.0
     for place, row in enumerate(rows):
@@ -180,8 +180,7 @@ def setting_figure(image_set: ImageSet, labels: Labels, split: Split, definition
         edge += 6.4
     limits = (-0.4, right + 0.2, last - 1.6, 3.4)
     axis.axis(limits)
-    inches = 8.6 / (limits[1] - limits[0])
-    figure.set_size_inches(8.6, inches * (limits[3] - limits[2]))
+    figure.set_size_inches(INCHES * (limits[1] - limits[0]), INCHES * (limits[3] - limits[2]))
     return figure
 
 

@@ -1,0 +1,78 @@
+"""The report's section of verdicts, on a configuration of which one dataset was run."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from mdpu.evaluate.comparison import compare, totals
+from mdpu.evaluate.published import published_cells
+from mdpu.experiment import Plan, load_config
+from mdpu.files import REPOSITORY, write_csv, write_json
+from mdpu.report.verdicts import verdict_section
+
+
+@pytest.fixture(scope="module")
+def plan():
+    return Plan(load_config([REPOSITORY / "config.yaml"]))
+
+
+def section_of(plan, folder, dataset, shift=None):
+    """Return the section where `dataset` was run with the paper's own numbers, shifted by method."""
+    cells = published_cells().rename(columns={"published_mean": "mean", "published_std": "std"})
+    cells = cells[cells["dataset"] == plan.published_names[dataset]].drop(columns=["table", "published_bold"])
+    cells["mean"] += cells["method"].map(shift or {}).fillna(0.0)
+    summary = cells.assign(dataset=dataset, variant="base", loss="logistic", trials=3, diverged=0)
+    found = compare(summary.assign(first_epoch=91, last_epoch=100), plan.published_names, plan.config["comparison"])
+    write_csv(found, folder / "comparison.csv")
+    write_json(
+        folder / "comparison.json", {"rule": plan.config["comparison"], "totals": totals(found).to_dict("records")}
+    )
+    return verdict_section(plan, folder)
+
+
+def rendered(section):
+    loader = FileSystemLoader(REPOSITORY / "report")
+    environment = Environment(loader=loader, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    return environment.get_template("sections/verdict.html.j2").render(verdict=section)
+
+
+def test_only_what_was_run_is_in_the_grid(plan, tmp_path):
+    section = section_of(plan, tmp_path, "mnist")
+    assert [(row["title"], row["prior"]) for row in section["grid"]] == [("MNIST", p) for p in ("0.4", "0.5", "0.6")]
+    assert {cell["glyph"] for row in section["grid"] for cell in row["cells"]} == {"="}
+    assert all(len(row["cells"]) == 4 * 6 for row in section["grid"])
+    assert (section["compared"], section["comparisons"], section["cells"]) == (72, 648, 504)
+    assert "MNIST" not in section["not_run"]
+    assert len(section["not_run"]) == 8
+
+
+def test_a_cell_stands_in_its_column_with_a_glyph_of_its_own(plan, tmp_path):
+    section = section_of(plan, tmp_path, "emnist-letters-a-i", {"relu": 30.0, "abs": 1.5})
+    methods = section["methods"]
+    for row in section["grid"]:
+        assert row["title"] in ("EMNIST-Letters (A-I)", "")
+        glyphs = np.array([cell["glyph"] for cell in row["cells"]]).reshape(4, 6)
+        assert set(glyphs[:, methods.index("ReLU")]) <= {"≠"}
+        assert set(glyphs[:, methods.index("ABS")]) <= {"≈"}
+        assert set(glyphs[:, methods.index("URE")]) == {"="}
+    first = section["grid"][0]["cells"][methods.index("ReLU")]
+    assert first["words"].startswith("differs (+30.00 points; beyond the wider margin")
+
+
+def test_the_page_tells_counts_glyphs_and_what_was_not_run(plan, tmp_path):
+    page = rendered(section_of(plan, tmp_path, "mnist", {"relu": 30.0}))
+    assert "60 reproduced, 0 close, 12 differ, 576 not run." in page
+    assert page.count('<td class="verdict differs"') == 12
+    assert re.search(r"Not run: Fashion-MNIST, .*SVHN\.", page)
+    row = re.search(r"<td class=\"name\">ReLU</td>\s*<td>(\d+)</td><td>(\d+)</td><td>(\d+)</td>", page)
+    assert row.groups() == ("0", "0", "12")
+
+
+def test_without_a_run_it_is_one_sentence(plan, tmp_path):
+    page = rendered(section_of(plan, tmp_path, "mnist") | {"compared": 0})
+    assert "None of the paper's 504 numbers was run" in page
+    assert "<table" not in page
