@@ -365,6 +365,17 @@ def test_the_figure_has_a_marker_at_each_mean_and_a_line_at_the_papers(plan):
     assert set(lines) == {f"{method} in the paper" for method in ("URE", "ReLU", "ABS")}
 
 
+def test_each_dataset_has_a_row_of_panels_where_there_are_many():
+    names = ["emnist-letters", "emnist-letters-a-i"]
+    plan = study(datasets=names, n=7000, prior=[0.4, 0.5, 0.6], variant=["base"], base_method=["relu-part"])
+    axes = np.array(draw(plan, plan.experiment("study"), histories(plan)).axes).reshape(2, 6)
+    for name, row in zip(names, axes, strict=True):
+        assert {axis.get_title().split(",")[0] for axis in row} == {PAPER["definitions"]["datasets"][name]["title"]}
+        # Both are readings of the same published rows.
+        assert all("ABS in the paper" in axis.get_legend_handles_labels()[1] for axis in row)
+    assert "Class sides" in [label.get_text() for label in axes[1, 0].get_yticklabels()]
+
+
 def test_the_figure_is_the_same_file_each_time(plan, tmp_path):
     for name in ("first.svg", "second.svg"):
         draw(plan, plan.experiment("study"), histories(plan)).savefig(tmp_path / name, metadata={"Date": None})

@@ -66,8 +66,6 @@ def value_title(key: str, value: str, datasets: Mapping[str, str]) -> str:
         return value.strip("[]").replace(", ", "-")
     if key == SIDES_KEY:
         return datasets.get(value, value)
-    if key == JOINT_KEY:
-        return value.replace("_", " ")
     return value
 
 

@@ -8,7 +8,7 @@ import matplotlib.pyplot as plt
 import pandas as pd
 from matplotlib.figure import Figure
 
-from mdpu.evaluate.sensitivity import JOINT_KEY, PANEL, paired_differences, published_differences
+from mdpu.evaluate.sensitivity import JOINT_KEY, PANEL, SIDES_KEY, paired_differences, published_differences
 from mdpu.experiment import Experiment, Plan
 from mdpu.learn.methods import load_method
 from mdpu.report.figures.common import legend_below, size_name
@@ -17,13 +17,16 @@ from mdpu.report.style import method_style, use_house_style
 
 LINEAR = 10.0  # points; where differences go beyond twice this, the axis is logarithmic outside of it
 ROW = 0.26  # inches
+PANELS = 4  # side by side; where there are more, each dataset has a row
 
 
 def draw(plan: Plan, experiment: Experiment, metrics: pd.DataFrame) -> Figure:
     """Draw an experiment of this kind from its histories."""
     differences = paired_differences(plan, experiment, metrics)
-    published = published_differences(plan, experiment).rename(columns={"stated": "dataset"})
-    return sensitivity_figure(differences, published, plan.titles(run.dataset for run in experiment.runs))
+    datasets = plan.titles(run.dataset for run in experiment.runs)
+    stated = pd.DataFrame({"dataset": list(datasets), "stated": [plan.published_names[name] for name in datasets]})
+    published = published_differences(plan, experiment).merge(stated, on="stated")
+    return sensitivity_figure(differences, published, datasets)
 
 
 def sensitivity_figure(differences: pd.DataFrame, published: pd.DataFrame, datasets: Mapping[str, str]) -> Figure:
@@ -51,17 +54,31 @@ def sensitivity_figure(differences: pd.DataFrame, published: pd.DataFrame, datas
     for alternative in ordered(differences):
         key, base, value = alternative
         if key != previous:
-            of_base = f" ({value_title(key, base, datasets)})" if key != JOINT_KEY else ""
+            of_base = f" ({value_title(key, base, datasets)})" if key not in (JOINT_KEY, SIDES_KEY) else ""
             rows.append((f"{key_title(key)}{of_base}", None))
         rows.append((value_title(key, value, datasets), alternative))
         previous = key
     shown = panels(differences)
     methods = list(dict.fromkeys(differences["method"]))
-    count = max(1, len(shown))
+    names = list(dict.fromkeys(panel[0] for panel in shown))
+    if len(shown) > PANELS:
+        places = {
+            panel: (names.index(panel[0]), [p for p in shown if p[0] == panel[0]].index(panel)) for panel in shown
+        }
+    else:
+        places = {panel: (0, column) for column, panel in enumerate(shown)}
+    down, across = (max([0, *(place[side] for place in places.values())]) + 1 for side in (0, 1))
     figure, axes = plt.subplots(
-        1, count, figsize=(3.0 + 2.7 * count, 1.6 + ROW * max(4, len(rows))), squeeze=False, sharey=True
+        down,
+        across,
+        figsize=(3.0 + 2.7 * across, 0.6 + down * (1.0 + ROW * max(4, len(rows)))),
+        squeeze=False,
+        sharey=True,
     )
-    for axis, panel in zip(axes[0], shown, strict=False):
+    for axis in set(axes.flat) - {axes[place] for place in places.values()}:
+        axis.set_visible(False)
+    for panel, at in places.items():
+        axis = axes[at]
         of_panel = differences[(differences[list(PANEL)] == list(panel)).all(axis=1)]
         of_paper = published[(published[list(PANEL)] == list(panel)).all(axis=1)].set_index("method")
         for place, method in enumerate(methods):
@@ -105,10 +122,11 @@ def sensitivity_figure(differences: pd.DataFrame, published: pd.DataFrame, datas
                 axis.axhspan(position - 0.5, position + 0.5, color="0.94", linewidth=0, zorder=0)
     first = axes[0, 0]
     first.set_yticks(range(len(rows)), [label for label, _ in rows])
-    for label, (_, row) in zip(first.get_yticklabels(), rows, strict=True):
-        label.set_fontweight("bold" if row is None else "normal")
+    for axis in axes[:, 0]:
+        for label, (_, row) in zip(axis.get_yticklabels(), rows, strict=True):
+            label.set_fontweight("bold" if row is None else "normal")
     first.set_ylim(len(rows) - 0.5, -0.5)
-    for axis in axes[0]:
+    for axis in axes.flat:
         axis.grid(axis="y", visible=False)
         axis.tick_params(axis="y", length=0)
     legend_below(figure, first)
