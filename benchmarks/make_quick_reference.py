@@ -2,10 +2,9 @@ r"""Make results/reference/quick.csv, the expected numbers of ./run, with tolera
 
 Another CPU adds the same numbers in another order. URE hardly notices; the gradient of a corrected risk jumps where
 the risk crosses zero, so that a difference in the last bit grows. The quick experiment is therefore trained in several
-orders of summation (layers padded to 16, 32 and 64, images that are in a minibatch twice put through once or twice):
-the expected mean of a cell is the mean over these, and the tolerance of a method is six times the deviation of its
-cells from theirs (pooled over cells), but at least half a point. A wrong risk weight, split or optimizer setting moves
-cells by several points.
+orders of summation (as benchmarks/precision.py does): the expected mean of a cell is the mean over these, and the
+tolerance of a method is six times the deviation of its cells from theirs (pooled over cells), but at least half a
+point. A wrong risk weight, split or optimizer setting moves cells by several points.
 
     python benchmarks/make_quick_reference.py          # after ./run, which makes images, labels and splits
 """
@@ -18,16 +17,17 @@ from pathlib import Path
 
 import pandas as pd
 import torch
+from precision import in_order
 
 from mdpu.data.images import read_images
 from mdpu.data.labels import read_labels
 from mdpu.data.splits import read_split
 from mdpu.evaluate.collect import run_accuracies, summarize
 from mdpu.experiment import CELL, Plan, Run, load_config
-from mdpu.learn import networks, trainer
+from mdpu.learn.trainer import TrainingData, train
 
 ROOT = Path(__file__).resolve().parent.parent
-ORDERS = [(padding, once) for padding in (16, 32, 64) for once in (True, False)]
+ORDERS = 6
 DEVIATIONS, LEAST = 6, 0.5
 
 
@@ -38,19 +38,17 @@ def main() -> None:
     (dataset,) = plan.datasets
     images, labels = read_images(plan.images(dataset)), read_labels(plan.labels(dataset))
     cpu = torch.device("cpu")
-    data = trainer.TrainingData.prepare(images, labels, "mlp", cpu)
+    data = TrainingData.prepare(images, labels, "mlp", cpu)
     splits = {name: read_split(plan.split(name)) for name in plan.splits}
-    distinct, summaries = trainer._distinct, []
-    for padding, once in ORDERS:
-        widen(padding)
-        trainer._distinct = distinct if once else lambda rows: (rows, None)
+    summaries = []
+    for order in range(ORDERS):
         histories: list[pd.DataFrame] = []
         for cohort in plan.cohorts.values():
             settings = plan.training(cohort.runs[0].variant, cohort.network)
-            trainer.train(cohort.runs, settings, data, splits, cpu, partial(keep, histories))
+            train(cohort.runs, settings, in_order(data, order), splits, cpu, partial(keep, histories))
         accuracies = run_accuracies(pd.concat(histories), plan.config["protocol"]["reporting"])
         summaries.append(summarize(accuracies))
-        print(f"layers padded to {padding}, images {'once' if once else 'twice'}: done", flush=True)
+        print(f"order {order}: done", flush=True)
     cells = pd.concat(summaries).groupby(list(CELL))["mean"].agg(["mean", "var"]).reset_index()
     pooled = cells.groupby("method")["var"].mean() ** 0.5
     print(f"deviation of a cell's mean with the order of summation, in points:\n{pooled.round(3).to_string()}")
@@ -63,11 +61,6 @@ def main() -> None:
 def keep(histories: list[pd.DataFrame], run: Run, history: pd.DataFrame) -> None:
     """Take a finished run."""
     histories.append(history)
-
-
-def widen(multiple: int) -> None:
-    """Pad layers to another multiple."""
-    networks.padded = trainer.padded = lambda inputs: math.ceil((inputs + 1) / multiple) * multiple
 
 
 if __name__ == "__main__":

@@ -32,6 +32,7 @@ CONFIG = {
         yaml.safe_load((REPOSITORY / "config.yaml").read_text(encoding="utf-8")),
         {
             "name": "tests",
+            "experiments": "all",
             "axes": {"prior": [0.4, 0.5], "method": ["ure", "abs"], "seed": [1, 2]},
             "protocol": {"training": {"epochs": 3, "networks": {"mlp": {"hidden": [8], "batch_size": 10}}}},
         },

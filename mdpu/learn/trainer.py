@@ -291,14 +291,12 @@ def train_stack(
         record = history[epoch]
         for of_tuples, of_unlabeled in minibatches(seeds, tuples, unlabeled, batch, epoch):
             rows = torch.cat([of_tuples, of_unlabeled], dim=1)  # (S, rows)
-            distinct, places = _distinct(rows)
-            images = data.train_images.index_select(0, distinct.flatten()).unflatten(0, distinct.shape)
-            scores = network.forward(images)  # (K, S, distinct) or (K, S, distinct, outputs)
-            leaf = scores.flatten(0, 1).requires_grad_()  # (R, distinct, ...)
+            images = data.train_images.index_select(0, rows.flatten()).unflatten(0, rows.shape)
+            scores = network.forward(images)  # (K, S, rows) or (K, S, rows, outputs)
+            leaf = scores.flatten(0, 1).requires_grad_()  # (R, rows, ...)
             labels = train_labels[rows].repeat(K, 1) if train_labels is not None else None  # (R, rows)
             with torch.enable_grad():
-                outputs = leaf if places is None else leaf.index_select(1, places)  # (R, rows, ...)
-                objective, terms = head.objective(_batch(outputs, labels, of_tuples.shape[1], tuple_size))
+                objective, terms = head.objective(_batch(leaf, labels, of_tuples.shape[1], tuple_size))
                 gradient, *head_gradients = torch.autograd.grad(objective.sum(), [leaf, *head.parameters])
             gradients = network.backward(gradient.view_as(scores))
             gradients += [of_parameter.unflatten(0, (K, S)) for of_parameter in head_gradients]
@@ -315,19 +313,6 @@ def train_stack(
             checkpoint.save_if_due(state, optimizer, history, epoch + 1)
     share_positive = float((data.test_labels > 0).float().mean())
     return {run: _frame(run, history[:, i].cpu().numpy(), share_positive) for i, run in enumerate(runs)}
-
-
-def _distinct(rows: Tensor) -> tuple[Tensor, Tensor | None]:
-    """Return the different images of a minibatch, (S, distinct), and the place of each row among them.
-
-    Sampling with replacement, and tuples that share images with the unlabeled set, put 7 % (MNIST pairs) to
-    11 % (triples) of a minibatch's rows there twice; the network need see them once. Where streams would
-    have different numbers of images, or counting them would wait for a GPU, the rows are left as they are.
-    """
-    if rows.device.type != "cpu" or len(rows) > 1:
-        return rows, None
-    distinct, places = rows[0].unique(return_inverse=True)
-    return distinct[None], places
 
 
 def _batch(outputs: Tensor, labels: Tensor | None, members: int, tuple_size: int) -> Batch:
