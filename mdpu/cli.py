@@ -396,13 +396,9 @@ def collect(
     metrics = collect([histories / f"{name}.parquet" for name in chosen.cohorts], chosen.runs)
     write_table(metrics, out)
     accuracies = run_accuracies(metrics, chosen.config["protocol"]["reporting"])
-    tables = {
-        out.with_suffix(".csv"): metrics,
-        summary: summarize(accuracies),
-        runs: describe_runs(metrics, accuracies, chosen),
-    }
-    for path, table in tables.items():
-        write_csv(table, path)
+    write_csv(metrics, out.with_suffix(".csv"), exact=True)
+    write_csv(summarize(accuracies), summary)
+    write_csv(describe_runs(metrics, accuracies, chosen), runs)
 
 
 @app.command(rich_help_panel=RULES)

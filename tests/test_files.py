@@ -28,6 +28,7 @@ from mdpu.files import (
     replacing,
     save_npz,
     sha256,
+    write_csv,
     write_json,
     write_table,
 )
@@ -159,6 +160,16 @@ def test_other_files_that_are_missing_or_broken_are_named(tmp_path, read, name):
         with pytest.raises(UserError, match=rf"{name} is not .*; delete it and run again") as error:
             read(tmp_path / name)
         assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("exact", [False, True])
+def test_a_csv_is_read_as_it_was_written(tmp_path, exact):
+    table = pd.DataFrame({"prior": ["0.4", "0.5"], "n": [1, 2], "x": [1 / 3, None], "words": ['a, "b"', "c"]})
+    write_csv(table, tmp_path / "a.csv", exact=exact)
+    found = read_csv(tmp_path / "a.csv")
+    assert found.drop(columns="x").equals(table.drop(columns="x"))
+    assert found["x"].isna().tolist() == [False, True]
+    assert found["x"][0] == pytest.approx(1 / 3, rel=1e-15 if exact else 1e-9)
 
 
 def test_a_csv_keeps_the_prior_as_it_is_written(tmp_path):
