@@ -127,6 +127,11 @@ def test_an_environment_is_made_anew_when_the_lock_changed_or_an_installation_wa
     assert not (run.VENV / "old").exists()
     assert (run.VENV / "made-from").read_text() == hashlib.sha256(run.LOCK.read_bytes()).hexdigest()
     assert all("--require-hashes" in command for command in commands if str(run.LOCK) in command or "-r" in command)
+    # The tests run in an environment, and so may its user: the Python of neither outlives the old .venv.
+    installer, maker = commands[0][0], next(c for c in commands if "venv" in c)[-2]
+    assert installer == maker
+    assert Path(installer).resolve().is_relative_to(Path(sys.base_prefix).resolve())
+    assert not Path(installer).is_relative_to(sys.prefix)
     assert locks == ["uv==0.1 \\\n    --hash=sha256:aa \\\n    --hash=sha256:bb\n"]
     commands.clear()
     run.make_environment()
