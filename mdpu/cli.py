@@ -522,16 +522,15 @@ def sensitivity(
 
     from mdpu.evaluate.sensitivity import nearest_to_published, paired_differences, summarize_differences
     from mdpu.experiment import AXES
-    from mdpu.files import read_table, replacing, write_text
+    from mdpu.files import read_table, write_csv, write_text
     from mdpu.report.sensitivity import sensitivity_latex, sensitivity_markdown
 
     chosen = _plan(config)
     wanted = chosen.experiment(experiment)
     histories = pd.DataFrame(wanted.runs).merge(read_table(metrics), on=list(AXES))
     summary = summarize_differences(paired_differences(chosen, wanted, histories))
-    for path, table in ((out, summary), (nearest, nearest_to_published(chosen, wanted, histories))):
-        with replacing(path) as temporary:
-            table.to_csv(temporary, index=False, float_format="%.10g")
+    write_csv(summary, out)
+    write_csv(nearest_to_published(chosen, wanted, histories), nearest)
     datasets = chosen.titles(run.dataset for run in wanted.runs)
     for suffix, render in ((".md", sensitivity_markdown), (".tex", sensitivity_latex)):
         write_text(out.with_suffix(suffix), render(summary, datasets, wanted.title))
@@ -545,13 +544,12 @@ def largest_n(
 ) -> None:
     """Tell how many tuples each dataset can give when no image is drawn twice, beside the number that is used."""
     from mdpu.evaluate.largest_n import largest_n_table, training_counts
-    from mdpu.files import replacing, write_text
+    from mdpu.files import write_csv, write_text
     from mdpu.report.largest_n import largest_n_latex, largest_n_markdown
 
     chosen = _plan(config)
     table = largest_n_table(chosen, training_counts(chosen, labels))
-    with replacing(out) as temporary:
-        table.to_csv(temporary, index=False, float_format="%.10g")
+    write_csv(table, out)
     datasets = chosen.titles(table["dataset"])
     for suffix, render in ((".md", largest_n_markdown), (".tex", largest_n_latex)):
         write_text(out.with_suffix(suffix), render(table, datasets))
@@ -593,8 +591,8 @@ def claims(
     rule, reporting = chosen.config["comparison"], chosen.config["protocol"]["reporting"]
     ours = our_evidence(read_csv(summary), read_table(metrics), reporting, larger_weight_decays(chosen), rule)
     checked, of_claims = check_claims(ours, paper_evidence(rule))
-    for path, table in ((out, checked), (cases, of_claims)):
-        write_csv(table, path)
+    write_csv(checked, out)
+    write_csv(of_claims, cases)
     facts = provenance(started, [summary, metrics], rule=rule, reporting=reporting)
     rows = checked.astype(object).where(checked.notna(), None).to_dict("records")
     write_json(out.with_suffix(".json"), {"claims": rows, **facts})
