@@ -36,7 +36,7 @@ from mdpu.experiment import Plan, Run, load_config
 from mdpu.files import REPOSITORY
 from mdpu.learn.device import choose_device, describe
 from mdpu.learn.losses import LOSSES
-from mdpu.learn.trainer import TrainingData, make_stacks, train_stack
+from mdpu.learn.trainer import TrainingData, train
 from mdpu.theory import risk_weights
 
 SETTINGS = Plan(load_config([REPOSITORY / "config.yaml"])).training("base", "mlp")
@@ -93,24 +93,29 @@ def ordinary_epochs(runs, splits, images, labels, epochs, device):
 
 
 def cohort_epochs(runs, splits, images, labels, epochs, device, precision):
-    """Train the runs as a cohort; return the accuracies of the last epoch and the seconds per run and epoch."""
+    """Train the runs as a cohort; return the accuracies of the last epoch and the seconds per run and epoch.
+
+    Stacks train side by side, so an epoch of all runs is as many epochs of stacks, whichever they are.
+    """
     data = TrainingData.prepare(images, labels, "mlp", device)
     settings = {**SETTINGS, "precision": precision, "epochs": epochs}
-    seconds, accuracies = [], []
-    for stack in make_stacks(runs, "mlp", device):
-        last = time.perf_counter()
+    steps, accuracies, last = [], [], time.perf_counter()
 
-        def advance(run_epochs: int) -> None:
-            nonlocal last
-            if device.type == "cuda":
-                torch.cuda.synchronize()
-            now = time.perf_counter()
-            seconds.extend([(now - last) / run_epochs] * run_epochs)
-            last = now
+    def advance(run_epochs: int) -> None:
+        nonlocal last
+        if device.type == "cuda":
+            torch.cuda.synchronize()
+        now = time.perf_counter()
+        steps.append((now - last, run_epochs))
+        last = now
 
-        histories = train_stack(stack, settings, data, splits, device, advance)
-        accuracies += [history["accuracy"].iloc[-1] for history in histories.values()]
-    return accuracies, seconds
+    def finished(run, history):
+        accuracies.append(history["accuracy"].iloc[-1])
+
+    train(runs, settings, data, splits, device, finished, advance)
+    stacks = len(steps) // epochs
+    rounds = [steps[start : start + stacks] for start in range(0, len(steps), stacks)]
+    return accuracies, [sum(seconds for seconds, _ in some) / sum(count for _, count in some) for some in rounds]
 
 
 def product_peak(dtype, device):
@@ -150,8 +155,7 @@ def measure(name, arguments):
         accuracies, seconds = ordinary_epochs(runs, splits, images, labels, epochs, device)
     else:
         accuracies, seconds = cohort_epochs(runs, splits, images, labels, epochs, device, case["precision"])
-    stack = len(runs) if device.type == "cuda" and name != "ordinary" else (1 if name == "ordinary" else min(3, count))
-    kept = [s for i, s in enumerate(seconds) if (i // stack) % epochs]  # the first epoch of every stack is warm-up
+    kept = [figure for i, figure in enumerate(seconds) if i % epochs]  # the first of each, or of all, is warm-up
     median, mean = statistics.median(kept), statistics.mean(kept)
     dtype = torch.bfloat16 if case["precision"] == "bf16" else torch.float32
     peak = product_peak(dtype, device)

@@ -67,6 +67,16 @@ TINY_EXPECTED = "dataset,variant,tuple_size,n,prior,method,loss,mean,tolerance\n
 )
 
 
+@pytest.fixture
+def threads():
+    """Return what sets the number of torch's threads until the test has ended."""
+    import torch
+
+    before = torch.get_num_threads()
+    yield torch.set_num_threads
+    torch.set_num_threads(before)
+
+
 class Clone:
     """A copy of the repository, apart from the one under test."""
 

@@ -27,7 +27,7 @@ from mdpu.learn.device import choose_device, leased
 from mdpu.learn.methods import load_method
 from mdpu.learn.networks import StackedMLP
 from mdpu.learn.risk import RiskHead
-from mdpu.learn.trainer import MEASURES, TrainingData, make_stacks, minibatches, train, train_stack
+from mdpu.learn.trainer import MEASURES, TrainingData, make_stacks, minibatches, train, train_stack, workers_for
 from mdpu.randomness import Stream
 from mdpu.theory import risk_weights
 
@@ -291,6 +291,40 @@ def test_a_cohort_too_large_for_the_memory_gives_the_same_histories_in_parts(alo
         assert_same_history(history, alone[run], 2e-4)
 
 
+def test_stacks_side_by_side_give_the_same_bits(threads, data, splits):
+    """As many threads as stacks and more, and fewer: what trains beside what, and where, changes no number."""
+    runs, found = make_runs(), {}
+    for count in (1, 2, 3, 8):
+        threads(count)
+        histories = {}
+        train(runs, SETTINGS, data, splits, CPU, finished=histories.__setitem__)
+        found[count] = [histories[run] for run in runs]
+        assert torch.get_num_threads() == count
+    for others in found.values():
+        for history, expected in zip(others, found[1], strict=True):
+            pd.testing.assert_frame_equal(history, expected, check_exact=True)
+
+
+@pytest.mark.parametrize(
+    ("count", "stacks", "memory", "expected"),
+    [
+        (1, 9, None, 1),
+        (2, 1, None, 1),  # nothing to stand beside it
+        (2, 3, None, 2),
+        (8, 3, None, 2),  # 3 would leave two threads idle
+        (6, 5, None, 3),
+        (8, 100, None, 8),
+        (8, 100, 70, 4),  # 15 stacks under way are 150 bytes, 7 are 70
+        (8, 100, 69, 2),
+        (8, 2, 20, 2),
+        (8, 100, 1, 1),
+    ],
+)
+def test_as_many_stacks_side_by_side_as_threads_and_memory_allow(threads, count, stacks, memory, expected):
+    threads(count)
+    assert workers_for(stacks, 10, memory) == expected
+
+
 def test_progress_counts_every_run_and_epoch(data, splits):
     runs, steps = make_runs(), []
     train(runs, SETTINGS, data, splits, CPU, finished=lambda run, history: None, advance=steps.append)
@@ -305,8 +339,8 @@ class Interrupted(Exception):
 
 
 def interrupt(stack, data, splits, path, epochs):
-    """Train a stack until `epochs` are done, saving after each, and end."""
-    left = iter(range(epochs))
+    """Train a stack until `epochs` are done, saving after each but the last, and end."""
+    left = iter(range(epochs - 1))
 
     def advance(_):
         if next(left, None) is None:
@@ -316,19 +350,18 @@ def interrupt(stack, data, splits, path, epochs):
         train_stack(stack, SETTINGS, data, splits, CPU, advance, Checkpoint(path, "key", 0))
 
 
-@pytest.mark.parametrize("epochs", range(EPOCHS))
+@pytest.mark.parametrize("epochs", range(1, EPOCHS + 1))
 def test_interrupted_training_is_taken_up_to_the_same_bits(epochs, data, splits, tmp_path):
     stack = make_stacks(make_runs(), "mlp", CPU)[0]
     expected = train_stack(stack, SETTINGS, data, splits, CPU)
     interrupt(stack, data, splits, tmp_path / "c.pt", epochs)
-    assert (tmp_path / "c.pt").exists() == (epochs > 0)
+    saved = min(epochs, EPOCHS - 1)
     steps = []
     found = train_stack(stack, SETTINGS, data, splits, CPU, steps.append, Checkpoint(tmp_path / "c.pt", "key", 0))
     for run, history in expected.items():
         pd.testing.assert_frame_equal(found[run], history, check_exact=True)
     # The epochs that were saved are counted at once, and not trained again.
-    assert sum(steps) == len(expected) * EPOCHS
-    assert len(steps) == (1 if epochs else 0) + EPOCHS - epochs
+    assert steps == [len(expected) * saved] + [len(expected)] * (EPOCHS - saved)
 
 
 def test_a_checkpoint_of_other_settings_or_a_broken_one_is_refused(data, splits, tmp_path):

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
@@ -30,6 +31,7 @@ from mdpu.learn.head import Batch, Head
 from mdpu.learn.method import CorrectedRisk, FittedMethod, NetworkMethod
 from mdpu.learn.methods import load_method
 from mdpu.learn.networks import CHUNK, Network, ResNet34, StackedMLP, padded
+from mdpu.learn.schedule import side_by_side
 from mdpu.randomness import Stream
 
 TERMS = ("tuple_positive", "tuple_negative", "unlabeled_positive", "unlabeled_negative")
@@ -233,17 +235,16 @@ def _network_method(run: Run) -> CorrectedRisk | NetworkMethod:
 
 
 @torch.no_grad()
-def train_stack(
+def stack_epochs(
     stack: Stack,
     settings: Mapping[str, Any],
     data: TrainingData,
     splits: Mapping[str, Split],
     device: torch.device,
-    advance: Callable[[int], None] = lambda run_epochs: None,
     checkpoint: Checkpoint | None = None,
     rates: Rates = MappingProxyType({}),
-) -> dict[Run, pd.DataFrame]:
-    """Train the runs of a stack and return their histories.
+) -> Generator[int, None, dict[Run, pd.DataFrame]]:
+    """Train the runs of a stack, epoch by epoch, and return their histories.
 
     Parameters
     ----------
@@ -254,12 +255,15 @@ def train_stack(
     data : TrainingData
     splits : mapping from split name to Split
     device : torch.device
-    advance : callable
-        Called with the number of run-epochs done since the last call.
     checkpoint : Checkpoint, optional
         Where to take up training that was interrupted, and to save it from time to time.
     rates : mapping from Run to (learning rate, weight decay)
         Of the runs that do not follow the settings.
+
+    Yields
+    ------
+    int
+        After each epoch, the number of run-epochs done since the last time.
 
     Returns
     -------
@@ -286,7 +290,7 @@ def train_stack(
     state = {**network.state(), **head.state()}
     start = checkpoint.restore(state, optimizer, history) if checkpoint else 0
     if start:
-        advance(K * S * start)
+        yield K * S * start
     for epoch in range(start, settings["epochs"]):
         record = history[epoch]
         for of_tuples, of_unlabeled in minibatches(seeds, tuples, unlabeled, batch, epoch):
@@ -308,11 +312,33 @@ def train_stack(
             record[:, 0] += share * objective.detach()
             record[:, 1:5] += torch.nan if terms is None else share * terms.detach()
         record[:, 5], record[:, 6] = head.rates(lambda images: network.scores(images).flatten(0, 1), data)
-        advance(K * S)
         if checkpoint and epoch + 1 < settings["epochs"]:
             checkpoint.save_if_due(state, optimizer, history, epoch + 1)
+        yield K * S
     share_positive = float((data.test_labels > 0).float().mean())
     return {run: _frame(run, history[:, i].cpu().numpy(), share_positive) for i, run in enumerate(runs)}
+
+
+def train_stack(
+    stack: Stack,
+    settings: Mapping[str, Any],
+    data: TrainingData,
+    splits: Mapping[str, Split],
+    device: torch.device,
+    advance: Callable[[int], None] = lambda run_epochs: None,
+    checkpoint: Checkpoint | None = None,
+    rates: Rates = MappingProxyType({}),
+) -> dict[Run, pd.DataFrame]:
+    """Train the runs of one stack and return their histories.
+
+    Parameters are those of `stack_epochs`, and `advance`, which is called with what that yields.
+    """
+    epochs = stack_epochs(stack, settings, data, splits, device, checkpoint, rates)
+    while True:
+        try:
+            advance(next(epochs))
+        except StopIteration as end:
+            return end.value
 
 
 def _batch(outputs: Tensor, labels: Tensor | None, members: int, tuple_size: int) -> Batch:
@@ -411,27 +437,65 @@ def train(
         else:
             trained.append(run)
 
-    def fits(K: int, S: int) -> bool:
-        if memory is None or settings["network"] != "mlp":
-            return True
+    def needs(K: int, S: int) -> int:
         n, tuple_size = splits[runs[0].split].tuples.shape
         n_unlabeled = len(splits[runs[0].split].unlabeled)
         d, outputs = data.train_images.shape[1], max(_network_method(run).outputs for run in trained)
-        return stack_bytes(K, S, settings, tuple_size, n, n_unlabeled, d, outputs) <= memory
+        return stack_bytes(K, S, settings, tuple_size, n, n_unlabeled, d, outputs)
+
+    def fits(K: int, S: int) -> bool:
+        return memory is None or settings["network"] != "mlp" or needs(K, S) <= memory
+
+    def attempt(stack: Stack, checkpoint: Checkpoint | None) -> Generator[int, None, dict[Run, pd.DataFrame] | None]:
+        try:
+            return (yield from stack_epochs(stack, settings, data, splits, device, checkpoint, rates))
+        except torch.OutOfMemoryError:
+            return None
 
     stacks = make_stacks(trained, settings["network"], device, fits)
+    workers = 1
+    if device.type == "cpu" and settings["network"] == "mlp":
+        largest = max((needs(len(stack), len(stack[0])) for stack in stacks), default=0)
+        workers = workers_for(len(stacks), largest, memory)
     while stacks:
-        stack = stacks.pop(0)
-        checkpoint = checkpoint_of(stack)
-        try:
-            histories = train_stack(stack, settings, data, splits, device, advance, checkpoint, rates)
-        except torch.OutOfMemoryError:
-            if len(stack) == len(stack[0]) == 1:
-                raise UserError(f"the GPU has too little memory for one run of {stack[0][0].name}") from None
-            torch.cuda.empty_cache()
-            stacks = [*halves(stack), *stacks]
-            continue
-        for run, history in histories.items():
-            finished(run, history)
-        if checkpoint:
-            checkpoint.remove()
+        checkpoints = {stack: checkpoint_of(stack) for stack in stacks}
+        jobs = {stack: attempt(stack, checkpoint) for stack, checkpoint in checkpoints.items()}
+        stacks = []
+        with closing(side_by_side(jobs, workers)) as outcomes:
+            for stack, outcome in outcomes:
+                if isinstance(outcome, int):
+                    advance(outcome)
+                elif outcome is not None:
+                    for run, history in outcome.items():
+                        finished(run, history)
+                    if checkpoint := checkpoints[stack]:
+                        checkpoint.remove()
+                elif len(stack) == len(stack[0]) == 1:
+                    raise UserError(f"the GPU has too little memory for one run of {stack[0][0].name}")
+                else:
+                    torch.cuda.empty_cache()
+                    stacks += halves(stack)
+
+
+def workers_for(stacks: int, largest: int, memory: int | None) -> int:
+    """Return how many stacks of perceptrons to train side by side on a CPU.
+
+    As many as there are threads, since products of one thread lose nothing to waiting for another: a divisor of the
+    threads, so that all of them work, and no more than there are stacks or than fit into memory.
+
+    Parameters
+    ----------
+    stacks : int
+        How many there are.
+    largest : int
+        Bytes of the largest.
+    memory : int or None
+        Bytes that all of them may take. `side_by_side` has up to 2 W - 1 of W workers under way.
+    """
+    threads = torch.get_num_threads()
+
+    def possible(workers: int) -> bool:
+        fit = memory is None or (min(stacks, 2 * workers - 1)) * largest <= memory
+        return threads % workers == 0 and workers <= stacks and fit
+
+    return max((workers for workers in range(2, threads + 1) if possible(workers)), default=1)

@@ -171,7 +171,7 @@ def test_an_embedding_method_resumes_where_it_was_killed(
         train_stack(((run,),), settings, digits_data, splits, CPU, killed, checkpoint())
     resumed_from = []
     resumed = train_stack(((run,),), settings, digits_data, splits, CPU, resumed_from.append, checkpoint())[run]
-    assert resumed_from[0] == 2
+    assert resumed_from[0] == 3
     pd.testing.assert_frame_equal(resumed, whole)
 
 

@@ -1,0 +1,89 @@
+"""Work that takes turns in threads: generators, each step of which may be taken by another thread."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from functools import partial
+from typing import TypeVar
+
+import torch
+
+Key = TypeVar("Key")
+Result = TypeVar("Result")
+
+
+def side_by_side(
+    jobs: Mapping[Key, Generator[int, None, Result]], workers: int = 1
+) -> Generator[tuple[Key, int | Result], None, None]:
+    """Advance jobs side by side, and yield what each yields, and at last returns, as it comes.
+
+    While many jobs are left, those that are furthest go on, so that no more than `workers` of them are under way. The
+    last ones, fewer than twice as many, take turns, so that they end together and no thread is left idle: two workers
+    do three equal jobs in the time of one and a half. One worker is the calling thread, and does one job after the
+    other.
+
+    Parameters
+    ----------
+    jobs : mapping from key to generator
+        A generator's steps are taken one after the other, each by whichever thread is free.
+    workers : int
+        How many steps are taken at once. The threads that torch computes with are divided among them.
+
+    Yields
+    ------
+    key : Key
+    outcome : int or Result
+        What the job of this key yielded, or returned.
+
+    Raises
+    ------
+    BaseException
+        Whatever comes out of a job. The steps that are being taken then are taken to their end, and no others.
+    """
+    if workers == 1:
+        for key, job in jobs.items():
+            ended = False
+            while not ended:
+                ended, outcome = _step(job)
+                yield key, outcome
+        return
+
+    threads = torch.get_num_threads()
+    steps = dict.fromkeys(jobs, 0)  # of the jobs that have not ended
+    running: dict[Future[tuple[bool, int | Result]], Key] = {}
+
+    def fill(pool: ThreadPoolExecutor) -> None:
+        while waiting := [key for key in steps if key not in running.values()]:
+            if len(running) == workers:
+                return
+            choose = min if len(steps) < 2 * workers else max
+            chosen = choose(waiting, key=steps.__getitem__)
+            running[pool.submit(_step, jobs[chosen])] = chosen
+
+    share = partial(torch.set_num_threads, max(1, threads // workers))
+    try:
+        with ThreadPoolExecutor(workers, initializer=share) as pool:
+            fill(pool)
+            while running:
+                outcomes = []
+                for future in wait(running, return_when=FIRST_COMPLETED).done:
+                    key = running.pop(future)
+                    ended, outcome = future.result()
+                    outcomes.append((key, outcome))
+                    if ended:
+                        del steps[key]
+                    else:
+                        steps[key] += 1
+                fill(pool)
+                yield from outcomes
+    finally:
+        torch.set_num_threads(threads)  # part of the setting is the process's, not the thread's
+
+
+def _step(job: Generator[int, None, Result]) -> tuple[bool, int | Result]:
+    """Advance a job; return whether it has ended, and what it yielded or returned."""
+    try:
+        return False, next(job)
+    except StopIteration as end:
+        return True, end.value

@@ -1,0 +1,117 @@
+"""Jobs side by side: every step once, in order, in whichever thread, and nothing left running."""
+
+from __future__ import annotations
+
+import threading
+import time
+from contextlib import closing
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mdpu.learn.schedule import side_by_side
+
+
+class Log:
+    """Steps that jobs took, and whether two threads were ever in one job."""
+
+    def __init__(self):
+        self.steps = []
+        self.threads = set()
+        self.inside = set()
+
+    def job(self, key, length, seconds=0.0, fails_at=None):
+        for step in range(length):
+            assert key not in self.inside
+            self.inside.add(key)
+            self.threads.add(threading.get_ident())
+            time.sleep(seconds)
+            if step == fails_at:
+                raise LookupError(key)
+            self.steps.append((key, step))
+            self.inside.remove(key)
+            yield step
+        return f"end of {key}"
+
+
+@settings(deadline=None, max_examples=50)
+@given(lengths=st.lists(st.integers(0, 6), max_size=7), workers=st.integers(1, 4))
+def test_every_job_is_taken_to_its_end_in_order(lengths, workers):
+    log = Log()
+    outcomes = list(side_by_side({key: log.job(key, length) for key, length in enumerate(lengths)}, workers))
+    for key, length in enumerate(lengths):
+        assert [outcome for of, outcome in outcomes if of == key] == [*range(length), f"end of {key}"]
+
+
+def test_one_worker_is_the_calling_thread_and_does_one_job_after_the_other():
+    log = Log()
+    list(side_by_side({key: log.job(key, 2) for key in "abc"}))
+    assert log.threads == {threading.get_ident()}
+    assert log.steps == [(key, step) for key in "abc" for step in range(2)]
+
+
+@pytest.mark.parametrize("workers", [2, 3])
+def test_no_more_jobs_are_under_way_than_workers_until_the_last_take_turns(workers):
+    log, count, length = Log(), 9, 4
+    list(side_by_side({key: log.job(key, length, 0.002) for key in range(count)}, workers))
+    done = dict.fromkeys(range(count), 0)
+    for key, step in log.steps:
+        left = [other for other in done if done[other] < length]
+        begun = [other for other in left if done[other]]
+        if len(left) > 2 * workers:
+            assert len(begun) <= workers
+        done[key] = step + 1
+    assert len(log.threads) == workers
+
+
+def test_two_workers_end_three_equal_jobs_together():
+    log, length = Log(), 20
+    list(side_by_side({key: log.job(key, length, 0.002) for key in range(3)}, 2))
+    done = [0, 0, 0]
+    for key, step in log.steps:
+        done[key] = step + 1
+        assert max(done) - min(done) <= 2
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_an_error_comes_out_and_nothing_goes_on(workers, threads):
+    threads(2)
+    log = Log()
+    jobs = {"good": log.job("good", 1000, 0.001), "bad": log.job("bad", 5, 0.001, fails_at=2)}
+    if workers == 1:
+        jobs = dict(reversed(jobs.items()))
+    with pytest.raises(LookupError, match="bad"):
+        list(side_by_side(jobs, workers))
+    steps = len(log.steps)
+    assert steps < 100
+    time.sleep(0.02)
+    assert len(log.steps) == steps
+    assert torch.get_num_threads() == 2
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_caller_that_stops_stops_the_jobs(workers, threads):
+    threads(2)
+    log = Log()
+    with closing(side_by_side({key: log.job(key, 1000, 0.001) for key in "abc"}, workers)) as outcomes:
+        next(outcomes)
+    steps = len(log.steps)
+    assert steps <= 2 * workers
+    time.sleep(0.02)
+    assert len(log.steps) == steps
+    assert torch.get_num_threads() == 2
+
+
+def test_the_threads_of_torch_are_divided_among_the_workers(threads):
+    threads(4)
+    found = {}
+
+    def job(key):
+        found[key] = torch.get_num_threads()
+        yield 1
+
+    list(side_by_side({key: job(key) for key in range(4)}, 2))
+    assert set(found.values()) == {2}
+    assert torch.get_num_threads() == 4
