@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from pathlib import Path
 
@@ -374,6 +375,38 @@ def test_the_slurm_profile_is_planned(fresh_clone):
     output = fresh_clone.snakemake("-n", "--profile", "profiles/slurm")
     assert "slurm_partition=main" in output
     assert "train" in output
+
+
+@pytest.mark.parametrize(
+    ("device", "arguments", "gpus"),
+    [
+        ("cpu", ("-n",), 0),
+        ("cuda", ("-n",), 1),
+        ("auto", ("-n", "--profile", "profiles/slurm"), 1),
+    ],
+)
+def test_training_asks_for_the_device_of_the_configuration(fresh_clone, device, arguments, gpus):
+    if "--profile" in arguments:
+        pytest.importorskip("snakemake_executor_plugin_slurm")
+    fresh_clone.change_config(device=device)
+    resources = [line for line in fresh_clone.snakemake(*arguments).splitlines() if "gpu=" in line]
+    assert len(resources) == 2
+    assert all(f"gpu={gpus}" in line for line in resources)
+
+
+@pytest.mark.parametrize("gpus", [0, 1])
+def test_training_asks_for_a_gpu_where_there_is_one(fresh_clone, tmp_path, monkeypatch, gpus):
+    """As the machine's tools have it; what trains then is this machine's CPU or GPU all the same."""
+    fresh_clone.change_config(device="auto")
+    folders = [folder for folder in os.environ["PATH"].split(os.pathsep) if not Path(folder, "nvidia-smi").exists()]
+    if gpus:
+        (tmp_path / "nvidia-smi").touch(mode=0o755)
+        folders.append(str(tmp_path))
+    monkeypatch.setenv("PATH", os.pathsep.join(folders))
+    output = fresh_clone.snakemake("--resources", "gpu=1", "--", "results/tiny/histories/digits/base/m3/n60.parquet")
+    resources = [line for line in output.splitlines() if "gpu=" in line and "runtime=" in line]
+    assert len(resources) == 1
+    assert f"gpu={gpus}" in resources[0]
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 # The plan of the configuration, and what every rule file uses of it. Nothing is computed here.
 
 import os
+import shutil
 from pathlib import Path
 
 from snakemake.exceptions import WorkflowError
@@ -105,6 +106,15 @@ def cohort_inputs(wildcards):
         "splits": [PLAN.split(split) for split in cohort.splits],
         "code": [os.path.relpath(file) for file in training_code(run.method for run in cohort.runs)],
     }
+
+
+def gpus():
+    """GPUs that a job which can use one asks for: none where all jobs run here and here is none.
+
+    So jobs run abreast on a laptop. Of a cluster a login node knows nothing, nor does a dry run know of a cluster.
+    """
+    without = workflow.local_exec and not workflow.dryrun and not shutil.which("nvidia-smi")
+    return {"cpu": 0, "cuda": 1, "auto": 0 if without else 1}[config["device"]]
 
 
 def sampling(wildcards):

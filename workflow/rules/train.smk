@@ -18,7 +18,7 @@ rule train:
         "../../envs/mdpu.yaml"
     threads: config["threads"]
     resources:
-        gpu=lambda wildcards: int(config["device"] != "cpu" and PLAN.cohort(wildcards.cohort).needs_gpu),
+        gpu=lambda wildcards: gpus() if PLAN.cohort(wildcards.cohort).needs_gpu else 0,
         mem_mb=config["memory_mb"],
         runtime=240,
     params:

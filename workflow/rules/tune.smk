@@ -24,7 +24,7 @@ rule tune:
         "../../envs/mdpu.yaml"
     threads: config["threads"]
     resources:
-        gpu=0 if config["device"] == "cpu" else 1,
+        gpu=lambda wildcards: gpus(),
         mem_mb=config["memory_mb"],
         runtime=240,
     params:
