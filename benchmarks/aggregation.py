@@ -22,8 +22,9 @@ import numpy as np
 import pandas as pd
 import yaml
 
+from mdpu.config import load_config
 from mdpu.evaluate.published import published_cells
-from mdpu.experiment import AXES, Plan, load_config
+from mdpu.experiment import AXES, Plan
 from mdpu.files import REPOSITORY, write_json, write_table
 
 TABLES = ("table2", "table3", "table4", "table5")

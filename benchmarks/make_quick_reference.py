@@ -19,11 +19,12 @@ import pandas as pd
 import torch
 from precision import in_order
 
+from mdpu.config import load_config
 from mdpu.data.images import read_images
 from mdpu.data.labels import read_labels
 from mdpu.data.splits import read_split
 from mdpu.evaluate.collect import run_accuracies, summarize
-from mdpu.experiment import CELL, Plan, Run, load_config
+from mdpu.experiment import CELL, Plan, Run
 from mdpu.learn.trainer import TrainingData, train
 
 ROOT = Path(__file__).resolve().parent.parent

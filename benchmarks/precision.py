@@ -21,10 +21,11 @@ import numpy as np
 import pandas as pd
 import torch
 
+from mdpu.config import load_config
 from mdpu.data.images import read_images
 from mdpu.data.labels import binarize
 from mdpu.data.splits import draw_split
-from mdpu.experiment import Plan, Run, load_config
+from mdpu.experiment import Plan, Run
 from mdpu.files import REPOSITORY
 from mdpu.learn.device import choose_device, describe
 from mdpu.learn.trainer import TrainingData, train

@@ -29,10 +29,11 @@ import torch
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
+from mdpu.config import load_config
 from mdpu.data.images import read_images
 from mdpu.data.labels import binarize
 from mdpu.data.splits import draw_split
-from mdpu.experiment import Plan, Run, load_config
+from mdpu.experiment import Plan, Run
 from mdpu.files import REPOSITORY
 from mdpu.learn.device import choose_device, describe
 from mdpu.learn.losses import LOSSES

@@ -671,7 +671,8 @@ def report(
 
 
 def _plan(config: list[Path]) -> Plan:
-    from mdpu.experiment import Plan, load_config
+    from mdpu.config import load_config
+    from mdpu.experiment import Plan
 
     return Plan(load_config(config))
 

@@ -6,10 +6,8 @@ A *run* is one trained model. A *cohort* is the set of runs that one process tra
 
 from __future__ import annotations
 
-import difflib
 import itertools
 import json
-import pkgutil
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, astuple, dataclass, fields, replace
@@ -20,17 +18,13 @@ from typing import Any, cast
 
 import yaml
 
+from mdpu.config import BASE, Config, check_config, is_path, known, merge, selected
 from mdpu.errors import UserError
-from mdpu.files import REPOSITORY, digest, write_text
+from mdpu.files import digest, write_text
 from mdpu.learn.method import FittedMethod
 from mdpu.learn.methods import load_method
 
-Config = dict[str, Any]
-
-SCHEMA = REPOSITORY / "workflow" / "schemas" / "config.schema.yaml"
 PACKAGE = Path(__file__).parent
-SOURCES_FOLDER = REPOSITORY / "workflow" / "rules" / "datasets"
-METHODS_FOLDER = PACKAGE / "learn" / "methods"
 
 # The sources that decide what a trained run is, beside the file of its method.
 TRAINING_CODE = (
@@ -109,22 +103,10 @@ class Run:
 
 
 AXES = tuple(field.name for field in fields(Run))
-# Axes that an experiment of a kind has no room to show more than one value of.
-SINGLE_AXES = {
-    "table": ("variant", "tuple_size", "n", "loss"),
-    "curves": ("variant", "n", "loss"),
-    "sensitivity": ("n", "loss"),
-    "size": ("variant", "loss"),
-    "loss": ("variant", "n"),
-    "setting": ("tuple_size", "prior", "n"),
-}
-# Keys of a definition that only one kind of experiment has a use for.
-OWN_KEYS = {"reading": "sensitivity", "base_method": "sensitivity"}
 # Kinds that show no run: the setting, drawn with images of one split, and the losses, drawn and written out.
 ILLUSTRATIONS = ("setting", "losses", "formulas")
 # Kinds that become a table; the others become a figure.
 TABLE_KINDS = ("table", "formulas")
-BASE = "base"
 CELL = tuple(axis for axis in AXES if axis != "seed")
 _PREFIX = {"tuple_size": "m", "n": "n", "prior": "prior", "seed": "seed"}
 
@@ -159,7 +141,7 @@ class Cohort:
         """Return the runs of these names; raise `UserError` if one is none of the cohort's."""
         by_name = {run.name: run for run in self.runs}
         for name in names:
-            _known(name, by_name, f"cohort {self.name}, run")
+            known(name, by_name, f"cohort {self.name}, run")
         return tuple(by_name[name] for name in dict.fromkeys(names))
 
 
@@ -215,138 +197,6 @@ class Departure:
     value: str
 
 
-def merge(base: Mapping[str, Any], overlay: Mapping[str, Any]) -> Config:
-    """Return `base` with `overlay` on top: mappings merge, everything else is replaced."""
-    merged = dict(base)
-    for key, value in overlay.items():
-        both = isinstance(value, Mapping) and isinstance(merged.get(key), Mapping)
-        merged[key] = merge(merged[key], value) if both else value
-    return merged
-
-
-def load_config(paths: Sequence[Path]) -> Config:
-    """Read YAML files, each laid over those before it, and validate the result.
-
-    Raises
-    ------
-    UserError
-        If a file is missing or is no YAML mapping, or the merged configuration is invalid.
-    """
-    config: Config = {}
-    for path in paths:
-        try:
-            content = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
-        except FileNotFoundError:
-            raise UserError(f"configuration file {path} does not exist") from None
-        except yaml.YAMLError as error:
-            reason = " ".join(str(error).split())  # yaml's account of itself runs over several lines
-            raise UserError(f"configuration file {path} is not valid YAML: {reason}") from None
-        if not isinstance(content, dict):
-            raise UserError(f"configuration file {path} holds no mapping of keys")
-        config = merge(config, content)
-    check_config(config)
-    return config
-
-
-def check_config(config: Config) -> None:
-    """Raise `UserError` with the key's name if `config` breaks the schema or contradicts itself."""
-    from jsonschema import Draft202012Validator
-    from jsonschema.exceptions import best_match
-
-    schema = yaml.safe_load(SCHEMA.read_text(encoding="utf-8"))
-    error = best_match(Draft202012Validator(schema).iter_errors(config))
-    if error is not None:
-        raise UserError(_explain(error))
-    for name, dataset in config["definitions"]["datasets"].items():
-        if not is_path(dataset["source"]):
-            _known(dataset["source"], available_sources(), f"config key definitions.datasets.{name}.source")
-        both = set(map(str, dataset["positive"])) & set(map(str, dataset["negative"]))
-        if both:
-            raise UserError(
-                f"config key definitions.datasets.{name}: class {', '.join(sorted(both))} is on both sides; "
-                "list it as positive or negative, not both"
-            )
-    margin, wider = config["comparison"]["margin"], config["comparison"]["wider_margin"]
-    if wider < margin:
-        raise UserError(
-            f"config key comparison.wider_margin: {wider} is less than comparison.margin, {margin}; make it wider"
-        )
-    for kind in ("datasets", "experiments"):
-        known = config["definitions"][kind]
-        for name in selected(config, kind):
-            _known(name, known, f"config key {kind}")
-    for name, overlay in config["definitions"]["variants"].items():
-        if "reporting" in (overlay or {}):
-            raise UserError(
-                f"config key definitions.variants.{name}.reporting: how runs are reported needs no training of its "
-                "own; put it under definitions.readings"
-            )
-    if BASE in config["definitions"].get("readings", {}):
-        raise UserError("config key definitions.readings.base: base is protocol.reporting itself; choose another name")
-    for name, experiment in config["definitions"]["experiments"].items():
-        axes = merge(config["axes"], experiment)
-        where = f"config key definitions.experiments.{name}"
-        for key in OWN_KEYS.keys() & experiment.keys():
-            if experiment["kind"] != OWN_KEYS[key]:
-                raise UserError(f"{where}.{key}: only an experiment of kind {OWN_KEYS[key]} has a {key}")
-        for reading in experiment.get("reading", []):
-            _known(reading, config["definitions"].get("readings", {}), f"{where}.reading")
-        if experiment["kind"] == "sensitivity" and BASE not in axes["variant"]:
-            raise UserError(f"{where}.variant: base is what the others are compared with; add it")
-        for method in [*axes["method"], *experiment.get("base_method", [])]:
-            _known(method, available_methods(), f"{where}.method")
-        for dataset in axes.get("datasets", []):
-            _known(dataset, config["definitions"]["datasets"], f"{where}.datasets")
-        if isinstance(axes.get("n"), Mapping):
-            for dataset in axes["n"].keys() - {"default"}:
-                _known(dataset, [*config["definitions"]["datasets"], "default"], f"{where}.n")
-        for variant in axes["variant"]:
-            _known(variant, config["definitions"]["variants"], f"{where}.variant")
-        for axis in SINGLE_AXES.get(experiment["kind"], ()):
-            values = axes[axis].values() if isinstance(axes[axis], Mapping) else [axes[axis]]
-            if any(isinstance(value, list) and len(value) > 1 for value in values):
-                raise UserError(
-                    f"{where}.{axis}: an experiment of kind {experiment['kind']} shows one {axis.replace('_', ' ')}, "
-                    "but several are given; make it several experiments"
-                )
-
-
-def _known(name: str, known: Iterable[str], where: str) -> None:
-    names = sorted(known)
-    if name not in names:
-        guess = difflib.get_close_matches(name, names, n=1)
-        hint = f"; did you mean {guess[0]!r}?" if guess else f"; known are {_some(names)}"
-        raise UserError(f"{where}: {name!r} is unknown{hint}")
-
-
-def _some(names: Sequence[str], many: int = 30) -> str:
-    return ", ".join(names[:many]) + (f" and {len(names) - many} more" if len(names) > many else "")
-
-
-def _explain(error: Any) -> str:
-    where = ".".join(map(str, error.absolute_path))
-    if error.validator == "additionalProperties" and isinstance(error.instance, Mapping):
-        allowed = error.schema.get("properties", {})
-        for key in sorted(set(error.instance) - set(allowed)):
-            guess = difflib.get_close_matches(str(key), list(allowed), n=1)
-            hint = f"did you mean {guess[0]!r}?" if guess else f"known keys are {', '.join(sorted(allowed))}"
-            return f"config key {where + '.' if where else ''}{key} is unknown; {hint}"
-    if error.validator == "required":
-        return f"config key {where or '(top level)'}: {error.message}"
-    return f"config key {where}: {error.message}"
-
-
-def selected(config: Config, kind: str) -> list[str]:
-    """Return the names that ``datasets`` or ``experiments`` selects; ``all`` selects every one defined."""
-    choice = config[kind]
-    return list(config["definitions"][kind]) if choice == "all" else list(choice)
-
-
-def available_methods() -> list[str]:
-    """Return the methods discovered in ``mdpu/learn/methods``, without importing them."""
-    return sorted(m.name.replace("_", "-") for m in pkgutil.iter_modules([str(METHODS_FOLDER)]))
-
-
 def training_code(methods: Iterable[str]) -> list[Path]:
     """Return the source files that the histories of runs of `methods` depend on."""
     own = [
@@ -355,16 +205,6 @@ def training_code(methods: Iterable[str]) -> list[Path]:
         for file in (f"learn/methods/{method.replace('-', '_')}.py", *load_method(method).sources)
     ]
     return [PACKAGE / file for file in dict.fromkeys((*TRAINING_CODE, *own))]
-
-
-def is_path(source: str) -> bool:
-    """Return whether a source is the path of one's own images, rather than the name of a rule's."""
-    return "/" in source or source.endswith(".npz")
-
-
-def available_sources() -> list[str]:
-    """Return the sources discovered in ``workflow/rules/datasets``: the names of its files."""
-    return sorted(file.stem for file in SOURCES_FOLDER.glob("*.smk"))
 
 
 def resolve_n_unlabeled(value: int | str, n: int) -> int:
@@ -538,7 +378,7 @@ class Plan:
 
     def cohort(self, name: str) -> Cohort:
         """Return the cohort called `name`; raise `UserError` if the configuration has none."""
-        _known(name, self.cohorts, "cohort")
+        known(name, self.cohorts, "cohort")
         return self.cohorts[name]
 
     def find_runs(self, name: str) -> tuple[Run, ...]:
@@ -553,7 +393,7 @@ class Plan:
         for run in self.runs:
             by_name.setdefault(run.name, []).append(run)
             by_name.setdefault(cell_name(asdict(run)), []).append(run)
-        _known(name, by_name, "run or cell")
+        known(name, by_name, "run or cell")
         return tuple(by_name[name])
 
     def cohort_of(self, run: Run) -> Cohort:
@@ -562,14 +402,14 @@ class Plan:
 
     def experiment(self, name: str) -> Experiment:
         """Return the selected experiment called `name`; raise `UserError` if there is none."""
-        _known(name, self.experiments, "experiment")
+        known(name, self.experiments, "experiment")
         return self.experiments[name]
 
     # -- settings ---------------------------------------------------------------------------------
 
     def dataset(self, name: str) -> dict[str, Any]:
         """Return the definition of a dataset: source, sides, title, network."""
-        _known(name, self.config["definitions"]["datasets"], "dataset")
+        known(name, self.config["definitions"]["datasets"], "dataset")
         return cast(dict[str, Any], self.config["definitions"]["datasets"][name])
 
     def titles(self, datasets: Iterable[str]) -> dict[str, str]:
@@ -600,7 +440,7 @@ class Plan:
 
     def protocol(self, variant: str) -> dict[str, Any]:
         """Return the protocol with the overrides of `variant` applied."""
-        _known(variant, self.config["definitions"]["variants"], "variant")
+        known(variant, self.config["definitions"]["variants"], "variant")
         return merge(self.config["protocol"], self.config["definitions"]["variants"][variant] or {})
 
     def sampling(self, variant: str, n: int) -> dict[str, Any]:
@@ -634,7 +474,7 @@ class Plan:
         reporting: dict[str, Any] = self.config["protocol"]["reporting"]
         if name == BASE:
             return reporting
-        _known(name, self.config["definitions"].get("readings", {}), "reading")
+        known(name, self.config["definitions"].get("readings", {}), "reading")
         return merge(reporting, self.config["definitions"]["readings"][name])
 
     def training(self, variant: str, network: str) -> dict[str, Any]:
@@ -645,14 +485,14 @@ class Plan:
 
     def tuning_title(self, name: str) -> str:
         """Return what a tuning is called in the report: dataset, variant if it is none of the base, and tuple size."""
-        _known(name, self.tunings, "tuning")
+        known(name, self.tunings, "tuning")
         run = self.tunings[name].runs[0]
         variant = "" if run.variant == "base" else f" ({run.variant})"
         return f"{self.dataset(run.dataset)['title']}{variant}, M = {run.tuple_size}"
 
     def tuning_settings(self, name: str) -> dict[str, Any]:
         """Return all in the configuration that a tuning's choice depends on."""
-        _known(name, self.tunings, "tuning")
+        known(name, self.tunings, "tuning")
         tuning = self.tunings[name]
         return {
             "runs": [astuple(run) for run in tuning.runs],

@@ -10,9 +10,10 @@ import pandas as pd
 import pytest
 from scipy import stats
 
+from mdpu.config import load_config
 from mdpu.evaluate.claims import CASE, CLAIMS, Evidence, check_claims, larger_weight_decays, paper_evidence, run_facts
 from mdpu.evaluate.published import published_cells
-from mdpu.experiment import Plan, Run, load_config, run_columns
+from mdpu.experiment import Plan, Run, run_columns
 from mdpu.files import REPOSITORY
 
 PAPER = REPOSITORY.parent / "shared" / "paper" / "mdpu.tex"

@@ -10,20 +10,9 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mdpu.config import METHODS_FOLDER, SCHEMA, available_methods, load_config, merge
 from mdpu.errors import UserError
-from mdpu.experiment import (
-    METHODS_FOLDER,
-    SCHEMA,
-    Departure,
-    Plan,
-    Run,
-    available_methods,
-    canonical_prior,
-    load_config,
-    merge,
-    parse_run,
-    resolve_n_unlabeled,
-)
+from mdpu.experiment import Departure, Plan, Run, canonical_prior, parse_run, resolve_n_unlabeled
 from mdpu.files import REPOSITORY
 
 # The paper's configuration, with small definitions of its own: a key that the schema demands tomorrow is there.
@@ -297,7 +286,7 @@ def test_a_method_is_known_by_its_file(monkeypatch, tmp_path):
     for path in METHODS_FOLDER.glob("*.py"):
         (tmp_path / path.name).write_bytes(path.read_bytes())
     (tmp_path / "brand_new.py").write_text("")
-    monkeypatch.setattr("mdpu.experiment.METHODS_FOLDER", tmp_path)
+    monkeypatch.setattr("mdpu.config.METHODS_FOLDER", tmp_path)
     assert Plan(config(axes__method=["brand-new"])).runs[0].method == "brand-new"
 
 

@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import integrate, stats
 
+from mdpu.config import METHODS_FOLDER, SCHEMA, available_methods
 from mdpu.data.splits import draw_tuple_labels
-from mdpu.experiment import METHODS_FOLDER, SCHEMA, available_methods
 from mdpu.learn.losses import LOSSES
 from mdpu.learn.method import SCOPES, CorrectedRisk
 from mdpu.learn.methods import load_method

@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
+from mdpu.config import load_config
 from mdpu.evaluate.published import published_cells
 from mdpu.evaluate.sensitivity import (
     REPLICATES,
@@ -20,7 +21,7 @@ from mdpu.evaluate.sensitivity import (
     scoped_methods,
     summarize_differences,
 )
-from mdpu.experiment import Plan, load_config, run_columns
+from mdpu.experiment import Plan, run_columns
 from mdpu.files import REPOSITORY
 from mdpu.report.figures.sensitivity import draw
 from mdpu.report.sensitivity import (

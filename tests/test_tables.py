@@ -8,7 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from mdpu.experiment import Run, available_methods, run_columns
+from mdpu.config import available_methods
+from mdpu.experiment import Run, run_columns
 from mdpu.report.figures.curves import curves_figure
 from mdpu.report.page import run_lines
 from mdpu.report.style import method_style

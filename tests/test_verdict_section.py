@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
+from mdpu.config import load_config
 from mdpu.evaluate.comparison import compare, totals
 from mdpu.evaluate.published import published_cells
-from mdpu.experiment import Plan, load_config
+from mdpu.experiment import Plan
 from mdpu.files import REPOSITORY, write_csv, write_json
 from mdpu.report.verdicts import verdict_section
 

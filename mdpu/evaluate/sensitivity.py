@@ -18,9 +18,10 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import ndtri, stdtrit
 
+from mdpu.config import BASE
 from mdpu.evaluate.collect import run_accuracies
 from mdpu.evaluate.published import published_cells
-from mdpu.experiment import BASE, Departure, Experiment, Plan, Run
+from mdpu.experiment import Departure, Experiment, Plan, Run
 from mdpu.learn.method import CorrectedRisk
 from mdpu.learn.methods import load_method
 from mdpu.randomness import Stream

@@ -12,11 +12,12 @@ import yaml
 from PIL import Image
 from publishers import Truth
 
+from mdpu.config import load_config
 from mdpu.data.images import ImageSet, write_images
 from mdpu.data.labels import binarize, check_counts, count_sides, write_labels
 from mdpu.data.sources import SOURCES, load_source
 from mdpu.errors import UserError
-from mdpu.experiment import Plan, load_config
+from mdpu.experiment import Plan
 from mdpu.files import REPOSITORY
 from mdpu.report.sheet import COLUMNS, GAP, ROWS, contact_sheet
 

@@ -14,10 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
+from mdpu.config import load_config
 from mdpu.data.images import read_images
 from mdpu.data.sources import own
 from mdpu.errors import UserError
-from mdpu.experiment import Plan, load_config
+from mdpu.experiment import Plan
 from mdpu.files import REPOSITORY, sha256
 
 Command = Callable[..., tuple[int, str]]

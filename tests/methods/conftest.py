@@ -10,11 +10,12 @@ import pandas as pd
 import pytest
 import torch
 
+from mdpu.config import load_config
 from mdpu.data.images import ImageSet
 from mdpu.data.labels import Labels, binarize
 from mdpu.data.sources import SOURCES
 from mdpu.data.splits import Split, draw_split
-from mdpu.experiment import Plan, Run, load_config
+from mdpu.experiment import Plan, Run
 from mdpu.files import REPOSITORY
 from mdpu.learn.trainer import TrainingData, train
 

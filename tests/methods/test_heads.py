@@ -11,8 +11,9 @@ import torch
 from sklearn.metrics import hinge_loss, log_loss
 from torch.nn import functional
 
+from mdpu.config import available_methods
 from mdpu.errors import UserError
-from mdpu.experiment import Run, available_methods
+from mdpu.experiment import Run
 from mdpu.files import REPOSITORY
 from mdpu.learn.head import Batch, Head
 from mdpu.learn.method import FittedMethod, NetworkMethod

@@ -6,6 +6,7 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
+from mdpu.config import is_path
 from mdpu.data.images import ImageSet
 from mdpu.data.sources import own
 from mdpu.data.sources.cifar10 import CIFAR_10
@@ -16,7 +17,6 @@ from mdpu.data.sources.mnist import FASHION_MNIST, MNIST
 from mdpu.data.sources.source import Source
 from mdpu.data.sources.svhn import SVHN
 from mdpu.errors import UserError
-from mdpu.experiment import is_path
 from mdpu.files import sha256
 
 SOURCES: Mapping[str, Source] = {

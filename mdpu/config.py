@@ -1,0 +1,183 @@
+"""Configuration files: read, laid over each other, checked; every complaint names the key."""
+
+from __future__ import annotations
+
+import difflib
+import pkgutil
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from mdpu.errors import UserError
+from mdpu.files import REPOSITORY
+
+Config = dict[str, Any]
+
+SCHEMA = REPOSITORY / "workflow" / "schemas" / "config.schema.yaml"
+SOURCES_FOLDER = REPOSITORY / "workflow" / "rules" / "datasets"
+METHODS_FOLDER = Path(__file__).parent / "learn" / "methods"
+
+BASE = "base"
+# Axes that an experiment of a kind has no room to show more than one value of.
+SINGLE_AXES = {
+    "table": ("variant", "tuple_size", "n", "loss"),
+    "curves": ("variant", "n", "loss"),
+    "sensitivity": ("n", "loss"),
+    "size": ("variant", "loss"),
+    "loss": ("variant", "n"),
+    "setting": ("tuple_size", "prior", "n"),
+}
+# Keys of a definition that only one kind of experiment has a use for.
+OWN_KEYS = {"reading": "sensitivity", "base_method": "sensitivity"}
+
+
+def merge(base: Mapping[str, Any], overlay: Mapping[str, Any]) -> Config:
+    """Return `base` with `overlay` on top: mappings merge, everything else is replaced."""
+    merged = dict(base)
+    for key, value in overlay.items():
+        both = isinstance(value, Mapping) and isinstance(merged.get(key), Mapping)
+        merged[key] = merge(merged[key], value) if both else value
+    return merged
+
+
+def load_config(paths: Sequence[Path]) -> Config:
+    """Read YAML files, each laid over those before it, and validate the result.
+
+    Raises
+    ------
+    UserError
+        If a file is missing or is no YAML mapping, or the merged configuration is invalid.
+    """
+    config: Config = {}
+    for path in paths:
+        try:
+            content = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            raise UserError(f"configuration file {path} does not exist") from None
+        except yaml.YAMLError as error:
+            reason = " ".join(str(error).split())  # yaml's account of itself runs over several lines
+            raise UserError(f"configuration file {path} is not valid YAML: {reason}") from None
+        if not isinstance(content, dict):
+            raise UserError(f"configuration file {path} holds no mapping of keys")
+        config = merge(config, content)
+    check_config(config)
+    return config
+
+
+def check_config(config: Config) -> None:
+    """Raise `UserError` with the key's name if `config` breaks the schema or contradicts itself."""
+    from jsonschema import Draft202012Validator
+    from jsonschema.exceptions import best_match
+
+    schema = yaml.safe_load(SCHEMA.read_text(encoding="utf-8"))
+    error = best_match(Draft202012Validator(schema).iter_errors(config))
+    if error is not None:
+        raise UserError(_explain(error))
+    for name, dataset in config["definitions"]["datasets"].items():
+        if not is_path(dataset["source"]):
+            known(dataset["source"], available_sources(), f"config key definitions.datasets.{name}.source")
+        both = set(map(str, dataset["positive"])) & set(map(str, dataset["negative"]))
+        if both:
+            raise UserError(
+                f"config key definitions.datasets.{name}: class {', '.join(sorted(both))} is on both sides; "
+                "list it as positive or negative, not both"
+            )
+    margin, wider = config["comparison"]["margin"], config["comparison"]["wider_margin"]
+    if wider < margin:
+        raise UserError(
+            f"config key comparison.wider_margin: {wider} is less than comparison.margin, {margin}; make it wider"
+        )
+    for kind in ("datasets", "experiments"):
+        for name in selected(config, kind):
+            known(name, config["definitions"][kind], f"config key {kind}")
+    for name, overlay in config["definitions"]["variants"].items():
+        if "reporting" in (overlay or {}):
+            raise UserError(
+                f"config key definitions.variants.{name}.reporting: how runs are reported needs no training of its "
+                "own; put it under definitions.readings"
+            )
+    if BASE in config["definitions"].get("readings", {}):
+        raise UserError("config key definitions.readings.base: base is protocol.reporting itself; choose another name")
+    for name, experiment in config["definitions"]["experiments"].items():
+        axes = merge(config["axes"], experiment)
+        where = f"config key definitions.experiments.{name}"
+        for key in OWN_KEYS.keys() & experiment.keys():
+            if experiment["kind"] != OWN_KEYS[key]:
+                raise UserError(f"{where}.{key}: only an experiment of kind {OWN_KEYS[key]} has a {key}")
+        for reading in experiment.get("reading", []):
+            known(reading, config["definitions"].get("readings", {}), f"{where}.reading")
+        if experiment["kind"] == "sensitivity" and BASE not in axes["variant"]:
+            raise UserError(f"{where}.variant: base is what the others are compared with; add it")
+        for method in [*axes["method"], *experiment.get("base_method", [])]:
+            known(method, available_methods(), f"{where}.method")
+        for dataset in axes.get("datasets", []):
+            known(dataset, config["definitions"]["datasets"], f"{where}.datasets")
+        if isinstance(axes.get("n"), Mapping):
+            for dataset in axes["n"].keys() - {"default"}:
+                known(dataset, [*config["definitions"]["datasets"], "default"], f"{where}.n")
+        for variant in axes["variant"]:
+            known(variant, config["definitions"]["variants"], f"{where}.variant")
+        for axis in SINGLE_AXES.get(experiment["kind"], ()):
+            values = axes[axis].values() if isinstance(axes[axis], Mapping) else [axes[axis]]
+            if any(isinstance(value, list) and len(value) > 1 for value in values):
+                raise UserError(
+                    f"{where}.{axis}: an experiment of kind {experiment['kind']} shows one {axis.replace('_', ' ')}, "
+                    "but several are given; make it several experiments"
+                )
+
+
+def known(name: str, names: Iterable[str], where: str) -> None:
+    """Raise `UserError`, guessing what was meant, if `name` is none of `names`.
+
+    Parameters
+    ----------
+    name : str
+    names : iterable of str
+    where : str
+        What the name stands in, as the message calls it.
+    """
+    names = sorted(names)
+    if name not in names:
+        guess = difflib.get_close_matches(name, names, n=1)
+        hint = f"; did you mean {guess[0]!r}?" if guess else f"; known are {_some(names)}"
+        raise UserError(f"{where}: {name!r} is unknown{hint}")
+
+
+def _some(names: Sequence[str], many: int = 30) -> str:
+    return ", ".join(names[:many]) + (f" and {len(names) - many} more" if len(names) > many else "")
+
+
+def _explain(error: Any) -> str:
+    where = ".".join(map(str, error.absolute_path))
+    if error.validator == "additionalProperties" and isinstance(error.instance, Mapping):
+        allowed = error.schema.get("properties", {})
+        for key in sorted(set(error.instance) - set(allowed)):
+            guess = difflib.get_close_matches(str(key), list(allowed), n=1)
+            hint = f"did you mean {guess[0]!r}?" if guess else f"known keys are {', '.join(sorted(allowed))}"
+            return f"config key {where + '.' if where else ''}{key} is unknown; {hint}"
+    if error.validator == "required":
+        return f"config key {where or '(top level)'}: {error.message}"
+    return f"config key {where}: {error.message}"
+
+
+def selected(config: Config, kind: str) -> list[str]:
+    """Return the names that ``datasets`` or ``experiments`` selects; ``all`` selects every one defined."""
+    choice = config[kind]
+    return list(config["definitions"][kind]) if choice == "all" else list(choice)
+
+
+def available_methods() -> list[str]:
+    """Return the methods discovered in ``mdpu/learn/methods``, without importing them."""
+    return sorted(m.name.replace("_", "-") for m in pkgutil.iter_modules([str(METHODS_FOLDER)]))
+
+
+def is_path(source: str) -> bool:
+    """Return whether a source is the path of one's own images, rather than the name of a rule's."""
+    return "/" in source or source.endswith(".npz")
+
+
+def available_sources() -> list[str]:
+    """Return the sources discovered in ``workflow/rules/datasets``: the names of its files."""
+    return sorted(file.stem for file in SOURCES_FOLDER.glob("*.smk"))
