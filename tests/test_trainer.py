@@ -22,6 +22,7 @@ from mdpu.data.images import ImageSet
 from mdpu.data.splits import draw_split
 from mdpu.errors import UserError
 from mdpu.experiment import AXES, Run
+from mdpu.learn import trainer
 from mdpu.learn.checkpoint import Checkpoint
 from mdpu.learn.device import choose_device, leased
 from mdpu.learn.methods import load_method
@@ -289,6 +290,37 @@ def test_a_cohort_too_large_for_the_memory_gives_the_same_histories_in_parts(alo
     assert set(found) == set(alone)
     for run, history in found.items():
         assert_same_history(history, alone[run], 2e-4)
+
+
+def of_small_memory(monkeypatch, most):
+    """Let the allocation of a stack of more than `most` runs fail in its first epoch, as on a GPU; count those."""
+    failed, whole = [], trainer.stack_epochs
+
+    def stack_epochs(stack, *others):
+        if len(stack) * len(stack[0]) > most:
+            failed.append(stack)
+            raise torch.OutOfMemoryError
+        return (yield from whole(stack, *others))
+
+    monkeypatch.setattr(trainer, "stack_epochs", stack_epochs)
+    return failed
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_a_stack_whose_allocation_fails_is_halved_until_it_fits(count, alone, data, splits, monkeypatch, threads):
+    threads(count)
+    failed, found, steps = of_small_memory(monkeypatch, 1), {}, []
+    train(make_runs(), SETTINGS, data, splits, CPU, finished=found.__setitem__, advance=steps.append)
+    assert failed
+    assert sum(steps) == len(alone) * EPOCHS
+    for run, history in alone.items():
+        assert_same_history(found[run], history, 2e-4)
+
+
+def test_a_run_that_does_not_fit_alone_is_told(data, splits, monkeypatch):
+    of_small_memory(monkeypatch, 0)
+    with pytest.raises(UserError, match="the GPU has too little memory for one run of blobs/base/m2/n60/"):
+        train(make_runs(), SETTINGS, data, splits, CPU, finished=lambda run, history: None)
 
 
 def test_stacks_side_by_side_give_the_same_bits(threads, data, splits):
