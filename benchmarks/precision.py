@@ -7,13 +7,15 @@ pixels together with the first layer's weights, which changes nothing but the or
 
     python benchmarks/precision.py --images results/datasets/mnist.npz --seeds 1 2 3 --orders 2
 
-Prints the accuracy of every training (mean of the last 10 epochs, in percent), then per method the mean paired
-difference from float32 in the first order, its standard error, and the number of pairs.
+Prints the accuracy of every training (mean of the last 10 epochs, in percent), then paired differences, mean, standard
+error, deviation and number: of each precision from float32 in the same order, and of the other orders from the first in
+float32. --out keeps the accuracies; files of several invocations may be given to --read, which trains nothing.
 """
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -47,17 +49,8 @@ def in_order(data: TrainingData, order: int) -> TrainingData:
     )
 
 
-def main() -> None:
-    """Train and compare."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--images", type=Path, required=True)
-    parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
-    parser.add_argument("--precisions", nargs="+", default=["fp32", "bf16"])
-    parser.add_argument("--orders", type=int, default=2)
-    parser.add_argument("--tuple-size", type=int, default=2)
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--device", default="auto")
-    arguments = parser.parse_args()
+def train_all(arguments: argparse.Namespace) -> pd.DataFrame:
+    """Train every run in every precision and order; return one row each."""
     torch.set_num_threads(arguments.threads)
     device, images = choose_device(arguments.device), read_images(arguments.images)
     plan = Plan(load_config([REPOSITORY / "config.yaml"]))
@@ -68,7 +61,7 @@ def main() -> None:
 
     def finished(run: Run, history: pd.DataFrame) -> None:
         accuracy = 100 * history["accuracy"].tail(10).mean()
-        found.append((run.method, run.seed, precision, order, accuracy))
+        found.append((run.tuple_size, run.method, run.seed, precision, order, accuracy))
         print(f"{run.method} seed {run.seed} {precision} order {order}: {accuracy:.2f}", flush=True)
 
     print(describe(device), "torch", torch.__version__)
@@ -81,13 +74,47 @@ def main() -> None:
             for order in range(arguments.orders):
                 settings = {**plan.training("base", "mlp"), "precision": precision}
                 train(runs, settings, in_order(whole, order), {runs[0].split: split}, device, finished)
-    table = pd.DataFrame(found, columns=["method", "seed", "precision", "order", "accuracy"])
-    keys = ["method", "seed"]
-    exact = table[(table["precision"] == "fp32") & (table["order"] == 0)].set_index(keys)["accuracy"]
-    table["difference"] = table["accuracy"] - table.set_index(keys).index.map(exact).to_numpy()
-    compared = table[(table["precision"] != "fp32") | (table["order"] > 0)]
-    for by in (["precision", "method"], ["precision"]):
-        print(compared.groupby(by)["difference"].agg(["mean", "sem", "std", "count"]).round(2).to_string())
+    return pd.DataFrame(found, columns=["tuple_size", "method", "seed", "precision", "order", "accuracy"])
+
+
+def differences(table: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
+    """Yield titles and tables of the paired differences: mean, sem, std and count by method, and of all."""
+    wide = table.pivot_table(
+        index=["tuple_size", "method", "seed"], columns=["precision", "order"], values="accuracy"
+    ).sort_index(axis=1)
+    exact = wide["fp32"]
+    for precision in sorted(set(table["precision"]) - {"fp32"}):
+        yield f"{precision} - fp32, same order", (wide[precision] - exact).stack().rename("difference").reset_index()
+    others = exact.drop(columns=0)
+    if len(others.columns):
+        yield "fp32, other orders - first", others.sub(exact[0], axis=0).stack().rename("difference").reset_index()
+
+
+def main() -> None:
+    """Train, or read what was trained, and compare."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--images", type=Path)
+    parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
+    parser.add_argument("--precisions", nargs="+", default=["fp32", "bf16"])
+    parser.add_argument("--orders", type=int, default=2)
+    parser.add_argument("--tuple-size", type=int, default=2)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--device", default="auto")
+    parser.add_argument("--out", type=Path, help="CSV of the accuracies to write")
+    parser.add_argument("--read", type=Path, nargs="+", help="CSVs of accuracies to compare instead of training")
+    arguments = parser.parse_args()
+    if arguments.read:
+        table = pd.concat(map(pd.read_csv, arguments.read))
+    elif arguments.images:
+        table = train_all(arguments)
+    else:
+        parser.error("give --images to train on, or --read")
+    if arguments.out:
+        table.to_csv(arguments.out, index=False, float_format="%.3f")
+    for title, found in differences(table):
+        figures = found.groupby("method")["difference"].agg(["mean", "sem", "std", "count"])
+        figures.loc["all"] = found["difference"].agg(["mean", "sem", "std", "count"])
+        print(f"\n{title}\n{figures.round(2).to_string()}")
 
 
 if __name__ == "__main__":

@@ -67,6 +67,9 @@ def test_a_claim_without_a_quote_is_the_reviewers():
     assert {name for name, who in said_by.items() if who == "reviewers"} == {
         "triples-beat-pairs",
         "lower-prior-is-easier",
+        "supervision-is-the-ceiling",
+        "no-method-is-below-chance",
+        "relu-part-beats-the-published-corrections",
     }
     assert all(item.place for item in CLAIMS.values() if item.quote)
 
@@ -292,3 +295,44 @@ def test_weight_decay_is_tried_by_variants_that_differ_in_it_alone():
     runs = facts(FALLING.assign(variant="decay"), FALLING)
     assert held("weight-decay-does-not-help", evidence(cells(("ure", 1)), runs=runs, larger_decay=found)) == [True]
     assert held("weight-decay-does-not-help", evidence(cells(("ure", 1)), runs=runs)) == []
+
+
+# -- controls and the other scopes ----------------------------------------------------------------
+
+
+def test_true_labels_are_the_ceiling_of_every_other_method():
+    found = cells(("supervised", 98.0), ("abs", 89.0), ("llp", 98.5), ("chance", 50.7))
+    cases = CLAIMS["supervision-is-the-ceiling"].check(evidence(found))
+    assert dict(zip(cases["method"], cases["holds"], strict=True)) == {"abs": True, "llp": False}
+    assert cases.set_index("method").loc["llp", ["left", "right"]].tolist() == [98.0, 98.5]
+
+
+def test_below_chance_is_below_it_by_more_than_noise():
+    """Of 2 points below, a deviation of 1 over 3 trials has +-2.48 of Welch's interval, one of 0.5 has +-1.24."""
+    chance = cells(("chance", 50.0), std=0.0)
+    found = evidence(
+        chance,
+        cells(("abs", 60.0), ("relu", 48.0)),
+        cells(("siamese", 48.0), std=0.5),
+        cells(("llp", 49.0), ("nnpu", 51.0), std=np.nan, trials=1),  # no interval: the mean itself
+    )
+    cases = CLAIMS["no-method-is-below-chance"].check(found)
+    outcome = dict(zip(cases["method"], cases["holds"], strict=True))
+    assert outcome == {"abs": True, "relu": True, "siamese": False, "llp": False, "nnpu": True}
+    upper = -2.0 + stats.t.ppf(0.975, 2) * 1.0 / np.sqrt(3)
+    assert cases.set_index("method").loc["relu", "left"] == pytest.approx(upper)
+
+
+def test_relu_part_is_compared_under_every_loss_but_no_other_variant():
+    found = evidence(
+        cells(("relu-part", 92.0), ("relu", 88.0), ("abs", 93.0)),
+        cells(("relu-part", 80.0), ("relu", 85.0), loss="ramp"),
+        cells(("relu-part", 1.0), ("relu", 2.0), variant="images"),
+    )
+    assert held("relu-part-beats-the-published-corrections", found) == [True, False, False]
+
+
+def test_the_papers_numbers_know_no_controls():
+    table, _ = check_claims(paper_evidence(RULE), paper_evidence(RULE))
+    own = ["supervision-is-the-ceiling", "no-method-is-below-chance", "relu-part-beats-the-published-corrections"]
+    assert set(table.set_index("claim").loc[own, "paper"]) == {"not in its numbers"}

@@ -470,6 +470,45 @@ def lower_prior_is_easier(evidence: Evidence) -> pd.DataFrame:
     return _cases(steps, steps["mean"], steps["previous"], np.less)
 
 
+@claim(
+    "supervision-is-the-ceiling",
+    "In a cell, the same network trained with true labels is more accurate than a method without them.",
+)
+def supervision_is_the_ceiling(evidence: Evidence) -> pd.DataFrame:
+    """Left: the mean with true labels; right: the method's."""
+    pairs = _beside(evidence.table, "method", _weak(evidence), "supervised")
+    return _cases(pairs, pairs["mean_right"], pairs["mean"])
+
+
+@claim(
+    "no-method-is-below-chance",
+    "In a cell, a method is at least as accurate as the majority class is frequent, or Welch's interval for their "
+    "difference reaches above zero.",
+)
+def no_method_is_below_chance(evidence: Evidence) -> pd.DataFrame:
+    """Left: the difference of the means or, if it is higher, the interval's upper end; right: zero."""
+    pairs = _beside(evidence.table, "method", _weak(evidence), "chance")
+    ours, chance = ([pairs[f"{column}{side}"] for column in ("mean", "std", "trials")] for side in ("", "_right"))
+    _, high = welch_interval(ours[0], ours[1], ours[2], chance[0], chance[1], chance[2], evidence.rule["level"])
+    return _cases(pairs, np.fmax(pairs["mean"] - pairs["mean_right"], high), 0.0, np.greater_equal)
+
+
+def _weak(evidence: Evidence) -> tuple[str, ...]:
+    """Return the methods that learn without true labels."""
+    return tuple(set(evidence.cells["method"]) - {"supervised", "chance"})
+
+
+@claim(
+    "relu-part-beats-the-published-corrections",
+    "In a cell, whatever the loss, ReLU on the tuple part and the unlabeled part of the risk, each by itself, is more "
+    "accurate than ReLU or ABS on the whole.",
+)
+def relu_part_beats_the_published_corrections(evidence: Evidence) -> pd.DataFrame:
+    """Left: the mean of relu-part; right: the published correction's."""
+    pairs = _beside(evidence.cells[evidence.cells["variant"] == "base"], "method", CORRECTED, "relu-part")
+    return _cases(pairs, pairs["mean_right"], pairs["mean"])
+
+
 # -- all of them ----------------------------------------------------------------------------------
 
 
