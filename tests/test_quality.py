@@ -54,23 +54,6 @@ def tool(*command: str) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def tracked_texts() -> dict[str, str]:
-    """Texts of all files that git tracks, or would add."""
-    listed = subprocess.run(
-        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
-        cwd=REPOSITORY,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    texts = {}
-    for name in filter(None, listed.stdout.split("\0")):
-        path = REPOSITORY / name
-        if path.is_file() and b"\0" not in (content := path.read_bytes()):
-            texts[name] = content.decode("utf-8")
-    return texts
-
-
 # -- tools ----------------------------------------------------------------------------------------
 
 
@@ -195,10 +178,10 @@ def test_the_lock_names_no_place_to_download_from():
 # -- what must not be there -----------------------------------------------------------------------
 
 
-def test_no_file_names_a_folder_of_the_machine_that_made_it():
+def test_no_file_names_a_folder_of_the_machine_that_made_it(texts):
     # Written in two parts, so that this file does not hold them.
     forbidden = ["/wo" + "rk/", "opt/" + "pypi", "/ro" + "ot/"]
-    for name, text in tracked_texts().items():
+    for name, text in texts.items():
         assert not [place for place in forbidden if place in text], name
 
 
@@ -212,8 +195,8 @@ def test_no_result_is_tracked_but_the_reference():
     ]
 
 
-def test_shell_scripts_pass_shellcheck():
-    scripts = [name for name, text in tracked_texts().items() if re.match(r"#!.*\b(ba)?sh\b", text)]
+def test_shell_scripts_pass_shellcheck(texts):
+    scripts = [name for name, text in texts.items() if re.match(r"#!.*\b(ba)?sh\b", text)]
     if not scripts or not shutil.which("shellcheck"):
         pytest.skip("no shell script, or no shellcheck")
     tool(shutil.which("shellcheck"), *scripts)
