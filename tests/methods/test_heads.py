@@ -64,7 +64,7 @@ def test_nnpu_is_kiryos_estimator_with_every_member_a_positive(shift: float) -> 
 def test_a_correction_of_the_parts_is_the_risk_and_a_penalty_on_the_tuples_mean_score(
     method: str, k: int, shift: float
 ) -> None:
-    """As ``docs/protocol.md`` derives it for the logistic loss, where l(g, +1) - l(g, -1) = -g."""
+    """As ``docs/findings.md`` derives it for the logistic loss, where l(g, +1) - l(g, -1) = -g."""
     batch = scores(1, 50, 2, 60)
     batch = Batch(batch.tuples + shift, batch.unlabeled)
     objective, terms = head(run(method)).objective(batch)
