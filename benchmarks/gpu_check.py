@@ -31,7 +31,8 @@ from mdpu.experiment import Plan, Run
 from mdpu.files import REPOSITORY
 from mdpu.learn.checkpoint import Checkpoint
 from mdpu.learn.device import choose_device, describe
-from mdpu.learn.trainer import TrainingData, make_stacks, train, train_stack
+from mdpu.learn.schedule import complete
+from mdpu.learn.trainer import TrainingData, make_stacks, stack_epochs, train
 
 PLAN = Plan(load_config([REPOSITORY / "config.yaml"]))
 MLP = {**PLAN.training("base", "mlp"), "precision": "bf16"}
@@ -111,7 +112,7 @@ def check_correctness(images: ImageSet, runs: list[Run], device: torch.device, e
     tell("a cohort that memory splits gives the same", difference < 0.02, largest_difference=difference)
 
     stack = make_stacks(runs, "mlp", device)[0]
-    straight = train_stack(stack, settings, data, splits, device)
+    straight = complete(stack_epochs(stack, settings, data, splits, device))
     with tempfile.TemporaryDirectory() as folder:
         checkpoint = Checkpoint(Path(folder) / "stack.pt", "key", 0.0)
 
@@ -120,9 +121,9 @@ def check_correctness(images: ImageSet, runs: list[Run], device: torch.device, e
                 raise KeyboardInterrupt
 
         try:
-            train_stack(stack, settings, data, splits, device, stop, checkpoint)
+            complete(stack_epochs(stack, settings, data, splits, device, checkpoint), stop)
         except KeyboardInterrupt:
-            resumed = train_stack(stack, settings, data, splits, device, checkpoint=checkpoint)
+            resumed = complete(stack_epochs(stack, settings, data, splits, device, checkpoint=checkpoint))
             difference = largest_difference(resumed, straight)
             tell("a resumed stack gives the same", difference < 0.02, largest_difference=difference)
         else:
@@ -162,7 +163,9 @@ def time_resnet(device: torch.device, small: bool) -> None:
         settings = {**RESNET, "precision": precision, "batch_size": 4 if small else 256}
         durations = [
             synchronized_seconds(
-                lambda epochs=epochs, s=settings: train_stack(((run,),), {**s, "epochs": epochs}, data, splits, device),
+                lambda epochs=epochs, s=settings: complete(
+                    stack_epochs(((run,),), {**s, "epochs": epochs}, data, splits, device)
+                ),
                 device,
             )
             for epochs in (1, 2 if small else 4)

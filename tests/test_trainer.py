@@ -28,7 +28,8 @@ from mdpu.learn.device import choose_device, leased
 from mdpu.learn.methods import load_method
 from mdpu.learn.networks import StackedMLP
 from mdpu.learn.risk import RiskHead
-from mdpu.learn.trainer import MEASURES, TrainingData, make_stacks, minibatches, train, train_stack, workers_for
+from mdpu.learn.schedule import complete
+from mdpu.learn.trainer import MEASURES, TrainingData, make_stacks, minibatches, stack_epochs, train, workers_for
 from mdpu.randomness import Stream
 from mdpu.theory import risk_weights
 
@@ -208,7 +209,7 @@ def ordinary_history(run, settings, image_set, split):
 def test_training_is_the_ordinary_loop(method, loss, changes, data, image_set, splits):
     settings = {**SETTINGS, **changes}
     run = Run("blobs", "base", 2, 60, "0.4", method, loss, 1)
-    found = train_stack(((run,),), settings, data, splits, CPU)[run]
+    found = complete(stack_epochs(((run,),), settings, data, splits, CPU))[run]
     expected = ordinary_history(run, settings, image_set, splits[run.split])
     assert found["epoch"].tolist() == list(range(1, EPOCHS + 1))
     assert found[list(AXES)].drop_duplicates().values.tolist() == [list(astuple(run))]
@@ -223,7 +224,7 @@ def test_training_learns_from_tuples_alone(data, image_set):
     split = draw_split(image_set[1]["train"], 2, 0.4, 600, 600, 1)
     run = Run("blobs", "base", 2, 600, "0.4", "abs", "logistic", 1)
     settings = {**SETTINGS, "epochs": 25, "batch_size": 100, "learning_rate": 0.005}
-    history = train_stack(((run,),), settings, data, {run.split: split}, CPU)[run]
+    history = complete(stack_epochs(((run,),), settings, data, {run.split: split}, CPU))[run]
     assert history["accuracy"].iloc[-1] > 0.9
 
 
@@ -256,7 +257,7 @@ def test_stacks_hold_every_run_once_and_a_stack_column_is_one_stream():
 @pytest.fixture(scope="module")
 def alone(data, splits):
     """Histories of runs that each train alone."""
-    return {run: train_stack(((run,),), SETTINGS, data, splits, CPU)[run] for run in make_runs()}
+    return {run: complete(stack_epochs(((run,),), SETTINGS, data, splits, CPU))[run] for run in make_runs()}
 
 
 @pytest.mark.parametrize("device", [CPU, GPU], ids=["stacks of a CPU", "stacks of a GPU, on this CPU"])
@@ -264,7 +265,7 @@ def test_a_run_has_the_same_history_alone_and_in_a_cohort(device, alone, data, s
     runs = make_runs()
     histories = {}
     for stack in make_stacks(runs, "mlp", device):
-        histories |= train_stack(stack, SETTINGS, data, splits, CPU)
+        histories |= complete(stack_epochs(stack, SETTINGS, data, splits, CPU))
     assert set(histories) == set(runs)
     for run in runs:
         assert_same_history(histories[run], alone[run], 2e-4)
@@ -281,7 +282,7 @@ def test_half_a_cohort_gives_the_same_histories(alone, data, splits):
 
 def test_training_again_gives_the_same_bits(alone, data, splits):
     run = make_runs()[3]
-    pd.testing.assert_frame_equal(train_stack(((run,),), SETTINGS, data, splits, CPU)[run], alone[run])
+    pd.testing.assert_frame_equal(complete(stack_epochs(((run,),), SETTINGS, data, splits, CPU))[run], alone[run])
 
 
 def test_a_cohort_too_large_for_the_memory_gives_the_same_histories_in_parts(alone, data, splits):
@@ -379,17 +380,18 @@ def interrupt(stack, data, splits, path, epochs):
             raise Interrupted
 
     with pytest.raises(Interrupted):
-        train_stack(stack, SETTINGS, data, splits, CPU, advance, Checkpoint(path, "key", 0))
+        complete(stack_epochs(stack, SETTINGS, data, splits, CPU, Checkpoint(path, "key", 0)), advance)
 
 
 @pytest.mark.parametrize("epochs", range(1, EPOCHS + 1))
 def test_interrupted_training_is_taken_up_to_the_same_bits(epochs, data, splits, tmp_path):
     stack = make_stacks(make_runs(), "mlp", CPU)[0]
-    expected = train_stack(stack, SETTINGS, data, splits, CPU)
+    expected = complete(stack_epochs(stack, SETTINGS, data, splits, CPU))
     interrupt(stack, data, splits, tmp_path / "c.pt", epochs)
     saved = min(epochs, EPOCHS - 1)
     steps = []
-    found = train_stack(stack, SETTINGS, data, splits, CPU, steps.append, Checkpoint(tmp_path / "c.pt", "key", 0))
+    resumed = stack_epochs(stack, SETTINGS, data, splits, CPU, Checkpoint(tmp_path / "c.pt", "key", 0))
+    found = complete(resumed, steps.append)
     for run, history in expected.items():
         pd.testing.assert_frame_equal(found[run], history, check_exact=True)
     # The epochs that were saved are counted at once, and not trained again.
@@ -400,11 +402,11 @@ def test_a_checkpoint_of_other_settings_or_a_broken_one_is_refused(data, splits,
     stack, path = make_stacks(make_runs(), "mlp", CPU)[0], tmp_path / "c.pt"
     interrupt(stack, data, splits, path, 2)
     with pytest.raises(UserError, match=r"checkpoint .*c\.pt is of another configuration; delete it and run again"):
-        train_stack(stack, SETTINGS, data, splits, CPU, checkpoint=Checkpoint(path, "other", 0))
+        complete(stack_epochs(stack, SETTINGS, data, splits, CPU, checkpoint=Checkpoint(path, "other", 0)))
     for content in (b"", path.read_bytes()[:1000], b"nonsense"):
         path.write_bytes(content)
         with pytest.raises(UserError, match=r"checkpoint .*c\.pt is not whole; delete it and run again"):
-            train_stack(stack, SETTINGS, data, splits, CPU, checkpoint=Checkpoint(path, "key", 0))
+            complete(stack_epochs(stack, SETTINGS, data, splits, CPU, checkpoint=Checkpoint(path, "key", 0)))
 
 
 def test_a_finished_stack_leaves_no_checkpoint(data, splits, tmp_path):
@@ -431,7 +433,7 @@ def test_a_diverging_run_is_missing_from_there_on_and_leaves_the_others_alone(da
     """At a learning rate of a million the squared loss overflows single precision and the ramp loss cannot."""
     settings = {**SETTINGS, "learning_rate": 1e6, "weight_decay": 0.0}
     calm, wild = make_runs(priors=("0.4",), methods=("ure",), losses=("ramp", "squared"), seeds=(1,))
-    together = train_stack(((calm,), (wild,)), settings, data, splits, CPU)
+    together = complete(stack_epochs(((calm,), (wild,)), settings, data, splits, CPU))
     measures = [*MEASURES, "risk", "accuracy"]
     missing = together[wild][measures].isna()
     assert missing.any().all()
@@ -439,7 +441,7 @@ def test_a_diverging_run_is_missing_from_there_on_and_leaves_the_others_alone(da
     assert missing["objective"].is_monotonic_increasing  # and once missing, missing to the end
     assert len(together[wild]) == EPOCHS
     assert together[calm][measures].notna().all().all()
-    assert_same_history(together[calm], train_stack(((calm,),), settings, data, splits, CPU)[calm], 1e-5)
+    assert_same_history(together[calm], complete(stack_epochs(((calm,),), settings, data, splits, CPU))[calm], 1e-5)
 
 
 def test_a_resnet_trains_an_epoch_on_tiny_images():

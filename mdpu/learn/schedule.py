@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from functools import partial
 from typing import TypeVar
@@ -79,6 +79,15 @@ def side_by_side(
                 yield from outcomes
     finally:
         torch.set_num_threads(threads)  # part of the setting is the process's, not the thread's
+
+
+def complete(job: Generator[int, None, Result], advance: Callable[[int], None] = lambda yielded: None) -> Result:
+    """Take a job alone to its end: call `advance` with what it yields, and return what it returns."""
+    while True:
+        try:
+            advance(next(job))
+        except StopIteration as end:
+            return end.value
 
 
 def _step(job: Generator[int, None, Result]) -> tuple[bool, int | Result]:

@@ -319,28 +319,6 @@ def stack_epochs(
     return {run: _frame(run, history[:, i].cpu().numpy(), share_positive) for i, run in enumerate(runs)}
 
 
-def train_stack(
-    stack: Stack,
-    settings: Mapping[str, Any],
-    data: TrainingData,
-    splits: Mapping[str, Split],
-    device: torch.device,
-    advance: Callable[[int], None] = lambda run_epochs: None,
-    checkpoint: Checkpoint | None = None,
-    rates: Rates = MappingProxyType({}),
-) -> dict[Run, pd.DataFrame]:
-    """Train the runs of one stack and return their histories.
-
-    Parameters are those of `stack_epochs`, and `advance`, which is called with what that yields.
-    """
-    epochs = stack_epochs(stack, settings, data, splits, device, checkpoint, rates)
-    while True:
-        try:
-            advance(next(epochs))
-        except StopIteration as end:
-            return end.value
-
-
 def _batch(outputs: Tensor, labels: Tensor | None, members: int, tuple_size: int) -> Batch:
     """Return rows, `members` of tuples and the rest unlabeled, as heads take them."""
 
@@ -415,7 +393,7 @@ def train(
     runs : sequence of Run
         Of one dataset, variant, tuple size and n.
     settings, data, splits, device, advance, rates
-        As for `train_stack`.
+        As for `stack_epochs`, whose yields `advance` is called with.
     finished : callable
         Called with every run and its history.
     checkpoint_of : callable

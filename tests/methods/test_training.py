@@ -26,7 +26,8 @@ from mdpu.learn.checkpoint import Checkpoint
 from mdpu.learn.methods import load_method
 from mdpu.learn.methods.kmeans import STARTS
 from mdpu.learn.networks import StackedMLP
-from mdpu.learn.trainer import TrainingData, make_stacks, minibatches, train_stack
+from mdpu.learn.schedule import complete
+from mdpu.learn.trainer import TrainingData, make_stacks, minibatches, stack_epochs
 from mdpu.randomness import Stream
 
 CPU = torch.device("cpu")
@@ -156,7 +157,7 @@ def test_an_embedding_method_resumes_where_it_was_killed(
     run = Run("digits", "base", 2, 400, "0.5", "siamese", "logistic", 1)
     settings = {**quick_settings, "epochs": 4, "batch_size": 100}
     splits = {run.split: draw()}
-    whole = train_stack(((run,),), settings, digits_data, splits, CPU)[run]
+    whole = complete(stack_epochs(((run,),), settings, digits_data, splits, CPU))[run]
 
     done = []
 
@@ -169,9 +170,10 @@ def test_an_embedding_method_resumes_where_it_was_killed(
         return Checkpoint(tmp_path / "stack.pt", "key", 0)
 
     with pytest.raises(KeyboardInterrupt):
-        train_stack(((run,),), settings, digits_data, splits, CPU, killed, checkpoint())
+        complete(stack_epochs(((run,),), settings, digits_data, splits, CPU, checkpoint()), killed)
     resumed_from = []
-    resumed = train_stack(((run,),), settings, digits_data, splits, CPU, resumed_from.append, checkpoint())[run]
+    epochs = stack_epochs(((run,),), settings, digits_data, splits, CPU, checkpoint())
+    resumed = complete(epochs, resumed_from.append)[run]
     assert resumed_from[0] == 3
     pd.testing.assert_frame_equal(resumed, whole)
 
@@ -194,7 +196,7 @@ def test_a_resnet_embeds_and_scores(method: str, quick_settings: dict[str, Any])
     run = Run("random", "base", 2, 4, "0.5", method, "logistic", 1)
     split = Split(np.arange(8).reshape(4, 2), np.arange(8, 12))
     settings = {**quick_settings, "network": "resnet34", "stem": "cifar", "epochs": 1, "batch_size": 4}
-    history = train_stack(((run,),), settings, data, {run.split: split}, CPU)[run]
+    history = complete(stack_epochs(((run,),), settings, data, {run.split: split}, CPU))[run]
     assert history[["objective", "accuracy"]].notna().all(axis=None)
 
 
