@@ -32,6 +32,7 @@ app = typer.Typer(
 )
 
 INSPECT, RULES = "Look at theory and plans", "Rules of the workflow, in order"
+CARRY = "Carry finished runs from one machine to another"
 
 Configs = Annotated[
     list[Path],
@@ -151,6 +152,33 @@ def retrain(
             print(f"{len(old)} epochs equal bit for bit")
     if differs:
         raise typer.Exit(1)
+
+
+Store = Annotated[Path, typer.Option("--store", metavar="DIR", help="Folder of finished runs: results/<name>/runs.")]
+
+
+@app.command(rich_help_panel=CARRY)
+def pack(store: Store, out: Out) -> None:
+    """Write all finished runs into one file, each with its fingerprint and origin."""
+    from mdpu.learn.store import RunStore
+
+    print(f"{RunStore(store).pack(out)} finished runs packed into {out}")
+
+
+@app.command(rich_help_panel=CARRY)
+def unpack(
+    packed: Annotated[Path, typer.Argument(metavar="FILE", help="What `pack` wrote.")],
+    store: Store,
+) -> None:
+    """Put packed runs into a folder of finished runs, where training takes those that it would give the same.
+
+    A run whose settings, images, labels, split or training code are others now is trained all the same. What the folder
+    holds is left as it is.
+    """
+    from mdpu.learn.store import RunStore
+
+    new, kept = RunStore(store).unpack(packed)
+    print(f"{new} finished runs unpacked into {store}" + (f", {kept} left as they are there" if kept else ""))
 
 
 @app.command(rich_help_panel=RULES)
@@ -330,10 +358,10 @@ def train(
     from mdpu.data.images import read_images
     from mdpu.data.labels import read_labels
     from mdpu.data.splits import read_split
-    from mdpu.files import digest, provenance, sha256, write_json, write_table
+    from mdpu.files import digest, origin, provenance, sha256, write_json, write_table
     from mdpu.learn.checkpoint import Checkpoint
     from mdpu.learn.device import describe, leased_device, memory_budget
-    from mdpu.learn.store import RunStore, fingerprint
+    from mdpu.learn.store import RunStore, fingerprint, group_by_origin
     from mdpu.learn.trainer import Stack, TrainingData, train
     from mdpu.learn.tuning import chosen_rates
     from mdpu.progress import Steps
@@ -361,21 +389,26 @@ def train(
         return Checkpoint(checkpoints / cohort / f"{key}.pt", key, chosen.config["checkpoint_seconds"])
 
     def finished(run: Run, history: pd.DataFrame) -> None:
-        kept.save(run, history, fingerprints[run])
-        histories[run] = history
+        histories[run] = kept.save(run, history, fingerprints[run], origin(device=trained_on))
 
     with leased_device(chosen.config["device"] if chosen.cohort(cohort).needs_gpu else "cpu") as device:
+        trained_on = describe(device)
         if missing:
             data = TrainingData.prepare(read_images(images), read_labels(labels), settings["network"], device)
             loaded = {name: read_split(split_files[name]) for name in {run.split for run in missing}}
             memory = memory_budget(device, chosen.config["memory_mb"])
-            with Steps(f"{cohort} on {describe(device)}", len(missing) * settings["epochs"], "run-epochs") as steps:
+            with Steps(f"{cohort} on {trained_on}", len(missing) * settings["epochs"], "run-epochs") as steps:
                 train(missing, settings, data, loaded, device, finished, steps.advance, checkpoint_of, memory, rates)
-        trained_on = describe(device)
 
     write_table(pd.concat([histories[run] for run in runs], ignore_index=True), out)
     shutil.rmtree(checkpoints / cohort, ignore_errors=True)
-    facts = {"cohort": cohort, "runs": len(runs), "reused": len(runs) - len(missing), "settings": settings}
+    facts = {
+        "cohort": cohort,
+        "runs": len(runs),
+        "reused": len(runs) - len(missing),
+        "trained": group_by_origin({run: histories[run] for run in runs}),
+        "settings": settings,
+    }
     inputs = [images, labels, *split_files.values(), *([tuned] if tuned else [])]
     write_json(out.with_suffix(".json"), provenance(started, inputs, device=trained_on, **facts))
 

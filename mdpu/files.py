@@ -139,12 +139,10 @@ def write_csv(table: pd.DataFrame, path: Path, exact: bool = False) -> None:
         )
 
 
-def write_table(table: pd.DataFrame, path: Path, **attributes: str) -> None:
-    """Write a Parquet table in one step, with `attributes` (``DataFrame.attrs``) in its metadata."""
-    marked = table.copy(deep=False)
-    marked.attrs.update(attributes)
+def write_table(table: pd.DataFrame, path: Path) -> None:
+    """Write a Parquet table in one step, with its ``attrs`` in the metadata."""
     with replacing(path) as temporary:
-        marked.to_parquet(temporary, index=False)
+        table.to_parquet(temporary, index=False)
 
 
 def sha256(path: Path) -> str:
@@ -177,6 +175,18 @@ def git_commit() -> str:
         return "unknown"
 
 
+def origin(**facts: object) -> dict[str, object]:
+    """Describe the software and machine that computes here and now; `facts` belong to it too: the device, say."""
+    packages = ("mdpu", "numpy", "pandas", "torch", "torchvision")
+    return {
+        **facts,
+        "commit": git_commit(),
+        "python": platform.python_version(),
+        "packages": versions(packages),
+        "machine": f"{platform.system()} {platform.machine()}",
+    }
+
+
 def provenance(started: float, inputs: Iterable[Path] = (), **facts: object) -> dict[str, object]:
     """Describe how an artifact came to be.
 
@@ -189,14 +199,8 @@ def provenance(started: float, inputs: Iterable[Path] = (), **facts: object) -> 
     **facts
         Whatever else belongs there: config digest, device, settings.
     """
-    packages = ("mdpu", "numpy", "pandas", "torch", "torchvision")
     return {
-        **facts,
-        "inputs": {str(path): sha256(path) for path in inputs},
-        "commit": git_commit(),
-        "python": platform.python_version(),
-        "packages": versions(packages),
-        "machine": f"{platform.system()} {platform.machine()}",
+        **origin(**facts, inputs={str(path): sha256(path) for path in inputs}),
         "wall_seconds": round(time.perf_counter() - started, 3),
     }
 

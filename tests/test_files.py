@@ -183,9 +183,11 @@ def test_the_checksum_of_a_missing_file_names_it(tmp_path):
 
 
 def test_attributes_survive_in_a_table(tmp_path):
-    write_table(pd.DataFrame({"a": [1.5]}), tmp_path / "x.parquet", fingerprint="abc")
+    table = pd.DataFrame({"a": [1.5]})
+    table.attrs = {"fingerprint": "abc", "origin": {"commit": "def"}}
+    write_table(table, tmp_path / "x.parquet")
     found = read_table(tmp_path / "x.parquet")
-    assert found.attrs == {"fingerprint": "abc"}
+    assert found.attrs == table.attrs
     assert found["a"].tolist() == [1.5]
 
 

@@ -139,6 +139,9 @@ def test_provenance_says_what_a_history_was_made_of(finished):
     assert facts["settings"]["epochs"] == 3
     assert len(facts["inputs"]) == 2 + 4
     assert {"commit", "packages", "device", "wall_seconds"} <= set(facts)
+    (trained,) = facts["trained"]
+    assert len(trained["runs"]) == 8
+    assert (trained["commit"], trained["device"]) == (facts["commit"], facts["device"])
 
 
 def test_expected_numbers_are_compared(finished):
@@ -240,6 +243,22 @@ def test_adding_a_seed_trains_only_the_new_runs(finished_clone):
     after = pd.read_parquet(history)
     pd.testing.assert_frame_equal(after[after["seed"] != 3].reset_index(drop=True), before)
     assert set(after["seed"]) == {1, 2, 3}
+
+
+def test_packed_runs_are_taken_elsewhere_instead_of_being_trained(finished, fresh_clone):
+    """As from a cluster to a laptop: another folder, nothing but the packed file."""
+    packed = fresh_clone.folder / "packed.parquet"
+    store = finished.results / "runs"
+    finished.run("python", "-m", "mdpu", "pack", "--store", str(store), "--out", str(packed))
+    unpack = ("python", "-m", "mdpu", "unpack", str(packed), "--store", str(fresh_clone.results / "runs"))
+    assert "12 finished runs unpacked" in fresh_clone.run(*unpack).stdout
+    history = fresh_clone.results / "histories/digits/base/m2/n60.parquet"
+    fresh_clone.snakemake("--", str(history.relative_to(fresh_clone.folder)))
+    original = finished.results / "histories/digits/base/m2/n60.parquet"
+    pd.testing.assert_frame_equal(pd.read_parquet(history), pd.read_parquet(original), check_exact=True)
+    found, facts = (json.loads(path.with_suffix(".json").read_text()) for path in (history, original))
+    assert (found["runs"], found["reused"]) == (8, 8)
+    assert found["trained"] == facts["trained"]
 
 
 def test_a_study_trains_its_variants_and_reads_the_runs_that_are_there(finished_clone):

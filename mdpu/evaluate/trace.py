@@ -82,9 +82,15 @@ def _trace_run(plan: Plan, run: Run, rows: pd.DataFrame, config: Sequence[Path])
         "split_as_recorded": now == then,
         "history": str(history),
         "cohort": cohort,
-        "provenance": {key: facts[key] for key in ("commit", "device", "packages", "reused", "runs")},
+        "provenance": _origin(facts, run),
         "retrain": f"python -m mdpu retrain {run.name} {files} --out scratch",
     }
+
+
+def _origin(facts: dict[str, Any], run: Run) -> dict[str, Any]:
+    """Return commit, device and software that trained a run, by the facts of its cohort."""
+    (found,) = (group for group in facts["trained"] if run.name in group["runs"])
+    return {key: value for key, value in found.items() if key != "runs"}
 
 
 def _keys(run: Run) -> list[tuple[str, Any]]:
@@ -110,6 +116,7 @@ def trace_text(found: dict[str, Any]) -> str:
     for run in found["runs"]:
         first, last = run["epochs_averaged"]
         made = run["provenance"]
+        packages = ", ".join(f"{name} {version}" for name, version in made["packages"].items() if name != "mdpu")
         risk = "none" if run["risk_of_last_epoch"] is None else f"{run['risk_of_last_epoch']:.6g}"
         recorded = "as recorded by the training" if run["split_as_recorded"] else "CHANGED since the training"
         lines += [
@@ -121,8 +128,8 @@ def trace_text(found: dict[str, Any]) -> str:
             f"              sha256 {run['split_sha256']}, {recorded}",
             f"  seed        {run['seed']}",
             f"  history     {run['history']}, cohort {run['cohort']}",
-            f"  made by     commit {made['commit']} on {made['device']}; "
-            f"{made['reused']} of the cohort's {made['runs']} runs were taken from earlier trainings",
+            f"  made by     commit {made['commit']} on {made['device']}, {made['machine']}",
+            f"              python {made['python']}, {packages}",
             f"  retrain it  {run['retrain']}",
         ]
     return "\n".join(lines)

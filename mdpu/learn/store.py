@@ -1,11 +1,13 @@
 """Finished runs on disk, so that a cohort trains only what is new.
 
 A run is retrained when its fingerprint changes: its key, its training settings, the contents of its
-images, labels or split, or the code that trains it. Nothing else makes it stale.
+images, labels or split, or the code that trains it. Nothing else makes it stale. Beside its fingerprint, a run
+carries its origin: commit, device, packages and machine that trained it, wherever it is taken.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -13,8 +15,8 @@ from typing import Any
 import pandas as pd
 
 from mdpu.errors import UserError
-from mdpu.experiment import Run, run_columns, training_code
-from mdpu.files import digest, digest_files, read_table, write_table
+from mdpu.experiment import AXES, Run, run_columns, training_code
+from mdpu.files import digest, digest_files, read_table, replacing, write_table
 
 
 def fingerprint(run: Run, settings: Mapping[str, Any], inputs: Mapping[str, str]) -> str:
@@ -33,7 +35,10 @@ def fingerprint(run: Run, settings: Mapping[str, Any], inputs: Mapping[str, str]
 
 
 class RunStore:
-    """A folder with one history per finished run, each marked with its fingerprint."""
+    """A folder with one history per finished run, each marked with its fingerprint and its origin.
+
+    The marks are the table's ``attrs``.
+    """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -43,13 +48,88 @@ class RunStore:
         return self.folder / f"{run.name}.parquet"
 
     def load(self, run: Run, wanted: str) -> pd.DataFrame | None:
-        """Return a run's history if it is there, whole and of the wanted fingerprint, else None."""
+        """Return a run's history if it is there, whole, of the wanted fingerprint and of known origin, else None."""
         try:
             history = read_table(self.path(run))
         except UserError:
             return None
-        return history if history.attrs.get("fingerprint") == wanted else None
+        return history if history.attrs.get("fingerprint") == wanted and "origin" in history.attrs else None
 
-    def save(self, run: Run, history: pd.DataFrame, fingerprint: str) -> None:
-        """Keep a run's history under its fingerprint."""
-        write_table(history, self.path(run), fingerprint=fingerprint)
+    def save(self, run: Run, history: pd.DataFrame, fingerprint: str, origin: Mapping[str, Any]) -> pd.DataFrame:
+        """Keep a run's history under its fingerprint, with its origin, and return it so marked."""
+        marked = history.copy(deep=False)
+        marked.attrs = {"fingerprint": fingerprint, "origin": dict(origin)}
+        write_table(marked, self.path(run))
+        return marked
+
+    def pack(self, path: Path) -> int:
+        """Write all finished runs into one file, in a fifth of the space, and return their number.
+
+        Raises
+        ------
+        UserError
+            If there is none, or a run's file is broken.
+        """
+        files = sorted(self.folder.rglob("[!.]*.parquet"))  # a name with a dot is what a killed process left
+        histories = [read_table(file) for file in files]
+        if not histories:
+            raise UserError(f"{self.folder} has no finished run")
+        packed = pd.concat(
+            [
+                history.assign(fingerprint=history.attrs["fingerprint"], origin=json.dumps(history.attrs["origin"]))
+                for history in histories
+            ],
+            ignore_index=True,
+        )
+        packed.attrs = {}
+        measures = packed.select_dtypes("float").columns
+        with replacing(path) as temporary:
+            packed.to_parquet(
+                temporary,
+                index=False,
+                compression="zstd",
+                compression_level=19,
+                use_dictionary=[column for column in packed.columns if column not in measures],
+                column_encoding=dict.fromkeys(measures, "BYTE_STREAM_SPLIT"),
+            )
+        return len(histories)
+
+    def unpack(self, path: Path) -> tuple[int, int]:
+        """Put the runs of a packed file into the folder, where no run of their name is.
+
+        Whether a run is of use is decided when it is loaded, by its fingerprint.
+
+        Returns
+        -------
+        new, kept : int
+            How many runs were put there, and how many were left as they are in the folder.
+
+        Raises
+        ------
+        UserError
+            If the file is missing, broken or not one that `pack` wrote.
+        """
+        packed = read_table(path)
+        if missing := {*AXES, "epoch", "fingerprint", "origin"} - {*packed.columns}:
+            raise UserError(f"{path} does not hold finished runs: it has no column {', '.join(sorted(missing))}")
+        new = kept = 0
+        for _, rows in packed.groupby(list(AXES), sort=False):
+            first = rows.iloc[0].to_dict()
+            run = Run(**{axis: first[axis] for axis in AXES})
+            if not self.path(run).resolve().is_relative_to(self.folder.resolve()):
+                raise UserError(f"{path} names a run that is no place in {self.folder}: {run.name}")
+            if self.path(run).exists():
+                kept += 1
+                continue
+            history = rows.drop(columns=["fingerprint", "origin"]).reset_index(drop=True)
+            self.save(run, history, first["fingerprint"], json.loads(first["origin"]))
+            new += 1
+        return new, kept
+
+
+def group_by_origin(histories: Mapping[Run, pd.DataFrame]) -> list[dict[str, Any]]:
+    """Return the origins of histories as a `RunStore` gives them, each with the names of its ``runs``."""
+    groups: dict[str, list[str]] = {}
+    for run, history in histories.items():
+        groups.setdefault(json.dumps(history.attrs["origin"]), []).append(run.name)
+    return [{**json.loads(origin), "runs": names} for origin, names in groups.items()]
