@@ -447,7 +447,7 @@ def table(
     from mdpu.evaluate.published import beside_published
     from mdpu.experiment import CELL
     from mdpu.files import read_csv, write_csv, write_text
-    from mdpu.report.tables import latex_table, markdown_table
+    from mdpu.report.tables import caption, latex_table, markdown_table
 
     chosen = _plan(config)
     wanted = chosen.experiment(experiment)
@@ -457,8 +457,9 @@ def table(
     datasets = chosen.titles(keys["dataset"])
     methods = list(dict.fromkeys(keys["method"]))
     not_run = list(chosen.titles(wanted.not_run).values())
+    title = f"{wanted.title}. {caption(cells, datasets, chosen.reports_best_epoch)}"
     for suffix, render in ((".md", markdown_table), (".tex", latex_table)):
-        write_text(out.with_suffix(suffix), render(cells, datasets, methods, wanted.title, not_run))
+        write_text(out.with_suffix(suffix), render(cells, datasets, methods, title, not_run))
 
 
 @app.command(rich_help_panel=RULES)
@@ -595,7 +596,7 @@ def compare(
     out: Annotated[Path, typer.Option("--out", metavar="FILE", help="CSV to write; .json with totals goes beside.")],
 ) -> None:
     """Give each of the paper's 504 numbers a verdict, in every reading of its dataset."""
-    from mdpu.evaluate.comparison import compare, totals
+    from mdpu.evaluate.comparison import compare, spreads, totals
     from mdpu.files import provenance, read_csv, write_csv, write_json
 
     started = time.perf_counter()
@@ -603,8 +604,11 @@ def compare(
     rule = chosen.config["comparison"]
     found = compare(read_csv(summary), chosen.published_names, rule)
     write_csv(found, out)
-    counted = totals(found).to_dict("records")
-    write_json(out.with_suffix(".json"), {"totals": counted, **provenance(started, [summary], rule=rule)})
+    facts = {
+        "totals": totals(found).to_dict("records"),
+        "spreads": spreads(found, rule["level"]).to_dict("records"),
+    }
+    write_json(out.with_suffix(".json"), {**facts, **provenance(started, [summary], rule=rule)})
 
 
 @app.command(rich_help_panel=RULES)
@@ -616,13 +620,14 @@ def claims(
     cases: Annotated[Path, typer.Option(metavar="FILE", help="CSV of every case of every claim to write.")],
 ) -> None:
     """Check the claims of the paper's prose on our runs and on the paper's numbers."""
-    from mdpu.evaluate.claims import check_claims, larger_weight_decays, our_evidence, paper_evidence
+    from mdpu.evaluate.claims import check_claims
+    from mdpu.evaluate.evidence import our_evidence, paper_evidence
     from mdpu.files import provenance, read_csv, read_table, write_csv, write_json
 
     started = time.perf_counter()
     chosen = _plan(config)
     rule, reporting = chosen.config["comparison"], chosen.config["protocol"]["reporting"]
-    ours = our_evidence(read_csv(summary), read_table(metrics), reporting, larger_weight_decays(chosen), rule)
+    ours = our_evidence(chosen, read_csv(summary), read_table(metrics))
     checked, of_claims = check_claims(ours, paper_evidence(rule))
     write_csv(checked, out)
     write_csv(of_claims, cases)
@@ -645,11 +650,12 @@ def ranks(
     from mdpu.report.rank_figure import rank_figure
 
     started = time.perf_counter()
-    found = rankings(read_csv(summary), 1 - _plan(config).config["comparison"]["level"])
+    chosen = _plan(config)
+    found = rankings(read_csv(summary), chosen.table_rows, 1 - chosen.config["comparison"]["level"])
     write_csv(rank_table(found), out)
     facts = {f"{source}, by {unit}": ranking and ranking.facts() for (source, unit), ranking in found.items()}
     write_json(out.with_suffix(".json"), {"rankings": facts, **provenance(started, [summary])})
-    save_figure(rank_figure({"Our runs": found["ours", "row"], "The paper's numbers": found["paper", "row"]}), figure)
+    save_figure(rank_figure(found), figure)
 
 
 @app.command(rich_help_panel=RULES)

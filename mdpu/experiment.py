@@ -108,6 +108,7 @@ ILLUSTRATIONS = ("setting", "losses", "formulas")
 # Kinds that become a table; the others become a figure.
 TABLE_KINDS = ("table", "formulas")
 CELL = tuple(axis for axis in AXES if axis != "seed")
+ROW = ("dataset", "tuple_size", "n", "prior")  # what the methods of a table's row share
 _PREFIX = {"tuple_size": "m", "n": "n", "prior": "prior", "seed": "seed"}
 
 
@@ -319,6 +320,12 @@ class Plan:
         return tuple(sorted({run for experiment in self.experiments.values() for run in experiment.runs}))
 
     @cached_property
+    def table_rows(self) -> frozenset[tuple[str, int, int, str]]:
+        """The rows (dataset, tuple size, n, prior) of the selected tables."""
+        tables = [experiment for experiment in self.experiments.values() if experiment.kind == "table"]
+        return frozenset((run.dataset, run.tuple_size, run.n, run.prior) for table in tables for run in table.runs)
+
+    @cached_property
     def cohorts(self) -> dict[str, Cohort]:
         """The runs grouped by the axes that their network's cohorts do not span.
 
@@ -468,6 +475,12 @@ class Plan:
                 if value != base[key]
             }
         return list(found.values())
+
+    @property
+    def reports_best_epoch(self) -> bool:
+        """Whether a run is read at its epoch of highest test accuracy, which is chosen by the test labels."""
+        best: bool = self.config["protocol"]["reporting"]["average_last"] == "best"
+        return best
 
     def reading(self, name: str) -> dict[str, Any]:
         """Return the reporting settings of a reading; ``base`` is ``protocol.reporting`` as it stands."""

@@ -11,9 +11,10 @@ import pytest
 from scipy import stats
 
 from mdpu.config import load_config
-from mdpu.evaluate.claims import CASE, CLAIMS, Evidence, check_claims, larger_weight_decays, paper_evidence, run_facts
-from mdpu.evaluate.published import published_cells
-from mdpu.experiment import Plan, Run, run_columns
+from mdpu.evaluate.claims import CASE, CLAIMS, check_claims
+from mdpu.evaluate.evidence import Evidence, our_evidence, paper_evidence, run_facts
+from mdpu.evaluate.published import METHODS, published_cells
+from mdpu.experiment import ROW, Plan, Run, run_columns
 from mdpu.files import REPOSITORY
 
 PAPER = REPOSITORY.parent / "shared" / "paper" / "mdpu.tex"
@@ -28,8 +29,8 @@ def cells(*rows, **common):
     return pd.DataFrame([{**base, **common, "method": method, "mean": mean} for method, mean in rows])
 
 
-def evidence(*frames, runs=None, larger_decay=()):
-    return Evidence(pd.concat(frames, ignore_index=True), runs, set(larger_decay), RULE)
+def evidence(*frames, **others):
+    return Evidence(pd.concat(frames, ignore_index=True), RULE, **others)
 
 
 def held(name, of):
@@ -70,12 +71,14 @@ def test_a_claim_without_a_quote_is_the_reviewers():
         "supervision-is-the-ceiling",
         "no-method-is-below-chance",
         "relu-part-beats-the-published-corrections",
+        "corrected-risk-stays-non-negative",
+        "corrected-accuracy-does-not-fall-with-its-risk",
     }
     assert all(item.place for item in CLAIMS.values() if item.quote)
 
 
 def test_no_runs_are_not_run_and_no_failure():
-    nothing = Evidence(cells(("ure", 1.0)).iloc[:0], facts(history(accuracy=[50], risk=[1.0]))[:0], set(), RULE)
+    nothing = evidence(cells(("ure", 1.0)).iloc[:0], runs=facts(history(accuracy=[50], risk=[1.0]))[:0])
     table, cases = check_claims(nothing, paper_evidence(RULE))
     assert set(table["ours"]) == {"not run"}
     assert set(cases["evidence"]) == {"paper"}
@@ -155,18 +158,75 @@ def test_a_diverged_cell_does_not_hold():
     assert held("corrected-beats-ure", evidence(cells(("ure", 80), ("relu", np.nan)))) == [False]
 
 
+def test_a_row_of_no_table_is_evidence_on_n_alone():
+    tables = cells(("ure", 80), ("relu", 81))
+    rows = {tuple(row) for row in tables[list(ROW)].itertuples(index=False)}
+    found = evidence(tables, cells(("ure", 75), ("relu", 70), n=2000), rows=rows)
+    assert held("corrected-beats-ure", found) == [True]
+    assert held("corrected-varies-less", found) == [False]
+    assert held("accuracy-grows-with-n", found) == [True, True]
+    assert held("corrected-grows-more-steeply", found) == [True]
+
+
 def test_averages_are_by_dataset_and_by_prior():
     found = evidence(
         cells(("ure", 80), ("relu", 90)),
         cells(("ure", 80), ("relu", 75), dataset="svhn"),
         cells(("ure", 1), prior="0.4"),
     )
-    cases = CLAIMS["corrected-beats-ure-on-average"].check(found)
-    assert cases[["dataset", "prior", "left", "right", "holds"]].fillna("").to_numpy().tolist() == [
-        ["mnist", "", 90, 80, True],
-        ["svhn", "", 75, 80, False],
-        ["", "0.5", 82.5, 80, True],
+    for name, axis, expected in (
+        ("corrected-beats-ure-on-datasets", "dataset", [["mnist", 90, 80, True], ["svhn", 75, 80, False]]),
+        ("corrected-beats-ure-at-priors", "prior", [["0.5", 82.5, 80, True]]),
+    ):
+        cases = CLAIMS[name].check(found)
+        assert cases[[axis, "left", "right", "holds"]].to_numpy().tolist() == expected
+
+
+def test_an_average_with_a_diverged_cell_does_not_hold():
+    """Left out on its own side alone, it would compare different cells."""
+    found = evidence(cells(("ure", 90), ("relu", 88)), cells(("ure", 60), ("relu", np.nan), prior="0.4"))
+    assert held("corrected-beats-ure-on-datasets", found) == [False]
+    assert held("corrected-beats-ure-at-priors", found) == [False, False]
+
+
+def test_the_pass_rate_by_chance_is_that_of_noise():
+    """Cells whose methods, losses, sizes and priors make no difference."""
+    random = np.random.default_rng(3)
+    rows = [
+        {"dataset": f"d{i}", "variant": v, "tuple_size": m, "n": n, "prior": p, "method": method, "loss": "logistic"}
+        for i in range(60)
+        for m in (2, 3)
+        for n in (2000, 4000)
+        for p in ("0.4", "0.5")
+        for v, methods in (("base", (*METHODS, "relu-part", "supervised")), ("more", METHODS[:3]))
+        for method in methods
     ]
+    trials = random.normal(80, 1, (len(rows), 3))
+    noise = pd.DataFrame(rows).assign(mean=trials.mean(1), std=trials.std(1, ddof=1), trials=3)
+    runs = facts(history(accuracy=[50], risk=[1.0]))
+    more = {(f"d{i}", "more") for i in range(60)}
+    table, _ = check_claims(evidence(noise, runs=runs[:0], more_unlabeled=more), paper_evidence(RULE))
+    told = table[table["by_chance"].notna() & (table["ours_cases"] >= 100)]
+    assert set(told["claim"]) >= {
+        "corrected-beats-ure",
+        "corrected-beats-ure-significantly",
+        "corrected-beats-ure-on-datasets",
+        "proposed-beat-baselines",
+        "corrected-varies-less",
+        "accuracy-grows-with-n",
+        "corrected-grows-more-steeply",
+        "corrected-grows-significantly-more-steeply",
+        "every-loss-beats-the-baselines",
+        "more-unlabeled-images-help",
+        "triples-beat-pairs",
+        "lower-prior-is-easier",
+        "supervision-is-the-ceiling",
+        "relu-part-beats-the-published-corrections",
+    }
+    for row in told.to_dict("records"):
+        # Cases share cells, so they scatter more than independent ones; two tails of five standard errors.
+        error = np.sqrt(row["by_chance"] * (1 - row["by_chance"]) / row["ours_cases"])
+        assert abs(row["ours_rate"] - row["by_chance"]) < 5 * error, row["claim"]
 
 
 def test_baselines_count_only_where_all_three_were_run():
@@ -192,6 +252,39 @@ def test_slopes_are_least_squares_per_thousand_tuples():
     assert [case["left"], case["right"]] == pytest.approx(expected)
     assert case["holds"]
     assert held("corrected-grows-more-steeply", evidence(frames[0])) == []
+
+
+def test_steeper_is_significant_by_the_deviations_over_trials():
+    sizes, means = [2000, 6000, 10000], {"ure": [80, 81, 82], "abs": [80, 85, 90]}
+    frames = [cells(*((m, v[i]) for m, v in means.items()), n=n, std=0.5) for i, n in enumerate(sizes)]
+    case = CLAIMS["corrected-grows-significantly-more-steeply"].check(evidence(*frames)).iloc[0]
+    # Slope of three equidistant means: (last - first) / 8; its variance 2 s^2 / (3 trials * 64), half of it per end.
+    parts = np.array([0.5**2 / 3 / 64] * 4)
+    freedom = parts.sum() ** 2 / (parts**2 / 2).sum()
+    reach = stats.t.ppf(0.975, freedom) * np.sqrt(parts.sum())
+    assert case["left"] == pytest.approx(10 / 8 - 2 / 8 - reach)
+    assert case["holds"]
+    noisy = [frame.assign(std=10.0) for frame in frames]
+    assert held("corrected-grows-significantly-more-steeply", evidence(*noisy)) == [False]
+    single = [frame.assign(std=np.nan, trials=1) for frame in frames]
+    assert held("corrected-grows-significantly-more-steeply", evidence(*single)) == []
+    assert held("corrected-grows-more-steeply", evidence(*single)) == [True]
+
+
+def test_each_loss_is_compared_with_the_baselines_of_its_row():
+    runs = facts(history(accuracy=[50], risk=[1.0]))
+    three = cells(("siamese", 60), ("contrastive", 85), ("kmeans", 50))
+    losses = [cells(("abs", mean), loss=loss) for loss, mean in (("logistic", 90), ("ramp", 84))]
+    assert held("every-loss-beats-the-baselines", evidence(three, *losses, runs=runs)) == [True, False]
+    assert held("every-loss-beats-the-baselines", evidence(*losses, runs=runs)) == []
+
+
+def test_more_unlabeled_images_are_compared_with_the_protocol_as_it_stands():
+    runs = facts(history(accuracy=[50], risk=[1.0]))
+    found = [cells(("ure", 80), ("abs", 90)), cells(("ure", 81), ("abs", 89), variant="unlabeled-2n")]
+    more = {("mnist", "unlabeled-2n")}
+    assert held("more-unlabeled-images-help", evidence(*found, runs=runs, more_unlabeled=more)) == [True, False]
+    assert held("more-unlabeled-images-help", evidence(*found, runs=runs)) == []
 
 
 def test_saturation_is_looked_for_at_the_largest_n_of_hard_data():
@@ -270,9 +363,26 @@ def test_the_claims_about_histories_can_fail():
     assert held("corrected-accuracy-holds", found) == [False]
 
 
+def test_the_uncorrected_risk_of_a_corrected_run_may_fall_below_zero():
+    found = evidence(cells(("ure", 80)), runs=facts(FALLING.assign(method="relu"), STEADY.assign(risk=1.0)))
+    assert held("corrected-risk-stays-non-negative", found) == [True, False]
+    assert held("corrected-accuracy-does-not-fall-with-its-risk", found) == [False]
+
+
 def test_a_run_that_diverged_holds_nothing():
     broken = STEADY.assign(accuracy=STEADY["accuracy"].where(STEADY["epoch"] < 5))
     assert held("corrected-accuracy-holds", evidence(cells(("ure", 80)), runs=facts(broken))) == [False]
+
+
+def test_more_unlabeled_images_are_tried_by_variants_that_differ_in_their_number_alone():
+    config = copy.deepcopy(load_config([REPOSITORY / "config.yaml"]))
+    config["datasets"] = ["mnist"]
+    config["experiments"] = ["table2"]
+    found = our_evidence(Plan(config), cells(("ure", 1)).assign(diverged=0), FALLING).more_unlabeled
+    assert found == {("mnist", "unlabeled-2n"), ("mnist", "unlabeled-3n")}
+    config["protocol"]["sampling"]["n_unlabeled"] = "2n"
+    found = our_evidence(Plan(config), cells(("ure", 1)).assign(diverged=0), FALLING).more_unlabeled
+    assert {variant for _, variant in found} == {"unlabeled-3n"}
 
 
 def test_weight_decay_is_tried_by_variants_that_differ_in_it_alone():
@@ -287,7 +397,8 @@ def test_weight_decay_is_tried_by_variants_that_differ_in_it_alone():
     variants = {name: {"training": {"networks": changes}} for name, changes in networks.items()}
     config["definitions"]["variants"] |= {**variants, "sampling": {"sampling": {"replacement": False}}}
     config["experiments"] = ["table2"]
-    found = larger_weight_decays(Plan(config))
+    plan = Plan(config)
+    found = our_evidence(plan, cells(("ure", 1)).assign(diverged=0), FALLING).larger_decay
     assert {("mnist", "decay"), ("mnist", "both"), ("svhn", "both")} <= found
     assert {("mnist", "decay-2e-3"), ("svhn", "decay-2e-3")} <= found  # of config.yaml
     assert ("svhn", "decay") not in found

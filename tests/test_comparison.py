@@ -30,6 +30,7 @@ from mdpu.evaluate.comparison import (
     WIDER,
     compare,
     judge,
+    spreads,
     totals,
     welch_interval,
 )
@@ -180,6 +181,22 @@ def test_a_verdict_counts_as_too_noisy_only_for_that_reason(names):
     assert (noisy[CLOSE], noisy["too_noisy"]) == (1, 1)
 
 
+def test_deviations_are_pooled_and_their_ratio_has_the_f_interval(names):
+    summary = pd.concat(
+        [summary_of(std=1.0), summary_of(std=3.0, prior="0.5"), summary_of(std=9.0, trials=1, prior="0.6")]
+    )
+    found = spreads(compare(summary, names, RULE), 0.95).set_index("method").loc["ure"]
+    paper = published_cells().query("table == 2 and dataset == 'mnist' and method == 'ure' and prior < '0.6'")
+    expected = np.sqrt((1 + 9) / 2), np.sqrt((paper["published_std"] ** 2).mean())
+    assert (found["cells"], found["ours"], found["paper"]) == (2, *map(pytest.approx, expected))
+    assert found["ratio"] == pytest.approx(expected[0] / expected[1])
+    random = np.random.default_rng(1)
+    ours, theirs = random.normal(size=(2, 20_000, 2, 3)).std(axis=-1, ddof=1)
+    ratio = np.sqrt((ours**2).mean(axis=1) / (theirs**2).mean(axis=1))
+    inside = (ratio * found["low"] / found["ratio"] < 1) & (ratio * found["high"] / found["ratio"] > 1)
+    assert inside.mean() == pytest.approx(0.95, abs=0.01)
+
+
 # -- readings -------------------------------------------------------------------------------------
 
 
@@ -240,7 +257,7 @@ def test_a_mistake_in_the_configuration_is_named(config, place, key, value, sent
 def test_the_documented_error_rates_are_those_that_the_benchmark_prints():
     script = REPOSITORY / "benchmarks" / "verdict_error_rates.py"
     done = subprocess.run([sys.executable, script], cwd=REPOSITORY, capture_output=True, text=True, check=True)
-    assert done.stdout.count("\n") == 7
+    assert done.stdout.count("\n") == 8
     assert done.stdout in (REPOSITORY / "docs" / "comparison.md").read_text(encoding="utf-8")
 
 

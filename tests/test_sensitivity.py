@@ -171,6 +171,22 @@ def test_one_trial_has_a_difference_but_no_interval():
     assert found[["std", "low", "high"]].isna().all().all()
 
 
+def test_one_trial_has_a_nearest_but_no_certainty():
+    plan = study(seed=[1])
+    found = nearest_to_published(plan, plan.experiment("study"), histories(plan))
+    assert found["gain"].notna().all()
+    assert found[["first", "gain_low", "gain_high", "tied"]].isna().all().all()
+
+
+def test_noise_does_not_make_a_gain_smaller():
+    """It makes small distances larger than large ones; the interval must lie about what was measured."""
+    plan = study(reading=["best-epoch"])
+    metrics = histories(plan, noise=1.0, below=1.5, effects={"disjoint": 1.5})
+    found = nearest_to_published(plan, plan.experiment("study"), metrics).set_index("departures")
+    gain = found.loc["replacement = false; overlap = false"]
+    assert gain["gain"] == pytest.approx((gain["gain_low"] + gain["gain_high"]) / 2, abs=0.15)
+
+
 def test_two_readings_of_the_class_sides_are_an_alternative_of_the_dataset():
     plan = study(datasets=["emnist-letters", "emnist-letters-a-i"], n=7000, variant=["base"], base_method=["relu-part"])
     metrics = histories(plan, effects={"emnist-letters-a-i": 1.5})

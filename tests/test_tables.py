@@ -13,7 +13,7 @@ from mdpu.experiment import Run, run_columns
 from mdpu.report.figures.curves import curves_figure
 from mdpu.report.page import run_lines
 from mdpu.report.style import method_style
-from mdpu.report.tables import best_methods, latex_table, markdown_table
+from mdpu.report.tables import best_methods, caption, latex_table, markdown_table
 
 METHODS = ["ure", "relu", "abs"]
 DATASETS = {"mnist": "MNIST", "amp": "R&D_100%"}
@@ -49,6 +49,18 @@ def test_markdown_has_a_row_per_prior_and_dataset_with_the_best_in_bold(cells):
         ["0.5", "MNIST", "**75.00 ± 1.00**", "**75.00 ± 1.00**", "74.00 ± 1.00"],
         ["0.5", "R&D_100%", "not run", "not run", "not run"],
     ]
+
+
+def test_a_caption_gives_unit_trials_epochs_and_n(cells):
+    cells = cells.assign(trials=3, first_epoch=91, last_epoch=100, n=10000)
+    assert caption(cells, DATASETS, best_epoch=False) == (
+        "Test accuracy in percent, mean ± standard deviation over 3 trials, each averaged over epochs 91 to 100. "
+        "n = 10,000. The best method of a row is bold."
+    )
+    cells.loc[cells["dataset"] == "amp", ["n", "trials"]] = 4000, 1
+    text = caption(cells, DATASETS, best_epoch=True)
+    assert "over 1 to 3 trials, each at its epoch of highest test accuracy, which is chosen by the test labels" in text
+    assert "n = 10,000; 4,000 on R&D_100%. " in text
 
 
 def test_latex_has_the_same_cells_between_booktabs_rules(cells):

@@ -9,7 +9,7 @@ import pytest
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from mdpu.config import load_config
-from mdpu.evaluate.comparison import compare, totals
+from mdpu.evaluate.comparison import compare, spreads, totals
 from mdpu.evaluate.published import published_cells
 from mdpu.experiment import Plan
 from mdpu.files import REPOSITORY, write_csv, write_json
@@ -27,11 +27,12 @@ def section_of(plan, folder, dataset, shift=None):
     cells = cells[cells["dataset"] == plan.published_names[dataset]].drop(columns=["table", "published_bold"])
     cells["mean"] += cells["method"].map(shift or {}).fillna(0.0)
     summary = cells.assign(dataset=dataset, variant="base", loss="logistic", trials=3, diverged=0)
-    found = compare(summary.assign(first_epoch=91, last_epoch=100), plan.published_names, plan.config["comparison"])
+    rule = plan.config["comparison"]
+    found = compare(summary.assign(first_epoch=91, last_epoch=100), plan.published_names, rule)
     write_csv(found, folder / "comparison.csv")
-    write_json(
-        folder / "comparison.json", {"rule": plan.config["comparison"], "totals": totals(found).to_dict("records")}
-    )
+    tables = {"totals": totals(found), "spreads": spreads(found, rule["level"])}
+    facts = {name: table.to_dict("records") for name, table in tables.items()}
+    write_json(folder / "comparison.json", {"rule": rule, **facts})
     return verdict_section(plan, folder)
 
 
@@ -66,7 +67,11 @@ def test_a_cell_stands_in_its_column_with_a_glyph_of_its_own(plan, tmp_path):
 
 def test_the_page_tells_counts_glyphs_and_what_was_not_run(plan, tmp_path):
     page = rendered(section_of(plan, tmp_path, "mnist", {"relu": 30.0}))
-    assert "60 reproduced, 0 close, 12 differ, 576 not run." in page
+    assert "Datasets as stated: 60 reproduced, 0 close, 0 too noisy to tell, 12 differ, 432 not run." in page
+    sets = "Two EMNIST sets as the numbers imply: 0 reproduced, 0 close, 0 too noisy to tell, 0 differ, 144 not run."
+    assert sets in page
+    assert re.search(r"<td class=\"name\">SVHN</td>\s*<td>0</td><td>0</td><td>0</td><td class=\"quiet\">72</td>", page)
+    assert re.search(r"<td class=\"name\">ReLU</td><td>12</td><td>([\d.]+)</td><td>\1</td><td>1.00 \(", page)
     assert page.count('<td class="verdict differs"') == 12
     assert re.search(r"Not run: Fashion-MNIST, .*SVHN\.", page)
     row = re.search(r"<td class=\"name\">ReLU</td>\s*<td>(\d+)</td><td>(\d+)</td><td>(\d+)</td>", page)

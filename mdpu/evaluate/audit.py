@@ -13,20 +13,10 @@ import pandas as pd
 import yaml
 
 from mdpu import theory
-from mdpu.evaluate.published import published_cells
+from mdpu.evaluate.published import BASELINES, CORRECTED, NUMERALS, PROPOSED, published_cells
+from mdpu.learn.methods import load_method
 
 ANOMALIES = Path(__file__).with_name("anomalies.yaml")
-TITLES = {
-    "ure": "URE",
-    "relu": "ReLU",
-    "abs": "ABS",
-    "siamese": "Siamese",
-    "contrastive": "Contrastive",
-    "kmeans": "K-Means",
-}
-PROPOSED = ("ure", "relu", "abs")
-CORRECTED = ("relu", "abs")
-BASELINES = ("siamese", "contrastive", "kmeans")
 ROW = ["table", "prior", "dataset"]
 WIDE_DEVIATION = 5.0  # points
 EVEN = 0.02  # how far from one half the share of positives may be for a dataset to count as balanced
@@ -107,9 +97,8 @@ def _computed(kind: str, place: str, finding: str, cases: list[str], of: int) ->
 
 def _name(cell: Any) -> str:
     """Return what a published cell or row is called in lists of cases."""
-    roman = {2: "II", 3: "III", 4: "IV", 5: "V"}[cell.table]
-    method = f", {TITLES[cell.method]}" if hasattr(cell, "method") else ""
-    return f"Table {roman}, prior {cell.prior}, {cell.dataset}{method}"
+    method = f", {load_method(cell.method).title}" if hasattr(cell, "method") else ""
+    return f"Table {NUMERALS[cell.table]}, prior {cell.prior}, {cell.dataset}{method}"
 
 
 def table_findings(cells: pd.DataFrame) -> list[Finding]:
@@ -151,7 +140,7 @@ def _duplicates(cells: pd.DataFrame) -> Finding:
 def _below_chance(cells: pd.DataFrame, methods: list[str]) -> Finding:
     of_methods = cells[cells["method"].isin(methods)]
     below = of_methods[of_methods["published_mean"] < 50]
-    text = f"{', '.join(TITLES[method] for method in methods)}: the accuracy is below 50 %."
+    text = f"{', '.join(load_method(method).title for method in methods)}: the accuracy is below 50 %."
     if methods == ["kmeans"]:
         text = "K-Means: the accuracy is below 50 %, impossible with the best assignment of clusters to classes."
     cases = [f"{_name(cell)} {cell.published_mean:.2f}" for cell in below.itertuples()]
@@ -165,14 +154,14 @@ def _wide(cells: pd.DataFrame) -> pd.DataFrame:
 def _baseline_above(cells: pd.DataFrame, method: str) -> Finding:
     rows = _wide(cells)
     above = rows[rows[list(BASELINES)].max(axis=1) > rows[method]]
-    text = f"A baseline is more accurate than {TITLES[method]}."
+    text = f"A baseline is more accurate than {load_method(method).title}."
     return _computed("tables", "Tables II-V", text, [_name(row) for row in above.itertuples()], len(rows))
 
 
 def _corrected_below_ure(cells: pd.DataFrame) -> Finding:
     rows = _wide(cells)
     cases = [
-        f"{_name(row)}: {TITLES[method]} {getattr(row, method):.2f}, URE {row.ure:.2f}"
+        f"{_name(row)}: {load_method(method).title} {getattr(row, method):.2f}, URE {row.ure:.2f}"
         for row in rows.itertuples()
         for method in CORRECTED
         if getattr(row, method) < row.ure
@@ -184,13 +173,12 @@ def _drops(cells: pd.DataFrame, smaller: int, larger: int, method: str) -> Findi
     of_method = cells[cells["method"] == method].set_index(["prior", "dataset"])
     before, after = (of_method.loc[of_method["table"] == table, "published_mean"] for table in (smaller, larger))
     after = after.reindex(before.index)
-    names = {2: "II", 3: "III", 4: "IV", 5: "V"}
     cases = [
         f"prior {prior}, {dataset}: {before[prior, dataset]:.2f} to {after[prior, dataset]:.2f}"
         for prior, dataset in before.index[after < before]
     ]
-    text = f"{TITLES[method]}: more data lower the accuracy, against the text."
-    return _computed("tables", f"Tables {names[smaller]} to {names[larger]}", text, cases, len(before))
+    text = f"{load_method(method).title}: more data lower the accuracy, against the text."
+    return _computed("tables", f"Tables {NUMERALS[smaller]} to {NUMERALS[larger]}", text, cases, len(before))
 
 
 # -- the datasets ---------------------------------------------------------------------------------
@@ -238,7 +226,6 @@ def _impossible_draws(name: str, pool: Mapping[str, int]) -> Finding:
 
 def theory_findings() -> list[Finding]:
     """Check the paper's formulas, and identities that it does not state, on a grid of tuple sizes and priors."""
-    from mdpu.learn.methods import load_method
 
     def on_grid(place: str, text: str, fails: Callable[[int, float], bool]) -> Finding:
         cases = [f"M = {size}, prior {prior:g}" for size, prior in GRID if fails(size, prior)]
@@ -266,7 +253,9 @@ def theory_findings() -> list[Finding]:
         return not all(map(close, weights, theory.risk_weights(size, prior).as_tuple()))
 
     slopes = {method: getattr(load_method(method), "k", math.nan) for method in CORRECTED}
-    not_positive = [f"{TITLES[method]} is its case k = {slope:g}" for method, slope in slopes.items() if not slope > 0]
+    not_positive = [
+        f"{load_method(method).title} is its case k = {slope:g}" for method, slope in slopes.items() if not slope > 0
+    ]
     gradient = _ramp_gradient(np.array([-0.5, -1.0, -3.0]))
     flat = [f"margin {margin:g}" for margin, slope in gradient.items() if slope == 0]
     return [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 import numpy as np
@@ -9,10 +10,8 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
-from mdpu.evaluate.published import published_cells
+from mdpu.evaluate.published import TRIALS, published_cells
 from mdpu.experiment import CELL
-
-PUBLISHED_TRIALS = 3  # "three independent experimental trials", captions of Tables II-V
 
 REPRODUCED, CLOSE, DIFFERS, NOT_RUN = VERDICTS = ("reproduced", "close", "differs", "not run")
 
@@ -25,6 +24,8 @@ WIDER = "within the wider margin"
 TOO_NOISY = "beyond the wider margin, but the interval holds zero: too noisy to tell"
 BEYOND = "beyond the wider margin, and the interval excludes zero"
 SOME_DIVERGED = "a trial diverged"
+
+STATED, IMPLIED = "as stated", "as the numbers imply"  # readings of a dataset
 
 TOTALS = ("reading", "method", "dataset", "prior", "table")
 
@@ -134,7 +135,7 @@ def compare(summary: pd.DataFrame, published_names: Mapping[str, str], rule: Map
     wanted = cells.merge(readings, on="published_dataset", how="left").assign(variant="base", loss="logistic")
     wanted["dataset"] = wanted["dataset"].fillna(wanted["published_dataset"])
     stated = wanted["dataset"] == wanted["published_dataset"]
-    wanted["reading"] = np.where(stated, "as stated", "as the numbers imply")
+    wanted["reading"] = np.where(stated, STATED, IMPLIED)
     ours = ["mean", "std", "trials", "diverged", "first_epoch", "last_epoch"]
     found = wanted.merge(summary[[*CELL, *ours]], on=list(CELL), how="left", validate="one_to_one")
     counts = ["trials", "diverged", "first_epoch", "last_epoch"]
@@ -149,7 +150,7 @@ def compare(summary: pd.DataFrame, published_names: Mapping[str, str], rule: Map
         valid,
         found["published_mean"],
         found["published_std"],
-        PUBLISHED_TRIALS,
+        TRIALS,
         rule["level"],
     )
     verdict, reason = judge(
@@ -163,6 +164,38 @@ def compare(summary: pd.DataFrame, published_names: Mapping[str, str], rule: Map
     columns = ["table", "tuple_size", "n", "prior", "published_dataset", "dataset", "reading", "method", *ours]
     columns += ["published_mean", "published_std", "published_bold", "difference", "interval_low", "interval_high"]
     return found[columns].assign(verdict=verdict, reason=reason)
+
+
+def spreads(comparison: pd.DataFrame, level: float) -> pd.DataFrame:
+    """Compare the deviations over trials, which the verdicts on means say nothing of.
+
+    Parameters
+    ----------
+    comparison : DataFrame
+        As `compare` returns it; cells with at least two trials count, in the reading ``as stated``.
+    level : float
+        Coverage of the interval.
+
+    Returns
+    -------
+    DataFrame
+        One row per method with such cells: ``cells``; ``ours`` and ``paper``, the deviations pooled over them, in
+        points; their ``ratio``, and its interval ``low``, ``high`` by the F law of a ratio of variances.
+    """
+    trials = (comparison["trials"] - comparison["diverged"]).fillna(0).astype(int)
+    counted = comparison.assign(valid=trials)[(trials > 1) & (comparison["reading"] == STATED)]
+    rows = []
+    for method, cells in counted.groupby("method", sort=False):
+        ours, paper = (cells["valid"] - 1).to_numpy(), np.full(len(cells), TRIALS - 1)
+        pooled = [
+            math.sqrt(np.average(cells[name].to_numpy() ** 2, weights=freedom))
+            for name, freedom in (("std", ours), ("published_std", paper))
+        ]
+        ratio = pooled[0] / pooled[1]
+        ends = stats.f.ppf([(1 + level) / 2, (1 - level) / 2], ours.sum(), paper.sum())
+        low, high = ratio / np.sqrt(ends)
+        rows.append((method, len(cells), *pooled, ratio, low, high))
+    return pd.DataFrame(rows, columns=["method", "cells", "ours", "paper", "ratio", "low", "high"])
 
 
 def totals(comparison: pd.DataFrame) -> pd.DataFrame:

@@ -7,6 +7,15 @@ from pathlib import Path
 
 import pandas as pd
 
+from mdpu.experiment import CELL
+
+PROPOSED = ("ure", "relu", "abs")
+CORRECTED = ("relu", "abs")
+BASELINES = ("siamese", "contrastive", "kmeans")
+METHODS = (*PROPOSED, *BASELINES)
+NUMERALS = {2: "II", 3: "III", 4: "IV", 5: "V"}  # of the tables
+TRIALS = 3  # "three independent experimental trials", captions of Tables II-V
+
 FILE = Path(__file__).with_name("published_tables.csv")
 
 
@@ -28,6 +37,15 @@ def published_cells() -> pd.DataFrame:
             "bold": "published_bold",
         }
     ).astype({"published_bold": bool})
+
+
+def published_summary() -> pd.DataFrame:
+    """Return the published cells as `mdpu.evaluate.collect.summarize` returns ours: key columns, mean, std, trials.
+
+    The paper's tables are of the protocol as it stands (variant ``base``) and the logistic loss.
+    """
+    cells = published_cells().rename(columns={"published_mean": "mean", "published_std": "std"})
+    return cells.assign(variant="base", loss="logistic", trials=TRIALS)[[*CELL, "mean", "std", "trials"]]
 
 
 def beside_published(cells: pd.DataFrame, published_names: Mapping[str, str]) -> pd.DataFrame:

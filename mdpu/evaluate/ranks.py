@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,10 +11,10 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from mdpu.evaluate.published import published_cells
+from mdpu.evaluate.evidence import table_cells
+from mdpu.evaluate.published import METHODS, published_summary
+from mdpu.experiment import ROW
 
-METHODS = ("ure", "relu", "abs", "siamese", "contrastive", "kmeans")
-ROW = ("dataset", "tuple_size", "n", "prior")
 UNITS = ("row", "dataset")
 FEWEST_METHODS, FEWEST_BLOCKS = 3, 2
 
@@ -94,12 +95,12 @@ def rank(accuracies: pd.DataFrame, alpha: float) -> Ranking | None:
 
 
 def accuracy_blocks(cells: pd.DataFrame, unit: str) -> pd.DataFrame:
-    """Return one row per block and one column per method of the paper's tables that `cells` has.
+    """Return one row per block and one column per method of the paper's that `cells` has.
 
     Parameters
     ----------
     cells : DataFrame
-        Key columns and ``mean``; variant ``base`` and the logistic loss count.
+        Key columns and ``mean`` of cells that stand in a table.
     unit : {'row', 'dataset'}
         What a block is: a row of the paper's tables (dataset, tuple size, n and prior), or a dataset, over
         whose rows the methods' means are then averaged.
@@ -110,18 +111,21 @@ def accuracy_blocks(cells: pd.DataFrame, unit: str) -> pd.DataFrame:
         Missing where a method was not run or diverged. Rows that some method lacks do not enter a
         dataset's average.
     """
-    of_tables = (cells["variant"] == "base") & (cells["loss"] == "logistic") & cells["method"].isin(METHODS)
-    wide = cells[of_tables].pivot(index=list(ROW), columns="method", values="mean")
+    wide = cells[cells["method"].isin(METHODS)].pivot(index=list(ROW), columns="method", values="mean")
     wide = wide[[method for method in METHODS if method in wide.columns]]
     return wide if unit == "row" else wide.dropna().groupby("dataset").mean()
 
 
-def rankings(summary: pd.DataFrame, alpha: float) -> dict[tuple[str, str], Ranking | None]:
-    """Return the ranking of each source (``ours``, ``paper``) and unit (``row``, ``dataset``), None if not run."""
-    paper = published_cells().rename(columns={"published_mean": "mean"}).assign(variant="base", loss="logistic")
+def rankings(
+    summary: pd.DataFrame, rows: Collection[tuple[str, int, int, str]], alpha: float
+) -> dict[tuple[str, str], Ranking | None]:
+    """Return the ranking of each source (``ours``, ``paper``) and unit (``row``, ``dataset``), None if not run.
+
+    `summary` is as `mdpu.evaluate.collect.summarize` returns it, and `rows` are the rows of the tables.
+    """
     return {
         (source, unit): rank(accuracy_blocks(cells, unit), alpha)
-        for source, cells in (("ours", summary), ("paper", paper))
+        for source, cells in (("ours", table_cells(summary, rows)), ("paper", published_summary()))
         for unit in UNITS
     }
 

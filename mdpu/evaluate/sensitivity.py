@@ -20,14 +20,14 @@ from scipy.special import ndtri, stdtrit
 
 from mdpu.config import BASE
 from mdpu.evaluate.collect import run_accuracies
-from mdpu.evaluate.published import published_cells
-from mdpu.experiment import Departure, Experiment, Plan, Run
+from mdpu.evaluate.published import TRIALS, published_cells
+from mdpu.experiment import ROW, Departure, Experiment, Plan, Run
 from mdpu.learn.method import CorrectedRisk
 from mdpu.learn.methods import load_method
 from mdpu.randomness import Stream
 
 SCOPE_KEY, SIDES_KEY, JOINT_KEY = "scope", "sides", "joint"
-PANEL = ("dataset", "tuple_size", "n", "prior")
+PANEL = ROW
 ALTERNATIVE = ("key", "base", "value")
 REPLICATES = 1000
 CONFIDENCE = 0.95
@@ -307,10 +307,12 @@ def nearest_to_published(plan: Plan, experiment: Experiment, metrics: pd.DataFra
 
         How certain the order is, by `REPLICATES` replicates in which every mean is moved by noise: ours by
         deviations of trials that are drawn from all that was trained (see `_noise`), the paper's by a
-        normal law with its standard error. ``first`` is the share of replicates in which the combination
+        normal law with its standard error. Replicates of a distance are moved to have the observed one as their mean.
+        ``first`` is the share of replicates in which the combination
         is the nearest, ``gain`` how much nearer it is than the protocol as it stands (positive: nearer)
         with its 95 % interval ``gain_low``, ``gain_high``, and ``tied`` whether the 95 % interval of its
-        distance beyond the nearest one's reaches zero. Empty if the paper has no cell of the experiment's.
+        distance beyond the nearest one's reaches zero. One trial of each says nothing of noise: then these are
+        missing, but for ``gain``. Empty if the paper has no cell of the experiment's.
     """
     cells = published_differences(plan, experiment)
     accuracies = _accuracies(plan, experiment, metrics)
@@ -328,7 +330,7 @@ def nearest_to_published(plan: Plan, experiment: Experiment, metrics: pd.DataFra
         return pd.DataFrame(columns=NEAREST)
     ours = np.stack(list(values.values()))  # (candidates, cells, seeds)
     published = cells["published_mean"].to_numpy()
-    error = cells["published_std"].to_numpy() / np.sqrt(PUBLISHED_TRIALS)
+    error = cells["published_std"].to_numpy() / np.sqrt(TRIALS)
     difference = np.nanmean(ours, axis=2) - published
     trials = np.isfinite(ours).sum(axis=2)
     table = pd.DataFrame(
@@ -354,21 +356,27 @@ def nearest_to_published(plan: Plan, experiment: Experiment, metrics: pd.DataFra
     replicates = np.stack(
         [np.abs(difference[k] + noise[:, unit]).mean(axis=1) for k, unit in enumerate(units)], axis=1
     )  # (replicates, candidates)
-    first = int(table["mean_absolute"].to_numpy().argmin())
+    # A distance is a mean of absolute values, which noise makes larger, and small ones the most. So that replicates
+    # tell of the order and not of that, each combination's are moved to their observed distance.
+    distance = table["mean_absolute"].to_numpy()
+    replicates += distance - replicates.mean(axis=0)
+    first = int(distance.argmin())
     # Where the protocol as it stands lacks a cell, nothing is nearer than it.
     has_base = not candidates[0].departures
     base = replicates[:, [0]] if has_base else np.full((REPLICATES, 1), np.nan)
     tail = (1 - CONFIDENCE) / 2
     gain_low, gain_high = np.quantile(base - replicates, [tail, 1 - tail], axis=0)
     behind = np.quantile(replicates - replicates[:, [first]], tail, axis=0)
-    distance = table["mean_absolute"]
     table = table.assign(
         first=np.bincount(replicates.argmin(axis=1), minlength=len(table)) / REPLICATES,
-        gain=(distance.iloc[0] if has_base else np.nan) - distance,
+        gain=(distance[0] if has_base else np.nan) - distance,
         gain_low=gain_low,
         gain_high=gain_high,
         tied=behind <= 0,
-    ).sort_values(["mean_absolute", "keys"], kind="stable", ignore_index=True)
+    )
+    if trials.max() < 2:
+        table = table.astype({"tied": object}).assign(first=np.nan, gain_low=np.nan, gain_high=np.nan, tied=None)
+    table = table.sort_values(["mean_absolute", "keys"], kind="stable", ignore_index=True)
     return table.assign(rank=table.index + 1)[NEAREST]
 
 
@@ -388,7 +396,6 @@ NEAREST = [
     "cells",
     "trials",
 ]
-PUBLISHED_TRIALS = 3  # "three independent experimental trials", captions of Tables II-V
 
 
 def _floor(ours: NDArray[np.float64], error: NDArray[np.float64]) -> NDArray[np.float64]:

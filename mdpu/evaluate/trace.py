@@ -82,15 +82,19 @@ def _trace_run(plan: Plan, run: Run, rows: pd.DataFrame, config: Sequence[Path])
         "split_as_recorded": now == then,
         "history": str(history),
         "cohort": cohort,
-        "provenance": _origin(facts, run),
+        "provenance": _origin(history.with_suffix(".json"), facts, run),
         "retrain": f"python -m mdpu retrain {run.name} {files} --out scratch",
     }
 
 
-def _origin(facts: dict[str, Any], run: Run) -> dict[str, Any]:
-    """Return commit, device and software that trained a run, by the facts of its cohort."""
-    (found,) = (group for group in facts["trained"] if run.name in group["runs"])
-    return {key: value for key, value in found.items() if key != "runs"}
+def _origin(path: Path, facts: dict[str, Any], run: Run) -> dict[str, Any]:
+    """Return commit, device and software that trained a run, by the facts of its cohort, read from `path`."""
+    for group in facts.get("trained", []):
+        if run.name in group["runs"]:
+            return {key: value for key, value in group.items() if key != "runs"}
+    raise UserError(
+        f"{path} does not say who trained {run.name}: an earlier version wrote it; delete it and run the workflow again"
+    )
 
 
 def _keys(run: Run) -> list[tuple[str, Any]]:

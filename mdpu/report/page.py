@@ -10,7 +10,7 @@ from typing import Any, cast
 
 import pandas as pd
 import yaml
-from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from mdpu.data.diagnostics import summarize
 from mdpu.errors import UserError
@@ -19,7 +19,7 @@ from mdpu.files import REPOSITORY, git_commit, read_csv, read_json, versions
 from mdpu.learn.methods import load_method
 from mdpu.report.largest_n import HEADER, largest_n_rows
 from mdpu.report.sensitivity import nearest_rows, sensitivity_rows
-from mdpu.report.tables import ROW, best_methods
+from mdpu.report.tables import ROW, best_methods, caption
 from mdpu.report.verdicts import audit_section, claims_section, ranks_section, verdict_section
 
 TEMPLATES = REPOSITORY / "report"
@@ -43,7 +43,7 @@ def render_page(plan: Plan, results: Path) -> str:
     """
     environment = Environment(
         loader=FileSystemLoader(TEMPLATES),
-        autoescape=select_autoescape(["html"]),
+        autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
@@ -102,7 +102,6 @@ def render_page(plan: Plan, results: Path) -> str:
         datasets=datasets,
         formulas=formulas,
         tables=tables,
-        best_epoch=plan.config["protocol"]["reporting"]["average_last"] == "best",
         figures=[figure for figure in figures if figure["kind"] != "sensitivity"],
         studies=studies,
         largest_n=largest_n_rows(read_csv(results / "largest_n.csv"), titles) if plan.runs else [],
@@ -110,6 +109,7 @@ def render_page(plan: Plan, results: Path) -> str:
         verdict=verdict_section(plan, results),
         claims=claims_section(plan, results),
         ranks=ranks_section(plan, results),
+        trials=len({run.seed for run in plan.runs}),
         rank_figure=_data_url("image/svg+xml", results / "ranks.svg") if plan.runs else None,
         audit=audit_section(results),
         not_run=plan.not_run,
@@ -139,7 +139,7 @@ def _study(results: Path, figure: dict[str, Any], titles: Mapping[str, str]) -> 
         "rows": rows,
         "nearest": nearest_rows(nearest, titles),
         "compared": len(nearest),
-        "tied": int(nearest["tied"].sum()),
+        "tied": None if nearest["tied"].isna().any() else int(nearest["tied"].sum()),
     }
 
 
@@ -167,8 +167,7 @@ def _table(plan: Plan, name: str, title: str, cells: pd.DataFrame) -> dict[str, 
         "rows": rows,
         "not_run": list(plan.titles(plan.experiment(name).not_run).values()),
         "published": bool(cells["published_mean"].notna().any()),
-        "trials": int(cells["trials"].max()),
-        "epochs": (int(cells["first_epoch"].min()), int(cells["last_epoch"].max())),
+        "caption": caption(cells, plan.titles(cells["dataset"]), plan.reports_best_epoch),
     }
 
 

@@ -11,15 +11,16 @@ from matplotlib.figure import Figure
 from mdpu.evaluate.ranks import Ranking
 from mdpu.learn.methods import load_method
 from mdpu.report.style import method_style, use_house_style
+from mdpu.report.verdicts import SOURCES
 
 
-def rank_figure(found: Mapping[str, Ranking | None]) -> Figure:
-    """Draw one diagram per source, one above the other.
+def rank_figure(found: Mapping[tuple[str, str], Ranking | None]) -> Figure:
+    """Draw one diagram per source and unit, one above the other.
 
     Parameters
     ----------
     found : mapping
-        Of a panel's title to its ranking, or None where nothing was run.
+        As `mdpu.evaluate.ranks.rankings` returns it; None where nothing was run.
 
     Returns
     -------
@@ -32,14 +33,14 @@ def rank_figure(found: Mapping[str, Ranking | None]) -> Figure:
     figure, axes = plt.subplots(
         len(found), 1, figsize=(7, sum(heights)), squeeze=False, gridspec_kw={"height_ratios": heights}
     )
-    for axis, (title, ranking) in zip(axes[:, 0], found.items(), strict=True):
+    for axis, ((source, unit), ranking) in zip(axes[:, 0], found.items(), strict=True):
         axis.grid(visible=False)
         if ranking is None:
-            axis.set_title(f"{title}: not run", fontsize=9)
+            axis.set_title(f"{SOURCES[source]}, over {unit}s: not run", fontsize=9)
             axis.set_axis_off()
         else:
-            axis.set_title(f"{title}: average ranks over {ranking.blocks} blocks", fontsize=9)
             _diagram(axis, ranking)
+            axis.set_title(f"{SOURCES[source]}: average rank over {ranking.blocks} {unit}s, 1 is the best", fontsize=9)
     return figure
 
 

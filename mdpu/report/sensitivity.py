@@ -189,4 +189,4 @@ def _latex(text: str) -> str:
     number, _, note = text.partition(" (")
     if not any(character.isdigit() for character in number):
         return number.replace(NONE, "--")
-    return f"${escape(number).replace('±', chr(92) + 'pm')}$" + (f" ({note}" if note else "")
+    return f"${escape(number).replace('$', '')}$" + (f" ({note}" if note else "")

@@ -22,6 +22,39 @@ def best_methods(cells: pd.DataFrame) -> pd.Series:
     return means == means.groupby([cells[key] for key in ROW]).transform("max")
 
 
+def caption(cells: pd.DataFrame, datasets: Mapping[str, str], best_epoch: bool) -> str:
+    """Return what the numbers of a table are: unit, trials, epochs and n.
+
+    Parameters
+    ----------
+    cells : DataFrame
+        As `mdpu.evaluate.collect.summarize` returns it, one row per cell of the table.
+    datasets : mapping
+        Titles by name.
+    best_epoch : bool
+        Whether each trial was read at its epoch of highest test accuracy.
+    """
+    epochs = f"averaged over epochs {cells['first_epoch'].min():.0f} to {cells['last_epoch'].max():.0f}"
+    if best_epoch:
+        epochs = "at its epoch of highest test accuracy, which is chosen by the test labels"
+    sizes: dict[int, list[str]] = {}
+    for name in datasets:
+        of_dataset = cells.loc[cells["dataset"] == name, "n"]
+        sizes.setdefault(int(of_dataset.iloc[0]), []).append(datasets[name])
+    first, *others = sizes
+    spread = f"n = {first:,}" + "".join(f"; {n:,} on {', '.join(sizes[n])}" for n in others)
+    return (
+        f"Test accuracy in percent, mean ± standard deviation over {number_of_trials(cells)}, each {epochs}. {spread}. "
+        f"The best method of a row is bold."
+    )
+
+
+def number_of_trials(cells: pd.DataFrame) -> str:
+    """Return over how many trials the cells are, in words."""
+    least, most = int(cells["trials"].min()), int(cells["trials"].max())
+    return f"{least} to {most} trials" if least < most else f"{most} trial{'s' if most > 1 else ''}"
+
+
 def _grid(
     cells: pd.DataFrame, datasets: Mapping[str, str], methods: Sequence[str], show: Callable[[pd.Series], str]
 ) -> list[list[str]]:
@@ -134,6 +167,7 @@ def latex_rows(title: str, header: Sequence[str], names: int, rows: Sequence[Seq
 
 
 _LATEX = {character: f"\\{character}" for character in "&%$#_{}"} | {
+    "±": r"$\pm$",
     "\\": r"\textbackslash{}",
     "~": r"\textasciitilde{}",
     "^": r"\textasciicircum{}",

@@ -8,13 +8,14 @@ from typing import Any
 import pandas as pd
 
 from mdpu.evaluate.audit import ANOMALY, NO_CASE, NOT_RUN
-from mdpu.evaluate.comparison import CLOSE, DIFFERS, REPRODUCED, TOO_NOISY, VERDICTS
-from mdpu.evaluate.published import published_cells
+from mdpu.evaluate.comparison import CLOSE, DIFFERS, REPRODUCED, TOO_NOISY
+from mdpu.evaluate.published import NUMERALS, published_cells
 from mdpu.experiment import Plan
 from mdpu.files import read_csv, read_json
 from mdpu.learn.methods import load_method
 
-TABLES = {2: "II, pairs", 3: "III, pairs", 4: "IV, triples", 5: "V, triples"}
+TABLES = {table: f"{NUMERALS[table]}, {'pairs' if table < 4 else 'triples'}" for table in NUMERALS}
+SOURCES = {"ours": "Our runs", "paper": "The paper's numbers"}
 # Glyphs tell the verdicts apart without colour.
 LOOKS = {
     REPRODUCED: ("=", "reproduced"),
@@ -51,7 +52,9 @@ def verdict_section(plan: Plan, results: Path) -> dict[str, Any]:
         "compared": len(run),
         "comparisons": len(comparison),
         "cells": len(comparison.drop_duplicates(["table", "prior", "published_dataset", "method"])),
-        "totals": [_titled(plan, row) for row in facts["totals"] if any(row[v] for v in VERDICTS[:3])],
+        "totals": [_titled(plan, row) for row in facts["totals"]],
+        "readings": [row for row in facts["totals"] if row["by"] == "reading"],
+        "spreads": [{**row, "method": load_method(row["method"]).title} for row in facts["spreads"]],
         "tables": TABLES,
         "methods": [load_method(method).title for method in methods],
         "grid": grid,
@@ -76,7 +79,7 @@ def _titled(plan: Plan, row: dict[str, Any]) -> dict[str, Any]:
     elif row["by"] == "dataset":
         value = plan.dataset(value)["title"] if value in plan.published_names else value
     elif row["by"] == "table":
-        value = TABLES[value].split(",")[0]
+        value = NUMERALS[value]
     return {**row, "value": "" if row["by"] == "all" else value, "by": "All" if row["by"] == "all" else row["by"]}
 
 
@@ -96,11 +99,10 @@ def ranks_section(plan: Plan, results: Path) -> list[dict[str, Any]]:
     """Return the rankings: of whom, over what blocks, the ranks in words, and Friedman's test; none without runs."""
     if not plan.runs:
         return []
-    names = {"ours": "Our runs", "paper": "The paper's numbers"}
     shown = []
     for key, ranking in read_json(results / "ranks.json")["rankings"].items():
         source, unit = key.split(", by ")
-        row: dict[str, Any] = {"source": names[source], "unit": f"{unit}s", "ranking": ranking}
+        row: dict[str, Any] = {"source": SOURCES[source], "unit": f"{unit}s", "ranking": ranking}
         if ranking:
             ranks = ranking["average_ranks"].items()
             row["ranks"] = ", ".join(f"{load_method(method).title} {value:.2f}" for method, value in ranks)

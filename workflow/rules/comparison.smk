@@ -31,7 +31,12 @@ rule claims:
         summary=rules.collect.output.summary,
         metrics=rules.collect.output.metrics,
         code=code(
-            "evaluate/claims.py", "evaluate/collect.py", "evaluate/comparison.py", "evaluate/published_tables.csv"
+            "evaluate/claims.py",
+            "evaluate/evidence.py",
+            "evaluate/collect.py",
+            "evaluate/comparison.py",
+            "evaluate/published.py",
+            "evaluate/published_tables.csv",
         ),
     output:
         csv=RESULTS / "claims.csv",
@@ -49,6 +54,7 @@ rule claims:
     params:
         rule=config["comparison"],
         reporting=config["protocol"]["reporting"],
+        rows=sorted(PLAN.table_rows),
     shell:
         "python -m mdpu claims --config $MDPU_CONFIG --summary {input.summary:q} --metrics {input.metrics:q}"
         " --out {output.csv:q} --cases {output.cases:q} &> {log:q}"
@@ -59,6 +65,8 @@ rule ranks:
         summary=rules.collect.output.summary,
         code=code(
             "evaluate/ranks.py",
+            "evaluate/evidence.py",
+            "evaluate/published.py",
             "evaluate/published_tables.csv",
             "report/rank_figure.py",
             "report/figures/common.py",
@@ -80,6 +88,7 @@ rule ranks:
         runtime=5,
     params:
         level=config["comparison"]["level"],
+        rows=sorted(PLAN.table_rows),
     shell:
         "python -m mdpu ranks --config $MDPU_CONFIG --summary {input.summary:q} --out {output.csv:q}"
         " --figure {output.svg:q} &> {log:q}"
@@ -89,7 +98,13 @@ rule audit:
     input:
         counts=[PLAN.labels(dataset).with_suffix(".json") for dataset in PLAN.datasets],
         descriptions=sorted({str(PLAN.images(dataset).with_suffix(".json")) for dataset in PLAN.datasets}),
-        code=code("evaluate/audit.py", "evaluate/anomalies.yaml", "evaluate/published_tables.csv", "theory.py"),
+        code=code(
+            "evaluate/audit.py",
+            "evaluate/anomalies.yaml",
+            "evaluate/published.py",
+            "evaluate/published_tables.csv",
+            "theory.py",
+        ),
     output:
         csv=RESULTS / "audit.csv",
         json=RESULTS / "audit.json",

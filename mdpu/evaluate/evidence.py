@@ -1,0 +1,163 @@
+"""What claims are checked on: the cells and runs of ours, or the paper's own 504 numbers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from mdpu.config import BASE
+from mdpu.evaluate.collect import reported_accuracy, run_accuracies
+from mdpu.evaluate.published import PROPOSED, published_summary
+from mdpu.experiment import AXES, ROW, Plan
+
+WINDOW = 5  # epochs of the moving average whose highest value is a run's best accuracy
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What a claim is checked on.
+
+    Attributes
+    ----------
+    cells : DataFrame
+        Key columns, ``mean``, ``std`` (percent) and ``trials``, those that diverged not counted.
+    rule : mapping
+        The configuration's ``comparison``.
+    runs : DataFrame or None
+        Facts of single runs, as `run_facts` returns them; None where there are no histories.
+    rows : collection of tuple, or None
+        Rows of the tables (dataset, tuple size, n, prior); None where every cell is of one.
+    larger_decay, more_unlabeled : collection of tuple
+        Pairs of dataset and variant whose runs differ from the base's in a larger weight decay, or in more unlabeled
+        images, alone.
+    """
+
+    cells: pd.DataFrame
+    rule: Mapping[str, float]
+    runs: pd.DataFrame | None = None
+    rows: Collection[tuple[str, int, int, str]] | None = None
+    larger_decay: Collection[tuple[str, str]] = ()
+    more_unlabeled: Collection[tuple[str, str]] = ()
+
+    @property
+    def stands(self) -> pd.DataFrame:
+        """The cells of the protocol as it stands and of the logistic loss, at every n."""
+        return protocol_cells(self.cells)
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """Those of them that stand in a table, as the paper's numbers do."""
+        return table_cells(self.cells, self.rows)
+
+    def base_runs(self, *methods: str) -> pd.DataFrame | None:
+        """Runs of `methods` under the protocol as it stands, with the logistic loss."""
+        return None if self.runs is None else protocol_cells(self.runs[self.runs["method"].isin(methods)])
+
+    def of_variants(self, frame: pd.DataFrame, pairs: Collection[tuple[str, str]]) -> pd.DataFrame:
+        """Return the rows of cells or runs whose dataset and variant are among `pairs`."""
+        return _among(frame, ("dataset", "variant"), pairs)
+
+
+def protocol_cells(cells: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of the protocol as it stands (variant ``base``) and the logistic loss, which the tables show."""
+    return cells[(cells["variant"] == BASE) & (cells["loss"] == "logistic")]
+
+
+def table_cells(cells: pd.DataFrame, rows: Collection[tuple[str, int, int, str]] | None) -> pd.DataFrame:
+    """Return the cells that stand in a table: of the protocol as it stands, in one of `rows` unless that is None."""
+    found = protocol_cells(cells)
+    return found if rows is None else _among(found, ROW, rows)
+
+
+def _among(frame: pd.DataFrame, columns: Collection[str], wanted: Collection[tuple[Any, ...]]) -> pd.DataFrame:
+    keys = frame[list(columns)].itertuples(index=False, name=None)
+    return frame[np.fromiter((key in wanted for key in keys), dtype=bool, count=len(frame))]
+
+
+def paper_evidence(rule: Mapping[str, float]) -> Evidence:
+    """Return the paper's own numbers as evidence."""
+    return Evidence(published_summary(), rule)
+
+
+def our_evidence(plan: Plan, summary: pd.DataFrame, metrics: pd.DataFrame) -> Evidence:
+    """Return our runs as evidence; `summary` and `metrics` are as `mdpu.evaluate.collect` makes them."""
+    return Evidence(
+        summary.assign(trials=summary["trials"] - summary["diverged"]),
+        plan.config["comparison"],
+        run_facts(metrics, plan.config["protocol"]["reporting"]),
+        plan.table_rows,
+        varied_upwards(plan, "weight_decay", float),
+        varied_upwards(plan, "n_unlabeled", _multiple),
+    )
+
+
+def varied_upwards(plan: Plan, key: str, number: Callable[[str], float]) -> set[tuple[str, str]]:
+    """Return the pairs of dataset and variant whose runs differ from the base's in a larger value of `key` alone.
+
+    Parameters
+    ----------
+    plan : Plan
+    key : str
+        Of the protocol's sampling or training.
+    number : callable
+        Makes a number of the key's value, as the configuration writes it; NaN is larger than nothing.
+    """
+    found = set()
+    for dataset in plan.datasets:
+        for variant in plan.config["definitions"]["variants"]:
+            departures = plan.departures(variant, [plan.network(dataset)])
+            if [departure.key for departure in departures] == [key]:
+                (only,) = departures
+                if number(only.value) > number(only.base):
+                    found.add((dataset, variant))
+    return found
+
+
+def _multiple(written: str) -> float:
+    """Return which multiple of n a number of unlabeled images is, NaN where it is given as such."""
+    return float(written.removesuffix("n") or 1) if written.endswith("n") else math.nan
+
+
+def run_facts(metrics: pd.DataFrame, reporting: Mapping[str, Any]) -> pd.DataFrame:
+    """Return what the claims ask of each run of the proposed methods.
+
+    Returns
+    -------
+    DataFrame
+        The key columns; ``accuracy``, the reported one in percent; ``best``, the highest mean accuracy of
+        `WINDOW` epochs in a row; ``lowest_risk`` and ``lowest_objective``; ``risk_and_accuracy``, Spearman's
+        correlation of training risk and test accuracy over the epochs from the first with a negative risk
+        on, missing where there are fewer than three of them.
+    """
+    keys = list(AXES)
+    shown = metrics.loc[metrics["method"].isin(PROPOSED), [*keys, "epoch", "risk", "objective"]]
+    shown = shown.assign(accuracy=reported_accuracy(metrics, reporting["test_prior"]).loc[shown.index])
+    run = shown.groupby(keys, sort=False).ngroup()
+    moving = shown["accuracy"].groupby(run).rolling(WINDOW, min_periods=1).mean().droplevel(0)
+    facts = (
+        shown.assign(moving=moving)
+        .groupby(keys, as_index=False)
+        .agg(best=("moving", "max"), lowest_risk=("risk", "min"), lowest_objective=("objective", "min"))
+    )
+    negative = (shown["risk"] < 0).groupby(run).cummax()
+    after = shown[negative & shown["risk"].notna() & shown["accuracy"].notna()]
+    ranks = after[["risk", "accuracy"]].groupby(run).rank()
+    centred = ranks - ranks.groupby(run).transform("mean")
+    sums = (
+        after[keys]
+        .assign(
+            both=centred["risk"] * centred["accuracy"], risk=centred["risk"] ** 2, accuracy=centred["accuracy"] ** 2
+        )
+        .groupby(keys)[["both", "risk", "accuracy"]]
+        .sum()
+    )
+    enough = after.groupby(keys).size() >= 3
+    correlation = sums["both"].div(np.sqrt(sums["risk"].mul(sums["accuracy"]))).where(enough)
+    accuracies = run_accuracies(metrics[metrics["method"].isin(PROPOSED)], reporting)
+    facts = facts.merge(accuracies[[*keys, "accuracy"]], on=keys)
+    return facts.merge(correlation.rename("risk_and_accuracy").reset_index(), on=keys, how="left")
