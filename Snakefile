@@ -36,6 +36,7 @@ rule all:
         TUNING_FIGURES,
         EVALUATION,
         VERIFICATION,
+        HISTORIES,  # the way back from a number leads through them: mdpu trace and retrain
 
 
 rule report:

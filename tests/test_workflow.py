@@ -245,6 +245,22 @@ def test_adding_a_seed_trains_only_the_new_runs(finished_clone):
     assert set(after["seed"]) == {1, 2, 3}
 
 
+def test_a_lost_history_is_made_again(finished_clone):
+    """Nothing else reads it once the metrics are there, but a number is traced through it."""
+    (finished_clone.results / "histories/digits/base/m2/n60.parquet").unlink()
+    assert finished_clone.jobs()["train"] == 1
+
+
+def test_a_history_of_an_earlier_version_is_told_in_a_sentence(finished_clone):
+    facts = finished_clone.results / "histories/digits/base/m2/n60.json"
+    facts.write_text(json.dumps({k: v for k, v in json.loads(facts.read_text()).items() if k != "trained"}))
+    run = "digits/base/m2/n60/prior0.5/ure/logistic/seed1"
+    config = [word for path in finished_clone.results.glob("config/*.yaml") for word in ("--config", str(path))]
+    done = finished_clone.run("python", "-m", "mdpu", "trace", run, *config, status=2)
+    assert "an earlier version wrote it; delete it and run the workflow again" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
 def test_packed_runs_are_taken_elsewhere_instead_of_being_trained(finished, fresh_clone):
     """As from a cluster to a laptop: another folder, nothing but the packed file."""
     packed = fresh_clone.folder / "packed.parquet"

@@ -5,7 +5,7 @@
 
 rule collect:
     input:
-        histories=[PLAN.history(cohort) for cohort in COHORTS],
+        histories=HISTORIES,
         code=code("evaluate/collect.py"),
     output:
         metrics=RESULTS / "metrics.parquet",

@@ -31,6 +31,7 @@ LOGS = RESULTS / "logs"
 BENCHMARKS = RESULTS / "benchmarks"
 RUN_FIGURES = {e.kind for e in PLAN.experiments.values()} - {*TABLE_KINDS, *ILLUSTRATIONS}
 SIDES = ("positive", "negative")
+HISTORIES = [PLAN.history(cohort) for cohort in COHORTS]
 TABLES = [
     RESULTS / "tables" / f"{name}.{suffix}"
     for name, experiment in PLAN.experiments.items()
