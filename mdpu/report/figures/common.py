@@ -50,8 +50,13 @@ def reference_lines(axes: Axes, accuracies: pd.Series, controls: Sequence[str]) 
 
 
 def legend_below(figure: Figure, axes: Axes) -> None:
+    """Put the legend of `axes` below all of them, in as many columns as fit into the figure."""
     handles, labels = axes.get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=min(len(labels), 6))
+    for columns in range(min(len(labels), 6), 0, -1):
+        legend = figure.legend(handles, labels, loc="outside lower center", ncols=columns)
+        if columns == 1 or legend.get_window_extent().width <= figure.bbox.width:
+            return
+        legend.remove()
 
 
 def save_figure(figure: Figure, path: Path) -> None:
