@@ -45,6 +45,8 @@ def test_a_run_of_unknown_origin_is_not_taken(tmp_path):
     kept.path(RUNS[0]).parent.mkdir(parents=True)
     marked.to_parquet(kept.path(RUNS[0]))
     assert kept.load(RUNS[0], "abc") is None
+    with pytest.raises(UserError, match="has no finished run"):
+        kept.pack(tmp_path / "packed.parquet")
 
 
 def test_runs_survive_packing_bit_for_bit_with_fingerprint_and_origin(store, tmp_path):

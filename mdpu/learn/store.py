@@ -63,7 +63,7 @@ class RunStore:
         return marked
 
     def pack(self, path: Path) -> int:
-        """Write all finished runs into one file, in a fifth of the space, and return their number.
+        """Write all finished runs of known origin into one file, in a fifth of the space, and return their number.
 
         Raises
         ------
@@ -71,7 +71,8 @@ class RunStore:
             If there is none, or a run's file is broken.
         """
         files = sorted(self.folder.rglob("[!.]*.parquet"))  # a name with a dot is what a killed process left
-        histories = [read_table(file) for file in files]
+        found = [read_table(file) for file in files]
+        histories = [history for history in found if {"fingerprint", "origin"} <= history.attrs.keys()]
         if not histories:
             raise UserError(f"{self.folder} has no finished run")
         packed = pd.concat(
