@@ -38,8 +38,12 @@ def read(path: Path) -> pd.DataFrame:
 def cells() -> pd.DataFrame:
     """Mean and deviation over the trials of every cell of the reference; a run that is in several is the same there."""
     runs = pd.concat([read(path) for path in sorted(REFERENCE.glob("*/runs.csv"))])
-    assert runs.groupby(list(AXES))["accuracy"].agg(np.ptp).max() < 2e-3
-    runs = runs.drop_duplicates(list(AXES))
+    trained = runs[runs["method"] != "kmeans"]  # whose sums are divided among threads, of which there were one and two
+    assert trained.groupby(list(AXES))["accuracy"].agg(np.ptp).max() < 1e-3
+    return of_cells(runs.drop_duplicates(list(AXES)))
+
+
+def of_cells(runs: pd.DataFrame) -> pd.DataFrame:
     return runs.groupby(list(CELL))["accuracy"].agg(["mean", "std"])
 
 
@@ -110,7 +114,7 @@ def test_the_tables_of_methods(cells, header, columns, n):
 
 
 def test_the_table_of_sizes(cells):
-    for size, method, *values in table("docs/findings.md", "2,000", "12,000"):
+    for size, method, *values in table("docs/findings.md", "| n |"):
         for n, text in zip(range(2_000, 14_000, 2_000), values, strict=True):
             assert_says(text, *ours(cells, "mnist", size, "0.5", method.strip("`"), n=n), (size, method, n))
 
@@ -150,7 +154,8 @@ def test_the_table_of_told_priors(cells):
 
 
 @pytest.mark.parametrize("folder", sorted(path.parent.name for path in REFERENCE.glob("*/comparison.csv")))
-def test_comparisons_are_of_the_runs_beside_them_and_of_the_published_cells(cells, folder):
+def test_comparisons_are_of_the_runs_beside_them_and_of_the_published_cells(folder):
+    cells = of_cells(read(REFERENCE / folder / "runs.csv"))
     published = published_cells().set_index(["dataset", "tuple_size", "n", "prior", "method"])
     for row in read(REFERENCE / folder / "comparison.csv").to_dict("records"):
         key = {**row, "variant": "base", "loss": "logistic"}
@@ -160,3 +165,12 @@ def test_comparisons_are_of_the_runs_beside_them_and_of_the_published_cells(cell
         cell = published.loc[row["published_dataset"], row["tuple_size"], row["n"], row["prior"], row["method"]]
         assert (row["published_mean"], row["published_std"]) == (cell["published_mean"], cell["published_std"]), row
         assert row["difference"] == pytest.approx(row["mean"] - row["published_mean"], abs=1e-3), row
+
+
+def test_the_packed_runs_are_those_of_the_rows():
+    packed = pd.read_parquet(REFERENCE / "finished.parquet")
+    last = packed[packed["epoch"] > 90].groupby(list(AXES))["accuracy"].mean() * 100
+    rows = pd.concat([read(REFERENCE / folder / "runs.csv") for folder in ("tables-mnist", "sensitivity")])
+    rows = rows.drop_duplicates(list(AXES)).set_index(list(AXES))["accuracy"]
+    pd.testing.assert_series_equal(last.loc[rows.index], rows, check_names=False, rtol=0, atol=1e-4)
+    assert {"fingerprint", "origin"} <= set(packed.columns)
