@@ -562,7 +562,7 @@ def sensitivity(
     chosen = _plan(config)
     wanted = chosen.experiment(experiment)
     histories = pd.DataFrame(wanted.runs).merge(read_table(metrics), on=list(AXES))
-    summary = summarize_differences(paired_differences(chosen, wanted, histories))
+    summary = summarize_differences(paired_differences(chosen, wanted, histories), chosen.config["comparison"]["level"])
     write_csv(summary, out)
     write_csv(nearest_to_published(chosen, wanted, histories), nearest)
     datasets = chosen.titles(run.dataset for run in wanted.runs)

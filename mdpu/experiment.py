@@ -95,6 +95,11 @@ class Run:
         return "/".join(_part(axis, getattr(self, axis)) for axis in AXES)
 
     @property
+    def cell(self) -> str:
+        """Name of the cell that the run is one trial of."""
+        return cell_name(asdict(self))
+
+    @property
     def split(self) -> str:
         """Name of the split that the run trains on."""
         return "/".join(
@@ -399,7 +404,7 @@ class Plan:
         by_name: dict[str, list[Run]] = {}
         for run in self.runs:
             by_name.setdefault(run.name, []).append(run)
-            by_name.setdefault(cell_name(asdict(run)), []).append(run)
+            by_name.setdefault(run.cell, []).append(run)
         known(name, by_name, "run or cell")
         return tuple(by_name[name])
 

@@ -129,6 +129,11 @@ def test_the_papers_numbers_by_an_independent_count():
     assert paper["ure-overfits"] == paper["loss-hardly-matters"] == "not in its numbers"
 
 
+@pytest.mark.parametrize("name", CLAIMS)
+def test_every_claim_says_what_it_compares(name):
+    assert re.fullmatch(r"Left: [^;]+; right: [^;]+\.", CLAIMS[name].sides)
+
+
 def test_cases_have_keys_sides_and_outcome():
     _, cases = check_claims(paper_evidence(RULE), paper_evidence(RULE))
     assert list(cases.columns) == ["claim", "evidence", *CASE]

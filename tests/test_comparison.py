@@ -141,6 +141,7 @@ def test_a_cell_is_compared_with_its_own(names):
     expected = welch_interval(87.5, 0.5, 3, 87.91, 0.40, 3, 0.95)
     assert [cell["interval_low"], cell["interval_high"]] == pytest.approx([float(end) for end in expected])
     assert (cell["trials"], cell["first_epoch"], cell["last_epoch"]) == (3, 91, 100)
+    assert cell["cell"] == "mnist/base/m2/n10000/prior0.4/ure/logistic"
 
 
 @pytest.mark.parametrize(

@@ -122,6 +122,23 @@ def test_a_number_leads_by_keyboard_to_its_runs(page, finished):
         assert 0 <= top < bottom <= height
 
 
+def test_every_link_of_the_page_leads_somewhere(page):
+    links = page.find_elements(By.CSS_SELECTOR, "a[href^='#']")
+    there = page.execute_script("return Array.from(document.querySelectorAll('[id]'), element => element.id)")
+    assert {link.get_attribute("href").split("#")[1] for link in links} <= set(there)
+
+
+def test_a_claim_lists_the_cases_where_it_does_not_hold(page, finished):
+    cases = pd.read_csv(finished.results / "claims_cases.csv")
+    failing = cases[(cases["evidence"] == "ours") & ~cases["holds"]].groupby("claim").size()
+    listed = {
+        row.get_attribute("id").removeprefix("claim-"): len(row.find_elements(By.CSS_SELECTOR, ".cases li"))
+        for row in page.find_elements(By.CSS_SELECTOR, "#claims tbody tr")
+    }
+    assert {claim: count for claim, count in listed.items() if count} == failing.to_dict()
+    assert failing.sum() > 0
+
+
 def test_what_was_not_run_is_said(page):
     titles = [item.text for item in page.find_elements(By.CSS_SELECTOR, "#not-run li")]
     assert "Table II: pairs, smaller n: not run" in titles

@@ -28,6 +28,7 @@ from mdpu.report.sensitivity import (
     departures_title,
     key_title,
     nearest_rows,
+    sensitivity_cells,
     sensitivity_latex,
     sensitivity_markdown,
     sensitivity_rows,
@@ -134,16 +135,31 @@ def test_each_alternative_moves_each_method_by_what_was_put_in(differences):
             assert found[alternative][method] == pytest.approx([effect] * 6), alternative  # 2 sizes, 3 seeds
 
 
+def test_a_difference_names_the_cells_that_it_is_of(plan, differences):
+    names = {run.cell for run in plan.runs}
+    assert set(differences["cell"]) | set(differences["base_cell"]) <= names
+    found = differences[differences["method"] == "relu"].set_index(["key", "value", "tuple_size"])
+    base = "mnist/base/m2/n10000/prior0.5/relu/logistic"
+    assert set(found.xs(2, level="tuple_size")["base_cell"]) == {base}
+    expected = {
+        ("n_unlabeled", "3n"): base.replace("base", "unlabeled-3n"),
+        ("scope", "part"): base.replace("relu", "relu-part"),
+        ("average_last", "best"): base,
+    }
+    for (key, value), cell in expected.items():
+        assert set(found.loc[(key, value, 2), "cell"]) == {cell}
+
+
 def test_differences_are_paired_by_seed(plan):
     """Trials differ by far more than the effect, which pairing takes out."""
-    found = summarize_differences(paired_differences(plan, plan.experiment("study"), histories(plan)))
+    found = summarize_differences(paired_differences(plan, plan.experiment("study"), histories(plan)), 0.95)
     assert found["std"].max() == pytest.approx(0, abs=1e-9)
     assert found["base_mean"].notna().all()
 
 
 def test_a_summary_has_the_t_interval_of_the_paired_differences(plan):
     differences = paired_differences(plan, plan.experiment("study"), histories(plan, noise=1.0))
-    found = summarize_differences(differences).iloc[0]
+    found = summarize_differences(differences, 0.95).iloc[0]
     chosen = (differences[["key", "tuple_size", "method"]] == [found["key"], found["tuple_size"], found["method"]]).all(
         axis=1
     )
@@ -158,7 +174,7 @@ def test_a_diverged_trial_is_counted_and_left_out(plan):
     metrics = histories(plan)
     broken = (metrics["variant"] == "decoupled") & (metrics["method"] == "abs") & (metrics["seed"] == 2)
     metrics.loc[broken & (metrics["epoch"] > 15), "accuracy"] = np.nan
-    found = summarize_differences(paired_differences(plan, plan.experiment("study"), metrics))
+    found = summarize_differences(paired_differences(plan, plan.experiment("study"), metrics), 0.95)
     cell = found[(found["key"] == "optimizer") & (found["method"] == "abs")].iloc[0]
     assert (cell["trials"], cell["diverged"]) == (2, 1)
     assert cell["difference"] == pytest.approx(-1)
@@ -166,7 +182,7 @@ def test_a_diverged_trial_is_counted_and_left_out(plan):
 
 def test_one_trial_has_a_difference_but_no_interval():
     plan = study(seed=[1])
-    found = summarize_differences(paired_differences(plan, plan.experiment("study"), histories(plan)))
+    found = summarize_differences(paired_differences(plan, plan.experiment("study"), histories(plan)), 0.95)
     assert found["difference"].notna().all()
     assert found[["std", "low", "high"]].isna().all().all()
 
@@ -324,7 +340,7 @@ def test_every_key_and_value_of_the_papers_studies_has_words():
 
 
 def test_the_table_has_a_row_per_panel_and_alternative(differences):
-    header, rows = sensitivity_rows(summarize_differences(differences), TITLES)
+    header, rows = sensitivity_rows(summarize_differences(differences, 0.95), TITLES)
     assert header == ["Panel", "Key", "Protocol", "Alternative", "URE", "ReLU", "ABS"]
     assert [row[0] for row in rows if row[0]] == [
         "MNIST, pairs, prior 0.5, n = 10,000",
@@ -340,8 +356,17 @@ def test_the_table_has_a_row_per_panel_and_alternative(differences):
     assert {len(row) for row in rows} == {7}
 
 
+def test_each_number_of_the_table_has_its_cell(differences):
+    summary = summarize_differences(differences, 0.95)
+    _, rows = sensitivity_rows(summary, TITLES)
+    cells = sensitivity_cells(summary)
+    assert cells[0] == [f"mnist/base/m2/n10000/prior0.5/{method}/logistic" for method in ("ure", "relu", "abs")]
+    assert cells[1] == [cell.replace("base", "unlabeled-3n") for cell in cells[0]]
+    assert [[cell is None for cell in row] for row in cells] == [[text == "–" for text in row[4:]] for row in rows]
+
+
 def test_the_table_is_written_as_markdown_and_latex(differences):
-    summary = summarize_differences(differences)
+    summary = summarize_differences(differences, 0.95)
     markdown = sensitivity_markdown(summary, TITLES, "Title")
     assert "|  | Unlabeled images | n | 3n | +3.00 ± 0.00 | +3.00 ± 0.00 | +3.00 ± 0.00 |" in markdown.splitlines()
     latex = sensitivity_latex(summary, {"mnist": "M & M"}, "50 %")

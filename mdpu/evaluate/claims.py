@@ -6,6 +6,7 @@ which have neither histories nor other losses; a claim that evidence cannot spea
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -46,6 +47,11 @@ class Claim:
     def said_by(self) -> str:
         """``paper``, or ``reviewers`` for what the paper does not say but is asked about it."""
         return "paper" if self.quote else "reviewers"
+
+    @property
+    def sides(self) -> str:
+        """What stands on the left and on the right of a case: the first line of the check's docstring."""
+        return (inspect.getdoc(self.check) or "").partition("\n")[0]
 
 
 CLAIMS: dict[str, Claim] = {}
@@ -553,10 +559,10 @@ def check_claims(ours: Evidence, paper: Evidence) -> tuple[pd.DataFrame, pd.Data
     Returns
     -------
     claims : DataFrame
-        One row per claim: claim, said_by, place, quote, statement, ``by_chance`` (the pass rate that noise alone
-        would give, where that can be told), and for ``ours`` and ``paper`` the
-        numbers of cases (``_cases``) and of those that hold (``_hold``), the pass rate (``_rate``), and both
-        in words (``ours``, ``paper``: ``5 of 6``, ``not run``, ``not in its numbers``).
+        One row per claim: claim, said_by, place, quote, statement, ``sides`` (what is compared in a case),
+        ``by_chance`` (the pass rate that noise alone would give, where that can be told), and for ``ours`` and
+        ``paper`` the numbers of cases (``_cases``) and of those that hold (``_hold``), the pass rate (``_rate``),
+        and both in words (``ours``, ``paper``: ``5 of 6``, ``not run``, ``not in its numbers``).
     cases : DataFrame
         One row per claim, evidence (``ours`` or ``paper``) and case: the key columns that apply, ``left``,
         ``right``, and whether the statement ``holds``.
@@ -569,6 +575,7 @@ def check_claims(ours: Evidence, paper: Evidence) -> tuple[pd.DataFrame, pd.Data
             "place": item.place,
             "quote": item.quote,
             "statement": item.statement,
+            "sides": item.sides,
             "by_chance": item.by_chance(ours.rule) if item.by_chance else None,
         }
         for source, evidence in (("ours", ours), ("paper", paper)):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
@@ -11,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
 from mdpu.evaluate.published import TRIALS, published_cells
-from mdpu.experiment import CELL
+from mdpu.experiment import CELL, cell_name
 
 REPRODUCED, CLOSE, DIFFERS, NOT_RUN = VERDICTS = ("reproduced", "close", "differs", "not run")
 
@@ -127,7 +128,8 @@ def compare(summary: pd.DataFrame, published_names: Mapping[str, str], rule: Map
     DataFrame
         One row per published cell and reading: table, tuple_size, n, prior, published_dataset, dataset,
         reading (``as stated`` or ``as the numbers imply``), method; ours (mean, std, trials, diverged,
-        first_epoch, last_epoch), the paper's, difference, interval_low, interval_high, verdict and reason.
+        first_epoch, last_epoch), the paper's, difference, interval_low, interval_high, verdict and reason;
+        ``cell``, the name of ours.
     """
     cells = published_cells().rename(columns={"dataset": "published_dataset"})
     names = [(theirs, ours) for ours, theirs in published_names.items() if theirs in set(cells["published_dataset"])]
@@ -163,7 +165,12 @@ def compare(summary: pd.DataFrame, published_names: Mapping[str, str], rule: Map
     verdict[~run], reason[~run] = NOT_RUN, ""
     columns = ["table", "tuple_size", "n", "prior", "published_dataset", "dataset", "reading", "method", *ours]
     columns += ["published_mean", "published_std", "published_bold", "difference", "interval_low", "interval_high"]
-    return found[columns].assign(verdict=verdict, reason=reason)
+    keys = found[list(CELL)].to_dict("records")
+    return found[columns].assign(
+        verdict=verdict,
+        reason=reason,
+        cell=pd.Series([cell_name(cast(Any, key)) for key in keys], found.index, dtype=object),
+    )
 
 
 def spreads(comparison: pd.DataFrame, level: float) -> pd.DataFrame:

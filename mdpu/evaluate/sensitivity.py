@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -30,7 +30,6 @@ SCOPE_KEY, SIDES_KEY, JOINT_KEY = "scope", "sides", "joint"
 PANEL = ROW
 ALTERNATIVE = ("key", "base", "value")
 REPLICATES = 1000
-CONFIDENCE = 0.95
 
 
 def scoped_methods(methods: Sequence[str]) -> dict[str, dict[str, str]]:
@@ -122,7 +121,8 @@ def paired_differences(plan: Plan, experiment: Experiment, metrics: pd.DataFrame
         One row per alternative (key, base, value, as the configuration writes them; key ``scope`` for
         another scope of the correction, ``sides`` for another dataset, ``joint`` for several keys at
         once), panel (dataset, tuple_size, n, prior), method (as base has it) and seed: ``accuracy``,
-        ``base_accuracy`` in percent and ``difference`` in points. The two are of the same seed, hence of
+        ``base_accuracy`` in percent and ``difference`` in points; ``cell`` and ``base_cell``, the names of
+        the cells that the two are runs of. The two are of the same seed, hence of
         the same tuples where the alternative draws none of its own. Alternatives keep the order of the
         configuration; missing where a run diverged.
     """
@@ -132,15 +132,21 @@ def paired_differences(plan: Plan, experiment: Experiment, metrics: pd.DataFrame
     compared = [run for run in experiment.runs if run.variant == BASE and run.method not in experiment.base_methods]
     for alternative in _alternatives(plan, experiment, accuracies):
         for run in compared:
-            accuracy = alternative.of(run)
-            if accuracy is not None:
-                panel = run.dataset, run.tuple_size, run.n, run.prior
-                departure = alternative.key, alternative.base, alternative.value
+            other = alternative.instead_of(run)
+            if other is not None and _key(other) in alternative.accuracies:
                 rows.append(
-                    (*departure, *panel, run.method, run.seed, accuracy, natural[BASE, *panel, run.method, run.seed])
+                    {key: getattr(alternative, key) for key in ALTERNATIVE}
+                    | {key: getattr(run, key) for key in (*PANEL, "method", "seed")}
+                    | {"accuracy": alternative.accuracies[_key(other)], "base_accuracy": natural[_key(run)]}
+                    | {"cell": other.cell, "base_cell": run.cell}
                 )
-    table = pd.DataFrame(rows, columns=[*ALTERNATIVE, *PANEL, "method", "seed", "accuracy", "base_accuracy"])
+    columns = [*ALTERNATIVE, *PANEL, "method", "seed", "accuracy", "base_accuracy", "cell", "base_cell"]
+    table = pd.DataFrame(rows, columns=columns)
     return table.assign(difference=table["accuracy"] - table["base_accuracy"])
+
+
+def _key(run: Run) -> tuple[Any, ...]:
+    return run.variant, run.dataset, run.tuple_size, run.n, run.prior, run.method, run.seed
 
 
 @dataclass(frozen=True)
@@ -155,15 +161,15 @@ class _Alternative:
     methods: Mapping[str, str] | None = None
     datasets: Mapping[str, str] | None = None
 
-    def of(self, run: Run) -> float | None:
-        """Return the accuracy in place of a run of base's, or None where the alternative has no say or was not run."""
+    def instead_of(self, run: Run) -> Run | None:
+        """Return the run in place of one of base's, or None where the alternative has no say."""
         if (self.methods is not None and run.method not in self.methods) or (
             self.datasets is not None and run.dataset not in self.datasets
         ):
             return None
         dataset = (self.datasets or {}).get(run.dataset, run.dataset)
         method = (self.methods or {}).get(run.method, run.method)
-        return self.accuracies.get((self.variant, dataset, run.tuple_size, run.n, run.prior, method, run.seed))
+        return replace(run, variant=self.variant, dataset=dataset, method=method)
 
 
 def _alternatives(
@@ -188,15 +194,22 @@ def _methods(experiment: Experiment) -> list[str]:
     return list(dict.fromkeys(run.method for run in experiment.runs))
 
 
-def summarize_differences(differences: pd.DataFrame) -> pd.DataFrame:
+def summarize_differences(differences: pd.DataFrame, level: float) -> pd.DataFrame:
     """Return mean and spread over trials of what `paired_differences` returns.
+
+    Parameters
+    ----------
+    differences : DataFrame
+    level : float
+        Of the interval, strictly between 0 and 1.
 
     Returns
     -------
     DataFrame
         One row per alternative, panel and method, in order: ``base_mean`` and ``mean`` accuracy in percent;
         ``difference`` and ``std`` (ddof = 1) of the paired differences in points; ``low`` and ``high``, the
-        95 % t interval of the difference (missing with one trial); ``trials`` that count, and ``diverged``.
+        t interval of the difference (missing with one trial); ``trials`` that count, and ``diverged``;
+        ``cell`` and ``base_cell``.
     """
     keys = [*ALTERNATIVE, *PANEL, "method"]
     grouped = differences.groupby(keys, sort=False, as_index=False)
@@ -207,11 +220,13 @@ def summarize_differences(differences: pd.DataFrame) -> pd.DataFrame:
         trials=("difference", "count"),
         diverged=("difference", lambda values: int(values.isna().sum())),
         difference=("difference", "mean"),
+        cell=("cell", "first"),
+        base_cell=("base_cell", "first"),
     )
     degrees = (table["trials"] - 1).where(table["trials"] > 1)
-    half = stdtrit(degrees, (1 + CONFIDENCE) / 2) * table["std"] / np.sqrt(table["trials"])
+    half = stdtrit(degrees, (1 + level) / 2) * table["std"] / np.sqrt(table["trials"])
     return table.assign(low=table["difference"] - half, high=table["difference"] + half)[
-        [*keys, "base_mean", "mean", "difference", "std", "low", "high", "trials", "diverged"]
+        [*keys, "base_mean", "mean", "difference", "std", "low", "high", "trials", "diverged", "cell", "base_cell"]
     ]
 
 
@@ -310,8 +325,8 @@ def nearest_to_published(plan: Plan, experiment: Experiment, metrics: pd.DataFra
         normal law with its standard error. Replicates of a distance are moved to have the observed one as their mean.
         ``first`` is the share of replicates in which the combination
         is the nearest, ``gain`` how much nearer it is than the protocol as it stands (positive: nearer)
-        with its 95 % interval ``gain_low``, ``gain_high``, and ``tied`` whether the 95 % interval of its
-        distance beyond the nearest one's reaches zero. One trial of each says nothing of noise: then these are
+        with its interval ``gain_low``, ``gain_high`` at ``comparison.level``, and ``tied`` whether that interval
+        of its distance beyond the nearest one's reaches zero. One trial of each says nothing of noise: then these are
         missing, but for ``gain``. Empty if the paper has no cell of the experiment's.
     """
     cells = published_differences(plan, experiment)
@@ -364,7 +379,7 @@ def nearest_to_published(plan: Plan, experiment: Experiment, metrics: pd.DataFra
     # Where the protocol as it stands lacks a cell, nothing is nearer than it.
     has_base = not candidates[0].departures
     base = replicates[:, [0]] if has_base else np.full((REPLICATES, 1), np.nan)
-    tail = (1 - CONFIDENCE) / 2
+    tail = (1 - plan.config["comparison"]["level"]) / 2
     gain_low, gain_high = np.quantile(base - replicates, [tail, 1 - tail], axis=0)
     behind = np.quantile(replicates - replicates[:, [first]], tail, axis=0)
     table = table.assign(

@@ -18,7 +18,7 @@ from mdpu.experiment import Experiment, Plan, cell_name
 from mdpu.files import REPOSITORY, git_commit, read_csv, read_json, versions
 from mdpu.learn.methods import load_method
 from mdpu.report.largest_n import HEADER, largest_n_rows
-from mdpu.report.sensitivity import nearest_rows, sensitivity_rows
+from mdpu.report.sensitivity import nearest_rows, sensitivity_cells, sensitivity_rows
 from mdpu.report.tables import ROW, best_methods, caption
 from mdpu.report.verdicts import audit_section, claims_section, ranks_section, verdict_section
 
@@ -94,7 +94,10 @@ def render_page(plan: Plan, results: Path) -> str:
             }
         )
     titles = plan.titles(plan.config["definitions"]["datasets"])
-    studies = [_study(results, figure, titles) for figure in figures if figure["kind"] == "sensitivity"]
+    level = f"{100 * plan.config['comparison']['level']:g} %"
+    studies = [
+        {**_study(results, figure, titles), "level": level} for figure in figures if figure["kind"] == "sensitivity"
+    ]
     expected = plan.config.get("expected")
     return environment.get_template("report.html.j2").render(
         plan=plan.summary(),
@@ -131,12 +134,16 @@ def _data_url(kind: str, path: Path) -> str:
 
 def _study(results: Path, figure: dict[str, Any], titles: Mapping[str, str]) -> dict[str, Any]:
     """Return a sensitivity study for the template: its figure, its table and the distances to the published numbers."""
-    header, rows = sensitivity_rows(read_csv(results / "sensitivity" / f"{figure['name']}.csv"), titles)
+    summary = read_csv(results / "sensitivity" / f"{figure['name']}.csv")
+    header, rows = sensitivity_rows(summary, titles)
     nearest = read_csv(results / "sensitivity" / f"{figure['name']}-nearest.csv")
     return {
         **figure,
         "header": header,
-        "rows": rows,
+        "rows": [
+            {"words": row[:4], "numbers": zip(row[4:], cells, strict=True)}
+            for row, cells in zip(rows, sensitivity_cells(summary), strict=True)
+        ],
         "nearest": nearest_rows(nearest, titles),
         "compared": len(nearest),
         "tied": None if nearest["tied"].isna().any() else int(nearest["tied"].sum()),

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -11,6 +12,8 @@ from mdpu.evaluate.sensitivity import ALTERNATIVE, JOINT_KEY, PANEL, SCOPE_KEY, 
 from mdpu.learn.methods import load_method
 from mdpu.report.figures.common import size_name
 from mdpu.report.tables import escape, latex_rows, markdown_rows
+
+Cell = Mapping[Any, Any]  # a row of the summary
 
 # In the order of figure and tables.
 KEY_TITLES = {
@@ -104,32 +107,60 @@ def sensitivity_rows(summary: pd.DataFrame, datasets: Mapping[str, str]) -> tupl
         Panel, key, base's value, alternative, and per method the mean difference ± its deviation in points;
         a panel and a key are named where they begin. Each panel begins with base's accuracies.
     """
-    methods = list(dict.fromkeys(summary["method"]))
-    cells = {tuple(cell[key] for key in (*ALTERNATIVE, *PANEL, "method")): cell for cell in summary.to_dict("records")}
     rows = []
+    for panel, alternative, cells in _layout(summary):
+        if alternative is None:
+            title = panel_title(panel, datasets)
+            rows.append([title, "Accuracy of the protocol as it stands", "", "", *map(_accuracy, cells)])
+            previous = None
+        else:
+            key, base, value = alternative
+            named = [key_title(key), value_title(key, base, datasets)] if key != previous else ["", ""]
+            rows.append(["", *named, value_title(key, value, datasets), *map(_difference, cells)])
+            previous = key if key != JOINT_KEY else None
+    methods = [load_method(method).title for method in _methods(summary)]
+    return ["Panel", "Key", "Protocol", "Alternative", *methods], rows
+
+
+def sensitivity_cells(summary: pd.DataFrame) -> list[list[str | None]]:
+    """Return, for each row of `sensitivity_rows` and each method, the name of the cell that the number is of."""
+    return [
+        [None if cell is None else str(cell["base_cell" if alternative is None else "cell"]) for cell in cells]
+        for _, alternative, cells in _layout(summary)
+    ]
+
+
+def _methods(summary: pd.DataFrame) -> list[str]:
+    return list(dict.fromkeys(summary["method"]))
+
+
+def _layout(
+    summary: pd.DataFrame,
+) -> Iterator[tuple[tuple[Any, ...], tuple[str, str, str] | None, list[Cell | None]]]:
+    """Yield the table's rows: the panel, the alternative (None where base's accuracies stand), a cell per method."""
+    methods = _methods(summary)
+    cells = {tuple(cell[key] for key in (*ALTERNATIVE, *PANEL, "method")): cell for cell in summary.to_dict("records")}
     for panel in panels(summary):
         of_panel = summary[(summary[list(PANEL)] == list(panel)).all(axis=1)]
-        bases = of_panel.groupby("method", sort=False)["base_mean"].first()
-        accuracies = [f"{bases[method]:.2f} %" if method in bases else NONE for method in methods]
-        rows.append([panel_title(panel, datasets), "Accuracy of the protocol as it stands", "", "", *accuracies])
-        previous = None
-        for key, base, value in ordered(of_panel):
-            named = [key_title(key), value_title(key, base, datasets)] if key != previous else ["", ""]
-            found = [cells.get((key, base, value, *panel, method)) for method in methods]
-            rows.append(["", *named, value_title(key, value, datasets), *map(_difference, found)])
-            previous = key if key != JOINT_KEY else None
-    return ["Panel", "Key", "Protocol", "Alternative", *(load_method(method).title for method in methods)], rows
+        bases = {cell["method"]: cell for cell in reversed(of_panel.to_dict("records"))}
+        yield panel, None, [bases.get(method) for method in methods]
+        for alternative in ordered(of_panel):
+            yield panel, alternative, [cells.get((*alternative, *panel, method)) for method in methods]
 
 
 NONE = "–"
 
 
-def _difference(cell: Mapping[Any, Any] | None) -> str:
+def _accuracy(cell: Cell | None) -> str:
+    return NONE if cell is None else f"{cell['base_mean']:.2f} %"
+
+
+def _difference(cell: Cell | None) -> str:
     if cell is None:
         return NONE
-    if pd.isna(cell["difference"]):
+    if math.isnan(cell["difference"]):
         return "diverged"
-    spread = "" if pd.isna(cell["std"]) else f" ± {cell['std']:.2f}"
+    spread = "" if math.isnan(cell["std"]) else f" ± {cell['std']:.2f}"
     note = f" ({cell['diverged']} diverged)" if cell["diverged"] else ""
     return f"{cell['difference']:+.2f}{spread}{note}"
 

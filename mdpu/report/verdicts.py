@@ -10,7 +10,7 @@ import pandas as pd
 from mdpu.evaluate.audit import ANOMALY, NO_CASE, NOT_RUN
 from mdpu.evaluate.comparison import CLOSE, DIFFERS, REPRODUCED, TOO_NOISY
 from mdpu.evaluate.published import NUMERALS, published_cells
-from mdpu.experiment import Plan
+from mdpu.experiment import CELL, Plan, cell_name
 from mdpu.files import read_csv, read_json
 from mdpu.learn.methods import load_method
 
@@ -63,12 +63,12 @@ def verdict_section(plan: Plan, results: Path) -> dict[str, Any]:
     }
 
 
-def _look(cell: pd.Series) -> dict[str, str]:
+def _look(cell: pd.Series) -> dict[str, str | None]:
     glyph, kind = LOOKS[TOO_NOISY if cell["reason"] == TOO_NOISY else cell["verdict"]]
     if cell["verdict"] == "not run":
-        return {"glyph": glyph, "kind": kind, "words": "not run"}
+        return {"glyph": glyph, "kind": kind, "words": "not run", "cell": None}
     difference = "" if pd.isna(cell["difference"]) else f" ({cell['difference']:+.2f} points; {cell['reason']})"
-    return {"glyph": glyph, "kind": kind, "words": f"{cell['verdict']}{difference}"}
+    return {"glyph": glyph, "kind": kind, "words": f"{cell['verdict']}{difference}", "cell": cell["cell"]}
 
 
 def _titled(plan: Plan, row: dict[str, Any]) -> dict[str, Any]:
@@ -84,15 +84,31 @@ def _titled(plan: Plan, row: dict[str, Any]) -> dict[str, Any]:
 
 
 def claims_section(plan: Plan, results: Path) -> list[dict[str, Any]]:
-    """Return the claims, each with its pass rates in words; none where nothing was run."""
+    """Return the claims, each with its pass rates in words and our failing cases; none where nothing was run."""
     if not plan.runs:
         return []
     rows = read_json(results / "claims.json")["claims"]
+    cases = read_csv(results / "claims_cases.csv")
+    failing = cases[(cases["evidence"] == "ours") & ~cases["holds"].astype(bool)]
     for row in rows:
+        row["failing"] = [_case(case) for case in failing[failing["claim"] == row["claim"]].to_dict("records")]
         for source in ("ours", "paper"):
             rate = row[f"{source}_rate"]
             row[source] += "" if rate is None else f" ({100 * rate:.0f} %)"
     return list(rows)
+
+
+def _case(case: dict[Any, Any]) -> dict[str, Any]:
+    """Return a case: its key in words, the cell whose runs it is about if it is one cell, and its two sides."""
+    there = {axis: case[axis] for axis in CELL if not pd.isna(case[axis])}
+    there |= {axis: int(there[axis]) for axis in ("tuple_size", "n") if axis in there}
+    whole = len(there) == len(CELL)
+    return {
+        "words": cell_name(there) if whole else ", ".join(f"{axis} {value}" for axis, value in there.items()),
+        "cell": cell_name(there) if whole else None,
+        "seed": None if pd.isna(case["seed"]) else int(case["seed"]),
+        **{side: None if pd.isna(case[side]) else f"{case[side]:.4g}" for side in ("left", "right")},
+    }
 
 
 def ranks_section(plan: Plan, results: Path) -> list[dict[str, Any]]:

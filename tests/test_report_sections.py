@@ -1,19 +1,22 @@
-"""The report's section of verdicts, on a configuration of which one dataset was run."""
+"""Sections of the report, on a configuration of which one dataset was run."""
 
 from __future__ import annotations
 
 import re
 
 import numpy as np
+import pandas as pd
 import pytest
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from mdpu.config import load_config
+from mdpu.evaluate.claims import check_claims
 from mdpu.evaluate.comparison import compare, spreads, totals
+from mdpu.evaluate.evidence import Evidence, paper_evidence
 from mdpu.evaluate.published import published_cells
 from mdpu.experiment import Plan
 from mdpu.files import REPOSITORY, write_csv, write_json
-from mdpu.report.verdicts import verdict_section
+from mdpu.report.verdicts import claims_section, verdict_section
 
 
 @pytest.fixture(scope="module")
@@ -36,10 +39,11 @@ def section_of(plan, folder, dataset, shift=None):
     return verdict_section(plan, folder)
 
 
-def rendered(section):
+def rendered(**section):
+    """Return the section that the one keyword names, as the page has it."""
     loader = FileSystemLoader(REPOSITORY / "report")
     environment = Environment(loader=loader, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    return environment.get_template("sections/verdict.html.j2").render(verdict=section)
+    return environment.get_template(f"sections/{next(iter(section))}.html.j2").render(**section)
 
 
 def test_only_what_was_run_is_in_the_grid(plan, tmp_path):
@@ -66,7 +70,7 @@ def test_a_cell_stands_in_its_column_with_a_glyph_of_its_own(plan, tmp_path):
 
 
 def test_the_page_tells_counts_glyphs_and_what_was_not_run(plan, tmp_path):
-    page = rendered(section_of(plan, tmp_path, "mnist", {"relu": 30.0}))
+    page = rendered(verdict=section_of(plan, tmp_path, "mnist", {"relu": 30.0}))
     assert "Datasets as stated: 60 reproduced, 0 close, 0 too noisy to tell, 12 differ, 432 not run." in page
     sets = "Two EMNIST sets as the numbers imply: 0 reproduced, 0 close, 0 too noisy to tell, 0 differ, 144 not run."
     assert sets in page
@@ -78,7 +82,38 @@ def test_the_page_tells_counts_glyphs_and_what_was_not_run(plan, tmp_path):
     assert row.groups() == ("0", "0", "12")
 
 
+def test_a_verdict_leads_to_the_runs_of_its_cell(plan, tmp_path):
+    section = section_of(plan, tmp_path, "mnist")
+    first = section["grid"][0]["cells"][section["methods"].index("ReLU")]
+    assert first["cell"] == "mnist/base/m2/n10000/prior0.4/relu/logistic"
+    page = rendered(verdict=section)
+    assert page.count('<a class="ours" href="#mnist/base/m') == 72
+
+
+def test_a_claim_lists_our_failing_cases_and_leads_to_their_cells(plan, tmp_path):
+    key = {"dataset": "mnist", "variant": "base", "tuple_size": 2, "prior": "0.5", "loss": "logistic"}
+    means = {("ure", 10000): 84.0, ("ure", 12000): 83.0, ("relu", 10000): 76.0, ("relu", 12000): 90.0}
+    rows = [{"method": method, "n": n, "mean": mean} for (method, n), mean in means.items()]
+    rule = plan.config["comparison"]
+    ours = Evidence(pd.DataFrame(rows).assign(**key, std=0.5, trials=3), rule)
+    claims, cases = check_claims(ours, paper_evidence(rule))
+    write_csv(cases, tmp_path / "claims_cases.csv")
+    write_json(tmp_path / "claims.json", {"claims": claims.to_dict("records")})
+    section = {row["claim"]: row for row in claims_section(plan, tmp_path)}
+    cell = "mnist/base/m2/n10000/prior0.5/relu/logistic"
+    assert section["corrected-beats-ure"]["failing"] == [
+        {"words": cell, "cell": cell, "seed": None, "left": "76", "right": "84"}
+    ]
+    (case,) = section["accuracy-grows-with-n"]["failing"]
+    assert (case["cell"], case["left"], case["right"]) == ("mnist/base/m2/n12000/prior0.5/ure/logistic", "83", "84")
+    (average,) = section["corrected-beats-ure-at-priors"]["failing"]  # over two n: the average is no single cell
+    assert (average["cell"], average["left"], average["right"]) == (None, "83", "83.5")
+    page = rendered(claims=list(section.values()))
+    assert "1 of our cases where it does not hold" in page
+    assert f'<li><a href="#{cell}">{cell}</a>: 76, 84</li>' in page
+
+
 def test_without_a_run_it_is_one_sentence(plan, tmp_path):
-    page = rendered(section_of(plan, tmp_path, "mnist") | {"compared": 0})
+    page = rendered(verdict=section_of(plan, tmp_path, "mnist") | {"compared": 0})
     assert "None of the paper's 504 numbers was run" in page
     assert "<table" not in page
