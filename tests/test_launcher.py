@@ -156,6 +156,53 @@ def test_the_environment_is_entered_as_activating_it_does(run, monkeypatch, tmp_
     assert os.environ["VIRTUAL_ENV"] == str(tmp_path / ".venv")
 
 
+# -- the programs that tests drive ----------------------------------------------------------------
+
+
+@pytest.fixture
+def apt(monkeypatch):
+    """Commands of the package manager that would have been run, as root and with ``found`` alone on the path."""
+    state = SimpleNamespace(commands=[], found={"apt-get"}, returncode=0)
+
+    def run(command, **_):
+        state.commands.append(command)
+        return SimpleNamespace(returncode=state.returncode)
+
+    monkeypatch.setattr(subprocess, "run", run)
+    monkeypatch.setattr("shutil.which", lambda name: name if name in state.found else None)
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    return state
+
+
+def test_programs_that_are_there_are_not_installed(run, apt, capsys):
+    apt.found = {"apt-get", "chromium", "chromedriver", "pdflatex", "shellcheck"}
+    run.find_tools()
+    assert (apt.commands, capsys.readouterr().out) == ([], "")
+
+
+def test_what_is_missing_is_installed_at_once(run, apt, capsys):
+    apt.found |= {"chromium", "shellcheck"}  # a browser without its driver is none
+    run.find_tools()
+    update, install = apt.commands
+    assert update[:2] == ["apt-get", "update"]
+    assert install[-4:] == ["chromium", "chromium-driver", "texlive-latex-base", "texlive-latex-recommended"]
+    assert "will be skipped" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("why", ["not root", "no apt-get", "apt-get fails"])
+def test_what_cannot_be_installed_is_skipped_and_said(run, apt, monkeypatch, capsys, why):
+    apt.found |= {"chromium", "chromedriver", "shellcheck"}
+    if why == "not root":
+        monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    elif why == "no apt-get":
+        apt.found.remove("apt-get")
+    else:
+        apt.returncode = 100
+    run.find_tools()
+    assert len(apt.commands) == (why == "apt-get fails")
+    assert capsys.readouterr().out.endswith("tests of the LaTeX tables will be skipped\n")
+
+
 # -- the workflow ---------------------------------------------------------------------------------
 
 
