@@ -10,7 +10,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from mdpu.data.pools import DEMANDS
+from mdpu.evaluate.sensitivity import ALTERNATIVE, PANEL
 from mdpu.report.formulas import latex_formulas, loss_rows
+from mdpu.report.largest_n import largest_n_latex
+from mdpu.report.sensitivity import sensitivity_latex
 from mdpu.report.tables import latex_table
 
 AWKWARD = r"50 % & more_of $this$ #1 {~^\}"
@@ -22,6 +26,16 @@ def cells(*rows):
 
 
 PLAIN = cells(("0.4", "mnist", "ure", 80.0, 1.0, 0), ("0.4", "mnist", "relu", 85.0, 0.25, 0))
+DIFFERENCES = pd.DataFrame(
+    [
+        ("n_counts", "tuples", "images", "mnist", 2, 10000, "0.5", method, 84.45, difference, 0.7, diverged)
+        for method, difference, diverged in (("ure", -0.27, 0), ("relu", np.nan, 3), ("abs", 1.25, 1))
+    ],
+    columns=[*ALTERNATIVE, *PANEL, "method", "base_mean", "difference", "std", "diverged"],
+)
+LARGEST = pd.DataFrame({"dataset": ["mnist"], "tuple_size": 2, "prior": "0.5", "n": 10000}).assign(
+    **{f"{fact}_{demand}": value for demand in DEMANDS for fact, value in (("largest", 22119), ("fit", 0.4))}
+)
 TABLES = {
     "bold": latex_table(PLAIN, {"mnist": "MNIST"}, METHODS[:2], "Bold"),
     "one trial": latex_table(PLAIN.assign(std=np.nan), {"mnist": "MNIST"}, METHODS[:2], "No deviation"),
@@ -34,6 +48,8 @@ TABLES = {
         pd.concat([PLAIN, PLAIN.assign(prior="0.6")]), {"mnist": "MNIST"}, METHODS, "Two priors"
     ),
     "formulas": latex_formulas(loss_rows(), AWKWARD),
+    "sensitivity": sensitivity_latex(DIFFERENCES, {"mnist": AWKWARD}, AWKWARD),
+    "largest n": largest_n_latex(LARGEST, {"mnist": AWKWARD}),
 }
 
 
@@ -68,7 +84,8 @@ def structure_error(text: str) -> str | None:
             continue
         if not line.endswith(r"\\"):
             return f"a row that does not end: {line}"
-        if len(re.findall(r"(?<!\\)&", line)) + 1 != len(body[1]):
+        spanned = sum(int(count) - 1 for count in re.findall(r"\\multicolumn\{(\d+)\}", line))
+        if len(re.findall(r"(?<!\\)&", line)) + spanned + 1 != len(body[1]):
             return f"{line} has not the {len(body[1])} columns of its head"
     return None
 

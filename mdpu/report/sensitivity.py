@@ -212,7 +212,8 @@ def sensitivity_markdown(summary: pd.DataFrame, datasets: Mapping[str, str], tit
 def sensitivity_latex(summary: pd.DataFrame, datasets: Mapping[str, str], title: str) -> str:
     """Return the table of paired differences as LaTeX; parameters as for `sensitivity_rows`."""
     header, rows = sensitivity_rows(summary, datasets)
-    return latex_rows(title, header, 4, [[*map(escape, row[:4]), *map(_latex, row[4:])] for row in rows])
+    cells = [[*map(escape, row[:4]), *map(_latex, row[4:])] for row in rows]
+    return latex_rows(title, header, 4, cells, groups=True)
 
 
 def _latex(text: str) -> str:

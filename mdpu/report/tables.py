@@ -143,25 +143,38 @@ def latex_table(
     return latex_rows(title, header, 2, rows, _note(not_run))
 
 
-def latex_rows(title: str, header: Sequence[str], names: int, rows: Sequence[Sequence[str]], note: str = "") -> str:
+def latex_rows(
+    title: str,
+    header: Sequence[str],
+    names: int,
+    rows: Sequence[Sequence[str]],
+    note: str = "",
+    *,
+    groups: bool = False,
+) -> str:
     """Return rows of LaTeX as a table for the booktabs package.
 
     The first `names` columns stand left, the others right. A row whose first cell is not empty gets a rule
-    above it. Title, header and the note below are escaped here, cells are not.
+    above it; with `groups`, that cell becomes a line of its own across the table, and letters are smaller. Title,
+    header and the note below are escaped here, cells are not.
     """
+    columns = "l" * names + "r" * (len(header) - names)
     lines = [
         r"% needs \usepackage{booktabs,amsmath}",
         r"\begin{table}",
         r"\centering",
         rf"\caption{{{escape(title)}}}",
-        rf"\begin{{tabular}}{{{'l' * names}{'r' * (len(header) - names)}}}",
+        *([r"\footnotesize"] if groups else []),
+        rf"\begin{{tabular}}{{{columns[groups:]}}}",
         r"\toprule",
-        " & ".join(map(escape, header)) + r" \\",
+        " & ".join(map(escape, header[groups:])) + r" \\",
     ]
     for row in rows:
         if row[0]:
             lines.append(r"\midrule")
-        lines.append(" & ".join(row) + r" \\")
+        if row[0] and groups:
+            lines.append(rf"\multicolumn{{{len(columns) - 1}}}{{l}}{{\textbf{{{row[0]}}}}} \\")
+        lines.append(" & ".join(row[groups:]) + r" \\")
     below = [rf"\par\smallskip {{\footnotesize {escape(note)}}}"] if note else []
     return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", *below, r"\end{table}", ""])
 
