@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import glob
 import hashlib
 import importlib.metadata
 import json
@@ -30,7 +31,7 @@ def replacing(path: Path) -> Iterator[Path]:
     """Yield a temporary path beside `path` that becomes `path` when the block succeeds.
 
     Readers see the old file or the new one, never a half; a killed writer leaves only a temporary
-    name behind, and two writers of the same file do each other no harm.
+    name behind, which the next one removes, and two writers of the same file do each other no harm.
 
     Raises
     ------
@@ -39,15 +40,30 @@ def replacing(path: Path) -> Iterator[Path]:
     """
     path = Path(path)
     # The suffix stays, because savers such as numpy and matplotlib choose the format by it.
-    temporary = path.with_name(f".{path.stem}.{os.getpid()}{path.suffix}")
+    temporary = path.with_name(f".{path.stem}.{platform.node()}-{os.getpid()}{path.suffix}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
+        _remove_orphans(path)
         yield temporary
         temporary.replace(path)
     except OSError as error:
         raise UserError(f"{path} could not be written ({error.strerror or error}); mend that and run again") from error
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def _remove_orphans(path: Path) -> None:
+    """Remove what processes of this machine that are no more left of `path`; another machine's may be at work."""
+    if os.name != "posix":  # elsewhere a process cannot be asked for without harm
+        return
+    for other in path.parent.glob(f".{glob.escape(path.stem)}.{glob.escape(platform.node())}-*{path.suffix}"):
+        number = other.name.removesuffix(path.suffix).rpartition("-")[2]
+        try:
+            os.kill(int(number), 0)
+        except ProcessLookupError:
+            other.unlink(missing_ok=True)
+        except (ValueError, PermissionError):  # no such name of ours, or another user's process
+            continue
 
 
 def write_text(path: Path, text: str) -> None:

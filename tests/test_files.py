@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 import signal
 import subprocess
 import sys
@@ -31,6 +32,7 @@ from mdpu.files import (
     write_csv,
     write_json,
     write_table,
+    write_text,
 )
 
 # -- writing --------------------------------------------------------------------------------------
@@ -56,8 +58,8 @@ def test_an_exception_leaves_the_old_file_and_no_other(tmp_path):
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_sigkill_leaves_the_old_file(tmp_path):
-    path = tmp_path / "file.txt"
+def test_sigkill_leaves_the_old_file_and_the_next_writer_cleans_up(tmp_path):
+    path = tmp_path / "file[1].txt"  # with characters that a pattern would take for its own
     path.write_text("old")
     program = (
         "import sys, time\nfrom pathlib import Path\nfrom mdpu.files import replacing\n"
@@ -72,7 +74,18 @@ def test_sigkill_leaves_the_old_file(tmp_path):
     child.stdout.close()
     assert path.read_text() == "old"
     # What is left is hidden, and says whose it was.
-    assert [other.name for other in tmp_path.iterdir() if other != path] == [f".file.{child.pid}.txt"]
+    orphan = tmp_path / f".file[1].{platform.node()}-{child.pid}.txt"
+    assert {other for other in tmp_path.iterdir() if other != path} == {orphan}
+    kept = {
+        tmp_path / f".file[1].{platform.node()}-{os.getppid()}.txt",  # of a process that is alive
+        tmp_path / f".file[1].elsewhere-{child.pid}.txt",  # of another machine, whose processes are not known
+        tmp_path / f".file[1].{platform.node()}-note.txt",
+        tmp_path / f".other.{platform.node()}-{child.pid}.txt",
+    }
+    for other in kept:
+        other.touch()
+    write_text(path, "new")
+    assert set(tmp_path.iterdir()) == {path, *kept}
 
 
 @pytest.mark.parametrize("suffix", [".npz", ".parquet", ".json"])
