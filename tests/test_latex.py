@@ -15,7 +15,7 @@ from mdpu.evaluate.sensitivity import ALTERNATIVE, PANEL
 from mdpu.report.formulas import latex_formulas, loss_rows
 from mdpu.report.largest_n import largest_n_latex
 from mdpu.report.sensitivity import sensitivity_latex
-from mdpu.report.tables import latex_table
+from mdpu.report.tables import latex_caption, latex_table
 
 AWKWARD = r"50 % & more_of $this$ #1 {~^\}"
 METHODS = ["ure", "relu", "siamese"]
@@ -88,6 +88,18 @@ def structure_error(text: str) -> str | None:
         if len(re.findall(r"(?<!\\)&", line)) + spanned + 1 != len(body[1]):
             return f"{line} has not the {len(body[1])} columns of its head"
     return None
+
+
+@pytest.mark.parametrize(
+    ("title", "caption"),
+    [
+        ("Table II: pairs, 7 % of n. Mean.", r"\caption{Pairs, 7 \% of n (Table II of the paper). Mean.}"),
+        ("Table I: the losses", r"\caption{The losses (Table I of the paper)}"),
+        ("Extended table: pairs", r"\caption{Extended table: pairs}"),
+    ],
+)
+def test_a_table_of_the_paper_is_not_numbered_twice(title, caption):
+    assert latex_caption(title) == caption
 
 
 @pytest.mark.parametrize("name", TABLES)

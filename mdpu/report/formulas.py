@@ -9,7 +9,7 @@ import pandas as pd
 
 from mdpu.learn.losses import LOSSES
 from mdpu.report.style import use_house_style
-from mdpu.report.tables import escape
+from mdpu.report.tables import latex_caption
 
 
 def loss_rows() -> pd.DataFrame:
@@ -41,7 +41,7 @@ def latex_formulas(rows: pd.DataFrame, title: str) -> str:
             r"% needs \usepackage{booktabs}",
             r"\begin{table}",
             r"\centering",
-            rf"\caption{{{escape(title)}}}",
+            latex_caption(title),
             r"\begin{tabular}{lll}",
             r"\toprule",
             r"Loss & Notation & $\ell(t, z)$ \\",

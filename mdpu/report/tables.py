@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 
 import pandas as pd
@@ -163,7 +164,7 @@ def latex_rows(
         r"% needs \usepackage{booktabs,amsmath}",
         r"\begin{table}",
         r"\centering",
-        rf"\caption{{{escape(title)}}}",
+        latex_caption(title),
         *([r"\footnotesize"] if groups else []),
         rf"\begin{{tabular}}{{{columns[groups:]}}}",
         r"\toprule",
@@ -177,6 +178,14 @@ def latex_rows(
         lines.append(" & ".join(row[groups:]) + r" \\")
     below = [rf"\par\smallskip {{\footnotesize {escape(note)}}}"] if note else []
     return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", *below, r"\end{table}", ""])
+
+
+def latex_caption(title: str) -> str:
+    """Return the caption of a table, which LaTeX numbers itself: the paper's number goes behind its title."""
+    numbered = re.fullmatch(r"(Table [IVX]+): (\w)([^.]*)(.*)", title, re.DOTALL)
+    if numbered:
+        title = f"{numbered[2].upper()}{numbered[3]} ({numbered[1]} of the paper){numbered[4]}"
+    return rf"\caption{{{escape(title)}}}"
 
 
 _LATEX = {character: f"\\{character}" for character in "&%$#_{}"} | {
