@@ -99,6 +99,27 @@ def test_kmeans_is_scikit_learns_on_repeated_test_images(
     assert true_negative == pytest.approx(1 - answers[labels["test"] < 0].mean(), abs=1e-6)
 
 
+def test_kmeans_is_the_same_whatever_the_threads() -> None:
+    """On noise, whose clusters hang on a rounding; enough of it that scikit-learn would divide the work."""
+    generator = np.random.default_rng(0)
+    pixels = generator.integers(0, 256, (4000, 8, 8, 1), dtype=np.uint8)
+    ids = np.arange(4000) % 2
+    sides = np.where(ids, 1, -1).astype(np.int8)
+    images = ImageSet(pixels, ids, pixels, ids, ["even", "odd"], "random", "none")
+    data = TrainingData.prepare(images, {"train": sides, "test": sides}, "mlp", CPU)
+    split = Split(np.arange(4000).reshape(2000, 2), np.arange(10))
+    run = Run("random", "base", 2, 2000, "0.5", "kmeans", "logistic", 1)
+    before = torch.get_num_threads()
+    try:
+        found = set()
+        for threads in (1, 2, 3):
+            torch.set_num_threads(threads)
+            found.add(load_method("kmeans").fit(run, split, data))  # type: ignore[union-attr]
+    finally:
+        torch.set_num_threads(before)
+    assert len(found) == 1
+
+
 def test_an_unnamed_method_takes_the_better_assignment_and_keeps_the_raw_one(train_digits: Train) -> None:
     for method in ("chance", "kmeans"):
         history = train_digits(method, epochs=1)[method].iloc[0]

@@ -16,7 +16,7 @@ rule train:
         BENCHMARKS / "train" / "{cohort}.tsv"
     conda:
         "../../envs/mdpu.yaml"
-    threads: config["threads"]
+    threads: lambda wildcards: config["threads"] if PLAN.cohort(wildcards.cohort).needs_gpu else 1
     resources:
         gpu=lambda wildcards: gpus() if PLAN.cohort(wildcards.cohort).needs_gpu else 0,
         mem_mb=config["memory_mb"],

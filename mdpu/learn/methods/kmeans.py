@@ -41,7 +41,8 @@ def fit(run: Run, split: Split, data: TrainingData) -> tuple[float, float, float
 
     images = vectors(data.train_images)
     random_state = int(Stream(run.seed, "k-means").integers(2**31, 1)[0])
-    with threadpool_limits(torch.get_num_threads()):
+    # One thread always: scikit-learn divides sums among threads, and a rounding can end in other clusters.
+    with threadpool_limits(1):
         clusters = KMeans(n_clusters=2, n_init=STARTS, random_state=random_state)
         clusters.fit(images[split.tuples].reshape(len(split.tuples), -1))
         centroids = clusters.cluster_centers_.reshape(2, run.tuple_size, -1)  # (2, M, d)
