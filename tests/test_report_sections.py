@@ -16,6 +16,7 @@ from mdpu.evaluate.evidence import Evidence, paper_evidence
 from mdpu.evaluate.published import published_cells
 from mdpu.experiment import Plan
 from mdpu.files import REPOSITORY, write_csv, write_json
+from mdpu.report.page import table_section
 from mdpu.report.verdicts import claims_section, verdict_section
 
 
@@ -111,6 +112,18 @@ def test_a_claim_lists_our_failing_cases_and_leads_to_their_cells(plan, tmp_path
     page = rendered(claims=list(section.values()))
     assert "1 of our cases where it does not hold" in page
     assert f'<li><a href="#{cell}">{cell}</a>: 76, 84</li>' in page
+
+
+def test_rows_of_a_table_are_prior_by_prior_as_in_the_paper(plan):
+    chosen = Plan({**plan.config, "datasets": ["mnist", "fashion-mnist"], "experiments": ["table2"]})
+    keys = pd.DataFrame(chosen.experiment("table2").runs).drop(columns="seed").drop_duplicates()
+    reported = {"trials": 3, "diverged": 0, "first_epoch": 91, "last_epoch": 100}
+    cells = keys.assign(mean=80.0, std=1.0, **reported, published_mean=81.0, published_std=1.0, difference=-1.0)
+    section = table_section(chosen, "table2", "Table II", cells)
+    expected = [(prior, title) for prior in ("0.4", "0.5", "0.6") for title in ("MNIST", "Fashion-MNIST")]
+    assert [(row["prior"], row["dataset"]) for row in section["rows"]] == expected
+    page = rendered(tables=[section])
+    assert page.count('<tr class="group">') == 2
 
 
 def test_without_a_run_it_is_one_sentence(plan, tmp_path):

@@ -55,7 +55,7 @@ def render_page(plan: Plan, results: Path) -> str:
             formulas.append(_formulas(experiment, read_csv(results / "tables" / f"{experiment.name}.csv")))
         elif experiment.kind == "table":
             cells = read_csv(results / "tables" / f"{experiment.name}.csv")
-            tables.append(_table(plan, experiment.name, experiment.title, cells))
+            tables.append(table_section(plan, experiment.name, experiment.title, cells))
         else:
             drawing = results / "figures" / f"{experiment.name}.svg"
             if not drawing.exists():
@@ -150,10 +150,12 @@ def _study(results: Path, figure: dict[str, Any], titles: Mapping[str, str]) -> 
     }
 
 
-def _table(plan: Plan, name: str, title: str, cells: pd.DataFrame) -> dict[str, Any]:
-    """Return a table's rows for the template, each cell with ours, the paper's and the difference."""
+def table_section(plan: Plan, name: str, title: str, cells: pd.DataFrame) -> dict[str, Any]:
+    """Return a table's rows for the template, prior by prior, each cell with ours, the paper's and the difference."""
     methods: Sequence[str] = list(dict.fromkeys(run.method for run in plan.experiment(name).runs))
-    marked = cells.assign(best=best_methods(cells))
+    marked = cells.assign(best=best_methods(cells)).sort_values(
+        "prior", key=lambda prior: prior.astype(float), kind="stable"
+    )
     rows = []
     for (prior, dataset), group in marked.groupby(list(ROW), sort=False):
         by_method = {cell["method"]: cell for cell in group.to_dict("records")}
