@@ -181,7 +181,10 @@ def test_the_packed_runs_are_those_of_the_rows():
     packed = pd.read_parquet(REFERENCE / "finished.parquet")
     last = packed[packed["epoch"] > 90].groupby(list(AXES))["accuracy"].mean() * 100
     rows = pd.concat(
-        [read(REFERENCE / folder / "runs.csv") for folder in ("tables", "tables-mnist", "letters", "sensitivity")]
+        [
+            read(REFERENCE / folder / "runs.csv")
+            for folder in ("tables", "tables-mnist", "letters", "sides", "sensitivity")
+        ]
     )
     rows = rows.drop_duplicates(list(AXES)).set_index(list(AXES))["accuracy"]
     pd.testing.assert_series_equal(last.loc[rows.index], rows, check_names=False, rtol=0, atol=1e-4)
