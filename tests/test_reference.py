@@ -9,7 +9,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from mdpu.evaluate.published import published_cells
+from mdpu.evaluate.comparison import CLOSE, DIFFERS, REPRODUCED, TOO_NOISY
+from mdpu.evaluate.published import PROPOSED, published_cells
 from mdpu.experiment import AXES, CELL
 from mdpu.report.sensitivity import KEY_TITLES
 
@@ -121,6 +122,16 @@ def test_the_tables_of_methods(cells, header, columns, n):
         for column, text in zip(columns, values, strict=True):
             expected = theirs(*column, method, n) if name == "paper" else ours(cells, *column, method, n=n)
             assert_says(text, *expected, (method, column))
+
+
+def test_the_table_of_verdicts():
+    found = read(REFERENCE / "tables" / "comparison.csv")
+    found = found[found["method"].isin(PROPOSED)]
+    kind = found["verdict"].mask(found["reason"] == TOO_NOISY, TOO_NOISY)
+    for name, *counts in table("docs/findings.md", "reproduced", "too noisy to tell"):
+        of_method = kind if name == "all" else kind[found["method"] == name.strip("`")]
+        expected = [(of_method == verdict).sum() for verdict in (REPRODUCED, CLOSE, TOO_NOISY, DIFFERS)]
+        assert [int(count) for count in counts] == expected, name
 
 
 def test_the_table_of_sizes(cells):
