@@ -160,7 +160,7 @@ class Tuning:
     runs: tuple[Run, ...]
 
 
-def cell_name(key: Mapping[str, Any]) -> str:
+def cell_name(key: Mapping[Any, Any]) -> str:
     """Return the name of the cell that a mapping of key columns belongs to: its runs' names without the seed."""
     return "/".join(_part(axis, key[axis]) for axis in CELL)
 

@@ -58,12 +58,19 @@ def _remove_orphans(path: Path) -> None:
         return
     for other in path.parent.glob(f".{glob.escape(path.stem)}.{glob.escape(platform.node())}-*{path.suffix}"):
         number = other.name.removesuffix(path.suffix).rpartition("-")[2]
-        try:
-            os.kill(int(number), 0)
-        except ProcessLookupError:
-            other.unlink(missing_ok=True)
-        except (ValueError, PermissionError):  # no such name of ours, or another user's process
-            continue
+        if number.isdecimal() and not _runs(int(number)):
+            with contextlib.suppress(OSError):  # another user's, in a shared folder: no reason to write nothing
+                other.unlink()
+
+
+def _runs(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:  # another user's
+        return True
+    return True
 
 
 def write_text(path: Path, text: str) -> None:

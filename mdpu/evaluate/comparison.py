@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any, cast
 
 import numpy as np
 import pandas as pd
@@ -166,11 +165,7 @@ def compare(summary: pd.DataFrame, published_names: Mapping[str, str], rule: Map
     columns = ["table", "tuple_size", "n", "prior", "published_dataset", "dataset", "reading", "method", *ours]
     columns += ["published_mean", "published_std", "published_bold", "difference", "interval_low", "interval_high"]
     keys = found[list(CELL)].to_dict("records")
-    return found[columns].assign(
-        verdict=verdict,
-        reason=reason,
-        cell=pd.Series([cell_name(cast(Any, key)) for key in keys], found.index, dtype=object),
-    )
+    return found[columns].assign(verdict=verdict, reason=reason, cell=[cell_name(key) for key in keys])
 
 
 def spreads(comparison: pd.DataFrame, level: float) -> pd.DataFrame:

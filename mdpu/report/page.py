@@ -6,7 +6,7 @@ import base64
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pandas as pd
 import yaml
@@ -141,7 +141,7 @@ def _study(results: Path, figure: dict[str, Any], titles: Mapping[str, str]) -> 
         **figure,
         "header": header,
         "rows": [
-            {"words": row[:4], "numbers": zip(row[4:], cells, strict=True)}
+            {"words": row[:4], "numbers": list(zip(row[4:], cells, strict=True))}
             for row, cells in zip(rows, sensitivity_cells(summary), strict=True)
         ],
         "nearest": nearest_rows(nearest, titles),
@@ -164,9 +164,7 @@ def table_section(plan: Plan, name: str, title: str, cells: pd.DataFrame) -> dic
                 "prior": prior,
                 "dataset": plan.dataset(str(dataset))["title"],
                 "cells": [by_method.get(method) for method in methods],
-                "names": [
-                    cell_name(cast(Any, by_method[method])) if method in by_method else None for method in methods
-                ],
+                "names": [cell_name(by_method[method]) if method in by_method else None for method in methods],
             }
         )
     return {

@@ -142,7 +142,7 @@ def _layout(
     cells = {tuple(cell[key] for key in (*ALTERNATIVE, *PANEL, "method")): cell for cell in summary.to_dict("records")}
     for panel in panels(summary):
         of_panel = summary[(summary[list(PANEL)] == list(panel)).all(axis=1)]
-        bases = {cell["method"]: cell for cell in reversed(of_panel.to_dict("records"))}
+        bases = {cell["method"]: cell for cell in of_panel.drop_duplicates("method").to_dict("records")}
         yield panel, None, [bases.get(method) for method in methods]
         for alternative in ordered(of_panel):
             yield panel, alternative, [cells.get((*alternative, *panel, method)) for method in methods]

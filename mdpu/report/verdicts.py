@@ -102,10 +102,10 @@ def _case(case: dict[Any, Any]) -> dict[str, Any]:
     """Return a case: its key in words, the cell whose runs it is about if it is one cell, and its two sides."""
     there = {axis: case[axis] for axis in CELL if not pd.isna(case[axis])}
     there |= {axis: int(there[axis]) for axis in ("tuple_size", "n") if axis in there}
-    whole = len(there) == len(CELL)
+    cell = cell_name(there) if len(there) == len(CELL) else None
     return {
-        "words": cell_name(there) if whole else ", ".join(f"{axis} {value}" for axis, value in there.items()),
-        "cell": cell_name(there) if whole else None,
+        "words": cell or ", ".join(f"{axis} {value}" for axis, value in there.items()),
+        "cell": cell,
         "seed": None if pd.isna(case["seed"]) else int(case["seed"]),
         **{side: None if pd.isna(case[side]) else f"{case[side]:.4g}" for side in ("left", "right")},
     }

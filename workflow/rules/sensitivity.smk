@@ -30,6 +30,7 @@ rule sensitivity:
         runtime=10,
     params:
         settings=lambda wildcards: PLAN.experiment_settings(wildcards.experiment),
+        level=config["comparison"]["level"],
     shell:
         "python -m mdpu sensitivity --config $MDPU_CONFIG --experiment {wildcards.experiment}"
         " --metrics {input.metrics:q} --out {output.csv:q} --nearest {output.nearest:q} &> {log:q}"
