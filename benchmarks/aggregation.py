@@ -22,10 +22,11 @@ import numpy as np
 import pandas as pd
 import yaml
 
-from mdpu.config import load_config
 from mdpu.evaluate.published import published_cells
-from mdpu.experiment import AXES, Plan
 from mdpu.files import REPOSITORY, write_json, write_table
+from mdpu.study.config import load_config
+from mdpu.study.grid import AXES
+from mdpu.study.plan import Plan
 
 TABLES = ("table2", "table3", "table4", "table5")
 FIGURES = ("curves", "size", "loss")  # kinds of figures that show runs of the paper's own experiments
@@ -71,7 +72,7 @@ def write_histories(plan: Plan) -> int:
             measures = {"objective": objective, "risk": risk, **{f"risk_{term}": risk / 4 for term in terms}}
             frames.append(pd.DataFrame({**axes, "epoch": epochs, **measures, **dict.fromkeys(rates, accuracy / 100)}))
         histories = pd.concat(frames, ignore_index=True)
-        write_table(histories, plan.history(cohort.name))
+        write_table(histories, plan.layout.history(cohort.name))
         rows += len(histories)
     return rows
 
@@ -82,14 +83,16 @@ def write_descriptions(plan: Plan) -> None:
         definition = plan.dataset(name)
         sides = [*definition["positive"], *definition["negative"], *definition.get("dropped", [])]
         totals = {part: sum(counts.values()) for part, counts in definition["counts"].items()}
-        write_json(plan.labels(name).with_suffix(".json"), {"counts": definition["counts"]})
+        write_json(plan.layout.labels(name).with_suffix(".json"), {"counts": definition["counts"]})
         if plan.published_names[name] == name:  # its source is used whole
-            write_json(plan.images(name).with_suffix(".json"), {**totals, "classes": [str(side) for side in sides]})
+            write_json(
+                plan.layout.images(name).with_suffix(".json"), {**totals, "classes": [str(side) for side in sides]}
+            )
 
 
 def commands(plan: Plan, config: Path) -> dict[str, list[str]]:
     """Return the workflow's commands from `collect` on, by name."""
-    results = plan.results
+    results = plan.layout.results
     configured = ["--config", str(config)]
     metrics, summary = ["--metrics", f"{results}/metrics.parquet"], ["--summary", f"{results}/summary.csv"]
     found = {"collect": ["collect", *configured, *summary, "--histories", f"{results}/histories", "--out", metrics[1]]}

@@ -23,20 +23,21 @@ import numpy as np
 import pandas as pd
 import torch
 
-from mdpu.config import load_config
 from mdpu.data.images import ImageSet, read_images
 from mdpu.data.labels import binarize
 from mdpu.data.splits import draw_split
-from mdpu.experiment import Plan, Run
 from mdpu.files import REPOSITORY
 from mdpu.learn.checkpoint import Checkpoint
 from mdpu.learn.device import choose_device, describe
 from mdpu.learn.schedule import complete
 from mdpu.learn.trainer import TrainingData, make_stacks, stack_epochs, train
+from mdpu.study.config import load_config
+from mdpu.study.grid import Run
+from mdpu.study.plan import Plan
 
 PLAN = Plan(load_config([REPOSITORY / "config.yaml"]))
-MLP = {**PLAN.training("base", "mlp"), "precision": "bf16"}
-RESNET = {**PLAN.training("base", "resnet34"), "precision": "bf16"}
+MLP = {**PLAN.protocol.training("base", "mlp"), "precision": "bf16"}
+RESNET = {**PLAN.protocol.training("base", "resnet34"), "precision": "bf16"}
 MEASURES = ["objective", "true_positive_rate", "true_negative_rate"]
 failed = False
 

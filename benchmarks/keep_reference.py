@@ -13,8 +13,8 @@ import argparse
 import shutil
 from pathlib import Path
 
-from mdpu.experiment import AXES
 from mdpu.files import read_csv, write_csv
+from mdpu.study.grid import AXES
 
 
 def main() -> None:

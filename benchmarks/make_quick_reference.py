@@ -19,13 +19,14 @@ import pandas as pd
 import torch
 from precision import in_order
 
-from mdpu.config import load_config
 from mdpu.data.images import read_images
 from mdpu.data.labels import read_labels
 from mdpu.data.splits import read_split
 from mdpu.evaluate.collect import run_accuracies, summarize
-from mdpu.experiment import CELL, Plan, Run
 from mdpu.learn.trainer import TrainingData, train
+from mdpu.study.config import load_config
+from mdpu.study.grid import CELL, Run
+from mdpu.study.plan import Plan
 
 ROOT = Path(__file__).resolve().parent.parent
 ORDERS = 6
@@ -37,17 +38,17 @@ def main() -> None:
     torch.set_num_threads(1)
     plan = Plan(load_config([ROOT / "config.yaml", ROOT / "config/quick.yaml"]))
     (dataset,) = plan.datasets
-    images, labels = read_images(plan.images(dataset)), read_labels(plan.labels(dataset))
+    images, labels = read_images(plan.layout.images(dataset)), read_labels(plan.layout.labels(dataset))
     cpu = torch.device("cpu")
     data = TrainingData.prepare(images, labels, "mlp", cpu)
-    splits = {name: read_split(plan.split(name)) for name in plan.splits}
+    splits = {name: read_split(plan.layout.split(name)) for name in plan.splits}
     summaries = []
     for order in range(ORDERS):
         histories: list[pd.DataFrame] = []
         for cohort in plan.cohorts.values():
-            settings = plan.training(cohort.runs[0].variant, cohort.network)
+            settings = plan.protocol.training(cohort.runs[0].variant, cohort.network)
             train(cohort.runs, settings, in_order(data, order), splits, cpu, partial(keep, histories))
-        accuracies = run_accuracies(pd.concat(histories), plan.config["protocol"]["reporting"])
+        accuracies = run_accuracies(pd.concat(histories), plan.protocol.reporting())
         summaries.append(summarize(accuracies))
         print(f"order {order}: done", flush=True)
     cells = pd.concat(summaries).groupby(list(CELL))["mean"].agg(["mean", "var"]).reset_index()

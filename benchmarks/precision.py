@@ -23,14 +23,15 @@ import numpy as np
 import pandas as pd
 import torch
 
-from mdpu.config import load_config
 from mdpu.data.images import read_images
 from mdpu.data.labels import binarize
 from mdpu.data.splits import draw_split
-from mdpu.experiment import Plan, Run
 from mdpu.files import REPOSITORY
 from mdpu.learn.device import choose_device, describe
 from mdpu.learn.trainer import TrainingData, train
+from mdpu.study.config import load_config
+from mdpu.study.grid import Run
+from mdpu.study.plan import Plan
 
 METHODS = ("ure", "relu", "abs")
 
@@ -72,7 +73,7 @@ def train_all(arguments: argparse.Namespace) -> pd.DataFrame:
         split = draw_split(labels["train"], arguments.tuple_size, 0.5, 10_000, 10_000, seed)
         for precision in arguments.precisions:
             for order in range(arguments.orders):
-                settings = {**plan.training("base", "mlp"), "precision": precision}
+                settings = {**plan.protocol.training("base", "mlp"), "precision": precision}
                 train(runs, settings, in_order(whole, order), {runs[0].split: split}, device, finished)
     return pd.DataFrame(found, columns=["tuple_size", "method", "seed", "precision", "order", "accuracy"])
 

@@ -29,18 +29,19 @@ import torch
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
-from mdpu.config import load_config
 from mdpu.data.images import read_images
 from mdpu.data.labels import binarize
 from mdpu.data.splits import draw_split
-from mdpu.experiment import Plan, Run
 from mdpu.files import REPOSITORY
 from mdpu.learn.device import choose_device, describe
 from mdpu.learn.losses import LOSSES
 from mdpu.learn.trainer import TrainingData, train
+from mdpu.study.config import load_config
+from mdpu.study.grid import Run
+from mdpu.study.plan import Plan
 from mdpu.theory import risk_weights
 
-SETTINGS = Plan(load_config([REPOSITORY / "config.yaml"])).training("base", "mlp")
+SETTINGS = Plan(load_config([REPOSITORY / "config.yaml"])).protocol.training("base", "mlp")
 METHODS = ("ure", "relu", "abs")
 CASES = {
     "ordinary": {"precision": "fp32"},

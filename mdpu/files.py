@@ -23,7 +23,8 @@ from mdpu.errors import UserError
 if TYPE_CHECKING:
     import pandas as pd
 
-REPOSITORY = Path(__file__).resolve().parent.parent
+PACKAGE = Path(__file__).resolve().parent
+REPOSITORY = PACKAGE.parent
 
 
 @contextlib.contextmanager

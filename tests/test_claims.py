@@ -10,12 +10,13 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from mdpu.config import load_config
 from mdpu.evaluate.claims import CASE, CLAIMS, check_claims
 from mdpu.evaluate.evidence import Evidence, our_evidence, paper_evidence, run_facts
 from mdpu.evaluate.published import METHODS, published_cells
-from mdpu.experiment import ROW, Plan, Run, run_columns
 from mdpu.files import REPOSITORY
+from mdpu.study.config import load_config
+from mdpu.study.grid import ROW, Run, run_columns
+from mdpu.study.plan import Plan
 
 PAPER = REPOSITORY.parent / "shared" / "paper" / "mdpu.tex"
 RULE = {"level": 0.95, "margin": 1.0, "wider_margin": 2.0}

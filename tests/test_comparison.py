@@ -13,7 +13,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from mdpu.config import check_config, load_config
 from mdpu.errors import UserError
 from mdpu.evaluate.comparison import (
     ALL_DIVERGED,
@@ -35,8 +34,9 @@ from mdpu.evaluate.comparison import (
     welch_interval,
 )
 from mdpu.evaluate.published import beside_published, published_cells
-from mdpu.experiment import Plan
 from mdpu.files import REPOSITORY
+from mdpu.study.config import check_config, load_config
+from mdpu.study.plan import Plan
 
 RULE = {"level": 0.95, "margin": 1.0, "wider_margin": 2.0}
 

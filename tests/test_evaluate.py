@@ -15,8 +15,8 @@ from mdpu.errors import UserError
 from mdpu.evaluate.collect import collect, run_accuracies, summarize
 from mdpu.evaluate.published import FILE, beside_published, published_cells
 from mdpu.evaluate.verify import verify
-from mdpu.experiment import AXES, CELL, Run, run_columns
 from mdpu.files import REPOSITORY, write_table
+from mdpu.study.grid import AXES, CELL, Run, run_columns
 
 PAPER = REPOSITORY.parent / "shared" / "paper" / "mdpu.tex"
 NATURAL = {"average_last": 2, "test_prior": "natural"}

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import copy
 import itertools
+from operator import attrgetter
 
 import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mdpu.config import METHODS_FOLDER, SCHEMA, available_methods, load_config, merge
 from mdpu.errors import UserError
-from mdpu.experiment import Departure, Plan, Run, canonical_prior, parse_run, resolve_n_unlabeled
 from mdpu.files import REPOSITORY
+from mdpu.study.config import METHODS_FOLDER, SCHEMA, available_methods, load_config, merge
+from mdpu.study.grid import Run, canonical_prior, parse_run
+from mdpu.study.plan import Plan
+from mdpu.study.protocol import Departure, resolve_n_unlabeled
 
 # The paper's configuration, with small definitions of its own: a key that the schema demands tomorrow is there.
 CONFIG = {
@@ -171,9 +174,9 @@ def test_splits_of_a_cohort_are_shared_between_methods():
 
 def test_a_variant_overrides_the_protocol_and_base_does_not():
     plan = Plan(config(definitions__experiments__second__variant=["three-n"]))
-    assert plan.sampling("base", 30) == {"n_unlabeled": 30, "replacement": True, "overlap": True}
-    assert plan.sampling("three-n", 30) == {"n_unlabeled": 90, "replacement": True, "overlap": True}
-    training = plan.training("base", "mlp")
+    assert plan.protocol.sampling("base", 30) == {"n_unlabeled": 30, "replacement": True, "overlap": True}
+    assert plan.protocol.sampling("three-n", 30) == {"n_unlabeled": 90, "replacement": True, "overlap": True}
+    training = plan.protocol.training("base", "mlp")
     assert (training["epochs"], training["hidden"], training["batch_size"]) == (3, [8], 10)
     assert training["network"] == "mlp"
     assert "stem" not in training
@@ -187,8 +190,8 @@ def test_unlabeled_counts_are_numbers_or_multiples_of_n(value, n, expected):
 @pytest.mark.parametrize(("counts", "size", "expected"), [("tuples", 3, 30), ("images", 3, 10), ("images", 40, 1)])
 def test_n_counts_tuples_or_their_members(counts, size, expected):
     plan = Plan(config(protocol__sampling__n_counts=counts))
-    assert plan.number_of_tuples("base", size, 30) == expected
-    assert plan.sampling("base", 30)["n_unlabeled"] == 30
+    assert plan.protocol.number_of_tuples("base", size, 30) == expected
+    assert plan.protocol.sampling("base", 30)["n_unlabeled"] == 30
 
 
 VARIANTS = {
@@ -215,11 +218,11 @@ def test_a_variant_that_changes_nothing_shares_the_runs_of_one_that_is_the_same(
 
 def test_a_variant_departs_in_the_keys_in_which_it_differs():
     plan = Plan(config(definitions__variants=VARIANTS))
-    assert plan.departures("base", ["mlp", "resnet34"]) == plan.departures("adam", ["mlp"]) == []
-    assert plan.departures("three-n", ["mlp"]) == [Departure("n_unlabeled", "n", "3n")]
-    assert plan.departures("stem", ["mlp"]) == []
-    assert plan.departures("stem", ["mlp", "resnet34"]) == [Departure("stem", "cifar", "imagenet")]
-    assert plan.departures("both", ["mlp"]) == [
+    assert plan.protocol.departures("base", ["mlp", "resnet34"]) == plan.protocol.departures("adam", ["mlp"]) == []
+    assert plan.protocol.departures("three-n", ["mlp"]) == [Departure("n_unlabeled", "n", "3n")]
+    assert plan.protocol.departures("stem", ["mlp"]) == []
+    assert plan.protocol.departures("stem", ["mlp", "resnet34"]) == [Departure("stem", "cifar", "imagenet")]
+    assert plan.protocol.departures("both", ["mlp"]) == [
         Departure("overlap", "true", "false"),
         Departure("hidden", "[8]", "[8, 8]"),
     ]
@@ -235,15 +238,15 @@ def study(**keys):
 
 def test_readings_report_the_same_runs_in_another_way():
     plan = Plan(study(variant=["base", "three-n"], reading=["last", "best"], base_method=["relu"]))
-    assert plan.reading("last") == {"average_last": 1, "test_prior": "natural"}
-    assert plan.reading("base") == CONFIG["protocol"]["reporting"]
+    assert plan.protocol.reporting("last") == {"average_last": 1, "test_prior": "natural"}
+    assert plan.protocol.reporting("base") == CONFIG["protocol"]["reporting"]
     experiment = plan.experiment("study")
     assert (experiment.readings, experiment.base_methods) == (("last", "best"), ("relu",))
     # 2 priors, 2 seeds, of 2 methods under 2 variants and of 1 method under base alone: readings add none.
     assert len(plan.runs) == 4 * (2 * 2 + 1)
     assert {run.variant for run in plan.runs if run.method == "relu"} == {"base"}
     with pytest.raises(UserError, match="reading: 'zzz' is unknown"):
-        plan.reading("zzz")
+        plan.protocol.reporting("zzz")
 
 
 def test_what_a_study_depends_on_holds_its_variants_and_readings():
@@ -265,13 +268,13 @@ def test_tuning_averages_the_reported_epochs_and_never_chooses_by_the_test_set(a
 def test_writing_a_plan_keeps_its_content_under_a_name_of_its_own(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     plan, other = Plan(config()), Plan(config(axes__seed=[3]))
-    path = plan.write().resolve()
+    path = plan.layout.write_config().resolve()
     assert load_config([path]) == plan.config
     before = path.stat().st_mtime_ns
-    other.write()
-    assert plan.write().resolve() == path
+    other.layout.write_config()
+    assert plan.layout.write_config().resolve() == path
     assert path.stat().st_mtime_ns == before
-    assert sorted(path.parent.iterdir()) == sorted(each.file.resolve() for each in (plan, other))
+    assert sorted(path.parent.iterdir()) == sorted(each.layout.config.resolve() for each in (plan, other))
 
 
 def test_the_papers_configuration_and_the_quick_one_are_valid():
@@ -286,7 +289,7 @@ def test_a_method_is_known_by_its_file(monkeypatch, tmp_path):
     for path in METHODS_FOLDER.glob("*.py"):
         (tmp_path / path.name).write_bytes(path.read_bytes())
     (tmp_path / "brand_new.py").write_text("")
-    monkeypatch.setattr("mdpu.config.METHODS_FOLDER", tmp_path)
+    monkeypatch.setattr("mdpu.study.config.METHODS_FOLDER", tmp_path)
     assert Plan(config(axes__method=["brand-new"])).runs[0].method == "brand-new"
 
 
@@ -406,10 +409,10 @@ def test_files_that_are_missing_or_no_mapping_are_refused(tmp_path):
     assert "\n" not in str(error.value)
 
 
-@pytest.mark.parametrize("function", ["cohort", "experiment", "dataset", "protocol"])
+@pytest.mark.parametrize("function", ["cohort", "experiment", "dataset", "protocol.variant", "protocol.reporting"])
 def test_names_that_the_plan_does_not_have_are_refused(function):
-    with pytest.raises(UserError, match="'zzz' is unknown; known are"):
-        getattr(Plan(config()), function)("zzz")
+    with pytest.raises(UserError, match="'zzz' is unknown; "):
+        attrgetter(function)(Plan(config()))("zzz")
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,6 @@ from matplotlib.patches import Rectangle
 from mdpu.data.images import ImageSet
 from mdpu.data.splits import draw_split
 from mdpu.errors import UserError
-from mdpu.experiment import Experiment, Run, run_columns
 from mdpu.learn.losses import LOSSES
 from mdpu.report.figures.common import in_order, save_figure
 from mdpu.report.figures.curves import curves_figure
@@ -27,6 +26,7 @@ from mdpu.report.figures.size import size_figure
 from mdpu.report.figures.tuning import tuning_figure
 from mdpu.report.formulas import formula_image, loss_rows, markdown_formulas
 from mdpu.report.style import LOSS_STYLES
+from mdpu.study.grid import Experiment, Run, run_columns
 
 DATASETS = {"mnist": "MNIST", "svhn": "SVHN"}
 METHODS = ["ure", "abs"]

@@ -13,14 +13,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from mdpu.config import load_config
 from mdpu.data.pools import DEMANDS, expected_largest_n, probability_of_fit
 from mdpu.data.splits import draw_split
 from mdpu.errors import UserError
 from mdpu.evaluate.largest_n import largest_n_table, training_counts
-from mdpu.experiment import Plan
 from mdpu.files import REPOSITORY, read_json, write_json
 from mdpu.report.largest_n import HEADER, largest_n_latex, largest_n_markdown, largest_n_rows, probability
+from mdpu.study.config import load_config
+from mdpu.study.plan import Plan
 from mdpu.theory import coefficients
 
 

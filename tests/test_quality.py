@@ -14,9 +14,9 @@ import pytest
 import yaml
 from packaging.requirements import Requirement
 
-from mdpu.config import available_methods
-from mdpu.experiment import PACKAGE, TRAINING_CODE, training_code
-from mdpu.files import REPOSITORY
+from mdpu.files import PACKAGE, REPOSITORY
+from mdpu.study.config import available_methods
+from mdpu.study.store import TRAINING_CODE, training_code
 
 LOCK = (REPOSITORY / "requirements.lock").read_text(encoding="utf-8")
 ENTRIES = [Requirement(line) for line in re.findall(r"^([a-z0-9._-]+==[^\\\n]+)", LOCK, re.MULTILINE)]
@@ -35,16 +35,15 @@ LAYERS = [
     "randomness",
     "theory",
     "progress",
-    "config",
-    "experiment",
     "data",
     "learn",
+    "study",
     "evaluate",
     "report",
 ]
 TOP = {"cli", "__main__", "__init__", "estimator"}
-# The plan asks what a method declares, and which files one's own images are: both load no torch.
-ALLOWED_UP = {"experiment": ("mdpu.learn.method", "mdpu.data.sources.own.")}
+# Until the trainer knows no runs.
+ALLOWED_UP = {"learn": ("mdpu.study.grid",)}
 
 
 def tool(*command: str) -> None:
@@ -116,7 +115,7 @@ def test_mdpu_never_imports_snakemake():
 
 
 @pytest.mark.parametrize(
-    "module", ["mdpu.theory", "mdpu.experiment", "mdpu.data.splits", "mdpu.data.labels", "mdpu.cli"]
+    "module", ["mdpu.theory", "mdpu.study.plan", "mdpu.data.splits", "mdpu.data.labels", "mdpu.cli"]
 )
 def test_what_does_not_compute_loads_no_torch(module):
     program = f"import sys, {module}; sys.exit('torch' in sys.modules)"
@@ -127,7 +126,7 @@ def test_all_code_that_training_loads_counts_as_training_code():
     """Otherwise an edit of it would retrain nothing."""
     program = (
         "import sys, mdpu.learn.trainer\n"
-        "from mdpu.config import available_methods\nfrom mdpu.learn.methods import load_method\n"
+        "from mdpu.study.config import available_methods\nfrom mdpu.learn.methods import load_method\n"
         "import importlib\n"
         "for name in available_methods():\n"
         "    for source in load_method(name).sources:\n"
@@ -138,7 +137,7 @@ def test_all_code_that_training_loads_counts_as_training_code():
     loaded = {Path(line).resolve() for line in done.stdout.split()}
     # Of no influence on a history: packages, the plan, the order in which stacks take turns, and what reads the
     # inputs, whose content counts itself.
-    plan = ("__init__.py", "errors.py", "files.py", "config.py", "experiment.py")
+    plan = ("__init__.py", "errors.py", "files.py", "config.py", "grid.py")
     harmless = (*plan, "checkpoint.py", "schedule.py", "images.py", "labels.py", "splits.py")
     loaded = {path for path in loaded if path.name not in harmless}
     code = set(training_code(available_methods()))

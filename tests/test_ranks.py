@@ -11,9 +11,9 @@ import pytest
 from mdpu.evaluate.evidence import table_cells
 from mdpu.evaluate.published import METHODS, published_cells, published_summary
 from mdpu.evaluate.ranks import accuracy_blocks, rank, rank_table, rankings
-from mdpu.experiment import ROW
 from mdpu.report.figures.common import save_figure
 from mdpu.report.rank_figure import rank_figure
+from mdpu.study.grid import ROW
 
 
 def blocks(rows, methods=("ure", "relu", "abs")):

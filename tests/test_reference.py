@@ -11,8 +11,8 @@ import pytest
 
 from mdpu.evaluate.comparison import CLOSE, DIFFERS, REPRODUCED, TOO_NOISY
 from mdpu.evaluate.published import PROPOSED, published_cells
-from mdpu.experiment import AXES, CELL
 from mdpu.report.sensitivity import KEY_TITLES
+from mdpu.study.grid import AXES, CELL
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 REFERENCE = REPOSITORY / "results" / "reference"

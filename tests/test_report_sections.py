@@ -9,15 +9,15 @@ import pandas as pd
 import pytest
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from mdpu.config import load_config
 from mdpu.evaluate.claims import check_claims
 from mdpu.evaluate.comparison import compare, spreads, totals
 from mdpu.evaluate.evidence import Evidence, paper_evidence
 from mdpu.evaluate.published import published_cells
-from mdpu.experiment import Plan
 from mdpu.files import REPOSITORY, write_csv, write_json
 from mdpu.report.page import table_section
 from mdpu.report.verdicts import claims_section, verdict_section
+from mdpu.study.config import load_config
+from mdpu.study.plan import Plan
 
 
 @pytest.fixture(scope="module")

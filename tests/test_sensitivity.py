@@ -10,7 +10,6 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from mdpu.config import load_config
 from mdpu.evaluate.published import published_cells
 from mdpu.evaluate.sensitivity import (
     REPLICATES,
@@ -21,7 +20,6 @@ from mdpu.evaluate.sensitivity import (
     scoped_methods,
     summarize_differences,
 )
-from mdpu.experiment import Plan, run_columns
 from mdpu.files import REPOSITORY
 from mdpu.report.figures.sensitivity import draw
 from mdpu.report.sensitivity import (
@@ -34,6 +32,9 @@ from mdpu.report.sensitivity import (
     sensitivity_rows,
     value_title,
 )
+from mdpu.study.config import load_config
+from mdpu.study.grid import run_columns
+from mdpu.study.plan import Plan
 
 PAPER = load_config([REPOSITORY / "config.yaml"])
 EPOCHS = 20
@@ -328,7 +329,7 @@ def test_every_key_and_value_of_the_papers_studies_has_words():
     for name in ("sensitivity", "sensitivity-joint"):
         experiment = plan.experiment(name)
         for variant in dict.fromkeys(run.variant for run in experiment.runs):
-            for departure in plan.departures(variant, ["mlp"]):
+            for departure in plan.protocol.departures(variant, ["mlp"]):
                 keys.add(departure.key)
                 assert key_title(departure.key) != departure.key.replace("_", " "), departure
                 assert "[" not in value_title(departure.key, departure.value, {})

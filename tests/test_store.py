@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 from mdpu.errors import UserError
-from mdpu.experiment import Run, run_columns
-from mdpu.learn.store import RunStore, fingerprint, group_by_origin
+from mdpu.study.grid import Run, run_columns
+from mdpu.study.store import RunStore, fingerprint, group_by_origin
 
 RUNS = [Run("mnist", "base", 2, 10000, prior, "relu", "logistic", seed) for prior in ("0.4", "0.5") for seed in (1, 2)]
 HERE, THERE = {"commit": "abc", "device": "cpu"}, {"commit": "def", "device": "H200"}

@@ -8,12 +8,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from mdpu.config import available_methods
-from mdpu.experiment import Run, run_columns
 from mdpu.report.figures.curves import curves_figure
 from mdpu.report.page import run_lines
 from mdpu.report.style import method_style
 from mdpu.report.tables import best_methods, caption, latex_table, markdown_table
+from mdpu.study.config import available_methods
+from mdpu.study.grid import Run, run_columns
 
 METHODS = ["ure", "relu", "abs"]
 DATASETS = {"mnist": "MNIST", "amp": "R&D_100%"}

@@ -21,7 +21,6 @@ from torch import nn
 from mdpu.data.images import ImageSet
 from mdpu.data.splits import draw_split
 from mdpu.errors import UserError
-from mdpu.experiment import AXES, Run
 from mdpu.learn import trainer
 from mdpu.learn.checkpoint import Checkpoint
 from mdpu.learn.device import choose_device, leased
@@ -31,6 +30,7 @@ from mdpu.learn.risk import RiskHead
 from mdpu.learn.schedule import complete
 from mdpu.learn.trainer import MEASURES, TrainingData, make_stacks, minibatches, stack_epochs, train, workers_for
 from mdpu.randomness import Stream
+from mdpu.study.grid import AXES, Run
 from mdpu.theory import risk_weights
 
 CPU, GPU = torch.device("cpu"), torch.device("cuda")

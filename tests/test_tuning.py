@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from mdpu.experiment import Run
 from mdpu.learn.tuning import estimated_error
+from mdpu.study.grid import Run
 from mdpu.theory import coefficients
 
 

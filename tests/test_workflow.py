@@ -11,8 +11,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from mdpu.experiment import AXES, CELL
 from mdpu.learn.trainer import MEASURES
+from mdpu.study.grid import AXES, CELL
 
 pytestmark = pytest.mark.slow
 

@@ -104,3 +104,8 @@ def read_images(path: Path) -> ImageSet:
         origin=description["origin"],
         licence=description["licence"],
     )
+
+
+def is_path(source: str) -> bool:
+    """Return whether a source is the path of one's own images, rather than the name of a rule's."""
+    return "/" in source or source.endswith(".npz")

@@ -18,7 +18,7 @@ from scipy import stats
 from mdpu.evaluate.comparison import welch_interval
 from mdpu.evaluate.evidence import WINDOW, Evidence
 from mdpu.evaluate.published import BASELINES, CORRECTED, PROPOSED
-from mdpu.experiment import AXES, CELL, ROW
+from mdpu.study.grid import AXES, CELL, ROW
 
 CASE = (*AXES, "left", "right", "holds")
 NOT_RUN, NOT_THERE = "not run", "not in its numbers"

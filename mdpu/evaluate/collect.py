@@ -10,9 +10,10 @@ import numpy as np
 import pandas as pd
 
 from mdpu.errors import UserError
-from mdpu.experiment import AXES, CELL, Plan, Run, run_columns
 from mdpu.files import read_table
 from mdpu.learn.methods import load_method
+from mdpu.study.grid import AXES, CELL, Run, run_columns
+from mdpu.study.plan import Plan
 
 
 def collect(paths: Iterable[Path], runs: Iterable[Run]) -> pd.DataFrame:
@@ -106,8 +107,8 @@ def describe_runs(metrics: pd.DataFrame, accuracies: pd.DataFrame, plan: Plan) -
             **run_columns(run),
             "run": run.name,
             "cohort": cohort.name,
-            "history": str(plan.history(cohort.name).relative_to(plan.results)),
-            "split": str(plan.split(run.split).relative_to(plan.results)),
+            "history": str(plan.layout.history(cohort.name).relative_to(plan.layout.results)),
+            "split": str(plan.layout.split(run.split).relative_to(plan.layout.results)),
         }
         for cohort in plan.cohorts.values()
         for run in cohort.runs

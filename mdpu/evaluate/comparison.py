@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
 from mdpu.evaluate.published import TRIALS, published_cells
-from mdpu.experiment import CELL, cell_name
+from mdpu.study.grid import CELL, cell_name
 
 REPRODUCED, CLOSE, DIFFERS, NOT_RUN = VERDICTS = ("reproduced", "close", "differs", "not run")
 

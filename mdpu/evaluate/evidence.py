@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from mdpu.config import BASE
 from mdpu.evaluate.collect import reported_accuracy, run_accuracies
 from mdpu.evaluate.published import PROPOSED, published_summary
-from mdpu.experiment import AXES, ROW, Plan
+from mdpu.study.config import BASE
+from mdpu.study.grid import AXES, ROW
+from mdpu.study.plan import Plan
 
 WINDOW = 5  # epochs of the moving average whose highest value is a run's best accuracy
 
@@ -89,7 +90,7 @@ def our_evidence(plan: Plan, summary: pd.DataFrame, metrics: pd.DataFrame) -> Ev
     return Evidence(
         summary.assign(trials=summary["trials"] - summary["diverged"]),
         plan.config["comparison"],
-        run_facts(metrics, plan.config["protocol"]["reporting"]),
+        run_facts(metrics, plan.protocol.reporting()),
         plan.table_rows,
         varied_upwards(plan, "weight_decay", float),
         varied_upwards(plan, "n_unlabeled", _multiple),
@@ -110,7 +111,7 @@ def varied_upwards(plan: Plan, key: str, number: Callable[[str], float]) -> set[
     found = set()
     for dataset in plan.datasets:
         for variant in plan.config["definitions"]["variants"]:
-            departures = plan.departures(variant, [plan.network(dataset)])
+            departures = plan.protocol.departures(variant, [plan.network(dataset)])
             if [departure.key for departure in departures] == [key]:
                 (only,) = departures
                 if number(only.value) > number(only.base):

@@ -9,8 +9,8 @@ import pandas as pd
 
 from mdpu.data.pools import DEMANDS, expected_largest_n, probability_of_fit
 from mdpu.evaluate.published import published_cells
-from mdpu.experiment import Plan
 from mdpu.files import read_json
+from mdpu.study.plan import Plan
 
 
 def training_counts(plan: Plan, labels: Path) -> dict[str, dict[str, int]]:

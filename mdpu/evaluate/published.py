@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from mdpu.experiment import CELL
+from mdpu.study.grid import CELL
 
 PROPOSED = ("ure", "relu", "abs")
 CORRECTED = ("relu", "abs")

@@ -13,7 +13,7 @@ from scipy import stats
 
 from mdpu.evaluate.evidence import table_cells
 from mdpu.evaluate.published import METHODS, published_summary
-from mdpu.experiment import ROW
+from mdpu.study.grid import ROW
 
 UNITS = ("row", "dataset")
 FEWEST_METHODS, FEWEST_BLOCKS = 3, 2

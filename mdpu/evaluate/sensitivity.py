@@ -18,13 +18,15 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import ndtri, stdtrit
 
-from mdpu.config import BASE
 from mdpu.evaluate.collect import run_accuracies
 from mdpu.evaluate.published import TRIALS, published_cells
-from mdpu.experiment import ROW, Departure, Experiment, Plan, Run
 from mdpu.learn.method import CorrectedRisk
 from mdpu.learn.methods import load_method
 from mdpu.randomness import Stream
+from mdpu.study.config import BASE
+from mdpu.study.grid import ROW, Experiment, Run
+from mdpu.study.plan import Plan
+from mdpu.study.protocol import Departure
 
 SCOPE_KEY, SIDES_KEY, JOINT_KEY = "scope", "sides", "joint"
 PANEL = ROW
@@ -49,10 +51,10 @@ def scoped_methods(methods: Sequence[str]) -> dict[str, dict[str, str]]:
 
 def _combined_readings(plan: Plan, experiment: Experiment) -> dict[tuple[Departure, ...], dict[str, Any]]:
     """Return every combination of the readings' keys: what is departed from, and the reporting settings."""
-    base = plan.reading(BASE)
+    base = plan.protocol.reporting(BASE)
     by_key: dict[str, dict[Any, None]] = {key: {value: None} for key, value in base.items()}
     for name in experiment.readings:
-        for key, value in plan.reading(name).items():
+        for key, value in plan.protocol.reporting(name).items():
             by_key[key].setdefault(value)
     found = {}
     for values in itertools.product(*by_key.values()):
@@ -85,7 +87,7 @@ def _variants(plan: Plan, experiment: Experiment) -> dict[str, tuple[Departure, 
     """Return the departures of an experiment's variants, base first."""
     networks = sorted({plan.network(run.dataset) for run in experiment.runs})
     names = dict.fromkeys([BASE, *(run.variant for run in experiment.runs)])
-    return {name: tuple(plan.departures(name, networks)) for name in names}
+    return {name: tuple(plan.protocol.departures(name, networks)) for name in names}
 
 
 def _rivals(plan: Plan, experiment: Experiment) -> dict[str, list[str]]:

@@ -12,8 +12,9 @@ import pandas as pd
 
 from mdpu.errors import UserError
 from mdpu.evaluate.collect import run_accuracies, summarize
-from mdpu.experiment import AXES, Plan, Run, run_columns
 from mdpu.files import read_json, read_table, sha256
+from mdpu.study.grid import AXES, Run, run_columns
+from mdpu.study.plan import Plan
 
 
 def trace(plan: Plan, name: str, config: Sequence[Path]) -> dict[str, Any]:
@@ -40,16 +41,16 @@ def trace(plan: Plan, name: str, config: Sequence[Path]) -> dict[str, Any]:
         If the configuration has no such run or cell, or a file of the results is missing.
     """
     runs = plan.find_runs(name)
-    metrics = read_table(plan.metrics)
+    metrics = read_table(plan.layout.metrics)
     traced = []
     for run in runs:
         mask = np.logical_and.reduce([metrics[axis] == getattr(run, axis) for axis in AXES])
         traced.append(_trace_run(plan, run, metrics[mask], config))
     wanted = pd.DataFrame(list(runs)).merge(metrics, on=list(AXES))
-    (cell,) = summarize(run_accuracies(wanted, plan.config["protocol"]["reporting"])).to_dict("records")
+    (cell,) = summarize(run_accuracies(wanted, plan.protocol.reporting())).to_dict("records")
     return {
         "name": name,
-        "metrics": str(plan.metrics),
+        "metrics": str(plan.layout.metrics),
         "accuracy": _number(cell["mean"]),
         "std": _number(cell["std"]),
         "diverged": cell["diverged"],
@@ -59,10 +60,12 @@ def trace(plan: Plan, name: str, config: Sequence[Path]) -> dict[str, Any]:
 
 def _trace_run(plan: Plan, run: Run, rows: pd.DataFrame, config: Sequence[Path]) -> dict[str, Any]:
     if rows.empty:
-        raise UserError(f"{plan.metrics} has no rows of {run.name}; run the workflow with this configuration first")
-    (reached,) = run_accuracies(rows, plan.config["protocol"]["reporting"]).to_dict("records")
+        raise UserError(
+            f"{plan.layout.metrics} has no rows of {run.name}; run the workflow with this configuration first"
+        )
+    (reached,) = run_accuracies(rows, plan.protocol.reporting()).to_dict("records")
     cohort = plan.cohort_of(run).name
-    history, split = plan.history(cohort), plan.split(run.split)
+    history, split = plan.layout.history(cohort), plan.layout.split(run.split)
     facts = read_json(history.with_suffix(".json"))
     files = " ".join(f"--config {shlex.quote(str(path))}" for path in config)
     conditions = (
@@ -137,29 +140,3 @@ def trace_text(found: dict[str, Any]) -> str:
             f"  retrain it  {run['retrain']}",
         ]
     return "\n".join(lines)
-
-
-def compare_histories(recorded: pd.DataFrame, again: pd.DataFrame) -> dict[str, float]:
-    """Return the largest absolute difference of each measure over a run's epochs, of those that differ at all.
-
-    Parameters
-    ----------
-    recorded, again : DataFrame
-        Two histories of one run. Empty result: equal bit for bit, missing values included.
-
-    Raises
-    ------
-    UserError
-        If they have different epochs or measures.
-    """
-    if list(recorded.columns) != list(again.columns) or len(recorded) != len(again):
-        raise UserError(
-            f"the recorded history has {len(recorded)} epochs of {len(recorded.columns)} columns, the new one "
-            f"{len(again)} of {len(again.columns)}: the code or the protocol has changed since; run the workflow again"
-        )
-    found = {}
-    for measure in (column for column in recorded.columns if column not in AXES):
-        old, new = recorded[measure].to_numpy(), again[measure].to_numpy()
-        if not np.array_equal(old, new, equal_nan=True):
-            found[measure] = float(np.nanmax(np.abs(old - new))) if (np.isnan(old) == np.isnan(new)).all() else np.inf
-    return found

@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from mdpu.errors import UserError
-from mdpu.experiment import CELL
+from mdpu.study.grid import CELL
 
 
 def verify(summary: pd.DataFrame, expected_path: Path) -> dict[str, Any]:

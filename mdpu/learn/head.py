@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     import torch
     from torch import Tensor
 
-    from mdpu.experiment import Run
     from mdpu.learn.trainer import TrainingData
+    from mdpu.study.grid import Run
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Head:
     runs : sequence of Run, length R
         Runs that share this head; their rows keep this order.
     settings : mapping
-        Training settings, as `mdpu.experiment.Plan.training` gives them.
+        Training settings, as `mdpu.study.protocol.Protocol.training` gives them.
     device : torch.device
 
     Attributes

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     from mdpu.data.splits import Split
-    from mdpu.experiment import Run
     from mdpu.learn.head import Head
     from mdpu.learn.trainer import TrainingData
+    from mdpu.study.grid import Run
 
 Scope = Literal["whole", "class", "part"]
 

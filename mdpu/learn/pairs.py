@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     import torch
     from torch import Tensor
 
-    from mdpu.experiment import Run
     from mdpu.learn.trainer import TrainingData
+    from mdpu.study.grid import Run
 
 SELECTIONS = 10
 

@@ -8,11 +8,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from mdpu.experiment import Run
 from mdpu.learn.head import Batch, Head, assumed_prior
 from mdpu.learn.losses import LOSSES
 from mdpu.learn.method import SCOPES, CorrectedRisk
 from mdpu.learn.methods import load_method
+from mdpu.study.grid import Run
 from mdpu.theory import RiskWeights, risk_weights
 
 

@@ -24,7 +24,6 @@ from mdpu.data.images import ImageSet
 from mdpu.data.labels import Labels
 from mdpu.data.splits import Split
 from mdpu.errors import UserError
-from mdpu.experiment import Run, run_columns
 from mdpu.learn.checkpoint import Checkpoint
 from mdpu.learn.device import choose_dtype
 from mdpu.learn.head import Batch, Head
@@ -33,6 +32,7 @@ from mdpu.learn.methods import load_method
 from mdpu.learn.networks import CHUNK, Network, ResNet34, StackedMLP, padded
 from mdpu.learn.schedule import side_by_side
 from mdpu.randomness import Stream
+from mdpu.study.grid import Run, run_columns
 
 TERMS = ("tuple_positive", "tuple_negative", "unlabeled_positive", "unlabeled_negative")
 MEASURES = ("objective", *(f"risk_{term}" for term in TERMS), "true_positive_rate", "true_negative_rate")
@@ -251,7 +251,7 @@ def stack_epochs(
     stack : Stack
         K x S runs; the runs of a column share their split.
     settings : mapping
-        Training settings, as `mdpu.experiment.Plan.training` gives them.
+        Training settings, as `mdpu.study.protocol.Protocol.training` gives them.
     data : TrainingData
     splits : mapping from split name to Split
     device : torch.device

@@ -17,9 +17,9 @@ import torch
 
 from mdpu.data.images import ImageSet
 from mdpu.data.splits import Split
-from mdpu.experiment import Run
 from mdpu.learn.head import assumed_prior
 from mdpu.learn.trainer import Rates, TrainingData, train
+from mdpu.study.grid import Run
 from mdpu.theory import risk_weights
 
 

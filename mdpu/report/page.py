@@ -14,13 +14,14 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from mdpu.data.diagnostics import summarize
 from mdpu.errors import UserError
-from mdpu.experiment import Experiment, Plan, cell_name
 from mdpu.files import REPOSITORY, git_commit, read_csv, read_json, versions
 from mdpu.learn.methods import load_method
 from mdpu.report.largest_n import HEADER, largest_n_rows
 from mdpu.report.sensitivity import nearest_rows, sensitivity_cells, sensitivity_rows
 from mdpu.report.tables import ROW, best_methods, caption
 from mdpu.report.verdicts import audit_section, claims_section, ranks_section, verdict_section
+from mdpu.study.grid import Experiment, cell_name
+from mdpu.study.plan import Plan
 
 TEMPLATES = REPOSITORY / "report"
 
@@ -75,7 +76,7 @@ def render_page(plan: Plan, results: Path) -> str:
     for name in plan.datasets:
         definition = plan.dataset(name)
         counts = read_json(results / "labels" / f"{name}.json")
-        description = read_json(plan.images(name).with_suffix(".json"))
+        description = read_json(plan.layout.images(name).with_suffix(".json"))
         splits = [split for split in plan.splits if split.startswith(f"{name}/")]
         datasets.append(
             {
@@ -90,7 +91,7 @@ def render_page(plan: Plan, results: Path) -> str:
                     side: _data_url("image/png", results / "sheets" / name / f"{side}.png")
                     for side in ("positive", "negative")
                 },
-                "sampling": summarize([read_json(plan.split(split).with_suffix(".json")) for split in splits]),
+                "sampling": summarize([read_json(plan.layout.split(split).with_suffix(".json")) for split in splits]),
             }
         )
     titles = plan.titles(plan.config["definitions"]["datasets"])
@@ -118,8 +119,8 @@ def render_page(plan: Plan, results: Path) -> str:
         not_run=plan.not_run,
         tuning=_tuning(plan, results),
         runs=run_lines(read_csv(results / "runs.csv")) if plan.runs else None,
-        config=os.path.relpath(plan.file),
-        metrics=os.path.relpath(plan.metrics),
+        config=os.path.relpath(plan.layout.config),
+        metrics=os.path.relpath(plan.layout.metrics),
         verification=read_json(results / "verification.json") if expected and plan.runs else None,
         commit=git_commit(),
         packages=versions(("torch", "torchvision", "numpy", "pandas", "snakemake")),
@@ -174,7 +175,7 @@ def table_section(plan: Plan, name: str, title: str, cells: pd.DataFrame) -> dic
         "rows": rows,
         "not_run": list(plan.titles(plan.experiment(name).not_run).values()),
         "published": bool(cells["published_mean"].notna().any()),
-        "caption": caption(cells, plan.titles(cells["dataset"]), plan.reports_best_epoch),
+        "caption": caption(cells, plan.titles(cells["dataset"]), plan.protocol.reports_best_epoch),
     }
 
 

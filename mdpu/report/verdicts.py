@@ -10,9 +10,10 @@ import pandas as pd
 from mdpu.evaluate.audit import ANOMALY, NO_CASE, NOT_RUN
 from mdpu.evaluate.comparison import CLOSE, DIFFERS, REPRODUCED, TOO_NOISY
 from mdpu.evaluate.published import NUMERALS, published_cells
-from mdpu.experiment import CELL, Plan, cell_name
 from mdpu.files import read_csv, read_json
 from mdpu.learn.methods import load_method
+from mdpu.study.grid import CELL, cell_name
+from mdpu.study.plan import Plan
 
 TABLES = {table: f"{NUMERALS[table]}, {'pairs' if table < 4 else 'triples'}" for table in NUMERALS}
 SOURCES = {"ours": "Our runs", "paper": "The paper's numbers"}

@@ -14,11 +14,11 @@ import pytest
 import yaml
 from publishers import Truth
 
-from mdpu.config import load_config
 from mdpu.data.images import read_images
 from mdpu.data.labels import binarize, count_sides
 from mdpu.data.sources import load_source
 from mdpu.files import REPOSITORY
+from mdpu.study.config import load_config
 
 BLOCK = re.compile(r"^```(?P<language>\w+)(?: (?P<file>\S+))?\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
 

@@ -12,14 +12,14 @@ import yaml
 from PIL import Image
 from publishers import Truth
 
-from mdpu.config import load_config
 from mdpu.data.images import ImageSet, write_images
 from mdpu.data.labels import binarize, check_counts, count_sides, write_labels
 from mdpu.data.sources import SOURCES, load_source
 from mdpu.errors import UserError
-from mdpu.experiment import Plan
 from mdpu.files import REPOSITORY
 from mdpu.report.sheet import COLUMNS, GAP, ROWS, contact_sheet
+from mdpu.study.config import load_config
+from mdpu.study.plan import Plan
 
 CONFIG = load_config([REPOSITORY / "config.yaml"])
 DATASETS = CONFIG["definitions"]["datasets"]
@@ -124,8 +124,8 @@ def test_both_readings_of_emnist_have_the_same_n() -> None:
 
 def test_readings_of_one_source_share_its_images() -> None:
     plan = Plan(CONFIG)
-    assert plan.images("emnist-letters") == plan.images("emnist-letters-a-i")
-    assert plan.images("emnist-balanced") == plan.images("emnist-balanced-digits")
+    assert plan.layout.images("emnist-letters") == plan.layout.images("emnist-letters-a-i")
+    assert plan.layout.images("emnist-balanced") == plan.layout.images("emnist-balanced-digits")
 
 
 @pytest.mark.parametrize("source", sorted(SOURCES))

@@ -14,12 +14,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from mdpu.config import load_config
 from mdpu.data.images import read_images
 from mdpu.data.sources import own
 from mdpu.errors import UserError
-from mdpu.experiment import Plan
 from mdpu.files import REPOSITORY, sha256
+from mdpu.study.config import load_config
+from mdpu.study.plan import Plan
 
 Command = Callable[..., tuple[int, str]]
 Settings = Callable[..., list[str]]
@@ -224,7 +224,7 @@ def test_the_network_follows_the_images_unless_it_is_named(
         overlay = settings(definitions={"datasets": {"own": {**definition, **named}}}, datasets=["own"])
         plan = Plan(load_config([Path(option) for option in overlay[1::2]]))
         assert plan.network("own") == named.get("network", network)
-        assert plan.images("own") == tmp_path / "results" / "datasets" / "own" / "own.npz"
+        assert plan.layout.images("own") == tmp_path / "results" / "datasets" / "own" / "own.npz"
         assert plan.source_of("own/own") == str(path)
         assert plan.own_files == {"own/own": [path]}
 

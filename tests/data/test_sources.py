@@ -19,12 +19,12 @@ import numpy as np
 import pytest
 from publishers import Mirror, Truth, cifar_batches, expect, idx, make_emnist_zip, serving
 
-from mdpu.config import available_sources, load_config
 from mdpu.data.images import read_images
 from mdpu.data.labels import read_labels
 from mdpu.data.sources import SOURCES, load_source
 from mdpu.errors import UserError
 from mdpu.files import REPOSITORY, read_json
+from mdpu.study.config import available_sources, load_config
 
 SEVEN = ("mnist", "fashion-mnist", "emnist-digits", "emnist-letters", "emnist-balanced", "cifar-10", "svhn")
 LETTERS = [chr(code) for code in range(ord("A"), ord("Z") + 1)]

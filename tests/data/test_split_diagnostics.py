@@ -16,13 +16,13 @@ import scipy.stats
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mdpu.config import load_config
 from mdpu.data.diagnostics import diagnose, summarize
 from mdpu.data.labels import write_labels
 from mdpu.data.splits import Split, draw_split, read_split
 from mdpu.errors import UserError
-from mdpu.experiment import Plan
 from mdpu.files import REPOSITORY, read_json
+from mdpu.study.config import load_config
+from mdpu.study.plan import Plan
 from mdpu.theory import coefficients, tuple_law
 
 PLAN = Plan(load_config([REPOSITORY / "config.yaml"]))

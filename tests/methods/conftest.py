@@ -10,14 +10,15 @@ import pandas as pd
 import pytest
 import torch
 
-from mdpu.config import load_config
 from mdpu.data.images import ImageSet
 from mdpu.data.labels import Labels, binarize
 from mdpu.data.sources import SOURCES
 from mdpu.data.splits import Split, draw_split
-from mdpu.experiment import Plan, Run
 from mdpu.files import REPOSITORY
 from mdpu.learn.trainer import TrainingData, train
+from mdpu.study.config import load_config
+from mdpu.study.grid import Run
+from mdpu.study.plan import Plan
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -28,7 +29,7 @@ def one_thread() -> None:
 @pytest.fixture(scope="session")
 def quick_settings() -> dict[str, Any]:
     plan = Plan(load_config([REPOSITORY / "config.yaml", REPOSITORY / "config" / "quick.yaml"]))
-    return plan.training("base", "mlp")
+    return plan.protocol.training("base", "mlp")
 
 
 @pytest.fixture(scope="session")

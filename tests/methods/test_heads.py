@@ -11,9 +11,7 @@ import torch
 from sklearn.metrics import hinge_loss, log_loss
 from torch.nn import functional
 
-from mdpu.config import available_methods
 from mdpu.errors import UserError
-from mdpu.experiment import Run
 from mdpu.files import REPOSITORY
 from mdpu.learn.head import Batch, Head
 from mdpu.learn.method import FittedMethod, NetworkMethod
@@ -23,6 +21,8 @@ from mdpu.learn.methods.llp import BAG
 from mdpu.learn.methods.siamese import OUTPUTS, SiameseHead
 from mdpu.learn.pairs import SELECTIONS, PairHead, prototypes
 from mdpu.learn.trainer import TrainingData
+from mdpu.study.config import available_methods
+from mdpu.study.grid import Run
 
 CPU = torch.device("cpu")
 SETTINGS = {"prior_offset": 0.0}

@@ -15,12 +15,10 @@ import torch
 from sklearn.cluster import KMeans
 from torch import nn
 
-from mdpu.config import available_methods, load_config
 from mdpu.data.images import ImageSet
 from mdpu.data.labels import Labels
 from mdpu.data.splits import Split
 from mdpu.evaluate.collect import run_accuracies, summarize
-from mdpu.experiment import Plan, Run, training_code
 from mdpu.files import REPOSITORY
 from mdpu.learn.checkpoint import Checkpoint
 from mdpu.learn.methods import load_method
@@ -29,6 +27,10 @@ from mdpu.learn.networks import StackedMLP
 from mdpu.learn.schedule import complete
 from mdpu.learn.trainer import TrainingData, make_stacks, minibatches, stack_epochs
 from mdpu.randomness import Stream
+from mdpu.study.config import available_methods, load_config
+from mdpu.study.grid import Run
+from mdpu.study.plan import Plan
+from mdpu.study.store import training_code
 
 CPU = torch.device("cpu")
 Train = Callable[..., dict[str, pd.DataFrame]]
@@ -234,7 +236,7 @@ def test_methods_without_a_network_make_cohorts_that_need_no_gpu() -> None:
 
 def test_plans_and_reports_read_methods_without_torch() -> None:
     program = (
-        "import sys; from mdpu.config import available_methods; from mdpu.learn.methods import load_method;"
+        "import sys; from mdpu.study.config import available_methods; from mdpu.learn.methods import load_method;"
         "titles = [load_method(name).title for name in available_methods()];"
         "assert len(set(titles)) == len(titles) > 12; sys.exit('torch' in sys.modules)"
     )

@@ -7,7 +7,9 @@ from pathlib import Path
 from snakemake.exceptions import WorkflowError
 
 from mdpu.errors import UserError
-from mdpu.experiment import ILLUSTRATIONS, PACKAGE, TABLE_KINDS, Plan, training_code
+from mdpu.files import PACKAGE
+from mdpu.study.plan import ILLUSTRATIONS, TABLE_KINDS, Plan
+from mdpu.study.store import training_code
 
 try:
     PLAN = Plan(config)
@@ -18,20 +20,20 @@ except UserError as error:
 
 # The resolved configuration reaches the commands through the environment: its name changes with every
 # edit, and as a parameter it would make every job run again. What a job depends on is in its params.
-os.environ["MDPU_CONFIG"] = str(PLAN.write())
+os.environ["MDPU_CONFIG"] = str(PLAN.layout.write_config())
 
 
 envvars:
     "MDPU_CONFIG",
 
 
-RESULTS = PLAN.results
-IMAGES = PLAN.images_folder
+RESULTS = PLAN.layout.results
+IMAGES = PLAN.layout.images_folder
 LOGS = RESULTS / "logs"
 BENCHMARKS = RESULTS / "benchmarks"
 RUN_FIGURES = {e.kind for e in PLAN.experiments.values()} - {*TABLE_KINDS, *ILLUSTRATIONS}
 SIDES = ("positive", "negative")
-HISTORIES = [PLAN.history(cohort) for cohort in COHORTS]
+HISTORIES = [PLAN.layout.history(cohort) for cohort in COHORTS]
 TABLES = [
     RESULTS / "tables" / f"{name}.{suffix}"
     for name, experiment in PLAN.experiments.items()
@@ -94,17 +96,21 @@ def names_of(kinds):
 def setting_inputs(wildcards):
     split = PLAN.experiment(wildcards.experiment).split
     dataset = split.split("/")[0]
-    return {"images": PLAN.images(dataset), "labels": PLAN.labels(dataset), "split": PLAN.split(split)}
+    return {
+        "images": PLAN.layout.images(dataset),
+        "labels": PLAN.layout.labels(dataset),
+        "split": PLAN.layout.split(split),
+    }
 
 
 def cohort_inputs(wildcards):
     cohort = PLAN.cohort(wildcards.cohort)
     tuning = next(filter(None, map(PLAN.tuning_name, cohort.runs)), None)
     return {
-        **({"tuned": PLAN.tuned(tuning)} if tuning else {}),
-        "images": PLAN.images(cohort.dataset),
-        "labels": PLAN.labels(cohort.dataset),
-        "splits": [PLAN.split(split) for split in cohort.splits],
+        **({"tuned": PLAN.layout.tuned(tuning)} if tuning else {}),
+        "images": PLAN.layout.images(cohort.dataset),
+        "labels": PLAN.layout.labels(cohort.dataset),
+        "splits": [PLAN.layout.split(split) for split in cohort.splits],
         "code": [os.path.relpath(file) for file in training_code(run.method for run in cohort.runs)],
     }
 
@@ -119,7 +125,7 @@ def gpus():
 
 
 def sampling(wildcards):
-    return PLAN.sampling(wildcards.variant, int(wildcards.n))
+    return PLAN.protocol.sampling(wildcards.variant, int(wildcards.n))
 
 
 def tuning(wildcards):

@@ -96,14 +96,14 @@ rule ranks:
 
 rule audit:
     input:
-        counts=[PLAN.labels(dataset).with_suffix(".json") for dataset in PLAN.datasets],
-        descriptions=sorted({str(PLAN.images(dataset).with_suffix(".json")) for dataset in PLAN.datasets}),
+        counts=[PLAN.layout.labels(dataset).with_suffix(".json") for dataset in PLAN.datasets],
+        descriptions=sorted({str(PLAN.layout.images(dataset).with_suffix(".json")) for dataset in PLAN.datasets}),
         code=code(
             "evaluate/audit.py",
             "evaluate/anomalies.yaml",
             "evaluate/published.py",
             "evaluate/published_tables.csv",
-            "theory.py",
+            "theory/law.py",
         ),
     output:
         csv=RESULTS / "audit.csv",

@@ -41,4 +41,4 @@ localrules:
 
 rule datasets:
     input:
-        sorted({str(PLAN.images(dataset)) for dataset in PLAN.datasets}),
+        sorted({str(PLAN.layout.images(dataset)) for dataset in PLAN.datasets}),

@@ -5,7 +5,7 @@
 
 rule labels:
     input:
-        images=lambda wildcards: PLAN.images(wildcards.dataset),
+        images=lambda wildcards: PLAN.layout.images(wildcards.dataset),
         code=code("data/images.py", "data/labels.py"),
     output:
         labels=RESULTS / "labels" / "{dataset}.npz",
@@ -31,7 +31,7 @@ rule labels:
 
 rule sheet:
     input:
-        images=lambda wildcards: PLAN.images(wildcards.dataset),
+        images=lambda wildcards: PLAN.layout.images(wildcards.dataset),
         labels=RESULTS / "labels" / "{dataset}.npz",
         code=code("report/sheet.py"),
     output:

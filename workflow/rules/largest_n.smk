@@ -4,7 +4,7 @@
 
 rule largest_n:
     input:
-        counts=[PLAN.labels(dataset).with_suffix(".json") for dataset in PLAN.uncounted],
+        counts=[PLAN.layout.labels(dataset).with_suffix(".json") for dataset in PLAN.uncounted],
         code=code(
             "data/pools.py",
             "evaluate/largest_n.py",
@@ -12,7 +12,7 @@ rule largest_n:
             "evaluate/published_tables.csv",
             "report/largest_n.py",
             "report/tables.py",
-            "theory.py",
+            "theory/law.py",
         ),
     output:
         csv=RESULTS / "largest_n.csv",

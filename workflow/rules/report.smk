@@ -13,10 +13,10 @@ rule render_report:
         tuning=TUNING_FIGURES,
         runs=RUNS,
         evaluation=EVALUATION,
-        labels=[PLAN.labels(dataset) for dataset in PLAN.datasets],
+        labels=[PLAN.layout.labels(dataset) for dataset in PLAN.datasets],
         sheets=[RESULTS / "sheets" / dataset / f"{side}.png" for dataset in PLAN.datasets for side in SIDES],
-        descriptions=sorted({str(PLAN.images(dataset).with_suffix(".json")) for dataset in PLAN.datasets}),
-        splits=[PLAN.split(split).with_suffix(".json") for split in PLAN.splits],
+        descriptions=sorted({str(PLAN.layout.images(dataset).with_suffix(".json")) for dataset in PLAN.datasets}),
+        splits=[PLAN.layout.split(split).with_suffix(".json") for split in PLAN.splits],
         verification=VERIFICATION,
         templates=[os.path.relpath(path) for path in sorted(Path(workflow.basedir, "report").rglob("*.*"))],
         code=code(

@@ -6,7 +6,7 @@
 rule split:
     input:
         labels=RESULTS / "labels" / "{dataset}.npz",
-        code=code("data/splits.py", "data/diagnostics.py", "theory.py", "randomness.py"),
+        code=code("data/splits.py", "data/diagnostics.py", "theory/law.py", "randomness.py"),
     output:
         split=RESULTS / "splits/{dataset}/{variant}/m{tuple_size}/prior{prior}/n{n}/seed{seed}.npz",
         diagnostics=RESULTS / "splits/{dataset}/{variant}/m{tuple_size}/prior{prior}/n{n}/seed{seed}.json",
@@ -20,7 +20,9 @@ rule split:
         mem_mb=1000,
         runtime=5,
     params:
-        n=lambda wildcards: PLAN.number_of_tuples(wildcards.variant, int(wildcards.tuple_size), int(wildcards.n)),
+        n=lambda wildcards: PLAN.protocol.number_of_tuples(
+            wildcards.variant, int(wildcards.tuple_size), int(wildcards.n)
+        ),
         n_unlabeled=lambda wildcards: sampling(wildcards)["n_unlabeled"],
         replacement=lambda wildcards: "" if sampling(wildcards)["replacement"] else "no-",
         overlap=lambda wildcards: "" if sampling(wildcards)["overlap"] else "no-",

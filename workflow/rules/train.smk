@@ -23,7 +23,7 @@ rule train:
         runtime=240,
     params:
         splits=RESULTS / "splits",
-        store=PLAN.store,
+        store=PLAN.layout.store,
         checkpoints=RESULTS / "checkpoints",
         tuned=lambda wildcards, input: f"--tuned {input.tuned}" if "tuned" in input.keys() else "",
         settings=lambda wildcards: PLAN.cohort_settings(wildcards.cohort),

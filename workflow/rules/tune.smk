@@ -7,8 +7,8 @@
 
 rule tune:
     input:
-        images=lambda wildcards: PLAN.images(wildcards.dataset),
-        split=lambda wildcards: PLAN.split(tuning(wildcards).runs[0].split),
+        images=lambda wildcards: PLAN.layout.images(wildcards.dataset),
+        split=lambda wildcards: PLAN.layout.split(tuning(wildcards).runs[0].split),
         code=lambda wildcards: [
             *code("learn/tuning.py"),
             *map(os.path.relpath, training_code(run.method for run in tuning(wildcards).runs)),

@@ -6,8 +6,7 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from mdpu.config import is_path
-from mdpu.data.images import ImageSet
+from mdpu.data.images import ImageSet, is_path
 from mdpu.data.sources import own
 from mdpu.data.sources.cifar10 import CIFAR_10
 from mdpu.data.sources.digits import DIGITS

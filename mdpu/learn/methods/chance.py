@@ -12,8 +12,8 @@ from mdpu.learn.method import FittedMethod
 
 if TYPE_CHECKING:
     from mdpu.data.splits import Split
-    from mdpu.experiment import Run
     from mdpu.learn.trainer import TrainingData
+    from mdpu.study.grid import Run
 
 
 def always_positive(run: Run, _split: Split, _data: TrainingData) -> tuple[float, float, float]:

@@ -20,8 +20,8 @@ from mdpu.randomness import Stream
 
 if TYPE_CHECKING:
     from mdpu.data.splits import Split
-    from mdpu.experiment import Run
     from mdpu.learn.trainer import TrainingData
+    from mdpu.study.grid import Run
 
 STARTS = 10
 

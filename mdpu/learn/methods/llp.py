@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import torch
     from torch import Tensor
 
-    from mdpu.experiment import Run
+    from mdpu.study.grid import Run
 
 BAG = 100
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     import torch
     from torch import Tensor
 
-    from mdpu.experiment import Run
+    from mdpu.study.grid import Run
 
 OUTPUTS = 64
 

@@ -7,7 +7,8 @@ import importlib
 import pandas as pd
 from matplotlib.figure import Figure
 
-from mdpu.experiment import Experiment, Plan
+from mdpu.study.grid import Experiment
+from mdpu.study.plan import Plan
 
 
 def draw(plan: Plan, experiment: Experiment, metrics: pd.DataFrame) -> Figure:

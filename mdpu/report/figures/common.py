@@ -9,10 +9,10 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from mdpu.experiment import Experiment
 from mdpu.files import replacing
 from mdpu.learn.methods import load_method
 from mdpu.report.style import method_style
+from mdpu.study.grid import Experiment
 
 SIZE_NAMES = {1: "Points", 2: "Pairs", 3: "Triples"}
 

@@ -8,9 +8,10 @@ import matplotlib.pyplot as plt
 import pandas as pd
 from matplotlib.figure import Figure
 
-from mdpu.experiment import Experiment, Plan
 from mdpu.report.figures.common import bands, competitors_and_controls, legend_below, reference_lines, size_name
 from mdpu.report.style import use_house_style
+from mdpu.study.grid import Experiment
+from mdpu.study.plan import Plan
 
 REFERENCE_EPOCHS = 10
 COLUMNS = 4

@@ -9,17 +9,18 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from mdpu.evaluate.collect import run_accuracies
-from mdpu.experiment import Experiment, Plan
 from mdpu.learn.methods import load_method
 from mdpu.report.figures.common import competitors_and_controls, in_order, legend_below, reference_lines, size_name
 from mdpu.report.style import method_style, use_house_style
+from mdpu.study.grid import Experiment
+from mdpu.study.plan import Plan
 
 
 def draw(plan: Plan, experiment: Experiment, metrics: pd.DataFrame) -> Figure:
     """Draw an experiment of this kind from its histories."""
     variants = dict.fromkeys(run.variant for run in experiment.runs)
-    offsets = {name: plan.protocol(name)["training"]["prior_offset"] for name in variants}
-    accuracies = run_accuracies(metrics, plan.config["protocol"]["reporting"])
+    offsets = {name: plan.protocol.variant(name)["training"]["prior_offset"] for name in variants}
+    accuracies = run_accuracies(metrics, plan.protocol.reporting())
     return misspecification_figure(
         in_order(accuracies, experiment), offsets, plan.titles(run.dataset for run in experiment.runs)
     )

@@ -10,15 +10,16 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
 from mdpu.evaluate.collect import run_accuracies
-from mdpu.experiment import Experiment, Plan
 from mdpu.learn.methods import load_method
 from mdpu.report.figures.common import bands, competitors_and_controls, in_order, legend_below, size_name
 from mdpu.report.style import method_style, use_house_style
+from mdpu.study.grid import Experiment
+from mdpu.study.plan import Plan
 
 
 def draw(plan: Plan, experiment: Experiment, metrics: pd.DataFrame) -> Figure:
     """Draw an experiment of this kind from its histories."""
-    accuracies = run_accuracies(metrics, plan.config["protocol"]["reporting"])
+    accuracies = run_accuracies(metrics, plan.protocol.reporting())
     return size_figure(in_order(accuracies, experiment), plan.titles(run.dataset for run in experiment.runs))
 
 

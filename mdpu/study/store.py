@@ -8,15 +8,39 @@ carries its origin: commit, device, packages and machine that trained it, wherev
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from mdpu.errors import UserError
-from mdpu.experiment import AXES, Run, run_columns, training_code
-from mdpu.files import digest, digest_files, read_table, replacing, write_table
+from mdpu.files import PACKAGE, digest, digest_files, read_table, replacing, write_table
+from mdpu.learn.methods import load_method
+from mdpu.study.grid import AXES, Run, run_columns
+
+# The sources that decide what a trained run is, beside the file of its method.
+TRAINING_CODE = (
+    "theory/law.py",
+    "randomness.py",
+    "learn/device.py",
+    "learn/head.py",
+    "learn/losses.py",
+    "learn/method.py",
+    "learn/networks.py",
+    "learn/risk.py",
+    "learn/trainer.py",
+)
+
+
+def training_code(methods: Iterable[str]) -> list[Path]:
+    """Return the source files that the histories of runs of `methods` depend on."""
+    own = [
+        file
+        for method in sorted(set(methods))
+        for file in (f"learn/methods/{method.replace('-', '_')}.py", *load_method(method).sources)
+    ]
+    return [PACKAGE / file for file in dict.fromkeys((*TRAINING_CODE, *own))]
 
 
 def fingerprint(run: Run, settings: Mapping[str, Any], inputs: Mapping[str, str]) -> str:

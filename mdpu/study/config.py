@@ -10,14 +10,15 @@ from typing import Any
 
 import yaml
 
+from mdpu.data.images import is_path
 from mdpu.errors import UserError
-from mdpu.files import REPOSITORY
+from mdpu.files import PACKAGE, REPOSITORY
 
 Config = dict[str, Any]
 
-SCHEMA = REPOSITORY / "workflow" / "schemas" / "config.schema.yaml"
+SCHEMA = PACKAGE / "study" / "config.schema.yaml"
 SOURCES_FOLDER = REPOSITORY / "workflow" / "rules" / "datasets"
-METHODS_FOLDER = Path(__file__).parent / "learn" / "methods"
+METHODS_FOLDER = PACKAGE / "learn" / "methods"
 
 BASE = "base"
 # Axes that an experiment of a kind has no room to show more than one value of.
@@ -171,11 +172,6 @@ def selected(config: Config, kind: str) -> list[str]:
 def available_methods() -> list[str]:
     """Return the methods discovered in ``mdpu/learn/methods``, without importing them."""
     return sorted(m.name.replace("_", "-") for m in pkgutil.iter_modules([str(METHODS_FOLDER)]))
-
-
-def is_path(source: str) -> bool:
-    """Return whether a source is the path of one's own images, rather than the name of a rule's."""
-    return "/" in source or source.endswith(".npz")
 
 
 def available_sources() -> list[str]:

@@ -1,0 +1,25 @@
+"""The command line: one file per panel of ``mdpu --help``; every rule of the workflow is one command."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from mdpu.cli import inspect, data, training, evaluation, showing, carry  # isort: skip  (the order of the panels)
+from mdpu.cli.common import app
+from mdpu.errors import UserError
+
+__all__ = ["app", "carry", "data", "evaluation", "inspect", "main", "showing", "training"]
+
+
+def main() -> None:
+    """Run the command line; a mistake of the user's ends in one sentence and status 2."""
+    # GNU OpenMP's threads spin for long while they wait, which stops a busy machine; these go to sleep after
+    # microseconds. docs/performance.md has the figures. To be set before torch loads OpenMP.
+    os.environ.setdefault("GOMP_SPINCOUNT", "1000")
+    try:
+        app()
+    except UserError as error:
+        sentence = " ".join(str(error).split())  # what it quotes of others may run over several lines
+        print(f"error: {sentence}", file=sys.stderr)
+        sys.exit(2)

@@ -1,0 +1,93 @@
+"""Look at theory and plans.
+
+Imports are made inside the commands, so that a command loads only what it needs.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from mdpu.cli.common import Configs, Prior, RunOrCell, TupleSize, app, load_plan
+
+PANEL = "Look at theory and plans"
+
+
+@app.command(rich_help_panel=PANEL)
+def coefficients(tuple_size: TupleSize, prior: Prior) -> None:
+    """Print a, b and a pi_- - b pi_+ (Lemma 6) as JSON, with the weights of the risk estimator."""
+    from mdpu import theory
+
+    found = theory.coefficients(tuple_size, prior)
+    facts = {
+        "tuple_size": tuple_size,
+        "prior": prior,
+        **dataclasses.asdict(found),
+        "tuple_law": theory.tuple_law(tuple_size, prior).tolist(),
+        "risk_weights": dataclasses.asdict(theory.risk_weights(tuple_size, prior)),
+    }
+    print(json.dumps(facts, indent=2))
+
+
+@app.command(rich_help_panel=PANEL)
+def plan(
+    config: Configs,
+    runs: Annotated[bool, typer.Option("--runs", help="List every run by name, one a line, instead.")] = False,
+) -> None:
+    """List the runs and cohorts that a configuration asks for, with counts, as JSON."""
+    chosen = load_plan(config)
+    if runs:
+        print("\n".join(run.name for run in chosen.runs))
+    else:
+        print(json.dumps(chosen.summary(), indent=2))
+
+
+@app.command(rich_help_panel=PANEL)
+def trace(
+    name: RunOrCell,
+    config: Configs,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,
+) -> None:
+    """Print what made a number: rows of the metrics, splits, seeds, histories, and commands that retrain its runs."""
+    from mdpu.evaluate.trace import trace, trace_text
+
+    found = trace(load_plan(config), name, config)
+    print(json.dumps(found, indent=2) if as_json else trace_text(found))
+
+
+@app.command(rich_help_panel=PANEL)
+def retrain(
+    name: RunOrCell,
+    config: Configs,
+    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Scratch folder to train into.")],
+    alone: Annotated[bool, typer.Option("--alone", help="Leave out the runs that share its minibatches.")] = False,
+    threads: Annotated[int | None, typer.Option(min=1, help="CPU threads; the configuration's unless given.")] = None,
+) -> None:
+    """Train a run, or the runs of a cell, afresh and compare the histories with the recorded ones.
+
+    The runs that share its minibatches train with it as they did, because products of several matrices round otherwise
+    than products of one: on a CPU with as many threads as then, the history is the same bit for bit. `--alone`, a GPU
+    or other software round differently, and training magnifies that. Exits with status 1 if any bit differs.
+    """
+    from mdpu.evaluate.collect import run_accuracies
+    from mdpu.study.cohort import retrain
+
+    chosen = load_plan(config)
+    differs = False
+    for done in retrain(chosen, name, out, alone, threads):
+        old, new = (
+            run_accuracies(history, chosen.protocol.reporting())["accuracy"].item()
+            for history in (done.recorded, done.again)
+        )
+        print(f"{done.run.name}: accuracy {old:.4f} % recorded, {new:.4f} % retrained; ", end="")
+        if done.differences:
+            differs = True
+            print("largest differences " + ", ".join(f"{key} {value:.3g}" for key, value in done.differences.items()))
+        else:
+            print(f"{len(done.recorded)} epochs equal bit for bit")
+    if differs:
+        raise typer.Exit(1)

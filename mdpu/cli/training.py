@@ -1,0 +1,53 @@
+"""Rules of the workflow that train.
+
+Imports are made inside the commands, so that a command loads only what it needs.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from mdpu.cli.common import Configs, Images, Labels, Out, Threads, app, load_plan
+
+PANEL = "Rules: training"
+
+
+@app.command(rich_help_panel=PANEL)
+def tune(
+    config: Configs,
+    tuning: Annotated[str, typer.Option(help="Tuning of the configuration, e.g. mnist/base/m2.")],
+    images: Images,
+    split: Annotated[Path, typer.Option(metavar="FILE", help="Split of the tuning's own trial.")],
+    out: Out,
+    threads: Threads = 2,
+) -> None:
+    """Choose learning rate and weight decay from the grid, without true labels; write the whole grid as CSV."""
+    from mdpu.study.cohort import tune
+
+    tune(load_plan(config), tuning, images, split, out, threads)
+
+
+@app.command(rich_help_panel=PANEL)
+def train(
+    config: Configs,
+    cohort: Annotated[str, typer.Option(help="Cohort of the configuration; `mdpu plan` lists them.")],
+    images: Images,
+    labels: Labels,
+    splits: Annotated[Path, typer.Option(metavar="DIR", help="Folder of splits.")],
+    store: Annotated[Path, typer.Option(metavar="DIR", help="Folder of finished runs, reused where nothing changed.")],
+    checkpoints: Annotated[Path, typer.Option(metavar="DIR", help="Folder of unfinished training, taken up again.")],
+    out: Out,
+    threads: Threads = 2,
+    tuned: Annotated[Path | None, typer.Option(metavar="FILE", help="What `tune` chose, where it did.")] = None,
+    only: Annotated[
+        list[str] | None, typer.Option("--run", metavar="NAME", help="Train this run of the cohort alone; repeatable.")
+    ] = None,
+) -> None:
+    """Train the runs of a cohort; write their histories, with provenance (.json) beside them."""
+    from mdpu.study.cohort import Files, train
+
+    files = Files(images, labels, splits, store, checkpoints, out, tuned)
+    train(load_plan(config), cohort, files, threads, only or ())

@@ -1,0 +1,268 @@
+"""Work on the runs of a plan: train a cohort, tune its rates, retrain what is recorded."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import torch
+
+from mdpu.data.images import read_images
+from mdpu.data.labels import read_labels
+from mdpu.data.splits import read_split
+from mdpu.errors import UserError
+from mdpu.files import digest, origin, provenance, read_table, sha256, write_csv, write_json, write_table
+from mdpu.learn.checkpoint import Checkpoint
+from mdpu.learn.device import describe, leased_device, memory_budget
+from mdpu.learn.trainer import Stack, TrainingData
+from mdpu.learn.trainer import train as train_runs
+from mdpu.learn.tuning import chosen_rates
+from mdpu.learn.tuning import tune as tune_runs
+from mdpu.progress import Steps
+from mdpu.study.grid import AXES, Run
+from mdpu.study.plan import Plan
+from mdpu.study.store import RunStore, fingerprint, group_by_origin
+
+
+@dataclass(frozen=True)
+class Files:
+    """Files that training reads and writes; `Plan.layout` says where they lie in the workflow.
+
+    Attributes
+    ----------
+    images, labels : Path
+        Images of the dataset's source, and labels of the dataset.
+    splits : Path
+        Folder of splits.
+    store : Path
+        Folder of finished runs, reused where nothing changed.
+    checkpoints : Path
+        Folder of unfinished training, taken up again.
+    out : Path
+        Histories to write, with provenance (.json) beside them.
+    tuned : Path, optional
+        What `tune` chose, where it did.
+    """
+
+    images: Path
+    labels: Path
+    splits: Path
+    store: Path
+    checkpoints: Path
+    out: Path
+    tuned: Path | None = None
+
+
+def train(plan: Plan, name: str, files: Files, threads: int = 2, only: Sequence[str] = ()) -> None:
+    """Train the runs of a cohort that the store lacks, and write the histories of all.
+
+    Parameters
+    ----------
+    plan : Plan
+    name : str
+        Of the cohort.
+    files : Files
+    threads : int
+        CPU threads.
+    only : sequence of str
+        Names of the cohort's runs to train, if not all.
+
+    Raises
+    ------
+    UserError
+        If the plan has no such cohort or run, a file is missing or broken, or not one run fits into memory.
+    """
+    started = time.perf_counter()
+    cohort = plan.cohort(name)
+    runs = cohort.select(only) if only else cohort.runs
+    settings = plan.protocol.training(cohort.variant, cohort.network)
+    torch.set_num_threads(threads)
+    split_files = {split: files.splits / f"{split}.npz" for split in sorted({run.split for run in runs})}
+    shared = {"images": sha256(files.images), "labels": sha256(files.labels)}
+    split_sums = {split: sha256(path) for split, path in split_files.items()}
+    rates = chosen_rates(pd.read_csv(files.tuned), runs) if files.tuned else {}
+    fingerprints = {
+        run: fingerprint(run, {**settings, "rates": rates.get(run)}, {**shared, "split": split_sums[run.split]})
+        for run in runs
+    }
+    store = RunStore(files.store)
+    histories = {run: history for run in runs if (history := store.load(run, fingerprints[run])) is not None}
+    missing = [run for run in runs if run not in histories]
+    print(f"{name}: {len(runs)} runs, {len(histories)} already trained", file=sys.stderr)
+
+    def checkpoint_of(stack: Stack) -> Checkpoint:
+        key = digest([fingerprints[run] for row in stack for run in row])
+        return Checkpoint(files.checkpoints / name / f"{key}.pt", key, plan.config["checkpoint_seconds"])
+
+    def finished(run: Run, history: pd.DataFrame) -> None:
+        histories[run] = store.save(run, history, fingerprints[run], origin(device=trained_on))
+
+    with leased_device(plan.config["device"] if cohort.needs_gpu else "cpu") as device:
+        trained_on = describe(device)
+        if missing:
+            data = TrainingData.prepare(
+                read_images(files.images), read_labels(files.labels), settings["network"], device
+            )
+            splits = {split: read_split(split_files[split]) for split in {run.split for run in missing}}
+            memory = memory_budget(device, plan.config["memory_mb"])
+            with Steps(f"{name} on {trained_on}", len(missing) * settings["epochs"], "run-epochs") as steps:
+                train_runs(
+                    missing, settings, data, splits, device, finished, steps.advance, checkpoint_of, memory, rates
+                )
+
+    write_table(pd.concat([histories[run] for run in runs], ignore_index=True), files.out)
+    shutil.rmtree(files.checkpoints / name, ignore_errors=True)
+    facts = {
+        "cohort": name,
+        "runs": len(runs),
+        "reused": len(runs) - len(missing),
+        "trained": group_by_origin({run: histories[run] for run in runs}),
+        "settings": settings,
+    }
+    inputs = [files.images, files.labels, *split_files.values(), *([files.tuned] if files.tuned else [])]
+    write_json(files.out.with_suffix(".json"), provenance(started, inputs, device=trained_on, **facts))
+
+
+def tune(plan: Plan, name: str, images: Path, split: Path, out: Path, threads: int = 2) -> None:
+    """Choose learning rate and weight decay from the grid, without true labels, and write the whole grid as CSV.
+
+    Parameters
+    ----------
+    plan : Plan
+    name : str
+        Of the tuning, e.g. ``mnist/base/m2``.
+    images, split : Path
+        Images of the dataset's source, and the split of the tuning's own trial.
+    out : Path
+        CSV to write, with provenance (.json) beside it.
+    threads : int
+        CPU threads.
+
+    Raises
+    ------
+    UserError
+        If the plan has no such tuning, or a file is missing or broken.
+    """
+    started = time.perf_counter()
+    facts = plan.tuning_settings(name)
+    runs, settings, grid = plan.tunings[name].runs, facts["training"], facts["grid"]["grid"]
+    torch.set_num_threads(threads)
+    points = len(runs) * len(grid["learning_rate"]) * len(grid["weight_decay"])
+    with (
+        leased_device(plan.config["device"]) as device,
+        Steps(f"{name} on {describe(device)}", points * settings["epochs"], "run-epochs") as steps,
+    ):
+        table = tune_runs(
+            runs,
+            grid,
+            facts["grid"]["held_out"],
+            facts["average_last"],
+            settings,
+            read_images(images),
+            read_split(split),
+            device,
+            steps.advance,
+            memory_budget(device, plan.config["memory_mb"]),
+        )
+        trained_on = describe(device)
+    write_csv(table, out)
+    write_json(out.with_suffix(".json"), provenance(started, [images, split], device=trained_on, settings=facts))
+
+
+@dataclass(frozen=True)
+class Retrained:
+    """A run trained afresh, beside what is recorded of it.
+
+    Attributes
+    ----------
+    run : Run
+    recorded, again : DataFrame
+        The two histories.
+    differences : dict
+        As `compare_histories` returns them.
+    """
+
+    run: Run
+    recorded: pd.DataFrame
+    again: pd.DataFrame
+    differences: dict[str, float]
+
+
+def retrain(plan: Plan, name: str, out: Path, alone: bool = False, threads: int | None = None) -> Iterator[Retrained]:
+    """Train a run, or the runs of a cell, afresh.
+
+    The runs that share its minibatches train with it as they did, because products of several matrices round otherwise
+    than products of one: on a CPU with as many threads as then, the history is the same bit for bit. `alone`, a GPU
+    or other software round differently, and training magnifies that.
+
+    Parameters
+    ----------
+    plan : Plan
+    name : str
+        Of a run or of a cell.
+    out : Path
+        Scratch folder to train into.
+    alone : bool
+        Leave out the runs that share its minibatches.
+    threads : int, optional
+        CPU threads; the configuration's unless given.
+
+    Raises
+    ------
+    UserError
+        If there is no such run or cell, it has no recorded history, or the code or the protocol has changed since.
+    """
+    layout = plan.layout
+    for run in plan.find_runs(name):
+        cohort, tuning = plan.cohort_of(run), plan.tuning_name(run)
+        company = [other for other in cohort.runs if other == run or (other.split == run.split and not alone)]
+        for other in company:  # what an earlier call left in this folder
+            RunStore(out / "runs").path(other).unlink(missing_ok=True)
+        files = Files(
+            layout.images(run.dataset),
+            layout.labels(run.dataset),
+            layout.results / "splits",
+            out / "runs",
+            out / "checkpoints",
+            out / f"{run.name}.parquet",
+            layout.tuned(tuning) if tuning else None,
+        )
+        train(plan, cohort.name, files, threads or plan.config["threads"], [other.name for other in company])
+        recorded, again = (
+            table.merge(pd.DataFrame([run]), on=list(AXES))
+            for table in (read_table(layout.history(cohort.name)), read_table(files.out))
+        )
+        yield Retrained(run, recorded, again, compare_histories(recorded, again))
+
+
+def compare_histories(recorded: pd.DataFrame, again: pd.DataFrame) -> dict[str, float]:
+    """Return the largest absolute difference of each measure over a run's epochs, of those that differ at all.
+
+    Parameters
+    ----------
+    recorded, again : DataFrame
+        Two histories of one run. Empty result: equal bit for bit, missing values included.
+
+    Raises
+    ------
+    UserError
+        If they have different epochs or measures.
+    """
+    if list(recorded.columns) != list(again.columns) or len(recorded) != len(again):
+        raise UserError(
+            f"the recorded history has {len(recorded)} epochs of {len(recorded.columns)} columns, the new one "
+            f"{len(again)} of {len(again.columns)}: the code or the protocol has changed since; run the workflow again"
+        )
+    differences = {}
+    for measure in (column for column in recorded.columns if column not in AXES):
+        old, new = recorded[measure].to_numpy(), again[measure].to_numpy()
+        if not np.array_equal(old, new, equal_nan=True):
+            same_gaps = (np.isnan(old) == np.isnan(new)).all()
+            differences[measure] = float(np.nanmax(np.abs(old - new))) if same_gaps else np.inf
+    return differences

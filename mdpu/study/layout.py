@@ -1,0 +1,88 @@
+"""Where everything lies: the one place that knows the paths of inputs and results."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from pathlib import Path
+
+import yaml
+
+from mdpu.data.images import is_path
+from mdpu.files import digest, write_text
+from mdpu.study.config import Config
+
+
+class Layout:
+    """Paths of a configuration's inputs and results.
+
+    Parameters
+    ----------
+    config : dict
+        A checked configuration.
+
+    Attributes
+    ----------
+    results : Path
+        Folder of all that the configuration makes, but for the images.
+    images_folder : Path
+        Folder of images, which configurations share.
+    data_dir : Path
+        Folder of raw downloads.
+    """
+
+    def __init__(self, config: Config) -> None:
+        self._config = config
+        self.results = Path(config["results_dir"]) / config["name"]
+        self.images_folder = Path(config["results_dir"]) / "datasets"
+        self.data_dir = Path(config["data_dir"]).expanduser()
+
+    @cached_property
+    def config(self) -> Path:
+        """Path of this configuration, resolved, named by its content; see `write_config`."""
+        return self.results / "config" / f"{digest(self._config)}.yaml"
+
+    def write_config(self) -> Path:
+        """Write the resolved configuration where the commands of the workflow read it.
+
+        The name holds a digest of the content, so that a dry run with other settings never changes
+        the file that running jobs read.
+        """
+        if not self.config.exists():
+            write_text(self.config, yaml.safe_dump(self._config, sort_keys=False, allow_unicode=True))
+        return self.config
+
+    def images(self, dataset: str) -> Path:
+        """Images of a dataset's source; a source that is a path is called ``own/<dataset>`` here."""
+        source = self._config["definitions"]["datasets"][dataset]["source"]
+        return self.images_folder / f"{f'own/{dataset}' if is_path(source) else source}.npz"
+
+    def labels(self, dataset: str) -> Path:
+        """Labels of a dataset."""
+        return self.results / "labels" / f"{dataset}.npz"
+
+    def split(self, split: str) -> Path:
+        """Split of a run, by its name."""
+        return self.results / "splits" / f"{split}.npz"
+
+    def history(self, cohort: str) -> Path:
+        """Histories of a cohort."""
+        return self.results / "histories" / f"{cohort}.parquet"
+
+    def tuned(self, tuning: str) -> Path:
+        """Grid and choice of a tuning."""
+        return self.results / "tuning" / f"{tuning}.csv"
+
+    @property
+    def metrics(self) -> Path:
+        """One row per run and epoch, of all runs."""
+        return self.results / "metrics.parquet"
+
+    @property
+    def store(self) -> Path:
+        """Folder of finished runs, from which a cohort takes what has not changed."""
+        return self.results / "runs"
+
+    @property
+    def checkpoints(self) -> Path:
+        """Folder of unfinished training."""
+        return self.results / "checkpoints"

@@ -1,0 +1,100 @@
+"""The protocol: what the paper leaves open, with the departures of each variant."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from mdpu.study.config import BASE, Config, known, merge
+
+
+@dataclass(frozen=True)
+class Departure:
+    """One key of the protocol at another value than ``base`` has, both as the configuration writes them."""
+
+    key: str
+    base: str
+    value: str
+
+
+def resolve_n_unlabeled(value: int | str, n: int) -> int:
+    """Return the number of unlabeled images; ``"n"`` and ``"3n"`` are multiples of the tuples' n."""
+    if isinstance(value, int):
+        return value
+    return int(value.removesuffix("n") or 1) * n
+
+
+class Protocol:
+    """How images are drawn, networks trained and runs reported, under each variant.
+
+    Parameters
+    ----------
+    config : dict
+        A checked configuration.
+    """
+
+    def __init__(self, config: Config) -> None:
+        self.variants: dict[str, Config | None] = config["definitions"]["variants"]
+        self.readings: dict[str, Config] = config["definitions"].get("readings", {})
+        self._base: Config = config["protocol"]
+
+    def variant(self, name: str) -> Config:
+        """Return the protocol with the overrides of a variant applied."""
+        known(name, self.variants, "variant")
+        return merge(self._base, self.variants[name] or {})
+
+    def sampling(self, variant: str, n: int) -> dict[str, Any]:
+        """Return how the images of a split at `n` are drawn, with n_unlabeled as a number."""
+        sampling = dict(self.variant(variant)["sampling"])
+        del sampling["n_counts"]  # of the tuples alone: see `number_of_tuples`
+        sampling["n_unlabeled"] = resolve_n_unlabeled(sampling["n_unlabeled"], n)
+        return sampling
+
+    def number_of_tuples(self, variant: str, tuple_size: int, n: int) -> int:
+        """Return how many tuples a split at `n` holds: n of them, or as many as have n members."""
+        counted = self.variant(variant)["sampling"]["n_counts"]
+        return max(1, n // tuple_size) if counted == "images" else n
+
+    def training(self, variant: str, network: str) -> dict[str, Any]:
+        """Return the training settings of one network, flattened: the network's own keys join the rest."""
+        training = dict(self.variant(variant)["training"])
+        networks = training.pop("networks")
+        return {**training, "network": network, **networks[network]}
+
+    def is_tuned(self, variant: str) -> bool:
+        """Return whether learning rate and weight decay are chosen from the grid."""
+        return bool(self.variant(variant)["training"]["hyperparameters"] == "tuned")
+
+    def departures(self, variant: str, networks: Iterable[str]) -> list[Departure]:
+        """Return the keys, of sampling and of the training of some networks, in which a variant departs from base."""
+        departures: dict[str, Departure] = {}
+        for network in networks:
+            settings, base = (
+                {**self.variant(name)["sampling"], **self.training(name, network)} for name in (variant, BASE)
+            )
+            departures |= {
+                key: Departure(key, _written(base[key]), _written(value))
+                for key, value in settings.items()
+                if value != base[key]
+            }
+        return list(departures.values())
+
+    def reporting(self, name: str = BASE) -> dict[str, Any]:
+        """Return the settings of a reporting; ``base`` is ``protocol.reporting`` as it stands."""
+        reporting: dict[str, Any] = self._base["reporting"]
+        if name == BASE:
+            return reporting
+        known(name, self.readings, "reading")
+        return merge(reporting, self.readings[name])
+
+    @property
+    def reports_best_epoch(self) -> bool:
+        """Whether a run is read at its epoch of highest test accuracy, which is chosen by the test labels."""
+        return bool(self._base["reporting"]["average_last"] == "best")
+
+
+def _written(value: object) -> str:
+    """Return a value of the configuration as one would write it there."""
+    return value if isinstance(value, str) else json.dumps(value)
