@@ -1,11 +1,13 @@
 """Every random number of the project, derived from (seed, purpose, indices) and nothing else.
 
 Only `SeedSequence` and the raw 64-bit stream of `PCG64` are used: numpy promises that both stay the
-same for ever, which it does not promise for the methods of `Generator`. A split drawn today is the
-split drawn on another machine in ten years.
+same, which it does not promise for the methods of `Generator`. A split drawn today is the split drawn on
+another machine in ten years.
 """
 
 from __future__ import annotations
+
+import hashlib
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,8 +18,8 @@ class Stream:
 
     Parameters
     ----------
-    seed : int
-        The trial, >= 0.
+    seed : int or str
+        The trial, >= 0, or a text that names it.
     purpose : str
         What the numbers are for, e.g. ``"tuple labels"``; streams of different purposes are
         independent.
@@ -25,8 +27,9 @@ class Stream:
         Further non-negative coordinates, e.g. an epoch.
     """
 
-    def __init__(self, seed: int, purpose: str, *indices: int) -> None:
-        entropy = [seed, *indices, *purpose.encode()]
+    def __init__(self, seed: int | str, purpose: str, *indices: int) -> None:
+        words = [seed] if isinstance(seed, int) else [*hashlib.sha256(seed.encode()).digest()]
+        entropy = [*words, *indices, *purpose.encode()]
         self._bits = np.random.PCG64(np.random.SeedSequence(entropy))
 
     def uniform(self, *shape: int) -> NDArray[np.float64]:

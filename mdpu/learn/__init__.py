@@ -1,0 +1,28 @@
+"""A library that trains models from tuples and unlabeled images; it knows no plan, no path and no run."""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from mdpu.learn.task import Sample, Settings, Task
+
+if TYPE_CHECKING:
+    from mdpu.learn.evaluation import TestRates
+    from mdpu.learn.fitting import Fitted, fit, fit_each
+
+__all__ = ["Fitted", "Sample", "Settings", "Task", "TestRates", "fit", "fit_each"]
+
+_LOADED_LATE = {
+    "Fitted": "mdpu.learn.fitting",
+    "TestRates": "mdpu.learn.evaluation",
+    "fit": "mdpu.learn.fitting",
+    "fit_each": "mdpu.learn.fitting",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Load what needs torch when it is first asked for, so that plans and reports do not wait for it."""
+    if name in _LOADED_LATE:
+        return getattr(importlib.import_module(_LOADED_LATE[name]), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import contextlib
+import platform
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
+from functools import cache
 from pathlib import Path
 
 import torch
 from filelock import FileLock, Timeout
 
 from mdpu.errors import UserError
+from mdpu.learn.task import Precision
 
 
 def choose_device(wanted: str) -> torch.device:
@@ -24,7 +27,7 @@ def choose_device(wanted: str) -> torch.device:
     """
     available = torch.cuda.is_available()
     if wanted == "cuda" and not available:
-        raise UserError("config key device: cuda is asked for, but torch finds no GPU; set device to auto or cpu")
+        raise UserError("device is cuda, but torch finds no GPU; set device to auto or cpu")
     return torch.device("cuda" if available and wanted != "cpu" else "cpu")
 
 
@@ -84,11 +87,21 @@ def memory_budget(device: torch.device, memory_mb: int) -> int:
     return max(0, memory_mb - 1500) * 2**20
 
 
-def choose_dtype(precision: str, device: torch.device) -> torch.dtype:
-    """Return the type of matrix products for a precision of the configuration, and set TF32 by it."""
+def resolve_precision(precision: Precision, device: torch.device) -> Precision:
+    """Return ``fp32``, ``tf32`` or ``bf16`` for a precision of the settings: what ``auto`` means on a device."""
     if precision == "auto":
-        precision = "bf16" if device.type == "cuda" or _cpu_has_bf16() else "fp32"
+        return "bf16" if device.type == "cuda" or _cpu_has_bf16() else "fp32"
+    return precision
+
+
+def choose_dtype(precision: Precision, device: torch.device) -> torch.dtype:
+    """Return the type of matrix products for a precision of the settings, and set TF32 by it.
+
+    TF32 is switched for matrix products and for convolutions: cuDNN's is on unless it is told otherwise.
+    """
+    precision = resolve_precision(precision, device)
     torch.set_float32_matmul_precision("high" if precision == "tf32" else "highest")
+    torch.backends.cudnn.allow_tf32 = precision == "tf32"
     return torch.bfloat16 if precision == "bf16" else torch.float32
 
 
@@ -98,7 +111,17 @@ def _cpu_has_bf16() -> bool:
 
 
 def describe(device: torch.device) -> str:
-    """Return the device's name for provenance."""
+    """Return the device's name for provenance: the model of the GPU, or of the CPU with the number of threads."""
     if device.type == "cuda":
         return torch.cuda.get_device_name(device)
-    return f"cpu ({torch.get_num_threads()} threads)"
+    return f"{cpu_model()} ({torch.get_num_threads()} threads)"
+
+
+@cache
+def cpu_model() -> str:
+    """Return the model of this machine's CPU, with the widest instructions that torch uses of it."""
+    name = platform.processor() or platform.machine()
+    with contextlib.suppress(OSError):
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+        name = next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), name)
+    return f"{name}, {torch.backends.cpu.get_cpu_capability()}"

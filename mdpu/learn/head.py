@@ -6,28 +6,28 @@ read by plans and reports.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import torch
     from torch import Tensor
 
-    from mdpu.learn.trainer import TrainingData
-    from mdpu.study.grid import Run
+    from mdpu.learn.evaluation import TestImages
+    from mdpu.learn.task import Task
 
 
 @dataclass(frozen=True)
 class Batch:
-    """Network outputs of one minibatch of R runs; an axis E follows where a method has more than one.
+    """Network outputs of one minibatch of R tasks; an axis E follows where a method has more than one.
 
     Attributes
     ----------
     tuples : Tensor, shape (R, B, M) or (R, B, M, E)
         Outputs of the members of the minibatch's tuples, in order.
     unlabeled : Tensor, shape (R, B_U) or (R, B_U, E)
-        Outputs of its unlabeled images.
+        Outputs of its unlabeled images, in random order.
     tuple_labels, unlabeled_labels : Tensor of +1 and -1, shapes (R, B, M) and (R, B_U), or None
         True labels, for methods that see them.
     """
@@ -38,31 +38,30 @@ class Batch:
     unlabeled_labels: Tensor | None = None
 
 
-def assumed_prior(run: Run, settings: Mapping[str, Any]) -> float:
-    """Return the prior that a run's method is told: the true one plus the protocol's ``prior_offset``."""
-    return round(float(run.prior) + float(settings["prior_offset"]), 12)
-
-
 class Head:
     """Base of heads whose network has one output, the score g(x): positive where g(x) > 0.
 
     Parameters
     ----------
-    runs : sequence of Run, length R
-        Runs that share this head; their rows keep this order.
-    settings : mapping
-        Training settings, as `mdpu.study.protocol.Protocol.training` gives them.
+    tasks : sequence of Task, length R
+        Tasks that share this head; their rows keep this order.
     device : torch.device
 
     Attributes
     ----------
     parameters : list of Tensor, each with leading axis R
         What is learned beside the network.
+    measures : tuple of str
+        Names of what `objective` records beside the objective.
+    test_measures : tuple of str
+        Names of what `test` gives.
     """
 
-    def __init__(self, runs: Sequence[Run], settings: Mapping[str, Any], device: torch.device) -> None:
-        self.runs = runs
-        self.settings = settings
+    measures: tuple[str, ...] = ()
+    test_measures: tuple[str, ...] = ()
+
+    def __init__(self, tasks: Sequence[Task], device: torch.device) -> None:
+        self.tasks = tasks
         self.device = device
         self.parameters: list[Tensor] = []
 
@@ -71,26 +70,33 @@ class Head:
         return {f"head {position}": parameter.detach() for position, parameter in enumerate(self.parameters)}
 
     def objective(self, batch: Batch) -> tuple[Tensor, Tensor | None]:
-        """Return what each run minimises on a minibatch.
+        """Return what each task minimises on a minibatch.
 
         Returns
         -------
         objective : Tensor, shape (R,)
-        terms : Tensor, shape (R, 4), or None
-            The risk's weighted mean losses T+, T-, U+, U- for the record, if the method estimates it.
+        recorded : Tensor, shape (R, len(measures)), or None
+            For the history, which holds their means over the minibatches of an epoch.
         """
         raise NotImplementedError
 
-    def rates(self, outputs: Callable[[Tensor], Tensor], data: TrainingData) -> tuple[Tensor, Tensor]:
-        """Return the true-positive and the true-negative rate on the test images, each of shape (R,).
+    def rates(self, outputs: Callable[[Tensor], Tensor], images: TestImages) -> tuple[Tensor, Tensor]:
+        """Return the true-positive and the true-negative rate on test images, each of shape (R,).
 
         Parameters
         ----------
         outputs : callable
-            From N images to the trained networks' outputs, (R, N) or (R, N, E).
-        data : TrainingData
+            From N prepared images to the trained networks' outputs, (R, N) or (R, N, E).
+        images : TestImages
         """
-        return rates(outputs(data.test_images) > 0, data.test_labels)
+        return rates(outputs(images.images) > 0, images.labels)
+
+    def test(self, outputs: Callable[[Tensor], Tensor], images: TestImages) -> list[Tensor]:
+        """Return what the head measures on test images beside the rates, each of shape (R,), as `test_measures` names.
+
+        Parameters as `rates`; both may be called, and the networks' outputs on one set of images are computed once.
+        """
+        return []
 
 
 def rates(says_positive: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
+
+from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from mdpu.data.splits import Split
     from mdpu.learn.head import Head
-    from mdpu.learn.trainer import TrainingData
-    from mdpu.study.grid import Run
+    from mdpu.learn.task import Sample, Task
 
 Scope = Literal["whole", "class", "part"]
 
@@ -77,17 +77,31 @@ class NetworkMethod(Method):
 
 
 @dataclass(frozen=True)
+class Answers:
+    """What a method without a network found.
+
+    Attributes
+    ----------
+    objective : float
+    says_positive : callable
+        From images (N, ...) to answers, bool (N,).
+    """
+
+    objective: float
+    says_positive: Callable[[NDArray[Any]], NDArray[Any]]
+
+
+@dataclass(frozen=True)
 class FittedMethod(Method):
     """A method without a network; it runs on a CPU.
 
     Attributes
     ----------
     fit : callable
-        From (run, split, data) to the objective reached and the true-positive and true-negative rate
-        on the test images.
+        From (task, sample, images) to its `Answers`.
     """
 
-    fit: Callable[[Run, Split, TrainingData], tuple[float, float, float]]
+    fit: Callable[[Task, Sample, NDArray[Any]], Answers]
 
     @property
     def tunable(self) -> bool:

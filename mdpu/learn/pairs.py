@@ -6,8 +6,8 @@ No torch at the top: the files of methods import this one.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     import torch
     from torch import Tensor
 
-    from mdpu.learn.trainer import TrainingData
-    from mdpu.study.grid import Run
+    from mdpu.learn.evaluation import TestImages
+    from mdpu.learn.task import Task
 
 SELECTIONS = 10
 
@@ -36,9 +36,9 @@ class PairHead(Head):
         If tuples have one member, because those hold no pair.
     """
 
-    def __init__(self, runs: Sequence[Run], settings: Mapping[str, Any], device: torch.device) -> None:
-        super().__init__(runs, settings, device)
-        alone = next((run for run in runs if run.tuple_size < 2), None)
+    def __init__(self, tasks: Sequence[Task], device: torch.device) -> None:
+        super().__init__(tasks, device)
+        alone = next((task for task in tasks if task.tuple_size < 2), None)
         if alone is not None:
             raise UserError(f"method {alone.method} learns from pairs; tuples of size {alone.tuple_size} hold none")
         self._drawn: np.ndarray | None = None
@@ -67,7 +67,7 @@ class PairHead(Head):
         other = self.pair_loss(unlabeled, unlabeled.roll(-1, dims=1), False)
         return (same.mean(dim=1) + other.mean(dim=1)) / 2, None
 
-    def rates(self, outputs: Callable[[Tensor], Tensor], data: TrainingData) -> tuple[Tensor, Tensor]:
+    def rates(self, outputs: Callable[[Tensor], Tensor], images: TestImages) -> tuple[Tensor, Tensor]:
         """Return the true-positive and the true-negative rate (R,), means over `SELECTIONS` of prototypes.
 
         A selection is one labelled training image of each class, drawn for the trial; the same
@@ -76,28 +76,27 @@ class PairHead(Head):
         """
         import torch
 
-        chosen = torch.from_numpy(self._prototypes(data)).to(self.device)  # (R, 2 * SELECTIONS)
+        chosen = torch.from_numpy(self._prototypes(images)).to(self.device)  # (R, 2 * SELECTIONS)
         distinct, places = chosen.unique(return_inverse=True)
         rows = torch.arange(len(chosen), device=self.device)[:, None]
-        embedded = self.embedding(outputs(data.train_images[distinct]))[rows, places]  # (R, 2 * SELECTIONS, E)
-        similarities = self.similarities(self.embedding(outputs(data.test_images)), embedded)
+        embedded = self.embedding(outputs(images.train_images[distinct]))[rows, places]  # (R, 2 * SELECTIONS, E)
+        similarities = self.similarities(self.embedding(outputs(images.images)), embedded)
         found = [
-            torch.stack(rates(positive > next(similarities), data.test_labels)) for positive in similarities
+            torch.stack(rates(positive > next(similarities), images.labels)) for positive in similarities
         ]  # a positive prototype's similarities come first, then the negative one's of the same selection
         true_positive, true_negative = torch.stack(found).mean(dim=0)
         return true_positive, true_negative
 
-    def _prototypes(self, data: TrainingData) -> np.ndarray:
+    def _prototypes(self, images: TestImages) -> np.ndarray:
         """Return the prototypes of each run, (R, 2 * SELECTIONS), drawn once: positive and negative in turn."""
         if self._drawn is None:
-            assert data.train_labels is not None
-            labels = data.train_labels.cpu().numpy()
-            of_seed = {seed: prototypes(labels, seed).ravel() for seed in {run.seed for run in self.runs}}
-            self._drawn = np.stack([of_seed[run.seed] for run in self.runs])
+            labels = images.train_labels.cpu().numpy()
+            of_seed = {seed: prototypes(labels, seed).ravel() for seed in {task.seed for task in self.tasks}}
+            self._drawn = np.stack([of_seed[task.seed] for task in self.tasks])
         return self._drawn
 
 
-def prototypes(labels: np.ndarray, seed: int) -> np.ndarray:
+def prototypes(labels: np.ndarray, seed: int | str) -> np.ndarray:
     """Return indices of a trial's prototypes, (SELECTIONS, 2): a positive and a negative image each."""
     columns = []
     for sign, side in ((1, "positive"), (-1, "negative")):

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor
 
-from mdpu.learn.head import Batch, Head, assumed_prior
+from mdpu.learn.evaluation import TestImages
+from mdpu.learn.head import Batch, Head
 from mdpu.learn.losses import LOSSES
 from mdpu.learn.method import SCOPES, CorrectedRisk
 from mdpu.learn.methods import load_method
-from mdpu.study.grid import Run
+from mdpu.learn.task import Task
 from mdpu.theory import RiskWeights, risk_weights
+
+TERMS = ("tuple_positive", "tuple_negative", "unlabeled_positive", "unlabeled_negative")
 
 
 def correction(risk: Tensor, k: Tensor | float) -> Tensor:
@@ -82,21 +84,39 @@ class RiskHead:
 
 
 class CorrectedRiskHead(Head):
-    """`RiskHead` with the weights that each run's tuple size and assumed prior give; parameters of `Head`."""
+    """`RiskHead` with the weights that each task's tuple size and prior give; parameters of `Head`."""
 
-    def __init__(self, runs: Sequence[Run], settings: Mapping[str, Any], device: torch.device) -> None:
-        super().__init__(runs, settings, device)
-        methods = [method for run in runs if isinstance(method := load_method(run.method), CorrectedRisk)]
+    measures = tuple(f"risk_{term}" for term in TERMS)
+    test_measures = ("test_risk",)
+
+    def __init__(self, tasks: Sequence[Task], device: torch.device) -> None:
+        super().__init__(tasks, device)
+        methods = [method for task in tasks if isinstance(method := load_method(task.method), CorrectedRisk)]
         self.risk = RiskHead(
             methods,
             [
-                risk_weights(method.tuple_size or run.tuple_size, assumed_prior(run, settings))
-                for method, run in zip(methods, runs, strict=True)
+                risk_weights(method.tuple_size or task.tuple_size, task.prior)
+                for method, task in zip(methods, tasks, strict=True)
             ],
-            [run.loss for run in runs],
+            [task.loss for task in tasks],
             device,
         )
 
     def objective(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """Return the corrected risk (R,) and the four terms of the uncorrected one (R, 4)."""
         return self.risk(batch.tuples.flatten(1), batch.unlabeled)
+
+    def test(self, outputs: Callable[[Tensor], Tensor], images: TestImages) -> list[Tensor]:
+        """Return the risk of the test images at the training prior, with the loss that is trained on, (R,) (Eq. 2)."""
+        return [labelled_risk(self.tasks, outputs(images.images), images.labels)]
+
+
+def labelled_risk(tasks: Sequence[Task], scores: Tensor, labels: Tensor) -> Tensor:
+    """Return pi_+ mean_+ l(g, +1) + pi_- mean_- l(g, -1), (R,), of scores (R, N) of images labelled (N,) (Eq. 2)."""
+    positive = labels > 0
+    risks = []
+    for task, of_task in zip(tasks, scores, strict=True):
+        loss = LOSSES[task.loss]
+        of_sides = loss(of_task[positive], 1).mean(), loss(of_task[~positive], -1).mean()
+        risks.append(task.prior * of_sides[0] + (1 - task.prior) * of_sides[1])
+    return torch.stack(risks)

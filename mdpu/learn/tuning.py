@@ -14,39 +14,49 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import torch
+from numpy.typing import NDArray
 
-from mdpu.data.images import ImageSet
-from mdpu.data.splits import Split
-from mdpu.learn.head import assumed_prior
-from mdpu.learn.trainer import Rates, TrainingData, train
-from mdpu.study.grid import Run
+from mdpu.errors import UserError
+from mdpu.learn.evaluation import HeldOutRates
+from mdpu.learn.fitting import fit_each
+from mdpu.learn.task import Sample, Settings, Task
 from mdpu.theory import risk_weights
 
 
-def hold_out(split: Split, share: float) -> tuple[Split, Split]:
-    """Cut the last `share` of a split's tuples and unlabeled images off; return what is left, and them."""
-    cut, cut_unlabeled = (round((1 - share) * len(part)) for part in (split.tuples, split.unlabeled))
-    return (
-        Split(split.tuples[:cut], split.unlabeled[:cut_unlabeled]),
-        Split(split.tuples[cut:], split.unlabeled[cut_unlabeled:]),
-    )
+def hold_out(sample: Sample, share: float) -> tuple[Sample, Sample]:
+    """Hold out the last `share` of a sample's tuples and unlabeled images; return what is left to train on, and them.
+
+    What is left holds no image that is held out: with replacement an image may be drawn for both.
+
+    Raises
+    ------
+    UserError
+        If one of the two parts would hold no tuple or no unlabeled image.
+    """
+    cut, cut_unlabeled = (round((1 - share) * len(part)) for part in (sample.tuples, sample.unlabeled))
+    held = Sample(sample.tuples[cut:], sample.unlabeled[cut_unlabeled:])
+    images = np.union1d(held.tuples, held.unlabeled)
+    tuples, unlabeled = sample.tuples[:cut], sample.unlabeled[:cut_unlabeled]
+    kept = Sample(tuples[~np.isin(tuples, images).any(axis=1)], unlabeled[~np.isin(unlabeled, images)])
+    for part, what in ((kept, "to train on"), (held, "held out")):
+        if not len(part.tuples) or not len(part.unlabeled):
+            counts = f"{len(part.tuples)} tuples and {len(part.unlabeled)} unlabeled images are {what}"
+            raise UserError(f"with a share of {share} held out, {counts}; change tuning.held_out or take a larger n")
+    return kept, held
 
 
-def estimated_error(
-    run: Run, settings: Mapping[str, Any], tuple_rate: pd.Series, unlabeled_rate: pd.Series
-) -> pd.Series:
+def estimated_error(tuple_size: int, prior: float, tuple_rate: pd.Series, unlabeled_rate: pd.Series) -> pd.Series:
     """Return the unbiased estimate of the error rate from two rates of positive predictions (Eq. 11, 0-1 loss).
 
     Parameters
     ----------
-    run : Run
-        Gives tuple size and prior.
-    settings : mapping
-        Training settings; the estimate goes by the prior that the run's method is told, as the user knows no other.
+    tuple_size : int
+    prior : float
+        That the method is told, as the user knows no other.
     tuple_rate, unlabeled_rate : Series
         Share of tuple members, and of unlabeled images, that the classifier calls positive.
     """
-    weights = risk_weights(run.tuple_size, assumed_prior(run, settings))
+    weights = risk_weights(tuple_size, prior)
     return (
         weights.tuple_positive * (1 - tuple_rate)
         + weights.tuple_negative * tuple_rate
@@ -56,81 +66,80 @@ def estimated_error(
 
 
 def tune(
-    runs: Sequence[Run],
+    tasks: Sequence[Task],
+    images: NDArray[Any],
+    sample: Sample,
+    settings: Settings,
     grid: Mapping[str, Sequence[float]],
     held_out: float,
     average_last: int,
-    settings: Mapping[str, Any],
-    images: ImageSet,
-    split: Split,
-    device: torch.device,
-    advance: Callable[[int], None] = lambda run_epochs: None,
+    *,
+    device: torch.device | str = "auto",
+    advance: Callable[[int], None] = lambda task_epochs: None,
     memory: int | None = None,
 ) -> pd.DataFrame:
-    """Train the whole grid for each run as one cohort and estimate its error rates.
+    """Train each task at every point of a grid and estimate the error rates.
 
     Parameters
     ----------
-    runs : sequence of Run
-        One per method, all on one split.
+    tasks : sequence of Task
+        One per method.
+    images, sample, settings, device, advance, memory
+        As for `mdpu.learn.fitting.fit_each`.
     grid : mapping
         ``learning_rate`` and ``weight_decay``, the values of each.
     held_out : float
         Share of tuples and of unlabeled images that the estimate is made on.
     average_last : int
         Number of last epochs that the estimate is averaged over.
-    settings, device, advance, memory
-        As for `mdpu.learn.trainer.train`.
-    images : ImageSet
-        Its training images; true labels are not used.
-    split : Split
-        Of the runs.
 
     Returns
     -------
     DataFrame
         One row per method and grid point: method, learning_rate, weight_decay, estimated_error (missing
-        where training diverged) and chosen, true for the lowest estimate of each method.
-    """
-    kept, held = hold_out(split, held_out)
-    members = held.tuples.ravel()
-    rows = np.concatenate([members, held.unlabeled])
-    # The trainer scores whatever it is given as test images: with tuple members on the positive side and
-    # unlabeled images on the negative one, its two rates are those that the estimate needs.
-    sides = np.repeat(np.array([1, -1], dtype=np.int8), [len(members), len(held.unlabeled)])
-    held_images = replace(images, test_images=images.train_images[rows], test_labels=images.train_labels[rows])
-    data = TrainingData.prepare(held_images, {"test": sides}, settings["network"], device)
-    points = list(itertools.product(grid["learning_rate"], grid["weight_decay"]))
-    rates: Rates = {
-        replace(run, variant=f"{run.variant}-lr{rate}-wd{decay}"): (rate, decay)
-        for run in runs
-        for rate, decay in points
-    }
-    found = []
+        where training diverged) and chosen, true for the lowest estimate of each method; of a method that diverged
+        everywhere no row is chosen.
 
-    def finished(run: Run, history: pd.DataFrame) -> None:
-        last = history.tail(average_last)
-        error = estimated_error(run, settings, last["true_positive_rate"], 1 - last["true_negative_rate"])
-        rate, decay = rates[run]
-        found.append(
+    Raises
+    ------
+    UserError
+        If a part of the sample would be empty; and as `mdpu.learn.fitting.fit_each`.
+    """
+    kept, held = hold_out(sample, held_out)
+    points = list(itertools.product(grid["learning_rate"], grid["weight_decay"]))
+    at_points = [replace(task, learning_rate=rate, weight_decay=decay) for task in tasks for rate, decay in points]
+    evaluation = HeldOutRates(images[held.tuples.ravel()], images[held.unlabeled])
+    rows = []
+    for model in fit_each(
+        at_points, images, kept, settings, evaluation=evaluation, device=device, advance=advance, memory=memory
+    ):
+        task, last = model.task, model.history.tail(average_last)
+        error = estimated_error(task.tuple_size, task.prior, last["tuple_rate"], last["unlabeled_rate"])
+        rows.append(
             {
-                "method": run.method,
-                "learning_rate": rate,
-                "weight_decay": decay,
+                "method": task.method,
+                "learning_rate": task.learning_rate,
+                "weight_decay": task.weight_decay,
                 "estimated_error": error.mean(skipna=False),
             }
         )
-
-    splits = {run.split: kept for run in rates}
-    train(list(rates), settings, data, splits, device, finished, advance, memory=memory, rates=rates)
-    table = pd.DataFrame(found).sort_values(["method", "learning_rate", "weight_decay"], ignore_index=True)
-    lowest = table.groupby("method")["estimated_error"].transform("idxmin")
-    table["chosen"] = table.index == lowest
+    table = pd.DataFrame(rows).sort_values(["method", "learning_rate", "weight_decay"], ignore_index=True)
+    lowest = table.dropna(subset="estimated_error").groupby("method")["estimated_error"].idxmin()
+    table["chosen"] = table.index.isin(lowest)
     return table
 
 
-def chosen_rates(table: pd.DataFrame, runs: Sequence[Run]) -> Rates:
-    """Return the learning rate and weight decay that `tune` chose for the method of each run, where it did."""
+def chosen_rates(table: pd.DataFrame, methods: Sequence[str]) -> dict[str, tuple[float, float]]:
+    """Return the learning rate and weight decay that `tune` chose, by method.
+
+    Raises
+    ------
+    UserError
+        If a method that was tuned diverged at every point of the grid.
+    """
+    tuned = set(table["method"]) & set(methods)
     rows = table[table["chosen"]].to_dict("records")
     chosen = {row["method"]: (float(row["learning_rate"]), float(row["weight_decay"])) for row in rows}
-    return {run: chosen[run.method] for run in runs if run.method in chosen}
+    if lost := sorted(tuned - chosen.keys()):
+        raise UserError(f"method {lost[0]} diverged at every point of tuning.grid; add smaller learning rates")
+    return {method: chosen[method] for method in tuned}

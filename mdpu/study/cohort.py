@@ -6,7 +6,8 @@ import shutil
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
@@ -19,13 +20,16 @@ from mdpu.data.splits import read_split
 from mdpu.errors import UserError
 from mdpu.files import digest, origin, provenance, read_table, sha256, write_csv, write_json, write_table
 from mdpu.learn.checkpoint import Checkpoint
-from mdpu.learn.device import describe, leased_device, memory_budget
-from mdpu.learn.trainer import Stack, TrainingData
-from mdpu.learn.trainer import train as train_runs
+from mdpu.learn.device import describe, leased_device, memory_budget, resolve_precision
+from mdpu.learn.evaluation import TestRates
+from mdpu.learn.fitting import fit_each
+from mdpu.learn.task import Sample, Task
+from mdpu.learn.trainer import Stack
 from mdpu.learn.tuning import chosen_rates
-from mdpu.learn.tuning import tune as tune_runs
+from mdpu.learn.tuning import tune as tune_tasks
 from mdpu.progress import Steps
 from mdpu.study.grid import AXES, Run
+from mdpu.study.history import run_history
 from mdpu.study.plan import Plan
 from mdpu.study.store import RunStore, fingerprint, group_by_origin
 
@@ -59,6 +63,22 @@ class Files:
     tuned: Path | None = None
 
 
+def task_of(plan: Plan, run: Run, rates: tuple[float, float] | None = None) -> Task:
+    """Return what a run's model is trained for.
+
+    Parameters
+    ----------
+    plan : Plan
+    run : Run
+    rates : tuple of float, optional
+        Learning rate and weight decay that a tuning chose.
+    """
+    offset = float(plan.protocol.variant(run.variant)["training"]["prior_offset"])
+    rate, decay = rates or (None, None)
+    prior = round(float(run.prior) + offset, 12)
+    return Task(run.method, run.tuple_size, prior, run.loss, run.seed, run.split, rate, decay)
+
+
 def train(plan: Plan, name: str, files: Files, threads: int = 2, only: Sequence[str] = ()) -> None:
     """Train the runs of a cohort that the store lacks, and write the histories of all.
 
@@ -81,40 +101,49 @@ def train(plan: Plan, name: str, files: Files, threads: int = 2, only: Sequence[
     started = time.perf_counter()
     cohort = plan.cohort(name)
     runs = cohort.select(only) if only else cohort.runs
-    settings = plan.protocol.training(cohort.variant, cohort.network)
     torch.set_num_threads(threads)
-    split_files = {split: files.splits / f"{split}.npz" for split in sorted({run.split for run in runs})}
-    shared = {"images": sha256(files.images), "labels": sha256(files.labels)}
-    split_sums = {split: sha256(path) for split, path in split_files.items()}
-    rates = chosen_rates(pd.read_csv(files.tuned), runs) if files.tuned else {}
-    fingerprints = {
-        run: fingerprint(run, {**settings, "rates": rates.get(run)}, {**shared, "split": split_sums[run.split]})
-        for run in runs
-    }
-    store = RunStore(files.store)
-    histories = {run: history for run in runs if (history := store.load(run, fingerprints[run])) is not None}
-    missing = [run for run in runs if run not in histories]
-    print(f"{name}: {len(runs)} runs, {len(histories)} already trained", file=sys.stderr)
-
-    def checkpoint_of(stack: Stack) -> Checkpoint:
-        key = digest([fingerprints[run] for row in stack for run in row])
-        return Checkpoint(files.checkpoints / name / f"{key}.pt", key, plan.config["checkpoint_seconds"])
-
-    def finished(run: Run, history: pd.DataFrame) -> None:
-        histories[run] = store.save(run, history, fingerprints[run], origin(device=trained_on))
-
     with leased_device(plan.config["device"] if cohort.needs_gpu else "cpu") as device:
+        settings = plan.settings(cohort.variant, cohort.network)
+        settings = replace(settings, precision=resolve_precision(settings.precision, device))
+        rates = chosen_rates(pd.read_csv(files.tuned), [run.method for run in runs]) if files.tuned else {}
+        tasks = {run: task_of(plan, run, rates.get(run.method)) for run in runs}
+        split_files = {split: files.splits / f"{split}.npz" for split in sorted({run.split for run in runs})}
+        shared = {"images": sha256(files.images), "labels": sha256(files.labels)}
+        split_sums = {split: sha256(path) for split, path in split_files.items()}
+        fingerprints = {
+            run: fingerprint(run, task, settings, {**shared, "split": split_sums[run.split]})
+            for run, task in tasks.items()
+        }
+        store = RunStore(files.store)
+        histories = {run: history for run in runs if (history := store.load(run, fingerprints[run])) is not None}
+        missing = {task: run for run, task in tasks.items() if run not in histories}
+        print(f"{name}: {len(runs)} runs, {len(histories)} already trained", file=sys.stderr)
         trained_on = describe(device)
+
+        def checkpoint_of(stack: Stack) -> Checkpoint:
+            key = digest([fingerprints[missing[task]] for row in stack for task in row])
+            return Checkpoint(files.checkpoints / name / f"{key}.pt", key, plan.config["checkpoint_seconds"])
+
         if missing:
-            data = TrainingData.prepare(
-                read_images(files.images), read_labels(files.labels), settings["network"], device
-            )
-            splits = {split: read_split(split_files[split]) for split in {run.split for run in missing}}
-            memory = memory_budget(device, plan.config["memory_mb"])
-            with Steps(f"{name} on {trained_on}", len(missing) * settings["epochs"], "run-epochs") as steps:
-                train_runs(
-                    missing, settings, data, splits, device, finished, steps.advance, checkpoint_of, memory, rates
-                )
+            images, labels = read_images(files.images), read_labels(files.labels)
+            evaluation = TestRates(images.test_images, labels["test"], images.train_images, labels["train"])
+            with Steps(f"{name} on {trained_on}", len(missing) * settings.epochs, "run-epochs") as steps:
+                for model in fit_each(
+                    list(missing),
+                    images.train_images,
+                    {run.split: read_sample(split_files[run.split]) for run in missing.values()},
+                    settings,
+                    labels=labels["train"],
+                    evaluation=evaluation,
+                    device=device,
+                    advance=steps.advance,
+                    checkpoint_of=checkpoint_of,
+                    memory=memory_budget(device, plan.config["memory_mb"]),
+                ):
+                    run = missing[model.task]
+                    history = run_history(run, model.history, evaluation.share_positive)
+                    facts = origin(device=trained_on, precision=settings.precision, date=now())
+                    histories[run] = store.save(run, history, fingerprints[run], facts)
 
     write_table(pd.concat([histories[run] for run in runs], ignore_index=True), files.out)
     shutil.rmtree(files.checkpoints / name, ignore_errors=True)
@@ -123,10 +152,21 @@ def train(plan: Plan, name: str, files: Files, threads: int = 2, only: Sequence[
         "runs": len(runs),
         "reused": len(runs) - len(missing),
         "trained": group_by_origin({run: histories[run] for run in runs}),
-        "settings": settings,
+        "settings": settings.flat(),
     }
     inputs = [files.images, files.labels, *split_files.values(), *([files.tuned] if files.tuned else [])]
     write_json(files.out.with_suffix(".json"), provenance(started, inputs, device=trained_on, **facts))
+
+
+def read_sample(path: Path) -> Sample:
+    """Return what a split's file gives the learner."""
+    split = read_split(path)
+    return Sample(split.tuples, split.unlabeled)
+
+
+def now() -> str:
+    """Return the date and time in UTC, to the second."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def tune(plan: Plan, name: str, images: Path, split: Path, out: Path, threads: int = 2) -> None:
@@ -151,24 +191,26 @@ def tune(plan: Plan, name: str, images: Path, split: Path, out: Path, threads: i
     """
     started = time.perf_counter()
     facts = plan.tuning_settings(name)
-    runs, settings, grid = plan.tunings[name].runs, facts["training"], facts["grid"]["grid"]
+    tuning, grid = plan.tunings[name], facts["grid"]["grid"]
+    settings = plan.settings(tuning.runs[0].variant, tuning.network)
+    tasks = [replace(task_of(plan, run), sample="") for run in tuning.runs]
     torch.set_num_threads(threads)
-    points = len(runs) * len(grid["learning_rate"]) * len(grid["weight_decay"])
+    points = len(tasks) * len(grid["learning_rate"]) * len(grid["weight_decay"])
     with (
         leased_device(plan.config["device"]) as device,
-        Steps(f"{name} on {describe(device)}", points * settings["epochs"], "run-epochs") as steps,
+        Steps(f"{name} on {describe(device)}", points * settings.epochs, "run-epochs") as steps,
     ):
-        table = tune_runs(
-            runs,
+        table = tune_tasks(
+            tasks,
+            read_images(images).train_images,
+            read_sample(split),
+            settings,
             grid,
             facts["grid"]["held_out"],
             facts["average_last"],
-            settings,
-            read_images(images),
-            read_split(split),
-            device,
-            steps.advance,
-            memory_budget(device, plan.config["memory_mb"]),
+            device=device,
+            advance=steps.advance,
+            memory=memory_budget(device, plan.config["memory_mb"]),
         )
         trained_on = describe(device)
     write_csv(table, out)

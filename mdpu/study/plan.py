@@ -12,6 +12,7 @@ from mdpu.data.images import is_path
 from mdpu.files import digest
 from mdpu.learn.method import FittedMethod
 from mdpu.learn.methods import load_method
+from mdpu.learn.task import Settings
 from mdpu.study.config import BASE, Config, check_config, known, merge, selected
 from mdpu.study.grid import AXES, Cohort, Experiment, Run, Tuning, canonical_prior, grid_runs, name_of, run_columns
 from mdpu.study.layout import Layout
@@ -232,6 +233,12 @@ class Plan:
         from mdpu.data.sources.own import image_shape
 
         return "resnet34" if image_shape(Path(definition["source"]).expanduser())[2:] == (3,) else "mlp"
+
+    def settings(self, variant: str, network: str) -> Settings:
+        """Return how a network is trained under a variant, as the trainer takes it."""
+        training = self.protocol.training(variant, network)
+        del training["prior_offset"], training["hyperparameters"]  # of the task, and of the plan
+        return Settings.parse(training)
 
     def tuning_title(self, name: str) -> str:
         """Return what a tuning is called in the report: dataset, variant if it is none of the base, and tuple size."""

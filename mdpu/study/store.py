@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ import pandas as pd
 from mdpu.errors import UserError
 from mdpu.files import PACKAGE, digest, digest_files, read_table, replacing, write_table
 from mdpu.learn.methods import load_method
+from mdpu.learn.task import Settings, Task
 from mdpu.study.grid import AXES, Run, run_columns
 
 # The sources that decide what a trained run is, beside the file of its method.
@@ -24,38 +26,49 @@ TRAINING_CODE = (
     "theory/law.py",
     "randomness.py",
     "learn/device.py",
+    "learn/evaluation.py",
+    "learn/fitting.py",
     "learn/head.py",
     "learn/losses.py",
     "learn/method.py",
-    "learn/networks.py",
+    "learn/network.py",
+    "learn/networks/__init__.py",
     "learn/risk.py",
+    "learn/stacks.py",
+    "learn/task.py",
     "learn/trainer.py",
+    "study/history.py",
 )
+NETWORK_CODE = {"mlp": ("learn/perceptron.py",), "resnet34": ("learn/pictures.py",)}
 
 
-def training_code(methods: Iterable[str]) -> list[Path]:
-    """Return the source files that the histories of runs of `methods` depend on."""
+def training_code(methods: Iterable[str], network: str) -> list[Path]:
+    """Return the source files that the histories of runs of `methods` with `network` depend on."""
     own = [
         file
         for method in sorted(set(methods))
         for file in (f"learn/methods/{method.replace('-', '_')}.py", *load_method(method).sources)
     ]
-    return [PACKAGE / file for file in dict.fromkeys((*TRAINING_CODE, *own))]
+    of_network = (f"learn/networks/{network.replace('-', '_')}.py", *NETWORK_CODE.get(network, ()))
+    return [PACKAGE / file for file in dict.fromkeys((*TRAINING_CODE, *of_network, *own))]
 
 
-def fingerprint(run: Run, settings: Mapping[str, Any], inputs: Mapping[str, str]) -> str:
+def fingerprint(run: Run, task: Task, settings: Settings, inputs: Mapping[str, str]) -> str:
     """Return a digest of all that a run's history depends on.
 
     Parameters
     ----------
     run : Run
-    settings : mapping
-        Training settings.
+    task : Task
+        What its model is trained for.
+    settings : Settings
+        With the precision that is computed in, not ``auto``.
     inputs : mapping
         SHA-256 of the images, the labels and the run's split.
     """
-    code = digest_files(training_code([run.method]))
-    return digest({"run": run_columns(run), "settings": dict(settings), "inputs": dict(inputs), "code": code})
+    code = digest_files(training_code([run.method], settings.network))
+    key = {"run": run_columns(run), "task": asdict(task), "settings": settings.flat(), "inputs": dict(inputs)}
+    return digest({**key, "code": code})
 
 
 class RunStore:

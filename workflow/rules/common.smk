@@ -111,7 +111,7 @@ def cohort_inputs(wildcards):
         "images": PLAN.layout.images(cohort.dataset),
         "labels": PLAN.layout.labels(cohort.dataset),
         "splits": [PLAN.layout.split(split) for split in cohort.splits],
-        "code": [os.path.relpath(file) for file in training_code(run.method for run in cohort.runs)],
+        "code": [os.path.relpath(file) for file in training_code((run.method for run in cohort.runs), cohort.network)],
     }
 
 

@@ -11,7 +11,10 @@ rule tune:
         split=lambda wildcards: PLAN.layout.split(tuning(wildcards).runs[0].split),
         code=lambda wildcards: [
             *code("learn/tuning.py"),
-            *map(os.path.relpath, training_code(run.method for run in tuning(wildcards).runs)),
+            *map(
+                os.path.relpath,
+                training_code((run.method for run in tuning(wildcards).runs), tuning(wildcards).network),
+            ),
         ],
     output:
         grid=RESULTS / "tuning/{dataset}/{variant}/m{tuple_size}.csv",

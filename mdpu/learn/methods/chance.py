@@ -6,19 +6,20 @@ Its objective is the 0-1 risk at the training prior, min(pi_+, pi_-).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from mdpu.learn.method import FittedMethod
+import numpy as np
+from numpy.typing import NDArray
+
+from mdpu.learn.method import Answers, FittedMethod
 
 if TYPE_CHECKING:
-    from mdpu.data.splits import Split
-    from mdpu.learn.trainer import TrainingData
-    from mdpu.study.grid import Run
+    from mdpu.learn.task import Sample, Task
 
 
-def always_positive(run: Run, _split: Split, _data: TrainingData) -> tuple[float, float, float]:
-    """Return the objective and the rates of the answer "positive"; the assignment may turn it over."""
-    return min(float(run.prior), 1 - float(run.prior)), 1.0, 0.0
+def always_positive(task: Task, _sample: Sample, _images: NDArray[Any]) -> Answers:
+    """Return the objective and the answer "positive"; the assignment may turn it over."""
+    return Answers(min(task.prior, 1 - task.prior), lambda images: np.ones(len(images), dtype=bool))
 
 
 METHOD = FittedMethod("Chance", always_positive, control=True, unnamed=True)

@@ -13,46 +13,48 @@ assignment, so at least there the authors used another.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from mdpu.learn.method import FittedMethod
+import numpy as np
+from numpy.typing import NDArray
+
+from mdpu.learn.method import Answers, FittedMethod
+from mdpu.learn.network import unit_of
 from mdpu.randomness import Stream
 
 if TYPE_CHECKING:
-    from mdpu.data.splits import Split
-    from mdpu.learn.trainer import TrainingData
-    from mdpu.study.grid import Run
+    from mdpu.learn.task import Sample, Task
 
 STARTS = 10
 
 
-def fit(run: Run, split: Split, data: TrainingData) -> tuple[float, float, float]:
-    """Cluster the tuples; return the mean squared distance to the centroids and the raw rates."""
-    import numpy as np
-    import torch
+def fit(task: Task, sample: Sample, images: NDArray[Any]) -> Answers:
+    """Cluster the tuples; the objective is the mean squared distance to the centroids."""
     from sklearn.cluster import KMeans
     from sklearn.metrics.pairwise import euclidean_distances
     from threadpoolctl import threadpool_limits
 
-    from mdpu.learn.head import rates
+    unit = unit_of(images)
 
-    def vectors(images: torch.Tensor) -> np.ndarray:
-        return (images.flatten(1).cpu().numpy() / 255).astype(np.float32)  # (N, d)
+    def vectors(images: NDArray[Any]) -> NDArray[np.float32]:
+        return (images.reshape(len(images), -1) / unit).astype(np.float32)  # (N, d)
 
-    images = vectors(data.train_images)
-    random_state = int(Stream(run.seed, "k-means").integers(2**31, 1)[0])
+    random_state = int(Stream(task.seed, "k-means").integers(2**31, 1)[0])
     # One thread always: scikit-learn divides sums among threads, and a rounding can end in other clusters.
     with threadpool_limits(1):
         clusters = KMeans(n_clusters=2, n_init=STARTS, random_state=random_state)
-        clusters.fit(images[split.tuples].reshape(len(split.tuples), -1))
-        centroids = clusters.cluster_centers_.reshape(2, run.tuple_size, -1)  # (2, M, d)
-        test = vectors(data.test_images)
-        distances = sum(  # squared, from a test image repeated M times to each centroid: (N, 2)
-            euclidean_distances(test, centroids[:, member], squared=True) for member in range(run.tuple_size)
-        )
-    in_cluster_1 = torch.from_numpy(np.argmin(distances, axis=1) == 1)
-    positive, negative = rates(in_cluster_1[None], data.test_labels.cpu())
-    return clusters.inertia_ / len(split.tuples), float(positive), float(negative)
+        clusters.fit(vectors(images)[sample.tuples].reshape(len(sample.tuples), -1))
+    centroids = clusters.cluster_centers_.reshape(2, task.tuple_size, -1)  # (2, M, d)
+
+    def in_cluster_1(images: NDArray[Any]) -> NDArray[np.bool_]:
+        with threadpool_limits(1):
+            distances = sum(  # squared, from an image repeated M times to each centroid: (N, 2)
+                euclidean_distances(vectors(images), centroids[:, member], squared=True)
+                for member in range(task.tuple_size)
+            )
+        return np.argmin(distances, axis=1) == 1
+
+    return Answers(clusters.inertia_ / len(sample.tuples), in_cluster_1)
 
 
 METHOD = FittedMethod("K-Means", fit, unnamed=True)

@@ -9,10 +9,10 @@ The run's loss is not used: the literature's is the cross-entropy.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from mdpu.learn.head import Batch, Head, assumed_prior
+from mdpu.learn.head import Batch, Head
 from mdpu.learn.method import NetworkMethod
 from mdpu.theory import coefficients
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import torch
     from torch import Tensor
 
-    from mdpu.study.grid import Run
+    from mdpu.learn.task import Task
 
 BAG = 100
 
@@ -28,12 +28,12 @@ BAG = 100
 class ProportionHead(Head):
     """Cross-entropy between expected and predicted proportions of bags; parameters of `Head`."""
 
-    def __init__(self, runs: Sequence[Run], settings: Mapping[str, Any], device: torch.device) -> None:
+    def __init__(self, tasks: Sequence[Task], device: torch.device) -> None:
         import torch
 
-        super().__init__(runs, settings, device)
-        priors = [assumed_prior(run, settings) for run in runs]
-        of_tuples = [coefficients(run.tuple_size, prior).a for run, prior in zip(runs, priors, strict=True)]
+        super().__init__(tasks, device)
+        priors = [task.prior for task in tasks]
+        of_tuples = [coefficients(task.tuple_size, task.prior).a for task in tasks]
         self.proportions = torch.tensor([of_tuples, priors], dtype=torch.float32, device=device)  # (2, R)
 
     def objective(self, batch: Batch) -> tuple[Tensor, None]:

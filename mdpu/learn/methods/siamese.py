@@ -16,8 +16,8 @@ say is that negatives never meet in a pair.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     import torch
     from torch import Tensor
 
-    from mdpu.study.grid import Run
+    from mdpu.learn.task import Task
 
 OUTPUTS = 64
 
@@ -37,12 +37,12 @@ OUTPUTS = 64
 class SiameseHead(PairHead):
     """Weighted L1 distance of sigmoid embeddings with binary cross-entropy; parameters of `Head`."""
 
-    def __init__(self, runs: Sequence[Run], settings: Mapping[str, Any], device: torch.device) -> None:
+    def __init__(self, tasks: Sequence[Task], device: torch.device) -> None:
         import torch
 
-        super().__init__(runs, settings, device)
-        drawn = {run.seed: 2 * Stream(run.seed, "distance weights").uniform(OUTPUTS + 1) - 1 for run in runs}
-        values = torch.from_numpy(np.stack([drawn[run.seed] for run in runs]) / OUTPUTS**0.5).float().to(device)
+        super().__init__(tasks, device)
+        drawn = {task.seed: 2 * Stream(task.seed, "distance weights").uniform(OUTPUTS + 1) - 1 for task in tasks}
+        values = torch.from_numpy(np.stack([drawn[task.seed] for task in tasks]) / OUTPUTS**0.5).float().to(device)
         # (R, 1, E) and (R, 1, 1), as a torch.nn.Linear from the E distances to the logit starts
         self.alpha = values[:, None, :OUTPUTS].contiguous().requires_grad_()
         self.beta = values[:, None, OUTPUTS:].contiguous().requires_grad_()

@@ -7,6 +7,7 @@ corrected for: it is what a practitioner who had these images labelled would tra
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from mdpu.learn.head import Batch, Head
@@ -15,9 +16,13 @@ from mdpu.learn.method import NetworkMethod
 if TYPE_CHECKING:
     from torch import Tensor
 
+    from mdpu.learn.evaluation import TestImages
+
 
 class SupervisedHead(Head):
     """Mean loss against the true labels; parameters of `Head`."""
+
+    test_measures = ("test_risk",)
 
     def objective(self, batch: Batch) -> tuple[Tensor, None]:
         """Return the mean loss (R,) over all images of the minibatch."""
@@ -28,8 +33,14 @@ class SupervisedHead(Head):
         assert batch.tuple_labels is not None and batch.unlabeled_labels is not None
         scores = torch.cat([batch.tuples.flatten(1), batch.unlabeled], dim=1)  # (R, rows)
         labels = torch.cat([batch.tuple_labels.flatten(1), batch.unlabeled_labels], dim=1)
-        losses = [LOSSES[run.loss](margins, 1) for run, margins in zip(self.runs, labels * scores, strict=True)]
+        losses = [LOSSES[task.loss](margins, 1) for task, margins in zip(self.tasks, labels * scores, strict=True)]
         return torch.stack(losses).mean(dim=1), None
+
+    def test(self, outputs: Callable[[Tensor], Tensor], images: TestImages) -> list[Tensor]:
+        """Return the risk of the test images at the training prior, (R,)."""
+        from mdpu.learn.risk import labelled_risk
+
+        return [labelled_risk(self.tasks, outputs(images.images), images.labels)]
 
 
 METHOD = NetworkMethod("Supervised", SupervisedHead, sees_labels=True, control=True)

@@ -1,53 +1,27 @@
-"""Networks of a stack of runs, each a forward and a backward pass.
+"""Perceptrons of a stack of models, forward and backward passes written out.
 
-A stack is rectangular: S minibatch streams (one per split) and K runs on each, so every tensor has the
-leading axes (K, S). A network offers ``forward``, ``backward``, ``scores`` and ``parameters``; the
-trainer knows no more of it.
+A stack is rectangular: S minibatch streams and K models on each, so every tensor has the leading axes (K, S).
 """
 
 from __future__ import annotations
 
+import copy
 import itertools
 import math
-import shutil
 from collections.abc import Iterator, Sequence
-from typing import Protocol, cast
 
+import numpy as np
 import torch
-from torch import Tensor, nn
+from numpy.typing import NDArray
+from torch import Tensor
 from torch.nn import functional
 
+from mdpu.learn.network import Seeds
+from mdpu.learn.networks.mlp import CHUNK, padded
 from mdpu.randomness import Stream
 
-CHUNK = 10_000  # images scored at once
-
-# Per run (k, s) the run k of its stream whose products are its own too, or None where they are all zero.
+# Per model (k, s) the model k of its stream whose products are its own too, or None where they are all zero.
 Origins = list[list[int | None]] | None
-
-
-class Network(Protocol):
-    """What the trainer asks of a network of K x S runs."""
-
-    parameters: list[Tensor]
-
-    def forward(self, images: Tensor) -> Tensor:
-        """Return scores (K, S, rows) of uint8 images (S, rows, ...), keeping what backward needs.
-
-        Here and below, a network of more than one output returns and takes (K, S, rows, outputs).
-        """
-        ...
-
-    def backward(self, gradient: Tensor) -> list[Tensor]:
-        """Return the gradient of each parameter, given that of the scores (K, S, rows)."""
-        ...
-
-    def scores(self, images: Tensor) -> Tensor:
-        """Return scores (K, S, N) of test images (N, ...) that all runs share."""
-        ...
-
-    def state(self) -> dict[str, Tensor]:
-        """Return all that training changes, by name; the tensors are the network's own."""
-        ...
 
 
 class StackedMLP:
@@ -55,23 +29,25 @@ class StackedMLP:
 
     Each layer is one matrix per run: its weights and, as the row after them, its biases, which a constant
     input multiplies. The matrices are padded with zeros to multiples of 16. What is padded is zero and has
-    zero gradient for ever, so the padding changes the speed and nothing else. Grey values enter the
+    zero gradient always, so the padding changes the speed and nothing else. Grey values enter the
     products as integers, exact in every precision; the factor 1/255 is carried by the first layer.
 
     Parameters
     ----------
-    seeds : sequence of sequence of int, shape (K, S)
-        Trial of each run; runs of one trial start from the same weights.
+    seeds : sequence of sequence of int or str, shape (K, S)
+        Seed of each model; models of one seed start from the same weights.
     inputs : int
         Pixels d of an image.
     hidden : sequence of int
         Units of each hidden layer.
     dtype : torch.dtype
         Type of the matrix products; weights and scores stay float32.
-    pixels : Tensor, int64, optional
+    pixels : ndarray, int64, optional
         The pixels that images hold, if they hold not all of the `inputs`.
     outputs : int
         Units of the last layer; with more than one, scores have a further axis.
+    unit : float
+        What stands for 1 in images: 255 for uint8 grey values, 1 for floats.
 
     Attributes
     ----------
@@ -81,16 +57,18 @@ class StackedMLP:
 
     def __init__(
         self,
-        seeds: Sequence[Sequence[int]],
+        seeds: Seeds,
         inputs: int,
         hidden: Sequence[int],
         dtype: torch.dtype,
         device: torch.device,
-        pixels: Tensor | None = None,
+        pixels: NDArray[np.int64] | None = None,
         outputs: int = 1,
+        unit: float = 255.0,
     ) -> None:
         self.dtype = dtype
         self.outputs = outputs
+        self.unit = unit
         self.sizes = [inputs if pixels is None else len(pixels), *hidden]  # inputs of each layer: where its bias is
         self.parameters = []
         for layer, (rows, columns) in enumerate(itertools.pairwise([inputs, *hidden, outputs])):
@@ -117,21 +95,21 @@ class StackedMLP:
             self._memory[name] = torch.empty(size, dtype=self.dtype, device=self.parameters[0].device)
         return self._memory[name][:size].view(shape)
 
-    def _weights_of_grey_values(self) -> list[Tensor]:
+    def _weights_of_raw_values(self) -> list[Tensor]:
         first, *others = self.parameters
-        return [weight.to(self.dtype) for weight in (first / 255, *others)]
+        return [weight.to(self.dtype) for weight in (first / self.unit, *others)]
 
     def _layers(self, images: Tensor, weights: list[Tensor], origins: Origins, purpose: str) -> list[Tensor]:
-        """Return the inputs of each layer, and the last one's outputs, for images, uint8 (S or 1, rows, d).
+        """Return the inputs of each layer, and the last one's outputs, for images (S or 1, rows, d).
 
-        The first are the grey values (S, rows, padded d), which the K runs of a stream share, then follow
+        The first are the images' values (S, rows, padded d), which the K runs of a stream share, then follow
         activations (K, S, rows, padded units), all with the constant input, and at last (K, S, rows, outputs).
         """
         K, S = weights[0].shape[:2]
         rows, d = images.shape[1:]
-        values = self._kept(f"grey values {purpose}", len(images), rows, padded(d))
+        values = self._kept(f"values {purpose}", len(images), rows, padded(d))
         values[..., :d] = images
-        values[..., d] = 255
+        values[..., d] = self.unit
         values[..., d + 1 :] = 0
         inputs = [values.expand(S, -1, -1)]
         for layer, weight in enumerate(weights):
@@ -143,8 +121,8 @@ class StackedMLP:
         return inputs
 
     def forward(self, images: Tensor) -> Tensor:
-        """Return scores, float32 (K, S, rows), of images, uint8 (S, rows, d)."""
-        self._weights = self._weights_of_grey_values()
+        """Return scores, float32 (K, S, rows), of images (S, rows, d)."""
+        self._weights = self._weights_of_raw_values()
         self._origins = _origins(self.parameters)
         *self._activations, last = self._layers(images, self._weights, self._origins, "to train on")
         return self._shaped(last)
@@ -166,12 +144,12 @@ class StackedMLP:
                 signal = _product(signal, self._weights[layer].transpose(2, 3), out, origins)
                 torch.ops.aten.threshold_backward.grad_input(signal, activation, 0, grad_input=signal)
                 signal[..., self.sizes[layer]] = 0  # nothing changes the constant input
-        gradients[0] /= 255
+        gradients[0] /= self.unit
         return gradients
 
     def scores(self, images: Tensor) -> Tensor:
-        """Return scores, float32 (K, S, N), of test images, uint8 (N, d)."""
-        weights, origins = self._weights_of_grey_values(), _origins(self.parameters)
+        """Return scores, float32 (K, S, N), of images (N, d) that all models share."""
+        weights, origins = self._weights_of_raw_values(), _origins(self.parameters)
         chunks = images[None].split(CHUNK, dim=1)
         return torch.cat([self._shaped(self._layers(c, weights, origins, "to score")[-1]) for c in chunks], dim=2)
 
@@ -189,6 +167,13 @@ class StackedMLP:
             cut += [matrix[k, s, :inputs, :units].t(), matrix[k, s, inputs, :units]]
         return cut
 
+    def take(self, k: int, s: int) -> StackedMLP:
+        """Return one model by itself, as a stack of 1 x 1 with memory of its own."""
+        taken = copy.copy(self)
+        taken.parameters = [parameter[k, s][None, None].clone() for parameter in self.parameters]
+        taken._activations, taken._weights, taken._origins, taken._memory = [], [], None, {}
+        return taken
+
     def state(self) -> dict[str, Tensor]:
         """Return the matrices by name."""
         return {str(position): parameter for position, parameter in enumerate(self.parameters)}
@@ -198,15 +183,7 @@ class StackedMLP:
         return (last.squeeze(-1) if self.outputs == 1 else last).to(torch.float32, copy=True)
 
 
-def padded(inputs: int) -> int:
-    """Return the width of a layer's input: its units, the constant one, and zeros up to a multiple of 16.
-
-    Matrix products on CPUs lose up to a third of their speed on widths such as 300.
-    """
-    return math.ceil((inputs + 1) / 16) * 16
-
-
-def _linear_init(seed: int, layer: int, inputs: int, units: int) -> Tensor:
+def _linear_init(seed: int | str, layer: int, inputs: int, units: int) -> Tensor:
     """Return weights and, as the last row, biases drawn as `torch.nn.Linear` draws them: (inputs + 1, units)."""
     bound = 1 / math.sqrt(inputs)
     uniform = Stream(seed, "initial weights", layer).uniform(inputs + 1, units)
@@ -279,82 +256,3 @@ def _computed(out: Tensor, origins: Origins) -> Iterator[tuple[int, int]]:
             out[k, s].copy_(out[origin, s])
         else:
             yield k, s
-
-
-class ResNet34:
-    """torchvision's ResNet-34, one run at a time (K = S = 1).
-
-    Parameters
-    ----------
-    seed : int
-        Trial; it decides the initial weights.
-    stem : {'cifar', 'imagenet'}
-        A 3x3 convolution of stride 1 without pooling, usual for 32x32 images, or torchvision's own 7x7.
-    channels : int
-    dtype : torch.dtype
-        Of the products: bfloat16 by autocast, or float32.
-    outputs : int
-        Units of the last layer; with more than one, scores have a further axis.
-    compiled : bool, optional
-        Whether a training step is compiled by `torch.compile`, which fuses batch normalisation, ReLU and
-        casts; by default it is on a GPU where there is a C compiler, which torch.compile needs. Compiling
-        takes a minute, of which the next process finds most in torch's cache.
-    """
-
-    def __init__(
-        self,
-        seed: int,
-        stem: str,
-        channels: int,
-        dtype: torch.dtype,
-        device: torch.device,
-        outputs: int = 1,
-        compiled: bool | None = None,
-    ) -> None:
-        from torchvision.models import resnet34
-
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(int(Stream(seed, "initial weights").integers(2**31, 1)[0]))
-            module = resnet34(num_classes=outputs)
-            if stem == "cifar":
-                module.conv1 = nn.Conv2d(channels, 64, kernel_size=3, padding=1, bias=False)
-                module.maxpool = nn.Identity()
-            elif channels != 3:
-                module.conv1 = nn.Conv2d(channels, 64, kernel_size=7, stride=2, padding=3, bias=False)
-        self.module = module.to(device, memory_format=torch.channels_last)
-        self.dtype, self.device, self.outputs = dtype, device, outputs
-        self.parameters = [parameter.detach() for parameter in self.module.parameters()]
-        self._scores: Tensor | None = None
-        if compiled is None:
-            compiled = device.type == "cuda" and any(map(shutil.which, ("cc", "gcc", "clang")))
-        # The last minibatch of an epoch has a size of its own: a second program, not one for all sizes.
-        self._train_pass = torch.compile(self._pass, dynamic=False) if compiled else self._pass
-
-    def _pass(self, images: Tensor) -> Tensor:
-        x = images.permute(0, 3, 1, 2).float().div(127.5).sub(1)  # (rows, C, H, W), channels last in memory
-        with torch.autocast(self.device.type, torch.bfloat16, enabled=self.dtype == torch.bfloat16):
-            return cast(Tensor, self.module(x)).float()  # (rows, outputs)
-
-    def _shaped(self, last: Tensor) -> Tensor:
-        return last.view(1, 1, -1) if self.outputs == 1 else last[None, None]
-
-    def forward(self, images: Tensor) -> Tensor:
-        """Return scores, float32 (1, 1, rows), of images, uint8 (1, rows, H, W, C)."""
-        self.module.train()
-        with torch.enable_grad():
-            self._scores = self._shaped(self._train_pass(images[0]))
-        return self._scores.detach()
-
-    def backward(self, gradient: Tensor) -> list[Tensor]:
-        """Return the gradients of `parameters`, float32."""
-        assert self._scores is not None
-        return list(torch.autograd.grad(self._scores, list(self.module.parameters()), gradient))
-
-    def scores(self, images: Tensor) -> Tensor:
-        """Return scores, float32 (1, 1, N), of test images, uint8 (N, H, W, C)."""
-        self.module.eval()
-        return torch.cat([self._shaped(self._pass(chunk)) for chunk in images.split(1000)], dim=2)
-
-    def state(self) -> dict[str, Tensor]:
-        """Return weights, and running statistics of the batch normalisation, by name."""
-        return {name: value.detach() for name, value in self.module.state_dict().items()}

@@ -1,0 +1,300 @@
+"""Trains tasks and gives back the models: the face of the library.
+
+>>> images, sample = Sample.gather(tuples, unlabeled)
+>>> [fitted] = fit([Task("relu-part", tuple_size=2, prior=0.5)], images, sample, Settings(epochs=50))
+>>> fitted.predict(images)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+from numpy.typing import NDArray
+
+from mdpu.errors import UserError
+from mdpu.learn.checkpoint import Checkpoint
+from mdpu.learn.device import choose_device
+from mdpu.learn.evaluation import Evaluation
+from mdpu.learn.head import Head
+from mdpu.learn.method import Answers, FittedMethod
+from mdpu.learn.methods import load_method
+from mdpu.learn.network import Architecture, Network, Preparation
+from mdpu.learn.networks import load_network
+from mdpu.learn.schedule import side_by_side
+from mdpu.learn.stacks import halves, make_stacks, workers_for
+from mdpu.learn.task import Sample, Settings, Task, check_sample, tuples_per_batch
+from mdpu.learn.trainer import Stack, Trained, TrainingData, make_history, network_method, train_stack
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """A trained model.
+
+    Attributes
+    ----------
+    task : Task
+    history : DataFrame
+        A row per epoch: ``epoch``, from 1, ``objective`` and the measures of head and evaluation by name.
+    """
+
+    task: Task
+    history: pd.DataFrame
+
+    def predict(self, images: NDArray[Any]) -> NDArray[np.int8]:
+        """Return +1 or -1 for each of the images (N, ...), which must be as those of the training."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class FittedNetwork(Fitted):
+    """A trained network.
+
+    Attributes
+    ----------
+    network : Network
+        One model (K = S = 1).
+    preparation : Preparation
+        How the network's images are laid out.
+    device : torch.device
+        Where it computes.
+    """
+
+    network: Network
+    preparation: Preparation
+    device: torch.device
+
+    @torch.no_grad()
+    def outputs(self, images: NDArray[Any]) -> NDArray[np.float32]:
+        """Return the network's outputs, (N,) or (N, outputs), for images (N, ...)."""
+        return self.network.scores(self.preparation(images).to(self.device))[0, 0].cpu().numpy()
+
+    def decision_function(self, images: NDArray[Any]) -> NDArray[np.float32]:
+        """Return the scores g(x), (N,), of images (N, ...): positive where g(x) > 0.
+
+        Raises
+        ------
+        UserError
+            If the images are not like those of the training, or the method embeds images instead of scoring them.
+        """
+        outputs = self.outputs(images)
+        if outputs.ndim > 1:
+            raise UserError(
+                f"method {self.task.method} embeds images and gives no score; it takes labelled prototypes to classify"
+            )
+        return outputs
+
+    def predict(self, images: NDArray[Any]) -> NDArray[np.int8]:
+        """Return +1 or -1 for each of the images (N, ...); raises as `decision_function`."""
+        return np.where(self.decision_function(images) > 0, 1, -1).astype(np.int8)
+
+
+@dataclass(frozen=True)
+class FittedAnswers(Fitted):
+    """What a method without a network found."""
+
+    answers: Answers
+
+    def predict(self, images: NDArray[Any]) -> NDArray[np.int8]:
+        """Return +1 or -1 for each of the images (N, ...); which cluster is +1 means nothing for an unnamed method."""
+        return np.where(self.answers.says_positive(images), 1, -1).astype(np.int8)
+
+
+def fit(
+    tasks: Sequence[Task],
+    images: NDArray[Any],
+    samples: Sample | Mapping[str, Sample],
+    settings: Settings | None = None,
+    **options: Any,
+) -> list[Fitted]:
+    """Train tasks together and return the models in the order of the tasks; parameters as `fit_each`."""
+    fitted = {model.task: model for model in fit_each(tasks, images, samples, settings, **options)}
+    return [fitted[task] for task in tasks]
+
+
+def fit_each(
+    tasks: Sequence[Task],
+    images: NDArray[Any],
+    samples: Sample | Mapping[str, Sample],
+    settings: Settings | None = None,
+    *,
+    labels: NDArray[np.int8] | None = None,
+    evaluation: Evaluation | None = None,
+    device: torch.device | str = "auto",
+    advance: Callable[[int], None] = lambda task_epochs: None,
+    checkpoint_of: Callable[[Stack], Checkpoint | None] = lambda stack: None,
+    memory: int | None = None,
+) -> Iterator[Fitted]:
+    """Train tasks together, and yield each model as soon as it is whole.
+
+    Parameters
+    ----------
+    tasks : sequence of Task
+    images : ndarray, shape (N, ...), uint8 or float
+        uint8 grey values are scaled to [0, 1]; floats are taken as they are.
+    samples : Sample, or mapping from name to Sample
+        What the tasks are trained on: one for all, or by the name that each has as its `Task.sample`. Samples of one
+        tuple size have as many tuples and unlabeled images each.
+    settings : Settings, optional
+    labels : ndarray, int8, shape (N,), optional
+        +1, -1 or 0, for the methods that see them: controls.
+    evaluation : Evaluation, optional
+        What is measured at the end of each epoch.
+    device : torch.device or {'auto', 'cpu', 'cuda'}
+    advance : callable
+        Called with the number of task-epochs that were done since the last time.
+    checkpoint_of : callable
+        Gives the checkpoint of a stack, or None.
+    memory : int, optional
+        Bytes that training may take, images apart; what is larger trains in parts. Where an allocation on a GPU
+        fails all the same, the stack is halved.
+
+    Raises
+    ------
+    UserError
+        If a task, its sample and the images do not fit together, labels are missing, not even one model fits into the
+        memory, or a checkpoint is refused.
+    """
+    settings = settings or Settings()
+    named = {task.sample: samples for task in tasks} if isinstance(samples, Sample) else samples
+    _check(tasks, images, named, labels)
+    if not isinstance(device, torch.device):
+        device = choose_device(device)
+    to_train = []
+    for task in tasks:
+        if isinstance(method := load_method(task.method), FittedMethod):
+            yield _fit_answers(task, method, images, named[task.sample], settings, evaluation)
+            advance(settings.epochs)
+        else:
+            to_train.append(task)
+    if not to_train:
+        return
+
+    architecture = load_network(settings.network)
+    preparation = architecture.prepare(images)
+    if evaluation:
+        evaluation.prepare(preparation, device)
+    seen = None if labels is None else torch.from_numpy(labels).to(device)
+    data = TrainingData(preparation(images).to(device), preparation, named, seen)
+
+    def needs(stack: Stack) -> int:
+        return stack_bytes(stack, settings, architecture, images.shape[1:], named)
+
+    def attempt(stack: Stack, checkpoint: Checkpoint | None) -> Generator[int, None, Trained | None]:
+        try:
+            return (yield from train_stack(stack, settings, data, device, evaluation, checkpoint))
+        except torch.OutOfMemoryError:
+            return None
+
+    stacks = make_stacks(to_train, architecture.stacks, device, lambda stack: memory is None or needs(stack) <= memory)
+    for stack in stacks:
+        if memory is not None and (bytes_needed := needs(stack)) > memory and device.type == "cpu":
+            raise UserError(
+                f"training {stack[0][0].method} with the network {settings.network} takes about "
+                f"{bytes_needed / 2**20:.0f} MB, but {memory / 2**20:.0f} MB are allowed; raise memory_mb or lower "
+                "batch_size"
+            )
+    workers = 1
+    if device.type == "cpu" and architecture.stacks:
+        workers = workers_for(len(stacks), max(map(needs, stacks)), memory)
+    while stacks:
+        checkpoints = {stack: checkpoint_of(stack) for stack in stacks}
+        jobs = {stack: attempt(stack, checkpoint) for stack, checkpoint in checkpoints.items()}
+        stacks = []
+        with closing(side_by_side(jobs, workers)) as outcomes:
+            for stack, outcome in outcomes:
+                if isinstance(outcome, int):
+                    advance(outcome)
+                elif outcome is not None:
+                    yield from _models(stack, outcome, preparation, device)
+                    if checkpoint := checkpoints[stack]:
+                        checkpoint.remove()
+                elif len(stack) == len(stack[0]) == 1:
+                    raise UserError(f"the GPU has too little memory for one model of method {stack[0][0].method}")
+                else:
+                    torch.cuda.empty_cache()
+                    stacks += halves(stack)
+
+
+def stack_bytes(
+    stack: Stack,
+    settings: Settings,
+    architecture: Architecture,
+    shape: tuple[int, ...],
+    samples: Mapping[str, Sample],
+) -> int:
+    """Return the bytes that training a stack takes: its network, and its streams' indices."""
+    sample = samples[stack[0][0].sample]
+    n, tuple_size = sample.tuples.shape
+    batch = min(n, tuples_per_batch(settings, tuple_size))
+    rows = -(-batch * (n * tuple_size + len(sample.unlabeled)) // n)
+    K, S = len(stack), len(stack[0])
+    own = architecture.read(settings.architecture)
+    indices = 8 * S * (n * tuple_size + len(sample.unlabeled))
+    return architecture.memory(own, shape, rows, network_method(stack[0][0]).outputs, K, S) + indices
+
+
+def _check(
+    tasks: Sequence[Task], images: NDArray[Any], samples: Mapping[str, Sample], labels: NDArray[np.int8] | None
+) -> None:
+    """Raise `UserError` unless tasks, images, samples and labels fit together."""
+    if len(set(tasks)) < len(tasks):
+        raise UserError("two tasks are equal; they would be one model")
+    for name in {task.sample for task in tasks}:
+        if name not in samples:
+            raise UserError(f"no sample is called {name!r}; there are {', '.join(map(repr, samples))}")
+        check_sample(samples[name], len(images), [task for task in tasks if task.sample == name])
+    if labels is None:
+        for task in tasks:
+            if getattr(load_method(task.method), "sees_labels", False):
+                raise UserError(f"method {task.method} is a control that sees true labels; give it labels")
+
+
+def _fit_answers(
+    task: Task,
+    method: FittedMethod,
+    images: NDArray[Any],
+    sample: Sample,
+    settings: Settings,
+    evaluation: Evaluation | None,
+) -> FittedAnswers:
+    """Fit a method without a network; its history has the same measures at every epoch.
+
+    So the epochs that are averaged, and the lines of figures, are those of the methods it stands beside.
+    """
+    answers = method.fit(task, sample, images)
+    head = AnswersHead([task], torch.device("cpu"))
+    names, row = ["objective"], [answers.objective]
+    if evaluation:
+        evaluation.prepare(Unprepared(images.shape[1:]), head.device)
+        measured = evaluation(head, lambda given: torch.from_numpy(answers.says_positive(given.numpy()))[None].float())
+        names += evaluation.measures(head)
+        row += measured[0].tolist()
+    return FittedAnswers(task, make_history(names, np.tile(np.array(row), (settings.epochs, 1))), answers)
+
+
+class AnswersHead(Head):
+    """The head of answers that are there: 1.0 for positive, 0.0 for negative."""
+
+
+@dataclass(frozen=True)
+class Unprepared:
+    """Images as they are given."""
+
+    shape: tuple[int, ...]
+
+    def __call__(self, images: NDArray[Any]) -> torch.Tensor:
+        """Return images as a tensor."""
+        return torch.from_numpy(images)
+
+
+def _models(stack: Stack, trained: Trained, preparation: Preparation, device: torch.device) -> Iterator[FittedNetwork]:
+    """Yield the models of a stack one by one."""
+    for k, row in enumerate(stack):
+        for s, task in enumerate(row):
+            yield FittedNetwork(task, trained.histories[task], trained.network.take(k, s), preparation, device)

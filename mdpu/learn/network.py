@@ -1,0 +1,188 @@
+"""What a network is: how it prepares images, whether it stacks, what memory it takes, which settings it knows.
+
+No torch at the top, so that plans can ask a network's file what it declares.
+"""
+
+from __future__ import annotations
+
+import typing
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mdpu.errors import UserError
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
+
+Seeds = Sequence[Sequence[int | str]]  # (K, S)
+
+
+class Network(Protocol):
+    """K x S models that train together: K tasks on each of S minibatch streams.
+
+    Attributes
+    ----------
+    parameters : list of Tensor, float32
+        With the leading axes (K, S) if the network stacks.
+    """
+
+    parameters: list[Tensor]
+
+    def forward(self, images: Tensor) -> Tensor:
+        """Return scores (K, S, rows) of prepared images (S, rows, ...), keeping what backward needs.
+
+        Here and below, a network of more than one output returns and takes (K, S, rows, outputs).
+        """
+        ...
+
+    def backward(self, gradient: Tensor) -> list[Tensor]:
+        """Return the gradient of each parameter, given that of the scores (K, S, rows)."""
+        ...
+
+    def scores(self, images: Tensor) -> Tensor:
+        """Return scores (K, S, N) of prepared images (N, ...) that all models share."""
+        ...
+
+    def state(self) -> dict[str, Tensor]:
+        """Return all that training changes, by name; the tensors are the network's own."""
+        ...
+
+    def take(self, k: int, s: int) -> Network:
+        """Return one model by itself, as a network with K = S = 1 and memory of its own."""
+        ...
+
+
+class Preparation(Protocol):
+    """Images in a network's layout; learned from the training images, applied to any."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of one image, as it is given."""
+        ...
+
+    def __call__(self, images: NDArray[Any]) -> Tensor:
+        """Return images (N, *shape) in the network's layout, (N, ...), on the CPU."""
+        ...
+
+
+@dataclass(frozen=True)
+class Architecture:
+    """What a file of ``mdpu/learn/networks`` declares as ``NETWORK``.
+
+    Attributes
+    ----------
+    settings : type
+        A frozen dataclass of the settings that the network knows, with their defaults.
+    prepare : callable
+        From the training images (N, ...), uint8 or float, to their `Preparation`.
+    build : callable
+        From seeds (K, S), own settings, preparation, outputs, type of the products and device to the `Network` with
+        its initial weights. With more than one output, scores have a further axis.
+    memory : callable
+        From own settings, image shape, rows of a minibatch, outputs, K and S to the bytes that training takes, images
+        apart.
+    stacks : bool
+        Whether it trains more than one model at once; else K = S = 1.
+    """
+
+    settings: type[Any]
+    prepare: Callable[[NDArray[Any]], Preparation]
+    build: Callable[[Seeds, Any, Any, int, torch.dtype, torch.device], Network]
+    memory: Callable[[Any, tuple[int, ...], int, int, int, int], int]
+    stacks: bool = False
+
+    def read(self, values: Mapping[str, Any]) -> Any:
+        """Return own settings from a mapping, lists as tuples.
+
+        Raises
+        ------
+        UserError
+            If the network does not know a setting, or a value is of the wrong type.
+        """
+        hints = typing.get_type_hints(self.settings)
+        for name, value in values.items():
+            if name not in hints:
+                raise UserError(f"{name!r} is no setting; known are {', '.join(sorted(hints))} and those of training")
+            if choices := _choices(hints[name]):
+                check_choice(name, value, choices)
+            else:
+                check_type(name, value, hints[name])
+        return self.settings(
+            **{name: tuple(value) if isinstance(value, list) else value for name, value in values.items()}
+        )
+
+    check = read
+
+    @property
+    def known(self) -> tuple[str, ...]:
+        """Names of the settings that the network knows."""
+        return tuple(field.name for field in fields(self.settings))
+
+
+def _choices(kind: Any) -> tuple[Any, ...]:
+    return typing.get_args(kind) if typing.get_origin(kind) is typing.Literal else ()
+
+
+def check_choice(name: str, value: object, choices: Sequence[object]) -> None:
+    """Raise `UserError` unless a setting is one of some values."""
+    if value not in choices:
+        raise UserError(f"{name} is {value!r}; it must be one of {', '.join(map(str, choices))}")
+
+
+def check_type(name: str, value: object, kind: Any) -> None:
+    """Raise `UserError` unless a setting is of a type: int, float, str, bool, or a tuple of positive integers."""
+
+    def integer(number: object) -> bool:
+        return isinstance(number, int | np.integer) and not isinstance(number, bool)
+
+    if kind is int:
+        right, what = integer(value), "an integer"
+    elif kind is float:
+        right, what = integer(value) or isinstance(value, float | np.floating), "a number"
+    elif typing.get_origin(kind) is tuple:
+        right = isinstance(value, list | tuple) and all(integer(number) and number > 0 for number in value)
+        what = "a list of positive integers"
+    else:
+        right, what = isinstance(value, kind), {str: "a text", bool: "true or false"}.get(kind, f"a {kind}")
+    if not right:
+        raise UserError(f"{name} is {value!r}; {what} is needed")
+
+
+def check_images(images: NDArray[Any], shape: tuple[int, ...], unit: float) -> None:
+    """Raise `UserError` unless images are of the shape and type that a network was trained on.
+
+    Parameters
+    ----------
+    images : ndarray
+    shape : tuple of int
+        Of one image.
+    unit : float
+        255 where grey values are uint8, else 1.
+    """
+    if images.shape[1:] != shape:
+        raise UserError(f"images of shape {images.shape[1:]} are given; the network was trained on shape {shape}")
+    if (images.dtype == np.uint8) != (unit == 255):
+        trained = "uint8 grey values" if unit == 255 else "floats"
+        raise UserError(f"images of type {images.dtype} are given; the network was trained on {trained}")
+
+
+def unit_of(images: NDArray[Any]) -> float:
+    """Return what stands for 1 in images: 255 for uint8 grey values, 1.0 for floats, which are taken as they are.
+
+    Raises
+    ------
+    UserError
+        If they are of another type, or a float is not finite.
+    """
+    if images.dtype == np.uint8:
+        return 255.0
+    if not np.issubdtype(images.dtype, np.floating):
+        raise UserError(f"images are of type {images.dtype}; uint8 or a float type is needed")
+    if not np.isfinite(images).all():
+        raise UserError("images hold values that are not finite; remove or replace them")
+    return 1.0

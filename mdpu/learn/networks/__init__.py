@@ -1,0 +1,26 @@
+"""One file per network, discovered by being here: ``resnet34.py`` is the network ``resnet34``.
+
+Each defines ``NETWORK``, a `mdpu.learn.network.Architecture`, and imports torch in its functions only.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+
+from mdpu.errors import UserError
+from mdpu.learn.network import Architecture
+
+
+def available_networks() -> list[str]:
+    """Return the names of the networks, without importing them."""
+    return sorted(module.name.replace("_", "-") for module in pkgutil.iter_modules(__path__))
+
+
+def load_network(name: str) -> Architecture:
+    """Return the network called `name`; raise `UserError` if there is none."""
+    if name not in available_networks():
+        raise UserError(f"network {name!r} is unknown; known are {', '.join(available_networks())}")
+    network = importlib.import_module(f"{__name__}.{name.replace('-', '_')}").NETWORK
+    assert isinstance(network, Architecture)
+    return network

@@ -1,0 +1,166 @@
+"""Networks that are ordinary PyTorch modules on pictures: one model at a time, differentiated by autograd."""
+
+from __future__ import annotations
+
+import copy
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mdpu.errors import UserError
+from mdpu.learn.network import Network, Seeds, check_images, unit_of
+from mdpu.randomness import Stream
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor, nn
+
+CHUNK = 1000  # images scored at once
+
+
+@dataclass(frozen=True)
+class Pictures:
+    """Pictures as (N, H, W, C).
+
+    Attributes
+    ----------
+    shape : tuple of int
+        Of one image: (H, W), or (H, W, C).
+    unit : float
+        What stands for 1: 255 for uint8, 1 for floats.
+    """
+
+    shape: tuple[int, ...]
+    unit: float
+
+    @property
+    def channels(self) -> int:
+        """Number of channels."""
+        return self.shape[2] if len(self.shape) == 3 else 1
+
+    def __call__(self, images: NDArray[Any]) -> Tensor:
+        """Return images (N, *shape) as (N, H, W, C), of uint8 or float32."""
+        import torch
+
+        check_images(images, self.shape, self.unit)
+        pictures = torch.from_numpy(np.ascontiguousarray(images))
+        pictures = pictures.unsqueeze(-1) if pictures.dim() == 3 else pictures
+        return pictures if self.unit == 255 else pictures.float()
+
+
+def prepare(images: NDArray[Any]) -> Pictures:
+    """Return how pictures are laid out, given those of the training; raise `UserError` if they are none."""
+    if images.ndim not in (3, 4):
+        raise UserError(f"images of shape {images.shape[1:]} are no pictures; this network needs (H, W) or (H, W, C)")
+    return Pictures(images.shape[1:], unit_of(images))
+
+
+def module_builder(module: Callable[[Any, Pictures, int], nn.Module]) -> Callable[..., Network]:
+    """Return the ``build`` of an `Architecture` from a function that makes a module.
+
+    Parameters
+    ----------
+    module : callable
+        From own settings, `Pictures` and outputs to a module on pictures (N, C, H, W) in [0, 1], which returns
+        (N, outputs). torch's generator is seeded by the task before it is called.
+    """
+
+    def build(
+        seeds: Seeds, own: Any, pictures: Pictures, outputs: int, dtype: torch.dtype, device: torch.device
+    ) -> ModuleNetwork:
+        import torch
+
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(int(Stream(seeds[0][0], "initial weights").integers(2**31, 1)[0]))
+            made = module(own, pictures, outputs)
+        return ModuleNetwork(made, pictures.unit, dtype, device, outputs)
+
+    return build
+
+
+class ModuleNetwork:
+    """A PyTorch module as a `Network` of one model (K = S = 1).
+
+    Parameters
+    ----------
+    module : Module
+        From pictures (N, C, H, W) in [0, 1] to (N, outputs).
+    unit : float
+        What stands for 1 in images.
+    dtype : torch.dtype
+        Of the products: bfloat16 by autocast, or float32.
+    device : torch.device
+    outputs : int
+        Units of the last layer; with more than one, scores have a further axis.
+    compiled : bool, optional
+        Whether a training step is compiled by `torch.compile`, which fuses batch normalisation, ReLU and
+        casts; by default it is on a GPU where there is a C compiler, which torch.compile needs. Compiling
+        takes a minute, of which the next process finds most in torch's cache.
+    """
+
+    def __init__(
+        self,
+        module: nn.Module,
+        unit: float,
+        dtype: torch.dtype,
+        device: torch.device,
+        outputs: int = 1,
+        compiled: bool | None = None,
+    ) -> None:
+        import torch
+
+        self.module = module.to(device, memory_format=torch.channels_last)  # type: ignore[call-overload]
+        self.unit, self.dtype, self.device, self.outputs = unit, dtype, device, outputs
+        self.parameters = [parameter.detach() for parameter in self.module.parameters()]
+        self._scores: Tensor | None = None
+        if compiled is None:
+            compiled = device.type == "cuda" and any(map(shutil.which, ("cc", "gcc", "clang")))
+        # The last minibatch of an epoch has a size of its own: a second program, not one for all sizes.
+        self._train_pass = torch.compile(self._pass, dynamic=False) if compiled else self._pass
+
+    def _pass(self, images: Tensor) -> Tensor:
+        import torch
+
+        x = images.permute(0, 3, 1, 2).float().div(self.unit)  # (rows, C, H, W), channels last in memory
+        with torch.autocast(self.device.type, torch.bfloat16, enabled=self.dtype == torch.bfloat16):
+            return cast("Tensor", self.module(x)).float()  # (rows, outputs)
+
+    def _shaped(self, last: Tensor) -> Tensor:
+        return last.view(1, 1, -1) if self.outputs == 1 else last[None, None]
+
+    def forward(self, images: Tensor) -> Tensor:
+        """Return scores, float32 (1, 1, rows), of images (1, rows, H, W, C)."""
+        import torch
+
+        self.module.train()
+        with torch.enable_grad():
+            self._scores = self._shaped(self._train_pass(images[0]))
+        return self._scores.detach()
+
+    def backward(self, gradient: Tensor) -> list[Tensor]:
+        """Return the gradients of `parameters`, float32."""
+        import torch
+
+        assert self._scores is not None
+        return list(torch.autograd.grad(self._scores, list(self.module.parameters()), gradient))
+
+    def scores(self, images: Tensor) -> Tensor:
+        """Return scores, float32 (1, 1, N), of images (N, H, W, C)."""
+        import torch
+
+        self.module.eval()
+        with torch.no_grad():
+            return torch.cat([self._shaped(self._pass(chunk)) for chunk in images.split(CHUNK)], dim=2)
+
+    def state(self) -> dict[str, Tensor]:
+        """Return weights, and running statistics of the batch normalisation, by name."""
+        return {name: value.detach() for name, value in self.module.state_dict().items()}
+
+    def take(self, k: int, s: int) -> ModuleNetwork:
+        """Return the model by itself."""
+        module = copy.deepcopy(self.module)
+        return ModuleNetwork(module, self.unit, self.dtype, self.device, self.outputs, compiled=False)

@@ -1,0 +1,79 @@
+"""The plain trainer: one task, an ordinary module, autograd, torch's Adam. Short and obvious, and slow.
+
+The fast trainer (`mdpu.learn.trainer`) is held to this one by a test: same initial weights, same minibatches, same
+objective, so the same history but for rounding.
+"""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+from numpy.typing import NDArray
+from torch import nn
+
+from mdpu.learn.perceptron import StackedMLP
+from mdpu.learn.task import Sample, Settings, Task, tuples_per_batch
+from mdpu.learn.trainer import cut_batch, make_history, minibatches, network_method
+
+
+def plain_module(task: Task, settings: Settings, inputs: int) -> nn.Sequential:
+    """Return the perceptron of a task as `torch.nn` layers, with its initial weights."""
+    hidden = settings.architecture.get("hidden", (300, 300))
+    outputs = network_method(task).outputs
+    sizes = [inputs, *hidden, outputs]
+    layers = [layer for pair in itertools.pairwise(sizes) for layer in (nn.Linear(*pair), nn.ReLU())][:-1]
+    module = nn.Sequential(*layers)
+    stack = StackedMLP([[task.seed]], inputs, hidden, torch.float32, torch.device("cpu"), outputs=outputs)
+    with torch.no_grad():
+        for own, initial in zip(module.parameters(), stack.linear(stack.parameters, 0, 0), strict=True):
+            own.copy_(initial)
+    return module
+
+
+def plain_fit(
+    task: Task, images: NDArray[Any], sample: Sample, settings: Settings, labels: NDArray[np.int8] | None = None
+) -> tuple[nn.Sequential, pd.DataFrame]:
+    """Train a perceptron on one task in float32.
+
+    Parameters
+    ----------
+    task, images, sample, settings, labels
+        As for `mdpu.learn.fitting.fit`.
+
+    Returns
+    -------
+    module : nn.Sequential
+        From images (N, d), grey values scaled to [0, 1], to outputs (N, outputs).
+    history : DataFrame
+        ``epoch``, ``objective`` and the measures of the head.
+    """
+    scale = 255 if images.dtype == np.uint8 else 1
+    x = torch.from_numpy(images).flatten(1).float() / scale  # (N, d)
+    y = torch.from_numpy(labels) if labels is not None else None
+    module = plain_module(task, settings, x.shape[1])
+    head = network_method(task).head([task], x.device)
+    kind = torch.optim.AdamW if settings.optimizer == "adamw" else torch.optim.Adam
+    optimizer = kind(
+        [*module.parameters(), *head.parameters], lr=settings.learning_rate, weight_decay=settings.weight_decay
+    )
+    tuples, unlabeled = torch.from_numpy(sample.tuples)[None], torch.from_numpy(sample.unlabeled)[None]
+    batch = tuples_per_batch(settings, task.tuple_size)
+    history = np.zeros((settings.epochs, 1 + len(head.measures)))
+    for epoch in range(settings.epochs):
+        for of_tuples, of_unlabeled in minibatches([task.seed], tuples, unlabeled, batch, epoch):
+            rows = torch.cat([of_tuples, of_unlabeled], dim=1)  # (1, rows)
+            outputs = module(x[rows])  # (1, rows, outputs)
+            outputs = outputs.squeeze(2) if outputs.shape[2] == 1 else outputs
+            seen = y[rows] if y is not None and network_method(task).sees_labels else None
+            objective, extra = head.objective(cut_batch(outputs, seen, of_tuples.shape[1], task.tuple_size))
+            optimizer.zero_grad()
+            objective.sum().backward()
+            optimizer.step()
+            share = of_tuples.numel() / sample.tuples.size
+            history[epoch, 0] += share * objective.item()
+            history[epoch, 1:] += share * np.array([] if extra is None else extra[0].tolist())
+    return module, make_history(("objective", *head.measures), history)

@@ -1,0 +1,199 @@
+"""What one model is trained for, on what, and how. No torch here: plans and reports read it at no cost."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any, Literal, get_args, get_type_hints
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mdpu.errors import UserError
+from mdpu.learn.network import check_choice, check_type
+from mdpu.learn.networks import load_network
+from mdpu.theory import check_prior, check_tuple_size
+
+Precision = Literal["auto", "fp32", "tf32", "bf16"]
+Indices = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Task:
+    """What one model is trained for.
+
+    Attributes
+    ----------
+    method : str
+        A file of ``mdpu/learn/methods``, e.g. ``relu-part``.
+    tuple_size : int
+        M.
+    prior : float
+        pi_+ as the method is told it, in (0, 1).
+    loss : str
+        A row of Table I: ``logistic``, ``ramp``, ``squared`` or ``hinge``. Methods with a loss of their own ignore it.
+    seed : int or str
+        Names every random number of the training: initial weights, order of the minibatches. Tasks of one seed are
+        paired.
+    sample : str
+        Which of several samples the model is trained on.
+    learning_rate, weight_decay : float, optional
+        Instead of those of the settings.
+
+    Raises
+    ------
+    UserError
+        If `tuple_size` or `prior` is out of range.
+    """
+
+    method: str
+    tuple_size: int
+    prior: float
+    loss: str = "logistic"
+    seed: int | str = 0
+    sample: str = ""
+    learning_rate: float | None = None
+    weight_decay: float | None = None
+
+    def __post_init__(self) -> None:
+        check_tuple_size(self.tuple_size)
+        check_prior(self.prior)
+
+
+@dataclass(frozen=True)
+class Sample:
+    """What the learner gets: indices into images, and no label.
+
+    Attributes
+    ----------
+    tuples : ndarray, int64, shape (n, M)
+        Each row a dominant-positive tuple.
+    unlabeled : ndarray, int64, shape (n_unlabeled,)
+        Images drawn at the class prior.
+    """
+
+    tuples: Indices
+    unlabeled: Indices
+
+    @classmethod
+    def gather(cls, tuples: NDArray[Any], unlabeled: NDArray[Any]) -> tuple[NDArray[Any], Sample]:
+        """Return one array of images, and the sample that names them in it.
+
+        Parameters
+        ----------
+        tuples : ndarray, shape (n, M, ...)
+            Images or feature vectors of the members.
+        unlabeled : ndarray, shape (n_unlabeled, ...)
+
+        Raises
+        ------
+        UserError
+            If the members and the unlabeled images differ in shape or type, or one of the arrays is empty.
+        """
+        if tuples.shape[2:] != unlabeled.shape[1:] or tuples.dtype != unlabeled.dtype:
+            raise UserError(
+                f"tuples hold images of shape {tuples.shape[2:]} and type {tuples.dtype}, but the unlabeled ones have "
+                f"shape {unlabeled.shape[1:]} and type {unlabeled.dtype}; give both alike"
+            )
+        n, size = tuples.shape[:2]
+        if not n * size or not len(unlabeled):
+            raise UserError("tuples and unlabeled images are both needed, but one of the arrays is empty")
+        images = np.concatenate([tuples.reshape(n * size, *tuples.shape[2:]), unlabeled])
+        return images, cls(np.arange(n * size).reshape(n, size), np.arange(n * size, len(images)))
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How models are trained.
+
+    Attributes
+    ----------
+    epochs : int
+    batch_size : int
+        Tuples, or images, of a minibatch.
+    batch_counts : {'tuples', 'images'}
+        What `batch_size` counts: tuples, or their members.
+    optimizer : {'adam', 'adamw'}
+        Weight decay as L2, or decoupled.
+    learning_rate, weight_decay : float
+    precision : {'auto', 'fp32', 'tf32', 'bf16'}
+        Of the products; weights, scores and losses are float32 always. ``auto`` is what the hardware does best.
+    network : str
+        A file of ``mdpu/learn/networks``.
+    architecture : mapping
+        Settings of the network's own, such as ``hidden`` of the perceptron; its defaults hold for what is left out.
+
+    Raises
+    ------
+    UserError
+        If a value is of the wrong type or out of range, or the network is unknown or does not know a setting.
+    """
+
+    epochs: int = 100
+    batch_size: int = 3000
+    batch_counts: Literal["tuples", "images"] = "tuples"
+    optimizer: Literal["adam", "adamw"] = "adam"
+    learning_rate: float = 1e-3
+    weight_decay: float = 5e-4
+    precision: Precision = "auto"
+    network: str = "mlp"
+    architecture: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for name, kind in get_type_hints(type(self)).items():
+            if name == "architecture":
+                continue
+            value = getattr(self, name)
+            if choices := get_args(kind):
+                check_choice(name, value, choices)
+            else:
+                check_type(name, value, kind)
+        for name in ("epochs", "batch_size"):
+            if getattr(self, name) < 1:
+                raise UserError(f"{name} is {getattr(self, name)}; at least 1 is needed")
+        if not (math.isfinite(self.learning_rate) and self.learning_rate > 0):
+            raise UserError(f"learning_rate is {self.learning_rate}; a positive number is needed")
+        if not (math.isfinite(self.weight_decay) and self.weight_decay >= 0):
+            raise UserError(f"weight_decay is {self.weight_decay}; 0 or a positive number is needed")
+        load_network(self.network).check(self.architecture)
+
+    @classmethod
+    def parse(cls, values: Mapping[str, Any]) -> Settings:
+        """Return the settings of a flat mapping, in which those of the network stand beside the others.
+
+        Raises
+        ------
+        UserError
+            If a key is neither a setting nor one of the network's, or a value is refused.
+        """
+        own = {name.name for name in fields(cls)} - {"architecture"}
+        return cls(
+            **{key: value for key, value in values.items() if key in own},
+            architecture={key: value for key, value in values.items() if key not in own},
+        )
+
+    def flat(self) -> dict[str, Any]:
+        """Return the settings as `parse` takes them, the network's with their defaults, ready for JSON."""
+        settings = asdict(self)
+        del settings["architecture"]
+        return settings | asdict(load_network(self.network).read(self.architecture))
+
+
+def tuples_per_batch(settings: Settings, tuple_size: int) -> int:
+    """Return how many tuples a minibatch holds."""
+    return settings.batch_size if settings.batch_counts == "tuples" else max(1, settings.batch_size // tuple_size)
+
+
+def check_sample(sample: Sample, images: int, tasks: Iterable[Task]) -> None:
+    """Raise `UserError` unless a sample fits the images and the tasks that train on it."""
+    for name, indices in (("tuples", sample.tuples), ("unlabeled", sample.unlabeled)):
+        if not indices.size:
+            raise UserError(f"the sample holds no {name}")
+        if indices.min() < 0 or indices.max() >= images:
+            raise UserError(f"the sample's {name} name images that are not there; there are {images}")
+    for task in tasks:
+        if sample.tuples.shape[1] != task.tuple_size:
+            raise UserError(
+                f"method {task.method}: the sample's tuples hold {sample.tuples.shape[1]} images, not {task.tuple_size}"
+            )
