@@ -107,7 +107,9 @@ def split(
     prior: Prior,
     n: Annotated[int, typer.Option("--n", help="Number of tuples.")],
     n_unlabeled: Annotated[int, typer.Option(help="Number of unlabeled images.")],
-    seed: Annotated[int, typer.Option(help="The trial.")],
+    trial: Annotated[
+        str, typer.Option(help="Name of the trial, e.g. mnist/m2/n10000/prior0.5/seed1: every random number follows.")
+    ],
     out: Out,
     replacement: Annotated[bool, typer.Option(help="Draw with replacement.")] = True,
     overlap: Annotated[bool, typer.Option(help="Let tuples and unlabeled images share images.")] = True,
@@ -120,7 +122,7 @@ def split(
 
     started = time.perf_counter()
     train = read_labels(labels)["train"]
-    drawn = draw_split(train, tuple_size, prior, n, n_unlabeled, seed, replacement, overlap)
+    drawn = draw_split(train, tuple_size, prior, n, n_unlabeled, trial, replacement, overlap)
     write_split(drawn, out)
     diagnostics = diagnose(drawn, train, tuple_size, prior)
     write_json(out.with_suffix(".json"), {**diagnostics, "provenance": provenance(started, [labels])})

@@ -69,9 +69,9 @@ def retrain(
 ) -> None:
     """Train a run, or the runs of a cell, afresh and compare the histories with the recorded ones.
 
-    The runs that share its minibatches train with it as they did, because products of several matrices round otherwise
-    than products of one: on a CPU with as many threads as then, the history is the same bit for bit. `--alone`, a GPU
-    or other software round differently, and training magnifies that. Exits with status 1 if any bit differs.
+    On a CPU of the same kind they are the same bit for bit, with or without the runs that share its minibatches. A GPU,
+    another kind of CPU or other software round differently, and training magnifies that. Exits with status 1 if any bit
+    differs.
     """
     from mdpu.evaluate.collect import run_accuracies
     from mdpu.study.cohort import retrain

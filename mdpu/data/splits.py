@@ -57,7 +57,7 @@ def draw_split(
     prior: float,
     n: int,
     n_unlabeled: int,
-    seed: int,
+    trial: int | str,
     replacement: bool = True,
     overlap: bool = True,
 ) -> Split:
@@ -69,8 +69,8 @@ def draw_split(
         Sides of the training images; 0 is left out.
     tuple_size, prior, n, n_unlabeled
         M, pi_+, number of tuples, number of unlabeled images.
-    seed : int
-        The trial.
+    trial : int or str
+        Names every random number of the split; splits of two trials are independent.
     replacement : bool
         Whether an image may be drawn more than once within the tuples, and within the unlabeled set.
     overlap : bool
@@ -90,22 +90,22 @@ def draw_split(
     for name, value in (("n", n), ("n_unlabeled", n_unlabeled)):
         if value < 1:
             raise UserError(f"{name} is {value}; at least 1 is needed")
-    if seed < 0:
-        raise UserError(f"seed is {seed}; it must be 0 or more")
-    hidden = draw_tuple_labels(tuple_size, prior, n, Stream(seed, "tuple labels")).ravel()  # (n * M,)
-    unlabeled = np.where(Stream(seed, "unlabeled labels").uniform(n_unlabeled) < prior, 1, -1).astype(np.int8)
+    if isinstance(trial, int) and trial < 0:
+        raise UserError(f"trial is {trial}; it must be 0 or more")
+    hidden = draw_tuple_labels(tuple_size, prior, n, Stream(trial, "tuple labels")).ravel()  # (n * M,)
+    unlabeled = np.where(Stream(trial, "unlabeled labels").uniform(n_unlabeled) < prior, 1, -1).astype(np.int8)
 
     tuple_members = np.empty(hidden.size, dtype=np.int64)
     unlabeled_members = np.empty(n_unlabeled, dtype=np.int64)
     for sign, side in ((1, "positive"), (-1, "negative")):
         pool = np.flatnonzero(labels == sign)
         need = int((hidden == sign).sum()), int((unlabeled == sign).sum())
-        tuple_pool, unlabeled_pool = _pools(pool, need, overlap, Stream(seed, f"{side} pools"))
+        tuple_pool, unlabeled_pool = _pools(pool, need, overlap, Stream(trial, f"{side} pools"))
         for members, drawn, sub_pool, count, what in (
             (tuple_members, hidden, tuple_pool, need[0], "tuples"),
             (unlabeled_members, unlabeled, unlabeled_pool, need[1], "unlabeled images"),
         ):
-            stream = Stream(seed, f"{side} {what}")
+            stream = Stream(trial, f"{side} {what}")
             if replacement:
                 if count and not sub_pool.size:
                     raise UserError(f"no {side} training image is left for the {what}; the pool has {pool.size}")

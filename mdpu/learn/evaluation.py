@@ -92,7 +92,6 @@ class TestRates:
 
     def __call__(self, head: Head, outputs: Outputs) -> Tensor:
         """Return the measures, (R, len(measures))."""
-        outputs = _once(outputs)
         return torch.stack([*head.rates(outputs, self.images), *head.test(outputs, self.images)], dim=1)
 
 
@@ -119,15 +118,3 @@ class HeldOutRates:
     def __call__(self, head: Head, outputs: Outputs) -> Tensor:
         """Return the shares, (R, 2)."""
         return torch.stack([(outputs(images) > 0).float().mean(dim=1) for images in self._images], dim=1)
-
-
-def _once(outputs: Outputs) -> Outputs:
-    """Return a function that keeps the last outputs, for those who ask for the same images again."""
-    last: list[Tensor] = []
-
-    def kept(images: Tensor) -> Tensor:
-        if not last or last[0] is not images:
-            last[:] = [images, outputs(images)]
-        return last[1]
-
-    return kept

@@ -191,17 +191,19 @@ def fit_each(
         except torch.OutOfMemoryError:
             return None
 
-    stacks = make_stacks(to_train, architecture.stacks, device, lambda stack: memory is None or needs(stack) <= memory)
+    on_cpu = device.type == "cpu"
+    at_least = torch.get_num_threads() if on_cpu else 1
+    stacks = make_stacks(
+        to_train, architecture.stacks, device, lambda stack: memory is None or needs(stack) <= memory, at_least
+    )
     for stack in stacks:
-        if memory is not None and (bytes_needed := needs(stack)) > memory and device.type == "cpu":
+        if memory is not None and (bytes_needed := needs(stack)) > memory and on_cpu:
             raise UserError(
                 f"training {stack[0][0].method} with the network {settings.network} takes about "
                 f"{bytes_needed / 2**20:.0f} MB, but {memory / 2**20:.0f} MB are allowed; raise memory_mb or lower "
                 "batch_size"
             )
-    workers = 1
-    if device.type == "cpu" and architecture.stacks:
-        workers = workers_for(len(stacks), max(map(needs, stacks)), memory)
+    workers = workers_for(len(stacks), max(map(needs, stacks)), memory) if on_cpu else 0
     while stacks:
         checkpoints = {stack: checkpoint_of(stack) for stack in stacks}
         jobs = {stack: attempt(stack, checkpoint) for stack, checkpoint in checkpoints.items()}

@@ -94,7 +94,7 @@ class Head:
     def test(self, outputs: Callable[[Tensor], Tensor], images: TestImages) -> list[Tensor]:
         """Return what the head measures on test images beside the rates, each of shape (R,), as `test_measures` names.
 
-        Parameters as `rates`; both may be called, and the networks' outputs on one set of images are computed once.
+        Parameters as `rates`. The networks' outputs on one set of images are computed once, whoever asks for them.
         """
         return []
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from functools import partial
 from typing import TypeVar
 
 import torch
@@ -14,21 +13,21 @@ Result = TypeVar("Result")
 
 
 def side_by_side(
-    jobs: Mapping[Key, Generator[int, None, Result]], workers: int = 1
+    jobs: Mapping[Key, Generator[int, None, Result]], workers: int = 0
 ) -> Generator[tuple[Key, int | Result], None, None]:
     """Advance jobs side by side, and yield what each yields, and at last returns, as it comes.
 
     While many jobs are left, those that are furthest go on, so that no more than `workers` of them are under way. The
     last ones, fewer than twice as many, take turns, so that they end together and no thread is left idle: two workers
-    do three equal jobs in the time of one and a half. One worker is the calling thread, and does one job after the
-    other.
+    do three equal jobs in the time of one and a half.
 
     Parameters
     ----------
     jobs : mapping from key to generator
         A generator's steps are taken one after the other, each by whichever thread is free.
     workers : int
-        How many steps are taken at once. The threads that torch computes with are divided among them.
+        How many steps are taken at once, each by a thread of its own, in which torch computes with one thread. With
+        none, the calling thread does one job after the other, and torch computes with all threads.
 
     Yields
     ------
@@ -41,7 +40,7 @@ def side_by_side(
     BaseException
         Whatever comes out of a job. The steps that are being taken then are taken to their end, and no others.
     """
-    if workers == 1:
+    if not workers:
         for key, job in jobs.items():
             ended = False
             while not ended:
@@ -61,9 +60,8 @@ def side_by_side(
             chosen = choose(waiting, key=steps.__getitem__)
             running[pool.submit(_step, jobs[chosen])] = chosen
 
-    share = partial(torch.set_num_threads, max(1, threads // workers))
     try:
-        with ThreadPoolExecutor(workers, initializer=share) as pool:
+        with ThreadPoolExecutor(workers, initializer=torch.set_num_threads, initargs=(1,)) as pool:
             fill(pool)
             while running:
                 outcomes = []

@@ -16,8 +16,9 @@ def make_stacks(
     stacks: bool,
     device: torch.device,
     fits: Callable[[Stack], bool] = lambda stack: True,
+    at_least: int = 1,
 ) -> list[Stack]:
-    """Cut tasks into stacks: on a GPU as few as are rectangular, on a CPU one per stream.
+    """Cut tasks into stacks: on a GPU as few as are rectangular, on a CPU one per stream, or as many as `at_least`.
 
     The tasks of a stack share all that shapes its tensors or its minibatches: head, outputs, whether labels are seen.
 
@@ -29,6 +30,8 @@ def make_stacks(
     device : torch.device
     fits : callable
         Whether a stack fits into memory; those that do not are halved until they do.
+    at_least : int
+        How many stacks there shall be, where there are as many tasks: one for each thread.
     """
     if not stacks:
         return [((task,),) for task in tasks]
@@ -47,6 +50,13 @@ def make_stacks(
             cut.append(stack)
         else:
             uncut = [*halves(stack), *uncut]
+
+    def size(stack: Stack) -> int:
+        return len(stack) * len(stack[0])
+
+    while len(cut) < min(at_least, len(tasks)):
+        largest = max(range(len(cut)), key=lambda place: size(cut[place]))
+        cut[largest : largest + 1] = halves(cut[largest])
     return cut
 
 
@@ -59,10 +69,9 @@ def halves(stack: Stack) -> tuple[Stack, Stack]:
 
 
 def workers_for(stacks: int, largest: int, memory: int | None) -> int:
-    """Return how many stacks to train side by side on a CPU.
+    """Return how many stacks to train side by side on a CPU, each with one thread.
 
-    As many as there are threads, since products of one thread lose nothing to waiting for another: a divisor of the
-    threads, so that all of them work, and no more than there are stacks or than fit into memory.
+    As many as there are threads, but no more than there are stacks or than fit into memory, and one at least.
 
     Parameters
     ----------
@@ -73,10 +82,9 @@ def workers_for(stacks: int, largest: int, memory: int | None) -> int:
     memory : int or None
         Bytes that all of them may take. `side_by_side` has up to 2 W - 1 of W workers under way.
     """
-    threads = torch.get_num_threads()
 
-    def possible(workers: int) -> bool:
-        fit = memory is None or (min(stacks, 2 * workers - 1)) * largest <= memory
-        return threads % workers == 0 and workers <= stacks and fit
+    def fit(workers: int) -> bool:
+        return memory is None or min(stacks, 2 * workers - 1) * largest <= memory
 
-    return max((workers for workers in range(2, threads + 1) if possible(workers)), default=1)
+    possible = range(1, min(stacks, torch.get_num_threads()) + 1)
+    return max((workers for workers in possible if fit(workers)), default=1)

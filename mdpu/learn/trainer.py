@@ -1,14 +1,17 @@
 """Trains a stack of models as one tensor program: minibatches, forward, objective, backward, step.
 
-A stack is a rectangle of K tasks on each of S minibatch streams, where a stream is one sample and seed. How tasks are
-cut into stacks depends on the device and not on the numbers: every random number is derived from (seed, purpose,
-epoch), so a task's history is its own. `mdpu.learn.reference` does the same for one task, in the plainest way.
+A stack is a rectangle of K tasks on each of S minibatch streams, where a stream is one sample and seed. A task's
+numbers are its own: every random number is derived from (seed, purpose, epoch), and on a CPU nothing is rounded by
+what else is in the stack. There each product is one model's, each objective is one head's, and one thread computes it
+all, because a sum rounds by the number of its parts and a vector by where it begins. On CPUs of one kind a history is
+therefore the same bit for bit, however the tasks are cut into stacks. `mdpu.learn.reference` does the same for one
+task, in the plainest way.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -19,7 +22,7 @@ from torch import Tensor
 
 from mdpu.learn.device import choose_dtype
 from mdpu.learn.evaluation import Evaluation
-from mdpu.learn.head import Batch
+from mdpu.learn.head import Batch, Head
 from mdpu.learn.method import FittedMethod
 from mdpu.learn.methods import load_method
 from mdpu.learn.network import Network, Preparation
@@ -79,20 +82,33 @@ def network_method(task: Task) -> CorrectedRisk | NetworkMethod:
     return method
 
 
+def make_heads(tasks: Sequence[Task], device: torch.device) -> list[Head]:
+    """Return the heads of a stack: on a CPU one per task, else one for all."""
+    make = network_method(tasks[0]).head
+    return [make([task], device) for task in tasks] if device.type == "cpu" else [make(tasks, device)]
+
+
 def make_optimizer(
-    parameters: Sequence[Tensor], stack: Stack, settings: Settings
+    network: Sequence[Tensor], heads: Sequence[Sequence[Tensor]], stack: Stack, settings: Settings
 ) -> tuple[torch.optim.Optimizer, list[tuple[int, int] | None]]:
     """Return torch's fused Adam, or AdamW where the settings decouple the weight decay.
 
-    The parameters have the leading axes (K, S) if the stack holds more than one task.
+    Parameters
+    ----------
+    network : sequence of Tensor
+        Parameters of the network, with the leading axes (K, S) if the stack holds more than one task.
+    heads : sequence of sequence of Tensor
+        Parameters of each head.
+    stack : Stack
+    settings : Settings
 
     Returns
     -------
     optimizer : torch.optim.Optimizer
         One parameter group per part.
     parts : list
-        What each group updates: None for all tasks at once, where they share rate and decay, else the
-        position (k, s) of a single one.
+        What each group updates, as `of_part` takes it: None for all tasks at once, where they share rate and decay,
+        else the position (k, s) of a single one.
     """
     kind = torch.optim.AdamW if settings.optimizer == "adamw" else torch.optim.Adam
     rates = {
@@ -107,9 +123,20 @@ def make_optimizer(
     groups = []
     for part in parts:
         rate, decay = rates[part or (0, 0)]
-        tensors = [parameter if part is None else parameter[part] for parameter in parameters]
-        groups.append({"params": tensors, "lr": rate, "weight_decay": decay})
+        groups.append({"params": of_part(part, network, heads, stack), "lr": rate, "weight_decay": decay})
     return kind(groups, fused=True), parts
+
+
+def of_part(
+    part: tuple[int, int] | None, network: Sequence[Tensor], heads: Sequence[Sequence[Tensor]], stack: Stack
+) -> list[Tensor]:
+    """Return the tensors of a part of the stack, its network's and its head's: parameters, or gradients of them."""
+    if part is None:
+        return [*network, *(tensor for head in heads for tensor in head)]
+    k, s = part
+    position = k * len(stack[0]) + s
+    of_head = [tensor[position] for tensor in heads[0]] if len(heads) == 1 else heads[position]
+    return [*(tensor[k, s] for tensor in network), *of_head]
 
 
 def minibatches(
@@ -202,15 +229,16 @@ def train_stack(
         choose_dtype(settings.precision, device),
         device,
     )
-    head = method.head(tasks, device)
+    heads = make_heads(tasks, device)
     labels_seen = data.labels if method.sees_labels else None
-    names = ("objective", *head.measures, *(evaluation.measures(head) if evaluation else ()))
-    recorded = 1 + len(head.measures)
+    names = ("objective", *heads[0].measures, *(evaluation.measures(heads[0]) if evaluation else ()))
+    recorded = 1 + len(heads[0].measures)
     history = torch.zeros(settings.epochs, K * S, len(names), device=device)
 
-    of_head = [parameter.detach().unflatten(0, (K, S)) for parameter in head.parameters]
-    optimizer, parts = make_optimizer([*network.parameters, *of_head], stack, settings)
-    state = {**network.state(), **head.state()}
+    of_heads = [[parameter.detach() for parameter in head.parameters] for head in heads]
+    optimizer, parts = make_optimizer(network.parameters, of_heads, stack, settings)
+    of_state = {f"{place} {name}": value for place, head in enumerate(heads) for name, value in head.state().items()}
+    state = {**network.state(), **of_state}
     start = checkpoint.restore(state, optimizer, history) if checkpoint else 0
     if start:
         yield K * S * start
@@ -220,27 +248,56 @@ def train_stack(
             rows = torch.cat([of_tuples, of_unlabeled], dim=1)  # (S, rows)
             images = data.images.index_select(0, rows.flatten()).unflatten(0, rows.shape)
             scores = network.forward(images)  # (K, S, rows) or (K, S, rows, outputs)
-            leaf = scores.flatten(0, 1).requires_grad_()  # (R, rows, ...)
             labels = labels_seen[rows].repeat(K, 1) if labels_seen is not None else None  # (R, rows)
-            with torch.enable_grad():
-                objective, extra = head.objective(cut_batch(leaf, labels, of_tuples.shape[1], tuple_size))
-                gradient, *head_gradients = torch.autograd.grad(objective.sum(), [leaf, *head.parameters])
-            gradients = network.backward(gradient.view_as(scores))
-            gradients += [of_parameter.unflatten(0, (K, S)) for of_parameter in head_gradients]
-            for part, group in zip(parts, optimizer.param_groups, strict=True):
-                for parameter, of_parameter in zip(group["params"], gradients, strict=True):
-                    parameter.grad = of_parameter if part is None else of_parameter[part]
-            optimizer.step()
+            gradient, head_gradients = torch.empty_like(scores).flatten(0, 1), []  # (R, rows, ...)
             share = of_tuples.shape[1] / (n * tuple_size)
-            record[:, 0] += share * objective.detach()
-            if extra is not None:
-                record[:, 1:recorded] += share * extra.detach()
+            for part, head in zip(of_each(heads, K * S), heads, strict=True):
+                leaf = scores.flatten(0, 1)[part].requires_grad_()
+                seen = None if labels is None else labels[part]
+                with torch.enable_grad():
+                    objective, extra = head.objective(cut_batch(leaf, seen, of_tuples.shape[1], tuple_size))
+                    gradient[part], *of_head = torch.autograd.grad(objective.sum(), [leaf, *head.parameters])
+                head_gradients.append(of_head)
+                record[part, 0] += share * objective.detach()
+                if extra is not None:
+                    record[part, 1:recorded] += share * extra.detach()
+            gradients = network.backward(gradient.view_as(scores))
+            for place, group in zip(parts, optimizer.param_groups, strict=True):
+                of_group = of_part(place, gradients, head_gradients, stack)
+                for parameter, of_parameter in zip(group["params"], of_group, strict=True):
+                    parameter.grad = of_parameter
+            optimizer.step()
         if evaluation:
-            record[:, recorded:] = evaluation(head, lambda images: network.scores(images).flatten(0, 1))
+            outputs = once(lambda images: network.scores(images).flatten(0, 1))
+            for part, head in zip(of_each(heads, K * S), heads, strict=True):
+                record[part, recorded:] = evaluation(head, rows_of(outputs, part))
         if checkpoint and epoch + 1 < settings.epochs:
             checkpoint.save_if_due(state, optimizer, history, epoch + 1)
         yield K * S
     return Trained(network, {task: make_history(names, history[:, i].cpu().numpy()) for i, task in enumerate(tasks)})
+
+
+def of_each(heads: Sequence[Head], count: int) -> list[slice]:
+    """Return the rows of each head among those of `count` tasks."""
+    height = count // len(heads)
+    return [slice(start, start + height) for start in range(0, count, height)]
+
+
+def rows_of(outputs: Callable[[Tensor], Tensor], part: slice) -> Callable[[Tensor], Tensor]:
+    """Return a function that gives the outputs of some tasks alone."""
+    return lambda images: outputs(images)[part]
+
+
+def once(outputs: Callable[[Tensor], Tensor]) -> Callable[[Tensor], Tensor]:
+    """Return a function that keeps the last outputs, for those who ask for the same images again."""
+    last: list[Tensor] = []
+
+    def kept(images: Tensor) -> Tensor:
+        if not last or last[0] is not images:
+            last[:] = [images, outputs(images)]
+        return last[1]
+
+    return kept
 
 
 def cut_batch(outputs: Tensor, labels: Tensor | None, members: int, tuple_size: int) -> Batch:

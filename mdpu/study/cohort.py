@@ -76,7 +76,7 @@ def task_of(plan: Plan, run: Run, rates: tuple[float, float] | None = None) -> T
     offset = float(plan.protocol.variant(run.variant)["training"]["prior_offset"])
     rate, decay = rates or (None, None)
     prior = round(float(run.prior) + offset, 12)
-    return Task(run.method, run.tuple_size, prior, run.loss, run.seed, run.split, rate, decay)
+    return Task(run.method, run.tuple_size, prior, run.loss, run.trial, run.split, rate, decay)
 
 
 def train(plan: Plan, name: str, files: Files, threads: int = 2, only: Sequence[str] = ()) -> None:
@@ -239,9 +239,8 @@ class Retrained:
 def retrain(plan: Plan, name: str, out: Path, alone: bool = False, threads: int | None = None) -> Iterator[Retrained]:
     """Train a run, or the runs of a cell, afresh.
 
-    The runs that share its minibatches train with it as they did, because products of several matrices round otherwise
-    than products of one: on a CPU with as many threads as then, the history is the same bit for bit. `alone`, a GPU
-    or other software round differently, and training magnifies that.
+    On a CPU of the same kind the history is the same bit for bit, with or without the runs that share its minibatches.
+    A GPU, another kind of CPU or other software round differently, and training magnifies that.
 
     Parameters
     ----------

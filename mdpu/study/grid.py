@@ -82,6 +82,15 @@ class Run:
         """Name of the split that the run trains on."""
         return name_of(asdict(self), ("dataset", "variant", "tuple_size", "prior", "n", "seed"))
 
+    @property
+    def trial(self) -> str:
+        """Name of the trial, from which the split, the initial weights and the order of the minibatches derive.
+
+        It holds the cell and the seed, so that trials of two cells are independent, and neither variant, method nor
+        loss, so that what is compared within a cell stays paired.
+        """
+        return trial_name(asdict(self))
+
 
 AXES = tuple(field.name for field in fields(Run))
 CELL = tuple(axis for axis in AXES if axis != "seed")
@@ -93,6 +102,11 @@ _INTEGER = frozenset(("tuple_size", "n", "seed"))
 def name_of(key: Mapping[Any, Any], axes: Sequence[str]) -> str:
     """Return the path-like name of what a key's values along some axes have in common, such as a cell along `CELL`."""
     return "/".join(f"{_PREFIX.get(axis, '')}{key[axis]}" for axis in axes)
+
+
+def trial_name(key: Mapping[Any, Any]) -> str:
+    """Return the name of the trial that a mapping of key columns belongs to."""
+    return name_of(key, ("dataset", "tuple_size", "n", "prior", "seed"))
 
 
 def cell_name(key: Mapping[Any, Any]) -> str:

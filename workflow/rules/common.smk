@@ -8,6 +8,7 @@ from snakemake.exceptions import WorkflowError
 
 from mdpu.errors import UserError
 from mdpu.files import PACKAGE
+from mdpu.study import grid
 from mdpu.study.plan import ILLUSTRATIONS, TABLE_KINDS, Plan
 from mdpu.study.store import training_code
 
@@ -122,6 +123,10 @@ def gpus():
     """
     without = workflow.local_exec and not workflow.dryrun and not shutil.which("nvidia-smi")
     return {"cpu": 0, "cuda": 1, "auto": 0 if without else 1}[config["device"]]
+
+
+def trial_name(wildcards):
+    return grid.trial_name(dict(wildcards.items()))
 
 
 def sampling(wildcards):

@@ -20,6 +20,7 @@ rule split:
         mem_mb=1000,
         runtime=5,
     params:
+        trial=trial_name,
         n=lambda wildcards: PLAN.protocol.number_of_tuples(
             wildcards.variant, int(wildcards.tuple_size), int(wildcards.n)
         ),
@@ -28,5 +29,5 @@ rule split:
         overlap=lambda wildcards: "" if sampling(wildcards)["overlap"] else "no-",
     shell:
         "python -m mdpu split --labels {input.labels:q} --tuple-size {wildcards.tuple_size} --prior {wildcards.prior}"
-        " --n {params.n} --n-unlabeled {params.n_unlabeled} --seed {wildcards.seed}"
+        " --n {params.n} --n-unlabeled {params.n_unlabeled} --trial {params.trial}"
         " --{params.replacement}replacement --{params.overlap}overlap --out {output.split:q} &> {log:q}"
