@@ -251,10 +251,12 @@ def _check(
         if name not in samples:
             raise UserError(f"no sample is called {name!r}; there are {', '.join(map(repr, samples))}")
         check_sample(samples[name], len(images), [task for task in tasks if task.sample == name])
-    if labels is None:
-        for task in tasks:
-            if getattr(load_method(task.method), "sees_labels", False):
-                raise UserError(f"method {task.method} is a control that sees true labels; give it labels")
+    for task in tasks:
+        method = load_method(task.method)
+        if labels is None and getattr(method, "sees_labels", False):
+            raise UserError(f"method {task.method} is a control that sees true labels; give it labels")
+        if samples[task.sample].is_ragged and not method.takes_ragged:
+            raise UserError(f"method {task.method} learns from tuples of one size, but there are several; take another")
 
 
 def _fit_answers(

@@ -30,12 +30,25 @@ class Batch:
         Outputs of its unlabeled images, in random order.
     tuple_labels, unlabeled_labels : Tensor of +1 and -1, shapes (R, B, M) and (R, B_U), or None
         True labels, for methods that see them.
+    sizes : Tensor, int64, shape (R, B), or None
+        Number of members of each tuple, where they are of several sizes; what stands in the further places of
+        `tuples` means nothing.
     """
 
     tuples: Tensor
     unlabeled: Tensor
     tuple_labels: Tensor | None = None
     unlabeled_labels: Tensor | None = None
+    sizes: Tensor | None = None
+
+    @property
+    def present(self) -> Tensor:
+        """Which places of `tuples` hold a member, bool (R, B, M)."""
+        import torch
+
+        if self.sizes is None:
+            return torch.ones(self.tuples.shape[:3], dtype=torch.bool, device=self.tuples.device)
+        return torch.arange(self.tuples.shape[2], device=self.tuples.device) < self.sizes[..., None]
 
 
 class Head:

@@ -36,6 +36,8 @@ class Method:
     unnamed : bool
         Whether its two answers carry no class names, as those of a clustering: they are then named by
         the better assignment on the test images.
+    takes_ragged : bool
+        Whether it learns from tuples of several sizes.
     sources : tuple of str
         Files of the package, beside the method's own, that decide its histories and no other method's.
     """
@@ -44,6 +46,7 @@ class Method:
     _: KW_ONLY
     control: bool = False
     unnamed: bool = False
+    takes_ragged: bool = False
     sources: tuple[str, ...] = ()
 
     @property
@@ -128,6 +131,7 @@ class CorrectedRisk(Method):
     k: float = -1.0
     scope: Scope = "whole"
     tuple_size: int | None = None
+    takes_ragged: bool = True
     outputs = 1
     sees_labels = False
 

@@ -17,7 +17,7 @@ from torch import nn
 
 from mdpu.learn.perceptron import StackedMLP
 from mdpu.learn.task import Sample, Settings, Task, tuples_per_batch
-from mdpu.learn.trainer import cut_batch, make_history, minibatches, network_method
+from mdpu.learn.trainer import count_members, cut_batch, make_history, minibatches, network_method
 
 
 def plain_module(task: Task, settings: Settings, inputs: int) -> nn.Sequential:
@@ -65,11 +65,12 @@ def plain_fit(
     history = np.zeros((settings.epochs, 1 + len(head.measures)))
     for epoch in range(settings.epochs):
         for of_tuples, of_unlabeled in minibatches([task.seed], tuples, unlabeled, batch, epoch):
-            rows = torch.cat([of_tuples, of_unlabeled], dim=1)  # (1, rows)
+            sizes = count_members(of_tuples, task.tuple_size) if sample.is_ragged else None
+            rows = torch.cat([of_tuples.clamp(min=0), of_unlabeled], dim=1)  # (1, rows)
             outputs = module(x[rows])  # (1, rows, outputs)
             outputs = outputs.squeeze(2) if outputs.shape[2] == 1 else outputs
             seen = y[rows] if y is not None and network_method(task).sees_labels else None
-            objective, extra = head.objective(cut_batch(outputs, seen, of_tuples.shape[1], task.tuple_size))
+            objective, extra = head.objective(cut_batch(outputs, seen, of_tuples.shape[1], task.tuple_size, sizes))
             optimizer.zero_grad()
             objective.sum().backward()
             optimizer.step()

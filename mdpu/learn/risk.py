@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cached_property
 
 import torch
 from torch import Tensor
@@ -78,33 +79,60 @@ class RiskHead:
             means[rows] = torch.stack(
                 [loss(scores, label).mean(dim=1) for scores in (of_tuples, of_unlabeled) for label in (1, -1)], dim=1
             )
-        terms = self.weights * means
+        return self.correct(self.weights * means)
+
+    def correct(self, terms: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the objective (R,) that the four terms (R, 4) give, and the terms."""
         partial = torch.einsum("rpj,rj->rp", self.parts, terms)  # (R, 2)
         return correction(partial, self.k).sum(dim=1), terms
 
 
 class CorrectedRiskHead(Head):
-    """`RiskHead` with the weights that each task's tuple size and prior give; parameters of `Head`."""
+    """`RiskHead` with the weights that each task's tuple size and prior give; parameters of `Head`.
+
+    The risk of tuples of several sizes is the mean of the risks of each size, by their numbers in the minibatch.
+    """
 
     measures = tuple(f"risk_{term}" for term in TERMS)
     test_measures = ("test_risk",)
 
     def __init__(self, tasks: Sequence[Task], device: torch.device) -> None:
         super().__init__(tasks, device)
-        methods = [method for task in tasks if isinstance(method := load_method(task.method), CorrectedRisk)]
-        self.risk = RiskHead(
-            methods,
-            [
-                risk_weights(method.tuple_size or task.tuple_size, task.prior)
-                for method, task in zip(methods, tasks, strict=True)
-            ],
-            [task.loss for task in tasks],
-            device,
-        )
+        self.methods = [method for task in tasks if isinstance(method := load_method(task.method), CorrectedRisk)]
+        weights = [self._weights(r, task.tuple_size) for r, task in enumerate(tasks)]
+        self.risk = RiskHead(self.methods, weights, [task.loss for task in tasks], device)
+
+    def _weights(self, r: int, tuple_size: int) -> RiskWeights:
+        return risk_weights(self.methods[r].tuple_size or tuple_size, self.tasks[r].prior)
+
+    @cached_property
+    def weights_by_size(self) -> Tensor:
+        """Weights of each task and tuple size from 1 to M, (R, M, 4)."""
+        rows = [
+            [self._weights(r, size).as_tuple() for size in range(1, task.tuple_size + 1)]
+            for r, task in enumerate(self.tasks)
+        ]
+        return torch.tensor(rows, dtype=torch.float32, device=self.device)
 
     def objective(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """Return the corrected risk (R,) and the four terms of the uncorrected one (R, 4)."""
-        return self.risk(batch.tuples.flatten(1), batch.unlabeled)
+        if batch.sizes is None:
+            return self.risk(batch.tuples.flatten(1), batch.unlabeled)
+        terms = torch.stack([self._ragged_terms(batch, r) for r in range(len(self.tasks))])
+        return self.risk.correct(terms)
+
+    def _ragged_terms(self, batch: Batch, r: int) -> Tensor:
+        """Return the four terms (4,) of one task, of tuples of several sizes."""
+        assert batch.sizes is not None
+        loss, sizes = LOSSES[self.tasks[r].loss], batch.sizes[r]
+        weights = self.weights_by_size[r, sizes - 1]  # (B, 4)
+        terms = []
+        for column, label in enumerate((1, -1)):
+            of_members = loss(batch.tuples[r], label) * batch.present[r]  # (B, M)
+            terms.append((weights[:, column] * of_members.sum(dim=1) / sizes).mean())
+        for column, label in enumerate((1, -1), start=2):
+            terms.append(weights[:, column].mean() * loss(batch.unlabeled[r], label).mean())
+        return torch.stack(terms)
 
     def test(self, outputs: Callable[[Tensor], Tensor], images: TestImages) -> list[Tensor]:
         """Return the risk of the test images at the training prior, with the loss that is trained on, (R,) (Eq. 2)."""

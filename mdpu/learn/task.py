@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal, get_args, get_type_hints
 
@@ -28,7 +28,7 @@ class Task:
     method : str
         A file of ``mdpu/learn/methods``, e.g. ``relu-part``.
     tuple_size : int
-        M.
+        M; of tuples of several sizes, the largest.
     prior : float
         pi_+ as the method is told it, in (0, 1).
     loss : str
@@ -68,7 +68,8 @@ class Sample:
     Attributes
     ----------
     tuples : ndarray, int64, shape (n, M)
-        Each row a dominant-positive tuple.
+        Each row a dominant-positive tuple. Where tuples are of several sizes, M is the largest, and rows of fewer
+        members end in -1.
     unlabeled : ndarray, int64, shape (n_unlabeled,)
         Images drawn at the class prior.
     """
@@ -76,31 +77,42 @@ class Sample:
     tuples: Indices
     unlabeled: Indices
 
+    @property
+    def is_ragged(self) -> bool:
+        """Whether the tuples are of several sizes."""
+        return bool((self.tuples < 0).any())
+
     @classmethod
-    def gather(cls, tuples: NDArray[Any], unlabeled: NDArray[Any]) -> tuple[NDArray[Any], Sample]:
+    def gather(
+        cls, tuples: NDArray[Any] | Sequence[NDArray[Any]], unlabeled: NDArray[Any]
+    ) -> tuple[NDArray[Any], Sample]:
         """Return one array of images, and the sample that names them in it.
 
         Parameters
         ----------
-        tuples : ndarray, shape (n, M, ...)
+        tuples : ndarray, shape (n, M, ...), or sequence of n ndarrays, shapes (M_i, ...)
             Images or feature vectors of the members.
         unlabeled : ndarray, shape (n_unlabeled, ...)
 
         Raises
         ------
         UserError
-            If the members and the unlabeled images differ in shape or type, or one of the arrays is empty.
+            If the members and the unlabeled images differ in shape or type, or there are none.
         """
-        if tuples.shape[2:] != unlabeled.shape[1:] or tuples.dtype != unlabeled.dtype:
-            raise UserError(
-                f"tuples hold images of shape {tuples.shape[2:]} and type {tuples.dtype}, but the unlabeled ones have "
-                f"shape {unlabeled.shape[1:]} and type {unlabeled.dtype}; give both alike"
-            )
-        n, size = tuples.shape[:2]
-        if not n * size or not len(unlabeled):
-            raise UserError("tuples and unlabeled images are both needed, but one of the arrays is empty")
-        images = np.concatenate([tuples.reshape(n * size, *tuples.shape[2:]), unlabeled])
-        return images, cls(np.arange(n * size).reshape(n, size), np.arange(n * size, len(images)))
+        sizes = np.array([len(members) for members in tuples], dtype=np.int64)
+        if not sizes.size or not sizes.all() or not len(unlabeled):
+            raise UserError("tuples and unlabeled images are both needed, but there are none, or a tuple has no member")
+        for members in tuples[:1] if isinstance(tuples, np.ndarray) else tuples:
+            if members.shape[1:] != unlabeled.shape[1:] or members.dtype != unlabeled.dtype:
+                raise UserError(
+                    f"tuples hold images of shape {members.shape[1:]} and type {members.dtype}, but the unlabeled ones "
+                    f"have shape {unlabeled.shape[1:]} and type {unlabeled.dtype}; give both alike"
+                )
+        starts = np.cumsum(sizes) - sizes
+        places = np.arange(sizes.max())
+        indices = np.where(places < sizes[:, None], starts[:, None] + places, -1)  # (n, M)
+        images = np.concatenate([*tuples, unlabeled])
+        return images, cls(indices, np.arange(sizes.sum(), len(images)))
 
 
 @dataclass(frozen=True)
@@ -187,11 +199,14 @@ def tuples_per_batch(settings: Settings, tuple_size: int) -> int:
 
 def check_sample(sample: Sample, images: int, tasks: Iterable[Task]) -> None:
     """Raise `UserError` unless a sample fits the images and the tasks that train on it."""
-    for name, indices in (("tuples", sample.tuples), ("unlabeled", sample.unlabeled)):
+    for name, indices, least in (("tuples", sample.tuples, -1), ("unlabeled images", sample.unlabeled, 0)):
         if not indices.size:
             raise UserError(f"the sample holds no {name}")
-        if indices.min() < 0 or indices.max() >= images:
+        if indices.min() < least or indices.max() >= images:
             raise UserError(f"the sample's {name} name images that are not there; there are {images}")
+    present = sample.tuples >= 0
+    if not present[:, 0].all() or (present[:, 1:] > present[:, :-1]).any():
+        raise UserError("a tuple of the sample has no member, or has -1 before its last member")
     for task in tasks:
         if sample.tuples.shape[1] != task.tuple_size:
             raise UserError(

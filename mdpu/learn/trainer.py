@@ -218,6 +218,7 @@ def train_stack(
     tuples = torch.from_numpy(np.stack([sample.tuples for sample in samples])).to(device)  # (S, n, M)
     unlabeled = torch.from_numpy(np.stack([sample.unlabeled for sample in samples])).to(device)  # (S, n_U)
     n, tuple_size = tuples.shape[1:]
+    ragged = any(sample.is_ragged for sample in samples)
     batch = tuples_per_batch(settings, tuple_size)
     method = network_method(tasks[0])
     architecture = load_network(settings.network)
@@ -245,7 +246,8 @@ def train_stack(
     for epoch in range(start, settings.epochs):
         record = history[epoch]  # (R, names)
         for of_tuples, of_unlabeled in minibatches(seeds, tuples, unlabeled, batch, epoch):
-            rows = torch.cat([of_tuples, of_unlabeled], dim=1)  # (S, rows)
+            sizes = count_members(of_tuples, tuple_size).repeat(K, 1) if ragged else None  # (R, B)
+            rows = torch.cat([of_tuples.clamp(min=0), of_unlabeled], dim=1)  # (S, rows)
             images = data.images.index_select(0, rows.flatten()).unflatten(0, rows.shape)
             scores = network.forward(images)  # (K, S, rows) or (K, S, rows, outputs)
             labels = labels_seen[rows].repeat(K, 1) if labels_seen is not None else None  # (R, rows)
@@ -253,9 +255,9 @@ def train_stack(
             share = of_tuples.shape[1] / (n * tuple_size)
             for part, head in zip(of_each(heads, K * S), heads, strict=True):
                 leaf = scores.flatten(0, 1)[part].requires_grad_()
-                seen = None if labels is None else labels[part]
+                seen, counts = (None if of_all is None else of_all[part] for of_all in (labels, sizes))
                 with torch.enable_grad():
-                    objective, extra = head.objective(cut_batch(leaf, seen, of_tuples.shape[1], tuple_size))
+                    objective, extra = head.objective(cut_batch(leaf, seen, of_tuples.shape[1], tuple_size, counts))
                     gradient[part], *of_head = torch.autograd.grad(objective.sum(), [leaf, *head.parameters])
                 head_gradients.append(of_head)
                 record[part, 0] += share * objective.detach()
@@ -300,13 +302,20 @@ def once(outputs: Callable[[Tensor], Tensor]) -> Callable[[Tensor], Tensor]:
     return kept
 
 
-def cut_batch(outputs: Tensor, labels: Tensor | None, members: int, tuple_size: int) -> Batch:
+def count_members(of_tuples: Tensor, tuple_size: int) -> Tensor:
+    """Return the number of members of each tuple, (S, B), from indices (S, B * M) that are -1 where there is none."""
+    return (of_tuples.unflatten(1, (-1, tuple_size)) >= 0).sum(dim=2)
+
+
+def cut_batch(
+    outputs: Tensor, labels: Tensor | None, members: int, tuple_size: int, sizes: Tensor | None = None
+) -> Batch:
     """Return rows, `members` of tuples and the rest unlabeled, as heads take them."""
 
     def cut(rows: Tensor) -> tuple[Tensor, Tensor]:
         return rows[:, :members].unflatten(1, (-1, tuple_size)), rows[:, members:]
 
-    return Batch(*cut(outputs), *(cut(labels) if labels is not None else ()))
+    return Batch(*cut(outputs), *(cut(labels) if labels is not None else ()), sizes=sizes)
 
 
 def make_history(names: Sequence[str], measures: np.ndarray) -> pd.DataFrame:

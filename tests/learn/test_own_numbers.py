@@ -1,0 +1,46 @@
+"""A task's numbers are its own on a CPU: whatever its company, cut, threads or interruption, the same bits."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from mdpu.files import REPOSITORY
+from mdpu.learn import trainer
+
+sys.path.insert(0, str(REPOSITORY / "benchmarks"))
+from own_numbers import Cohort, Partition, differing
+
+PRECISIONS = ("fp32", "bf16")
+
+
+@pytest.fixture(scope="module", params=[(precision, size) for precision in PRECISIONS for size in (2, 3)], ids=str)
+def cohort(request: pytest.FixtureRequest) -> Cohort:
+    return Cohort(*request.param)
+
+
+@given(st.data())
+@settings(max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_any_partition_of_a_cohort_gives_the_same_bits(cohort: Cohort, tmp_path_factory, data) -> None:
+    """Some tasks of the cohort, in any order, with 1 to 4 threads, in one piece or in parts, killed or not."""
+    partition = Partition(
+        tasks=tuple(data.draw(st.lists(st.sampled_from(cohort.tasks), min_size=1, unique=True))),
+        threads=data.draw(st.integers(1, 4)),
+        small_memory=data.draw(st.booleans()),
+        killed_after=data.draw(st.none() | st.integers(1, 30)),
+    )
+    assert differing(cohort, partition, tmp_path_factory.mktemp("checkpoints")) == []
+
+
+def test_heads_that_share_a_tensor_would_not(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The test above can fail: with one head for all tasks of a stack, as on a GPU, bits differ."""
+    cohort = Cohort("fp32", 2)
+    whole = Partition(cohort.tasks, threads=1, small_memory=False, killed_after=None)
+    monkeypatch.setattr(
+        trainer, "make_heads", lambda tasks, device: [trainer.network_method(tasks[0]).head(tasks, device)]
+    )
+    assert differing(cohort, whole, tmp_path)
