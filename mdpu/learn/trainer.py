@@ -315,7 +315,8 @@ def cut_batch(
     def cut(rows: Tensor) -> tuple[Tensor, Tensor]:
         return rows[:, :members].unflatten(1, (-1, tuple_size)), rows[:, members:]
 
-    return Batch(*cut(outputs), *(cut(labels) if labels is not None else ()), sizes=sizes)
+    of_tuples, of_unlabeled = cut(labels) if labels is not None else (None, None)
+    return Batch(*cut(outputs), of_tuples, of_unlabeled, sizes)
 
 
 def make_history(names: Sequence[str], measures: np.ndarray) -> pd.DataFrame:
