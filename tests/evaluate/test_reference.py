@@ -11,10 +11,10 @@ import pytest
 
 from mdpu.evaluate.comparison import CLOSE, DIFFERS, REPRODUCED, TOO_NOISY
 from mdpu.evaluate.published import PROPOSED, published_cells
+from mdpu.files import REPOSITORY
 from mdpu.report.sensitivity import KEY_TITLES
 from mdpu.study.grid import AXES, CELL
 
-REPOSITORY = Path(__file__).resolve().parent.parent
 REFERENCE = REPOSITORY / "results" / "reference"
 SMALLER = {"mnist": 10_000, "fashion-mnist": 10_000, "emnist-letters": 7_000, "emnist-letters-a-i": 7_000}
 SIZES = {"pairs": 2, "triples": 3}
