@@ -1,0 +1,99 @@
+"""Which device and precision a process computes in, and who holds a GPU."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+
+import pytest
+import torch
+from blobs import CPU, GPU
+
+from mdpu.errors import UserError
+from mdpu.learn import device as module
+from mdpu.learn.device import choose_device, choose_dtype, cpu_model, describe, leased, resolve_precision
+
+# -- devices --------------------------------------------------------------------------------------
+
+
+def test_cuda_without_a_gpu_is_refused(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    with pytest.raises(UserError, match="device is cuda, but torch finds no GPU; set device to auto or cpu"):
+        choose_device("cuda")
+    assert choose_device("auto") == choose_device("cpu") == CPU
+
+
+def test_auto_takes_the_gpu_and_cpu_does_not(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    assert choose_device("auto") == choose_device("cuda") == GPU
+    assert choose_device("cpu") == CPU
+
+
+def test_a_lease_is_of_a_name_that_nobody_holds_and_ends_with_its_holder(tmp_path):
+    with leased(["a", "b"], tmp_path) as first, leased(["a", "b"], tmp_path) as second:
+        assert (first, second) == (0, 1)
+        waiting = threading.Thread(target=lambda: taken.append(wait_for_a_lease()))
+        taken = []
+
+        def wait_for_a_lease():
+            with leased(["a", "b"], tmp_path, poll_seconds=0.01) as third:
+                return third
+
+        waiting.start()
+        waiting.join(0.2)
+        assert waiting.is_alive()
+    waiting.join(10)
+    assert taken == [0] or taken == [1]
+
+
+def test_a_killed_holder_leaves_its_lease_to_others(tmp_path):
+    program = (
+        "import sys, time\nfrom pathlib import Path\nfrom mdpu.learn.device import leased\n"
+        "with leased(['a'], Path(sys.argv[1])):\n    print('held', flush=True)\n    time.sleep(60)\n"
+    )
+    with subprocess.Popen([sys.executable, "-c", program, tmp_path], stdout=subprocess.PIPE, text=True) as holder:
+        assert holder.stdout.readline() == "held\n"
+        holder.kill()
+    with leased(["a"], tmp_path) as position:
+        assert position == 0
+
+
+# -- precision ------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def switches():
+    """Leave torch's switches as they were."""
+    before = torch.get_float32_matmul_precision(), torch.backends.cudnn.allow_tf32
+    yield
+    torch.set_float32_matmul_precision(before[0])
+    torch.backends.cudnn.allow_tf32 = before[1]
+
+
+@pytest.mark.parametrize(
+    ("precision", "dtype", "tf32"),
+    [("fp32", torch.float32, False), ("tf32", torch.float32, True), ("bf16", torch.bfloat16, False)],
+)
+def test_tf32_is_on_where_it_is_asked_for_alone(precision, dtype, tf32, switches):
+    """In products and in convolutions: cuDNN's is on unless it is switched off."""
+    torch.backends.cudnn.allow_tf32 = not tf32
+    torch.set_float32_matmul_precision("highest" if tf32 else "high")
+    assert choose_dtype(precision, CPU) == dtype
+    assert torch.backends.cudnn.allow_tf32 == tf32
+    assert torch.backends.cuda.matmul.allow_tf32 == tf32
+
+
+def test_auto_is_bf16_where_the_hardware_has_it(monkeypatch):
+    for has_it, resolved in ((True, "bf16"), (False, "fp32")):
+        monkeypatch.setattr(module, "_cpu_has_bf16", lambda has_it=has_it: has_it)
+        assert resolve_precision("auto", CPU) == resolved
+        assert resolve_precision("auto", GPU) == "bf16"
+        assert [resolve_precision(named, CPU) for named in ("fp32", "tf32", "bf16")] == ["fp32", "tf32", "bf16"]
+
+
+def test_a_cpu_is_described_by_its_model_its_instructions_and_the_threads(threads):
+    threads(1)
+    assert describe(CPU) == f"{cpu_model()} (1 threads)"
+    assert cpu_model().endswith(torch.backends.cpu.get_cpu_capability())
+    assert len(cpu_model().split(",")[0]) > 2

@@ -1,0 +1,369 @@
+"""The library's face: models that predict, arrays of any type, memory, threads, and what is refused."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from blobs import CPU, EPOCHS, GPU, SETTINGS, assert_same_history, make_tasks
+
+from mdpu.errors import UserError
+from mdpu.learn import Sample, Settings, Task, fit, fitting
+from mdpu.learn.fitting import stack_bytes
+from mdpu.learn.networks import load_network
+from mdpu.learn.reference import plain_fit
+from mdpu.learn.stacks import make_stacks
+
+TASK = make_tasks()[0]
+
+
+@pytest.fixture
+def fit_blobs(blobs, samples):
+    """Return a function that fits tasks on the blobs and gives the models by task."""
+
+    def fit_blobs(tasks, settings=SETTINGS, device=CPU, evaluation=True, **options):
+        rates = blobs.rates() if evaluation else None
+        models = fit(tasks, blobs.images, samples, settings, evaluation=rates, device=device, **options)
+        assert [model.task for model in models] == list(tasks)
+        return {model.task: model for model in models}
+
+    return fit_blobs
+
+
+# -- models ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", ["ure", "abs", "relu-part", "llp", "supervised"])
+def test_a_fitted_model_scores_and_predicts_as_the_plain_trainers_module(method, fit_blobs, blobs, samples):
+    """Images that it was not trained on; the models of a stack are taken out of it one by one."""
+    tasks = make_tasks(methods=(method,), losses=("logistic",))
+    models = fit_blobs(tasks, labels=blobs.labels)
+    for task in tasks:
+        module, _ = plain_fit(task, blobs.images, samples[task.sample], SETTINGS, blobs.labels)
+        with torch.no_grad():
+            expected = module(torch.from_numpy(blobs.test_images).flatten(1) / 255)[:, 0].numpy()
+        scores = models[task].decision_function(blobs.test_images)
+        assert (scores.shape, scores.dtype) == (expected.shape, np.float32)
+        np.testing.assert_allclose(scores, expected, rtol=1e-3, atol=1e-4)
+        clear = np.abs(expected) > 1e-3
+        assert clear.mean() > 0.9
+        answers = models[task].predict(blobs.test_images)
+        assert answers.dtype == np.int8
+        assert np.array_equal(answers, np.where(scores > 0, 1, -1))
+        assert np.array_equal(answers[clear], np.where(expected[clear] > 0, 1, -1))
+
+
+def test_predictions_have_the_rates_of_the_historys_last_epoch(fit_blobs, blobs):
+    for task, model in fit_blobs(make_tasks(seeds=(1,))).items():
+        answers = model.predict(blobs.test_images)
+        last = model.history.iloc[-1]
+        assert np.mean(answers[blobs.test_labels > 0] > 0) == pytest.approx(last["true_positive_rate"]), task
+        assert np.mean(answers[blobs.test_labels < 0] < 0) == pytest.approx(last["true_negative_rate"]), task
+
+
+def test_a_model_is_its_own_when_others_are_used(fit_blobs, blobs):
+    """Models of one stack share no memory, whatever is computed between."""
+    first, second, *_ = fit_blobs(make_tasks(priors=(0.4,), seeds=(1,), losses=("logistic",))).values()
+    before = first.decision_function(blobs.test_images)
+    second.decision_function(blobs.test_images[:7])
+    assert np.array_equal(first.decision_function(blobs.test_images), before)
+    assert np.allclose(first.decision_function(blobs.test_images[5:9]), before[5:9], rtol=1e-4, atol=1e-6)
+
+
+def test_an_embedding_gives_outputs_and_no_score(fit_blobs, blobs, samples):
+    task = replace(TASK, method="contrastive")
+    model = fit_blobs([task])[task]
+    module, _ = plain_fit(task, blobs.images, samples[task.sample], SETTINGS)
+    expected = module(torch.from_numpy(blobs.test_images).flatten(1) / 255).detach()
+    np.testing.assert_allclose(model.outputs(blobs.test_images), expected, rtol=1e-3, atol=1e-4)
+    with pytest.raises(UserError, match="method contrastive embeds images and gives no score"):
+        model.predict(blobs.test_images)
+
+
+def test_methods_without_a_network_predict_too(fit_blobs, blobs):
+    chance, kmeans = (replace(TASK, method=method) for method in ("chance", "kmeans"))
+    models = fit_blobs([chance, kmeans])
+    assert (models[chance].predict(blobs.test_images) == 1).all()
+    answers = models[kmeans].predict(blobs.test_images)
+    assert set(answers) == {1, -1}
+    agreement = np.mean(answers == blobs.test_labels)
+    assert max(agreement, 1 - agreement) > 0.9
+    for model in models.values():
+        assert len(model.history) == EPOCHS
+        assert (model.history.drop(columns="epoch").nunique() == 1).all()
+
+
+# -- without evaluation ---------------------------------------------------------------------------
+
+
+def test_without_an_evaluation_the_same_models_are_trained_and_nothing_is_measured(fit_blobs, blobs):
+    tasks = [*make_tasks(seeds=(1,)), *(replace(TASK, method=method) for method in ("kmeans", "llp"))]
+    measured, bare = fit_blobs(tasks), fit_blobs(tasks, evaluation=False)
+    for task in tasks:
+        history = bare[task].history
+        assert not {"true_positive_rate", "true_negative_rate", "test_risk"} & set(history.columns)
+        pd.testing.assert_frame_equal(history, measured[task].history[history.columns], check_exact=True)
+        assert np.array_equal(bare[task].predict(blobs.test_images), measured[task].predict(blobs.test_images))
+
+
+def test_measures_are_the_evaluations_own(fit_blobs, blobs, samples):
+    """Any object of three methods is an evaluation."""
+
+    class Spread:
+        def prepare(self, preparation, device):
+            self.images = preparation(blobs.test_images).to(device)
+
+        def measures(self, head):
+            return ("spread",)
+
+        def __call__(self, head, outputs):
+            return outputs(self.images).std(dim=1, keepdim=True)
+
+    (model,) = fit([TASK], blobs.images, samples, SETTINGS, evaluation=Spread(), device=CPU)
+    assert list(model.history.columns)[-1] == "spread"
+    expected = model.decision_function(blobs.test_images).std(ddof=1)
+    assert model.history["spread"].iloc[-1] == pytest.approx(expected, rel=1e-5)
+
+
+# -- arrays ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("method", ["abs", "kmeans"])
+def test_floats_between_0_and_1_train_as_grey_values(method, dtype, blobs, samples):
+    """255 in integers is 1 in floats, for networks and for methods without one."""
+    task, few = replace(TASK, method=method), replace(SETTINGS, epochs=2)
+    (grey,) = fit([task], blobs.images, samples, few, device=CPU)
+    floats = [(images / 255).astype(dtype) for images in (blobs.images, blobs.test_images)]
+    (scaled,) = fit([task], floats[0], samples, few, device=CPU)
+    assert_same_history(scaled.history, grey.history, 1e-4)
+    assert np.mean(scaled.predict(floats[1]) == grey.predict(blobs.test_images)) > 0.99
+
+
+def test_floats_are_taken_as_they_are(blobs, samples):
+    """Negative values too: feature vectors, and not images, as the plain trainer takes them."""
+    vectors = (blobs.images.reshape(len(blobs.images), -1) / 100 - 1).astype(np.float32)
+    vectors[:, 0] = 0  # a feature that is always 0 teaches nothing
+    (model,) = fit([TASK], vectors, samples, SETTINGS, device=CPU)
+    module, history = plain_fit(TASK, vectors, samples[TASK.sample], SETTINGS)
+    np.testing.assert_allclose(model.history, history, rtol=1e-3, atol=1e-4)
+    scores = module(torch.from_numpy(vectors)).detach()[:, 0]
+    np.testing.assert_allclose(model.decision_function(vectors), scores, rtol=1e-3, atol=1e-4)
+
+
+def test_a_mirrored_or_strided_array_is_the_same_images(blobs, samples):
+    images = np.asfortranarray(blobs.images)
+    (model,), (expected,) = (fit([TASK], array, samples, SETTINGS, device=CPU) for array in (images, blobs.images))
+    pd.testing.assert_frame_equal(model.history, expected.history, check_exact=True)
+    assert np.array_equal(model.predict(blobs.test_images[::-1]), expected.predict(blobs.test_images)[::-1])
+
+
+@pytest.mark.parametrize(
+    ("images", "sentence"),
+    [
+        (lambda images: images.astype(np.int64), "images are of type int64; uint8 or a float type is needed"),
+        (lambda images: np.where(images > 150, np.nan, images), "images hold values that are not finite"),
+        (lambda images: images[:100], "the sample's tuples name images that are not there; there are 100"),
+    ],
+)
+@pytest.mark.parametrize("method", ["abs", "kmeans"])
+def test_images_that_cannot_be_trained_on_are_refused(method, images, sentence, blobs, samples):
+    with pytest.raises(UserError, match=sentence):
+        fit([replace(TASK, method=method)], images(blobs.images), samples, SETTINGS, device=CPU)
+
+
+@pytest.mark.parametrize(
+    ("images", "sentence"),
+    [
+        (
+            np.zeros((2, 5, 5), np.uint8),
+            r"images of shape \(5, 5\) are given; the network was trained on shape \(6, 6\)",
+        ),
+        (np.zeros((2, 6, 6)), "images of type float64 are given; the network was trained on uint8 grey values"),
+    ],
+)
+def test_images_unlike_those_of_the_training_are_not_predicted(images, sentence, fit_blobs):
+    model = fit_blobs([TASK], replace(SETTINGS, epochs=1))[TASK]
+    with pytest.raises(UserError, match=sentence):
+        model.predict(images)
+
+
+# -- what is refused ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("tasks", "sentence"),
+    [
+        ([TASK, TASK], "two tasks are equal; they would be one model"),
+        ([replace(TASK, sample="zzz")], "no sample is called 'zzz'; there are 'prior0.4/seed1', "),
+        ([replace(TASK, tuple_size=3)], "method ure: the sample's tuples hold 2 images, not 3"),
+        ([replace(TASK, method="supervised")], "method supervised is a control that sees true labels; give it labels"),
+    ],
+)
+def test_tasks_that_do_not_go_with_the_rest_are_refused_in_one_sentence(tasks, sentence, fit_blobs):
+    with pytest.raises(UserError, match=sentence) as error:
+        fit_blobs(tasks)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("part", ["tuples", "unlabeled"])
+def test_an_empty_sample_is_refused(part, blobs, samples):
+    sample = samples[TASK.sample]
+    empty = replace(sample, **{part: getattr(sample, part)[:0]})
+    with pytest.raises(UserError, match=f"the sample holds no {part}"):
+        fit([TASK], blobs.images, empty, SETTINGS)
+
+
+# -- company, memory, threads ---------------------------------------------------------------------
+
+
+def test_half_of_the_tasks_give_the_same_histories(alone, fit_blobs):
+    for task, model in fit_blobs(make_tasks()[1::2]).items():
+        assert_same_history(model.history, alone[task], 2e-4)
+
+
+def bytes_of_one(samples, settings=SETTINGS, shape=(6, 6)):
+    return stack_bytes(((TASK,),), settings, load_network(settings.network), shape, samples)
+
+
+def test_tasks_too_many_for_the_memory_give_the_same_histories_in_parts(alone, samples, fit_blobs, monkeypatch):
+    trained, whole = [], fitting.train_stack
+    monkeypatch.setattr(fitting, "train_stack", lambda stack, *others: trained.append(stack) or whole(stack, *others))
+    models = fit_blobs(make_tasks(), memory=bytes_of_one(samples))
+    assert all(len(stack) == len(stack[0]) == 1 for stack in trained)
+    assert len(trained) == len(alone)
+    for task, model in models.items():
+        assert_same_history(model.history, alone[task], 2e-4)
+
+
+@pytest.mark.parametrize(
+    ("network", "images", "architecture"),
+    [("mlp", (6, 6), {"hidden": [20, 12]}), ("resnet34", (32, 32, 3), {})],
+)
+def test_a_network_that_does_not_fit_into_the_memory_is_refused_in_one_sentence(network, images, architecture):
+    """The sentence names the figure, and what can be done."""
+    settings = replace(SETTINGS, network=network, architecture=architecture, batch_size=3000)
+    sample = Sample(np.arange(20).reshape(10, 2), np.arange(20, 30))
+    task = Task("abs", 2, 0.5)
+    needed = stack_bytes(((task,),), settings, load_network(network), images, {"": sample})
+    arrays = np.zeros((30, *images), np.uint8)
+    arrays[:, 0] = 1
+    with pytest.raises(UserError) as error:
+        fit([task], arrays, sample, settings, device=CPU, memory=needed - 1)
+    assert str(error.value) == (
+        f"training abs with the network {network} takes about {needed / 2**20:.0f} MB, but "
+        f"{(needed - 1) / 2**20:.0f} MB are allowed; raise memory_mb or lower batch_size"
+    )
+
+
+def test_a_resnet_states_the_memory_of_its_minibatches():
+    """On a CPU 6 GB were taken where 3,000 MB had been promised; smaller minibatches fit."""
+    task, sample = Task("abs", 2, 0.5), Sample(np.zeros((3000, 2), np.int64), np.zeros(3000, np.int64))
+    settings = Settings(network="resnet34", batch_size=256)
+    needed = stack_bytes(((task,),), settings, load_network("resnet34"), (32, 32, 3), {"": sample})
+    assert 5e9 < needed < 7e9
+    smaller = replace(settings, batch_size=32)
+    assert stack_bytes(((task,),), smaller, load_network("resnet34"), (32, 32, 3), {"": sample}) < 1500 * 2**20
+
+
+def of_small_memory(monkeypatch, most):
+    """Let the allocation of a stack of more than `most` tasks fail in its first epoch, as on a GPU; count those."""
+    failed, whole = [], fitting.train_stack
+
+    def train_stack(stack, *others):
+        if len(stack) * len(stack[0]) > most:
+            failed.append(stack)
+            raise torch.OutOfMemoryError
+        return (yield from whole(stack, *others))
+
+    monkeypatch.setattr(fitting, "train_stack", train_stack)
+    return failed
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_a_stack_whose_allocation_fails_is_halved_until_it_fits(count, alone, fit_blobs, monkeypatch, threads):
+    threads(count)
+    failed, steps = of_small_memory(monkeypatch, 1), []
+    models = fit_blobs(make_tasks(), advance=steps.append)
+    assert failed
+    assert sum(steps) == len(alone) * EPOCHS
+    for task, history in alone.items():
+        assert_same_history(models[task].history, history, 2e-4)
+
+
+def test_a_model_that_does_not_fit_alone_is_told(fit_blobs, monkeypatch):
+    of_small_memory(monkeypatch, 0)
+    with pytest.raises(UserError, match="the GPU has too little memory for one model of method ure"):
+        fit_blobs(make_tasks())
+
+
+def test_stacks_side_by_side_give_the_same_bits(threads, fit_blobs):
+    """As many threads as stacks and more, and fewer: what trains beside what, and where, changes no number."""
+    tasks, histories = make_tasks(), {}
+    for count in (1, 2, 3, 8):
+        threads(count)
+        models = fit_blobs(tasks)
+        histories[count] = [models[task].history for task in tasks]
+        assert torch.get_num_threads() == count
+    for others in histories.values():
+        for history, expected in zip(others, histories[1], strict=True):
+            pd.testing.assert_frame_equal(history, expected, check_exact=True)
+
+
+def test_progress_counts_every_task_and_epoch(fit_blobs):
+    tasks, steps = [*make_tasks(), replace(TASK, method="chance")], []
+    fit_blobs(tasks, advance=steps.append)
+    assert sum(steps) == len(tasks) * EPOCHS
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+def test_a_gpu_gives_the_histories_of_a_cpu(alone, fit_blobs, blobs):
+    models = fit_blobs(make_tasks(), device=GPU)
+    for task, history in alone.items():
+        assert_same_history(models[task].history, history, 2e-2)
+        assert models[task].predict(blobs.test_images).shape == blobs.test_labels.shape
+
+
+def test_stacks_of_a_fit_are_those_of_its_tasks(samples, fit_blobs):
+    """One stack per stream on a CPU; its checkpoint is asked for once."""
+    asked = []
+    fit_blobs(make_tasks(), checkpoint_of=asked.append)
+    assert asked == make_stacks(make_tasks(), True, CPU)
+
+
+# -- one script, outside of the repository ----------------------------------------------------------
+
+SCRIPT = """\
+import numpy as np
+from mdpu.learn import Sample, Settings, Task, fit
+
+rng = np.random.default_rng(0)
+labels = np.where(rng.random((2000, 2)) < 0.5, 1, -1)
+labels = labels[labels.sum(axis=1) >= 0][:1000]  # at least half of a pair is positive
+tuples = labels[..., None] + rng.normal(size=(1000, 2, 5))  # pairs of feature vectors
+sides = np.where(rng.random(1500) < 0.5, 1, -1)
+unlabeled = sides[:, None] + rng.normal(size=(1500, 5))
+
+images, sample = Sample.gather(tuples, unlabeled)
+task = Task("relu-part", tuple_size=2, prior=0.5)
+[model] = fit([task], images, sample, Settings(epochs=20, batch_size=200, architecture={"hidden": [30]}))
+print(np.mean(model.predict(unlabeled) == sides))
+model.history.plot(x="epoch", y="objective").figure.savefig("history.png")
+"""
+
+
+@pytest.mark.slow
+def test_a_script_of_twenty_lines_trains_predicts_and_plots_anywhere(tmp_path, monkeypatch):
+    assert len(SCRIPT.splitlines()) <= 20
+    monkeypatch.setenv("MPLBACKEND", "agg")
+    done = subprocess.run([sys.executable, "-c", SCRIPT], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    # The best classifier of two classes whose means are 2 sqrt(5) apart is right in 98.7 % of cases.
+    assert float(done.stdout) > 0.95
+    assert (tmp_path / "history.png").read_bytes().startswith(b"\x89PNG")
+    assert [path.name for path in tmp_path.iterdir()] == ["history.png"]
