@@ -27,6 +27,27 @@ PACKAGE = Path(__file__).resolve().parent
 REPOSITORY = PACKAGE.parent
 
 
+def resource(name: str) -> Path:
+    """Return a file or folder that travels with the package, such as the schema or the templates of the report.
+
+    An installed package holds what lies outside of ``mdpu`` in its folder ``resources``.
+
+    Parameters
+    ----------
+    name : str
+        Path in the repository. Write it out where it is used: `mdpu.study.closure` finds it there.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is none.
+    """
+    for folder in (PACKAGE / "resources", REPOSITORY):
+        if (folder / name).exists():
+            return folder / name
+    raise FileNotFoundError(f"mdpu is not installed whole: it lacks {name}")
+
+
 @contextlib.contextmanager
 def replacing(path: Path) -> Iterator[Path]:
     """Yield a temporary path beside `path` that becomes `path` when the block succeeds.

@@ -16,7 +16,7 @@ import pytest
 
 from mdpu.data.images import ImageSet, read_images, write_images
 from mdpu.data.labels import binarize
-from mdpu.data.sources.digits import DIGITS
+from mdpu.data.sources import SOURCES
 from mdpu.errors import UserError
 from mdpu.files import (
     digest,
@@ -244,7 +244,7 @@ def images(**changes):
 
 
 def test_images_survive_their_file(tmp_path):
-    write_images(DIGITS.read(tmp_path), tmp_path / "digits.npz", time.perf_counter())
+    write_images(SOURCES["digits"].read(tmp_path), tmp_path / "digits.npz", time.perf_counter())
     found = read_images(tmp_path / "digits.npz")
     assert found.train_images.shape == (1348, 8, 8)
     assert found.test_images.shape == (449, 8, 8)

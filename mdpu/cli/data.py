@@ -5,15 +5,12 @@ Imports are made inside the commands, so that a command loads only what it needs
 
 from __future__ import annotations
 
-import sys
-import time
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from mdpu.cli.common import Configs, Images, Labels, Mirror, Out, Prior, TupleSize, app, load_plan
-from mdpu.errors import UserError
 
 PANEL = "Rules: images, labels, splits"
 
@@ -29,32 +26,22 @@ def dataset(
 
     Raw downloads go to the configuration's `data_dir`, and are taken from there when they are whole.
     """
-    from mdpu.data.images import write_images
-    from mdpu.data.sources import load_source
+    from mdpu.data.prepare import write_source
+    from mdpu.study.config import load_config
+    from mdpu.study.layout import Layout
 
-    started = time.perf_counter()
-    chosen = load_plan(config)
-    images, checksums = load_source(source, chosen.layout.data_dir, chosen.config.get("mirror") or mirror, out.parent)
-    write_images(images, out, started, checksums)
+    chosen = load_config(config)
+    write_source(source, Layout(chosen).data_dir, chosen.get("mirror") or mirror, out)
 
 
 @app.command(rich_help_panel=PANEL)
 def fetch(config: Configs, mirror: Mirror = None) -> None:
     """Fetch and verify the raw files of every selected dataset ahead, e.g. where only the login node has a network."""
-    from mdpu.data.sources import SOURCES
-    from mdpu.data.sources.download import fetch
+    from mdpu.data.prepare import fetch_sources
 
     chosen = load_plan(config)
-    failures = []
-    for source in sorted({chosen.dataset(name)["source"] for name in chosen.datasets} & set(SOURCES)):
-        try:
-            files = fetch(SOURCES[source].archives(), chosen.layout.data_dir, chosen.config.get("mirror") or mirror)
-        except UserError as error:
-            failures.append(f"{source}: {error}")
-        else:
-            print(f"{source}: {len(files)} files there and verified", file=sys.stderr)
-    if failures:
-        raise UserError("\n".join(failures))
+    sources = [chosen.dataset(name)["source"] for name in chosen.datasets]
+    fetch_sources(sources, chosen.layout.data_dir, chosen.config.get("mirror") or mirror)
 
 
 @app.command(rich_help_panel=PANEL)
@@ -65,20 +52,10 @@ def labels(
     out: Out,
 ) -> None:
     """Binarize class ids to +1 and -1; write the labels, with counts (.json) beside them."""
-    from mdpu.data.images import read_images
-    from mdpu.data.labels import binarize, check_counts, count_sides, write_labels
-    from mdpu.files import provenance, write_json
+    from mdpu.data.labels import write_binarized
+    from mdpu.study.config import find_dataset, load_config
 
-    started = time.perf_counter()
-    definition = load_plan(config).dataset(dataset)
-    where = f"config key definitions.datasets.{dataset}"
-    found = binarize(
-        read_images(images), definition["positive"], definition["negative"], definition.get("dropped", ()), where
-    )
-    counts = count_sides(found)
-    check_counts(counts, definition.get("counts", {}), f"{where}.counts")
-    write_labels(found, out)
-    write_json(out.with_suffix(".json"), {"counts": counts, "provenance": provenance(started, [images])})
+    write_binarized(images, dataset, find_dataset(load_config(config), dataset), out)
 
 
 @app.command(rich_help_panel=PANEL)
@@ -89,15 +66,9 @@ def sheet(
     negative: Annotated[Path, typer.Option(metavar="FILE", help="PNG of negative images to write.")],
 ) -> None:
     """Draw a contact sheet of each side."""
-    from mdpu.data.images import read_images
-    from mdpu.data.labels import read_labels
-    from mdpu.files import replacing
-    from mdpu.report.sheet import contact_sheet
+    from mdpu.report.sheet import write_sheets
 
-    image_set, sides = read_images(images), read_labels(labels)
-    for sign, path in ((1, positive), (-1, negative)):
-        with replacing(path) as temporary:
-            contact_sheet(image_set, sides, sign).save(temporary)
+    write_sheets(images, labels, positive, negative)
 
 
 @app.command(rich_help_panel=PANEL)
@@ -115,14 +86,7 @@ def split(
     overlap: Annotated[bool, typer.Option(help="Let tuples and unlabeled images share images.")] = True,
 ) -> None:
     """Draw the tuples and the unlabeled images of one trial; write how well they follow the law beside them (.json)."""
-    from mdpu.data.diagnostics import diagnose
-    from mdpu.data.labels import read_labels
-    from mdpu.data.splits import draw_split, write_split
-    from mdpu.files import provenance, write_json
+    from mdpu.data.diagnostics import write_diagnosed_split
 
-    started = time.perf_counter()
-    train = read_labels(labels)["train"]
-    drawn = draw_split(train, tuple_size, prior, n, n_unlabeled, trial, replacement, overlap)
-    write_split(drawn, out)
-    diagnostics = diagnose(drawn, train, tuple_size, prior)
-    write_json(out.with_suffix(".json"), {**diagnostics, "provenance": provenance(started, [labels])})
+    drawing = {"n": n, "n_unlabeled": n_unlabeled, "trial": trial, "replacement": replacement, "overlap": overlap}
+    write_diagnosed_split(labels, out, tuple_size, prior, **drawing)

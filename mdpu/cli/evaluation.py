@@ -5,8 +5,6 @@ Imports are made inside the commands, so that a command loads only what it needs
 
 from __future__ import annotations
 
-import dataclasses
-import time
 from pathlib import Path
 from typing import Annotated
 
@@ -26,16 +24,9 @@ def collect(
     runs: Annotated[Path, typer.Option(metavar="FILE", help="CSV of what each run reached and came from to write.")],
 ) -> None:
     """Gather all histories into one tidy table, and summarize it per run and per cell."""
-    from mdpu.evaluate.collect import collect, describe_runs, run_accuracies, summarize
-    from mdpu.files import write_csv, write_table
+    from mdpu.evaluate.collect import write_collection
 
-    chosen = load_plan(config)
-    metrics = collect([histories / f"{name}.parquet" for name in chosen.cohorts], chosen.runs)
-    write_table(metrics, out)
-    accuracies = run_accuracies(metrics, chosen.protocol.reporting())
-    write_csv(metrics, out.with_suffix(".csv"), exact=True)
-    write_csv(summarize(accuracies), summary)
-    write_csv(describe_runs(metrics, accuracies, chosen), runs)
+    write_collection(load_plan(config), histories, out, summary, runs)
 
 
 @app.command(rich_help_panel=PANEL)
@@ -45,19 +36,9 @@ def compare(
     out: Annotated[Path, typer.Option("--out", metavar="FILE", help="CSV to write; .json with totals goes beside.")],
 ) -> None:
     """Give each of the paper's 504 numbers a verdict, in every reading of its dataset."""
-    from mdpu.evaluate.comparison import compare, spreads, totals
-    from mdpu.files import provenance, read_csv, write_csv, write_json
+    from mdpu.evaluate.comparison import write_comparison
 
-    started = time.perf_counter()
-    chosen = load_plan(config)
-    rule = chosen.config["comparison"]
-    found = compare(read_csv(summary), chosen.published_names, rule)
-    write_csv(found, out)
-    facts = {
-        "totals": totals(found).to_dict("records"),
-        "spreads": spreads(found, rule["level"]).to_dict("records"),
-    }
-    write_json(out.with_suffix(".json"), {**facts, **provenance(started, [summary], rule=rule)})
+    write_comparison(load_plan(config), summary, out)
 
 
 @app.command(rich_help_panel=PANEL)
@@ -69,20 +50,9 @@ def claims(
     cases: Annotated[Path, typer.Option(metavar="FILE", help="CSV of every case of every claim to write.")],
 ) -> None:
     """Check the claims of the paper's prose on our runs and on the paper's numbers."""
-    from mdpu.evaluate.claims import check_claims
-    from mdpu.evaluate.evidence import our_evidence, paper_evidence
-    from mdpu.files import provenance, read_csv, read_table, write_csv, write_json
+    from mdpu.evaluate.claims import write_claims
 
-    started = time.perf_counter()
-    chosen = load_plan(config)
-    rule, reporting = chosen.config["comparison"], chosen.protocol.reporting()
-    ours = our_evidence(chosen, read_csv(summary), read_table(metrics))
-    checked, of_claims = check_claims(ours, paper_evidence(rule))
-    write_csv(checked, out)
-    write_csv(of_claims, cases)
-    facts = provenance(started, [summary, metrics], rule=rule, reporting=reporting)
-    rows = checked.astype(object).where(checked.notna(), None).to_dict("records")
-    write_json(out.with_suffix(".json"), {"claims": rows, **facts})
+    write_claims(load_plan(config), summary, metrics, out, cases)
 
 
 @app.command(rich_help_panel=PANEL)
@@ -93,18 +63,9 @@ def ranks(
     figure: Annotated[Path, typer.Option(metavar="FILE", help="SVG to write; .pdf goes beside.")],
 ) -> None:
     """Rank the methods, test the ranks, and draw critical-difference diagrams."""
-    from mdpu.evaluate.ranks import rank_table, rankings
-    from mdpu.files import provenance, read_csv, write_csv, write_json
-    from mdpu.report.figures.common import save_figure
-    from mdpu.report.rank_figure import rank_figure
+    from mdpu.report.rank_figure import show_ranks
 
-    started = time.perf_counter()
-    chosen = load_plan(config)
-    found = rankings(read_csv(summary), chosen.table_rows, 1 - chosen.config["comparison"]["level"])
-    write_csv(rank_table(found), out)
-    facts = {f"{source}, by {unit}": ranking and ranking.facts() for (source, unit), ranking in found.items()}
-    write_json(out.with_suffix(".json"), {"rankings": facts, **provenance(started, [summary])})
-    save_figure(rank_figure(found), figure)
+    show_ranks(load_plan(config), summary, out, figure)
 
 
 @app.command(rich_help_panel=PANEL)
@@ -114,22 +75,9 @@ def audit(
     out: Annotated[Path, typer.Option("--out", metavar="FILE", help="CSV to write; .json with all cases goes beside.")],
 ) -> None:
     """Audit the paper: recompute from its numbers, the images and the formulas what can be; list the rest."""
-    from mdpu.evaluate.audit import audit, audit_table
-    from mdpu.files import provenance, read_json, write_csv, write_json
+    from mdpu.evaluate.audit import write_audit
 
-    started = time.perf_counter()
-    chosen = load_plan(config)
-    stated = [name for name in chosen.datasets if chosen.published_names[name] == name]
-    files = {name: (chosen.layout.images(name).with_suffix(".json"), labels / f"{name}.json") for name in stated}
-    findings = audit(
-        {
-            name: {"description": read_json(description), "counts": read_json(counts)["counts"]}
-            for name, (description, counts) in files.items()
-        }
-    )
-    write_csv(audit_table(findings), out)
-    facts = provenance(started, [path for both in files.values() for path in both])
-    write_json(out.with_suffix(".json"), {"findings": [dataclasses.asdict(f) for f in findings], **facts})
+    write_audit(load_plan(config), labels, out)
 
 
 @app.command("largest-n", rich_help_panel=PANEL)
@@ -139,16 +87,9 @@ def largest_n(
     out: Table,
 ) -> None:
     """Tell how many tuples each dataset can give when no image is drawn twice, beside the number that is used."""
-    from mdpu.evaluate.largest_n import largest_n_table, training_counts
-    from mdpu.files import write_csv, write_text
-    from mdpu.report.largest_n import largest_n_latex, largest_n_markdown
+    from mdpu.report.largest_n import write_largest_n
 
-    chosen = load_plan(config)
-    table = largest_n_table(chosen, training_counts(chosen, labels))
-    write_csv(table, out)
-    datasets = chosen.titles(table["dataset"])
-    for suffix, render in ((".md", largest_n_markdown), (".tex", largest_n_latex)):
-        write_text(out.with_suffix(suffix), render(table, datasets))
+    write_largest_n(load_plan(config), labels, out)
 
 
 @app.command(rich_help_panel=PANEL)
@@ -158,7 +99,6 @@ def verify(
     out: Out,
 ) -> None:
     """Compare the numbers with those shipped with the repository."""
-    from mdpu.evaluate.verify import verify
-    from mdpu.files import read_csv, write_json
+    from mdpu.evaluate.verify import write_verification
 
-    write_json(out, verify(read_csv(summary), expected))
+    write_verification(summary, expected, out)

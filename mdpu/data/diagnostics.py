@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from scipy.special import chdtrc
 
-from mdpu.data.splits import Signs, Split
+from mdpu.data.labels import read_labels
+from mdpu.data.splits import Signs, Split, draw_split, write_split
+from mdpu.files import provenance, write_json
 from mdpu.theory import coefficients, tuple_law
 
 # Below this expected count a chi-square statistic is far from its distribution, so bins are pooled.
@@ -104,3 +108,28 @@ def summarize(diagnostics: Sequence[dict[str, Any]]) -> dict[str, Any]:
         "p_value": smallest,
         "adjusted": min(1.0, smallest * len(diagnostics)),
     }
+
+
+def write_diagnosed_split(labels: Path, path: Path, tuple_size: int, prior: float, **drawing: Any) -> None:
+    """Draw a split of labels and write it, with how well it follows the law (.json) beside it.
+
+    Parameters
+    ----------
+    labels, path : Path
+        Labels to read, split to write.
+    tuple_size, prior : int, float
+        M and pi_+.
+    **drawing
+        The other parameters of `mdpu.data.splits.draw_split`.
+
+    Raises
+    ------
+    UserError
+        If the labels are missing or broken, or the split cannot be drawn from them.
+    """
+    started = time.perf_counter()
+    train = read_labels(labels)["train"]
+    split = draw_split(train, tuple_size, prior, **drawing)
+    write_split(split, path)
+    facts = {**diagnose(split, train, tuple_size, prior), "provenance": provenance(started, [labels])}
+    write_json(path.with_suffix(".json"), facts)

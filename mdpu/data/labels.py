@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mdpu.data.images import ImageSet
+from mdpu.data.images import ImageSet, read_images
 from mdpu.errors import UserError
-from mdpu.files import load_npz, save_npz
+from mdpu.files import load_npz, provenance, save_npz, write_json
 
 Labels = dict[str, NDArray[np.int8]]
 Counts = dict[str, dict[str, int]]
@@ -99,3 +101,30 @@ def write_labels(labels: Labels, path: Path) -> None:
 def read_labels(path: Path) -> Labels:
     """Read labels; raise `UserError` if the file is missing or broken."""
     return load_npz(path, "train", "test")
+
+
+def write_binarized(images: Path, dataset: str, definition: Mapping[str, Any], path: Path) -> None:
+    """Binarize the class ids of an image set and write the labels, with their counts (.json) beside them.
+
+    Parameters
+    ----------
+    images : Path
+        As `mdpu.data.images.write_images` writes it.
+    dataset, definition : str, mapping
+        A dataset's name under ``definitions.datasets`` of a configuration, and what stands there.
+    path : Path
+
+    Raises
+    ------
+    UserError
+        If the images are missing or broken, a class has no side or two, a side no image, or the counts are not the
+        known ones.
+    """
+    started = time.perf_counter()
+    where = f"config key definitions.datasets.{dataset}"
+    sides = definition["positive"], definition["negative"], definition.get("dropped", ())
+    labels = binarize(read_images(images), *sides, where)
+    counts = count_sides(labels)
+    check_counts(counts, definition.get("counts", {}), f"{where}.counts")
+    write_labels(labels, path)
+    write_json(path.with_suffix(".json"), {"counts": counts, "provenance": provenance(started, [images])})

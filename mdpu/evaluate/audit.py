@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -14,9 +15,11 @@ import yaml
 
 from mdpu import theory
 from mdpu.evaluate.published import BASELINES, CORRECTED, NUMERALS, PROPOSED, published_cells
+from mdpu.files import provenance, read_json, resource, write_csv, write_json
 from mdpu.learn.methods import load_method
+from mdpu.study.plan import Plan
 
-ANOMALIES = Path(__file__).with_name("anomalies.yaml")
+ANOMALIES = resource("mdpu/evaluate/anomalies.yaml")
 ROW = ["table", "prior", "dataset"]
 WIDE_DEVIATION = 5.0  # points
 EVEN = 0.02  # how far from one half the share of positives may be for a dataset to count as balanced
@@ -325,3 +328,33 @@ def _ramp_gradient(margins: np.ndarray) -> dict[float, float]:
     LOSSES["ramp"].margin_loss(at).sum().backward()
     assert at.grad is not None
     return dict(zip(margins.tolist(), at.grad.tolist(), strict=True))
+
+
+def write_audit(plan: Plan, labels: Path, out: Path) -> None:
+    """Audit the paper, and write the findings as CSV with all their cases (.json) beside them.
+
+    Parameters
+    ----------
+    plan : Plan
+        Its datasets are audited whose images are at hand and which carry the name of a published row.
+    labels : Path
+        Folder of labels, with their counts.
+    out : Path
+
+    Raises
+    ------
+    UserError
+        If a description of images or labels is missing or broken.
+    """
+    started = time.perf_counter()
+    stated = [name for name in plan.datasets if plan.published_names[name] == name]
+    files = {name: (plan.layout.images(name).with_suffix(".json"), labels / f"{name}.json") for name in stated}
+    findings = audit(
+        {
+            name: {"description": read_json(description), "counts": read_json(counts)["counts"]}
+            for name, (description, counts) in files.items()
+        }
+    )
+    write_csv(audit_table(findings), out)
+    facts = provenance(started, [path for both in files.values() for path in both])
+    write_json(out.with_suffix(".json"), {"findings": [asdict(finding) for finding in findings], **facts})

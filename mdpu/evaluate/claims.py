@@ -7,8 +7,10 @@ which have neither histories nor other losses; a claim that evidence cannot spea
 from __future__ import annotations
 
 import inspect
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
@@ -16,9 +18,11 @@ import pandas as pd
 from scipy import stats
 
 from mdpu.evaluate.comparison import welch_interval
-from mdpu.evaluate.evidence import WINDOW, Evidence
+from mdpu.evaluate.evidence import WINDOW, Evidence, our_evidence, paper_evidence
 from mdpu.evaluate.published import BASELINES, CORRECTED, PROPOSED
+from mdpu.files import provenance, read_csv, read_table, write_csv, write_json
 from mdpu.study.grid import AXES, CELL, ROW
+from mdpu.study.plan import Plan
 
 CASE = (*AXES, "left", "right", "holds")
 NOT_RUN, NOT_THERE = "not run", "not in its numbers"
@@ -596,3 +600,22 @@ def check_claims(ours: Evidence, paper: Evidence) -> tuple[pd.DataFrame, pd.Data
     cases = pd.concat(all_cases, ignore_index=True) if all_cases else pd.DataFrame(columns=columns)
     integers = dict.fromkeys(("tuple_size", "n", "seed"), "Int64")
     return pd.DataFrame(rows), cases[columns].astype(integers)
+
+
+def write_claims(plan: Plan, summary: Path, metrics: Path, out: Path, cases: Path) -> None:
+    """Check the claims on a plan's runs and on the paper's numbers; write them as CSV and JSON, and every case as CSV.
+
+    Raises
+    ------
+    UserError
+        If the summary or the metrics, as `mdpu.evaluate.collect.write_collection` writes them, are missing or broken.
+    """
+    started = time.perf_counter()
+    rule, reporting = plan.config["comparison"], plan.protocol.reporting()
+    ours = our_evidence(plan, read_csv(summary), read_table(metrics))
+    checked, of_claims = check_claims(ours, paper_evidence(rule))
+    write_csv(checked, out)
+    write_csv(of_claims, cases)
+    facts = provenance(started, [summary, metrics], rule=rule, reporting=reporting)
+    rows = checked.astype(object).where(checked.notna(), None).to_dict("records")
+    write_json(out.with_suffix(".json"), {"claims": rows, **facts})

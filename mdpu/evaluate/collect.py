@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from mdpu.errors import UserError
-from mdpu.files import read_table
+from mdpu.files import read_table, write_csv, write_table
 from mdpu.learn.methods import load_method
 from mdpu.study.grid import AXES, CELL, Run, run_columns
 from mdpu.study.plan import Plan
@@ -135,3 +135,29 @@ def summarize(accuracies: pd.DataFrame) -> pd.DataFrame:
         first_epoch=("first_epoch", "min"),
         last_epoch=("last_epoch", "max"),
     )
+
+
+def write_collection(plan: Plan, histories: Path, metrics: Path, summary: Path, runs: Path) -> None:
+    """Gather the histories of a plan into one tidy table, and summarize it per cell and per run.
+
+    Parameters
+    ----------
+    plan : Plan
+    histories : Path
+        Folder with a history per cohort.
+    metrics : Path
+        Parquet file to write, as `collect` returns it; a CSV goes beside.
+    summary, runs : Path
+        CSV files to write, as `summarize` and `describe_runs` return them.
+
+    Raises
+    ------
+    UserError
+        If a history is missing or broken.
+    """
+    collected = collect([histories / f"{name}.parquet" for name in plan.cohorts], plan.runs)
+    write_table(collected, metrics)
+    accuracies = run_accuracies(collected, plan.protocol.reporting())
+    write_csv(collected, metrics.with_suffix(".csv"), exact=True)
+    write_csv(summarize(accuracies), summary)
+    write_csv(describe_runs(collected, accuracies, plan), runs)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Mapping
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -11,7 +13,9 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
 from mdpu.evaluate.published import TRIALS, published_cells
+from mdpu.files import provenance, read_csv, write_csv, write_json
 from mdpu.study.grid import CELL, cell_name
+from mdpu.study.plan import Plan
 
 REPRODUCED, CLOSE, DIFFERS, NOT_RUN = VERDICTS = ("reproduced", "close", "differs", "not run")
 
@@ -222,3 +226,22 @@ def totals(comparison: pd.DataFrame) -> pd.DataFrame:
             for by, value, group in groups
         ]
     )
+
+
+def write_comparison(plan: Plan, summary: Path, out: Path) -> None:
+    """Compare the cells of a summary with the paper's, and write the verdicts as CSV with totals (.json) beside them.
+
+    Raises
+    ------
+    UserError
+        If the summary, as `mdpu.evaluate.collect.write_collection` writes it, is missing or broken.
+    """
+    started = time.perf_counter()
+    rule = plan.config["comparison"]
+    verdicts = compare(read_csv(summary), plan.published_names, rule)
+    write_csv(verdicts, out)
+    facts = {
+        "totals": totals(verdicts).to_dict("records"),
+        "spreads": spreads(verdicts, rule["level"]).to_dict("records"),
+    }
+    write_json(out.with_suffix(".json"), {**facts, **provenance(started, [summary], rule=rule)})

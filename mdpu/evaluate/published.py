@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 
 import pandas as pd
 
+from mdpu.files import resource
 from mdpu.study.grid import CELL
 
 PROPOSED = ("ure", "relu", "abs")
@@ -16,7 +16,7 @@ METHODS = (*PROPOSED, *BASELINES)
 NUMERALS = {2: "II", 3: "III", 4: "IV", 5: "V"}  # of the tables
 TRIALS = 3  # "three independent experimental trials", captions of Tables II-V
 
-FILE = Path(__file__).with_name("published_tables.csv")
+FILE = resource("mdpu/evaluate/published_tables.csv")
 
 
 def published_cells() -> pd.DataFrame:

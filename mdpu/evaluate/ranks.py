@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Collection
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,7 +15,9 @@ from scipy import stats
 
 from mdpu.evaluate.evidence import table_cells
 from mdpu.evaluate.published import METHODS, published_summary
+from mdpu.files import provenance, read_csv, write_csv, write_json
 from mdpu.study.grid import ROW
+from mdpu.study.plan import Plan
 
 UNITS = ("row", "dataset")
 FEWEST_METHODS, FEWEST_BLOCKS = 3, 2
@@ -139,3 +143,19 @@ def rank_table(found: dict[tuple[str, str], Ranking | None]) -> pd.DataFrame:
         for method, value in ranking.average.items()
     ]
     return pd.DataFrame(rows, columns=["source", "unit", "blocks", "method", "average_rank"])
+
+
+def write_ranks(plan: Plan, summary: Path, out: Path) -> dict[tuple[str, str], Ranking | None]:
+    """Rank the methods of a summary and of the paper, write the ranks as CSV with the tests (.json), and return them.
+
+    Raises
+    ------
+    UserError
+        If the summary, as `mdpu.evaluate.collect.write_collection` writes it, is missing or broken.
+    """
+    started = time.perf_counter()
+    ranked = rankings(read_csv(summary), plan.table_rows, 1 - plan.config["comparison"]["level"])
+    write_csv(rank_table(ranked), out)
+    facts = {f"{source}, by {unit}": ranking and ranking.facts() for (source, unit), ranking in ranked.items()}
+    write_json(out.with_suffix(".json"), {"rankings": facts, **provenance(started, [summary])})
+    return ranked

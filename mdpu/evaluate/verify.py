@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 
 from mdpu.errors import UserError
+from mdpu.files import read_csv, write_json
 from mdpu.study.grid import CELL
 
 
@@ -51,3 +52,8 @@ def verify(summary: pd.DataFrame, expected_path: Path) -> dict[str, Any]:
         # JSON has no word for a missing mean but null.
         "outside": outside.astype(object).where(outside.notna(), None).to_dict("records"),
     }
+
+
+def write_verification(summary: Path, expected: Path, out: Path) -> None:
+    """Compare a summary with expected numbers, and write what `verify` returns as JSON."""
+    write_json(out, verify(read_csv(summary), expected))

@@ -38,8 +38,6 @@ class Method:
         the better assignment on the test images.
     takes_ragged : bool
         Whether it learns from tuples of several sizes.
-    sources : tuple of str
-        Files of the package, beside the method's own, that decide its histories and no other method's.
     """
 
     title: str
@@ -47,7 +45,6 @@ class Method:
     control: bool = False
     unnamed: bool = False
     takes_ragged: bool = False
-    sources: tuple[str, ...] = ()
 
     @property
     def tunable(self) -> bool:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 
 import pandas as pd
 
 from mdpu.data.pools import DEMANDS
+from mdpu.evaluate.largest_n import largest_n_table, training_counts
+from mdpu.files import write_csv, write_text
 from mdpu.report.tables import escape, latex_rows, markdown_rows
+from mdpu.study.plan import Plan
 
 TITLE = (
     "Largest number of tuples without replacement, alone and with as many unlabeled images U, which may be images of "
@@ -63,3 +67,25 @@ def largest_n_latex(table: pd.DataFrame, datasets: Mapping[str, str]) -> str:
     """Return the table as LaTeX; parameters as for `largest_n_rows`."""
     rows = [[escape(cell) for cell in row] for row in largest_n_rows(table, datasets)]
     return latex_rows(TITLE, HEADER, 1, rows)
+
+
+def write_largest_n(plan: Plan, labels: Path, out: Path) -> None:
+    """Write the table of the largest n as CSV, with Markdown and LaTeX beside it.
+
+    Parameters
+    ----------
+    plan : Plan
+    labels : Path
+        Folder of labels, read where the configuration has no counts.
+    out : Path
+
+    Raises
+    ------
+    UserError
+        If a description of labels is needed and missing.
+    """
+    table = largest_n_table(plan, training_counts(plan, labels))
+    write_csv(table, out)
+    datasets = plan.titles(table["dataset"])
+    for suffix, render in ((".md", largest_n_markdown), (".tex", largest_n_latex)):
+        write_text(out.with_suffix(suffix), render(table, datasets))

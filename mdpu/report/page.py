@@ -14,7 +14,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from mdpu.data.diagnostics import summarize
 from mdpu.errors import UserError
-from mdpu.files import REPOSITORY, git_commit, read_csv, read_json, versions
+from mdpu.files import git_commit, read_csv, read_json, resource, versions
 from mdpu.learn.methods import load_method
 from mdpu.report.largest_n import HEADER, largest_n_rows
 from mdpu.report.sensitivity import nearest_rows, sensitivity_cells, sensitivity_rows
@@ -23,7 +23,7 @@ from mdpu.report.verdicts import audit_section, claims_section, ranks_section, v
 from mdpu.study.grid import Experiment, cell_name
 from mdpu.study.plan import Plan
 
-TEMPLATES = REPOSITORY / "report"
+TEMPLATES = resource("report")
 
 
 def render_page(plan: Plan, results: Path) -> str:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 
 import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from mdpu.evaluate.ranks import Ranking
+from mdpu.evaluate.ranks import Ranking, write_ranks
 from mdpu.learn.methods import load_method
+from mdpu.report.figures.common import save_figure
 from mdpu.report.style import method_style, use_house_style
 from mdpu.report.verdicts import SOURCES
+from mdpu.study.plan import Plan
 
 
 def rank_figure(found: Mapping[tuple[str, str], Ranking | None]) -> Figure:
@@ -72,3 +75,8 @@ def _diagram(axis: Axes, ranking: Ranking) -> None:
     )
     for label in drawn["labels"]:
         label.set(color="black", verticalalignment="center")  # pale lines, but no pale words
+
+
+def show_ranks(plan: Plan, summary: Path, out: Path, figure: Path) -> None:
+    """Write the ranks of a summary as `mdpu.evaluate.ranks.write_ranks` does, and draw them as SVG and PDF."""
+    save_figure(rank_figure(write_ranks(plan, summary, out)), figure)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 from PIL import Image
 
-from mdpu.data.images import ImageSet
-from mdpu.data.labels import Labels
+from mdpu.data.images import ImageSet, read_images
+from mdpu.data.labels import Labels, read_labels
+from mdpu.files import replacing
 
 ROWS, COLUMNS, GAP = 4, 12, 1
 
@@ -49,3 +52,11 @@ def _spread(class_ids: np.ndarray, count: int) -> np.ndarray:
     turn = np.arange(order.size) - first  # 0 for the first image of its class, 1 for the second, ...
     taken = np.sort(np.argsort(turn, kind="stable")[:count])
     return order[taken]
+
+
+def write_sheets(images: Path, labels: Path, positive: Path, negative: Path) -> None:
+    """Draw a contact sheet of each side of a dataset, as PNG; raise `UserError` if an input is missing or broken."""
+    image_set, sides = read_images(images), read_labels(labels)
+    for sign, path in ((1, positive), (-1, negative)):
+        with replacing(path) as temporary:
+            contact_sheet(image_set, sides, sign).save(temporary)

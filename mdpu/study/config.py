@@ -12,12 +12,11 @@ import yaml
 
 from mdpu.data.images import is_path
 from mdpu.errors import UserError
-from mdpu.files import PACKAGE, REPOSITORY
+from mdpu.files import PACKAGE, resource
 
 Config = dict[str, Any]
 
-SCHEMA = PACKAGE / "study" / "config.schema.yaml"
-SOURCES_FOLDER = REPOSITORY / "workflow" / "rules" / "datasets"
+SCHEMA = resource("mdpu/study/config.schema.yaml")
 METHODS_FOLDER = PACKAGE / "learn" / "methods"
 
 BASE = "base"
@@ -175,5 +174,14 @@ def available_methods() -> list[str]:
 
 
 def available_sources() -> list[str]:
-    """Return the sources discovered in ``workflow/rules/datasets``: the names of its files."""
-    return sorted(file.stem for file in SOURCES_FOLDER.glob("*.smk"))
+    """Return the sources discovered in ``mdpu/data/sources``."""
+    from mdpu.data.sources import SOURCES
+
+    return sorted(SOURCES)
+
+
+def find_dataset(config: Config, name: str) -> Config:
+    """Return the definition of a dataset: source, sides, title; raise `UserError` if there is none."""
+    known(name, config["definitions"]["datasets"], "dataset")
+    definition: Config = config["definitions"]["datasets"][name]
+    return definition

@@ -6,14 +6,14 @@ from collections.abc import Iterable
 from dataclasses import astuple, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from mdpu.data.images import is_path
 from mdpu.files import digest
 from mdpu.learn.method import FittedMethod
 from mdpu.learn.methods import load_method
 from mdpu.learn.task import Settings
-from mdpu.study.config import BASE, Config, check_config, known, merge, selected
+from mdpu.study.config import BASE, Config, check_config, find_dataset, known, merge, selected
 from mdpu.study.grid import AXES, Cohort, Experiment, Run, Tuning, canonical_prior, grid_runs, name_of, run_columns
 from mdpu.study.layout import Layout
 from mdpu.study.protocol import Protocol
@@ -205,8 +205,7 @@ class Plan:
 
     def dataset(self, name: str) -> dict[str, Any]:
         """Return the definition of a dataset: source, sides, title, network."""
-        known(name, self.config["definitions"]["datasets"], "dataset")
-        return cast(dict[str, Any], self.config["definitions"]["datasets"][name])
+        return find_dataset(self.config, name)
 
     def titles(self, datasets: Iterable[str]) -> dict[str, str]:
         """Return the titles of datasets by name, each once, in order."""
@@ -230,7 +229,7 @@ class Plan:
             return str(definition["network"])
         if not is_path(definition["source"]):
             return "mlp"
-        from mdpu.data.sources.own import image_shape
+        from mdpu.data.own import image_shape
 
         return "resnet34" if image_shape(Path(definition["source"]).expanduser())[2:] == (3,) else "mlp"
 
@@ -322,7 +321,7 @@ class Plan:
     @cached_property
     def own_files(self) -> dict[str, list[Path]]:
         """Of each images file made from one's own images, as `source_of` takes it, the files that it is made from."""
-        from mdpu.data.sources.own import inputs
+        from mdpu.data.own import inputs
 
         return {
             f"own/{name}": inputs(Path(self.dataset(name)["source"]).expanduser())

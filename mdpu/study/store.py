@@ -8,49 +8,46 @@ carries its origin: commit, device, packages and machine that trained it, wherev
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from mdpu.errors import UserError
-from mdpu.files import PACKAGE, digest, digest_files, read_table, replacing, write_table
-from mdpu.learn.methods import load_method
+from mdpu.files import digest, read_table, replacing, write_table
 from mdpu.learn.task import Settings, Task
+from mdpu.study.closure import closure, code_digest
 from mdpu.study.grid import AXES, Run, run_columns
 
-# The sources that decide what a trained run is, beside the file of its method.
-TRAINING_CODE = (
-    "theory/law.py",
-    "randomness.py",
-    "learn/device.py",
-    "learn/evaluation.py",
-    "learn/fitting.py",
-    "learn/head.py",
-    "learn/losses.py",
-    "learn/method.py",
-    "learn/network.py",
-    "learn/networks/__init__.py",
-    "learn/risk.py",
-    "learn/stacks.py",
-    "learn/task.py",
-    "learn/trainer.py",
-    "study/history.py",
-)
-NETWORK_CODE = {"mlp": ("learn/perceptron.py",), "resnet34": ("learn/pictures.py",)}
+# What training runs and what makes a history of it, beside the modules of method and network.
+TRAINING = ("mdpu.learn.fitting.fit_each", "mdpu.learn.evaluation.TestRates", "mdpu.study.history.run_history")
+# Of no influence on a number: errors, files, the order in which stacks take turns, and the key of a run, which counts
+# itself.
+HARMLESS = ("mdpu.errors", "mdpu.files", "mdpu.learn.checkpoint", "mdpu.learn.schedule", "mdpu.study.grid")
 
 
-def training_code(methods: Iterable[str], network: str) -> list[Path]:
-    """Return the source files that the histories of runs of `methods` with `network` depend on."""
-    own = [
-        file
-        for method in sorted(set(methods))
-        for file in (f"learn/methods/{method.replace('-', '_')}.py", *load_method(method).sources)
-    ]
-    of_network = (f"learn/networks/{network.replace('-', '_')}.py", *NETWORK_CODE.get(network, ()))
-    return [PACKAGE / file for file in dict.fromkeys((*TRAINING_CODE, *of_network, *own))]
+def method_module(name: str) -> str:
+    """Return the module of a method."""
+    return f"mdpu.learn.methods.{name.replace('-', '_')}"
+
+
+def network_module(name: str) -> str:
+    """Return the module of a network."""
+    return f"mdpu.learn.networks.{name.replace('-', '_')}"
+
+
+def training_code(method: str, network: str) -> list[Path]:
+    """Return the source files that the histories of a method and a network depend on."""
+    return closure(*TRAINING, method_module(method), network_module(network), without=HARMLESS)
+
+
+@cache
+def training_digest(method: str, network: str) -> str:
+    """Return a digest of what the code of `training_code` does."""
+    return code_digest(training_code(method, network))
 
 
 def fingerprint(run: Run, task: Task, settings: Settings, inputs: Mapping[str, str]) -> str:
@@ -66,7 +63,7 @@ def fingerprint(run: Run, task: Task, settings: Settings, inputs: Mapping[str, s
     inputs : mapping
         SHA-256 of the images, the labels and the run's split.
     """
-    code = digest_files(training_code([run.method], settings.network))
+    code = training_digest(run.method, settings.network)
     key = {"run": run_columns(run), "task": asdict(task), "settings": settings.flat(), "inputs": dict(inputs)}
     return digest({**key, "code": code})
 

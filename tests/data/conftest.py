@@ -37,7 +37,7 @@ def mirror(tmp_path: Path) -> Iterator[Mirror]:
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make downloads give up soon."""
-    from mdpu.data.sources import download
+    from mdpu.data import download
 
     monkeypatch.setattr(download, "PAUSE_SECONDS", 0.01)
     monkeypatch.setattr(download, "TIMEOUT_SECONDS", 0.3)

@@ -16,7 +16,7 @@ from publishers import Truth
 
 from mdpu.data.images import read_images
 from mdpu.data.labels import binarize, count_sides
-from mdpu.data.sources import load_source
+from mdpu.data.prepare import load_source
 from mdpu.files import REPOSITORY
 from mdpu.study.config import load_config
 

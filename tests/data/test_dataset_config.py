@@ -14,7 +14,8 @@ from publishers import Truth
 
 from mdpu.data.images import ImageSet, write_images
 from mdpu.data.labels import binarize, check_counts, count_sides, write_labels
-from mdpu.data.sources import SOURCES, load_source
+from mdpu.data.prepare import load_source
+from mdpu.data.sources import SOURCES
 from mdpu.errors import UserError
 from mdpu.files import REPOSITORY
 from mdpu.report.sheet import COLUMNS, GAP, ROWS, contact_sheet

@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from publishers import Mirror, serving
 
-from mdpu.data.sources.download import Archive, fetch
+from mdpu.data.download import Archive, fetch
 from mdpu.errors import UserError
 from mdpu.files import REPOSITORY
 
@@ -38,7 +38,7 @@ def offered(mirror: Mirror) -> Mirror:
 def in_process(code: str, *arguments: str) -> subprocess.Popen[str]:
     """Start Python on `code`, with `fetch` and `ARCHIVE` in reach."""
     head = (
-        "import sys; from pathlib import Path; from mdpu.data.sources.download import Archive, fetch\n"
+        "import sys; from pathlib import Path; from mdpu.data.download import Archive, fetch\n"
         f"ARCHIVE = Archive({ARCHIVE.path!r}, {MD5!r}, ())\n"
     )
     environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}

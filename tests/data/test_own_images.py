@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
+from mdpu.data import own
 from mdpu.data.images import read_images
-from mdpu.data.sources import own
 from mdpu.errors import UserError
 from mdpu.files import REPOSITORY, sha256
 from mdpu.study.config import load_config

@@ -21,7 +21,8 @@ from publishers import Mirror, Truth, cifar_batches, expect, idx, make_emnist_zi
 
 from mdpu.data.images import read_images
 from mdpu.data.labels import read_labels
-from mdpu.data.sources import SOURCES, load_source
+from mdpu.data.prepare import load_source
+from mdpu.data.sources import SOURCES
 from mdpu.errors import UserError
 from mdpu.files import REPOSITORY, read_json
 from mdpu.study.config import available_sources, load_config
@@ -33,8 +34,9 @@ Command = Callable[..., tuple[int, str]]
 Settings = Callable[..., list[str]]
 
 
-def test_every_source_is_a_rule_file_of_its_name() -> None:
-    assert available_sources() == sorted(SOURCES)
+def test_every_source_has_a_rule_file_of_its_name() -> None:
+    files = (REPOSITORY / "workflow" / "rules" / "datasets").glob("*.smk")
+    assert available_sources() == sorted(SOURCES) == sorted(file.stem for file in files)
 
 
 def test_torchvision_is_imported_only_when_it_is_needed() -> None:

@@ -6,7 +6,7 @@
 rule collect:
     input:
         histories=HISTORIES,
-        code=code("evaluate/collect.py"),
+        code=code("evaluation.collect"),
     output:
         metrics=RESULTS / "metrics.parquet",
         csv=RESULTS / "metrics.csv",
@@ -33,7 +33,7 @@ rule verify:
     input:
         summary=rules.collect.output.summary,
         expected=lambda wildcards: config["expected"],
-        code=code("evaluate/verify.py"),
+        code=code("evaluation.verify"),
     output:
         verification=RESULTS / "verification.json",
     log:

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+from functools import cache
 from pathlib import Path
 
 from snakemake.exceptions import WorkflowError
@@ -9,8 +10,9 @@ from snakemake.exceptions import WorkflowError
 from mdpu.errors import UserError
 from mdpu.files import PACKAGE
 from mdpu.study import grid
+from mdpu.study.closure import closure
+from mdpu.study.store import method_module, network_module
 from mdpu.study.plan import ILLUSTRATIONS, TABLE_KINDS, Plan
-from mdpu.study.store import training_code
 
 try:
     PLAN = Plan(config)
@@ -62,16 +64,6 @@ JUDGED = ("comparison", "claims", "ranks", "audit") if PLAN.runs else ("audit",)
 EVALUATION = [RESULTS / f"{name}.json" for name in JUDGED]
 VERIFICATION = [RESULTS / "verification.json"] if config.get("expected") and PLAN.runs else []
 
-# What figures of a kind are made with, beside their own module and what all figures share.
-KIND_CODE = {
-    "sensitivity": (
-        "evaluate/sensitivity.py",
-        "evaluate/published.py",
-        "evaluate/published_tables.csv",
-        "report/sensitivity.py",
-    )
-}
-
 
 wildcard_constraints:
     dataset="[a-z0-9-]+",
@@ -84,9 +76,19 @@ wildcard_constraints:
     cohort=r"[a-z0-9./-]+",
 
 
-def code(*files):
-    """The mdpu sources of a stage: editing them reruns it, which Snakemake would not notice by itself."""
-    return [os.path.relpath(PACKAGE / file) for file in files]
+@cache
+def code(command, *modules):
+    """The files of mdpu that a command depends on, with modules that it finds by name: editing one reruns it.
+
+    The command line itself only passes on what stands in the rule.
+    """
+    files = closure(f"mdpu.cli.{command}", *modules)
+    return [os.path.relpath(file) for file in files if PACKAGE / "cli" not in file.parents]
+
+
+def modules_of(runs, network):
+    """The modules of the runs' methods and of their network."""
+    return (*sorted({method_module(run.method) for run in runs}), network_module(network))
 
 
 def names_of(kinds):
@@ -112,7 +114,7 @@ def cohort_inputs(wildcards):
         "images": PLAN.layout.images(cohort.dataset),
         "labels": PLAN.layout.labels(cohort.dataset),
         "splits": [PLAN.layout.split(split) for split in cohort.splits],
-        "code": [os.path.relpath(file) for file in training_code((run.method for run in cohort.runs), cohort.network)],
+        "code": code("training.train", *modules_of(cohort.runs, cohort.network)),
     }
 
 

@@ -6,7 +6,7 @@
 rule compare:
     input:
         summary=rules.collect.output.summary,
-        code=code("evaluate/comparison.py", "evaluate/published.py", "evaluate/published_tables.csv"),
+        code=code("evaluation.compare"),
     output:
         csv=RESULTS / "comparison.csv",
         json=RESULTS / "comparison.json",
@@ -30,14 +30,7 @@ rule claims:
     input:
         summary=rules.collect.output.summary,
         metrics=rules.collect.output.metrics,
-        code=code(
-            "evaluate/claims.py",
-            "evaluate/evidence.py",
-            "evaluate/collect.py",
-            "evaluate/comparison.py",
-            "evaluate/published.py",
-            "evaluate/published_tables.csv",
-        ),
+        code=code("evaluation.claims"),
     output:
         csv=RESULTS / "claims.csv",
         json=RESULTS / "claims.json",
@@ -63,15 +56,7 @@ rule claims:
 rule ranks:
     input:
         summary=rules.collect.output.summary,
-        code=code(
-            "evaluate/ranks.py",
-            "evaluate/evidence.py",
-            "evaluate/published.py",
-            "evaluate/published_tables.csv",
-            "report/rank_figure.py",
-            "report/figures/common.py",
-            "report/style.py",
-        ),
+        code=code("evaluation.ranks"),
     output:
         csv=RESULTS / "ranks.csv",
         json=RESULTS / "ranks.json",
@@ -98,13 +83,7 @@ rule audit:
     input:
         counts=[PLAN.layout.labels(dataset).with_suffix(".json") for dataset in PLAN.datasets],
         descriptions=sorted({str(PLAN.layout.images(dataset).with_suffix(".json")) for dataset in PLAN.datasets}),
-        code=code(
-            "evaluate/audit.py",
-            "evaluate/anomalies.yaml",
-            "evaluate/published.py",
-            "evaluate/published_tables.csv",
-            "theory/law.py",
-        ),
+        code=code("evaluation.audit"),
     output:
         csv=RESULTS / "audit.csv",
         json=RESULTS / "audit.json",

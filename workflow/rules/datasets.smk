@@ -4,10 +4,17 @@
 # One rule file per source in datasets/, discovered by being there and named as the source is.
 
 
+from mdpu.data.sources import MODULES
+
+
+def source_code(source):
+    return code("data.dataset", MODULES[source])
+
+
 rule dataset:
     input:
         files=lambda wildcards: OWN_FILES[wildcards.source],
-        code=code("data/sources/own.py"),
+        code=code("data.dataset"),
     output:
         images=IMAGES / "{source}.npz",
         description=IMAGES / "{source}.json",

@@ -5,10 +5,9 @@
 rule figure:
     input:
         metrics=rules.collect.output.metrics,
-        code=code("report/figures/common.py", "report/style.py", "evaluate/collect.py"),
+        code=code("showing.figure"),
         kind=lambda wildcards: code(
-            f"report/figures/{PLAN.experiment(wildcards.experiment).kind}.py",
-            *KIND_CODE.get(PLAN.experiment(wildcards.experiment).kind, ()),
+            "showing.figure", f"mdpu.report.figures.{PLAN.experiment(wildcards.experiment).kind}"
         ),
     output:
         svg=RESULTS / "figures" / "{experiment}.svg",
@@ -34,7 +33,7 @@ rule figure:
 rule tuning_figure:
     input:
         grid=RESULTS / "tuning" / "{tuning}.csv",
-        code=code("report/figures/tuning.py", "report/figures/common.py", "report/style.py"),
+        code=code("showing.tuning"),
     output:
         svg=RESULTS / "figures" / "tuning" / "{tuning}.svg",
         pdf=RESULTS / "figures" / "tuning" / "{tuning}.pdf",

@@ -5,7 +5,7 @@
 rule illustrate_setting:
     input:
         unpack(setting_inputs),
-        code=code("report/figures/setting.py", "report/figures/common.py", "report/style.py"),
+        code=code("showing.setting"),
     output:
         svg=RESULTS / "figures" / "{experiment}.svg",
         pdf=RESULTS / "figures" / "{experiment}.pdf",
@@ -30,7 +30,7 @@ rule illustrate_setting:
 
 rule illustrate_losses:
     input:
-        code=code("report/figures/losses.py", "report/figures/common.py", "report/style.py", "learn/losses.py"),
+        code=code("showing.losses"),
     output:
         svg=RESULTS / "figures" / "{experiment}.svg",
         pdf=RESULTS / "figures" / "{experiment}.pdf",
@@ -51,7 +51,7 @@ rule illustrate_losses:
 
 rule write_formulas:
     input:
-        code=code("report/formulas.py", "report/tables.py", "learn/losses.py"),
+        code=code("showing.formulas"),
     output:
         csv=RESULTS / "tables" / "{experiment}.csv",
         markdown=RESULTS / "tables" / "{experiment}.md",

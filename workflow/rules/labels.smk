@@ -6,7 +6,7 @@
 rule labels:
     input:
         images=lambda wildcards: PLAN.layout.images(wildcards.dataset),
-        code=code("data/images.py", "data/labels.py"),
+        code=code("data.labels"),
     output:
         labels=RESULTS / "labels" / "{dataset}.npz",
         counts=RESULTS / "labels" / "{dataset}.json",
@@ -33,7 +33,7 @@ rule sheet:
     input:
         images=lambda wildcards: PLAN.layout.images(wildcards.dataset),
         labels=RESULTS / "labels" / "{dataset}.npz",
-        code=code("report/sheet.py"),
+        code=code("data.sheet"),
     output:
         positive=RESULTS / "sheets" / "{dataset}" / "positive.png",
         negative=RESULTS / "sheets" / "{dataset}" / "negative.png",

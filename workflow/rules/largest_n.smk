@@ -5,15 +5,7 @@
 rule largest_n:
     input:
         counts=[PLAN.layout.labels(dataset).with_suffix(".json") for dataset in PLAN.uncounted],
-        code=code(
-            "data/pools.py",
-            "evaluate/largest_n.py",
-            "evaluate/published.py",
-            "evaluate/published_tables.csv",
-            "report/largest_n.py",
-            "report/tables.py",
-            "theory/law.py",
-        ),
+        code=code("evaluation.largest_n"),
     output:
         csv=RESULTS / "largest_n.csv",
         markdown=RESULTS / "largest_n.md",

@@ -18,15 +18,7 @@ rule render_report:
         descriptions=sorted({str(PLAN.layout.images(dataset).with_suffix(".json")) for dataset in PLAN.datasets}),
         splits=[PLAN.layout.split(split).with_suffix(".json") for split in PLAN.splits],
         verification=VERIFICATION,
-        templates=[os.path.relpath(path) for path in sorted(Path(workflow.basedir, "report").rglob("*.*"))],
-        code=code(
-            "report/page.py",
-            "report/formulas.py",
-            "report/verdicts.py",
-            "report/sensitivity.py",
-            "report/largest_n.py",
-            "data/diagnostics.py",
-        ),
+        code=code("showing.report"),
     output:
         page=RESULTS / "report.html",
     log:

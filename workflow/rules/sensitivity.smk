@@ -6,14 +6,7 @@
 rule sensitivity:
     input:
         metrics=rules.collect.output.metrics,
-        code=code(
-            "evaluate/collect.py",
-            "evaluate/sensitivity.py",
-            "evaluate/published.py",
-            "evaluate/published_tables.csv",
-            "report/sensitivity.py",
-            "report/tables.py",
-        ),
+        code=code("showing.sensitivity"),
     output:
         csv=RESULTS / "sensitivity" / "{experiment}.csv",
         markdown=RESULTS / "sensitivity" / "{experiment}.md",

@@ -6,7 +6,7 @@
 rule split:
     input:
         labels=RESULTS / "labels" / "{dataset}.npz",
-        code=code("data/splits.py", "data/diagnostics.py", "theory/law.py", "randomness.py"),
+        code=code("data.split"),
     output:
         split=RESULTS / "splits/{dataset}/{variant}/m{tuple_size}/prior{prior}/n{n}/seed{seed}.npz",
         diagnostics=RESULTS / "splits/{dataset}/{variant}/m{tuple_size}/prior{prior}/n{n}/seed{seed}.json",

@@ -5,7 +5,7 @@
 rule table:
     input:
         summary=rules.collect.output.summary,
-        code=code("report/tables.py", "evaluate/published.py", "evaluate/published_tables.csv"),
+        code=code("showing.table"),
     output:
         csv=RESULTS / "tables" / "{experiment}.csv",
         markdown=RESULTS / "tables" / "{experiment}.md",

@@ -9,13 +9,7 @@ rule tune:
     input:
         images=lambda wildcards: PLAN.layout.images(wildcards.dataset),
         split=lambda wildcards: PLAN.layout.split(tuning(wildcards).runs[0].split),
-        code=lambda wildcards: [
-            *code("learn/tuning.py"),
-            *map(
-                os.path.relpath,
-                training_code((run.method for run in tuning(wildcards).runs), tuning(wildcards).network),
-            ),
-        ],
+        code=lambda wildcards: code("training.tune", *modules_of(tuning(wildcards).runs, tuning(wildcards).network)),
     output:
         grid=RESULTS / "tuning/{dataset}/{variant}/m{tuple_size}.csv",
         provenance=RESULTS / "tuning/{dataset}/{variant}/m{tuple_size}.json",

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 
+from mdpu.data.download import Archive
 from mdpu.data.images import ImageSet
-from mdpu.data.sources.download import Archive
-from mdpu.data.sources.source import Source
+from mdpu.data.source import Source
 
 
 def archives() -> list[Archive]:
@@ -37,4 +37,4 @@ def read(folder: Path) -> ImageSet:
     )
 
 
-CIFAR_10 = Source(archives, read)
+SOURCES = {"cifar-10": Source(archives, read)}

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from mdpu.data.images import ImageSet
-from mdpu.data.sources.source import Source
+from mdpu.data.source import Source
 
 
 def read(_folder: Path) -> ImageSet:
@@ -32,4 +32,4 @@ def read(_folder: Path) -> ImageSet:
     )
 
 
-DIGITS = Source(archives=list, read=read)
+SOURCES = {"digits": Source(archives=list, read=read)}

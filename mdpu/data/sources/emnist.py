@@ -10,9 +10,9 @@ from pathlib import Path, PurePosixPath
 
 import numpy as np
 
+from mdpu.data.download import Archive
 from mdpu.data.images import ImageSet
-from mdpu.data.sources.download import Archive
-from mdpu.data.sources.source import Source
+from mdpu.data.source import Source
 from mdpu.errors import UserError
 
 PATH = "EMNIST/raw/gzip.zip"
@@ -106,6 +106,6 @@ def turn_upright(images: np.ndarray) -> None:
         block[:] = block.transpose(0, 2, 1).copy()
 
 
-EMNIST_DIGITS = Source(archives, partial(read, split="digits"))
-EMNIST_LETTERS = Source(archives, partial(read, split="letters"))
-EMNIST_BALANCED = Source(archives, partial(read, split="balanced"))
+SOURCES = {
+    f"emnist-{split}": Source(archives, partial(read, split=split)) for split in ("digits", "letters", "balanced")
+}

@@ -7,9 +7,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from mdpu.data.download import Archive
 from mdpu.data.images import ImageSet
-from mdpu.data.sources.download import Archive
-from mdpu.data.sources.source import Source
+from mdpu.data.source import Source
 
 
 def archives(name: str) -> list[Archive]:
@@ -42,34 +42,36 @@ def _torchvision_class(name: str) -> Any:
     return getattr(torchvision.datasets, name)
 
 
-MNIST = Source(
-    archives=partial(archives, "MNIST"),
-    read=partial(
-        read,
-        name="MNIST",
-        classes=[str(digit) for digit in range(10)],
-        origin="MNIST (LeCun, Cortes and Burges), via torchvision",
-        licence="CC BY-SA 3.0",
+SOURCES = {
+    "mnist": Source(
+        archives=partial(archives, "MNIST"),
+        read=partial(
+            read,
+            name="MNIST",
+            classes=[str(digit) for digit in range(10)],
+            origin="MNIST (LeCun, Cortes and Burges), via torchvision",
+            licence="CC BY-SA 3.0",
+        ),
     ),
-)
-FASHION_MNIST = Source(
-    archives=partial(archives, "FashionMNIST"),
-    read=partial(
-        read,
-        name="FashionMNIST",
-        classes=[
-            "T-shirt/top",
-            "Trouser",
-            "Pullover",
-            "Dress",
-            "Coat",
-            "Sandal",
-            "Shirt",
-            "Sneaker",
-            "Bag",
-            "Ankle boot",
-        ],
-        origin="Fashion-MNIST (Xiao, Rasul and Vollgraf; Zalando SE), via torchvision",
-        licence="MIT",
+    "fashion-mnist": Source(
+        archives=partial(archives, "FashionMNIST"),
+        read=partial(
+            read,
+            name="FashionMNIST",
+            classes=[
+                "T-shirt/top",
+                "Trouser",
+                "Pullover",
+                "Dress",
+                "Coat",
+                "Sandal",
+                "Shirt",
+                "Sneaker",
+                "Bag",
+                "Ankle boot",
+            ],
+            origin="Fashion-MNIST (Xiao, Rasul and Vollgraf; Zalando SE), via torchvision",
+            licence="MIT",
+        ),
     ),
-)
+}

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 
+from mdpu.data.download import Archive
 from mdpu.data.images import ImageSet
-from mdpu.data.sources.download import Archive
-from mdpu.data.sources.source import Source
+from mdpu.data.source import Source
 
 PARTS = ("train", "test")
 
@@ -40,4 +40,4 @@ def read(folder: Path) -> ImageSet:
     )
 
 
-SVHN = Source(archives, read)
+SOURCES = {"svhn": Source(archives, read)}

@@ -41,4 +41,4 @@ class ContrastiveHead(PairHead):
         yield from cosines.unbind(2)
 
 
-METHOD = NetworkMethod("Contrastive", ContrastiveHead, outputs=OUTPUTS, sources=("learn/pairs.py",))
+METHOD = NetworkMethod("Contrastive", ContrastiveHead, outputs=OUTPUTS)

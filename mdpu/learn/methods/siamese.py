@@ -68,4 +68,4 @@ class SiameseHead(PairHead):
         yield from (self.logits(images, prototype[:, None]) for prototype in prototypes.unbind(1))
 
 
-METHOD = NetworkMethod("Siamese", SiameseHead, outputs=OUTPUTS, sources=("learn/pairs.py",))
+METHOD = NetworkMethod("Siamese", SiameseHead, outputs=OUTPUTS)

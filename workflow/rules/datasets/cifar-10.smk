@@ -1,6 +1,6 @@
 use rule dataset as dataset_cifar_10 with:
     input:
-        code=code("data/sources/cifar10.py"),
+        code=source_code("cifar-10"),
     wildcard_constraints:
         source="cifar-10",
     localrule: True

@@ -1,6 +1,6 @@
 use rule dataset as dataset_digits with:
     input:
-        code=code("data/sources/digits.py"),
+        code=source_code("digits"),
     wildcard_constraints:
         source="digits",
     localrule: True

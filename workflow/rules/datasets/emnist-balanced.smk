@@ -1,6 +1,6 @@
 use rule dataset as dataset_emnist_balanced with:
     input:
-        code=code("data/sources/emnist.py"),
+        code=source_code("emnist-balanced"),
     wildcard_constraints:
         source="emnist-balanced",
     localrule: True

@@ -1,6 +1,6 @@
 use rule dataset as dataset_emnist_digits with:
     input:
-        code=code("data/sources/emnist.py"),
+        code=source_code("emnist-digits"),
     wildcard_constraints:
         source="emnist-digits",
     localrule: True

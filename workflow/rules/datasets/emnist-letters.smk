@@ -1,6 +1,6 @@
 use rule dataset as dataset_emnist_letters with:
     input:
-        code=code("data/sources/emnist.py"),
+        code=source_code("emnist-letters"),
     wildcard_constraints:
         source="emnist-letters",
     localrule: True

@@ -1,6 +1,6 @@
 use rule dataset as dataset_fashion_mnist with:
     input:
-        code=code("data/sources/mnist.py"),
+        code=source_code("fashion-mnist"),
     wildcard_constraints:
         source="fashion-mnist",
     localrule: True

@@ -1,6 +1,6 @@
 use rule dataset as dataset_mnist with:
     input:
-        code=code("data/sources/mnist.py"),
+        code=source_code("mnist"),
     wildcard_constraints:
         source="mnist",
     localrule: True

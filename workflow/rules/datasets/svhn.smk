@@ -1,6 +1,6 @@
 use rule dataset as dataset_svhn with:
     input:
-        code=code("data/sources/svhn.py"),
+        code=source_code("svhn"),
     wildcard_constraints:
         source="svhn",
     localrule: True

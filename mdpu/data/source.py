@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from mdpu.data.images import ImageSet
-from mdpu.data.sources.download import Archive
+if TYPE_CHECKING:
+    from mdpu.data.download import Archive
+    from mdpu.data.images import ImageSet
 
 
 @dataclass(frozen=True)

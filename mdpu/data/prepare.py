@@ -1,0 +1,88 @@
+"""From a source to the images that the pipeline reads: fetch, verify, unpack, write."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+import time
+from collections.abc import Iterable
+from pathlib import Path
+
+from mdpu.data import own
+from mdpu.data.download import fetch
+from mdpu.data.images import ImageSet, is_path, write_images
+from mdpu.data.sources import SOURCES
+from mdpu.errors import UserError
+from mdpu.files import sha256
+
+
+def load_source(name: str, data_dir: Path, mirror: str | None, scratch: Path) -> tuple[ImageSet, dict[str, str]]:
+    """Return the images of a source, and the checksums of the files they were read from.
+
+    Parameters
+    ----------
+    name : str
+        Of a source, or the path of an npz file or of a folder of pictures.
+    data_dir : Path
+        Folder of raw downloads.
+    mirror : str or None
+        See `mdpu.data.download.fetch`.
+    scratch : Path
+        Folder in which archives are unpacked for the time of the reading. Unpacked files have no
+        checksums, so none are kept that a killed process might have left half-written.
+
+    Raises
+    ------
+    UserError
+        If the source is unknown, a file cannot be fetched, or what it holds is not what it should.
+    """
+    if is_path(name):
+        path = Path(name).expanduser()
+        checksums = {path.name: f"sha256:{sha256(path)}"} if path.is_file() else {}
+        return own.read(path), checksums
+    if name not in SOURCES:
+        raise UserError(f"source {name!r} is unknown; known are {', '.join(SOURCES)} and paths of your own")
+    source = SOURCES[name]
+    archives = source.archives()
+    files = fetch(archives, data_dir, mirror)
+    scratch.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".unpacking-", dir=scratch) as folder:
+        for archive, file in zip(archives, files, strict=True):
+            link = Path(folder, archive.path)
+            link.parent.mkdir(parents=True, exist_ok=True)
+            link.symlink_to(file.resolve())
+        try:
+            images = source.read(Path(folder))
+        except UserError as error:
+            raise UserError(f"source {name}: {error}") from None
+        except Exception as error:  # every format's reader has its own words for a broken file
+            held = ", ".join(map(str, files)) or "its files"
+            raise UserError(f"source {name}: {held} could not be read ({type(error).__name__}: {error})") from None
+    return images, {archive.path: f"md5:{archive.md5}" for archive in archives}
+
+
+def write_source(name: str, data_dir: Path, mirror: str | None, path: Path) -> None:
+    """Fetch and verify a source and write its images, with a description (.json) beside them; see `load_source`."""
+    started = time.perf_counter()
+    images, checksums = load_source(name, data_dir, mirror, path.parent)
+    write_images(images, path, started, checksums)
+
+
+def fetch_sources(names: Iterable[str], data_dir: Path, mirror: str | None) -> None:
+    """Fetch and verify the raw files of sources; paths of one's own have none.
+
+    Raises
+    ------
+    UserError
+        If some cannot be fetched, after all have been tried.
+    """
+    failures = []
+    for name in sorted(set(names) & SOURCES.keys()):
+        try:
+            files = fetch(SOURCES[name].archives(), data_dir, mirror)
+        except UserError as error:
+            failures.append(f"{name}: {error}")
+        else:
+            print(f"{name}: {len(files)} files there and verified", file=sys.stderr)
+    if failures:
+        raise UserError("\n".join(failures))
