@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from numpy.typing import NDArray
@@ -128,7 +128,7 @@ class CorrectedRisk(Method):
     k: float = -1.0
     scope: Scope = "whole"
     tuple_size: int | None = None
-    takes_ragged: bool = True
+    takes_ragged: bool = field(default=True, kw_only=True)
     outputs = 1
     sees_labels = False
 

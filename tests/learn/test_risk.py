@@ -14,10 +14,12 @@ from hypothesis import strategies as st
 from scipy import integrate, stats
 
 from mdpu.data.splits import draw_tuple_labels
+from mdpu.learn.head import Batch
 from mdpu.learn.losses import LOSSES
 from mdpu.learn.method import SCOPES, CorrectedRisk
 from mdpu.learn.methods import load_method
-from mdpu.learn.risk import RiskHead, correction
+from mdpu.learn.risk import CorrectedRiskHead, RiskHead, correction
+from mdpu.learn.task import Task
 from mdpu.randomness import Stream
 from mdpu.study.config import METHODS_FOLDER, SCHEMA, available_methods
 from mdpu.theory import risk_weights
@@ -279,3 +281,25 @@ def test_the_estimator_is_unbiased_on_a_mixture_of_known_risk(name, size, prior)
 def test_the_test_of_unbiasedness_notices_weights_of_another_prior(name):
     """Its power: with weights for pi_+ = 0.7 where the data have 0.6 it fails for all losses."""
     assert p_value(name, 2, 0.6, 0.7) < 1e-9
+
+
+@pytest.mark.parametrize("method", ["ure", "relu-part", "abs-class"])
+def test_the_risk_of_several_sizes_is_the_mean_of_the_sizes_risks_by_their_numbers(method):
+    generator = torch.Generator().manual_seed(1)
+    sizes = torch.tensor([[3, 1, 2, 3, 2]])
+    scores, unlabeled = torch.randn(1, 5, 3, generator=generator), torch.randn(1, 4, generator=generator)
+    _, terms = CorrectedRiskHead([Task(method, 3, 0.4)], CPU).objective(Batch(scores, unlabeled, sizes=sizes))
+    expected = torch.zeros(4)
+    for size in (1, 2, 3):
+        of_size = scores[:, sizes[0] == size, :size]
+        head = CorrectedRiskHead([Task(method, size, 0.4)], CPU)
+        expected += of_size.shape[1] / 5 * head.objective(Batch(of_size, unlabeled))[1][0]
+    torch.testing.assert_close(terms[0], expected)
+
+
+def test_tuples_of_one_size_told_as_several_give_the_same_risk():
+    scores, unlabeled = torch.randn(1, 5, 3), torch.randn(1, 4)
+    head = CorrectedRiskHead([Task("abs", 3, 0.4)], CPU)
+    told = head.objective(Batch(scores, unlabeled, sizes=torch.full((1, 5), 3)))
+    for own, expected in zip(told, head.objective(Batch(scores, unlabeled)), strict=True):
+        torch.testing.assert_close(own, expected)

@@ -104,7 +104,8 @@ def test_a_caller_that_stops_stops_the_jobs(workers, threads):
     assert torch.get_num_threads() == 2
 
 
-def test_the_threads_of_torch_are_divided_among_the_workers(threads):
+@pytest.mark.parametrize(("workers", "expected"), [(0, 4), (1, 1), (3, 1)])
+def test_a_worker_computes_with_one_thread_and_the_calling_thread_with_all(threads, workers, expected):
     threads(4)
     found = {}
 
@@ -112,6 +113,6 @@ def test_the_threads_of_torch_are_divided_among_the_workers(threads):
         found[key] = torch.get_num_threads()
         yield 1
 
-    list(side_by_side({key: job(key) for key in range(4)}, 2))
-    assert set(found.values()) == {2}
+    list(side_by_side({key: job(key) for key in range(4)}, workers))
+    assert set(found.values()) == {expected}
     assert torch.get_num_threads() == 4

@@ -100,11 +100,11 @@ def test_a_narrow_method_beside_a_wide_one_of_the_same_head_trains_as_alone(meth
         (1, 9, None, 1),
         (2, 1, None, 1),  # nothing to stand beside it
         (2, 3, None, 2),
-        (8, 3, None, 2),  # 3 would leave two threads idle
-        (6, 5, None, 3),
+        (8, 3, None, 3),  # a stack is one thread's
+        (6, 5, None, 5),
         (8, 100, None, 8),
         (8, 100, 70, 4),  # 15 stacks under way are 150 bytes, 7 are 70
-        (8, 100, 69, 2),
+        (8, 100, 69, 3),
         (8, 2, 20, 2),
         (8, 100, 1, 1),
     ],

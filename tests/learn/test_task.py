@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from mdpu.errors import UserError
 from mdpu.learn import Sample, Settings, Task
-from mdpu.learn.task import tuples_per_batch
+from mdpu.learn.task import check_sample, tuples_per_batch
 
 # -- settings -------------------------------------------------------------------------------------
 
@@ -119,10 +119,27 @@ def test_gathered_images_are_those_of_the_tuples_and_the_unlabeled_ones(n, size,
     [
         (np.zeros((3, 2, 4)), np.zeros((5, 3)), r"tuples hold images of shape \(4,\) and type float64, but .*\(3,\)"),
         (np.zeros((3, 2, 4)), np.zeros((5, 4), np.uint8), "type float64, but the unlabeled ones have .* uint8"),
-        (np.zeros((0, 2, 4)), np.zeros((5, 4)), "both needed, but one of the arrays is empty"),
-        (np.zeros((3, 2, 4)), np.zeros((0, 4)), "both needed, but one of the arrays is empty"),
+        (np.zeros((0, 2, 4)), np.zeros((5, 4)), "both needed, but there are none, or a tuple has no member"),
+        (np.zeros((3, 2, 4)), np.zeros((0, 4)), "both needed, but there are none, or a tuple has no member"),
     ],
 )
 def test_arrays_that_do_not_go_together_are_refused(tuples, unlabeled, sentence):
     with pytest.raises(UserError, match=sentence):
         Sample.gather(tuples, unlabeled)
+
+
+def test_tuples_of_several_sizes_are_gathered_with_minus_one_where_there_is_no_member():
+    tuples = [np.full((size, 3), size, dtype=np.float32) for size in (2, 4, 1)]
+    images, sample = Sample.gather(tuples, np.zeros((5, 3), dtype=np.float32))
+    assert sample.is_ragged
+    assert sample.tuples.tolist() == [[0, 1, -1, -1], [2, 3, 4, 5], [6, -1, -1, -1]]
+    assert images[:, 0].tolist() == [2, 2, 4, 4, 4, 4, 1, 0, 0, 0, 0, 0]
+    assert sample.unlabeled.tolist() == [7, 8, 9, 10, 11]
+    check_sample(sample, len(images), [Task("ure", 4, 0.5)])
+
+
+@pytest.mark.parametrize("row", [[-1, -1], [-1, 0]])
+def test_a_tuple_without_members_or_with_a_gap_is_refused(row):
+    sample = Sample(np.array([[0, 1], row]), np.array([0]))
+    with pytest.raises(UserError, match="has no member, or has -1 before its last member"):
+        check_sample(sample, 2, [Task("ure", 2, 0.5)])
