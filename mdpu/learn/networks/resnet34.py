@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from mdpu.learn.network import Architecture
-from mdpu.learn.pictures import Pictures, module_builder, prepare
+from mdpu.learn.pictures import CHUNK, Pictures, module_builder, prepare
 
 if TYPE_CHECKING:
     from torch import nn
@@ -42,12 +42,13 @@ def module(own: Own, pictures: Pictures, outputs: int) -> nn.Module:
 def memory(own: Own, shape: tuple[int, ...], rows: int, outputs: int, K: int, S: int) -> int:
     """Return the bytes that training takes: 21 million weights five times, and the activations of a minibatch.
 
-    With the CIFAR stem, a 32x32 image keeps 7.6 MB of float32 activations; other sizes in proportion to their pixels,
-    and torchvision's stem a sixteenth.
+    With the CIFAR stem, a 32x32 image keeps 8.0 MB of float32 activations for the backward pass; other sizes in
+    proportion to their pixels, and torchvision's stem a twelfth. Scoring takes a seventh of it for each of the `CHUNK`
+    images that are scored at once.
     """
     pixels = shape[0] * shape[1] / 32**2
-    activations = 7.6e6 * pixels / (1 if own.stem == "cifar" else 16)
-    return int(5 * 4 * 21.3e6 + rows * activations)
+    activations = 8.0e6 * pixels / (1 if own.stem == "cifar" else 12)
+    return int(5 * 4 * 21.3e6 + max(rows, CHUNK / 7) * activations)
 
 
 NETWORK = Architecture(Own, prepare, module_builder(module), memory)

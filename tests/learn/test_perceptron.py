@@ -1,17 +1,17 @@
-"""The networks against ordinary PyTorch modules with the same weights."""
+"""The stacked perceptron against ordinary PyTorch modules with the same weights, and its images and memory."""
 
 from __future__ import annotations
 
 import itertools
-import shutil
 
 import numpy as np
 import pytest
 import torch
 from torch import nn
 
-from mdpu.learn import networks
-from mdpu.learn.networks import ResNet34, StackedMLP
+from mdpu.learn import perceptron
+from mdpu.learn.networks.mlp import NETWORK, Own
+from mdpu.learn.perceptron import StackedMLP
 from mdpu.randomness import Stream
 
 CPU = torch.device("cpu")
@@ -107,8 +107,8 @@ def test_runs_that_are_equal_are_computed_once(network, monkeypatch):
 
     shared, count = passes()
     # Streams 0 and 1 have one trial in both rows, stream 2 has two.
-    assert networks._origins(network.parameters) == [[0, 0, 0], [0, 0, 1]]
-    monkeypatch.setattr(networks, "_origins", lambda parameters: None)
+    assert perceptron._origins(network.parameters) == [[0, 0, 0], [0, 0, 1]]
+    monkeypatch.setattr(perceptron, "_origins", lambda parameters: None)
     alone, count_alone = passes()
     assert count == count_alone * 4 / 6
     assert all(map(torch.equal, shared, alone))
@@ -118,8 +118,8 @@ def test_equal_runs_part_where_their_gradients_do(network):
     gradient = torch.ones(2, 3, ROWS)
     gradient[1, 1, 0] = 2
     gradient[:, 2] = 0
-    origins = networks._origins(network.parameters)
-    assert networks._origins_of_gradients(gradient, origins) == [[0, 0, None], [0, 1, None]]
+    origins = perceptron._origins(network.parameters)
+    assert perceptron._origins_of_gradients(gradient, origins) == [[0, 0, None], [0, 1, None]]
 
 
 def test_padding_is_zero_and_has_zero_gradient(network):
@@ -156,45 +156,60 @@ def test_bf16_products_change_scores_by_a_few_thousandths():
     assert (rounded - exact).abs().max() < 10 * 2**-8 * exact.abs().max()
 
 
-@pytest.mark.parametrize(("stem", "channels"), [("cifar", 3), ("cifar", 1), ("imagenet", 1)])
-def test_resnet_scores_and_gradients_are_of_the_module_it_wraps(stem, channels):
-    network = ResNet34(1, stem, channels, torch.float32, CPU)
-    images = random_images(1, 4, 16, 16, channels)
-    found = network.forward(images)
-    assert found.shape == (1, 1, 4)
-    gradients = network.backward(torch.ones(1, 1, 4))
-    network.module.train()
-    scores = network.module(images[0].permute(0, 3, 1, 2).float() / 127.5 - 1)
-    torch.testing.assert_close(found.flatten(), scores.detach().flatten(), rtol=1e-3, atol=1e-4)
-    expected = torch.autograd.grad(scores.sum(), list(network.module.parameters()))
-    for own, wanted in zip(gradients, expected, strict=True):
-        torch.testing.assert_close(own, wanted, rtol=1e-2, atol=1e-3 * float(wanted.abs().max()) + 1e-6)
+def test_a_model_taken_out_of_the_stack_is_that_model_with_memory_of_its_own(network):
+    images = random_images(ROWS, INPUTS)
+    together = network.scores(images).clone()
+    for k, s in itertools.product(range(2), range(3)):
+        taken = network.take(k, s)
+        torch.testing.assert_close(taken.scores(images)[0, 0], together[k, s], rtol=1e-4, atol=1e-5)
+        for parameter in taken.parameters:
+            parameter.zero_()
+    assert torch.equal(network.scores(images), together)
 
 
-@pytest.mark.slow
-def test_a_compiled_step_is_the_ordinary_one():
-    """Compiled code may add in another order; the running statistics are updated once, as by the module itself."""
-    pytest.importorskip("torch._inductor")
-    if not shutil.which("g++"):
-        pytest.skip("torch.compile needs a C++ compiler here")
-    images = random_images(1, 4, 8, 8, 3)
-    passes = []
-    for compiled in (False, True):
-        network = ResNet34(1, "cifar", 3, torch.float32, CPU, compiled=compiled)
-        scores = network.forward(images)
-        passes.append((scores, network.backward(torch.ones(1, 1, 4)), network.state()))
-    (scores, gradients, state), (compiled_scores, compiled_gradients, compiled_state) = passes
-    torch.testing.assert_close(compiled_scores, scores, rtol=1e-3, atol=1e-4)
-    for own, wanted in zip(compiled_gradients, gradients, strict=True):
-        torch.testing.assert_close(own, wanted, rtol=1e-2, atol=1e-3 * float(wanted.abs().max()) + 1e-6)
-    for name, wanted in state.items():
-        torch.testing.assert_close(compiled_state[name], wanted, rtol=1e-3, atol=1e-5)
+# -- images ---------------------------------------------------------------------------------------
 
 
-def test_resnets_of_one_trial_start_alike_whatever_the_global_seed():
-    torch.manual_seed(0)
-    first = ResNet34(3, "cifar", 3, torch.float32, CPU)
-    torch.manual_seed(1)
-    second, third = (ResNet34(seed, "cifar", 3, torch.float32, CPU) for seed in (3, 4))
-    assert all(map(torch.equal, first.parameters, second.parameters))
-    assert not all(map(torch.equal, first.parameters, third.parameters))
+def test_floats_enter_as_they_are_and_grey_values_as_shares_of_255(hidden):
+    grey = random_images(3, ROWS, INPUTS)
+    of_grey = StackedMLP(SEEDS, INPUTS, hidden, torch.float32, CPU)
+    of_floats = StackedMLP(SEEDS, INPUTS, hidden, torch.float32, CPU, unit=1.0)
+    torch.testing.assert_close(of_floats.forward(grey / 255), of_grey.forward(grey), rtol=1e-4, atol=1e-5)
+    gradient = torch.ones(2, 3, ROWS)
+    for own, expected in zip(of_floats.backward(gradient), of_grey.backward(gradient), strict=True):
+        torch.testing.assert_close(own, expected, rtol=1e-3, atol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.float32])
+def test_pixels_that_are_0_in_every_training_image_are_left_out(dtype):
+    """The scores are those of a network on all pixels, whose weights at the others meet zeros."""
+    images = random_images(ROWS, 4, 5).numpy().astype(dtype)
+    images[:, 1:3, 2] = 0
+    vectors = NETWORK.prepare(images)
+    rows = vectors(images)
+    assert rows.shape == (ROWS, INPUTS - 2)
+    assert rows.dtype == (torch.uint8 if dtype == np.uint8 else torch.float32)
+    network = NETWORK.build([[1]], Own((30,)), vectors, 1, torch.float32, CPU)
+    whole = StackedMLP([[1]], INPUTS, [30], torch.float32, CPU, unit=vectors.unit)
+    flat = torch.from_numpy(images).flatten(1)
+    torch.testing.assert_close(network.scores(rows), whole.scores(flat), rtol=1e-4, atol=1e-4)
+
+
+# -- memory ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("K", "S", "outputs"), [(1, 1, 1), (3, 2, 1), (2, 1, 64)])
+def test_the_stated_memory_holds_what_training_keeps(K, S, outputs):
+    """Weights, gradients, Adam's moments and activations, as torch counts their bytes."""
+    side, rows, own = 12, 500, Own((60, 40))
+    seeds = [list(range(S)) for _ in range(K)]
+    vectors = NETWORK.prepare(np.ones((2, side, side), np.uint8))
+    network = NETWORK.build(seeds, own, vectors, outputs, torch.float32, CPU)
+    scores = network.forward(random_images(S, rows, side * side))
+    gradients = network.backward(torch.ones_like(scores))
+    network.scores(random_images(rows, side * side))
+    weights = sum(parameter.nbytes for parameter in network.parameters)
+    kept = 3 * weights + sum(gradient.nbytes for gradient in gradients)
+    kept += sum(tensor.nbytes for tensor in network._memory.values())
+    stated = NETWORK.memory(own, (side, side), rows, outputs, K, S)
+    assert kept <= stated

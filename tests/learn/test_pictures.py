@@ -1,0 +1,169 @@
+"""Networks that are modules on pictures, ResNet-34 among them, against the modules that they wrap."""
+
+from __future__ import annotations
+
+import shutil
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from mdpu.errors import UserError
+from mdpu.learn import Sample, Settings, Task, evaluation, fit
+from mdpu.learn.networks.resnet34 import NETWORK, Own, module
+from mdpu.learn.pictures import ModuleNetwork, Pictures, module_builder, prepare
+from mdpu.randomness import Stream
+
+CPU = torch.device("cpu")
+SETTINGS = Settings(epochs=1, batch_size=3, precision="fp32", network="resnet34")
+
+
+def random_images(*shape: int) -> torch.Tensor:
+    return torch.from_numpy(Stream(4, "images").integers(256, *shape).astype(np.uint8))
+
+
+def resnet(seed: int, stem: str, channels: int, compiled: bool = False) -> ModuleNetwork:
+    network = NETWORK.build([[seed]], Own(stem), Pictures((16, 16, channels), 255.0), 1, torch.float32, CPU)
+    return ModuleNetwork(network.module, 255.0, torch.float32, CPU, compiled=compiled)
+
+
+@pytest.mark.parametrize(("stem", "channels"), [("cifar", 3), ("cifar", 1), ("imagenet", 1)])
+def test_resnet_scores_and_gradients_are_of_the_module_it_wraps(stem, channels):
+    network = resnet(1, stem, channels)
+    images = random_images(1, 4, 16, 16, channels)
+    found = network.forward(images)
+    assert found.shape == (1, 1, 4)
+    gradients = network.backward(torch.ones(1, 1, 4))
+    network.module.train()
+    scores = network.module(images[0].permute(0, 3, 1, 2).float() / 255)
+    torch.testing.assert_close(found.flatten(), scores.detach().flatten(), rtol=1e-3, atol=1e-4)
+    expected = torch.autograd.grad(scores.sum(), list(network.module.parameters()))
+    for own, wanted in zip(gradients, expected, strict=True):
+        torch.testing.assert_close(own, wanted, rtol=1e-2, atol=1e-3 * float(wanted.abs().max()) + 1e-6)
+
+
+@pytest.mark.slow
+def test_a_compiled_step_is_the_ordinary_one():
+    """Compiled code may add in another order; the running statistics are updated once, as by the module itself."""
+    pytest.importorskip("torch._inductor")
+    if not shutil.which("g++"):
+        pytest.skip("torch.compile needs a C++ compiler here")
+    images = random_images(1, 4, 8, 8, 3)
+    passes = []
+    for compiled in (False, True):
+        network = resnet(1, "cifar", 3, compiled)
+        scores = network.forward(images)
+        passes.append((scores, network.backward(torch.ones(1, 1, 4)), network.state()))
+    (scores, gradients, state), (compiled_scores, compiled_gradients, compiled_state) = passes
+    torch.testing.assert_close(compiled_scores, scores, rtol=1e-3, atol=1e-4)
+    for own, wanted in zip(compiled_gradients, gradients, strict=True):
+        torch.testing.assert_close(own, wanted, rtol=1e-2, atol=1e-3 * float(wanted.abs().max()) + 1e-6)
+    for name, wanted in state.items():
+        torch.testing.assert_close(compiled_state[name], wanted, rtol=1e-3, atol=1e-5)
+
+
+def test_resnets_of_one_trial_start_alike_whatever_the_global_seed():
+    torch.manual_seed(0)
+    first = resnet(3, "cifar", 3)
+    torch.manual_seed(1)
+    second, third = (resnet(seed, "cifar", 3) for seed in (3, 4))
+    assert all(map(torch.equal, first.parameters, second.parameters))
+    assert not all(map(torch.equal, first.parameters, third.parameters))
+
+
+# -- images ---------------------------------------------------------------------------------------
+
+
+class Seen(nn.Module):
+    """Keeps what it is given; its scores are the means over pixels and channels."""
+
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(1))
+
+    def forward(self, x):
+        self.images = x.detach().clone()
+        return self.weight * x.mean(dim=(1, 2, 3))[:, None]
+
+
+@pytest.mark.parametrize("shape", [(5, 4), (5, 4, 1), (5, 4, 3)])
+@pytest.mark.parametrize("dtype", [np.uint8, np.float64])
+def test_a_module_sees_pictures_between_0_and_1(shape, dtype):
+    """As docs/protocol.md says; and floats as they are."""
+    grey = random_images(6, *shape).numpy()
+    grey[0], grey[1] = 0, 255
+    images = grey if dtype == np.uint8 else grey / 255
+    pictures = prepare(images)
+    network = module_builder(lambda own, pictures, outputs: Seen())([[1]], None, pictures, 1, torch.float32, CPU)
+    scores = network.scores(pictures(images))
+    seen = network.module.images
+    channels = shape[2] if len(shape) == 3 else 1
+    assert seen.shape == (6, channels, 5, 4)
+    assert (seen.min(), seen.max()) == (0, 1)
+    expected = np.moveaxis(grey.reshape(6, 5, 4, channels) / 255, -1, 1)
+    np.testing.assert_allclose(seen, expected, rtol=1e-6)
+    np.testing.assert_allclose(scores[0, 0], expected.mean(axis=(1, 2, 3)), rtol=1e-5)
+    np.testing.assert_allclose(network.forward(pictures(images)[None])[0, 0], scores[0, 0], rtol=1e-6)
+
+
+def test_vectors_are_no_pictures():
+    with pytest.raises(UserError, match=r"images of shape \(12,\) are no pictures; this network needs \(H, W\)"):
+        prepare(np.zeros((3, 12), np.uint8))
+
+
+# -- training -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", ["abs", "siamese"])
+@pytest.mark.parametrize("dtype", [np.uint8, np.float32])
+def test_a_resnet_trains_an_epoch_on_tiny_images_and_predicts(method, dtype):
+    labels = np.array([1, -1] * 6, dtype=np.int8)
+    images = Stream(3, "tiny").integers(256, 12, 8, 8, 3).astype(np.uint8)
+    images = images if dtype == np.uint8 else (images / 255).astype(dtype)
+    sample = Sample(np.array([[0, 1], [2, 3], [4, 2], [0, 5], [6, 7], [8, 8]]), np.arange(6, 12))
+    rates = evaluation.TestRates(images, labels, images, labels)
+    (model,) = fit([Task(method, 2, 0.5)], images, sample, SETTINGS, evaluation=rates, device="cpu")
+    assert len(model.history) == 1
+    assert model.history.notna().all(axis=None)
+    if method == "abs":
+        answers = model.predict(images)
+        assert np.mean(answers[labels > 0] > 0) == pytest.approx(model.history["true_positive_rate"][0])
+    else:
+        assert model.outputs(images).shape == (12, 64)
+
+
+def test_resnets_train_one_after_the_other_and_each_is_its_own():
+    images = Stream(3, "tiny").integers(256, 12, 8, 8, 3).astype(np.uint8)
+    sample = Sample(np.arange(6).reshape(3, 2), np.arange(6, 12))
+    tasks = [Task("abs", 2, 0.5, seed=seed) for seed in (1, 2)]
+    together = fit(tasks, images, sample, SETTINGS, device="cpu")
+    alone = [fit([task], images, sample, SETTINGS, device="cpu")[0] for task in tasks]
+    for model, expected in zip(together, alone, strict=True):
+        np.testing.assert_allclose(model.decision_function(images), expected.decision_function(images), rtol=1e-4)
+    assert not np.allclose(*(model.decision_function(images) for model in together))
+
+
+def kept_for_backward(network, rows, side):
+    """Return the bytes that autograd keeps of a forward pass, as torch counts them, the weights among them."""
+    saved = {}
+
+    def keep(tensor):
+        saved[tensor] = tensor.untyped_storage()
+        return tensor
+
+    with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
+        network(torch.zeros(rows, 3, side, side))
+    return sum({storage.data_ptr(): storage.nbytes() for storage in saved.values()}.values())
+
+
+@pytest.mark.parametrize("stem", ["cifar", "imagenet"])
+@pytest.mark.parametrize("side", [32, 64])
+def test_the_stated_memory_grows_with_the_minibatch_as_what_a_backward_pass_needs(stem, side):
+    network = module(Own(stem), Pictures((side, side, 3), 255.0), 1)
+    per_row = (kept_for_backward(network, 4, side) - kept_for_backward(network, 2, side)) / 2
+    stated = [NETWORK.memory(Own(stem), (side, side, 3), rows, 1, 1, 1) for rows in (1000, 2000)]
+    assert per_row <= (stated[1] - stated[0]) / 1000 <= 1.1 * per_row
+    weights = sum(parameter.nbytes for parameter in network.parameters())
+    # Beside the activations: weights, gradients, and Adam's two moments.
+    assert 4 * weights <= 2 * stated[0] - stated[1] <= 6 * weights
