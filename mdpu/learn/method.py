@@ -64,11 +64,15 @@ class NetworkMethod(Method):
         Width of the network's last layer: 1 for a score, more for an embedding.
     sees_labels : bool
         Whether its minibatches hold the true labels. Controls only.
+    memory : float
+        Share of its past that the running mean of the weights keeps at each step; the model is this mean. 0 keeps
+        none: the model is the last weights.
     """
 
     head: Callable[..., Head]
     outputs: int = 1
     sees_labels: bool = False
+    memory: float = 0.0
 
     @property
     def tunable(self) -> bool:
@@ -131,6 +135,7 @@ class CorrectedRisk(Method):
     takes_ragged: bool = field(default=True, kw_only=True)
     outputs = 1
     sees_labels = False
+    memory = 0.0
 
     @property
     def head(self) -> Callable[..., Head]:

@@ -17,7 +17,7 @@ from torch import nn
 
 from mdpu.learn.perceptron import StackedMLP
 from mdpu.learn.task import Sample, Settings, Task, tuples_per_batch
-from mdpu.learn.trainer import count_members, cut_batch, make_history, minibatches, network_method
+from mdpu.learn.trainer import RunningMean, count_members, cut_batch, make_history, minibatches, network_method
 
 
 def plain_module(task: Task, settings: Settings, inputs: int) -> nn.Sequential:
@@ -62,6 +62,7 @@ def plain_fit(
     optimizer = kind([*module.parameters(), *head.parameters], lr=rate, weight_decay=decay)
     tuples, unlabeled = torch.from_numpy(sample.tuples)[None], torch.from_numpy(sample.unlabeled)[None]
     batch = tuples_per_batch(settings, task.tuple_size)
+    mean = RunningMean(list(module.parameters()), network_method(task).memory)
     history = np.zeros((settings.epochs, 1 + len(head.measures)))
     for epoch in range(settings.epochs):
         for of_tuples, of_unlabeled in minibatches([task.seed], tuples, unlabeled, batch, epoch):
@@ -74,7 +75,11 @@ def plain_fit(
             optimizer.zero_grad()
             objective.sum().backward()
             optimizer.step()
+            with torch.no_grad():
+                mean.update()
             share = of_tuples.numel() / sample.tuples.size
             history[epoch, 0] += share * objective.item()
             history[epoch, 1:] += share * np.array([] if extra is None else extra[0].tolist())
+    with torch.no_grad():
+        mean.exchange()
     return module, make_history(("objective", *head.measures), history)

@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 
 import torch
 
-from mdpu.learn.head import Head
 from mdpu.learn.task import Task
 from mdpu.learn.trainer import Stack, network_method
 
@@ -20,7 +19,8 @@ def make_stacks(
 ) -> list[Stack]:
     """Cut tasks into stacks: on a GPU as few as are rectangular, on a CPU one per stream, or as many as `at_least`.
 
-    The tasks of a stack share all that shapes its tensors or its minibatches: head, outputs, whether labels are seen.
+    The tasks of a stack share all that shapes its tensors or its training: head, outputs, whether labels are seen, and
+    the memory of the weights' running mean.
 
     Parameters
     ----------
@@ -35,13 +35,14 @@ def make_stacks(
     """
     if not stacks:
         return [((task,),) for task in tasks]
-    streams: dict[tuple[Callable[..., Head], int, bool, str, int | str], list[Task]] = {}
+    streams: dict[tuple[object, str, int | str], list[Task]] = {}
     for task in tasks:
         method = network_method(task)
-        streams.setdefault((method.head, method.outputs, method.sees_labels, task.sample, task.seed), []).append(task)
+        shared = method.head, method.outputs, method.sees_labels, method.memory
+        streams.setdefault((shared, task.sample, task.seed), []).append(task)
     rectangles: dict[object, list[list[Task]]] = {}
     for key, stream in streams.items():
-        rectangles.setdefault(key if device.type == "cpu" else (key[:3], len(stream)), []).append(stream)
+        rectangles.setdefault(key if device.type == "cpu" else (key[0], len(stream)), []).append(stream)
     uncut: list[Stack] = [tuple(zip(*group, strict=True)) for group in rectangles.values()]
     cut: list[Stack] = []
     while uncut:

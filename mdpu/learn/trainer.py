@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -239,7 +240,8 @@ def train_stack(
     of_heads = [[parameter.detach() for parameter in head.parameters] for head in heads]
     optimizer, parts = make_optimizer(network.parameters, of_heads, stack, settings)
     of_state = {f"{place} {name}": value for place, head in enumerate(heads) for name, value in head.state().items()}
-    state = {**network.state(), **of_state}
+    mean = RunningMean(network.parameters, method.memory)
+    state = {**network.state(), **of_state, **mean.state()}
     start = checkpoint.restore(state, optimizer, history) if checkpoint else 0
     if start:
         yield K * S * start
@@ -269,14 +271,64 @@ def train_stack(
                 for parameter, of_parameter in zip(group["params"], of_group, strict=True):
                     parameter.grad = of_parameter
             optimizer.step()
+            mean.update()
         if evaluation:
             outputs = once(lambda images: network.scores(images).flatten(0, 1))
-            for part, head in zip(of_each(heads, K * S), heads, strict=True):
-                record[part, recorded:] = evaluation(head, rows_of(outputs, part))
+            with mean.in_place():
+                for part, head in zip(of_each(heads, K * S), heads, strict=True):
+                    record[part, recorded:] = evaluation(head, rows_of(outputs, part))
         if checkpoint and epoch + 1 < settings.epochs:
             checkpoint.save_if_due(state, optimizer, history, epoch + 1)
         yield K * S
+    mean.exchange()
     return Trained(network, {task: make_history(names, history[:, i].cpu().numpy()) for i, task in enumerate(tasks)})
+
+
+class RunningMean:
+    """The running mean of weights over the steps, which some methods take for their model.
+
+    It remembers the share min(memory, (1 + t) / (10 + t)) of its past at step t, so that the first weights are soon
+    forgotten.
+
+    Parameters
+    ----------
+    parameters : sequence of Tensor
+        The weights, which the optimizer changes.
+    memory : float
+        In [0, 1); 0 for none, which costs nothing.
+    """
+
+    def __init__(self, parameters: Sequence[Tensor], memory: float) -> None:
+        self.memory = memory
+        self.parameters = list(parameters) if memory else []
+        self.means = [parameter.clone() for parameter in self.parameters]
+        self.steps = torch.zeros((), dtype=torch.int64)
+
+    def state(self) -> dict[str, Tensor]:
+        """Return what training changes, by name."""
+        return {"steps of the mean": self.steps} | {f"mean {place}": mean for place, mean in enumerate(self.means)}
+
+    def update(self) -> None:
+        """Take the weights of a step in."""
+        steps = int(self.steps)
+        new = 1 - min(self.memory, (1 + steps) / (10 + steps))
+        for mean, parameter in zip(self.means, self.parameters, strict=True):
+            mean.lerp_(parameter, new)
+        self.steps += 1
+
+    def exchange(self) -> None:
+        """Put the mean in the weights' place, and the weights in its."""
+        for mean, parameter in zip(self.means, self.parameters, strict=True):
+            kept = parameter.clone()
+            parameter.copy_(mean)
+            mean.copy_(kept)
+
+    @contextmanager
+    def in_place(self) -> Iterator[None]:
+        """Let the mean be the weights for a while."""
+        self.exchange()
+        yield
+        self.exchange()
 
 
 def of_each(heads: Sequence[Head], count: int) -> list[slice]:
