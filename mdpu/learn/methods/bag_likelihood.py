@@ -1,0 +1,33 @@
+"""Likelihood of the tuples under the model's own prior, with that prior held near the one that is told.
+
+The log-likelihood of a tuple is log q - log Z(m), with m the mean of r over the unlabeled images (``docs/bags.md``,
+"The likelihood"). By itself it needs no prior, but a network that memorises its tuples drives m to zero. So `PIN`
+times the divergence of m from the told prior is added, whose minimum is at the true r too. No bags are made of
+unlabeled images. The run's loss is not used.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mdpu.learn.bags import SOURCES, TINY, BagHead, dominance, prior_divergence, rate_of_prior
+from mdpu.learn.method import NetworkMethod
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+PIN = 10.0
+
+
+class LikelihoodHead(BagHead):
+    """Negative log-likelihood of tuples and the divergence of the model's prior; parameters of `Head`."""
+
+    def loss(self, r: int, tuples: Tensor, unlabeled: Tensor) -> Tensor:
+        """Return log Z(m) - mean log q + PIN KL(pi_+ || m)."""
+        dominant, _ = dominance(tuples)
+        prior = unlabeled.sigmoid().mean()
+        likelihood = dominant.clamp(min=TINY).log().mean() - rate_of_prior(prior, tuples.shape[1]).log()
+        return PIN * prior_divergence(self.tasks[r].prior, prior) - likelihood
+
+
+METHOD = NetworkMethod("Bag likelihood", LikelihoodHead, sources=SOURCES)

@@ -1,0 +1,274 @@
+"""The heads on bags against the paper-and-pencil version of what they estimate."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mdpu.learn.bags import BagHead, dominance, rate_of_prior, unlabeled_bags
+from mdpu.learn.head import Batch
+from mdpu.learn.method import NetworkMethod
+from mdpu.learn.methods import load_method
+from mdpu.learn.methods.bag_likelihood import PIN as LIKELIHOOD_PIN
+from mdpu.learn.methods.bag_nce import PIN as NCE_PIN
+from mdpu.learn.task import Task
+from mdpu.theory import coefficients, joint, tuple_law
+
+CPU = torch.device("cpu")
+BAG_METHODS = ("bag-relu", "bag-abs", "bag-nce", "bag-likelihood", "bag-free", "marginal-relu")
+
+
+def head(*tasks: Task) -> BagHead:
+    method = load_method(tasks[0].method)
+    assert isinstance(method, NetworkMethod)
+    made = method.head(tasks, CPU)
+    assert isinstance(made, BagHead)
+    return made
+
+
+def scores(R: int, B: int, M: int, unlabeled: int, scale: float = 1.0) -> Batch:
+    generator = torch.Generator().manual_seed(R + B + M)
+    return Batch(
+        scale * torch.randn(R, B, M, generator=generator), scale * torch.randn(R, unlabeled, generator=generator)
+    )
+
+
+def q(bags: torch.Tensor) -> np.ndarray:
+    """By the plain dynamic program, in doubles."""
+    return joint.dominance(bags.double().sigmoid().numpy())
+
+
+# -- q --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 4, 7, 20, 100])
+def test_q_and_its_gradient_equal_the_plain_ones(size: int) -> None:
+    bags = 3 * torch.randn(2, 5, size, generator=torch.Generator().manual_seed(size)).double()
+    bags.requires_grad_()
+    dominant, other = dominance(bags)
+    r = bags.detach().sigmoid()
+    np.testing.assert_allclose(dominant.detach(), joint.dominance(r), rtol=1e-10)
+    np.testing.assert_allclose(other.detach(), joint.non_dominance(r), rtol=1e-10)
+    (gradient,) = torch.autograd.grad(dominant.sum(), bags)
+    np.testing.assert_allclose(gradient, joint.dominance_gradient(r) * (r * (1 - r)).numpy(), rtol=1e-10)
+
+
+@pytest.mark.parametrize("size", [2, 3, 10])
+@pytest.mark.parametrize("score", [-40.0, -15.0, 15.0, 40.0, 200.0])
+def test_the_small_tail_keeps_its_digits_in_single_precision(size: int, score: float) -> None:
+    bags = torch.full((1, 1, size), score, requires_grad=True)
+    dominant, other = dominance(bags)
+    r, s = 1 / (1 + math.exp(-score)), 1 / (1 + math.exp(score))  # r and 1 - r, both exact
+    fewest = math.ceil(size / 2)
+    terms = [math.comb(size, k) * r**k * s ** (size - k) for k in range(size + 1)]
+    assert dominant.item() == pytest.approx(sum(terms[fewest:]), rel=1e-5, abs=1e-37)
+    assert other.item() == pytest.approx(sum(terms[:fewest]), rel=1e-5, abs=1e-37)
+    (gradient,) = torch.autograd.grad((dominant + other).sum(), bags)
+    assert torch.isfinite(gradient).all()
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 6])
+def test_rate_of_prior_is_the_rate(size: int) -> None:
+    priors = [0.2, 0.5, 0.7]
+    assert rate_of_prior(torch.tensor(priors), size).tolist() == pytest.approx(
+        [joint.dominance_rate(size, prior) for prior in priors]
+    )
+
+
+# -- bags -----------------------------------------------------------------------------------------
+
+
+@settings(max_examples=50)
+@given(st.integers(1, 40), st.integers(1, 7))
+def test_bags_share_no_image_and_leave_out_less_than_one_bag(images: int, size: int) -> None:
+    bags = unlabeled_bags(torch.arange(images), size)
+    assert bags.shape[1] == size
+    if images >= size:
+        assert len(bags.unique()) == bags.numel() > images - size
+    else:
+        assert len(bags) == 1 and len(bags.unique()) == images
+
+
+# -- objectives -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 5])
+@pytest.mark.parametrize("prior", [0.3, 0.6])
+@pytest.mark.parametrize(("method", "k"), [("bag-relu", 0), ("bag-abs", 1)])
+@pytest.mark.parametrize("shift", [-3.0, 0.0, 3.0])
+def test_bag_risk_by_hand(method: str, k: int, size: int, prior: float, shift: float) -> None:
+    batch = scores(1, 6, size, 8 * size)
+    batch = Batch(batch.tuples + 2, batch.unlabeled + shift)
+    rate = joint.dominance_rate(size, prior)
+    of_tuples, of_bags = q(batch.tuples[0]), q(batch.unlabeled.view(8, size))
+    negative = float((of_bags**2).mean() - rate * (of_tuples**2).mean())
+    expected = rate * float(((1 - of_tuples) ** 2).mean()) + (negative if negative > 0 else k * -negative)
+    objective, recorded = head(Task(method, size, prior)).objective(batch)
+    assert objective.item() == pytest.approx(expected, rel=1e-5)
+    assert recorded is not None and recorded.item() == pytest.approx(batch.unlabeled.sigmoid().mean().item(), rel=1e-5)
+
+
+@pytest.mark.parametrize("size", [1, 2, 3])
+def test_bag_risk_is_unbiased_for_the_risk_with_bag_labels(size: int) -> None:
+    """Over all bags of images of three kinds, each as often as its density says; exact but for rounding.
+
+    Planted: with the Z of another prior, or of a tail that starts at another count, it is not.
+    """
+    prior, given_positive, given_negative = 0.4, np.array([0.5, 0.3, 0.2]), np.array([0.1, 0.2, 0.7])
+    share = prior * given_positive + (1 - prior) * given_negative
+    r = prior * given_positive / share
+    model = np.array([0.8, 0.3, 0.4])  # any
+    kinds = np.array(list(itertools.product(range(3), repeat=size)))  # (3^M, M)
+    density = share[kinds].prod(axis=1)
+    true_q, of_model = joint.dominance(r[kinds]), joint.dominance(model[kinds])
+    labelled = float(density @ (true_q * (1 - of_model) ** 2 + (1 - true_q) * of_model**2))
+
+    law = tuple_law(size, prior)  # tuples drawn as Lemma 5 draws them, without q
+    of_labels = [law[k] / math.comb(size, k) for k in range(len(law))]
+    tuples = np.zeros(len(kinds))
+    for labels in itertools.product((True, False), repeat=size):
+        if labels.count(False) < len(law):
+            images = np.where(labels, given_positive[kinds], given_negative[kinds]).prod(axis=1)
+            tuples += of_labels[labels.count(False)] * images
+
+    def risk(rate: float) -> float:
+        return rate * float(tuples @ (1 - of_model) ** 2) + float(density @ of_model**2 - rate * (tuples @ of_model**2))
+
+    assert risk(joint.dominance_rate(size, prior)) == pytest.approx(labelled, rel=1e-12)
+    counts = joint.positives_law(np.full(size, prior))
+    fewest = joint.fewest_positives(size)
+    for planted in (joint.dominance_rate(size, 0.5), counts[fewest + 1 :].sum(), counts[fewest - 1 :].sum()):
+        assert risk(planted) != pytest.approx(labelled, rel=1e-3)
+
+
+@pytest.mark.parametrize("size", [1, 2, 3])
+@pytest.mark.parametrize("method", ["bag-nce", "bag-free"])
+def test_contrast_by_hand(method: str, size: int) -> None:
+    prior, batch = 0.4, scores(1, 6, size, 4 * size)
+    model_prior = batch.unlabeled.double().sigmoid().mean().item()
+    rate = joint.dominance_rate(size, prior if method == "bag-nce" else model_prior)
+    of_tuples, of_bags = q(batch.tuples[0]), q(batch.unlabeled.view(4, size))
+    expected = -(np.log(of_tuples / (of_tuples + rate)).mean() + np.log(rate / (of_bags + rate)).mean()) / 2
+    if method == "bag-nce":
+        expected += NCE_PIN * divergence(prior, model_prior)
+    assert head(Task(method, size, prior)).objective(batch)[0].item() == pytest.approx(expected, rel=1e-5)
+
+
+@pytest.mark.parametrize("size", [1, 2, 3])
+def test_likelihood_by_hand(size: int) -> None:
+    prior, batch = 0.4, scores(1, 6, size, 4 * size)
+    model_prior = batch.unlabeled.double().sigmoid().mean().item()
+    expected = math.log(joint.dominance_rate(size, model_prior)) - np.log(q(batch.tuples[0])).mean()
+    expected += LIKELIHOOD_PIN * divergence(prior, model_prior)
+    found = head(Task("bag-likelihood", size, prior)).objective(batch)[0].item()
+    assert found == pytest.approx(expected, rel=1e-5)
+
+
+@pytest.mark.parametrize("size", [1, 2, 3])
+def test_marginal_risk_by_hand(size: int) -> None:
+    prior, batch = 0.4, scores(1, 6, size, 4 * size)
+    mix = coefficients(size, prior)
+    share = prior / mix.a
+
+    def is_member(score: torch.Tensor) -> np.ndarray:
+        """The density ratio of a member to an unlabeled image, times the share that makes it at most 1."""
+        r = score.double().sigmoid().numpy().ravel()
+        return share * (mix.a / prior * r + mix.b / (1 - prior) * (1 - r))
+
+    members, unlabeled = is_member(batch.tuples), is_member(batch.unlabeled)
+    negative = (unlabeled**2).mean() - share * (members**2).mean()
+    expected = share * ((1 - members) ** 2).mean() + max(0, negative)
+    assert head(Task("marginal-relu", size, prior)).objective(batch)[0].item() == pytest.approx(expected, rel=1e-5)
+
+
+def test_a_tuple_of_one_makes_bag_and_marginal_risk_the_same() -> None:
+    batch = scores(1, 20, 1, 30)
+    of_bags, of_members = (head(Task(name, 1, 0.4)).objective(batch)[0] for name in ("bag-relu", "marginal-relu"))
+    assert of_bags.item() == pytest.approx(of_members.item(), rel=1e-6)
+
+
+@pytest.mark.parametrize("size", [2, 3])
+@pytest.mark.parametrize("method", ["bag-relu", "bag-abs", "bag-nce", "bag-likelihood", "bag-free"])
+def test_the_true_r_is_a_stationary_point(method: str, size: int) -> None:
+    """Consistency in the large: on a sample that is nearly the density itself, the objective is flat at the truth.
+
+    Images are of three kinds, and the free parameters are the three scores.
+    """
+    prior, given_positive, given_negative = 0.4, np.array([0.7, 0.2, 0.1]), np.array([0.1, 0.2, 0.7])
+    share = prior * given_positive + (1 - prior) * given_negative
+    r = prior * given_positive / share
+    kinds = np.array(list(itertools.product(range(3), repeat=size)))
+    total = 40_000
+    density = share[kinds].prod(axis=1)
+    of_tuples = np.round(total * density * joint.dominance(r[kinds]) / joint.dominance_rate(size, prior)).astype(int)
+    of_bags = np.round(total * density).astype(int)
+    tuples = torch.from_numpy(np.repeat(kinds, of_tuples, axis=0))  # (B, M)
+    unlabeled = torch.from_numpy(np.repeat(kinds, of_bags, axis=0)).flatten()
+    made = head(Task(method, size, prior))
+
+    def slope(values: np.ndarray) -> torch.Tensor:
+        free = torch.from_numpy(np.log(values / (1 - values))).float().requires_grad_()
+        objective, _ = made.objective(Batch(free[tuples][None], free[unlabeled][None]))
+        return torch.autograd.grad(objective.sum(), free)[0].abs().max()
+
+    assert slope(r) < 2e-3
+    assert slope(np.clip(r + 0.1, 0, 0.99)) > 5e-3
+
+
+# -- what the trainer asks of a head --------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", BAG_METHODS)
+@pytest.mark.parametrize("size", [1, 2, 3, 7])
+def test_a_runs_objective_and_gradient_are_its_own_to_the_bit(method: str, size: int) -> None:
+    tasks = [Task(method, size, prior, seed=seed) for seed, prior in enumerate((0.3, 0.5, 0.6))]
+    batch = scores(3, 101, size, 107)
+
+    def of(rows: slice) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        tuples, unlabeled = batch.tuples[rows].clone().requires_grad_(), batch.unlabeled[rows].clone().requires_grad_()
+        objective, _ = head(*tasks[rows]).objective(Batch(tuples, unlabeled))
+        return (objective, *torch.autograd.grad(objective.sum(), [tuples, unlabeled]))
+
+    together = of(slice(0, 3))
+    for r in range(3):
+        for whole, alone in zip(together, of(slice(r, r + 1)), strict=True):
+            assert torch.equal(whole[r : r + 1], alone)
+
+
+@pytest.mark.parametrize("method", BAG_METHODS)
+@pytest.mark.parametrize("scale", [0.0, 1.0, 100.0])
+def test_objective_and_gradient_are_finite_however_sure_the_network_is(method: str, scale: float) -> None:
+    batch = scores(2, 50, 3, 60, scale)
+    tuples, unlabeled = batch.tuples.requires_grad_(), batch.unlabeled.requires_grad_()
+    objective, _ = head(Task(method, 3, 0.5), Task(method, 3, 0.6)).objective(Batch(tuples, unlabeled))
+    for value in (objective, *torch.autograd.grad(objective.sum(), [tuples, unlabeled])):
+        assert torch.isfinite(value).all()
+
+
+@pytest.mark.parametrize("method", BAG_METHODS)
+def test_the_order_of_members_and_of_tuples_does_not_matter(method: str) -> None:
+    batch = scores(1, 30, 3, 30)
+    shuffled = Batch(batch.tuples.flip(1, 2), batch.unlabeled)
+    made = head(Task(method, 3, 0.5))
+    assert made.objective(shuffled)[0].item() == pytest.approx(made.objective(batch)[0].item(), rel=1e-5)
+
+
+@pytest.mark.parametrize("method", [name for name in BAG_METHODS if name != "bag-free"])
+def test_the_told_prior_counts(method: str) -> None:
+    batch = scores(1, 30, 2, 30)
+    assert head(Task(method, 2, 0.4)).objective(batch)[0] != head(Task(method, 2, 0.5)).objective(batch)[0]
+
+
+def test_the_prior_free_contrast_is_told_nothing() -> None:
+    batch = scores(1, 30, 2, 30)
+    assert head(Task("bag-free", 2, 0.4)).objective(batch)[0] == head(Task("bag-free", 2, 0.5)).objective(batch)[0]
+
+
+def divergence(prior: float, model: float) -> float:
+    return prior * math.log(prior / model) + (1 - prior) * math.log((1 - prior) / (1 - model))
