@@ -1,0 +1,220 @@
+"""The class prior, read off tuples and unlabeled images: nobody has to tell it (``docs/bags.md``, Theorem 2).
+
+A network is trained without the prior on a part of the sample. Bags that were held out then say what the prior is: by
+the likelihood of tuples log q - log Z(m) under r = sigmoid(scale * g + shift), in which scale and shift are fitted to
+the held-out scores and m is the mean of r over the held-out unlabeled images. The two numbers undo what a network that
+memorises its tuples does to r, so that the estimate hardly depends on the epoch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+from scipy.special import expit
+from scipy.stats import chi2
+
+from mdpu.errors import UserError
+from mdpu.learn.fitting import fit_each
+from mdpu.learn.head import Head
+from mdpu.learn.network import Preparation
+from mdpu.learn.task import Sample, Settings, Task
+from mdpu.learn.tuning import hold_out
+from mdpu.randomness import Stream
+from mdpu.theory.joint import dominance, dominance_gradient, dominance_rate
+
+Floats = NDArray[np.float64]
+TINY = 1e-12
+BOUND = 30.0  # of scaled scores: beyond it r is 0 or 1 but for 1e-13
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """Scale and shift of scores under which held-out tuples are likeliest.
+
+    Attributes
+    ----------
+    prior : float
+        m, the mean of r over the unlabeled images.
+    information : float
+        Mean log-likelihood of a tuple against that of M unlabeled images, in nats: what was learned of q.
+    scale, shift : float
+    """
+
+    prior: float
+    information: float
+    scale: float
+    shift: float
+
+
+@dataclass(frozen=True)
+class PriorEstimate:
+    """An estimate of the class prior from held-out bags.
+
+    Attributes
+    ----------
+    prior : float
+    low, high : float
+        Interval of `level`, percentiles of a bootstrap over held-out tuples and unlabeled images. What the training
+        sample adds to the error is not in it.
+    level : float
+    information : float
+        See `Calibration`.
+    epoch : int
+        The epoch, from 1, whose held-out likelihood was the highest.
+    """
+
+    prior: float
+    low: float
+    high: float
+    level: float
+    information: float
+    epoch: int
+
+    def fits(self, told: float) -> bool:
+        """Return whether a prior that one is told lies within the interval."""
+        return self.low <= told <= self.high
+
+
+def calibrate(tuples: Floats, unlabeled: Floats, start: tuple[float, float] = (1.0, 0.0)) -> Calibration:
+    """Return the scale and shift of scores that maximise the likelihood of tuples.
+
+    Parameters
+    ----------
+    tuples : ndarray, shape (n, M)
+        Scores of the members of tuples that the network was not trained on.
+    unlabeled : ndarray, shape (n_U,)
+        Scores of unlabeled images that it was not trained on.
+    start : (float, float)
+        Scale and shift to start from.
+    """
+    size = tuples.shape[1]
+
+    def negative_likelihood(parameters: Floats) -> tuple[float, Floats]:
+        scale, shift = float(np.exp(parameters[0])), float(parameters[1])
+        of_tuples, of_unlabeled = (np.clip(scale * g + shift, -BOUND, BOUND) for g in (tuples, unlabeled))
+        r, u = expit(of_tuples), expit(of_unlabeled)
+        q = np.maximum(dominance(r), TINY)
+        prior = float(u.mean())
+        rate = max(dominance_rate(size, prior), TINY)
+        # Derivatives by the shift, and by log scale, which is g times scale times that.
+        by_score = dominance_gradient(r) * expit(-of_tuples) * r / q[:, None]
+        of_rate = float(dominance_gradient(np.full(size, prior)).sum()) / rate
+        by_prior = u * expit(-of_unlabeled)
+        by_scale = (by_score * tuples).sum(axis=1).mean() - of_rate * (by_prior * unlabeled).mean()
+        by_shift = by_score.sum(axis=1).mean() - of_rate * by_prior.mean()
+        return float(np.log(rate) - np.log(q).mean()), -np.array([scale * by_scale, by_shift])
+
+    found = minimize(negative_likelihood, [np.log(start[0]), start[1]], jac=True, method="BFGS")
+    scale, shift = float(np.exp(found.x[0])), float(found.x[1])
+    prior = float(expit(np.clip(scale * unlabeled + shift, -BOUND, BOUND)).mean())
+    return Calibration(prior, -float(found.fun), scale, shift)
+
+
+class HeldOutBags:
+    """The calibration on held-out bags after each epoch; keeps the scores of the epoch of the highest likelihood.
+
+    Parameters
+    ----------
+    tuples : ndarray, shape (n, M, ...)
+        Images of held-out tuples.
+    unlabeled : ndarray, shape (n_U, ...)
+        Held-out unlabeled images.
+    """
+
+    def __init__(self, tuples: NDArray[Any], unlabeled: NDArray[Any]) -> None:
+        self._shape = tuples.shape[:2]
+        self._arrays = tuples.reshape(-1, *tuples.shape[2:]), unlabeled
+        self._images: list[torch.Tensor]
+        self._epoch = 0
+        self.best: tuple[Calibration, int, Floats, Floats] | None = None
+
+    def prepare(self, preparation: Preparation, device: torch.device) -> None:
+        """Lay out the images."""
+        self._images = [preparation(images).to(device) for images in self._arrays]
+
+    def measures(self, head: Head) -> tuple[str, ...]:
+        """Return the names of the calibrated prior and the information."""
+        return ("held_out_prior", "held_out_information")
+
+    def __call__(self, head: Head, outputs: Callable[[torch.Tensor], torch.Tensor]) -> torch.Tensor:
+        """Return the measures of the one model, (1, 2)."""
+        members, unlabeled = (outputs(images)[0].double().cpu().numpy() for images in self._images)
+        tuples = members.reshape(self._shape)
+        calibration = calibrate(tuples, unlabeled)
+        self._epoch += 1
+        if self.best is None or calibration.information > self.best[0].information:
+            self.best = calibration, self._epoch, tuples, unlabeled
+        return torch.tensor([[calibration.prior, calibration.information]])
+
+
+def estimate_prior(
+    images: NDArray[Any],
+    sample: Sample,
+    settings: Settings,
+    *,
+    held_out: float = 0.2,
+    level: float = 0.95,
+    resamples: int = 200,
+    seed: int | str = 0,
+    device: torch.device | str = "auto",
+    advance: Callable[[int], None] = lambda task_epochs: None,
+) -> PriorEstimate:
+    """Estimate the class prior from tuples and unlabeled images alone.
+
+    Parameters
+    ----------
+    images : ndarray, shape (N, ...)
+    sample : Sample
+        Tuples of at least two members.
+    settings : Settings
+    held_out : float
+        Share of tuples and of unlabeled images that the estimate is made on.
+    level : float
+        Of the interval.
+    resamples : int
+        Of the bootstrap.
+    seed : int or str
+        Of the training and of the bootstrap.
+    device, advance
+        As for `mdpu.learn.fitting.fit_each`.
+
+    Raises
+    ------
+    UserError
+        If tuples have one member, a part of the sample would be empty, or what was learned is no more than chance, so
+        that the prior cannot be known from this sample.
+    """
+    size = sample.tuples.shape[1]
+    if size < 2:
+        raise UserError("tuples of one image do not say what the prior is; give tuples of at least two")
+    kept, held = hold_out(sample, held_out)
+    evaluation = HeldOutBags(images[held.tuples], images[held.unlabeled])
+    task = Task("bag-free", size, prior=0.5, seed=seed)  # this method does not use the prior
+    for _ in fit_each([task], images, kept, settings, evaluation=evaluation, device=device, advance=advance):
+        pass
+    assert evaluation.best is not None
+    best, epoch, tuples, unlabeled = evaluation.best
+    # Twice the log-likelihood ratio against a constant r, which has one number less. The best of many epochs is a
+    # little too good, so this is the least that one can ask.
+    if 2 * len(tuples) * best.information < chi2.ppf(level, df=1):
+        raise UserError(
+            f"{len(tuples)} held-out tuples are told from unlabeled images no better than by chance, so the prior "
+            "cannot be known from this sample; give more tuples, or tell the prior"
+        )
+    stream = Stream(seed, "prior bootstrap")
+    resampled = [
+        calibrate(
+            tuples[stream.integers(len(tuples), len(tuples))],
+            unlabeled[stream.integers(len(unlabeled), len(unlabeled))],
+            (best.scale, best.shift),
+        ).prior
+        for _ in range(resamples)
+    ]
+    low, high = np.quantile(resampled, [(1 - level) / 2, (1 + level) / 2])
+    return PriorEstimate(best.prior, float(low), float(high), level, best.information, epoch)
