@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
     from mdpu.learn.task import Task
 
-SOURCES = ("learn/bags.py", "theory/joint.py")  # of every method on bags, see `mdpu.learn.method.Method.sources`
+# Of the weights' running mean that the bag risks take for their model: some fifty steps, twelve epochs of the protocol.
+MEMORY = 0.98
 TINY = 1e-12  # what probabilities are raised to before their logarithm is taken
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mdpu.learn.bags import SOURCES, BagHead, contrast, rate_of_prior, unlabeled_bags
+from mdpu.learn.bags import BagHead, contrast, rate_of_prior, unlabeled_bags
 from mdpu.learn.method import NetworkMethod
 
 if TYPE_CHECKING:
@@ -25,4 +25,4 @@ class FreeContrastHead(BagHead):
         return contrast(tuples, unlabeled_bags(unlabeled, size), rate_of_prior(unlabeled.sigmoid().mean(), size))
 
 
-METHOD = NetworkMethod("Bag contrast, prior-free", FreeContrastHead, sources=SOURCES)
+METHOD = NetworkMethod("Bag contrast, prior-free", FreeContrastHead)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mdpu.learn.bags import SOURCES, TINY, BagHead, dominance, prior_divergence, rate_of_prior
+from mdpu.learn.bags import TINY, BagHead, dominance, prior_divergence, rate_of_prior
 from mdpu.learn.method import NetworkMethod
 
 if TYPE_CHECKING:
@@ -30,4 +30,4 @@ class LikelihoodHead(BagHead):
         return PIN * prior_divergence(self.tasks[r].prior, prior) - likelihood
 
 
-METHOD = NetworkMethod("Bag likelihood", LikelihoodHead, sources=SOURCES)
+METHOD = NetworkMethod("Bag likelihood", LikelihoodHead)

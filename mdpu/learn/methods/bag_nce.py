@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mdpu.learn.bags import SOURCES, BagHead, contrast, prior_divergence, unlabeled_bags
+from mdpu.learn.bags import BagHead, contrast, prior_divergence, unlabeled_bags
 from mdpu.learn.method import NetworkMethod
 
 if TYPE_CHECKING:
@@ -28,4 +28,4 @@ class PinnedContrastHead(BagHead):
         return contrast(tuples, unlabeled_bags(unlabeled, tuples.shape[1]), self.bag_priors[r]) + PIN * divergence
 
 
-METHOD = NetworkMethod("Bag NCE", PinnedContrastHead, sources=SOURCES)
+METHOD = NetworkMethod("Bag NCE", PinnedContrastHead)

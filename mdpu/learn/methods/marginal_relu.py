@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mdpu.learn.bags import SOURCES, BagHead
+from mdpu.learn.bags import BagHead
 from mdpu.learn.method import NetworkMethod
 from mdpu.theory import coefficients
 
@@ -33,4 +33,4 @@ class MarginalRiskHead(BagHead):
         return share * (1 - of_members).square().mean() + negative.clamp(min=0)
 
 
-METHOD = NetworkMethod("Marginal ReLU", MarginalRiskHead, sources=SOURCES)
+METHOD = NetworkMethod("Marginal ReLU", MarginalRiskHead)
