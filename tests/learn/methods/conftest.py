@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 import torch
@@ -13,11 +15,13 @@ import torch
 from mdpu.data.images import ImageSet
 from mdpu.data.labels import Labels, binarize
 from mdpu.data.sources import SOURCES
-from mdpu.data.splits import Split, draw_split
+from mdpu.data.splits import draw_split
 from mdpu.files import REPOSITORY
-from mdpu.learn.trainer import TrainingData, train
+from mdpu.learn import Sample, Settings, Task, fit
+from mdpu.learn.evaluation import TestRates as Rates
 from mdpu.study.config import load_config
 from mdpu.study.grid import Run
+from mdpu.study.history import run_history
 from mdpu.study.plan import Plan
 
 
@@ -27,47 +31,63 @@ def one_thread() -> None:
 
 
 @pytest.fixture(scope="session")
-def quick_settings() -> dict[str, Any]:
+def quick_settings() -> Settings:
     plan = Plan(load_config([REPOSITORY / "config.yaml", REPOSITORY / "config" / "quick.yaml"]))
-    return plan.protocol.training("base", "mlp")
+    return plan.settings("base", "mlp")
+
+
+@dataclass(frozen=True)
+class Digits:
+    """Images and labels of the digits, even ones against odd ones."""
+
+    images: ImageSet
+    labels: Labels
+
+    def rates(self) -> Rates:
+        """Return an evaluation on the test images."""
+        return Rates(self.images.test_images, self.labels["test"], self.images.train_images, self.labels["train"])
+
+    @property
+    def share_positive(self) -> float:
+        """Share of positives among the test images."""
+        return float(np.mean(self.labels["test"] > 0))
 
 
 @pytest.fixture(scope="session")
-def digits(tmp_path_factory: pytest.TempPathFactory) -> tuple[ImageSet, Labels]:
+def digits(tmp_path_factory: pytest.TempPathFactory) -> Digits:
     images = SOURCES["digits"].read(Path(tmp_path_factory.mktemp("downloads")))
-    return images, binarize(images, list("02468"), list("13579"))
+    return Digits(images, binarize(images, list("02468"), list("13579")))
 
 
 @pytest.fixture(scope="session")
-def digits_data(digits: tuple[ImageSet, Labels]) -> TrainingData:
-    return TrainingData.prepare(*digits, "mlp", torch.device("cpu"))
-
-
-@pytest.fixture(scope="session")
-def draw(digits: tuple[ImageSet, Labels]) -> Callable[..., Split]:
-    def draw(tuple_size: int = 2, prior: float = 0.5, n: int = 400, seed: int = 1) -> Split:
-        return draw_split(digits[1]["train"], tuple_size, prior, n, n, seed)
+def draw(digits: Digits) -> Callable[..., Sample]:
+    def draw(tuple_size: int = 2, prior: float = 0.5, n: int = 400, seed: int = 1) -> Sample:
+        split = draw_split(digits.labels["train"], tuple_size, prior, n, n, seed)
+        return Sample(split.tuples, split.unlabeled)
 
     return draw
 
 
 @pytest.fixture(scope="session")
 def train_digits(
-    digits_data: TrainingData, quick_settings: dict[str, Any], draw: Callable[..., Split]
+    digits: Digits, quick_settings: Settings, draw: Callable[..., Sample]
 ) -> Callable[..., dict[str, pd.DataFrame]]:
-    """Return a function that trains methods on one split and gives their histories by name."""
+    """Return a function that trains methods on one sample and gives the histories of their runs by name."""
 
     def train_digits(*methods: str, epochs: int, tuple_size: int = 2, n: int = 400, **settings: Any) -> Any:
-        runs = [Run("digits", "base", tuple_size, n, "0.5", method, "logistic", 1) for method in methods]
-        histories: dict[str, pd.DataFrame] = {}
-        train(
-            runs,
-            {**quick_settings, "epochs": epochs, "batch_size": 100, **settings},
-            digits_data,
-            {runs[0].split: draw(tuple_size, n=n)},
-            torch.device("cpu"),
-            lambda run, history: histories.__setitem__(run.method, history),
+        models = fit(
+            [Task(method, tuple_size, 0.5, seed=1) for method in methods],
+            digits.images.train_images,
+            draw(tuple_size, n=n),
+            replace(quick_settings, epochs=epochs, batch_size=100, **settings),
+            labels=digits.labels["train"],
+            evaluation=digits.rates(),
+            device="cpu",
         )
-        return histories
+        runs = {method: Run("digits", "base", tuple_size, n, "0.5", method, "logistic", 1) for method in methods}
+        return {
+            model.task.method: run_history(runs[model.task.method], model.history, digits.share_positive)
+            for model in models
+        }
 
     return train_digits

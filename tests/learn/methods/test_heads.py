@@ -13,6 +13,7 @@ from torch.nn import functional
 
 from mdpu.errors import UserError
 from mdpu.files import REPOSITORY
+from mdpu.learn.evaluation import TestImages as Images
 from mdpu.learn.head import Batch, Head
 from mdpu.learn.method import FittedMethod, NetworkMethod
 from mdpu.learn.methods import load_method
@@ -20,22 +21,20 @@ from mdpu.learn.methods.contrastive import ContrastiveHead
 from mdpu.learn.methods.llp import BAG
 from mdpu.learn.methods.siamese import OUTPUTS, SiameseHead
 from mdpu.learn.pairs import SELECTIONS, PairHead, prototypes
-from mdpu.learn.trainer import TrainingData
+from mdpu.learn.task import Task
 from mdpu.study.config import available_methods
-from mdpu.study.grid import Run
 
 CPU = torch.device("cpu")
-SETTINGS = {"prior_offset": 0.0}
 
 
-def run(method: str, tuple_size: int = 2, prior: str = "0.5", loss: str = "logistic", seed: int = 1) -> Run:
-    return Run("digits", "base", tuple_size, 100, prior, method, loss, seed)
+def task(method: str, tuple_size: int = 2, prior: float = 0.5, loss: str = "logistic", seed: int = 1) -> Task:
+    return Task(method, tuple_size, prior, loss, seed)
 
 
-def head(*runs: Run, **settings: float) -> Any:
-    method = load_method(runs[0].method)
+def head(*tasks: Task) -> Any:
+    method = load_method(tasks[0].method)
     assert not isinstance(method, FittedMethod)
-    return method.head(runs, SETTINGS | settings, CPU)
+    return method.head(tasks, CPU)
 
 
 def scores(R: int, B: int, M: int, unlabeled: int, *outputs: int) -> Batch:
@@ -49,7 +48,7 @@ def scores(R: int, B: int, M: int, unlabeled: int, *outputs: int) -> Batch:
 def test_nnpu_is_kiryos_estimator_with_every_member_a_positive(shift: float) -> None:
     prior, batch = 0.4, scores(1, 5, 3, 7)
     batch = Batch(batch.tuples + 2, batch.unlabeled + shift)
-    objective, terms = head(run("nnpu", tuple_size=3, prior="0.4")).objective(batch)
+    objective, terms = head(task("nnpu", tuple_size=3, prior=0.4)).objective(batch)
     positives, unlabeled = batch.tuples.flatten(), batch.unlabeled.flatten()
     negative_part = functional.softplus(unlabeled).mean() - prior * functional.softplus(positives).mean()
     expected = prior * functional.softplus(-positives).mean() + max(0, negative_part)
@@ -67,7 +66,7 @@ def test_a_correction_of_the_parts_is_the_risk_and_a_penalty_on_the_tuples_mean_
     """As ``docs/findings.md`` derives it for the logistic loss, where l(g, +1) - l(g, -1) = -g."""
     batch = scores(1, 50, 2, 60)
     batch = Batch(batch.tuples + shift, batch.unlabeled)
-    objective, terms = head(run(method)).objective(batch)
+    objective, terms = head(task(method)).objective(batch)
     of_tuples, of_unlabeled = terms[0, :2].sum().item(), terms[0, 2:].sum().item()
     # Pairs at prior 1/2: a = 2/3, so w = (1/4) / (2/3 - 1/2) = 3/2.
     assert of_tuples == pytest.approx(-1.5 * batch.tuples.mean().item(), rel=1e-4)
@@ -83,16 +82,10 @@ def test_every_method_says_in_the_protocol_what_was_chosen() -> None:
 
 
 @pytest.mark.parametrize("method", ["abs", "nnpu", "llp"])
-def test_a_prior_offset_tells_the_method_another_prior(method: str) -> None:
+def test_a_method_goes_by_the_prior_that_it_is_told(method: str) -> None:
     batch = scores(1, 4, 2, 6)
-    told = head(run(method, prior="0.4"), prior_offset=0.1).objective(batch)[0]
-    assert told.item() == head(run(method, prior="0.5")).objective(batch)[0].item()
-    assert told.item() != head(run(method, prior="0.4")).objective(batch)[0].item()
-
-
-def test_a_prior_that_leaves_the_unit_interval_is_refused() -> None:
-    with pytest.raises(UserError, match="not strictly between 0 and 1"):
-        head(run("abs", prior="0.9"), prior_offset=0.2)
+    objectives = {prior: head(task(method, prior=prior)).objective(batch)[0].item() for prior in (0.4, 0.5)}
+    assert objectives[0.4] != objectives[0.5]
 
 
 def test_llp_by_hand_and_against_scikit_learn() -> None:
@@ -107,14 +100,14 @@ def test_llp_by_hand_and_against_scikit_learn() -> None:
     by_hand = [math.log(2), -(2 / 3) * math.log(0.75) - (1 / 3) * math.log(0.25), math.log(2)]
     assert cross_entropies == pytest.approx(by_hand)
     expected = ((by_hand[0] + by_hand[1]) / 2 + by_hand[2]) / 2
-    assert head(run("llp")).objective(batch)[0].item() == pytest.approx(expected, rel=1e-6)
+    assert head(task("llp")).objective(batch)[0].item() == pytest.approx(expected, rel=1e-6)
 
 
 def test_llp_cuts_unlabeled_images_into_bags_and_weighs_each_alike() -> None:
     unlabeled = torch.cat([torch.full((1, BAG), 2.0), torch.full((1, 10), -2.0)], dim=1)
     batch = Batch(torch.zeros(1, 1, 2), unlabeled)
     entropy = -0.5 * (math.log(torch.tensor(2.0).sigmoid()) + math.log(torch.tensor(-2.0).sigmoid()))
-    assert head(run("llp")).objective(batch)[0].item() == pytest.approx((math.log(2) + entropy) / 2, rel=1e-6)
+    assert head(task("llp")).objective(batch)[0].item() == pytest.approx((math.log(2) + entropy) / 2, rel=1e-6)
 
 
 @pytest.mark.parametrize("loss", ["logistic", "hinge", "squared"])
@@ -127,7 +120,7 @@ def test_supervised_is_the_mean_loss_of_the_library(loss: str) -> None:
     batch = scores(2, 3, 2, 4)
     tuple_labels, unlabeled_labels = torch.randn(2, 3, 2).sign(), torch.randn(2, 4).sign()
     seen = Batch(batch.tuples, batch.unlabeled, tuple_labels, unlabeled_labels)
-    objective, terms = head(run("supervised", loss=loss), run("supervised", loss=loss, seed=2)).objective(seen)
+    objective, terms = head(task("supervised", loss=loss), task("supervised", loss=loss, seed=2)).objective(seen)
     assert terms is None
     for r in range(2):
         score = torch.cat([batch.tuples[r].flatten(), batch.unlabeled[r]])
@@ -137,7 +130,7 @@ def test_supervised_is_the_mean_loss_of_the_library(loss: str) -> None:
 
 def test_contrastive_loss_by_hand() -> None:
     left, right = torch.tensor([[[0.0, 0.0], [0.0, 0.0]]]), torch.tensor([[[3.0, 4.0], [0.0, 0.6]]])
-    contrastive = ContrastiveHead([run("contrastive")], SETTINGS, CPU)
+    contrastive = ContrastiveHead([task("contrastive")], CPU)
     assert contrastive.pair_loss(left, right, same=True)[0].tolist() == pytest.approx([25 / 2, 0.36 / 2])
     assert contrastive.pair_loss(left, right, same=False)[0].tolist() == pytest.approx([0, 0.4**2 / 2])
 
@@ -146,7 +139,7 @@ def test_contrastive_loss_by_hand() -> None:
 def test_contrastive_loss_against_torch(same: bool) -> None:
     """Torch has the loss without square and half: D for a pair of one group, max(0, m - D) for another."""
     left, right = torch.rand(2, 50, 8), torch.rand(2, 50, 8)
-    ours = ContrastiveHead([run("contrastive")], SETTINGS, CPU).pair_loss(left, right, same)
+    ours = ContrastiveHead([task("contrastive")], CPU).pair_loss(left, right, same)
     distance = functional.pairwise_distance(left, right, eps=0)
     labels = torch.full_like(distance, 1 if same else -1)
     margin = functional.hinge_embedding_loss(distance, labels, margin=1.0, reduction="none")
@@ -156,12 +149,12 @@ def test_contrastive_loss_against_torch(same: bool) -> None:
 @pytest.mark.parametrize("same", [True, False])
 def test_contrastive_gradient_of_a_pair_of_equal_images_is_finite(same: bool) -> None:
     left = torch.ones(1, 1, 4, requires_grad=True)
-    ContrastiveHead([run("contrastive")], SETTINGS, CPU).pair_loss(left, torch.ones(1, 1, 4), same).sum().backward()
+    ContrastiveHead([task("contrastive")], CPU).pair_loss(left, torch.ones(1, 1, 4), same).sum().backward()
     assert left.grad is not None and torch.isfinite(left.grad).all()
 
 
 def test_siamese_loss_by_hand_and_against_scikit_learn() -> None:
-    siamese = SiameseHead([run("siamese")], SETTINGS, CPU)
+    siamese = SiameseHead([task("siamese")], CPU)
     with torch.no_grad():
         siamese.alpha.zero_()
         siamese.alpha[0, 0, :2] = torch.tensor([-2.0, 4.0])
@@ -187,7 +180,7 @@ class Recorder(PairHead):
 
 
 def test_all_pairs_of_a_tuple_are_same_and_neighbouring_unlabeled_images_are_not() -> None:
-    recorder = Recorder([run("siamese", tuple_size=3)], SETTINGS, CPU)
+    recorder = Recorder([task("siamese", tuple_size=3)], CPU)
     tuples = torch.tensor([[[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]])[..., None]
     objective, _ = recorder.objective(Batch(tuples, torch.tensor([[7.0, 8.0, 9.0, 10.0]])[..., None]))
     assert recorder.pairs[True] == [(1, 2), (1, 3), (2, 3), (4, 5), (4, 6), (5, 6)]
@@ -198,7 +191,7 @@ def test_all_pairs_of_a_tuple_are_same_and_neighbouring_unlabeled_images_are_not
 @pytest.mark.parametrize("method", ["siamese", "contrastive"])
 def test_tuples_of_one_image_hold_no_pair(method: str) -> None:
     with pytest.raises(UserError, match="tuples of size 1 hold none"):
-        head(run(method, tuple_size=1))
+        head(task(method, tuple_size=1))
 
 
 def test_prototypes_are_labelled_images_of_both_sides_and_decided_by_the_trial() -> None:
@@ -216,14 +209,14 @@ def test_prototype_scoring_by_hand(method: str) -> None:
     train, test = (torch.from_numpy(generator.standard_normal((count, OUTPUTS))).float() for count in (12, 9))
     train_labels = np.array([1, -1] * 6, dtype=np.int8)
     test_labels = torch.tensor([1, -1, -1, 1, 1, -1, 1, -1, -1], dtype=torch.int8)
-    data = TrainingData(train, test, test_labels, torch.from_numpy(train_labels))
-    runs = [run(method, seed=2), run(method, seed=1)]
-    scorer = head(*runs)
-    found = scorer.rates(lambda images: torch.stack([images, -2 * images]), data)
+    images = Images(test, test_labels, train, torch.from_numpy(train_labels))
+    tasks = [task(method, seed=2), task(method, seed=1)]
+    scorer = head(*tasks)
+    found = scorer.rates(lambda given: torch.stack([given, -2 * given]), images)
 
     for r, factor in enumerate((1, -2)):
         hits: dict[int, list[bool]] = {1: [], -1: []}
-        for positive, negative in prototypes(train_labels, runs[r].seed):
+        for positive, negative in prototypes(train_labels, tasks[r].seed):
             for image, label in zip(test * factor, test_labels.tolist(), strict=True):
                 if method == "contrastive":
                     near, far = (
@@ -252,11 +245,11 @@ def test_every_head_gives_each_run_what_it_would_get_alone() -> None:
         method = load_method(name)
         if isinstance(method, FittedMethod) or method.sees_labels:
             continue
-        runs = [run(name, prior="0.4", seed=1), run(name, prior="0.6", seed=2)]
+        tasks = [task(name, prior=0.4, seed=1), task(name, prior=0.6, seed=2)]
         batch = scores(2, 5, 2, 6, *((method.outputs,) if method.outputs > 1 else ()))
-        together = head(*runs).objective(batch)[0]
+        together = head(*tasks).objective(batch)[0]
         for r in range(2):
-            alone = head(runs[r]).objective(Batch(batch.tuples[r : r + 1], batch.unlabeled[r : r + 1]))[0]
+            alone = head(tasks[r]).objective(Batch(batch.tuples[r : r + 1], batch.unlabeled[r : r + 1]))[0]
             assert alone.item() == pytest.approx(together[r].item(), rel=1e-5), name
 
 

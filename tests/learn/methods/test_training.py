@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,20 +17,17 @@ import torch
 from sklearn.cluster import KMeans
 from torch import nn
 
-from mdpu.data.images import ImageSet
-from mdpu.data.labels import Labels
-from mdpu.data.splits import Split
 from mdpu.evaluate.collect import run_accuracies, summarize
 from mdpu.files import REPOSITORY
+from mdpu.learn import Sample, Settings, Task, fit
 from mdpu.learn.checkpoint import Checkpoint
 from mdpu.learn.methods import load_method
 from mdpu.learn.methods.kmeans import STARTS
-from mdpu.learn.networks import StackedMLP
-from mdpu.learn.schedule import complete
-from mdpu.learn.trainer import TrainingData, make_stacks, minibatches, stack_epochs
+from mdpu.learn.perceptron import StackedMLP
+from mdpu.learn.stacks import make_stacks
+from mdpu.learn.trainer import minibatches
 from mdpu.randomness import Stream
 from mdpu.study.config import available_methods, load_config
-from mdpu.study.grid import Run
 from mdpu.study.plan import Plan
 from mdpu.study.store import training_code
 
@@ -37,16 +36,16 @@ Train = Callable[..., dict[str, pd.DataFrame]]
 
 
 def test_supervised_is_ordinary_training(
-    train_digits: Train, digits: tuple[ImageSet, Labels], draw: Callable[..., Split], quick_settings: dict[str, Any]
+    train_digits: Train, digits: Any, draw: Callable[..., Sample], quick_settings: Settings
 ) -> None:
     """A plain torch loop on the same images, from the same weights, reaches the same objective and accuracy."""
-    epochs, split = 3, draw()
+    epochs, sample = 3, draw()
     history = train_digits("supervised", epochs=epochs)["supervised"]
 
-    images, labels = digits
+    images, labels = digits.images, digits.labels
     x = torch.from_numpy(images.train_images).flatten(1) / 255
     y = torch.from_numpy(labels["train"]).float()
-    start = StackedMLP([[1]], x.shape[1], quick_settings["hidden"], torch.float32, CPU)
+    start = StackedMLP([[1]], x.shape[1], [300, 300], torch.float32, CPU)
     model = nn.Sequential(
         nn.Linear(x.shape[1], 300), nn.ReLU(), nn.Linear(300, 300), nn.ReLU(), nn.Linear(300, 1), nn.Flatten(0)
     )
@@ -54,9 +53,9 @@ def test_supervised_is_ordinary_training(
         for parameter, value in zip(model.parameters(), start.linear(start.parameters, 0, 0), strict=True):
             parameter.copy_(value)
     optimizer = torch.optim.Adam(
-        model.parameters(), lr=quick_settings["learning_rate"], weight_decay=quick_settings["weight_decay"]
+        model.parameters(), lr=quick_settings.learning_rate, weight_decay=quick_settings.weight_decay
     )
-    tuples, unlabeled = torch.from_numpy(split.tuples)[None], torch.from_numpy(split.unlabeled)[None]
+    tuples, unlabeled = torch.from_numpy(sample.tuples)[None], torch.from_numpy(sample.unlabeled)[None]
     for epoch in range(epochs):
         losses = []
         for of_tuples, of_unlabeled in minibatches([1], tuples, unlabeled, 100, epoch):
@@ -72,9 +71,9 @@ def test_supervised_is_ordinary_training(
     assert history["accuracy"].iloc[-1] == pytest.approx(accuracy, abs=0.01)
 
 
-def test_chance_is_the_majority_rate_for_either_test_prior(train_digits: Train, digits_data: TrainingData) -> None:
+def test_chance_is_the_majority_rate_for_either_test_prior(train_digits: Train, digits: Any) -> None:
     history = train_digits("chance", epochs=2)["chance"]
-    share = (digits_data.test_labels > 0).float().mean().item()
+    share = digits.share_positive
     assert history["accuracy"].tolist() == pytest.approx([max(share, 1 - share)] * 2)
     skewed = history.assign(prior="0.3")
     matched = run_accuracies(skewed, {"average_last": 10, "test_prior": "matched"})
@@ -83,40 +82,39 @@ def test_chance_is_the_majority_rate_for_either_test_prior(train_digits: Train, 
 
 @pytest.mark.parametrize("tuple_size", [2, 3])
 def test_kmeans_is_scikit_learns_on_repeated_test_images(
-    tuple_size: int, digits: tuple[ImageSet, Labels], digits_data: TrainingData, draw: Callable[..., Split]
+    tuple_size: int, digits: Any, draw: Callable[..., Sample]
 ) -> None:
-    images, labels = digits
-    split = draw(tuple_size)
-    run = Run("digits", "base", tuple_size, 400, "0.5", "kmeans", "logistic", 1)
-    objective, true_positive, true_negative = load_method("kmeans").fit(run, split, digits_data)  # type: ignore[union-attr]
+    images, labels, sample = digits.images, digits.labels, draw(tuple_size)
+    task = Task("kmeans", tuple_size, 0.5, seed=1)
+    few = Settings(epochs=1)
+    (model,) = fit([task], images.train_images, sample, few, evaluation=digits.rates(), device="cpu")
 
     flat = (images.train_images.reshape(len(images.train_images), -1) / 255).astype(np.float32)
-    vectors = flat[split.tuples].reshape(400, -1)
+    vectors = flat[sample.tuples].reshape(400, -1)
     random_state = int(Stream(1, "k-means").integers(2**31, 1)[0])
     library = KMeans(n_clusters=2, n_init=STARTS, random_state=random_state).fit(vectors)
     test = (images.test_images.reshape(len(images.test_images), -1) / 255).astype(np.float32)
     answers = library.predict(np.tile(test, tuple_size)) == 1
-    assert objective == pytest.approx(library.inertia_ / 400, rel=1e-4)
-    assert true_positive == pytest.approx(answers[labels["test"] > 0].mean(), abs=1e-6)
-    assert true_negative == pytest.approx(1 - answers[labels["test"] < 0].mean(), abs=1e-6)
+    row = model.history.iloc[0]
+    assert row["objective"] == pytest.approx(library.inertia_ / 400, rel=1e-4)
+    assert row["true_positive_rate"] == pytest.approx(answers[labels["test"] > 0].mean(), abs=1e-6)
+    assert row["true_negative_rate"] == pytest.approx(1 - answers[labels["test"] < 0].mean(), abs=1e-6)
+    assert np.array_equal(model.predict(images.test_images) > 0, answers)
 
 
 def test_kmeans_is_the_same_whatever_the_threads() -> None:
     """On noise, whose clusters hang on a rounding; enough of it that scikit-learn would divide the work."""
     generator = np.random.default_rng(0)
     pixels = generator.integers(0, 256, (4000, 8, 8, 1), dtype=np.uint8)
-    ids = np.arange(4000) % 2
-    sides = np.where(ids, 1, -1).astype(np.int8)
-    images = ImageSet(pixels, ids, pixels, ids, ["even", "odd"], "random", "none")
-    data = TrainingData.prepare(images, {"train": sides, "test": sides}, "mlp", CPU)
-    split = Split(np.arange(4000).reshape(2000, 2), np.arange(10))
-    run = Run("random", "base", 2, 2000, "0.5", "kmeans", "logistic", 1)
+    sample = Sample(np.arange(4000).reshape(2000, 2), np.arange(10))
+    task = Task("kmeans", 2, 0.5, seed=1)
     before = torch.get_num_threads()
     try:
         found = set()
         for threads in (1, 2, 3):
             torch.set_num_threads(threads)
-            found.add(load_method("kmeans").fit(run, split, data))  # type: ignore[union-attr]
+            answers = load_method("kmeans").fit(task, sample, pixels)  # type: ignore[union-attr]
+            found.add((answers.objective, answers.says_positive(pixels).tobytes()))
     finally:
         torch.set_num_threads(before)
     assert len(found) == 1
@@ -159,68 +157,54 @@ def test_a_method_in_company_trains_as_alone(train_digits: Train) -> None:
         pd.testing.assert_frame_equal(together[method], train_digits(method, epochs=2)[method])
 
 
-def test_stacks_hold_one_head(digits_data: TrainingData) -> None:
+def test_stacks_hold_one_head() -> None:
     methods = ("ure", "siamese", "relu", "contrastive", "nnpu", "llp")
-    runs = [
-        Run("digits", "base", 2, 400, prior, method, "logistic", 1) for prior in ("0.4", "0.5") for method in methods
-    ]
+    tasks = [Task(method, 2, prior, seed=1, sample=str(prior)) for prior in (0.4, 0.5) for method in methods]
     for device, corrected in (("cpu", (3, 1)), ("cuda", (3, 2))):
-        stacks = make_stacks(runs, "mlp", torch.device(device))
-        assert sorted(run for stack in stacks for row in stack for run in row) == sorted(runs)
+        stacks = make_stacks(tasks, True, torch.device(device))
+        assert Counter(task for stack in stacks for row in stack for task in row) == Counter(tasks)
         shapes = {(len(s), len(s[0])) for s in stacks if s[0][0].method == "ure"}
         assert shapes == {corrected}
         for stack in stacks:
-            assert len({load_method(run.method).head for row in stack for run in row}) == 1  # type: ignore[union-attr]
+            assert len({load_method(task.method).head for row in stack for task in row}) == 1  # type: ignore[union-attr]
 
 
 def test_an_embedding_method_resumes_where_it_was_killed(
-    digits_data: TrainingData, draw: Callable[..., Split], quick_settings: dict[str, Any], tmp_path: Path
+    digits: Any, draw: Callable[..., Sample], quick_settings: Settings, tmp_path: Path
 ) -> None:
     """The learned distance of the Siamese network is in the checkpoint too."""
-    run = Run("digits", "base", 2, 400, "0.5", "siamese", "logistic", 1)
-    settings = {**quick_settings, "epochs": 4, "batch_size": 100}
-    splits = {run.split: draw()}
-    whole = complete(stack_epochs(((run,),), settings, digits_data, splits, CPU))[run]
+    task = Task("siamese", 2, 0.5, seed=1)
+    settings = replace(quick_settings, epochs=4, batch_size=100)
+    path = tmp_path / "stack.pt"
 
+    def trained(advance: Callable[[int], None] = lambda done: None, saved: bool = True) -> pd.DataFrame:
+        (model,) = fit(
+            [task],
+            digits.images.train_images,
+            draw(),
+            settings,
+            evaluation=digits.rates(),
+            device="cpu",
+            advance=advance,
+            checkpoint_of=lambda stack: Checkpoint(path, "key", 0) if saved else None,
+        )
+        return model.history
+
+    whole = trained(saved=False)
     done = []
 
-    def killed(run_epochs: int) -> None:
-        done.append(run_epochs)
+    def killed(task_epochs: int) -> None:
+        done.append(task_epochs)
         if len(done) == 3:
             raise KeyboardInterrupt
 
-    def checkpoint() -> Checkpoint:
-        return Checkpoint(tmp_path / "stack.pt", "key", 0)
-
     with pytest.raises(KeyboardInterrupt):
-        complete(stack_epochs(((run,),), settings, digits_data, splits, CPU, checkpoint()), killed)
-    resumed_from = []
-    epochs = stack_epochs(((run,),), settings, digits_data, splits, CPU, checkpoint())
-    resumed = complete(epochs, resumed_from.append)[run]
+        trained(killed)
+    assert path.exists()
+    resumed_from: list[int] = []
+    resumed = trained(resumed_from.append)
     assert resumed_from[0] == 3
     pd.testing.assert_frame_equal(resumed, whole)
-
-
-@pytest.mark.parametrize("method", ["siamese", "abs"])
-def test_a_resnet_embeds_and_scores(method: str, quick_settings: dict[str, Any]) -> None:
-    generator = np.random.default_rng(0)
-    images = ImageSet(
-        generator.integers(0, 256, (16, 32, 32, 3), dtype=np.uint8),
-        np.arange(16) % 2,
-        generator.integers(0, 256, (6, 32, 32, 3), dtype=np.uint8),
-        np.arange(6) % 2,
-        ["odd", "even"],
-        "random",
-        "none",
-    )
-    sides = {"train": images.train_labels, "test": images.test_labels}
-    labels = {part: np.where(ids, 1, -1).astype(np.int8) for part, ids in sides.items()}
-    data = TrainingData.prepare(images, labels, "resnet34", CPU)
-    run = Run("random", "base", 2, 4, "0.5", method, "logistic", 1)
-    split = Split(np.arange(8).reshape(4, 2), np.arange(8, 12))
-    settings = {**quick_settings, "network": "resnet34", "stem": "cifar", "epochs": 1, "batch_size": 4}
-    history = complete(stack_epochs(((run,),), settings, data, {run.split: split}, CPU))[run]
-    assert history[["objective", "accuracy"]].notna().all(axis=None)
 
 
 def test_methods_without_a_network_make_cohorts_that_need_no_gpu() -> None:
