@@ -11,6 +11,7 @@ from mdpu.learn import Task, evaluation
 from mdpu.learn.head import Head
 from mdpu.learn.networks import load_network
 from mdpu.learn.risk import CorrectedRiskHead
+from mdpu.learn.trainer import once
 
 TASKS = [Task("ure", 2, 0.4, "logistic", seed=1), Task("abs", 2, 0.6, "ramp", seed=2)]
 
@@ -66,7 +67,7 @@ def test_rates_and_risk_by_hand(blobs, preparation, outputs):
 def test_images_are_scored_once_for_all_measures(blobs, preparation, outputs):
     rates = blobs.rates()
     rates.prepare(preparation, CPU)
-    rates(CorrectedRiskHead(TASKS, CPU), outputs)
+    rates(CorrectedRiskHead(TASKS, CPU), once(outputs))
     assert [len(images) for images in outputs.asked] == [120]
 
 

@@ -112,7 +112,9 @@ def test_it_starts_from_weights_that_its_seed_names(linear):
     assert torch.equal(weights("a"), weights("a"))
 
 
-def test_an_edit_of_its_file_retrains_its_runs():
-    names = {path.name for path in training_code(["abs"], "all-pixels")}
-    assert "all_pixels.py" in names
-    assert not {"mlp.py", "perceptron.py", "resnet34.py"} & names
+def test_runs_depend_on_the_file_of_their_network_and_no_other():
+    names = {network: {path.name for path in training_code("abs", network)} for network in ("mlp", "resnet34")}
+    assert {"mlp.py", "perceptron.py"} <= names["mlp"]
+    assert not {"resnet34.py", "pictures.py"} & names["mlp"]
+    assert {"resnet34.py", "pictures.py"} <= names["resnet34"]
+    assert not {"mlp.py", "perceptron.py"} & names["resnet34"]

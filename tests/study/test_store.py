@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
 
 from mdpu.errors import UserError
+from mdpu.learn import Settings, Task
 from mdpu.study.grid import Run, run_columns
 from mdpu.study.store import RunStore, fingerprint, group_by_origin
 
@@ -92,11 +95,17 @@ def test_histories_are_grouped_by_who_trained_them(store):
 
 def test_a_fingerprint_follows_settings_and_inputs():
     inputs = {"images": "a", "labels": "b", "split": "c"}
-    usual = fingerprint(RUNS[0], {"epochs": 3}, inputs)
-    assert usual == fingerprint(RUNS[0], {"epochs": 3}, dict(reversed(inputs.items())))
+    task = Task("abs", 2, 0.5)
+    settings = Settings(epochs=3, precision="fp32")
+    usual = fingerprint(RUNS[0], task, settings, inputs)
+    assert usual == fingerprint(RUNS[0], task, settings, dict(reversed(inputs.items())))
+    assert usual == fingerprint(RUNS[0], task, replace(settings, architecture={"hidden": [300, 300]}), inputs)
     others = [
-        fingerprint(RUNS[1], {"epochs": 3}, inputs),
-        fingerprint(RUNS[0], {"epochs": 4}, inputs),
-        fingerprint(RUNS[0], {"epochs": 3}, {**inputs, "split": "d"}),
+        fingerprint(RUNS[1], task, settings, inputs),
+        fingerprint(RUNS[0], replace(task, prior=0.6), settings, inputs),
+        fingerprint(RUNS[0], replace(task, learning_rate=0.1), settings, inputs),
+        fingerprint(RUNS[0], task, replace(settings, epochs=4), inputs),
+        fingerprint(RUNS[0], task, replace(settings, precision="bf16"), inputs),
+        fingerprint(RUNS[0], task, settings, {**inputs, "split": "d"}),
     ]
-    assert len({usual, *others}) == 4
+    assert len({usual, *others}) == 7
