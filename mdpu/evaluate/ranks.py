@@ -50,6 +50,16 @@ class Ranking:
     critical_difference: float
     alpha: float
 
+    def groups(self) -> list[list[str]]:
+        """Return the largest groups of methods that Nemenyi's test does not tell apart, in the order of their ranks."""
+        names, values = list(self.average.index), self.average.to_numpy()
+        found, reached = [], 0
+        for start, end in enumerate(np.searchsorted(values, values + self.critical_difference, side="right")):
+            if end > max(reached, start + 1):
+                found.append(names[start:end])
+            reached = max(reached, end)
+        return found
+
     def facts(self) -> dict[str, Any]:
         """Return all of it, ready for JSON."""
         return {
@@ -78,24 +88,34 @@ def rank(accuracies: pd.DataFrame, alpha: float) -> Ranking | None:
     Ranking or None
         None where fewer than three methods or two complete blocks are left.
     """
-    import scikit_posthocs
-
     complete = accuracies.dropna()
     blocks, methods = complete.shape
     if methods < FEWEST_METHODS or blocks < FEWEST_BLOCKS:
         return None
     average = complete.rank(axis=1, ascending=False).mean().sort_values(kind="stable")
     friedman = stats.friedmanchisquare(*(complete[method] for method in complete))
-    quantile = stats.studentized_range.ppf(1 - alpha, methods, np.inf) / math.sqrt(2)
+    error = rank_error(methods, blocks)
+    apart = np.abs(np.subtract.outer(average.to_numpy(), average.to_numpy())) / error
+    p_values = stats.studentized_range.sf(apart * math.sqrt(2), methods, np.inf)
     return Ranking(
         average,
         blocks,
         float(friedman.statistic),
         float(friedman.pvalue),
-        scikit_posthocs.posthoc_nemenyi_friedman(complete),
-        float(quantile * math.sqrt(methods * (methods + 1) / (6 * blocks))),
+        pd.DataFrame(p_values, index=average.index, columns=average.index),
+        nemenyi_quantile(alpha, methods) * error,
         alpha,
     )
+
+
+def nemenyi_quantile(alpha: float, methods: int) -> float:
+    """Return q_alpha of Nemenyi's test (Demsar, Table 5a): a quantile of the studentized range, by the root of 2."""
+    return float(stats.studentized_range.ppf(1 - alpha, methods, np.inf)) / math.sqrt(2)
+
+
+def rank_error(methods: int, blocks: int) -> float:
+    """Return the standard error of the difference of two average ranks where all methods are alike."""
+    return math.sqrt(methods * (methods + 1) / (6 * blocks))
 
 
 def accuracy_blocks(cells: pd.DataFrame, unit: str) -> pd.DataFrame:

@@ -48,33 +48,35 @@ def rank_figure(found: Mapping[tuple[str, str], Ranking | None]) -> Figure:
 
 
 def _diagram(axis: Axes, ranking: Ranking) -> None:
-    from scikit_posthocs import critical_difference_diagram
-
-    titles = {method: load_method(method).title for method in ranking.average.index}
-    named = ranking.average.rename(titles)
-    axis.spines["top"].set_visible(True)
-    drawn = critical_difference_diagram(
-        named,
-        ranking.nemenyi.rename(index=titles, columns=titles),
-        alpha=ranking.alpha,
-        ax=axis,
-        label_fmt_left="{label} ({rank:.2f})",
-        label_fmt_right="({rank:.2f}) {label}",
-        text_h_margin=0.15,
-        crossbar_props={"color": "0.25"},
-        color_palette={title: method_style(method)["color"] for method, title in titles.items()},
-    )
-    start, end = ranking.average.iloc[0], ranking.average.iloc[0] + ranking.critical_difference
-    axis.plot([start, end], [1.1, 1.1], color="0.25", marker="|", linewidth=1.5)
+    """Draw a critical-difference diagram (Demsar, 2006): ranks along the top, names at both sides, groups between."""
+    methods, count = list(ranking.average.index), len(ranking.average)
+    groups = ranking.groups()
+    left = (count + 1) // 2  # methods with their names on the left
+    axis.set(xlim=(0.2, count + 0.8), ylim=(-0.55 * len(groups) - left - 0.6, 1.4), yticks=[])
+    axis.spines[["left", "bottom"]].set_visible(False)
+    axis.spines["top"].set(visible=True, position=("data", 0), bounds=(1, count))
+    axis.xaxis.set_ticks_position("top")
+    axis.set_xticks(range(1, count + 1))
+    for level, group in enumerate(groups):
+        ends = ranking.average[group[0]] - 0.06, ranking.average[group[-1]] + 0.06
+        axis.plot(ends, [-0.45 - 0.55 * level] * 2, color="0.25", linewidth=3.5, solid_capstyle="butt")
+    for place, method in enumerate(methods):
+        on_left = place < left
+        below = place if on_left else count - 1 - place
+        height = -0.55 * len(groups) - 0.6 - below
+        value, side = ranking.average[method], 0.8 if on_left else count + 0.2
+        axis.plot([value, value, side], [0, height, height], color=method_style(method)["color"], linewidth=1.5)
+        title = load_method(method).title
+        words = f"{title} ({value:.2f})" if on_left else f"({value:.2f}) {title}"
+        axis.text(side, height, f" {words} ", ha="right" if on_left else "left", va="center")
+    axis.plot([1, 1 + ranking.critical_difference], [1.1, 1.1], color="0.25", marker="|", linewidth=1.5)
     axis.annotate(
         f"critical difference {ranking.critical_difference:.2f}",
-        (end, 1.1),
+        (1 + ranking.critical_difference, 1.1),
         xytext=(6, 0),
         textcoords="offset points",
         va="center",
     )
-    for label in drawn["labels"]:
-        label.set(color="black", verticalalignment="center")  # pale lines, but no pale words
 
 
 def show_ranks(plan: Plan, summary: Path, out: Path, figure: Path) -> None:

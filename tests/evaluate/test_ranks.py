@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import math
+import itertools
 
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from mdpu.evaluate.evidence import table_cells
 from mdpu.evaluate.published import METHODS, published_cells, published_summary
-from mdpu.evaluate.ranks import accuracy_blocks, rank, rank_table, rankings
+from mdpu.evaluate.ranks import Ranking, accuracy_blocks, nemenyi_quantile, rank, rank_error, rank_table, rankings
 from mdpu.report.figures.common import save_figure
 from mdpu.report.rank_figure import rank_figure
 from mdpu.study.grid import ROW
@@ -35,13 +37,39 @@ def test_friedman_is_the_textbooks():
     assert found.statistic == pytest.approx(expected)
 
 
-def test_the_critical_difference_is_demsars():
-    """Demsar (2006), Table 5a: q_0.05 is 2.343 for three methods and 2.850 for six."""
-    random = np.random.default_rng(0)
-    three = rank(blocks(random.normal(size=(10, 3))), 0.05)
-    assert three.critical_difference == pytest.approx(2.343 * math.sqrt(3 * 4 / 60), rel=1e-3)
-    six = rank(blocks(random.normal(size=(7, 6)), METHODS), 0.05)
-    assert six.critical_difference == pytest.approx(2.850 * math.sqrt(6 * 7 / 42), rel=1e-3)
+# Demsar (2006), Table 5a, for two to ten methods.
+DEMSAR = {
+    0.05: [1.960, 2.343, 2.569, 2.728, 2.850, 2.949, 3.031, 3.102, 3.164],
+    0.10: [1.645, 2.052, 2.291, 2.459, 2.589, 2.693, 2.780, 2.855, 2.920],
+}
+
+
+@pytest.mark.parametrize("alpha", DEMSAR)
+def test_the_quantiles_are_demsars(alpha):
+    assert [nemenyi_quantile(alpha, methods) for methods in range(2, 11)] == pytest.approx(DEMSAR[alpha], abs=1.1e-3)
+
+
+@pytest.mark.parametrize(
+    ("alpha", "critical", "groups"),
+    [(0.05, 1.25, [["both", "m", "cf", "C4.5"]]), (0.10, 1.12, [["both", "m", "cf"], ["cf", "C4.5"]])],
+)
+def test_demsars_own_example(alpha, critical, groups):
+    """Section 3.2.2: four versions of C4.5 on 14 data sets, told apart at 0.10 but not at 0.05."""
+    average = pd.Series({"both": 1.964, "m": 2.000, "cf": 2.893, "C4.5": 3.143})
+    difference = nemenyi_quantile(alpha, 4) * rank_error(4, 14)
+    assert difference == pytest.approx(critical, abs=5e-3)
+    assert Ranking(average, 14, 9.28, 0.03, pd.DataFrame(), difference, alpha).groups() == groups
+
+
+@given(st.lists(st.floats(1, 6), min_size=3, max_size=8), st.floats(0.1, 4))
+def test_groups_are_the_largest_that_are_not_told_apart(values, critical):
+    average = pd.Series(sorted(values), index=[f"m{place}" for place in range(len(values))])
+    found = Ranking(average, 9, 0.0, 1.0, pd.DataFrame(), critical, 0.05).groups()
+    names = list(average.index)
+    runs = [names[first:last] for first, last in itertools.combinations(range(len(names) + 1), 2) if last > first + 1]
+    alike = [run for run in runs if average[run[-1]] <= average[run[0]] + critical]
+    largest = [run for run in alike if not any(set(run) < set(other) for other in alike)]
+    assert found == largest
 
 
 def test_nemenyi_agrees_with_the_critical_difference():
