@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -17,17 +17,20 @@ from mdpu.files import provenance, read_csv, write_csv, write_json
 from mdpu.study.grid import CELL, cell_name
 from mdpu.study.plan import Plan
 
-REPRODUCED, CLOSE, DIFFERS, NOT_RUN = VERDICTS = ("reproduced", "close", "differs", "not run")
+VERDICTS = ("reproduced", "close", "inconclusive", "differs", "not run")
+REPRODUCED, CLOSE, INCONCLUSIVE, DIFFERS, NOT_RUN = VERDICTS
 
 # Why a verdict was given; the rule's cases in the order in which they are tried.
 ALL_DIVERGED = "every trial diverged"
-NO_INTERVAL = "no interval: by the margins alone"
+NO_INTERVAL = "fewer than two trials: no interval"
+TOO_WIDE = "the interval holds zero and more than twice the wider margin"
+BEYOND = "beyond the wider margin, and the interval excludes zero"
 INSIDE = "whole interval within the margin"
 NEAR = "within the margin, and the interval holds zero"
 WIDER = "within the wider margin"
-TOO_NOISY = "beyond the wider margin, but the interval holds zero: too noisy to tell"
-BEYOND = "beyond the wider margin, and the interval excludes zero"
 SOME_DIVERGED = "a trial diverged"
+
+FEWEST_TRIALS = 5  # of ours, for the prediction interval and the equivalence test
 
 STATED, IMPLIED = "as stated", "as the numbers imply"  # readings of a dataset
 
@@ -62,6 +65,24 @@ def welch_interval(
         Degrees of freedom are Welch and Satterthwaite's. Both are missing where a sample has fewer than two
         trials or no deviation, and both are the difference itself where neither sample varies.
     """
+    difference, error, freedom = _welch(mean, std, trials, other_mean, other_std, other_trials)
+    half = np.where(error == 0, 0.0, stats.t.ppf((1 + level) / 2, freedom) * error)
+    return difference - half, difference + half
+
+
+def _welch(
+    mean: ArrayLike,
+    std: ArrayLike,
+    trials: ArrayLike,
+    other_mean: ArrayLike,
+    other_std: ArrayLike,
+    other_trials: ArrayLike,
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """Return the difference of two means, its standard error and its degrees of freedom, elementwise.
+
+    Error and freedom are missing where a sample has fewer than two trials or no deviation, and the freedom alone
+    where neither sample varies.
+    """
     first, second = (
         np.where(np.asarray(n) > 1, np.square(np.asarray(s, float)) / n, np.nan)
         for s, n in ((std, trials), (other_std, other_trials))
@@ -70,9 +91,65 @@ def welch_interval(
     variance = first + second
     with np.errstate(invalid="ignore", divide="ignore"):
         freedom = variance**2 / (first**2 / (np.asarray(trials) - 1.0) + second**2 / (np.asarray(other_trials) - 1.0))
-        half = stats.t.ppf((1 + level) / 2, freedom) * np.sqrt(variance)
-    half = np.where(variance == 0, 0.0, half)
-    return difference - half, difference + half
+    return difference, np.sqrt(variance), freedom
+
+
+def prediction_interval(
+    mean: ArrayLike, std: ArrayLike, trials: ArrayLike, other_trials: ArrayLike, level: float
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the ends of the interval in which the mean of `other_trials` further trials lies, elementwise.
+
+    Parameters
+    ----------
+    mean, std : array_like
+        Sample mean and standard deviation (ddof = 1) of the trials at hand, in points.
+    trials : array_like
+        How many they are.
+    other_trials : array_like
+        How many further ones, of the same normal law.
+    level : float
+        Probability, e.g. 0.95.
+
+    Returns
+    -------
+    low, high : ndarray
+        Missing where there are fewer than two trials.
+    """
+    mean, std, trials, further = (np.asarray(values, float) for values in (mean, std, trials, other_trials))
+    trials = np.where(trials > 1, trials, np.nan)
+    half = stats.t.ppf((1 + level) / 2, trials - 1) * std * np.sqrt(1 / trials + 1 / further)
+    return mean - half, mean + half
+
+
+def equivalence_p(
+    mean: ArrayLike,
+    std: ArrayLike,
+    trials: ArrayLike,
+    other_mean: ArrayLike,
+    other_std: ArrayLike,
+    other_trials: ArrayLike,
+    margin: float,
+) -> NDArray[np.float64]:
+    """Return the p-value of two one-sided Welch tests that two means differ by less than `margin`, elementwise.
+
+    Parameters
+    ----------
+    mean, std, trials, other_mean, other_std, other_trials
+        As for `welch_interval`.
+    margin : float
+        In points.
+
+    Returns
+    -------
+    ndarray
+        The larger p-value of the two tests (Schuirmann, 1987), missing where a sample has fewer than two trials.
+    """
+    difference, error, freedom = _welch(mean, std, trials, other_mean, other_std, other_trials)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        not_below = stats.t.sf((difference + margin) / error, freedom)
+        not_above = stats.t.cdf((difference - margin) / error, freedom)
+    without_noise = np.where(np.abs(difference) < margin, 0.0, 1.0)
+    return np.where(error == 0, without_noise, np.maximum(not_below, not_above))
 
 
 def judge(
@@ -90,27 +167,25 @@ def judge(
     Returns
     -------
     verdict, reason : ndarray of str
-        *reproduced*: within the margin, and the interval holds zero or lies within the margin.
-        *close*: else within the wider margin, or beyond it with an interval that holds zero.
-        *differs*: beyond the wider margin with an interval that excludes zero. Where there is no interval
-        the two margins decide alone.
+        *inconclusive*: the interval holds zero and reaches beyond twice the wider margin, or there is none.
+        *differs*: beyond the wider margin, with an interval that excludes zero.
+        *reproduced*: within the margin with an interval that holds zero, or the whole interval within the margin.
+        *close*: the rest. It is within the wider margin: an interval that holds zero and a difference beyond the
+        wider margin reaches as far again beyond that difference.
     """
     difference, low, high = (np.asarray(values, float) for values in (difference, low, high))
     size = np.abs(difference)
-    no_interval = np.isnan(low)
     holds_zero = (low <= 0) & (high >= 0)
     cases = [
-        (no_interval & (size <= margin), REPRODUCED, NO_INTERVAL),
-        (no_interval & (size <= wider_margin), CLOSE, NO_INTERVAL),
-        (no_interval, DIFFERS, NO_INTERVAL),
+        (np.isnan(low), INCONCLUSIVE, NO_INTERVAL),
+        (holds_zero & (np.maximum(-low, high) > 2 * wider_margin), INCONCLUSIVE, TOO_WIDE),
+        ((size > wider_margin) & ~holds_zero, DIFFERS, BEYOND),
         ((low >= -margin) & (high <= margin), REPRODUCED, INSIDE),
         ((size <= margin) & holds_zero, REPRODUCED, NEAR),
-        (size <= wider_margin, CLOSE, WIDER),
-        (holds_zero, CLOSE, TOO_NOISY),
     ]
     conditions = [case[0] for case in cases]
-    verdict = np.select(conditions, [np.full(size.shape, case[1], dtype=object) for case in cases], DIFFERS)
-    reason = np.select(conditions, [np.full(size.shape, case[2], dtype=object) for case in cases], BEYOND)
+    verdict = np.select(conditions, [np.full(size.shape, case[1], dtype=object) for case in cases], CLOSE)
+    reason = np.select(conditions, [np.full(size.shape, case[2], dtype=object) for case in cases], WIDER)
     return verdict, reason
 
 
@@ -132,7 +207,10 @@ def compare(summary: pd.DataFrame, published_names: Mapping[str, str], rule: Map
         One row per published cell and reading: table, tuple_size, n, prior, published_dataset, dataset,
         reading (``as stated`` or ``as the numbers imply``), method; ours (mean, std, trials, diverged,
         first_epoch, last_epoch), the paper's, difference, interval_low, interval_high, verdict and reason;
-        ``cell``, the name of ours.
+        ``cell``, the name of ours. Where at least `FEWEST_TRIALS` of ours count, else missing:
+        ``prediction_low`` and ``prediction_high``, in which the mean of the paper's three trials lies if they are of
+        our law; ``predicted``, whether it does; ``equivalence_p`` of two one-sided tests that the difference is
+        within the margin, and ``equivalent``, whether that is below 1 - level.
     """
     cells = published_cells().rename(columns={"dataset": "published_dataset"})
     names = [(theirs, ours) for ours, theirs in published_names.items() if theirs in set(cells["published_dataset"])]
@@ -169,39 +247,46 @@ def compare(summary: pd.DataFrame, published_names: Mapping[str, str], rule: Map
     columns = ["table", "tuple_size", "n", "prior", "published_dataset", "dataset", "reading", "method", *ours]
     columns += ["published_mean", "published_std", "published_bold", "difference", "interval_low", "interval_high"]
     keys = found[list(CELL)].to_dict("records")
-    return found[columns].assign(verdict=verdict, reason=reason, cell=[cell_name(key) for key in keys])
+    judged = found[columns].assign(verdict=verdict, reason=reason, **_sharper(found, valid, rule))
+    return judged.assign(cell=[cell_name(key) for key in keys])
 
 
-def spreads(comparison: pd.DataFrame, level: float) -> pd.DataFrame:
+def _sharper(cells: pd.DataFrame, valid: NDArray[np.int_], rule: Mapping[str, float]) -> dict[str, Any]:
+    """Return the columns of the prediction interval and of the equivalence test; `valid` trials did not diverge."""
+    trials = np.where(valid >= FEWEST_TRIALS, valid, np.nan)
+    paper = cells["published_mean"].to_numpy(float)
+    low, high = prediction_interval(cells["mean"], cells["std"], trials, TRIALS, rule["level"])
+    sample = cells["mean"], cells["std"], trials, paper, cells["published_std"], TRIALS
+    p_value = equivalence_p(*sample, rule["margin"])
+    answers = {"predicted": (low <= paper) & (paper <= high), "equivalent": p_value < 1 - rule["level"]}
+    columns = {"prediction_low": low, "prediction_high": high, "equivalence_p": p_value}
+    return columns | {name: pd.arrays.BooleanArray(answer, np.isnan(trials)) for name, answer in answers.items()}
+
+
+def spreads(comparison: pd.DataFrame) -> pd.DataFrame:
     """Compare the deviations over trials, which the verdicts on means say nothing of.
+
+    There is no interval: whether the paper's cells share trials is not known, and the F law of a ratio of variances
+    holds for independent cells of one variance alone.
 
     Parameters
     ----------
     comparison : DataFrame
         As `compare` returns it; cells with at least two trials count, in the reading ``as stated``.
-    level : float
-        Coverage of the interval.
 
     Returns
     -------
     DataFrame
-        One row per method with such cells: ``cells``; ``ours`` and ``paper``, the deviations pooled over them, in
-        points; their ``ratio``, and its interval ``low``, ``high`` by the F law of a ratio of variances.
+        One row per method with such cells: ``cells``; ``larger``, in how many of them our deviation is the larger
+        one; ``ours`` and ``paper``, the root mean squares of the deviations, in points; their ``ratio``.
     """
-    trials = (comparison["trials"] - comparison["diverged"]).fillna(0).astype(int)
-    counted = comparison.assign(valid=trials)[(trials > 1) & (comparison["reading"] == STATED)]
+    counted = comparison[comparison["std"].notna() & (comparison["reading"] == STATED)]
     rows = []
     for method, cells in counted.groupby("method", sort=False):
-        ours, paper = (cells["valid"] - 1).to_numpy(), np.full(len(cells), TRIALS - 1)
-        pooled = [
-            math.sqrt(np.average(cells[name].to_numpy() ** 2, weights=freedom))
-            for name, freedom in (("std", ours), ("published_std", paper))
-        ]
-        ratio = pooled[0] / pooled[1]
-        ends = stats.f.ppf([(1 + level) / 2, (1 - level) / 2], ours.sum(), paper.sum())
-        low, high = ratio / np.sqrt(ends)
-        rows.append((method, len(cells), *pooled, ratio, low, high))
-    return pd.DataFrame(rows, columns=["method", "cells", "ours", "paper", "ratio", "low", "high"])
+        ours, paper = (float(np.sqrt((cells[name] ** 2).mean())) for name in ("std", "published_std"))
+        larger = int((cells["std"] > cells["published_std"]).sum())
+        rows.append((method, len(cells), larger, ours, paper, ours / paper))
+    return pd.DataFrame(rows, columns=["method", "cells", "larger", "ours", "paper", "ratio"])
 
 
 def totals(comparison: pd.DataFrame) -> pd.DataFrame:
@@ -210,8 +295,8 @@ def totals(comparison: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        by, value, one column per verdict, and ``too_noisy``, how many of the close ones are so only because
-        their interval holds zero.
+        by, value, one column per verdict; of the cells that have enough trials, ``tested``, how many are
+        ``predicted`` and how many ``equivalent``.
     """
     groups: list[tuple[str, object, pd.DataFrame]] = [("all", "all", comparison)]
     groups += [(by, value, group) for by in TOTALS for value, group in comparison.groupby(by, sort=False)]
@@ -221,7 +306,8 @@ def totals(comparison: pd.DataFrame) -> pd.DataFrame:
                 "by": by,
                 "value": value,
                 **{verdict: int((group["verdict"] == verdict).sum()) for verdict in VERDICTS},
-                "too_noisy": int((group["reason"] == TOO_NOISY).sum()),
+                "tested": int(group["predicted"].notna().sum()),
+                **{name: int(group[name].sum()) for name in ("predicted", "equivalent")},
             }
             for by, value, group in groups
         ]

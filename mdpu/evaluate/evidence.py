@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -31,6 +31,9 @@ class Evidence:
         The configuration's ``comparison``.
     runs : DataFrame or None
         Facts of single runs, as `run_facts` returns them; None where there are no histories.
+    trials : DataFrame or None
+        The key columns of every run and its ``accuracy`` in percent, missing where it diverged; None where single
+        trials are not known.
     rows : collection of tuple, or None
         Rows of the tables (dataset, tuple size, n, prior); None where every cell is of one.
     larger_decay, more_unlabeled : collection of tuple
@@ -41,6 +44,7 @@ class Evidence:
     cells: pd.DataFrame
     rule: Mapping[str, float]
     runs: pd.DataFrame | None = None
+    trials: pd.DataFrame | None = None
     rows: Collection[tuple[str, int, int, str]] | None = None
     larger_decay: Collection[tuple[str, str]] = ()
     more_unlabeled: Collection[tuple[str, str]] = ()
@@ -58,6 +62,15 @@ class Evidence:
     def base_runs(self, *methods: str) -> pd.DataFrame | None:
         """Runs of `methods` under the protocol as it stands, with the logistic loss."""
         return None if self.runs is None else protocol_cells(self.runs[self.runs["method"].isin(methods)])
+
+    def single_trials(self) -> Iterator[Evidence]:
+        """Yield the evidence of each seed alone: cells of one trial, which have no deviation."""
+        if self.trials is None:
+            return
+        for seed, own in self.trials.groupby("seed"):
+            cells = own.assign(mean=own["accuracy"], std=math.nan, trials=own["accuracy"].notna().astype(int))
+            runs = None if self.runs is None else self.runs[self.runs["seed"] == seed]
+            yield replace(self, cells=cells.drop(columns=["seed", "accuracy"]), runs=runs, trials=None)
 
     def of_variants(self, frame: pd.DataFrame, pairs: Collection[tuple[str, str]]) -> pd.DataFrame:
         """Return the rows of cells or runs whose dataset and variant are among `pairs`."""
@@ -87,10 +100,13 @@ def paper_evidence(rule: Mapping[str, float]) -> Evidence:
 
 def our_evidence(plan: Plan, summary: pd.DataFrame, metrics: pd.DataFrame) -> Evidence:
     """Return our runs as evidence; `summary` and `metrics` are as `mdpu.evaluate.collect` makes them."""
+    reporting = plan.protocol.reporting()
+    accuracies = run_accuracies(metrics, reporting)
     return Evidence(
         summary.assign(trials=summary["trials"] - summary["diverged"]),
         plan.config["comparison"],
-        run_facts(metrics, plan.protocol.reporting()),
+        run_facts(metrics, accuracies, reporting["test_prior"]),
+        accuracies[[*AXES, "accuracy"]],
         plan.table_rows,
         varied_upwards(plan, "weight_decay", float),
         varied_upwards(plan, "n_unlabeled", _multiple),
@@ -124,8 +140,17 @@ def _multiple(written: str) -> float:
     return float(written.removesuffix("n") or 1) if written.endswith("n") else math.nan
 
 
-def run_facts(metrics: pd.DataFrame, reporting: Mapping[str, Any]) -> pd.DataFrame:
+def run_facts(metrics: pd.DataFrame, accuracies: pd.DataFrame, test_prior: str) -> pd.DataFrame:
     """Return what the claims ask of each run of the proposed methods.
+
+    Parameters
+    ----------
+    metrics : DataFrame
+        As `mdpu.evaluate.collect.collect` returns it.
+    accuracies : DataFrame
+        The reported accuracy of each run, as `mdpu.evaluate.collect.run_accuracies` returns it.
+    test_prior : str
+        As `mdpu.evaluate.collect.reported_accuracy` takes it.
 
     Returns
     -------
@@ -137,7 +162,7 @@ def run_facts(metrics: pd.DataFrame, reporting: Mapping[str, Any]) -> pd.DataFra
     """
     keys = list(AXES)
     shown = metrics.loc[metrics["method"].isin(PROPOSED), [*keys, "epoch", "risk", "objective"]]
-    shown = shown.assign(accuracy=reported_accuracy(metrics, reporting["test_prior"]).loc[shown.index])
+    shown = shown.assign(accuracy=reported_accuracy(metrics, test_prior).loc[shown.index])
     run = shown.groupby(keys, sort=False).ngroup()
     moving = shown["accuracy"].groupby(run).rolling(WINDOW, min_periods=1).mean().droplevel(0)
     facts = (
@@ -159,6 +184,5 @@ def run_facts(metrics: pd.DataFrame, reporting: Mapping[str, Any]) -> pd.DataFra
     )
     enough = after.groupby(keys).size() >= 3
     correlation = sums["both"].div(np.sqrt(sums["risk"].mul(sums["accuracy"]))).where(enough)
-    accuracies = run_accuracies(metrics[metrics["method"].isin(PROPOSED)], reporting)
     facts = facts.merge(accuracies[[*keys, "accuracy"]], on=keys)
     return facts.merge(correlation.rename("risk_and_accuracy").reset_index(), on=keys, how="left")

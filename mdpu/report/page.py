@@ -112,6 +112,7 @@ def render_page(plan: Plan, results: Path) -> str:
         largest_n_header=HEADER,
         verdict=verdict_section(plan, results),
         claims=claims_section(plan, results),
+        level=level,
         ranks=ranks_section(plan, results),
         trials=len({run.seed for run in plan.runs}),
         rank_figure=_data_url("image/svg+xml", results / "ranks.svg") if plan.runs else None,

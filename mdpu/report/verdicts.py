@@ -8,7 +8,8 @@ from typing import Any
 import pandas as pd
 
 from mdpu.evaluate.audit import ANOMALY, NO_CASE, NOT_RUN
-from mdpu.evaluate.comparison import CLOSE, DIFFERS, REPRODUCED, TOO_NOISY
+from mdpu.evaluate.comparison import CLOSE, DIFFERS, FEWEST_TRIALS, INCONCLUSIVE, REPRODUCED
+from mdpu.evaluate.comparison import NOT_RUN as NOT_COMPARED
 from mdpu.evaluate.published import NUMERALS, published_cells
 from mdpu.files import read_csv, read_json
 from mdpu.learn.methods import load_method
@@ -21,9 +22,9 @@ SOURCES = {"ours": "Our runs", "paper": "The paper's numbers"}
 LOOKS = {
     REPRODUCED: ("=", "reproduced"),
     CLOSE: ("≈", "close"),
-    TOO_NOISY: ("?", "noisy"),
+    INCONCLUSIVE: ("?", "inconclusive"),
     DIFFERS: ("≠", "differs"),
-    "not run": ("·", "unrun"),
+    NOT_COMPARED: ("·", "unrun"),
 }
 
 
@@ -33,7 +34,7 @@ def verdict_section(plan: Plan, results: Path) -> dict[str, Any]:
         return {"compared": 0, "cells": len(published_cells())}
     comparison = read_csv(results / "comparison.csv")
     facts = read_json(results / "comparison.json")
-    run = comparison[comparison["verdict"] != "not run"]
+    run = comparison[comparison["verdict"] != NOT_COMPARED]
     methods = list(dict.fromkeys(comparison["method"]))
     datasets = [name for name in plan.published_names if name in set(run["dataset"])]
     grid = [
@@ -60,13 +61,14 @@ def verdict_section(plan: Plan, results: Path) -> dict[str, Any]:
         "methods": [load_method(method).title for method in methods],
         "grid": grid,
         "looks": LOOKS,
+        "fewest_trials": FEWEST_TRIALS,
         "not_run": list(plan.titles(name for name in left_out if name in plan.published_names).values()),
     }
 
 
 def _look(cell: pd.Series) -> dict[str, str | None]:
-    glyph, kind = LOOKS[TOO_NOISY if cell["reason"] == TOO_NOISY else cell["verdict"]]
-    if cell["verdict"] == "not run":
+    glyph, kind = LOOKS[cell["verdict"]]
+    if cell["verdict"] == NOT_COMPARED:
         return {"glyph": glyph, "kind": kind, "words": "not run", "cell": None}
     difference = "" if pd.isna(cell["difference"]) else f" ({cell['difference']:+.2f} points; {cell['reason']})"
     return {"glyph": glyph, "kind": kind, "words": f"{cell['verdict']}{difference}", "cell": cell["cell"]}

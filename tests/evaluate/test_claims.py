@@ -11,11 +11,13 @@ import pytest
 from scipy import stats
 
 from mdpu.evaluate.claims import CASE, CLAIMS, check_claims
+from mdpu.evaluate.collect import run_accuracies
 from mdpu.evaluate.evidence import Evidence, our_evidence, paper_evidence, run_facts
 from mdpu.evaluate.published import METHODS, published_cells
+from mdpu.evaluate.shares import share_interval
 from mdpu.files import REPOSITORY
 from mdpu.study.config import load_config
-from mdpu.study.grid import ROW, Run, run_columns
+from mdpu.study.grid import AXES, CELL, ROW, Run, run_columns
 from mdpu.study.plan import Plan
 
 PAPER = REPOSITORY.parent / "shared" / "paper" / "mdpu.tex"
@@ -50,7 +52,8 @@ def history(method="ure", seed=1, accuracy=(), risk=(), objective=None, variant=
 
 
 def facts(*histories):
-    return run_facts(pd.concat(histories, ignore_index=True), REPORTING)
+    metrics = pd.concat(histories, ignore_index=True)
+    return run_facts(metrics, run_accuracies(metrics, REPORTING), REPORTING["test_prior"])
 
 
 # -- the list -------------------------------------------------------------------------------------
@@ -72,6 +75,7 @@ def test_a_claim_without_a_quote_is_the_reviewers():
         "supervision-is-the-ceiling",
         "no-method-is-below-chance",
         "relu-part-beats-the-published-corrections",
+        "corrected-varies-less",
         "corrected-risk-stays-non-negative",
         "corrected-accuracy-does-not-fall-with-its-risk",
     }
@@ -233,6 +237,54 @@ def test_the_pass_rate_by_chance_is_that_of_noise():
         # Cases share cells, so they scatter more than independent ones; two tails of five standard errors.
         error = np.sqrt(row["by_chance"] * (1 - row["by_chance"]) / row["ours_cases"])
         assert abs(row["ours_rate"] - row["by_chance"]) < 5 * error, row["claim"]
+
+
+def test_single_trials_are_checked_seed_by_seed():
+    """ReLU beats URE in both cells on average, but at the second seed in one alone; the deviations have no trial."""
+    accuracies = {
+        ("0.4", "ure"): [80, 80, 80],
+        ("0.4", "relu"): [90, 70, 90],
+        ("0.5", "ure"): [70, 70, 70],
+        ("0.5", "relu"): [75, 75, np.nan],
+    }
+    trials = pd.concat(
+        cells((method, value), prior=prior).assign(seed=seed, accuracy=value)
+        for (prior, method), values in accuracies.items()
+        for seed, value in enumerate(values, start=1)
+    )
+    means = trials.groupby([*CELL], as_index=False).agg(mean=("accuracy", "mean"), std=("accuracy", "std"))
+    found = evidence(means.assign(trials=3), trials=trials[[*AXES, "accuracy"]])
+    table, _ = check_claims(found, paper_evidence(RULE))
+    rows = table.set_index("claim")
+    row = rows.loc["corrected-beats-ure"]
+    assert (row["ours"], row["trials"]) == ("2 of 2", 3)
+    assert row["trial_rate"] == pytest.approx(4 / 6)  # a trial that diverged does not hold
+    assert [row["trial_low"], row["trial_high"]] == pytest.approx(share_interval([2, 1, 1], [2, 2, 2], 0.95))
+    assert re.fullmatch(r"67 % \(\d+ to \d+\)", row["tested"])
+    assert rows.loc["corrected-varies-less", ["trials", "tested"]].tolist() == [0, "counted, not tested"]
+
+
+def test_single_trials_of_runs_are_the_runs_themselves():
+    runs = [history(seed=seed, accuracy=[50] * 3, risk=[1, -seed + 2.5, 1]) for seed in (1, 2, 3)]
+    metrics = pd.concat(runs)
+    accuracies = run_accuracies(metrics, REPORTING)
+    found = evidence(cells(("ure", 50)), runs=facts(*runs), trials=accuracies[[*AXES, "accuracy"]])
+    row = check_claims(found, paper_evidence(RULE))[0].set_index("claim").loc["ure-risk-goes-negative"]
+    assert (row["ours"], row["trial_rate"], row["trials"]) == ("1 of 3", pytest.approx(1 / 3), 3)
+
+
+def test_steadiness_over_n_compares_the_largest_falls():
+    """URE falls by 2 once, ReLU by 1 twice, ABS by 3 once."""
+    sizes = {"ure": [80, 78, 85], "relu": [80, 79, 78], "abs": [80, 85, 82]}
+    frames = [cells(*((m, v[i]) for m, v in sizes.items()), n=n) for i, n in enumerate((2000, 4000, 6000))]
+    cases = CLAIMS["corrected-is-steadier-over-n"].check(evidence(*frames)).set_index("method")
+    assert cases[["left", "right", "holds"]].to_numpy().tolist() == [[3, 2, False], [1, 2, True]]
+    assert held("corrected-is-steadier-over-n", evidence(frames[0])) == []
+    lost = [frames[0], frames[1].assign(mean=frames[1]["mean"].where(frames[1]["method"] != "relu"))]
+    assert dict(CLAIMS["corrected-is-steadier-over-n"].check(evidence(*lost)).set_index("method")["holds"]) == {
+        "abs": True,
+        "relu": False,
+    }
 
 
 def test_baselines_count_only_where_all_three_were_run():

@@ -19,16 +19,21 @@ from mdpu.evaluate.comparison import (
     BEYOND,
     CLOSE,
     DIFFERS,
+    FEWEST_TRIALS,
+    INCONCLUSIVE,
     INSIDE,
     NEAR,
     NO_INTERVAL,
     NOT_RUN,
     REPRODUCED,
     SOME_DIVERGED,
-    TOO_NOISY,
+    TOO_WIDE,
+    VERDICTS,
     WIDER,
     compare,
+    equivalence_p,
     judge,
+    prediction_interval,
     spreads,
     totals,
     welch_interval,
@@ -90,21 +95,91 @@ def test_without_deviation_there_is_an_interval_only_if_two_trials_say_so():
     [
         (0.5, -0.6, 1.6, REPRODUCED, NEAR),
         (-1.0, -3.0, 1.0, REPRODUCED, NEAR),
+        (0.5, -3.0, 4.0, REPRODUCED, NEAR),
+        (0.5, -3.1, 4.1, INCONCLUSIVE, TOO_WIDE),
         (0.5, 0.1, 0.9, REPRODUCED, INSIDE),
         (0.8, 0.3, 1.3, CLOSE, WIDER),
         (-1.5, -3.0, 0.5, CLOSE, WIDER),
         (2.0, 1.5, 2.5, CLOSE, WIDER),
-        (-2.1, -6.0, 1.8, CLOSE, TOO_NOISY),
+        (-1.5, -4.1, 1.1, INCONCLUSIVE, TOO_WIDE),
+        (-2.1, -6.0, 1.8, INCONCLUSIVE, TOO_WIDE),
+        (-25.4, -51.0, 0.2, INCONCLUSIVE, TOO_WIDE),
         (2.1, 0.1, 4.1, DIFFERS, BEYOND),
         (-9.0, -9.0, -9.0, DIFFERS, BEYOND),
-        (1.0, np.nan, np.nan, REPRODUCED, NO_INTERVAL),
-        (-2.0, np.nan, np.nan, CLOSE, NO_INTERVAL),
-        (2.1, np.nan, np.nan, DIFFERS, NO_INTERVAL),
+        (0.0, np.nan, np.nan, INCONCLUSIVE, NO_INTERVAL),
+        (25.4, np.nan, np.nan, INCONCLUSIVE, NO_INTERVAL),
     ],
 )
 def test_the_rule(difference, low, high, verdict, reason):
     found = judge([difference], [low], [high], 1.0, 2.0)
     assert (found[0][0], found[1][0]) == (verdict, reason)
+
+
+@given(st.floats(-30, 30), st.floats(0, 30))
+def test_what_is_not_inconclusive_is_known_to_within_twice_the_wider_margin_or_to_differ(difference, half):
+    low, high = difference - half, difference + half
+    verdict = judge([difference], [low], [high], 1.0, 2.0)[0][0]
+    if verdict in (REPRODUCED, CLOSE):
+        assert abs(difference) <= 2.0
+        assert -4.0 <= low <= high <= 4.0
+    elif verdict == INCONCLUSIVE:
+        assert low <= 0 <= high
+    else:
+        assert abs(difference) > 2.0
+        assert not low <= 0 <= high
+
+
+# -- prediction and equivalence -------------------------------------------------------------------
+
+samples = st.lists(st.floats(50, 100), min_size=5, max_size=8).filter(lambda values: np.ptp(values) > 1e-3)
+
+
+@given(samples, st.integers(1, 6), st.floats(0.6, 0.99))
+def test_the_prediction_interval_is_scipys_of_a_mean_with_both_errors(values, further, level):
+    k, std = len(values), np.std(values, ddof=1)
+    expected = stats.t.interval(level, k - 1, np.mean(values), std * np.sqrt(1 / k + 1 / further))
+    found = prediction_interval(np.mean(values), std, k, further, level)
+    np.testing.assert_allclose([float(end) for end in found], expected, rtol=1e-9)
+
+
+@given(samples, st.lists(st.floats(50, 100), min_size=3, max_size=3).filter(lambda v: np.ptp(v) > 1e-3))
+def test_equivalence_is_two_of_scipys_one_sided_tests(first, second):
+    sides = [
+        stats.ttest_ind(np.add(first, shift), second, equal_var=False, alternative=side).pvalue
+        for shift, side in ((1.0, "greater"), (-1.0, "less"))
+    ]
+    sample = [f(values) for values in (first, second) for f in (np.mean, lambda v: np.std(v, ddof=1), len)]
+    assert float(equivalence_p(*sample, 1.0)) == pytest.approx(max(sides), rel=1e-6, abs=1e-12)
+
+
+@given(st.tuples(*[st.floats(60, 70), st.floats(0.1, 5), st.integers(2, 12)] * 2))
+def test_equivalent_at_five_percent_is_an_interval_of_ninety_within_the_margin(sample):
+    low, high = welch_interval(*sample, 0.90)
+    inside = bool((low > -1) & (high < 1))
+    p_value = float(equivalence_p(*sample, 1.0))
+    assert inside == (p_value < 0.05) or p_value == pytest.approx(0.05)
+
+
+def test_without_noise_equivalence_is_the_margin_itself():
+    assert equivalence_p([80.0, 80.0], 0.0, 5, [80.9, 81.1], 0.0, 3, 1.0).tolist() == [0.0, 1.0]
+    assert np.isnan(equivalence_p(80.0, np.nan, 1, 80.0, 0.5, 3, 1.0))
+
+
+@pytest.mark.parametrize("trials", [FEWEST_TRIALS - 1, FEWEST_TRIALS])
+def test_the_sharper_columns_need_enough_trials(names, trials):
+    summary = summary_of(mean=87.8, std=0.4, trials=trials + 1, diverged=1)
+    cell = compare(summary, names, RULE).query("verdict != 'not run'").iloc[0]
+    columns = ["prediction_low", "prediction_high", "predicted", "equivalence_p", "equivalent"]
+    if trials < FEWEST_TRIALS:
+        assert cell[columns].isna().all()
+        return
+    expected = prediction_interval(87.8, 0.4, trials, 3, 0.95)
+    assert cell[columns[:2]].tolist() == pytest.approx([float(end) for end in expected])
+    assert cell["predicted"]  # the paper's 87.91
+    assert cell["equivalence_p"] == pytest.approx(float(equivalence_p(87.8, 0.4, trials, 87.91, 0.40, 3, 1.0)))
+    assert cell["equivalent"] == (cell["equivalence_p"] < 0.05)
+    far = compare(summary.assign(mean=90.0), names, RULE).query("verdict != 'not run'").iloc[0]
+    assert (far["predicted"], far["equivalent"]) == (False, False)
 
 
 # -- the comparison -------------------------------------------------------------------------------
@@ -148,8 +223,9 @@ def test_a_cell_is_compared_with_its_own(names):
     ("changes", "verdict", "reason"),
     [
         ({"mean": 95.0}, DIFFERS, BEYOND),
-        ({"std": np.nan, "trials": 1}, REPRODUCED, NO_INTERVAL),
-        ({"std": np.nan, "trials": 3, "diverged": 2}, CLOSE, SOME_DIVERGED),
+        ({"std": np.nan, "trials": 1}, INCONCLUSIVE, NO_INTERVAL),
+        ({"std": np.nan, "trials": 3, "diverged": 2}, INCONCLUSIVE, NO_INTERVAL),
+        ({"std": 9.0}, INCONCLUSIVE, TOO_WIDE),
         ({"diverged": 1}, CLOSE, SOME_DIVERGED),
         ({"diverged": 1, "mean": 95.0}, DIFFERS, BEYOND),
         ({"mean": np.nan, "std": np.nan, "diverged": 3}, DIFFERS, ALL_DIVERGED),
@@ -169,33 +245,33 @@ def test_what_is_not_in_the_paper_is_not_compared(names, other):
 
 def test_totals_count_every_comparison_once_per_division(names):
     counted = totals(compare(summary_of(), names, RULE)).set_index(["by", "value"])
-    verdicts = [REPRODUCED, CLOSE, DIFFERS, NOT_RUN]
-    assert counted.loc[("all", "all"), verdicts].tolist() == [1, 0, 0, 647]
+    verdicts = list(VERDICTS)
+    assert counted.loc[("all", "all"), verdicts].tolist() == [1, 0, 0, 0, 647]
+    assert counted.loc[("all", "all"), ["tested", "predicted", "equivalent"]].tolist() == [0, 0, 0]
     assert (counted[verdicts].sum(axis=1).groupby("by").sum() == 648).all()
     assert counted.loc[("dataset", "mnist"), REPRODUCED] == 1
     assert counted.loc[("table", 2), REPRODUCED] == 1
     assert counted.loc[("method", "abs"), REPRODUCED] == 0
 
 
-def test_a_verdict_counts_as_too_noisy_only_for_that_reason(names):
-    noisy = totals(compare(summary_of(mean=93.0, std=9.0), names, RULE)).iloc[0]
-    assert (noisy[CLOSE], noisy["too_noisy"]) == (1, 1)
+def test_totals_count_predictions_and_equivalence_among_those_with_enough_trials(names):
+    summary = pd.concat([summary_of(std=1.0, trials=9), summary_of(prior="0.5"), summary_of(n=12000, mean=1, trials=9)])
+    counted = totals(compare(summary, names, RULE)).iloc[0]
+    assert counted[["tested", "predicted", "equivalent"]].tolist() == [2, 1, 0]
+    near = totals(compare(summary.assign(mean=87.91), names, RULE)).set_index(["by", "value"]).loc[("table", 2)]
+    assert near[["tested", "predicted", "equivalent"]].tolist() == [1, 1, 1]
 
 
-def test_deviations_are_pooled_and_their_ratio_has_the_f_interval(names):
+def test_deviations_are_pooled_over_the_cells_with_two_trials(names):
     summary = pd.concat(
-        [summary_of(std=1.0), summary_of(std=3.0, prior="0.5"), summary_of(std=9.0, trials=1, prior="0.6")]
+        [summary_of(std=1.0), summary_of(std=3.0, prior="0.5"), summary_of(std=np.nan, trials=1, prior="0.6")]
     )
-    found = spreads(compare(summary, names, RULE), 0.95).set_index("method").loc["ure"]
+    found = spreads(compare(summary, names, RULE)).set_index("method").loc["ure"]
     paper = published_cells().query("table == 2 and dataset == 'mnist' and method == 'ure' and prior < '0.6'")
     expected = np.sqrt((1 + 9) / 2), np.sqrt((paper["published_std"] ** 2).mean())
     assert (found["cells"], found["ours"], found["paper"]) == (2, *map(pytest.approx, expected))
     assert found["ratio"] == pytest.approx(expected[0] / expected[1])
-    random = np.random.default_rng(1)
-    ours, theirs = random.normal(size=(2, 20_000, 2, 3)).std(axis=-1, ddof=1)
-    ratio = np.sqrt((ours**2).mean(axis=1) / (theirs**2).mean(axis=1))
-    inside = (ratio * found["low"] / found["ratio"] < 1) & (ratio * found["high"] / found["ratio"] > 1)
-    assert inside.mean() == pytest.approx(0.95, abs=0.01)
+    assert found["larger"] == 2  # the paper's are 0.40 and 1.07
 
 
 # -- readings -------------------------------------------------------------------------------------

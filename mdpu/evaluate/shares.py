@@ -1,0 +1,47 @@
+"""The interval of a share over cases that are not independent of one another."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import stats
+
+
+def share_interval(holding: ArrayLike, cases: ArrayLike, level: float) -> tuple[float, float]:
+    """Return the interval of a share by clusters of cases, after Korn and Graubard (1998).
+
+    The cases of a cluster may depend on one another in any way, the clusters may not. How much a cluster's cases
+    depend is estimated by how far the clusters differ, and the cases are counted as the number of independent ones
+    that would differ as much; the interval is that of Clopper and Pearson for this number.
+
+    Parameters
+    ----------
+    holding, cases : array_like of int, shape (clusters,)
+        Cases that hold, and all cases, of each cluster.
+    level : float
+        Coverage, e.g. 0.95.
+
+    Returns
+    -------
+    low, high : float
+        Missing where fewer than two clusters have cases. Where all cases hold, or none, the clusters differ in
+        nothing, and each counts as one case.
+    """
+    all_cases = np.asarray(cases, float)
+    count = all_cases[all_cases > 0]
+    hold = np.asarray(holding, float)[all_cases > 0]
+    clusters, total = len(count), count.sum()
+    if clusters < 2:
+        return np.nan, np.nan
+    share = hold.sum() / total
+    if share in (0, 1):
+        effective = float(clusters)
+    else:
+        variance = clusters / (clusters - 1) * np.sum((hold - share * count) ** 2) / total**2
+        few = stats.t.ppf((1 + level) / 2, total - 1) / stats.t.ppf((1 + level) / 2, clusters - 1)
+        effective = min(total, share * (1 - share) / variance * few**2 if variance > 0 else total * few**2)
+    tail = (1 - level) / 2
+    held, failed = effective * share, effective * (1 - share)
+    low = stats.beta.ppf(tail, held, failed + 1) if held else 0.0
+    high = stats.beta.ppf(1 - tail, held + 1, failed) if failed else 1.0
+    return float(low), float(high)
