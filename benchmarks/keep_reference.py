@@ -31,7 +31,9 @@ def main() -> None:
     kept = {
         "runs": runs.round({"accuracy": 4, "risk": 6}),
         "comparison": comparison[comparison["verdict"] != "not run"],
-        "claims": claims.loc[claims["ours_cases"] > 0, ["claim", "said_by", "statement", "ours", "paper"]],
+        "claims": claims.loc[
+            claims["ours_cases"] > 0, ["claim", "said_by", "statement", "ours", "in_single_trials", "paper"]
+        ],
     }
     for name, table in kept.items():
         write_csv(table, arguments.reference / f"{name}.csv")

@@ -631,19 +631,19 @@ def _in_single_trials(item: Claim, evidence: Evidence) -> dict[str, Any]:
     -------
     dict
         ``trial_rate``, the share of cases that hold, over all seeds; its interval ``trial_low``, ``trial_high`` at
-        ``comparison.level``; ``trials``, the seeds that have cases; ``tested``, rate and interval in words. Missing,
-        and ``counted, not tested``, where fewer than two seeds have cases.
+        ``comparison.level``; ``trials``, the seeds that have cases; ``in_single_trials``, rate and interval in
+        words. Missing, and ``counted, not tested``, where fewer than two seeds have cases.
     """
     checked = [item.check(trial) for trial in evidence.single_trials()]
     outcomes = [cases["holds"] for cases in checked if cases is not None and len(cases)]
     found: dict[str, Any] = dict.fromkeys(("trial_rate", "trial_low", "trial_high")) | {"trials": len(outcomes)}
     if len(outcomes) < 2:
-        return found | {"tested": NOT_TESTED}
+        return found | {"in_single_trials": NOT_TESTED}
     hold, count = [int(holds.sum()) for holds in outcomes], [len(holds) for holds in outcomes]
     rate = sum(hold) / sum(count)
     low, high = share_interval(hold, count, evidence.rule["level"])
     words = f"{100 * rate:.0f} % ({100 * low:.0f} to {100 * high:.0f})"
-    return found | {"trial_rate": rate, "trial_low": low, "trial_high": high, "tested": words}
+    return found | {"trial_rate": rate, "trial_low": low, "trial_high": high, "in_single_trials": words}
 
 
 def write_claims(plan: Plan, summary: Path, metrics: Path, out: Path, cases: Path) -> None:

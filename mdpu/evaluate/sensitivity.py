@@ -366,7 +366,7 @@ def nearest_to_published(plan: Plan, experiment: Experiment, metrics: pd.DataFra
     )
     kinds = {candidate.trained: position for position, candidate in reversed(list(enumerate(candidates)))}
     units = np.array([list(kinds).index(candidate.trained) for candidate in candidates])
-    groups = np.asarray(cells.groupby(["stated", "tuple_size"], sort=True).ngroup(), dtype=np.int64)
+    groups = np.asarray(cells.groupby(["stated", "tuple_size", "n", "prior"], sort=True).ngroup(), dtype=np.int64)
     noise = _noise(ours[list(kinds.values())], groups)  # (replicates, units, cells)
     uniform = Stream(0, "sensitivity published").uniform(REPLICATES, len(cells))
     noise -= (ndtri(np.clip(uniform, 2.0**-54, None)) * error)[:, None]
@@ -431,7 +431,7 @@ def _noise(ours: NDArray[np.float64], groups: NDArray[np.int64]) -> NDArray[np.f
     pooled: a trial's deviation is split into what is common to all units (its seed draws the same tuples for
     most of them, which moves them together and hardly changes their order) and the rest. A replicate takes
     for each trial a common part of a random seed, the same for all units, and for each unit the rest of a
-    random unit and seed. Both are taken for all methods of a dataset and tuple size at once, because these
+    random unit and seed. Both are taken for all methods of a dataset, tuple size, n and prior at once, because these
     share their tuples, and are scaled up for the degrees of freedom that the means have taken.
 
     Parameters
@@ -439,7 +439,7 @@ def _noise(ours: NDArray[np.float64], groups: NDArray[np.int64]) -> NDArray[np.f
     ours : ndarray, shape (units, cells, trials)
         Accuracies of each trained set of runs; missing where a run diverged.
     groups : ndarray, shape (cells,)
-        Cells of the same dataset and tuple size have the same number.
+        Cells of the same dataset, tuple size, n and prior have the same number.
 
     Returns
     -------

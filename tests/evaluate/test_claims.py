@@ -260,8 +260,8 @@ def test_single_trials_are_checked_seed_by_seed():
     assert (row["ours"], row["trials"]) == ("2 of 2", 3)
     assert row["trial_rate"] == pytest.approx(4 / 6)  # a trial that diverged does not hold
     assert [row["trial_low"], row["trial_high"]] == pytest.approx(share_interval([2, 1, 1], [2, 2, 2], 0.95))
-    assert re.fullmatch(r"67 % \(\d+ to \d+\)", row["tested"])
-    assert rows.loc["corrected-varies-less", ["trials", "tested"]].tolist() == [0, "counted, not tested"]
+    assert re.fullmatch(r"67 % \(\d+ to \d+\)", row["in_single_trials"])
+    assert rows.loc["corrected-varies-less", ["trials", "in_single_trials"]].tolist() == [0, "counted, not tested"]
 
 
 def test_single_trials_of_runs_are_the_runs_themselves():
