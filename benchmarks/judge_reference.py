@@ -13,14 +13,15 @@ from typing import Any
 
 import pandas as pd
 
-from mdpu.config import check_config, load_config
 from mdpu.evaluate.claims import check_claims
 from mdpu.evaluate.collect import summarize
 from mdpu.evaluate.comparison import NOT_RUN, compare
 from mdpu.evaluate.evidence import our_evidence, paper_evidence
 from mdpu.evaluate.ranks import rank_table, rankings
-from mdpu.experiment import AXES, Plan
 from mdpu.files import REPOSITORY, read_csv, read_table, write_csv
+from mdpu.study.config import check_config, load_config
+from mdpu.study.grid import AXES
+from mdpu.study.plan import Plan
 
 REFERENCE = REPOSITORY / "results" / "reference"
 TABLES = ["table2", "table3", "table4", "table5"]

@@ -16,6 +16,8 @@ from pathlib import Path
 from mdpu.files import read_csv, write_csv
 from mdpu.study.grid import AXES
 
+CLAIM_COLUMNS = ["claim", "said_by", "statement", "ours", "in_single_trials", "paper"]
+
 
 def main() -> None:
     """Read a folder of results, trim and write."""
@@ -31,9 +33,7 @@ def main() -> None:
     kept = {
         "runs": runs.round({"accuracy": 4, "risk": 6}),
         "comparison": comparison[comparison["verdict"] != "not run"],
-        "claims": claims.loc[
-            claims["ours_cases"] > 0, ["claim", "said_by", "statement", "ours", "in_single_trials", "paper"]
-        ],
+        "claims": claims.loc[claims["ours_cases"] > 0, CLAIM_COLUMNS],
     }
     for name, table in kept.items():
         write_csv(table, arguments.reference / f"{name}.csv")
