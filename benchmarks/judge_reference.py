@@ -45,18 +45,13 @@ def plan_of(selected: dict[str, Any]) -> Plan:
     return Plan(config)
 
 
-def summary_of(runs: pd.DataFrame) -> pd.DataFrame:
-    """Return the cells of a folder's runs."""
-    return summarize(runs)
-
-
 def judged_claims(folder: str, runs: pd.DataFrame, finished: pd.DataFrame) -> pd.DataFrame:
     """Return the claims of a folder that its runs speak to."""
     keys = list(AXES)
     metrics = runs[keys].merge(finished, on=keys, how="left", validate="one_to_many")
     metrics = metrics.sort_values([*keys, "epoch"], ignore_index=True)
     plan = plan_of(SELECTED[folder])
-    checked, _ = check_claims(our_evidence(plan, summary_of(runs), metrics), paper_evidence(plan.config["comparison"]))
+    checked, _ = check_claims(our_evidence(plan, summarize(runs), metrics), paper_evidence(plan.config["comparison"]))
     return checked.loc[checked["ours_cases"] > 0, CLAIM_COLUMNS]
 
 
@@ -66,13 +61,13 @@ def main() -> None:
     finished = read_table(REFERENCE / "finished.parquet")
     for path in sorted(REFERENCE.glob("*/runs.csv")):
         folder, runs = path.parent, read_csv(path)
-        found = compare(summary_of(runs), plan.published_names, plan.config["comparison"])
+        found = compare(summarize(runs), plan.published_names, plan.config["comparison"])
         write_csv(found[found["verdict"] != NOT_RUN], folder / "comparison.csv")
         if folder.name in SELECTED:
             write_csv(judged_claims(folder.name, runs, finished), folder / "claims.csv")
         if (folder / "ranks.csv").exists():
             rows = plan_of(SELECTED[folder.name]).table_rows
-            ranks = rankings(summary_of(runs), rows, 1 - plan.config["comparison"]["level"])
+            ranks = rankings(summarize(runs), rows, 1 - plan.config["comparison"]["level"])
             write_csv(rank_table(ranks), folder / "ranks.csv")
         print(folder.name, found["verdict"].value_counts().drop(NOT_RUN).to_dict())
 

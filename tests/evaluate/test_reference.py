@@ -3,22 +3,30 @@
 from __future__ import annotations
 
 import re
+import runpy
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+import yaml
+from scipy import stats
 
-from mdpu.evaluate.comparison import CLOSE, DIFFERS, REPRODUCED, TOO_NOISY
+from mdpu.evaluate.collect import summarize
+from mdpu.evaluate.comparison import CLOSE, DIFFERS, INCONCLUSIVE, NOT_RUN, REPRODUCED, compare, spreads
 from mdpu.evaluate.published import PROPOSED, published_cells
 from mdpu.files import REPOSITORY
 from mdpu.report.sensitivity import KEY_TITLES
+from mdpu.study.config import load_config
 from mdpu.study.grid import AXES, CELL
+from mdpu.study.plan import Plan
 
 REFERENCE = REPOSITORY / "results" / "reference"
 SMALLER = {"mnist": 10_000, "fashion-mnist": 10_000, "emnist-letters": 7_000, "emnist-letters-a-i": 7_000}
 SIZES = {"pairs": 2, "triples": 3}
 PRIORS = ("0.4", "0.5", "0.6")
+# Sentences of the documents with numbers in them, and what they are said of.
+SENTENCES = yaml.safe_load(Path(__file__).with_name("sentences.yaml").read_text(encoding="utf-8"))
 LOSSES = ("logistic", "squared", "hinge", "ramp")
 TOLD = {
     "0.30": "prior-minus-20",
@@ -124,14 +132,83 @@ def test_the_tables_of_methods(cells, header, columns, n):
             assert_says(text, *expected, (method, column))
 
 
-def test_the_table_of_verdicts():
-    found = read(REFERENCE / "tables" / "comparison.csv")
-    found = found[found["method"].isin(PROPOSED)]
-    kind = found["verdict"].mask(found["reason"] == TOO_NOISY, TOO_NOISY)
-    for name, *counts in table("docs/findings.md", "reproduced", "too noisy to tell"):
-        of_method = kind if name == "all" else kind[found["method"] == name.strip("`")]
-        expected = [(of_method == verdict).sum() for verdict in (REPRODUCED, CLOSE, TOO_NOISY, DIFFERS)]
+@pytest.fixture(scope="module")
+def verdicts() -> pd.DataFrame:
+    return read(REFERENCE / "tables" / "comparison.csv")
+
+
+def test_the_table_of_verdicts(verdicts):
+    found = verdicts[verdicts["method"].isin(PROPOSED)]
+    titles = {"MNIST": "mnist", "Fashion-MNIST": "fashion-mnist", "EMNIST-Letters (A-I)": "emnist-letters-a-i"}
+    for name, *counts in table("docs/findings.md", "reproduced", "inconclusive"):
+        key = titles.get(name, name.strip("`"))
+        of_name = found if name == "all" else found[(found["method"] == key) | (found["dataset"] == key)]
+        expected = [(of_name["verdict"] == verdict).sum() for verdict in (REPRODUCED, CLOSE, INCONCLUSIVE, DIFFERS)]
         assert [int(count) for count in counts] == expected, name
+
+
+def words(document: str) -> str:
+    """Return a document with every run of white space as one space."""
+    return " ".join((REPOSITORY / document).read_text(encoding="utf-8").split())
+
+
+@pytest.mark.parametrize(("document", "rows", "sentence"), SENTENCES["verdicts"])
+def test_the_sentences_that_count_verdicts(verdicts, document, rows, sentence):
+    chosen = verdicts if "method" in rows else verdicts[verdicts["method"].isin(PROPOSED)]
+    for axis, value in rows.items():
+        chosen = chosen[chosen[axis] == value]
+    counts = {verdict: (chosen["verdict"] == verdict).sum() for verdict in (REPRODUCED, CLOSE, INCONCLUSIVE, DIFFERS)}
+    assert sentence.format(**counts) in words(document)
+
+
+def test_the_table_of_claims():
+    found = pd.read_csv(REFERENCE / "tables" / "claims.csv")[["claim", "ours", "in_single_trials", "paper"]]
+    rows = [[name.strip("`"), *others] for name, *others in table("docs/findings.md", "claim", "in single trials")]
+    assert rows == found.to_numpy().tolist()
+
+
+@pytest.mark.parametrize(("document", "folder", "claim", "sentence"), SENTENCES["claims"])
+def test_the_sentences_that_count_claims(document, folder, claim, sentence):
+    of_paper = folder == "paper"
+    found = pd.read_csv(REFERENCE / ("tables" if of_paper else folder) / "claims.csv").set_index("claim").loc[claim]
+    hold, cases = (int(number) for number in found["paper" if of_paper else "ours"].split(" of "))
+    in_trials = re.fullmatch(r"(\d+) % \((\d+) to (\d+)\)", str(found.get("in_single_trials")))
+    shares = dict(zip(("rate", "low", "high"), in_trials.groups(), strict=True)) if in_trials else {}
+    assert sentence.format(hold=hold, fail=cases - hold, cases=cases, **shares) in words(document)
+
+
+def test_the_papers_part_wise_correction_beats_the_published_ones_on_mnist(cells):
+    part, whole = (
+        [ours(cells, "mnist", size, prior, method)["mean"] for size in SIZES for prior in PRIORS for method in methods]
+        for methods in (("relu-part", "relu-part"), ("relu", "abs"))
+    )
+    difference = np.subtract(part, whole)
+    assert (
+        f"published corrections in {(difference > 0).sum()} of {len(difference)} comparisons on MNIST, by "
+        f"{difference.min():.1f} to {difference.max():.1f} points" in words("README.md")
+    )
+
+
+def test_the_ratios_of_deviations():
+    found = spreads(read(REFERENCE / "tables-mnist" / "comparison.csv")).set_index("method").loc[list(PROPOSED)]
+    ratios, larger = (
+        [f"{value:{form}}" for value in found[name]] for name, form in (("ratio", ".1f"), ("larger", "d"))
+    )
+    assert set(found["cells"]) == {12}
+    said = words("docs/findings.md")
+    assert "of URE, ReLU and ABS are {}, {} and {} times the paper's (root mean squares)".format(*ratios) in said
+    assert "and larger in {}, {} and {}.".format(*larger) in said
+
+
+def test_the_bounds_of_precision():
+    wide = pd.read_csv(REFERENCE / "mnist" / "precision.csv").pivot_table(
+        index=["method", "seed"], columns="precision", values="accuracy"
+    )
+    for title, *_, deviation, least in table("docs/performance.md", "at least", "deviation"):
+        difference = (wide["bf16"] - wide["fp32"]).loc[title.lower()]
+        bound = stats.ttest_1samp(difference, 0.0, alternative="greater").confidence_interval(0.95).low
+        assert_says(deviation, difference.std(), 0.0, title)
+        assert_says(least, bound, 0.0, title)
 
 
 def test_the_table_of_sizes(cells):
@@ -172,6 +249,27 @@ def test_the_table_of_told_priors(cells):
         for variant, text in zip(TOLD.values(), values, strict=True):
             where = size, method, variant
             assert_says(text, *ours(cells, "mnist", size, "0.5", method.strip("`"), variant=variant), where)
+
+
+@pytest.mark.parametrize("folder", sorted(path.parent.name for path in REFERENCE.glob("*/comparison.csv")))
+def test_comparisons_are_by_the_rule_as_it_stands(folder):
+    """Else: python benchmarks/judge_reference.py."""
+    plan = Plan(load_config([REPOSITORY / "config.yaml"]))
+    found = compare(summarize(read(REFERENCE / folder / "runs.csv")), plan.published_names, plan.config["comparison"])
+    kept = read(REFERENCE / folder / "comparison.csv")
+    found = found[found["verdict"] != NOT_RUN].reset_index(drop=True)
+    assert list(found.columns) == list(kept.columns)
+    assert found["verdict"].tolist() == kept["verdict"].tolist()
+    assert found["cell"].tolist() == kept["cell"].tolist()
+
+
+@pytest.mark.parametrize("folder", ["tables", "tables-mnist", "letters", "sensitivity", "sides"])
+def test_claims_are_as_they_stand(folder):
+    """Else: python benchmarks/judge_reference.py."""
+    script = runpy.run_path(str(REPOSITORY / "benchmarks" / "judge_reference.py"))
+    runs, finished = read(REFERENCE / folder / "runs.csv"), pd.read_parquet(REFERENCE / "finished.parquet")
+    found = script["judged_claims"](folder, runs, finished).reset_index(drop=True)
+    pd.testing.assert_frame_equal(found, pd.read_csv(REFERENCE / folder / "claims.csv"))
 
 
 @pytest.mark.parametrize("folder", sorted(path.parent.name for path in REFERENCE.glob("*/comparison.csv")))
