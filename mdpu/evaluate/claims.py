@@ -624,8 +624,8 @@ def check_claims(ours: Evidence, paper: Evidence) -> tuple[pd.DataFrame, pd.Data
 def _in_single_trials(item: Claim, evidence: Evidence) -> dict[str, Any]:
     """Return how often a claim holds in one trial, with an interval that respects what the trials share.
 
-    Cells share images and, where one is in several cases, trials; seeds share nothing but images. So a claim is
-    checked on each seed alone, and the interval is by clusters of one seed's cases.
+    Cells share images and, where one is in several cases, trials. So the claim is checked on each seed alone, and the
+    interval is by clusters of cases, those of one seed and dataset (`Evidence.clusters`).
 
     Returns
     -------
@@ -634,16 +634,17 @@ def _in_single_trials(item: Claim, evidence: Evidence) -> dict[str, Any]:
         ``comparison.level``; ``trials``, the seeds that have cases; ``in_single_trials``, rate and interval in
         words. Missing, and ``counted, not tested``, where fewer than two seeds have cases.
     """
-    checked = [item.check(trial) for trial in evidence.single_trials()]
-    outcomes = [cases["holds"] for cases in checked if cases is not None and len(cases)]
-    found: dict[str, Any] = dict.fromkeys(("trial_rate", "trial_low", "trial_high")) | {"trials": len(outcomes)}
-    if len(outcomes) < 2:
-        return found | {"in_single_trials": NOT_TESTED}
-    hold, count = [int(holds.sum()) for holds in outcomes], [len(holds) for holds in outcomes]
-    rate = sum(hold) / sum(count)
-    low, high = share_interval(hold, count, evidence.rule["level"])
+    checked = [(seed, item.check(trial)) for seed, trial in evidence.single_trials()]
+    found = [cases.assign(seed=seed) for seed, cases in checked if cases is not None and len(cases)]
+    row: dict[str, Any] = dict.fromkeys(("trial_rate", "trial_low", "trial_high")) | {"trials": len(found)}
+    if len(found) < 2:
+        return row | {"in_single_trials": NOT_TESTED}
+    cases = pd.concat(found)
+    clusters = cases.groupby(list(evidence.clusters), dropna=False)["holds"].agg(["sum", "size"])
+    rate = cases["holds"].mean()
+    low, high = share_interval(clusters["sum"], clusters["size"], evidence.rule["level"])
     words = f"{100 * rate:.0f} % ({100 * low:.0f} to {100 * high:.0f})"
-    return found | {"trial_rate": rate, "trial_low": low, "trial_high": high, "in_single_trials": words}
+    return row | {"trial_rate": rate, "trial_low": low, "trial_high": high, "in_single_trials": words}
 
 
 def write_claims(plan: Plan, summary: Path, metrics: Path, out: Path, cases: Path) -> None:

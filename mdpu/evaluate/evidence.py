@@ -39,6 +39,9 @@ class Evidence:
     larger_decay, more_unlabeled : collection of tuple
         Pairs of dataset and variant whose runs differ from the base's in a larger weight decay, or in more unlabeled
         images, alone.
+    clusters : tuple of str
+        What the trials that may depend on one another share. Splits, weights and order are keyed by the cell and the
+        seed, so trials of two datasets or of two seeds have nothing in common.
     """
 
     cells: pd.DataFrame
@@ -48,6 +51,7 @@ class Evidence:
     rows: Collection[tuple[str, int, int, str]] | None = None
     larger_decay: Collection[tuple[str, str]] = ()
     more_unlabeled: Collection[tuple[str, str]] = ()
+    clusters: tuple[str, ...] = ("dataset", "seed")
 
     @property
     def stands(self) -> pd.DataFrame:
@@ -63,14 +67,15 @@ class Evidence:
         """Runs of `methods` under the protocol as it stands, with the logistic loss."""
         return None if self.runs is None else protocol_cells(self.runs[self.runs["method"].isin(methods)])
 
-    def single_trials(self) -> Iterator[Evidence]:
-        """Yield the evidence of each seed alone: cells of one trial, which have no deviation."""
+    def single_trials(self) -> Iterator[tuple[int, Evidence]]:
+        """Yield each seed and its evidence alone: cells of one trial, which have no deviation."""
         if self.trials is None:
             return
-        for seed, own in self.trials.groupby("seed"):
+        for seed in sorted(set(self.trials["seed"])):
+            own = self.trials[self.trials["seed"] == seed]
             cells = own.assign(mean=own["accuracy"], std=math.nan, trials=own["accuracy"].notna().astype(int))
             runs = None if self.runs is None else self.runs[self.runs["seed"] == seed]
-            yield replace(self, cells=cells.drop(columns=["seed", "accuracy"]), runs=runs, trials=None)
+            yield seed, replace(self, cells=cells.drop(columns=["seed", "accuracy"]), runs=runs, trials=None)
 
     def of_variants(self, frame: pd.DataFrame, pairs: Collection[tuple[str, str]]) -> pd.DataFrame:
         """Return the rows of cells or runs whose dataset and variant are among `pairs`."""

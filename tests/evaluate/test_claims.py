@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import re
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -262,6 +263,29 @@ def test_single_trials_are_checked_seed_by_seed():
     assert [row["trial_low"], row["trial_high"]] == pytest.approx(share_interval([2, 1, 1], [2, 2, 2], 0.95))
     assert re.fullmatch(r"67 % \(\d+ to \d+\)", row["in_single_trials"])
     assert rows.loc["corrected-varies-less", ["trials", "in_single_trials"]].tolist() == [0, "counted, not tested"]
+
+
+def test_cases_of_one_dataset_and_seed_are_a_cluster():
+    """Of two datasets and two seeds; an average over datasets is of its seed alone."""
+    above = {("mnist", 1): 90, ("mnist", 2): 90, ("svhn", 1): 90, ("svhn", 2): 70}
+    trials = pd.concat(
+        cells((method, value), dataset=dataset).assign(seed=seed, accuracy=value)
+        for (dataset, seed), relu in above.items()
+        for method, value in (("ure", 80), ("relu", relu))
+    )[[*AXES, "accuracy"]]
+    means = trials.groupby([*CELL], as_index=False).agg(mean=("accuracy", "mean"), std=("accuracy", "std"))
+    found = evidence(means.assign(trials=2), trials=trials)
+    rows = check_claims(found, paper_evidence(RULE))[0].set_index("claim")
+    expected = {
+        "corrected-beats-ure": ([1, 1, 1, 0], [1, 1, 1, 1]),
+        "corrected-beats-ure-at-priors": ([1, 0], [1, 1]),  # 90 and 80 on average, against 80
+    }
+    for name, (hold, count) in expected.items():
+        ends = rows.loc[name, ["trial_low", "trial_high"]]
+        assert ends.tolist() == pytest.approx(share_interval(hold, count, 0.95)), name
+    by_seed = check_claims(replace(found, clusters=("seed",)), paper_evidence(RULE))[0].set_index("claim")
+    ends = by_seed.loc["corrected-beats-ure", ["trial_low", "trial_high"]]
+    assert ends.tolist() == pytest.approx(share_interval([2, 1], [2, 2], 0.95))
 
 
 def test_single_trials_of_runs_are_the_runs_themselves():
