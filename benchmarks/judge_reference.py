@@ -4,7 +4,7 @@
 
 writes comparison.csv of every folder from its runs.csv, and claims.csv and ranks.csv of those whose histories
 finished.parquet has. Nothing is trained. A change of a rule, or of the words of a claim, needs this and nothing else
-for the numbers of the documents to be those of the rule; tests/test_reference.py says which are not.
+for the numbers of the documents to be those of the rule; tests/evaluate/test_reference.py says which are not.
 """
 
 from __future__ import annotations

@@ -328,6 +328,6 @@ def write_comparison(plan: Plan, summary: Path, out: Path) -> None:
     write_csv(verdicts, out)
     facts = {
         "totals": totals(verdicts).to_dict("records"),
-        "spreads": spreads(verdicts, rule["level"]).to_dict("records"),
+        "spreads": spreads(verdicts).to_dict("records"),
     }
     write_json(out.with_suffix(".json"), {**facts, **provenance(started, [summary], rule=rule)})
