@@ -8,11 +8,9 @@ include: "workflow/rules/splits.smk"
 include: "workflow/rules/tune.smk"
 include: "workflow/rules/train.smk"
 include: "workflow/rules/collect.smk"
-include: "workflow/rules/tables.smk"
-include: "workflow/rules/figures.smk"
-include: "workflow/rules/sensitivity.smk"
+include: "workflow/rules/show.smk"
+include: "workflow/rules/tuning_figure.smk"
 include: "workflow/rules/largest_n.smk"
-include: "workflow/rules/illustrations.smk"
 include: "workflow/rules/comparison.smk"
 include: "workflow/rules/report.smk"
 
@@ -29,9 +27,7 @@ rule all:
     default_target: True
     input:
         rules.render_report.output,
-        TABLES,
-        FIGURES,
-        SENSITIVITY,
+        SHOWN,
         LARGEST_N,
         TUNING_FIGURES,
         EVALUATION,

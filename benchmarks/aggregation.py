@@ -97,11 +97,9 @@ def commands(plan: Plan, config: Path) -> dict[str, list[str]]:
     metrics, summary = ["--metrics", f"{results}/metrics.parquet"], ["--summary", f"{results}/summary.csv"]
     found = {"collect": ["collect", *configured, *summary, "--histories", f"{results}/histories", "--out", metrics[1]]}
     found["collect"] += ["--runs", f"{results}/runs.csv"]
-    for name, experiment in plan.experiments.items():
-        kind, source = ("table", summary) if experiment.kind == "table" else ("figure", metrics)
-        suffix = "csv" if kind == "table" else "svg"
-        out = ["--out", f"{results}/{kind}s/{name}.{suffix}"]
-        found[f"{kind} {name}"] = [kind, *configured, "--experiment", name, *source, *out]
+    for name in plan.experiments:
+        source = [word for read, path in plan.experiment_inputs(name).items() for word in (f"--{read}", str(path))]
+        found[f"show {name}"] = ["show", *configured, "--experiment", name, *source, "--out", str(results)]
     found["compare"] = ["compare", *configured, *summary, "--out", f"{results}/comparison.csv"]
     found["claims"] = ["claims", *configured, *summary, *metrics, "--out", f"{results}/claims.csv"]
     found["claims"] += ["--cases", f"{results}/claims_cases.csv"]

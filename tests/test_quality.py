@@ -39,6 +39,7 @@ LAYERS = [
     "study",
     "evaluate",
     "report",
+    "kinds",
 ]
 TOP = {"cli", "__main__", "__init__", "estimator"}
 

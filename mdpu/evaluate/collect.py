@@ -34,6 +34,17 @@ def collect(paths: Iterable[Path], runs: Iterable[Run]) -> pd.DataFrame:
     return found.astype({"epoch": "int64"}).sort_values([*AXES, "epoch"], ignore_index=True)
 
 
+def read_histories(runs: Iterable[Run], metrics: Path) -> pd.DataFrame:
+    """Return the histories of `runs` from the metrics that `write_collection` wrote, in order of the runs.
+
+    Raises
+    ------
+    UserError
+        If the file is missing or broken.
+    """
+    return pd.DataFrame(list(runs)).merge(read_table(metrics), on=list(AXES))
+
+
 def reported_accuracy(metrics: pd.DataFrame, test_prior: str) -> pd.Series:
     """Return the accuracy of every row of `metrics` in percent.
 

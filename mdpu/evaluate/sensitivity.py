@@ -53,7 +53,7 @@ def _combined_readings(plan: Plan, experiment: Experiment) -> dict[tuple[Departu
     """Return every combination of the readings' keys: what is departed from, and the reporting settings."""
     base = plan.protocol.reporting(BASE)
     by_key: dict[str, dict[Any, None]] = {key: {value: None} for key, value in base.items()}
-    for name in experiment.readings:
+    for name in experiment.options.get("reading", ()):
         for key, value in plan.protocol.reporting(name).items():
             by_key[key].setdefault(value)
     found = {}
@@ -131,7 +131,8 @@ def paired_differences(plan: Plan, experiment: Experiment, metrics: pd.DataFrame
     accuracies = _accuracies(plan, experiment, metrics)
     natural = accuracies[()]
     rows = []
-    compared = [run for run in experiment.runs if run.variant == BASE and run.method not in experiment.base_methods]
+    alone = experiment.options.get("base_method", ())
+    compared = [run for run in experiment.runs if run.variant == BASE and run.method not in alone]
     for alternative in _alternatives(plan, experiment, accuracies):
         for run in compared:
             other = alternative.instead_of(run)
@@ -245,7 +246,7 @@ def published_differences(plan: Plan, experiment: Experiment) -> pd.DataFrame:
         (stated, run.tuple_size, run.n, run.prior, run.method)
         for stated, rivals in _rivals(plan, experiment).items()
         for run in experiment.runs
-        if run.dataset in rivals and run.method not in experiment.base_methods
+        if run.dataset in rivals and run.method not in experiment.options.get("base_method", ())
     }
     cells = published_cells().rename(columns={"dataset": "stated"})
     keys = ["stated", "tuple_size", "n", "prior", "method"]

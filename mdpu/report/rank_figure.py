@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from mdpu.evaluate.ranks import Ranking, write_ranks
 from mdpu.learn.methods import load_method
-from mdpu.report.figures.common import save_figure
+from mdpu.report.drawing import save_figure
 from mdpu.report.style import method_style, use_house_style
 from mdpu.report.verdicts import SOURCES
 from mdpu.study.plan import Plan

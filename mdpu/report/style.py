@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import matplotlib as mpl
-
 # Okabe and Ito's palette; the dashes and markers tell the methods apart without colour. Methods of one
 # family share a dash, and a correction keeps its marker in every scope.
 METHOD_STYLES: dict[str, dict[str, str]] = {
@@ -44,6 +42,8 @@ def method_style(method: str) -> dict[str, str]:
 
 def use_house_style() -> None:
     """Set matplotlib's defaults for every figure: vector text, reproducible files, quiet axes."""
+    import matplotlib as mpl
+
     mpl.use("agg")
     mpl.rcParams.update(
         {

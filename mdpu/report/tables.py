@@ -1,111 +1,9 @@
-"""Tables in the shape of the paper's Tables II-V: priors and datasets down, methods across."""
+"""Tables as Markdown and LaTeX: rows of strings, captions and what LaTeX must have escaped."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
-
-import pandas as pd
-
-from mdpu.learn.methods import load_method
-
-ROW = ("prior", "dataset")
-NOT_RUN = "not run"
-
-
-def best_methods(cells: pd.DataFrame) -> pd.Series:
-    """Return, per cell, whether its mean is the highest of its row to the two decimals that are printed.
-
-    Controls do not compete.
-    """
-    control = cells["method"].map(lambda method: load_method(method).control)
-    means = cells["mean"].round(2).mask(control)
-    return means == means.groupby([cells[key] for key in ROW]).transform("max")
-
-
-def caption(cells: pd.DataFrame, datasets: Mapping[str, str], best_epoch: bool) -> str:
-    """Return what the numbers of a table are: unit, trials, epochs and n.
-
-    Parameters
-    ----------
-    cells : DataFrame
-        As `mdpu.evaluate.collect.summarize` returns it, one row per cell of the table.
-    datasets : mapping
-        Titles by name.
-    best_epoch : bool
-        Whether each trial was read at its epoch of highest test accuracy.
-    """
-    epochs = f"averaged over epochs {cells['first_epoch'].min():.0f} to {cells['last_epoch'].max():.0f}"
-    if best_epoch:
-        epochs = "at its epoch of highest test accuracy, which is chosen by the test labels"
-    sizes: dict[int, list[str]] = {}
-    for name in datasets:
-        of_dataset = cells.loc[cells["dataset"] == name, "n"]
-        sizes.setdefault(int(of_dataset.iloc[0]), []).append(datasets[name])
-    first, *others = sizes
-    spread = f"n = {first:,}" + "".join(f"; {n:,} on {', '.join(sizes[n])}" for n in others)
-    return (
-        f"Test accuracy in percent, mean ± standard deviation over {number_of_trials(cells)}, each {epochs}. {spread}. "
-        f"The best method of a row is bold."
-    )
-
-
-def number_of_trials(cells: pd.DataFrame) -> str:
-    """Return over how many trials the cells are, in words."""
-    least, most = int(cells["trials"].min()), int(cells["trials"].max())
-    return f"{least} to {most} trials" if least < most else f"{most} trial{'s' if most > 1 else ''}"
-
-
-def _grid(
-    cells: pd.DataFrame, datasets: Mapping[str, str], methods: Sequence[str], show: Callable[[pd.Series], str]
-) -> list[list[str]]:
-    """Return the table's rows: prior, dataset title, then one string per method."""
-    marked = cells.assign(best=best_methods(cells))
-    rows = []
-    for prior in sorted(cells["prior"].unique(), key=float):
-        for dataset, title in datasets.items():
-            of_row = marked[(marked["prior"] == prior) & (marked["dataset"] == dataset)].set_index("method")
-            values = [show(of_row.loc[method]) if method in of_row.index else NOT_RUN for method in methods]
-            rows.append([prior, title, *values])
-    return rows
-
-
-def _value(cell: pd.Series, plus_minus: str) -> str:
-    if pd.isna(cell["mean"]):
-        return "diverged"
-    deviation = "" if pd.isna(cell["std"]) else f"{plus_minus}{cell['std']:.2f}"
-    return f"{cell['mean']:.2f}{deviation}" + (f" ({cell['diverged']} diverged)" if cell["diverged"] else "")
-
-
-def markdown_table(
-    cells: pd.DataFrame,
-    datasets: Mapping[str, str],
-    methods: Sequence[str],
-    title: str,
-    not_run: Sequence[str] = (),
-) -> str:
-    """Return the table as Markdown, the best method of each row in bold.
-
-    Parameters
-    ----------
-    cells : DataFrame
-        As `mdpu.evaluate.collect.summarize` returns it, one row per cell of the table.
-    datasets : mapping
-        Titles of the rows' datasets by name, in order.
-    methods : sequence of str
-        Columns, in order.
-    title : str
-        Caption.
-    not_run : sequence of str
-        Titles of datasets that belong to the table but were not run, for a line of their own.
-    """
-
-    def show(cell: pd.Series) -> str:
-        value = _value(cell, " ± ")
-        return f"**{value}**" if cell["best"] else value
-
-    header = ["Prior", "Dataset", *(load_method(method).title for method in methods)]
-    return markdown_rows(title, header, 2, _grid(cells, datasets, methods, show), _note(not_run))
+from collections.abc import Sequence
 
 
 def markdown_rows(title: str, header: Sequence[str], names: int, rows: Sequence[Sequence[str]], note: str = "") -> str:
@@ -113,35 +11,6 @@ def markdown_rows(title: str, header: Sequence[str], names: int, rows: Sequence[
     lines = [header, ["---"] * names + ["---:"] * (len(header) - names), *rows]
     body = "\n".join("| " + " | ".join(line) + " |" for line in lines)
     return f"{title}\n\n{body}\n" + (f"\n{note}\n" if note else "")
-
-
-def _note(not_run: Sequence[str]) -> str:
-    return f"Not run: {', '.join(not_run)}." if not_run else ""
-
-
-def latex_table(
-    cells: pd.DataFrame,
-    datasets: Mapping[str, str],
-    methods: Sequence[str],
-    title: str,
-    not_run: Sequence[str] = (),
-) -> str:
-    """Return the table as LaTeX for the booktabs package; parameters as in `markdown_table`."""
-
-    def show(cell: pd.Series) -> str:
-        value = _value(cell, r"\pm ")
-        if pd.isna(cell["mean"]):
-            return value
-        number, _, note = value.partition(" (")
-        bold = rf"\boldsymbol{{{number}}}" if cell["best"] else number
-        return f"${bold}$" + (f" ({note}" if note else "")
-
-    header = ["Prior", "Dataset", *(load_method(method).title for method in methods)]
-    rows, previous = [], None
-    for prior, dataset, *values in _grid(cells, datasets, methods, show):
-        rows.append([prior if prior != previous else "", escape(dataset), *values])
-        previous = prior
-    return latex_rows(title, header, 2, rows, _note(not_run))
 
 
 def latex_rows(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import pkgutil
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -20,17 +21,6 @@ SCHEMA = resource("mdpu/study/config.schema.yaml")
 METHODS_FOLDER = PACKAGE / "learn" / "methods"
 
 BASE = "base"
-# Axes that an experiment of a kind has no room to show more than one value of.
-SINGLE_AXES = {
-    "table": ("variant", "tuple_size", "n", "loss"),
-    "curves": ("variant", "n", "loss"),
-    "sensitivity": ("n", "loss"),
-    "size": ("variant", "loss"),
-    "loss": ("variant", "n"),
-    "setting": ("tuple_size", "prior", "n"),
-}
-# Keys of a definition that only one kind of experiment has a use for.
-OWN_KEYS = {"reading": "sensitivity", "base_method": "sensitivity"}
 
 
 def merge(base: Mapping[str, Any], overlay: Mapping[str, Any]) -> Config:
@@ -66,32 +56,41 @@ def load_config(paths: Sequence[Path]) -> Config:
     return config
 
 
+@cache
+def schema() -> Config:
+    """Return the JSON schema of a configuration, with the kinds of experiment that there are and their own keys."""
+    from mdpu.study.kind import available_kinds, load_kind
+
+    kinds = {name: load_kind(name) for name in available_kinds()}
+    content: Config = yaml.safe_load(SCHEMA.read_text(encoding="utf-8"))
+    experiment = content["properties"]["definitions"]["properties"]["experiments"]["additionalProperties"]
+    experiment["properties"]["kind"] = {"enum": list(kinds)}
+    for kind in kinds.values():
+        experiment["properties"] |= kind.keys
+    without_grid = [name for name, kind in kinds.items() if kind.shows == "nothing"]
+    experiment["if"] = {"properties": {"kind": {"enum": without_grid}}}
+    experiment["else"] = {"required": ["tuple_size", "n"]}
+    return content
+
+
 def check_config(config: Config) -> None:
     """Raise `UserError` with the key's name if `config` breaks the schema or contradicts itself."""
     from jsonschema import Draft202012Validator
     from jsonschema.exceptions import best_match
 
-    schema = yaml.safe_load(SCHEMA.read_text(encoding="utf-8"))
-    error = best_match(Draft202012Validator(schema).iter_errors(config))
+    error = best_match(Draft202012Validator(schema()).iter_errors(config))
     if error is not None:
         raise UserError(_explain(error))
     for name, dataset in config["definitions"]["datasets"].items():
-        if not is_path(dataset["source"]):
-            known(dataset["source"], available_sources(), f"config key definitions.datasets.{name}.source")
-        both = set(map(str, dataset["positive"])) & set(map(str, dataset["negative"]))
-        if both:
-            raise UserError(
-                f"config key definitions.datasets.{name}: class {', '.join(sorted(both))} is on both sides; "
-                "list it as positive or negative, not both"
-            )
+        _check_dataset(dataset, f"config key definitions.datasets.{name}")
     margin, wider = config["comparison"]["margin"], config["comparison"]["wider_margin"]
     if wider < margin:
         raise UserError(
             f"config key comparison.wider_margin: {wider} is less than comparison.margin, {margin}; make it wider"
         )
-    for kind in ("datasets", "experiments"):
-        for name in selected(config, kind):
-            known(name, config["definitions"][kind], f"config key {kind}")
+    for key in ("datasets", "experiments"):
+        for name in selected(config, key):
+            known(name, config["definitions"][key], f"config key {key}")
     for name, overlay in config["definitions"]["variants"].items():
         if "reporting" in (overlay or {}):
             raise UserError(
@@ -101,31 +100,44 @@ def check_config(config: Config) -> None:
     if BASE in config["definitions"].get("readings", {}):
         raise UserError("config key definitions.readings.base: base is protocol.reporting itself; choose another name")
     for name, experiment in config["definitions"]["experiments"].items():
-        axes = merge(config["axes"], experiment)
-        where = f"config key definitions.experiments.{name}"
-        for key in OWN_KEYS.keys() & experiment.keys():
-            if experiment["kind"] != OWN_KEYS[key]:
-                raise UserError(f"{where}.{key}: only an experiment of kind {OWN_KEYS[key]} has a {key}")
-        for reading in experiment.get("reading", []):
-            known(reading, config["definitions"].get("readings", {}), f"{where}.reading")
-        if experiment["kind"] == "sensitivity" and BASE not in axes["variant"]:
-            raise UserError(f"{where}.variant: base is what the others are compared with; add it")
-        for method in [*axes["method"], *experiment.get("base_method", [])]:
-            known(method, available_methods(), f"{where}.method")
-        for dataset in axes.get("datasets", []):
-            known(dataset, config["definitions"]["datasets"], f"{where}.datasets")
-        if isinstance(axes.get("n"), Mapping):
-            for dataset in axes["n"].keys() - {"default"}:
-                known(dataset, [*config["definitions"]["datasets"], "default"], f"{where}.n")
-        for variant in axes["variant"]:
-            known(variant, config["definitions"]["variants"], f"{where}.variant")
-        for axis in SINGLE_AXES.get(experiment["kind"], ()):
-            values = axes[axis].values() if isinstance(axes[axis], Mapping) else [axes[axis]]
-            if any(isinstance(value, list) and len(value) > 1 for value in values):
-                raise UserError(
-                    f"{where}.{axis}: an experiment of kind {experiment['kind']} shows one {axis.replace('_', ' ')}, "
-                    "but several are given; make it several experiments"
-                )
+        _check_experiment(experiment, config, f"config key definitions.experiments.{name}")
+
+
+def _check_dataset(dataset: Config, where: str) -> None:
+    if not is_path(dataset["source"]):
+        known(dataset["source"], available_sources(), f"{where}.source")
+    both = set(map(str, dataset["positive"])) & set(map(str, dataset["negative"]))
+    if both:
+        raise UserError(
+            f"{where}: class {', '.join(sorted(both))} is on both sides; list it as positive or negative, not both"
+        )
+
+
+def _check_experiment(experiment: Config, config: Config, where: str) -> None:
+    from mdpu.study.kind import available_kinds, load_kind
+
+    axes = merge(config["axes"], experiment)
+    kind = load_kind(experiment["kind"])
+    for other in available_kinds():
+        for key in load_kind(other).keys.keys() & experiment.keys() - kind.keys.keys():
+            raise UserError(f"{where}.{key}: only an experiment of kind {other} has a {key}")
+    kind.check(axes, config, where)
+    for method in axes["method"]:
+        known(method, available_methods(), f"{where}.method")
+    for dataset in axes.get("datasets", []):
+        known(dataset, config["definitions"]["datasets"], f"{where}.datasets")
+    if isinstance(axes.get("n"), Mapping):
+        for dataset in axes["n"].keys() - {"default"}:
+            known(dataset, [*config["definitions"]["datasets"], "default"], f"{where}.n")
+    for variant in axes["variant"]:
+        known(variant, config["definitions"]["variants"], f"{where}.variant")
+    for axis in kind.single:
+        values = axes[axis].values() if isinstance(axes[axis], Mapping) else [axes[axis]]
+        if any(isinstance(value, list) and len(value) > 1 for value in values):
+            raise UserError(
+                f"{where}.{axis}: an experiment of kind {experiment['kind']} shows one {axis.replace('_', ' ')}, "
+                "but several are given; make it several experiments"
+            )
 
 
 def known(name: str, names: Iterable[str], where: str) -> None:

@@ -10,12 +10,12 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from decimal import Decimal, InvalidOperation
 from typing import Any, cast
 
 from mdpu.errors import UserError
-from mdpu.study.config import BASE, known
+from mdpu.study.config import known
 
 
 def canonical_prior(value: object) -> str:
@@ -92,7 +92,7 @@ class Run:
         return trial_name(asdict(self))
 
 
-AXES = tuple(field.name for field in fields(Run))
+AXES = tuple(axis.name for axis in fields(Run))
 CELL = tuple(axis for axis in AXES if axis != "seed")
 ROW = ("dataset", "tuple_size", "n", "prior")  # what the methods of a table's row share
 _PREFIX = {"tuple_size": "m", "n": "n", "prior": "prior", "seed": "seed"}
@@ -143,18 +143,17 @@ def grid_runs(spec: Mapping[str, Any], dataset: str) -> Iterator[Run]:
     sizes = spec["n"]
     if isinstance(sizes, Mapping):
         sizes = sizes.get(dataset, sizes["default"])
-    for variants, methods in ((spec["variant"], spec["method"]), ([BASE], spec.get("base_method", []))):
-        points = itertools.product(
-            [dataset],
-            variants,
-            spec["tuple_size"],
-            [sizes] if isinstance(sizes, int) else sizes,
-            map(canonical_prior, spec["prior"]),
-            methods,
-            spec["loss"],
-            spec["seed"],
-        )
-        yield from itertools.starmap(Run, points)
+    points = itertools.product(
+        [dataset],
+        spec["variant"],
+        spec["tuple_size"],
+        [sizes] if isinstance(sizes, int) else sizes,
+        map(canonical_prior, spec["prior"]),
+        spec["method"],
+        spec["loss"],
+        spec["seed"],
+    )
+    yield from itertools.starmap(Run, points)
 
 
 @dataclass(frozen=True)
@@ -209,15 +208,13 @@ class Experiment:
     ----------
     name, kind, title : str
     runs : tuple of Run
-        Empty for an illustration.
+        Empty unless its kind shows runs.
     split : str, optional
-        Name of the split that an illustration of kind ``setting`` shows.
+        Name of the split that is shown, by a kind that shows one.
     not_run : tuple of str
         Datasets that the experiment spans but the configuration does not select.
-    readings : tuple of str
-        Names under ``definitions.readings``: other ways to report the same runs, which cost no training.
-    base_methods : tuple of str
-        Methods that are run under the protocol as it stands alone, not under the other variants.
+    options : mapping
+        Values of the keys that its kind alone takes, where they are given.
     """
 
     name: str
@@ -226,5 +223,10 @@ class Experiment:
     runs: tuple[Run, ...] = ()
     split: str | None = None
     not_run: tuple[str, ...] = ()
-    readings: tuple[str, ...] = ()
-    base_methods: tuple[str, ...] = ()
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def shown_dataset(self) -> str:
+        """Dataset of the split that is shown."""
+        assert self.split is not None
+        return self.split.split("/")[0]

@@ -73,6 +73,11 @@ class Layout:
         return self.results / "tuning" / f"{tuning}.csv"
 
     @property
+    def summary(self) -> Path:
+        """One row per cell."""
+        return self.results / "summary.csv"
+
+    @property
     def metrics(self) -> Path:
         """One row per run and epoch, of all runs."""
         return self.results / "metrics.parquet"

@@ -14,14 +14,10 @@ from mdpu.learn.method import FittedMethod
 from mdpu.learn.methods import load_method
 from mdpu.learn.task import Settings
 from mdpu.study.config import BASE, Config, check_config, find_dataset, known, merge, selected
-from mdpu.study.grid import AXES, Cohort, Experiment, Run, Tuning, canonical_prior, grid_runs, name_of, run_columns
+from mdpu.study.grid import AXES, Cohort, Experiment, Run, Tuning, canonical_prior, name_of, run_columns
+from mdpu.study.kind import Kind, load_kind
 from mdpu.study.layout import Layout
 from mdpu.study.protocol import Protocol
-
-# Kinds that show no run: the setting, drawn with images of one split, and the losses, drawn and written out.
-ILLUSTRATIONS = ("setting", "losses", "formulas")
-# Kinds that become a table; the others become a figure.
-TABLE_KINDS = ("table", "formulas")
 
 
 class Plan:
@@ -56,21 +52,25 @@ class Plan:
         found = {}
         for name in selected(self.config, "experiments"):
             spec = merge(self.config["axes"], self.config["definitions"]["experiments"][name])
-            kind, title = spec["kind"], spec["title"]
-            if kind in ("losses", "formulas"):
-                found[name] = Experiment(name, kind, title)
-                continue
-            spanned = spec.get("datasets", list(self.config["definitions"]["datasets"]))
-            chosen = [dataset for dataset in selected(self.config, "datasets") if dataset in spanned]
-            points = (run for dataset in chosen for run in grid_runs(spec, dataset))
-            runs = tuple(dict.fromkeys(map(self._shared, points)))
-            if kind == "setting" and runs:
-                found[name] = Experiment(name, kind, title, split=runs[0].split)
-            elif runs:
-                left_out = tuple(dataset for dataset in spanned if dataset not in chosen)
-                readings, base_methods = (tuple(spec.get(key, [])) for key in ("reading", "base_method"))
-                found[name] = Experiment(name, kind, title, runs, None, left_out, readings, base_methods)
+            if (experiment := self._experiment(name, spec, load_kind(spec["kind"]))) is not None:
+                found[name] = experiment
         return found
+
+    def _experiment(self, name: str, spec: Config, kind: Kind) -> Experiment | None:
+        """Return a selected experiment, or None if the selected datasets leave nothing of it."""
+        if kind.shows == "nothing":
+            return Experiment(name, spec["kind"], spec["title"])
+        spanned = spec.get("datasets", list(self.config["definitions"]["datasets"]))
+        chosen = [dataset for dataset in selected(self.config, "datasets") if dataset in spanned]
+        points = (run for dataset in chosen for run in kind.runs(spec, dataset))
+        runs = tuple(dict.fromkeys(map(self._shared, points)))
+        if not runs:
+            return None
+        if kind.shows == "split":
+            return Experiment(name, spec["kind"], spec["title"], split=runs[0].split)
+        left_out = tuple(dataset for dataset in spanned if dataset not in chosen)
+        options = {key: spec[key] for key in kind.keys if key in spec}
+        return Experiment(name, spec["kind"], spec["title"], runs, not_run=left_out, options=options)
 
     def _shared(self, run: Run) -> Run:
         """Return the run under the first variant whose data and training are the same, so that it is trained once.
@@ -111,7 +111,7 @@ class Plan:
     @cached_property
     def table_rows(self) -> frozenset[tuple[str, int, int, str]]:
         """The rows (dataset, tuple size, n, prior) of the selected tables."""
-        tables = [experiment for experiment in self.experiments.values() if experiment.kind == "table"]
+        tables = [experiment for experiment in self.experiments.values() if load_kind(experiment.kind).tabulates]
         return frozenset((run.dataset, run.tuple_size, run.n, run.prior) for table in tables for run in table.runs)
 
     @cached_property
@@ -289,30 +289,31 @@ class Plan:
         }
 
     def experiment_settings(self, name: str) -> dict[str, Any]:
-        """Return all in the configuration that the table or figure of an experiment depends on."""
+        """Return all in the configuration that what an experiment becomes depends on."""
         experiment = self.experiment(name)
-        shown = [experiment.split.split("/")[0]] if experiment.split else []
         return {
             "title": experiment.title,
             "datasets": self.titles([*self.datasets, *experiment.not_run]),
             "not_run": experiment.not_run,
             "runs": digest([astuple(run) for run in experiment.runs]),
-            "sides": {name: {side: self.dataset(name)[side] for side in ("positive", "negative")} for name in shown},
-            **({"departures": self._departures_of(experiment)} if experiment.kind == "sensitivity" else {}),
-        }
-
-    def _departures_of(self, experiment: Experiment) -> dict[str, Any]:
-        """Return what the variants and readings of an experiment stand for."""
-        networks = sorted({self.network(run.dataset) for run in experiment.runs})
-        return {
-            "variants": {
-                name: [astuple(departure) for departure in self.protocol.departures(name, networks)]
-                for name in dict.fromkeys(run.variant for run in experiment.runs)
-            },
-            "readings": {name: self.protocol.reporting(name) for name in (BASE, *experiment.readings)},
+            **load_kind(experiment.kind).settings(self, experiment),
         }
 
     # -- files ------------------------------------------------------------------------------------
+
+    def experiment_inputs(self, name: str) -> dict[str, Path]:
+        """Return the files that an experiment is made from, by what they are; its kind says which it reads."""
+        experiment = self.experiment(name)
+        files = {"summary": self.layout.summary, "metrics": self.layout.metrics}
+        if experiment.split:
+            dataset = experiment.shown_dataset
+            files |= {"images": self.layout.images(dataset), "labels": self.layout.labels(dataset)}
+            files |= {"split": self.layout.split(experiment.split)}
+        return {read: files[read] for read in load_kind(experiment.kind).reads}
+
+    def experiment_outputs(self, name: str) -> list[Path]:
+        """Return the files that an experiment becomes."""
+        return [self.layout.results / file for file in load_kind(self.experiment(name).kind).outputs(name)]
 
     def source_of(self, images: str) -> str:
         """Return the source whose images are called `images`, a name or a path: `images` read backwards."""

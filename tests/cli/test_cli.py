@@ -27,9 +27,7 @@ RULES = [
     "split",
     "train",
     "collect",
-    "table",
-    "figure",
-    "sensitivity",
+    "show",
     "largest-n",
     "verify",
     "report",
@@ -217,11 +215,11 @@ def test_broken_inputs_are_named_by_every_command_and_nothing_is_written(finishe
             [*training, "--images", images, "--labels", "BAD", "--out", out / "x.parquet"],
         ],
         results / "summary.csv": [
-            ["table", *config, "--experiment", "tiny-table", "--summary", "BAD", "--out", out / "x.csv"],
+            ["show", *config, "--experiment", "tiny-table", "--summary", "BAD", "--out", out],
             ["verify", "--summary", "BAD", "--expected", results / "summary.csv", "--out", out / "x.json"],
         ],
         results / "metrics.parquet": [
-            ["figure", *config, "--experiment", "tiny-curves", "--metrics", "BAD", "--out", out / "x.svg"]
+            ["show", *config, "--experiment", "tiny-curves", "--metrics", "BAD", "--out", out],
         ],
     }
     for source, of_source in commands.items():
@@ -236,6 +234,15 @@ def test_broken_inputs_are_named_by_every_command_and_nothing_is_written(finishe
             done = mdpu(*[bad if part == "BAD" else part for part in command], cwd=finished.folder)
             assert_user_error(done, str(bad))
             assert not out.exists() or not [path for path in out.rglob("*") if path.is_file()], command
+
+
+def test_showing_an_experiment_names_what_it_is_not_given(tmp_path):
+    config = ["--config", "config.yaml", "--config", "config/quick.yaml"]
+    done = mdpu("show", *config, "--experiment", "figure1", "--images", "x.npz", "--out", tmp_path / "out")
+    assert_user_error(done, "experiment figure1 is of kind setting, which needs --labels and --split")
+    done = mdpu("show", *config, "--experiment", "figure9", "--out", tmp_path / "out")
+    assert_user_error(done, "experiment: 'figure9' is unknown")
+    assert not (tmp_path / "out").exists()
 
 
 def test_collect_names_a_missing_history(finished, tmp_path):

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from mdpu.evaluate.evidence import table_cells
 from mdpu.evaluate.published import METHODS, published_cells, published_summary
 from mdpu.evaluate.ranks import Ranking, accuracy_blocks, nemenyi_quantile, rank, rank_error, rank_table, rankings
-from mdpu.report.figures.common import save_figure
+from mdpu.report.drawing import save_figure
 from mdpu.report.rank_figure import rank_figure
 from mdpu.study.grid import ROW
 

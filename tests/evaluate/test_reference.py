@@ -16,7 +16,7 @@ from mdpu.evaluate.collect import summarize
 from mdpu.evaluate.comparison import CLOSE, DIFFERS, INCONCLUSIVE, NOT_RUN, REPRODUCED, compare, spreads
 from mdpu.evaluate.published import PROPOSED, published_cells
 from mdpu.files import REPOSITORY
-from mdpu.report.sensitivity import KEY_TITLES
+from mdpu.kinds.sensitivity.tables import KEY_TITLES
 from mdpu.study.config import load_config
 from mdpu.study.grid import AXES, CELL
 from mdpu.study.plan import Plan

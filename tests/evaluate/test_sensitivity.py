@@ -21,8 +21,8 @@ from mdpu.evaluate.sensitivity import (
     summarize_differences,
 )
 from mdpu.files import REPOSITORY
-from mdpu.report.figures.sensitivity import draw
-from mdpu.report.sensitivity import (
+from mdpu.kinds.sensitivity.figure import draw
+from mdpu.kinds.sensitivity.tables import (
     departures_title,
     key_title,
     nearest_rows,

@@ -12,10 +12,11 @@ import pytest
 
 from mdpu.data.pools import DEMANDS
 from mdpu.evaluate.sensitivity import ALTERNATIVE, PANEL
-from mdpu.report.formulas import latex_formulas, loss_rows
+from mdpu.kinds.formulas import latex_formulas, loss_rows
+from mdpu.kinds.sensitivity.tables import sensitivity_latex
+from mdpu.kinds.table import latex_table
 from mdpu.report.largest_n import largest_n_latex
-from mdpu.report.sensitivity import sensitivity_latex
-from mdpu.report.tables import latex_caption, latex_table
+from mdpu.report.tables import latex_caption
 
 AWKWARD = r"50 % & more_of $this$ #1 {~^\}"
 METHODS = ["ure", "relu", "siamese"]

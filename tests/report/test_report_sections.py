@@ -14,7 +14,7 @@ from mdpu.evaluate.comparison import compare, spreads, totals, welch_interval
 from mdpu.evaluate.evidence import Evidence, paper_evidence
 from mdpu.evaluate.published import published_cells
 from mdpu.files import REPOSITORY, write_csv, write_json
-from mdpu.report.page import table_section
+from mdpu.kinds.table import table_section
 from mdpu.report.verdicts import claims_section, verdict_section
 from mdpu.study.config import load_config
 from mdpu.study.grid import AXES
@@ -42,11 +42,11 @@ def section_of(plan, folder, dataset, shift=None, std=0.5, trials=3):
     return verdict_section(plan, folder)
 
 
-def rendered(**section):
-    """Return the section that the one keyword names, as the page has it."""
+def rendered(name, **shown):
+    """Return a section, as the page has it."""
     loader = FileSystemLoader(REPOSITORY / "report")
     environment = Environment(loader=loader, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    return environment.get_template(f"sections/{next(iter(section))}.html.j2").render(**section)
+    return environment.get_template(f"sections/{name}.html.j2").render(**shown)
 
 
 def test_only_what_was_run_is_in_the_grid(plan, tmp_path):
@@ -78,7 +78,7 @@ def test_a_cell_stands_in_its_column_with_a_glyph_of_its_own(plan, tmp_path):
 
 def test_the_page_tells_counts_glyphs_and_what_was_not_run(plan, tmp_path):
     section = section_of(plan, tmp_path, "mnist", {"relu": 30.0})
-    page = rendered(verdict=section)
+    page = rendered("verdict", verdict=section)
     counts = section["readings"][0]
     assert counts["reproduced"] + counts["inconclusive"] == 60
     assert (
@@ -102,7 +102,7 @@ def test_with_five_trials_the_page_tells_predictions_and_equivalence(plan, tmp_p
     everything = section["totals"][0]
     assert (everything["tested"], everything["predicted"]) == (72, 60)
     assert 0 < everything["equivalent"] < 60
-    page = " ".join(rendered(verdict=section).split())
+    page = " ".join(rendered("verdict", verdict=section).split())
     assert (
         "Of the 72 comparisons with at least 5 trials of ours, the paper's number lies in the 95 % prediction interval "
         f"of ours in 60, and the two are equivalent within 1.0 points (two one-sided tests) in "
@@ -114,7 +114,7 @@ def test_a_verdict_leads_to_the_runs_of_its_cell(plan, tmp_path):
     section = section_of(plan, tmp_path, "mnist")
     first = section["grid"][0]["cells"][section["methods"].index("ReLU")]
     assert first["cell"] == "mnist/base/m2/n10000/prior0.4/relu/logistic"
-    page = rendered(verdict=section)
+    page = rendered("verdict", verdict=section)
     assert page.count('<a class="ours" href="#mnist/base/m') == 72
 
 
@@ -138,7 +138,7 @@ def test_a_claim_lists_our_failing_cases_and_leads_to_their_cells(plan, tmp_path
     assert (case["cell"], case["left"], case["right"]) == ("mnist/base/m2/n12000/prior0.5/ure/logistic", "83", "84")
     (average,) = section["corrected-beats-ure-at-priors"]["failing"]  # over two n: the average is no single cell
     assert (average["cell"], average["left"], average["right"]) == (None, "83", "83.5")
-    page = rendered(claims=list(section.values()), level="95 %")
+    page = rendered("claims", claims=list(section.values()), level="95 %")
     # One of two cases holds in each of three trials; the deviation over trials cannot be told from one.
     assert "<td>1 of 2 (50 %)</td><td>50 % (" in page
     assert '<td>0 of 2 (0 %)</td><td class="quiet">counted, not tested</td>' in page
@@ -154,11 +154,11 @@ def test_rows_of_a_table_are_prior_by_prior_as_in_the_paper(plan):
     section = table_section(chosen, "table2", "Table II", cells)
     expected = [(prior, title) for prior in ("0.4", "0.5", "0.6") for title in ("MNIST", "Fashion-MNIST")]
     assert [(row["prior"], row["dataset"]) for row in section["rows"]] == expected
-    page = rendered(tables=[section])
+    page = rendered("table", section=section)
     assert page.count('<tr class="group">') == 2
 
 
 def test_without_a_run_it_is_one_sentence(plan, tmp_path):
-    page = rendered(verdict=section_of(plan, tmp_path, "mnist") | {"compared": 0})
+    page = rendered("verdict", verdict=section_of(plan, tmp_path, "mnist") | {"compared": 0})
     assert "None of the paper's 504 numbers was run" in page
     assert "<table" not in page

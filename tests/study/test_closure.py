@@ -237,7 +237,9 @@ def test_the_inputs_of_each_rule_hold_the_code_that_its_command_runs(finished_cl
         environment["PYTHONPATH"] = str(tmp_path)
         if rule == "train":
             shutil.rmtree(finished_clone.results / "runs")
-        subprocess.run(job["shellcmd"], shell=True, cwd=finished_clone.folder, env=environment, check=True)
+        subprocess.run(
+            job["shellcmd"], shell=True, executable="/bin/bash", cwd=finished_clone.folder, env=environment, check=True
+        )
         ran = {Path(file) for file in json.loads((tmp_path / "ran.json").read_text())}
         inputs = {(finished_clone.folder / file).resolve() for file in job["input"]}
         package = finished_clone.folder / "mdpu"

@@ -52,7 +52,7 @@ def test_readings_report_the_same_runs_in_another_way():
     assert plan.protocol.reporting("last") == {"average_last": 1, "test_prior": "natural"}
     assert plan.protocol.reporting("base") == CONFIG["protocol"]["reporting"]
     experiment = plan.experiment("study")
-    assert (experiment.readings, experiment.base_methods) == (("last", "best"), ("relu",))
+    assert experiment.options == {"reading": ["last", "best"], "base_method": ["relu"]}
     # 2 priors, 2 seeds, of 2 methods under 2 variants and of 1 method under base alone: readings add none.
     assert len(plan.runs) == 4 * (2 * 2 + 1)
     assert {run.variant for run in plan.runs if run.method == "relu"} == {"base"}

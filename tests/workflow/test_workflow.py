@@ -17,7 +17,7 @@ from mdpu.study.grid import AXES, CELL
 pytestmark = pytest.mark.slow
 
 JUDGED = {"compare": 1, "claims": 1, "ranks": 1}
-AFTER_COLLECTION = {"verify": 1, "table": 1, "figure": 1, **JUDGED, "render_report": 1}
+AFTER_COLLECTION = {"verify": 1, "show_table": 1, "show_curves": 1, **JUDGED, "render_report": 1}
 AFTER_TRAINING = {"collect": 1, **AFTER_COLLECTION}
 
 
@@ -62,8 +62,8 @@ def test_every_job_has_a_log_and_a_benchmark(finished):
         "splits/digits/base/m2/prior0.4/n60/seed1",
         "train/digits/base/m2/n60",
         "collect",
-        "tables/tiny-table",
-        "figures/tiny-curves",
+        "show/tiny-table",
+        "show/tiny-curves",
         "compare",
         "claims",
         "ranks",
@@ -159,16 +159,17 @@ def test_a_second_run_does_nothing_and_says_so(finished_clone):
 
 
 EDITS = {
-    "the risk": (["mdpu/learn/risk.py"], {"train": 2, **AFTER_TRAINING}),
+    "the networks": (["mdpu/learn/networks.py"], {"train": 2, **AFTER_TRAINING}),
     "how figures are drawn": (
-        ["mdpu/report/figures/common.py"],
-        {"figure": 1, "illustrate_setting": 1, "illustrate_losses": 1, "ranks": 1, "render_report": 1},
+        ["mdpu/report/drawing.py"],
+        {"show_curves": 1, "show_setting": 1, "show_losses": 1, "ranks": 1, "render_report": 1},
     ),
+    "one kind of experiment": (["mdpu/kinds/curves.py"], {"show_curves": 1, "render_report": 1}),
     "the rule of the verdicts": (["mdpu/evaluate/comparison.py"], {"compare": 1, "claims": 1, "render_report": 1}),
     "what was read in the paper": (["mdpu/evaluate/anomalies.yaml"], {"audit": 1, "render_report": 1}),
     "the report's page and style": (["mdpu/report/page.py", "report/style.css"], {"render_report": 1}),
     # The last is a method that the tiny experiment does not run.
-    "what nothing depends on": (["README.md", "mdpu/cli.py", "mdpu/learn/methods/relu.py"], {}),
+    "what nothing depends on": (["README.md", "mdpu/cli/common.py", "mdpu/learn/methods/relu.py"], {}),
 }
 
 
@@ -186,15 +187,15 @@ CHANGES = {
     "protocol.training": ({"protocol__training__epochs": 4}, {"train": 2, **AFTER_TRAINING}),
     "protocol.sampling": (
         {"protocol__sampling": {"replacement": False}},
-        {"split": 6, "train": 2, "illustrate_setting": 1, **AFTER_TRAINING},
+        {"split": 6, "train": 2, "show_setting": 1, **AFTER_TRAINING},
     ),
     "a dataset's title": (
         {"definitions__datasets__digits__title": "Another"},
-        {"table": 1, "figure": 1, "largest_n": 1, "illustrate_setting": 1, "render_report": 1},
+        {"show_table": 1, "show_curves": 1, "largest_n": 1, "show_setting": 1, "render_report": 1},
     ),
     "what a dataset is compared with": (
         {"definitions__datasets__digits__published": "mnist"},
-        {"table": 1, "compare": 1, "largest_n": 1, "render_report": 1},
+        {"show_table": 1, "compare": 1, "largest_n": 1, "render_report": 1},
     ),
     "comparison": ({"comparison__margin": 0.5}, {"compare": 1, "claims": 1, "render_report": 1}),
     "a dataset's classes": (
@@ -205,7 +206,7 @@ CHANGES = {
             "split": 6,
             "largest_n": 1,
             "train": 2,
-            "illustrate_setting": 1,
+            "show_setting": 1,
             "audit": 1,
             **AFTER_TRAINING,
         },
@@ -218,7 +219,7 @@ CHANGES = {
     "pairs left out of the curves": (
         # All its pairs are still trained, for the table.
         {"definitions__experiments__tiny-curves__tuple_size": [3]},
-        {"figure": 1, "render_report": 1},
+        {"show_curves": 1, "render_report": 1},
     ),
     "threads": ({"threads": 1}, {}),
 }

@@ -11,8 +11,9 @@ from mdpu.errors import UserError
 from mdpu.files import PACKAGE
 from mdpu.study import grid
 from mdpu.study.closure import closure
+from mdpu.study.kind import kind_module, load_kind
+from mdpu.study.plan import Plan
 from mdpu.study.store import method_module, network_module
-from mdpu.study.plan import ILLUSTRATIONS, TABLE_KINDS, Plan
 
 try:
     PLAN = Plan(config)
@@ -34,27 +35,14 @@ RESULTS = PLAN.layout.results
 IMAGES = PLAN.layout.images_folder
 LOGS = RESULTS / "logs"
 BENCHMARKS = RESULTS / "benchmarks"
-RUN_FIGURES = {e.kind for e in PLAN.experiments.values()} - {*TABLE_KINDS, *ILLUSTRATIONS}
 SIDES = ("positive", "negative")
 HISTORIES = [PLAN.layout.history(cohort) for cohort in COHORTS]
-TABLES = [
-    RESULTS / "tables" / f"{name}.{suffix}"
-    for name, experiment in PLAN.experiments.items()
-    if experiment.kind in TABLE_KINDS
-    for suffix in ("csv", "md", "tex")
-]
-FIGURES = [
-    RESULTS / "figures" / f"{name}.{suffix}"
-    for name, experiment in PLAN.experiments.items()
-    if experiment.kind not in TABLE_KINDS
-    for suffix in ("svg", "pdf")
-]
-SENSITIVITY = [
-    RESULTS / "sensitivity" / f"{name}{ending}"
-    for name, experiment in PLAN.experiments.items()
-    if experiment.kind == "sensitivity"
-    for ending in (".csv", ".md", ".tex", "-nearest.csv")
-]
+KINDS = {}  # the kinds in use, each with the names of its experiments
+for _name, _experiment in PLAN.experiments.items():
+    KINDS.setdefault(_experiment.kind, []).append(_name)
+SHOWN = [path for name in PLAN.experiments for path in PLAN.experiment_outputs(name)]
+TABLES = [path for path in SHOWN if path.parent == RESULTS / "tables"]
+FIGURES = [path for path in SHOWN if path.parent == RESULTS / "figures"]
 LARGEST_N = [RESULTS / f"largest_n.{suffix}" for suffix in ("csv", "md", "tex")] if PLAN.runs else []
 TUNING_FIGURES = [
     RESULTS / "figures" / "tuning" / f"{name}.{suffix}" for name in PLAN.tunings for suffix in ("svg", "pdf")
@@ -91,19 +79,8 @@ def modules_of(runs, network):
     return (*sorted({method_module(run.method) for run in runs}), network_module(network))
 
 
-def names_of(kinds):
-    """A pattern of the experiments of some kinds, for the rule that shows them; of no name if there are none."""
-    return "|".join(name for name, experiment in PLAN.experiments.items() if experiment.kind in kinds) or "(?!)"
-
-
-def setting_inputs(wildcards):
-    split = PLAN.experiment(wildcards.experiment).split
-    dataset = split.split("/")[0]
-    return {
-        "images": PLAN.layout.images(dataset),
-        "labels": PLAN.layout.labels(dataset),
-        "split": PLAN.layout.split(split),
-    }
+def shown_inputs(wildcards):
+    return PLAN.experiment_inputs(wildcards.experiment)
 
 
 def cohort_inputs(wildcards):

@@ -1,14 +1,11 @@
-# INPUTS   tables, figures, comparison, claims, ranks, audit, sensitivity studies, the largest n, what each run
-#          reached, label counts, contact sheets, diagnostics of the splits, and the verification where numbers
-#          are expected
+# INPUTS   tables, figures, studies, comparison, claims, ranks, audit, the largest n, what each run reached,
+#          label counts, contact sheets, diagnostics of the splits, and the verification where numbers are expected
 # OUTPUTS  report.html, one self-contained page
 
 
 rule render_report:
     input:
-        tables=TABLES,
-        figures=FIGURES,
-        sensitivity=SENSITIVITY,
+        shown=SHOWN,
         largest_n=LARGEST_N,
         tuning=TUNING_FIGURES,
         runs=RUNS,
@@ -18,7 +15,7 @@ rule render_report:
         descriptions=sorted({str(PLAN.layout.images(dataset).with_suffix(".json")) for dataset in PLAN.datasets}),
         splits=[PLAN.layout.split(split).with_suffix(".json") for split in PLAN.splits],
         verification=VERIFICATION,
-        code=code("showing.report"),
+        code=code("showing.report", *map(kind_module, sorted(KINDS))),
     output:
         page=RESULTS / "report.html",
     log:

@@ -9,9 +9,9 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from mdpu.evaluate.sensitivity import JOINT_KEY, PANEL, SIDES_KEY, paired_differences, published_differences
+from mdpu.kinds.sensitivity.tables import key_title, ordered, panels, value_title
 from mdpu.learn.methods import load_method
-from mdpu.report.figures.common import legend_below, size_name
-from mdpu.report.sensitivity import key_title, ordered, panels, value_title
+from mdpu.report.drawing import legend_below, size_name
 from mdpu.report.style import method_style, use_house_style
 from mdpu.study.grid import Experiment
 from mdpu.study.plan import Plan

@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
+from mdpu.files import read_csv
 from mdpu.learn.methods import load_method
+from mdpu.report.drawing import save_figure
 from mdpu.report.style import METHOD_STYLES, use_house_style
+from mdpu.study.plan import Plan
 
 COLUMNS = 3
+CAPTION = """\
+Estimated error rate in percent on held-out tuples and unlabeled images, made without true labels, at every point of
+the grid; dark is low. The framed point was chosen, per method. An unbiased estimate can fall below zero; a dash marks
+a point whose training diverged.
+"""
 
 
 def tuning_figure(grid: pd.DataFrame, title: str) -> Figure:
@@ -77,3 +87,8 @@ def tuning_figure(grid: pd.DataFrame, title: str) -> Figure:
         axis.set_ylabel("Weight decay")
     figure.suptitle(title)
     return figure
+
+
+def draw_tuning(plan: Plan, name: str, grid: Path, out: Path) -> None:
+    """Draw the grid that `mdpu.study.cohort.tune` wrote of the tuning called `name`, as SVG and PDF."""
+    save_figure(tuning_figure(read_csv(grid), plan.tuning_title(name)), out)

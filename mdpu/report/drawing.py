@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-
-import pandas as pd
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
+from typing import TYPE_CHECKING
 
 from mdpu.files import replacing
 from mdpu.learn.methods import load_method
 from mdpu.report.style import method_style
-from mdpu.study.grid import Experiment
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from mdpu.study.grid import Experiment
 
 SIZE_NAMES = {1: "Points", 2: "Pairs", 3: "Triples"}
 

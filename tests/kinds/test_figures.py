@@ -16,16 +16,16 @@ from matplotlib.patches import Rectangle
 from mdpu.data.images import ImageSet
 from mdpu.data.splits import draw_split
 from mdpu.errors import UserError
+from mdpu.kinds.curves import curves_figure
+from mdpu.kinds.formulas import formula_image, loss_rows, markdown_formulas
+from mdpu.kinds.loss import loss_figure
+from mdpu.kinds.losses import losses_figure
+from mdpu.kinds.setting import setting_figure, setting_rows
+from mdpu.kinds.size import size_figure
 from mdpu.learn.losses import LOSSES
-from mdpu.report.figures.common import in_order, save_figure
-from mdpu.report.figures.curves import curves_figure
-from mdpu.report.figures.loss import loss_figure
-from mdpu.report.figures.losses import losses_figure
-from mdpu.report.figures.setting import setting_figure, setting_rows
-from mdpu.report.figures.size import size_figure
-from mdpu.report.figures.tuning import tuning_figure
-from mdpu.report.formulas import formula_image, loss_rows, markdown_formulas
+from mdpu.report.drawing import in_order, save_figure
 from mdpu.report.style import LOSS_STYLES
+from mdpu.report.tuning_figure import tuning_figure
 from mdpu.study.grid import Experiment, Run, run_columns
 
 DATASETS = {"mnist": "MNIST", "svhn": "SVHN"}

@@ -8,10 +8,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from mdpu.report.figures.curves import curves_figure
+from mdpu.kinds.curves import curves_figure
+from mdpu.kinds.table import best_methods, caption, latex_table, markdown_table
 from mdpu.report.page import run_lines
 from mdpu.report.style import method_style
-from mdpu.report.tables import best_methods, caption, latex_table, markdown_table
 from mdpu.study.config import available_methods
 from mdpu.study.grid import Run, run_columns
 

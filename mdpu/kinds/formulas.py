@@ -3,17 +3,48 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-import matplotlib.pyplot as plt
-import pandas as pd
-
-from mdpu.learn.losses import LOSSES
+from mdpu.files import read_csv, write_csv, write_text
+from mdpu.kinds import TABLE
+from mdpu.report.sections import embedded
 from mdpu.report.style import use_house_style
 from mdpu.report.tables import latex_caption
+from mdpu.study.kind import Kind
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from mdpu.study.grid import Experiment
+    from mdpu.study.plan import Plan
+
+
+def make(_plan: Plan, experiment: Experiment, _inputs: Mapping[str, Path], results: Path) -> None:
+    """Write an experiment of this kind as CSV, Markdown and LaTeX."""
+    out, rows = results / "tables" / f"{experiment.name}.csv", loss_rows()
+    write_csv(rows, out)
+    for suffix, render in ((".md", markdown_formulas), (".tex", latex_formulas)):
+        write_text(out.with_suffix(suffix), render(rows, experiment.title))
+
+
+def section(_plan: Plan, experiment: Experiment, results: Path) -> dict[str, Any]:
+    """Return the table of losses for the template, its formulas as images."""
+    rows = read_csv(results / "tables" / f"{experiment.name}.csv").to_dict("records")
+    return {
+        "name": experiment.name,
+        "title": experiment.title,
+        "rows": [{**row, "image": embedded("image/svg+xml", formula_image(row["formula"]))} for row in rows],
+    }
 
 
 def loss_rows() -> pd.DataFrame:
     """Return a row per loss: ``loss`` its name, ``title``, ``notation`` and ``formula``, the last two in LaTeX."""
+    import pandas as pd
+
+    from mdpu.learn.losses import LOSSES
+
     return pd.DataFrame(
         [
             {
@@ -57,6 +88,8 @@ def latex_formulas(rows: pd.DataFrame, title: str) -> str:
 
 def formula_image(formula: str) -> bytes:
     """Return a formula as SVG, its letters as outlines, so that it looks the same whatever fonts a reader has."""
+    import matplotlib.pyplot as plt
+
     use_house_style()
     with plt.rc_context({"svg.fonttype": "path", "mathtext.fontset": "cm"}):
         figure = plt.figure(figsize=(0.1, 0.1), layout="none")
@@ -65,3 +98,14 @@ def formula_image(formula: str) -> bytes:
         figure.savefig(stream, format="svg", bbox_inches="tight", pad_inches=0.02, metadata={"Date": None})
         plt.close(figure)
     return stream.getvalue()
+
+
+KIND = Kind(
+    make=make,
+    section=section,
+    reads=(),
+    files=TABLE,
+    shows="nothing",
+    place="tables",
+    template="sections/formulas.html.j2",
+)

@@ -10,7 +10,7 @@ import pandas as pd
 
 from mdpu.evaluate.sensitivity import ALTERNATIVE, JOINT_KEY, PANEL, SCOPE_KEY, SIDES_KEY
 from mdpu.learn.methods import load_method
-from mdpu.report.figures.common import size_name
+from mdpu.report.drawing import size_name
 from mdpu.report.tables import escape, latex_rows, markdown_rows
 
 Cell = Mapping[Any, Any]  # a row of the summary

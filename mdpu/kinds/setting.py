@@ -5,19 +5,24 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-import matplotlib.pyplot as plt
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from matplotlib.patches import FancyBboxPatch, Rectangle
 
-from mdpu.data.images import ImageSet
-from mdpu.data.labels import Labels
-from mdpu.data.splits import Split
 from mdpu.errors import UserError
+from mdpu.kinds import figure_kind
 from mdpu.report.style import use_house_style
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from mdpu.data.images import ImageSet
+    from mdpu.data.labels import Labels
+    from mdpu.data.splits import Split
+    from mdpu.study.grid import Experiment
+    from mdpu.study.plan import Plan
 
 # What is known, by colour and by the width of the frame.
 KNOWN, UNKNOWN, GROUP = "#0072B2", "0.6", "#D55E00"
@@ -25,6 +30,14 @@ SINGLES, SET = 4, 5  # single images of a setting, images of a set of UU data
 # Lengths in units of an image's side.
 STEP, BOX, PITCH, LEFT = 1.12, 0.16, 1.95, 7.4
 INCHES = 0.48  # of an image's side, whatever the tuple size: text keeps its size, so the figure grows instead
+CAPTION = """\
+What each setting knows of its training data, with images of the configuration's first dataset. Learning from M-tuple
+dominant positive and unlabeled data (MDPU) is told that in each tuple at least half of the images are positive, and
+nothing of any single image. Positive-unlabeled learning (PU) is given positives. Learning from label proportions (LLP)
+is told the exact proportion of each bag. Similar-unlabeled learning (SU) is given pairs of one class, without being
+told which. Unlabeled-unlabeled learning (UU) is given two sets and the class prior of each.
+The tuples and the unlabeled images are the first of a split that the pipeline drew.
+"""
 
 
 def _none() -> np.ndarray:
@@ -52,6 +65,26 @@ class Row:
     groups: Sequence[tuple[np.ndarray, str]]
     singles: np.ndarray = field(default_factory=_none)
     unlabeled: np.ndarray = field(default_factory=_none)
+
+
+def draw(plan: Plan, experiment: Experiment, inputs: Mapping[str, Path]) -> Figure:
+    """Draw an experiment of this kind."""
+    from mdpu.data.images import read_images
+    from mdpu.data.labels import read_labels
+    from mdpu.data.splits import read_split
+
+    return setting_figure(
+        read_images(inputs["images"]),
+        read_labels(inputs["labels"]),
+        read_split(inputs["split"]),
+        plan.dataset(experiment.shown_dataset),
+    )
+
+
+def settings(plan: Plan, experiment: Experiment) -> dict[str, Any]:
+    """Return the classes that the figure names."""
+    definition = plan.dataset(experiment.shown_dataset)
+    return {"sides": {side: definition[side] for side in ("positive", "negative")}}
 
 
 def setting_rows(labels: np.ndarray, split: Split) -> list[Row]:
@@ -131,6 +164,9 @@ def setting_figure(image_set: ImageSet, labels: Labels, split: Split, definition
     definition : mapping
         The dataset's, of which title, positive and negative classes are told.
     """
+    import matplotlib.pyplot as plt
+    from matplotlib.patches import FancyBboxPatch, Rectangle
+
     use_house_style()
     rows = setting_rows(labels["train"], split)
     figure, axis = plt.subplots()
@@ -186,9 +222,21 @@ def setting_figure(image_set: ImageSet, labels: Labels, split: Split, definition
 
 def _show(axis: Axes, image: np.ndarray, left: float, bottom: float, color: str, width: float) -> None:
     """Draw one image of side 1 in a frame."""
+    from matplotlib.patches import Rectangle
+
     if image.ndim == 3 and image.shape[-1] != 3:
         image = image.mean(axis=-1)
     extent = (left, left + 1, bottom, bottom + 1)
     # Of colour images, matplotlib heeds neither the map nor its limits.
     axis.imshow(image, "gray", vmin=0, vmax=max(1, int(image.max())), extent=extent, interpolation="nearest")
     axis.add_patch(Rectangle((left, bottom), 1, 1, fill=False, edgecolor=color, linewidth=width))
+
+
+KIND = figure_kind(
+    draw,
+    CAPTION,
+    reads=("images", "labels", "split"),
+    shows="split",
+    single=("tuple_size", "prior", "n"),
+    settings=settings,
+)

@@ -3,23 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-import matplotlib.pyplot as plt
-import pandas as pd
-from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter
-
-from mdpu.evaluate.collect import run_accuracies
+from mdpu.kinds import figure_kind
 from mdpu.learn.methods import load_method
-from mdpu.report.figures.common import bands, competitors_and_controls, in_order, legend_below, size_name
+from mdpu.report.drawing import bands, competitors_and_controls, in_order, legend_below, size_name
 from mdpu.report.style import method_style, use_house_style
-from mdpu.study.grid import Experiment
-from mdpu.study.plan import Plan
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+    from mdpu.study.grid import Experiment
+    from mdpu.study.plan import Plan
+
+CAPTION = """\
+Test accuracy against the number of tuples. A line is the mean over trials, its band one standard deviation to
+each side; trials that diverged are left out. Controls, where they were run, are thin lines without a band.
+"""
 
 
-def draw(plan: Plan, experiment: Experiment, metrics: pd.DataFrame) -> Figure:
-    """Draw an experiment of this kind from its histories."""
-    accuracies = run_accuracies(metrics, plan.protocol.reporting())
+def draw(plan: Plan, experiment: Experiment, inputs: Mapping[str, Path]) -> Figure:
+    """Draw an experiment of this kind."""
+    from mdpu.evaluate.collect import read_histories, run_accuracies
+
+    accuracies = run_accuracies(read_histories(experiment.runs, inputs["metrics"]), plan.protocol.reporting())
     return size_figure(in_order(accuracies, experiment), plan.titles(run.dataset for run in experiment.runs))
 
 
@@ -39,6 +48,9 @@ def size_figure(accuracies: pd.DataFrame, datasets: Mapping[str, str]) -> Figure
         A row of panels per tuple size and prior, a panel per dataset. A line is the mean over trials, its band
         one standard deviation to each side. Controls are thin lines without a band.
     """
+    import matplotlib.pyplot as plt
+    from matplotlib.ticker import FuncFormatter
+
     use_house_style()
     methods, controls = competitors_and_controls(accuracies)
     rows = sorted(set(accuracies[["tuple_size", "prior"]].itertuples(index=False, name=None)))
@@ -77,3 +89,6 @@ def size_figure(accuracies: pd.DataFrame, datasets: Mapping[str, str]) -> Figure
         axis.set_xlabel("Number of tuples $n$")
     legend_below(figure, axes[0, 0])
     return figure
+
+
+KIND = figure_kind(draw, CAPTION, single=("variant", "loss"))

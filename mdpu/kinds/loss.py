@@ -8,24 +8,35 @@ coincide; where it does, they part.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-import matplotlib.pyplot as plt
 import numpy as np
-import pandas as pd
-from matplotlib.figure import Figure
 
-from mdpu.evaluate.collect import run_accuracies
-from mdpu.learn.losses import LOSSES
+from mdpu.kinds import figure_kind
 from mdpu.learn.methods import load_method
-from mdpu.report.figures.common import competitors_and_controls, in_order, legend_below, size_name
+from mdpu.report.drawing import competitors_and_controls, in_order, legend_below, size_name
 from mdpu.report.style import LOSS_STYLES, use_house_style
-from mdpu.study.grid import Experiment
-from mdpu.study.plan import Plan
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+    from mdpu.study.grid import Experiment
+    from mdpu.study.plan import Plan
+
+CAPTION = """\
+Test accuracy with each loss, side by side per dataset, so that points which coincide say that the loss does not
+matter. A point is the mean over trials, its bar one standard deviation to each side; trials that diverged are
+left out.
+"""
 
 
-def draw(plan: Plan, experiment: Experiment, metrics: pd.DataFrame) -> Figure:
-    """Draw an experiment of this kind from its histories."""
-    accuracies = run_accuracies(metrics, plan.protocol.reporting())
+def draw(plan: Plan, experiment: Experiment, inputs: Mapping[str, Path]) -> Figure:
+    """Draw an experiment of this kind."""
+    from mdpu.evaluate.collect import read_histories, run_accuracies
+
+    accuracies = run_accuracies(read_histories(experiment.runs, inputs["metrics"]), plan.protocol.reporting())
     return loss_figure(in_order(accuracies, experiment), plan.titles(run.dataset for run in experiment.runs))
 
 
@@ -45,6 +56,10 @@ def loss_figure(accuracies: pd.DataFrame, datasets: Mapping[str, str]) -> Figure
         A row of panels per tuple size and prior, a panel per method. A point is the mean over the trials that did
         not diverge, its bar one standard deviation to each side; where all did, the panel says so.
     """
+    import matplotlib.pyplot as plt
+
+    from mdpu.learn.losses import LOSSES
+
     use_house_style()
     methods = [method for group in competitors_and_controls(accuracies) for method in group]
     rows = sorted(set(accuracies[["tuple_size", "prior"]].itertuples(index=False, name=None)))
@@ -103,3 +118,6 @@ def loss_figure(accuracies: pd.DataFrame, datasets: Mapping[str, str]) -> Figure
         axis.set_xlabel("Test accuracy (%)")
     legend_below(figure, axes[0, 0])
     return figure
+
+
+KIND = figure_kind(draw, CAPTION, single=("variant", "n"))

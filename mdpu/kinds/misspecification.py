@@ -3,27 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-import matplotlib.pyplot as plt
-import pandas as pd
-from matplotlib.figure import Figure
-
-from mdpu.evaluate.collect import run_accuracies
+from mdpu.kinds import figure_kind
 from mdpu.learn.methods import load_method
-from mdpu.report.figures.common import competitors_and_controls, in_order, legend_below, reference_lines, size_name
+from mdpu.report.drawing import competitors_and_controls, in_order, legend_below, reference_lines, size_name
 from mdpu.report.style import method_style, use_house_style
-from mdpu.study.grid import Experiment
-from mdpu.study.plan import Plan
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+    from mdpu.study.grid import Experiment
+    from mdpu.study.plan import Plan
+
+CAPTION = """\
+Test accuracy of methods that were told a wrong prior, against the error. A point is the mean over trials, its
+bar one standard deviation to each side. The data are the same at every offset: tuples and unlabeled images
+are drawn at the true prior. Controls are told no prior and appear as horizontal lines.
+"""
 
 
-def draw(plan: Plan, experiment: Experiment, metrics: pd.DataFrame) -> Figure:
-    """Draw an experiment of this kind from its histories."""
+def draw(plan: Plan, experiment: Experiment, inputs: Mapping[str, Path]) -> Figure:
+    """Draw an experiment of this kind."""
+    from mdpu.evaluate.collect import read_histories, run_accuracies
+
+    accuracies = run_accuracies(read_histories(experiment.runs, inputs["metrics"]), plan.protocol.reporting())
     variants = dict.fromkeys(run.variant for run in experiment.runs)
     offsets = {name: plan.protocol.variant(name)["training"]["prior_offset"] for name in variants}
-    accuracies = run_accuracies(metrics, plan.protocol.reporting())
-    return misspecification_figure(
-        in_order(accuracies, experiment), offsets, plan.titles(run.dataset for run in experiment.runs)
-    )
+    datasets = plan.titles(run.dataset for run in experiment.runs)
+    return misspecification_figure(in_order(accuracies, experiment), offsets, datasets)
 
 
 def misspecification_figure(
@@ -46,6 +56,8 @@ def misspecification_figure(
         A point is the mean over trials, its bar one standard deviation to each side. Controls, which are
         told no prior, are reference lines.
     """
+    import matplotlib.pyplot as plt
+
     use_house_style()
     shown = accuracies.assign(offset=accuracies["variant"].map(offsets))
     methods, controls = competitors_and_controls(shown)
@@ -78,3 +90,6 @@ def misspecification_figure(
     axes[0, 0].set_ylabel("Test accuracy (%)")
     legend_below(figure, axes[0, 0])
     return figure
+
+
+KIND = figure_kind(draw, CAPTION)

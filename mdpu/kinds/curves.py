@@ -3,24 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-import matplotlib.pyplot as plt
-import pandas as pd
-from matplotlib.figure import Figure
-
-from mdpu.report.figures.common import bands, competitors_and_controls, legend_below, reference_lines, size_name
+from mdpu.kinds import figure_kind
+from mdpu.report.drawing import bands, competitors_and_controls, legend_below, reference_lines, size_name
 from mdpu.report.style import use_house_style
-from mdpu.study.grid import Experiment
-from mdpu.study.plan import Plan
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+    from mdpu.study.grid import Experiment
+    from mdpu.study.plan import Plan
 
 REFERENCE_EPOCHS = 10
 COLUMNS = 4
 LINEAR_RISK = 1.0  # the risk axis is linear in [-1, 1] and logarithmic beyond: the URE's falls for ever
 
 
-def draw(plan: Plan, experiment: Experiment, metrics: pd.DataFrame) -> Figure:
-    """Draw an experiment of this kind from its histories."""
-    return curves_figure(metrics, plan.titles(run.dataset for run in experiment.runs))
+CAPTION = """\
+Training risk (the uncorrected, unbiased estimate, averaged over the epoch's minibatches) and test accuracy
+per epoch. A line is the mean over trials, its band one standard deviation to each side. Where the risk axis
+goes below -10 it is linear between -1 and 1 and logarithmic beyond. Controls are
+horizontal lines at the mean of their last 10 epochs.
+"""
+
+
+def draw(plan: Plan, experiment: Experiment, inputs: Mapping[str, Path]) -> Figure:
+    """Draw an experiment of this kind."""
+    from mdpu.evaluate.collect import read_histories
+
+    return curves_figure(
+        read_histories(experiment.runs, inputs["metrics"]), plan.titles(run.dataset for run in experiment.runs)
+    )
 
 
 def curves_figure(metrics: pd.DataFrame, datasets: Mapping[str, str]) -> Figure:
@@ -39,6 +55,8 @@ def curves_figure(metrics: pd.DataFrame, datasets: Mapping[str, str]) -> Figure:
         Risk above accuracy; a line is the mean over trials, its band one standard
         deviation to each side. Controls are reference lines at the mean of their last `REFERENCE_EPOCHS`.
     """
+    import matplotlib.pyplot as plt
+
     use_house_style()
     keys = metrics[["dataset", "prior", "tuple_size"]].drop_duplicates()
     order = {dataset: place for place, dataset in enumerate(datasets)}
@@ -75,3 +93,6 @@ def curves_figure(metrics: pd.DataFrame, datasets: Mapping[str, str]) -> Figure:
             accuracy.set_ylabel("Test accuracy (%)")
     legend_below(figure, axes[1, 0])
     return figure
+
+
+KIND = figure_kind(draw, CAPTION, single=("variant", "n", "loss"))

@@ -2,16 +2,33 @@
 
 from __future__ import annotations
 
-import matplotlib.pyplot as plt
-import numpy as np
-import torch
-from matplotlib.figure import Figure
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-from mdpu.learn.losses import LOSSES
-from mdpu.report.figures.common import legend_below
+import numpy as np
+
+from mdpu.kinds import figure_kind
+from mdpu.report.drawing import legend_below
 from mdpu.report.style import LOSS_STYLES, use_house_style
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from mdpu.study.grid import Experiment
+    from mdpu.study.plan import Plan
+
 REACH = 3.0
+CAPTION = """\
+The losses of Table I as functions of the score z, drawn from the code's own functions: against a positive label,
+against a negative one, and the slope of the first. Where the slope is zero nothing is learned: the ramp loss has
+none on misclassified points (z below 0), the hinge loss has one on all of them.
+"""
+
+
+def draw(_plan: Plan, _experiment: Experiment, _inputs: Mapping[str, Path]) -> Figure:
+    """Draw an experiment of this kind, which shows no data."""
+    return losses_figure()
 
 
 def losses_figure() -> Figure:
@@ -23,6 +40,11 @@ def losses_figure() -> Figure:
         Three panels against the score z: l(z, +1), l(z, -1), and the derivative of l(z, +1), in which a loss
         without a gradient on misclassified points (z < 0) shows.
     """
+    import matplotlib.pyplot as plt
+    import torch
+
+    from mdpu.learn.losses import LOSSES
+
     use_house_style()
     figure, axes = plt.subplots(1, 3, figsize=(9.6, 3.1))
     # Midpoints of a fine grid: none is a kink, where the derivative is a matter of convention.
@@ -50,3 +72,6 @@ def losses_figure() -> Figure:
     axes[2].set_ylim(-2.1, 1.1)
     legend_below(figure, axes[0])
     return figure
+
+
+KIND = figure_kind(draw, CAPTION, reads=(), shows="nothing")

@@ -1,0 +1,124 @@
+"""A study of the choices that the paper leaves open: how far each alternative to the protocol moves each method.
+
+Its figure, its tables and the distances to the published numbers are of the same runs, whose statistics
+`mdpu.evaluate.sensitivity` makes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import astuple
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mdpu.errors import UserError
+from mdpu.files import read_csv, write_csv, write_text
+from mdpu.kinds import FIGURE
+from mdpu.report.sections import figure_section
+from mdpu.study.config import BASE, available_methods, known
+from mdpu.study.grid import Run, grid_runs
+from mdpu.study.kind import Kind
+
+if TYPE_CHECKING:
+    from mdpu.study.grid import Experiment
+    from mdpu.study.plan import Plan
+
+NAMES = {"type": "array", "minItems": 1, "uniqueItems": True, "items": {"type": "string"}}
+CAPTION = """\
+Change of test accuracy when one choice that the paper leaves open is made otherwise than in the protocol, in points. A
+grey row names the choice and, in brackets, what the protocol has. A large marker is the mean of the paired differences
+over trials (same seed, and the same tuples where the alternative draws none of its own), its bar one standard deviation
+to each side, a small marker one trial. A vertical line is the paper's accuracy minus that of the protocol as it stands:
+where an alternative's marker meets its method's line, the alternative gives the paper's number.
+"""
+
+
+def check(definition: Mapping[str, Any], config: Mapping[str, Any], where: str) -> None:
+    """Raise `UserError` if a reading or a method is unknown, or there is nothing to compare with."""
+    for reading in definition.get("reading", []):
+        known(reading, config["definitions"].get("readings", {}), f"{where}.reading")
+    for method in definition.get("base_method", []):
+        known(method, available_methods(), f"{where}.base_method")
+    if BASE not in definition["variant"]:
+        raise UserError(f"{where}.variant: base is what the others are compared with; add it")
+
+
+def runs(definition: Mapping[str, Any], dataset: str) -> Iterator[Run]:
+    """Yield the runs on a dataset: the grid's, and those of methods that are run under the protocol as it stands."""
+    yield from grid_runs(definition, dataset)
+    alone = {"variant": [BASE], "method": definition.get("base_method", [])}
+    yield from grid_runs({**definition, **alone}, dataset)
+
+
+def settings(plan: Plan, experiment: Experiment) -> dict[str, Any]:
+    """Return what the variants and readings stand for, the published rows, and the level of the intervals."""
+    networks = sorted({plan.network(run.dataset) for run in experiment.runs})
+    return {
+        "departures": {
+            "variants": {
+                name: [astuple(departure) for departure in plan.protocol.departures(name, networks)]
+                for name in dict.fromkeys(run.variant for run in experiment.runs)
+            },
+            "readings": {
+                name: plan.protocol.reporting(name) for name in (BASE, *experiment.options.get("reading", ()))
+            },
+        },
+        "published": {run.dataset: plan.published_names[run.dataset] for run in experiment.runs},
+        "level": plan.config["comparison"]["level"],
+    }
+
+
+def make(plan: Plan, experiment: Experiment, inputs: Mapping[str, Path], results: Path) -> None:
+    """Draw the study, and write the differences as CSV, Markdown and LaTeX, and the distances as CSV."""
+    from mdpu.evaluate.collect import read_histories
+    from mdpu.evaluate.sensitivity import nearest_to_published, paired_differences, summarize_differences
+    from mdpu.kinds.sensitivity.figure import draw
+    from mdpu.kinds.sensitivity.tables import sensitivity_latex, sensitivity_markdown
+    from mdpu.report.drawing import save_figure
+
+    histories = read_histories(experiment.runs, inputs["metrics"])
+    summary = summarize_differences(paired_differences(plan, experiment, histories), plan.config["comparison"]["level"])
+    out = results / "sensitivity" / f"{experiment.name}.csv"
+    write_csv(summary, out)
+    write_csv(nearest_to_published(plan, experiment, histories), out.with_name(f"{experiment.name}-nearest.csv"))
+    datasets = plan.titles(run.dataset for run in experiment.runs)
+    for suffix, render in ((".md", sensitivity_markdown), (".tex", sensitivity_latex)):
+        write_text(out.with_suffix(suffix), render(summary, datasets, experiment.title))
+    save_figure(draw(plan, experiment, histories), results / "figures" / f"{experiment.name}.svg")
+
+
+def section(plan: Plan, experiment: Experiment, results: Path) -> dict[str, Any]:
+    """Return a study for the template: its figure, its table and the distances to the published numbers."""
+    from mdpu.kinds.sensitivity.tables import nearest_rows, sensitivity_cells, sensitivity_rows
+
+    titles = plan.titles(plan.config["definitions"]["datasets"])
+    summary = read_csv(results / "sensitivity" / f"{experiment.name}.csv")
+    header, rows = sensitivity_rows(summary, titles)
+    nearest = read_csv(results / "sensitivity" / f"{experiment.name}-nearest.csv")
+    return {
+        **figure_section(plan, experiment, results, CAPTION),
+        "header": header,
+        "rows": [
+            {"words": row[:4], "numbers": list(zip(row[4:], cells, strict=True))}
+            for row, cells in zip(rows, sensitivity_cells(summary), strict=True)
+        ],
+        "nearest": nearest_rows(nearest, titles),
+        "compared": len(nearest),
+        "tied": None if nearest["tied"].isna().any() else int(nearest["tied"].sum()),
+        "level": f"{100 * plan.config['comparison']['level']:g} %",
+    }
+
+
+KIND = Kind(
+    make=make,
+    section=section,
+    reads=("metrics",),
+    files=(*FIGURE, *(f"sensitivity/{{name}}{ending}" for ending in (".csv", ".md", ".tex", "-nearest.csv"))),
+    single=("n", "loss"),
+    keys={"reading": NAMES, "base_method": NAMES},
+    check=check,
+    runs=runs,
+    settings=settings,
+    place="studies",
+    template="sections/sensitivity.html.j2",
+)

@@ -1,0 +1,214 @@
+"""Tables in the shape of the paper's Tables II-V: priors and datasets down, methods across."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mdpu.files import read_csv, write_csv, write_text
+from mdpu.kinds import TABLE
+from mdpu.learn.methods import load_method
+from mdpu.report.tables import escape, latex_rows, markdown_rows
+from mdpu.study.grid import CELL, cell_name
+from mdpu.study.kind import Kind
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from mdpu.study.grid import Experiment
+    from mdpu.study.plan import Plan
+
+ROW = ("prior", "dataset")
+NOT_RUN = "not run"
+
+
+def make(plan: Plan, experiment: Experiment, inputs: Mapping[str, Path], results: Path) -> None:
+    """Write an experiment of this kind as CSV, beside the published values, and as Markdown and LaTeX."""
+    import pandas as pd
+
+    from mdpu.evaluate.published import beside_published
+
+    out = results / "tables" / f"{experiment.name}.csv"
+    keys = pd.DataFrame(experiment.runs).drop(columns="seed").drop_duplicates()
+    cells = keys.merge(read_csv(inputs["summary"]), on=list(CELL), how="left", validate="one_to_one")
+    write_csv(beside_published(cells, plan.published_names), out)
+    datasets = plan.titles(keys["dataset"])
+    methods = list(dict.fromkeys(keys["method"]))
+    not_run = list(plan.titles(experiment.not_run).values())
+    title = f"{experiment.title}. {caption(cells, datasets, plan.protocol.reports_best_epoch)}"
+    for suffix, render in ((".md", markdown_table), (".tex", latex_table)):
+        write_text(out.with_suffix(suffix), render(cells, datasets, methods, title, not_run))
+
+
+def section(plan: Plan, experiment: Experiment, results: Path) -> dict[str, Any]:
+    """Return a table for the template, from the file that `make` wrote."""
+    cells = read_csv(results / "tables" / f"{experiment.name}.csv")
+    return table_section(plan, experiment.name, experiment.title, cells)
+
+
+def best_methods(cells: pd.DataFrame) -> pd.Series:
+    """Return, per cell, whether its mean is the highest of its row to the two decimals that are printed.
+
+    Controls do not compete.
+    """
+    control = cells["method"].map(lambda method: load_method(method).control)
+    means = cells["mean"].round(2).mask(control)
+    return means == means.groupby([cells[key] for key in ROW]).transform("max")
+
+
+def caption(cells: pd.DataFrame, datasets: Mapping[str, str], best_epoch: bool) -> str:
+    """Return what the numbers of a table are: unit, trials, epochs and n.
+
+    Parameters
+    ----------
+    cells : DataFrame
+        As `mdpu.evaluate.collect.summarize` returns it, one row per cell of the table.
+    datasets : mapping
+        Titles by name.
+    best_epoch : bool
+        Whether each trial was read at its epoch of highest test accuracy.
+    """
+    epochs = f"averaged over epochs {cells['first_epoch'].min():.0f} to {cells['last_epoch'].max():.0f}"
+    if best_epoch:
+        epochs = "at its epoch of highest test accuracy, which is chosen by the test labels"
+    sizes: dict[int, list[str]] = {}
+    for name in datasets:
+        of_dataset = cells.loc[cells["dataset"] == name, "n"]
+        sizes.setdefault(int(of_dataset.iloc[0]), []).append(datasets[name])
+    first, *others = sizes
+    spread = f"n = {first:,}" + "".join(f"; {n:,} on {', '.join(sizes[n])}" for n in others)
+    return (
+        f"Test accuracy in percent, mean ± standard deviation over {number_of_trials(cells)}, each {epochs}. {spread}. "
+        f"The best method of a row is bold."
+    )
+
+
+def number_of_trials(cells: pd.DataFrame) -> str:
+    """Return over how many trials the cells are, in words."""
+    least, most = int(cells["trials"].min()), int(cells["trials"].max())
+    return f"{least} to {most} trials" if least < most else f"{most} trial{'s' if most > 1 else ''}"
+
+
+def _grid(
+    cells: pd.DataFrame, datasets: Mapping[str, str], methods: Sequence[str], show: Callable[[pd.Series], str]
+) -> list[list[str]]:
+    """Return the table's rows: prior, dataset title, then one string per method."""
+    marked = cells.assign(best=best_methods(cells))
+    rows = []
+    for prior in sorted(cells["prior"].unique(), key=float):
+        for dataset, title in datasets.items():
+            of_row = marked[(marked["prior"] == prior) & (marked["dataset"] == dataset)].set_index("method")
+            values = [show(of_row.loc[method]) if method in of_row.index else NOT_RUN for method in methods]
+            rows.append([prior, title, *values])
+    return rows
+
+
+def _value(cell: pd.Series, plus_minus: str) -> str:
+    if np.isnan(cell["mean"]):
+        return "diverged"
+    deviation = "" if np.isnan(cell["std"]) else f"{plus_minus}{cell['std']:.2f}"
+    return f"{cell['mean']:.2f}{deviation}" + (f" ({cell['diverged']} diverged)" if cell["diverged"] else "")
+
+
+def markdown_table(
+    cells: pd.DataFrame,
+    datasets: Mapping[str, str],
+    methods: Sequence[str],
+    title: str,
+    not_run: Sequence[str] = (),
+) -> str:
+    """Return the table as Markdown, the best method of each row in bold.
+
+    Parameters
+    ----------
+    cells : DataFrame
+        As `mdpu.evaluate.collect.summarize` returns it, one row per cell of the table.
+    datasets : mapping
+        Titles of the rows' datasets by name, in order.
+    methods : sequence of str
+        Columns, in order.
+    title : str
+        Caption.
+    not_run : sequence of str
+        Titles of datasets that belong to the table but were not run, for a line of their own.
+    """
+
+    def show(cell: pd.Series) -> str:
+        value = _value(cell, " ± ")
+        return f"**{value}**" if cell["best"] else value
+
+    header = ["Prior", "Dataset", *(load_method(method).title for method in methods)]
+    return markdown_rows(title, header, 2, _grid(cells, datasets, methods, show), _note(not_run))
+
+
+def _note(not_run: Sequence[str]) -> str:
+    return f"Not run: {', '.join(not_run)}." if not_run else ""
+
+
+def latex_table(
+    cells: pd.DataFrame,
+    datasets: Mapping[str, str],
+    methods: Sequence[str],
+    title: str,
+    not_run: Sequence[str] = (),
+) -> str:
+    """Return the table as LaTeX for the booktabs package; parameters as in `markdown_table`."""
+
+    def show(cell: pd.Series) -> str:
+        value = _value(cell, r"\pm ")
+        if np.isnan(cell["mean"]):
+            return value
+        number, _, note = value.partition(" (")
+        bold = rf"\boldsymbol{{{number}}}" if cell["best"] else number
+        return f"${bold}$" + (f" ({note}" if note else "")
+
+    header = ["Prior", "Dataset", *(load_method(method).title for method in methods)]
+    rows, previous = [], None
+    for prior, dataset, *values in _grid(cells, datasets, methods, show):
+        rows.append([prior if prior != previous else "", escape(dataset), *values])
+        previous = prior
+    return latex_rows(title, header, 2, rows, _note(not_run))
+
+
+def table_section(plan: Plan, name: str, title: str, cells: pd.DataFrame) -> dict[str, Any]:
+    """Return a table's rows for the template, prior by prior, each cell with ours, the paper's and the difference."""
+    methods: Sequence[str] = list(dict.fromkeys(run.method for run in plan.experiment(name).runs))
+    marked = cells.assign(best=best_methods(cells)).sort_values(
+        "prior", key=lambda prior: prior.astype(float), kind="stable"
+    )
+    rows = []
+    for (prior, dataset), group in marked.groupby(list(ROW), sort=False):
+        by_method = {cell["method"]: cell for cell in group.to_dict("records")}
+        rows.append(
+            {
+                "prior": prior,
+                "dataset": plan.dataset(str(dataset))["title"],
+                "cells": [by_method.get(method) for method in methods],
+                "names": [cell_name(by_method[method]) if method in by_method else None for method in methods],
+            }
+        )
+    return {
+        "name": name,
+        "title": title,
+        "methods": [load_method(method).title for method in methods],
+        "rows": rows,
+        "not_run": list(plan.titles(plan.experiment(name).not_run).values()),
+        "published": bool(cells["published_mean"].notna().any()),
+        "caption": caption(cells, plan.titles(cells["dataset"]), plan.protocol.reports_best_epoch),
+    }
+
+
+KIND = Kind(
+    make=make,
+    section=section,
+    reads=("summary",),
+    files=TABLE,
+    single=("variant", "tuple_size", "n", "loss"),
+    settings=lambda plan, experiment: {"published": plan.published_names},
+    tabulates=True,
+    place="tables",
+    template="sections/table.html.j2",
+)

@@ -1,0 +1,35 @@
+"""Parts that sections of the report share: files as addresses, and a figure with its caption."""
+
+from __future__ import annotations
+
+import base64
+from pathlib import Path
+from typing import Any
+
+from mdpu.errors import UserError
+from mdpu.study.grid import Experiment
+from mdpu.study.plan import Plan
+
+
+def data_url(kind: str, path: Path) -> str:
+    """Return a file as an address that holds the file itself; raise `UserError` if it is missing."""
+    if not path.exists():
+        raise UserError(f"{path} does not exist; run the rule that makes it")
+    return embedded(kind, path.read_bytes())
+
+
+def embedded(kind: str, content: bytes) -> str:
+    """Return bytes of a media type, such as ``image/png``, as an address."""
+    return f"data:{kind};base64,{base64.b64encode(content).decode()}"
+
+
+def figure_section(plan: Plan, experiment: Experiment, results: Path, caption: str) -> dict[str, Any]:
+    """Return a figure for the template: name, title, caption, image, number of trials, and what was not run."""
+    return {
+        "name": experiment.name,
+        "title": experiment.title,
+        "caption": caption,
+        "trials": len({run.seed for run in experiment.runs}),
+        "not_run": list(plan.titles(experiment.not_run).values()),
+        "image": data_url("image/svg+xml", results / "figures" / f"{experiment.name}.svg"),
+    }

@@ -1,0 +1,36 @@
+# INPUTS   summary.csv or metrics.parquet; of what shows one split, its images and labels: each kind says what it reads
+# OUTPUTS  what each experiment becomes, such as tables/<experiment>.csv, .md, .tex or figures/<experiment>.svg, .pdf
+#
+# One rule per kind of experiment, all alike: a file of mdpu/kinds is enough for a new one.
+
+
+for _kind in sorted(KINDS):
+
+    rule:
+        name:
+            f"show_{_kind.replace('-', '_')}"
+        input:
+            unpack(shown_inputs),
+            code=code("showing.show", kind_module(_kind)),
+        output:
+            [RESULTS / file for file in load_kind(_kind).outputs("{experiment}")],
+        log:
+            LOGS / "show" / "{experiment}.log",
+        benchmark:
+            BENCHMARKS / "show" / "{experiment}.tsv"
+        wildcard_constraints:
+            experiment="|".join(KINDS[_kind]),
+        conda:
+            "../../envs/mdpu.yaml"
+        resources:
+            mem_mb=2000,
+            runtime=10,
+        params:
+            settings=lambda wildcards: PLAN.experiment_settings(wildcards.experiment),
+            results=RESULTS,
+            inputs=lambda wildcards, input: [
+                f"--{name} {input[name]}" for name in PLAN.experiment_inputs(wildcards.experiment)
+            ],
+        shell:
+            "python -m mdpu show --config $MDPU_CONFIG --experiment {wildcards.experiment} {params.inputs}"
+            " --out {params.results:q} &> {log:q}"

@@ -1,0 +1,27 @@
+# INPUTS   grids of tuning/
+# OUTPUTS  figures/tuning/<tuning>.svg, .pdf
+
+
+rule tuning_figure:
+    input:
+        grid=RESULTS / "tuning" / "{tuning}.csv",
+        code=code("showing.tuning"),
+    output:
+        svg=RESULTS / "figures" / "tuning" / "{tuning}.svg",
+        pdf=RESULTS / "figures" / "tuning" / "{tuning}.pdf",
+    log:
+        LOGS / "figures" / "tuning" / "{tuning}.log",
+    benchmark:
+        BENCHMARKS / "figures" / "tuning" / "{tuning}.tsv"
+    wildcard_constraints:
+        tuning="[a-z0-9/-]+",
+    conda:
+        "../../envs/mdpu.yaml"
+    resources:
+        mem_mb=1000,
+        runtime=5,
+    params:
+        title=lambda wildcards: PLAN.tuning_title(wildcards.tuning),
+    shell:
+        "python -m mdpu tuning --config $MDPU_CONFIG --tuning {wildcards.tuning} --grid {input.grid:q}"
+        " --out {output.svg:q} &> {log:q}"
