@@ -4,8 +4,9 @@ Rules of the workflow take from here the files that rerun them, and finished run
 is imported to find out. What counts:
 
 - A module that is imported runs, and so do the packages around it: their imports count.
-- Of the functions of a module, those count that reached code names, and those that a decorator of the package receives;
-  of a class that reached code names, every method.
+- Of the functions of a module, those count that reached code names, and those that a decorator of the package receives.
+- Of the methods of a class that reached code names, those count that any reached code names too, ``__init__`` and its
+  like, and all where another package may call them, because the class derives from one of its own.
 - A block under ``if TYPE_CHECKING`` never runs.
 - A data file counts where reached code names it: ``resource("mdpu/study/config.schema.yaml")``.
 
@@ -27,6 +28,7 @@ Scope = (
     ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 )
 Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+_NAMED_BY_TEXT = {"resource": "resource", "getattr": "attribute"}
 
 
 def closure(*entries: str, without: Iterable[str] = (), package: Path = PACKAGE) -> list[Path]:
@@ -69,6 +71,8 @@ class _Walk:
         self.without = without
         self.files: set[Path] = set()
         self._reached: set[tuple[str, str]] = set()  # module and definition; "" is what importing the module runs
+        self._attributes: set[str] = set()  # names that reached code asks any object for
+        self._waiting: dict[str, list[tuple[_Module, Function]]] = {}  # methods that nobody has named yet
 
     def enter(self, entry: str) -> None:
         """Reach an entry: all definitions of a module, or one."""
@@ -107,9 +111,9 @@ class _Walk:
             if any(self._is_own(module, decorator) for node in nodes for decorator in node.decorator_list):
                 self._define(name, definition)
 
-    def _is_own(self, module: _Module, decorator: ast.expr) -> bool:
-        """Return whether a decorator is a function of the package, which may keep what it is given and call it."""
-        dotted = _dotted(decorator.func if isinstance(decorator, ast.Call) else decorator)
+    def _is_own(self, module: _Module, node: ast.expr) -> bool:
+        """Return whether a decorator or a base class, written so, is defined in the package."""
+        dotted = _dotted(node.func if isinstance(node, ast.Call) else node)
         return dotted in module.definitions or self._defines(module.imports.get(dotted, ""))
 
     def _defines(self, dotted: str) -> bool:
@@ -123,7 +127,27 @@ class _Walk:
         assert module is not None
         if (name, definition) not in self._reached:
             self._reached.add((name, definition))
-            self._follow(module, module.definitions[definition], at_import=False)
+            for node in module.definitions[definition]:
+                if isinstance(node, ast.ClassDef) and all(self._is_own(module, base) for base in node.bases):
+                    self._wait(module, node)
+                else:
+                    self._follow(module, [node], at_import=False)
+
+    def _wait(self, module: _Module, node: ast.ClassDef) -> None:
+        """Reach a class, of its methods those that are named; the others wait until they are."""
+        methods = [child for child in node.body if isinstance(child, Function)]
+        self._follow(module, [node], at_import=True)
+        for method in methods:
+            if method.name in self._attributes or method.name.startswith("__"):
+                self._follow(module, [method], at_import=False)
+            else:
+                self._waiting.setdefault(method.name, []).append((module, method))
+
+    def _ask(self, attribute: str) -> None:
+        """Reach the methods of that name which wait."""
+        self._attributes.add(attribute)
+        for module, method in self._waiting.pop(attribute, []):
+            self._follow(module, [method], at_import=False)
 
     def _follow(self, module: _Module, nodes: Sequence[ast.AST], at_import: bool) -> None:
         """Reach what nodes of a module use; see `_uses` for `at_import`."""
@@ -136,6 +160,8 @@ class _Walk:
                 self._run(self._split(dotted)[0])
             elif how == "resource":
                 self.files |= _data_files(dotted)
+            elif how == "attribute":
+                self._ask(dotted)
             elif first in names:
                 self._name(f"{names[first]}.{rest}" if rest else names[first])
             elif first in module.definitions:
@@ -228,7 +254,7 @@ def _imports(node: ast.AST) -> Iterator[tuple[str, str]]:
 
 
 def _uses(node: ast.AST, at_import: bool) -> Iterator[tuple[str, str]]:
-    """Yield what a node uses when it runs: ``import`` and a dotted name, ``name`` and one, ``resource`` and a path.
+    """Yield what a node uses when it runs, each after what it is: ``import``, ``name``, ``attribute`` or ``resource``.
 
     Parameters
     ----------
@@ -244,12 +270,17 @@ def _uses(node: ast.AST, at_import: bool) -> Iterator[tuple[str, str]]:
         yield from (use for child in node.orelse for use in _uses(child, at_import))
     elif isinstance(node, ast.Name | ast.Attribute) and (dotted := _dotted(node)):
         yield "name", dotted
+        yield from (("attribute", part) for part in dotted.split(".")[1:])
     else:
-        if isinstance(node, ast.Call) and _dotted(node.func) == "resource":
-            yield from (("resource", str(value.value)) for value in node.args if isinstance(value, ast.Constant))
+        if isinstance(node, ast.Attribute):
+            yield "attribute", node.attr
+        if isinstance(node, ast.Call) and (how := _NAMED_BY_TEXT.get(_dotted(node.func))):
+            yield from ((how, str(value.value)) for value in node.args if isinstance(value, ast.Constant))
         own = _own_names(node) if isinstance(node, Scope) else frozenset()
         for child in _running_children(node, at_import):
-            yield from (use for use in _uses(child, at_import) if use[1].partition(".")[0] not in own)
+            for how, dotted in _uses(child, at_import):
+                if how != "name" or dotted.partition(".")[0] not in own:
+                    yield how, dotted
 
 
 def _own_names(scope: ast.AST) -> frozenset[str]:

@@ -37,8 +37,11 @@ FILES = {
         "@functools.cache\ndef cached():\n    from small import rare\n"
     ),
     "shape.py": (
-        "from small import constants\n\nclass Base:\n    def way(self):\n        from small import deep\n\n"
-        "class Derived(Base):\n    word = constants.WORD\n"
+        "from small import constants\nimport json\n\n"
+        "class Base:\n    def way(self):\n        from small import deep\n\n"
+        "class Derived(Base):\n    word = constants.WORD\n\n"
+        "class Encoder(json.JSONEncoder):\n    def default(self, value):\n        from small import rare\n\n"
+        "class Built:\n    def __init__(self):\n        from small import rare\n"
     ),
 }
 
@@ -78,7 +81,17 @@ def names(package, *entries, **options):
         ("from small import front\ndef run():\n    front.answer()", {"front/__init__.py", "front/back.py", "deep.py"}),
         ("from small.front import back\ndef run(): ...", {"front/__init__.py", "front/back.py"}),
         ("from small import registry\ndef run(): ...", {"registry.py", "deep.py"}),
-        ("from small.shape import Derived\ndef run(): ...", {"shape.py", "constants.py", "deep.py"}),
+        ("from small.shape import Derived\ndef run(): ...", {"shape.py", "constants.py"}),
+        ("from small.shape import Derived\ndef run():\n    Derived()", {"shape.py", "constants.py"}),
+        ("from small.shape import Derived\ndef run(x):\n    x.way(Derived)", {"shape.py", "constants.py", "deep.py"}),
+        ("from small.shape import Base\ndef run(x):\n    Base, x()[0].way", {"shape.py", "constants.py", "deep.py"}),
+        ("from small.shape import Base\ndef run(x):\n    x.way()\n    Base", {"shape.py", "constants.py", "deep.py"}),
+        (
+            "from small.shape import Base\ndef run():\n    getattr(Base(), 'way')",
+            {"shape.py", "constants.py", "deep.py"},
+        ),
+        ("from small.shape import Encoder\ndef run():\n    Encoder()", {"shape.py", "constants.py", "rare.py"}),
+        ("from small.shape import Built\ndef run():\n    Built()", {"shape.py", "constants.py", "rare.py"}),
         ("import small\ndef run():\n    return small.VERSION", {"__init__.py"}),
         ("import numpy, small.rare\ndef run(): ...", {"rare.py"}),
         (

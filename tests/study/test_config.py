@@ -127,7 +127,7 @@ def test_a_wrong_configuration_is_refused_in_one_sentence_with_the_keys_name(cha
 STUDIES = {
     "an unknown reading": ({"reading": ["lats"]}, r"study\.reading: 'lats' is unknown; did you mean 'last'\?"),
     "no base": ({"variant": ["three-n"]}, r"study\.variant: base is what the others are compared with; add it"),
-    "an unknown method": ({"base_method": ["rleu"]}, r"study\.method: 'rleu' is unknown; did you mean 'relu'\?"),
+    "an unknown method": ({"base_method": ["rleu"]}, r"study\.base_method: 'rleu' is unknown; did you mean 'relu'\?"),
     "two sizes": ({"n": [10, 20]}, r"study\.n: an experiment of kind sensitivity shows one n"),
 }
 

@@ -159,7 +159,7 @@ def test_a_second_run_does_nothing_and_says_so(finished_clone):
 
 
 EDITS = {
-    "the networks": (["mdpu/learn/networks.py"], {"train": 2, **AFTER_TRAINING}),
+    "the risk": (["mdpu/learn/risk.py"], {"train": 2, **AFTER_TRAINING}),
     "how figures are drawn": (
         ["mdpu/report/drawing.py"],
         {"show_curves": 1, "show_setting": 1, "show_losses": 1, "ranks": 1, "render_report": 1},
