@@ -212,7 +212,9 @@ def digest_files(paths: Iterable[Path]) -> str:
 
 @cache
 def git_commit() -> str:
-    """Return the repository's commit, with ``-dirty`` when the tree differs, or ``unknown``."""
+    """Return the repository's commit, with ``-dirty`` when the tree differs; ``unknown`` without a repository."""
+    if not (REPOSITORY / ".git").exists():  # installed; a repository around it, if there is one, is another
+        return "unknown"
     command = ["git", "-C", str(REPOSITORY), "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
     try:
         return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()

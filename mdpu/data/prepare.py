@@ -5,15 +5,23 @@ from __future__ import annotations
 import sys
 import tempfile
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from mdpu.data import own
-from mdpu.data.download import fetch
+from mdpu.data.download import Archive, fetch
 from mdpu.data.images import ImageSet, is_path, write_images
 from mdpu.data.sources import SOURCES
 from mdpu.errors import UserError
 from mdpu.files import sha256
+
+
+def list_archives(name: str) -> Sequence[Archive]:
+    """Return the files of a source; raise `UserError` if the package that knows them is not installed."""
+    try:
+        return SOURCES[name].archives()
+    except ModuleNotFoundError as error:
+        raise UserError(f"source {name} needs {error.name}; install it with pip install 'mdpu[pipeline]'") from None
 
 
 def load_source(name: str, data_dir: Path, mirror: str | None, scratch: Path) -> tuple[ImageSet, dict[str, str]]:
@@ -43,7 +51,7 @@ def load_source(name: str, data_dir: Path, mirror: str | None, scratch: Path) ->
     if name not in SOURCES:
         raise UserError(f"source {name!r} is unknown; known are {', '.join(SOURCES)} and paths of your own")
     source = SOURCES[name]
-    archives = source.archives()
+    archives = list_archives(name)
     files = fetch(archives, data_dir, mirror)
     scratch.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".unpacking-", dir=scratch) as folder:
@@ -79,7 +87,7 @@ def fetch_sources(names: Iterable[str], data_dir: Path, mirror: str | None) -> N
     failures = []
     for name in sorted(set(names) & SOURCES.keys()):
         try:
-            files = fetch(SOURCES[name].archives(), data_dir, mirror)
+            files = fetch(list_archives(name), data_dir, mirror)
         except UserError as error:
             failures.append(f"{name}: {error}")
         else:

@@ -18,6 +18,8 @@ from mdpu.files import PACKAGE, resource
 Config = dict[str, Any]
 
 SCHEMA = resource("mdpu/study/config.schema.yaml")
+# Named so, it is no data file of what loads a configuration: an edit of it would make every job run again.
+PAPER = "config.yaml"
 METHODS_FOLDER = PACKAGE / "learn" / "methods"
 
 BASE = "base"
@@ -34,6 +36,9 @@ def merge(base: Mapping[str, Any], overlay: Mapping[str, Any]) -> Config:
 
 def load_config(paths: Sequence[Path]) -> Config:
     """Read YAML files, each laid over those before it, and validate the result.
+
+    Files that leave a key open which a configuration needs are laid over the paper's, ``config.yaml``, which travels
+    with the package.
 
     Raises
     ------
@@ -52,6 +57,9 @@ def load_config(paths: Sequence[Path]) -> Config:
         if not isinstance(content, dict):
             raise UserError(f"configuration file {path} holds no mapping of keys")
         config = merge(config, content)
+    if set(schema()["required"]) - config.keys():
+        paper = yaml.safe_load(resource(PAPER).read_text(encoding="utf-8"))
+        config = merge(paper, config)
     check_config(config)
     return config
 
