@@ -96,7 +96,7 @@ class Trainer:
         return self.histories(((task,),), settings)[task]
 
 
-def assert_same_history(history, expected, tolerance):
-    """Compare two histories, number by number."""
+def assert_same_history(history, expected, tolerance=0.0):
+    """Compare two histories, number by number: bit for bit, unless a tolerance is given."""
     assert list(history.columns) == list(expected.columns)
     np.testing.assert_allclose(history.to_numpy(float), expected.to_numpy(float), rtol=tolerance, atol=tolerance)

@@ -224,7 +224,7 @@ def test_an_empty_sample_is_refused(part, blobs, samples):
 
 def test_half_of_the_tasks_give_the_same_histories(alone, fit_blobs):
     for task, model in fit_blobs(make_tasks()[1::2]).items():
-        assert_same_history(model.history, alone[task], 2e-4)
+        assert_same_history(model.history, alone[task])
 
 
 def bytes_of_one(samples, settings=SETTINGS, shape=(6, 6)):
@@ -238,7 +238,7 @@ def test_tasks_too_many_for_the_memory_give_the_same_histories_in_parts(alone, s
     assert all(len(stack) == len(stack[0]) == 1 for stack in trained)
     assert len(trained) == len(alone)
     for task, model in models.items():
-        assert_same_history(model.history, alone[task], 2e-4)
+        assert_same_history(model.history, alone[task])
 
 
 @pytest.mark.parametrize(
@@ -293,7 +293,7 @@ def test_a_stack_whose_allocation_fails_is_halved_until_it_fits(count, alone, fi
     assert failed
     assert sum(steps) == len(alone) * EPOCHS
     for task, history in alone.items():
-        assert_same_history(models[task].history, history, 2e-4)
+        assert_same_history(models[task].history, history)
 
 
 def test_a_model_that_does_not_fit_alone_is_told(fit_blobs, monkeypatch):
