@@ -126,6 +126,7 @@ def train(plan: Plan, name: str, files: Files, threads: int = 2, only: Sequence[
 
         if missing:
             images, labels = read_images(files.images), read_labels(files.labels)
+            trained_now = origin(device=trained_on, precision=settings.precision, date=now())
             evaluation = TestRates(images.test_images, labels["test"], images.train_images, labels["train"])
             with Steps(f"{name} on {trained_on}", len(missing) * settings.epochs, "run-epochs") as steps:
                 for model in fit_each(
@@ -142,8 +143,7 @@ def train(plan: Plan, name: str, files: Files, threads: int = 2, only: Sequence[
                 ):
                     run = missing[model.task]
                     history = run_history(run, model.history, evaluation.share_positive)
-                    facts = origin(device=trained_on, precision=settings.precision, date=now())
-                    histories[run] = store.save(run, history, fingerprints[run], facts)
+                    histories[run] = store.save(run, history, fingerprints[run], trained_now)
 
     write_table(pd.concat([histories[run] for run in runs], ignore_index=True), files.out)
     shutil.rmtree(files.checkpoints / name, ignore_errors=True)

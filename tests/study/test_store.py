@@ -93,19 +93,28 @@ def test_histories_are_grouped_by_who_trained_them(store):
     assert second == {**THERE, "runs": [run.name for run in RUNS if run.seed == 2]}
 
 
-def test_a_fingerprint_follows_settings_and_inputs():
-    inputs = {"images": "a", "labels": "b", "split": "c"}
-    task = Task("abs", 2, 0.5)
-    settings = Settings(epochs=3, precision="fp32")
-    usual = fingerprint(RUNS[0], task, settings, inputs)
-    assert usual == fingerprint(RUNS[0], task, settings, dict(reversed(inputs.items())))
-    assert usual == fingerprint(RUNS[0], task, replace(settings, architecture={"hidden": [300, 300]}), inputs)
+TASK = Task("relu", 2, 0.4, seed=RUNS[0].trial, sample=RUNS[0].split)
+SETTINGS = Settings(epochs=3, precision="fp32")
+INPUTS = {"images": "a", "labels": "b", "split": "c"}
+
+
+def test_a_fingerprint_follows_settings_task_and_inputs():
+    usual = fingerprint(RUNS[0], TASK, SETTINGS, INPUTS)
+    assert usual == fingerprint(RUNS[0], TASK, SETTINGS, dict(reversed(INPUTS.items())))
     others = [
-        fingerprint(RUNS[1], task, settings, inputs),
-        fingerprint(RUNS[0], replace(task, prior=0.6), settings, inputs),
-        fingerprint(RUNS[0], replace(task, learning_rate=0.1), settings, inputs),
-        fingerprint(RUNS[0], task, replace(settings, epochs=4), inputs),
-        fingerprint(RUNS[0], task, replace(settings, precision="bf16"), inputs),
-        fingerprint(RUNS[0], task, settings, {**inputs, "split": "d"}),
+        fingerprint(RUNS[1], TASK, SETTINGS, INPUTS),
+        fingerprint(RUNS[0], replace(TASK, prior=0.5), SETTINGS, INPUTS),
+        fingerprint(RUNS[0], replace(TASK, learning_rate=0.1), SETTINGS, INPUTS),
+        fingerprint(RUNS[0], TASK, replace(SETTINGS, epochs=4), INPUTS),
+        fingerprint(RUNS[0], TASK, replace(SETTINGS, architecture={"hidden": [300]}), INPUTS),
+        fingerprint(RUNS[0], TASK, replace(SETTINGS, network="resnet34"), INPUTS),
+        fingerprint(RUNS[0], TASK, SETTINGS, {**INPUTS, "split": "d"}),
     ]
-    assert len({usual, *others}) == 7
+    assert len({usual, *others}) == 1 + len(others)
+
+
+def test_a_fingerprint_holds_the_precision_and_the_networks_defaults():
+    prints = {name: fingerprint(RUNS[0], TASK, replace(SETTINGS, precision=name), INPUTS) for name in ("fp32", "bf16")}
+    assert prints["fp32"] != prints["bf16"]
+    named = replace(SETTINGS, architecture={"hidden": [300, 300]})
+    assert fingerprint(RUNS[0], TASK, named, INPUTS) == prints["fp32"]
