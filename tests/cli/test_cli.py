@@ -110,7 +110,7 @@ def test_commands_load_only_what_they_need():
     """A split is drawn in thousands of jobs, and must not wait for torch."""
     program = (
         "import sys\nfrom mdpu import cli\nsys.argv = ['mdpu', 'split', '--labels', 'no.npz', '--tuple-size', '2', "
-        "'--prior', '0.5', '--n', '2', '--n-unlabeled', '2', '--seed', '1', '--out', 'no-out.npz']\n"
+        "'--prior', '0.5', '--n', '2', '--n-unlabeled', '2', '--trial', 'one', '--out', 'no-out.npz']\n"
         "try:\n    cli.main()\nexcept SystemExit:\n    pass\n"
         "import mdpu.data.splits\nprint([name for name in ('torch', 'pandas', 'matplotlib') if name in sys.modules])"
     )
@@ -175,7 +175,7 @@ def test_without_network_and_data_mnist_says_what_to_do_and_writes_nothing(tmp_p
     assert not out.parent.exists()
 
 
-SPLIT = {"--tuple-size": 2, "--prior": 0.5, "--n": 10, "--n-unlabeled": 10, "--seed": 1}
+SPLIT = {"--tuple-size": 2, "--prior": 0.5, "--n": 10, "--n-unlabeled": 10, "--trial": "digits/m2/n60/prior0.5/seed1"}
 
 
 @pytest.mark.parametrize(
@@ -185,7 +185,6 @@ SPLIT = {"--tuple-size": 2, "--prior": 0.5, "--n": 10, "--n-unlabeled": 10, "--s
         ({"--prior": 1.5}, "prior 1.5 is not strictly between 0 and 1"),
         ({"--n": 0}, "n is 0; at least 1 is needed"),
         ({"--n-unlabeled": -3}, "n_unlabeled is -3; at least 1 is needed"),
-        ({"--seed": -1}, "seed is -1"),
         ({"--n": 5000}, "the largest n that fits M = 2, prior 0.5 is"),
     ],
 )
@@ -292,7 +291,7 @@ def test_cuda_without_a_gpu_is_refused(finished, tmp_path):
         *("--threads", 1),
         *("--out", tmp_path / "out.parquet"),
     )
-    assert_user_error(done, "config key device: cuda is asked for, but torch finds no GPU; set device to auto or cpu")
+    assert_user_error(done, "device is cuda, but torch finds no GPU; set device to auto or cpu")
     assert [path.name for path in tmp_path.iterdir()] == ["over.yaml"]
 
 

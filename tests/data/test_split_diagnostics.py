@@ -200,7 +200,7 @@ def test_the_command_writes_the_diagnostics_beside_the_split(
 ) -> None:
     labels, out = tmp_path / "labels.npz", tmp_path / "split.npz"
     write_labels({"train": SIDES, "test": SIDES}, labels)
-    options = ("--tuple-size", 3, "--prior", 0.4, "--n", 200, "--n-unlabeled", 200, "--seed", 5, "--no-replacement")
+    options = ("--tuple-size", 3, "--prior", 0.4, "--n", 200, "--n-unlabeled", 200, "--trial", "5", "--no-replacement")
     status, said = mdpu("split", "--labels", labels, *options, "--out", out)
     assert status == 0, said
     written = read_json(out.with_suffix(".json"))
@@ -219,7 +219,7 @@ def test_twelve_thousand_triples_take_less_than_a_second_and_no_torch(tmp_path: 
         "try: mdpu.cli.app(sys.argv[1:], standalone_mode=False)\n"
         "finally: print(time.process_time() - started, 'torch' in sys.modules)\n"
     )
-    options = ["--tuple-size", "3", "--prior", "0.4", "--n", "12000", "--n-unlabeled", "12000", "--seed", "1"]
+    options = ["--tuple-size", "3", "--prior", "0.4", "--n", "12000", "--n-unlabeled", "12000", "--trial", "1"]
     child = subprocess.run(
         [sys.executable, "-c", code, "split", "--labels", str(labels), *options, "--out", str(tmp_path / "split.npz")],
         capture_output=True,

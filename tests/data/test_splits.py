@@ -177,12 +177,12 @@ def test_the_largest_n_that_is_named_fits_and_the_next_does_not(positives, negat
 @pytest.mark.parametrize("name", ["n", "n_unlabeled"])
 def test_counts_below_one_are_refused(name):
     with pytest.raises(UserError, match=rf"^{name} is 0; at least 1 is needed"):
-        draw_split(LABELS, 2, 0.5, **{"n": 5, "n_unlabeled": 5, name: 0}, seed=1)
+        draw_split(LABELS, 2, 0.5, **{"n": 5, "n_unlabeled": 5, name: 0}, trial=1)
 
 
-def test_a_negative_seed_is_refused():
-    with pytest.raises(UserError, match="seed is -1"):
-        draw_split(LABELS, 2, 0.5, 5, 5, seed=-1)
+def test_a_negative_trial_is_refused():
+    with pytest.raises(UserError, match="trial is -1"):
+        draw_split(LABELS, 2, 0.5, 5, 5, trial=-1)
 
 
 def test_a_side_without_images_is_named():
