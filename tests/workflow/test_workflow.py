@@ -11,8 +11,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from mdpu.learn.trainer import MEASURES
 from mdpu.study.grid import AXES, CELL
+from mdpu.study.history import MEASURES
 
 pytestmark = pytest.mark.slow
 
