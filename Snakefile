@@ -1,56 +1,14 @@
+# Where a user looks first. The workflow itself is workflow/Snakefile, which any other workflow can take as this one does.
+
+
 configfile: "config.yaml"
 
 
-include: "workflow/rules/common.smk"
-include: "workflow/rules/datasets.smk"
-include: "workflow/rules/labels.smk"
-include: "workflow/rules/splits.smk"
-include: "workflow/rules/tune.smk"
-include: "workflow/rules/train.smk"
-include: "workflow/rules/collect.smk"
-include: "workflow/rules/show.smk"
-include: "workflow/rules/tuning_figure.smk"
-include: "workflow/rules/largest_n.smk"
-include: "workflow/rules/comparison.smk"
-include: "workflow/rules/report.smk"
+module mdpu:
+    snakefile:
+        "workflow/Snakefile"
+    config:
+        config
 
 
-localrules:
-    all,
-    tables,
-    figures,
-    evaluation,
-    report,
-
-
-rule all:
-    default_target: True
-    input:
-        rules.render_report.output,
-        SHOWN,
-        LARGEST_N,
-        TUNING_FIGURES,
-        EVALUATION,
-        VERIFICATION,
-        HISTORIES,  # the way back from a number leads through them: mdpu trace and retrain
-
-
-rule report:
-    input:
-        rules.render_report.output,
-
-
-rule tables:
-    input:
-        TABLES,
-
-
-rule figures:
-    input:
-        FIGURES,
-        TUNING_FIGURES,
-
-
-rule evaluation:
-    input:
-        EVALUATION,
+use rule * from mdpu

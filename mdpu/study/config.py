@@ -37,8 +37,7 @@ def merge(base: Mapping[str, Any], overlay: Mapping[str, Any]) -> Config:
 def load_config(paths: Sequence[Path]) -> Config:
     """Read YAML files, each laid over those before it, and validate the result.
 
-    Files that leave a key open which a configuration needs are laid over the paper's, ``config.yaml``, which travels
-    with the package.
+    See `completed` for what they leave open.
 
     Raises
     ------
@@ -57,11 +56,16 @@ def load_config(paths: Sequence[Path]) -> Config:
         if not isinstance(content, dict):
             raise UserError(f"configuration file {path} holds no mapping of keys")
         config = merge(config, content)
-    if set(schema()["required"]) - config.keys():
-        paper = yaml.safe_load(resource(PAPER).read_text(encoding="utf-8"))
-        config = merge(paper, config)
+    config = completed(config)
     check_config(config)
     return config
+
+
+def completed(config: Config) -> Config:
+    """Return a configuration that has every required key: one that lacks some is laid over the paper's."""
+    if not set(schema()["required"]) - config.keys():
+        return config
+    return merge(yaml.safe_load(resource(PAPER).read_text(encoding="utf-8")), config)
 
 
 @cache

@@ -222,15 +222,25 @@ def test_a_data_file_counts_by_its_bytes(tmp_path):
 
 # -- the rules ------------------------------------------------------------------------------------
 
-# Writes, when its process ends, the files of the package of which a function ran. A module's own lines do not count:
-# what is discovered is imported to read its title alone.
+# Writes, when its process ends, the files of the package of which a function ran. What runs while a module is imported
+# does not count: what is discovered is imported to be read alone.
 PROFILER = """
 import atexit, json, os, sys, threading
 ran = set()
+
 def note(frame, event, argument):
-    if event == "call" and frame.f_code.co_name not in ("<module>", "<lambda>") and frame.f_back:
-        ran.add(frame.f_code.co_filename)
-sys.setprofile(note); threading.setprofile(note)
+    file = frame.f_code.co_filename
+    if event != "call" or file in ran or "/mdpu/" not in file or "site-packages" in file:
+        return
+    outer = frame
+    while outer is not None:
+        if outer.f_code.co_name == "<module>" and not outer.f_code.co_filename.endswith("__main__.py"):
+            return
+        outer = outer.f_back
+    ran.add(file)
+
+sys.setprofile(note)
+threading.setprofile(note)
 atexit.register(lambda: open(os.environ["RAN"], "w").write(json.dumps(sorted(ran))))
 """
 

@@ -18,12 +18,9 @@ rule collect:
         BENCHMARKS / "collect.tsv"
     conda:
         "../../envs/mdpu.yaml"
-    resources:
-        mem_mb=2000,
-        runtime=10,
     params:
         histories=RESULTS / "histories",
-        reporting=config["protocol"]["reporting"],
+        reporting=PLAN.config["protocol"]["reporting"],
     shell:
         "python -m mdpu collect --config $MDPU_CONFIG --histories {params.histories:q} --out {output.metrics:q}"
         " --summary {output.summary:q} --runs {output.runs:q} &> {log:q}"
@@ -32,7 +29,7 @@ rule collect:
 rule verify:
     input:
         summary=rules.collect.output.summary,
-        expected=lambda wildcards: config["expected"],
+        expected=lambda wildcards: PLAN.config["expected"],
         code=code("evaluation.verify"),
     output:
         verification=RESULTS / "verification.json",
@@ -42,9 +39,6 @@ rule verify:
         BENCHMARKS / "verify.tsv"
     conda:
         "../../envs/mdpu.yaml"
-    resources:
-        mem_mb=1000,
-        runtime=5,
     shell:
         "python -m mdpu verify --summary {input.summary:q} --expected {input.expected:q}"
         " --out {output.verification:q} &> {log:q}"

@@ -7,16 +7,18 @@ from pathlib import Path
 
 from snakemake.exceptions import WorkflowError
 
+from mdpu.data.sources import MODULES
 from mdpu.errors import UserError
 from mdpu.files import PACKAGE
 from mdpu.study import grid
 from mdpu.study.closure import closure
+from mdpu.study.config import completed
 from mdpu.study.kind import kind_module, load_kind
 from mdpu.study.plan import Plan
 from mdpu.study.store import method_module, network_module
 
 try:
-    PLAN = Plan(config)
+    PLAN = Plan(completed(config))
     COHORTS = PLAN.cohorts
     OWN_FILES = PLAN.own_files
 except UserError as error:
@@ -50,7 +52,7 @@ TUNING_FIGURES = [
 RUNS = [RESULTS / "runs.csv"] if PLAN.runs else []
 JUDGED = ("comparison", "claims", "ranks", "audit") if PLAN.runs else ("audit",)
 EVALUATION = [RESULTS / f"{name}.json" for name in JUDGED]
-VERIFICATION = [RESULTS / "verification.json"] if config.get("expected") and PLAN.runs else []
+VERIFICATION = [RESULTS / "verification.json"] if PLAN.config.get("expected") and PLAN.runs else []
 
 
 wildcard_constraints:
@@ -72,6 +74,10 @@ def code(command, *modules):
     """
     files = closure(f"mdpu.cli.{command}", *modules)
     return [os.path.relpath(file) for file in files if PACKAGE / "cli" not in file.parents]
+
+
+def source_code(source):
+    return code("data.dataset", MODULES[source])
 
 
 def modules_of(runs, network):
@@ -101,7 +107,7 @@ def gpus():
     So jobs run abreast on a laptop. Of a cluster a login node knows nothing, nor does a dry run know of a cluster.
     """
     without = workflow.local_exec and not workflow.dryrun and not shutil.which("nvidia-smi")
-    return {"cpu": 0, "cuda": 1, "auto": 0 if without else 1}[config["device"]]
+    return {"cpu": 0, "cuda": 1, "auto": 0 if without else 1}[PLAN.config["device"]]
 
 
 def trial_name(wildcards):

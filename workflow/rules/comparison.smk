@@ -16,11 +16,8 @@ rule compare:
         BENCHMARKS / "compare.tsv"
     conda:
         "../../envs/mdpu.yaml"
-    resources:
-        mem_mb=1000,
-        runtime=5,
     params:
-        rule=config["comparison"],
+        rule=PLAN.config["comparison"],
         published=PLAN.published_names,
     shell:
         "python -m mdpu compare --config $MDPU_CONFIG --summary {input.summary:q} --out {output.csv:q} &> {log:q}"
@@ -41,12 +38,9 @@ rule claims:
         BENCHMARKS / "claims.tsv"
     conda:
         "../../envs/mdpu.yaml"
-    resources:
-        mem_mb=2000,
-        runtime=5,
     params:
-        rule=config["comparison"],
-        reporting=config["protocol"]["reporting"],
+        rule=PLAN.config["comparison"],
+        reporting=PLAN.config["protocol"]["reporting"],
         rows=sorted(PLAN.table_rows),
     shell:
         "python -m mdpu claims --config $MDPU_CONFIG --summary {input.summary:q} --metrics {input.metrics:q}"
@@ -68,11 +62,8 @@ rule ranks:
         BENCHMARKS / "ranks.tsv"
     conda:
         "../../envs/mdpu.yaml"
-    resources:
-        mem_mb=1000,
-        runtime=5,
     params:
-        level=config["comparison"]["level"],
+        level=PLAN.config["comparison"]["level"],
         rows=sorted(PLAN.table_rows),
     shell:
         "python -m mdpu ranks --config $MDPU_CONFIG --summary {input.summary:q} --out {output.csv:q}"
@@ -93,9 +84,6 @@ rule audit:
         BENCHMARKS / "audit.tsv"
     conda:
         "../../envs/mdpu.yaml"
-    resources:
-        mem_mb=2000,
-        runtime=5,
     params:
         labels=RESULTS / "labels",
     shell:

@@ -4,11 +4,7 @@
 # One rule file per source in datasets/, discovered by being there and named as the source is.
 
 
-from mdpu.data.sources import MODULES
-
-
-def source_code(source):
-    return code("data.dataset", MODULES[source])
+RULES = Path(workflow.current_basedir)  # of this file, whichever workflow uses it
 
 
 rule dataset:
@@ -27,7 +23,7 @@ rule dataset:
     retries: 2
     localrule: True
     conda:
-        str(Path(workflow.basedir, "envs", "mdpu.yaml"))  # the rules below inherit it from another folder
+        str(RULES.parent.parent / "envs" / "mdpu.yaml")  # the rules below inherit it from another folder
     resources:
         mem_mb=2000,
         runtime=60,
@@ -37,15 +33,12 @@ rule dataset:
         "python -m mdpu dataset {params.source:q} --config $MDPU_CONFIG --out {output.images:q} &> {log:q}"
 
 
-for _file in sorted((Path(workflow.basedir) / "workflow" / "rules" / "datasets").glob("*.smk")):
+for _file in sorted((RULES / "datasets").glob("*.smk")):
 
     include: str(_file)
-
-
-localrules:
-    datasets,
 
 
 rule datasets:
     input:
         sorted({str(PLAN.layout.images(dataset)) for dataset in PLAN.datasets}),
+    localrule: True

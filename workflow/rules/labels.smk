@@ -16,9 +16,6 @@ rule labels:
         BENCHMARKS / "labels" / "{dataset}.tsv"
     conda:
         "../../envs/mdpu.yaml"
-    resources:
-        mem_mb=2000,
-        runtime=10,
     params:
         sides=lambda wildcards: {
             side: PLAN.dataset(wildcards.dataset).get(side, []) for side in ("positive", "negative", "dropped")
@@ -43,9 +40,6 @@ rule sheet:
         BENCHMARKS / "sheets" / "{dataset}.tsv"
     conda:
         "../../envs/mdpu.yaml"
-    resources:
-        mem_mb=2000,
-        runtime=10,
     shell:
         "python -m mdpu sheet --images {input.images:q} --labels {input.labels:q}"
         " --positive {output.positive:q} --negative {output.negative:q} &> {log:q}"

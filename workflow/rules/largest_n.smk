@@ -16,9 +16,6 @@ rule largest_n:
         BENCHMARKS / "largest_n.tsv"
     conda:
         "../../envs/mdpu.yaml"
-    resources:
-        mem_mb=1000,
-        runtime=10,
     params:
         labels=RESULTS / "labels",
         settings=PLAN.pool_settings(),

@@ -24,15 +24,12 @@ rule render_report:
         BENCHMARKS / "report.tsv"
     conda:
         "../../envs/mdpu.yaml"
-    resources:
-        mem_mb=1000,
-        runtime=5,
     params:
         results=RESULTS,
         plan=PLAN.summary(),
         not_run=PLAN.not_run,
         datasets={dataset: PLAN.dataset(dataset) for dataset in PLAN.datasets},
-        comparison=config["comparison"],
-        protocol=config["protocol"],
+        comparison=PLAN.config["comparison"],
+        protocol=PLAN.config["protocol"],
     shell:
         "python -m mdpu report --config $MDPU_CONFIG --results {params.results:q} --out {output.page:q} &> {log:q}"

@@ -22,9 +22,6 @@ for _kind in sorted(KINDS):
             experiment="|".join(KINDS[_kind]),
         conda:
             "../../envs/mdpu.yaml"
-        resources:
-            mem_mb=2000,
-            runtime=10,
         params:
             settings=lambda wildcards: PLAN.experiment_settings(wildcards.experiment),
             results=RESULTS,

@@ -16,9 +16,6 @@ rule split:
         BENCHMARKS / "splits/{dataset}/{variant}/m{tuple_size}/prior{prior}/n{n}/seed{seed}.tsv"
     conda:
         "../../envs/mdpu.yaml"
-    resources:
-        mem_mb=1000,
-        runtime=5,
     params:
         trial=trial_name,
         n=lambda wildcards: PLAN.protocol.number_of_tuples(

@@ -16,10 +16,10 @@ rule train:
         BENCHMARKS / "train" / "{cohort}.tsv"
     conda:
         "../../envs/mdpu.yaml"
-    threads: lambda wildcards: config["threads"] if PLAN.cohort(wildcards.cohort).needs_gpu else 1
+    threads: lambda wildcards: PLAN.config["threads"] if PLAN.cohort(wildcards.cohort).needs_gpu else 1
     resources:
         gpu=lambda wildcards: gpus() if PLAN.cohort(wildcards.cohort).needs_gpu else 0,
-        mem_mb=config["memory_mb"],
+        mem_mb=PLAN.config["memory_mb"],
         runtime=240,
     params:
         splits=RESULTS / "splits",

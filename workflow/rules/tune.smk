@@ -19,10 +19,10 @@ rule tune:
         BENCHMARKS / "tuning/{dataset}/{variant}/m{tuple_size}.tsv"
     conda:
         "../../envs/mdpu.yaml"
-    threads: config["threads"]
+    threads: PLAN.config["threads"]
     resources:
         gpu=lambda wildcards: gpus(),
-        mem_mb=config["memory_mb"],
+        mem_mb=PLAN.config["memory_mb"],
         runtime=240,
     params:
         settings=lambda wildcards: PLAN.tuning_settings(tuning(wildcards).name),

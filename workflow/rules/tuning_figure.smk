@@ -17,9 +17,6 @@ rule tuning_figure:
         tuning="[a-z0-9/-]+",
     conda:
         "../../envs/mdpu.yaml"
-    resources:
-        mem_mb=1000,
-        runtime=5,
     params:
         title=lambda wildcards: PLAN.tuning_title(wildcards.tuning),
     shell:

@@ -1,3 +1,7 @@
+# INPUTS   the network, or files already in data_dir
+# OUTPUTS  <results_dir>/datasets/mnist.npz, .json
+
+
 use rule dataset as dataset_mnist with:
     input:
         code=source_code("mnist"),

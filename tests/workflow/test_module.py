@@ -1,0 +1,78 @@
+"""The workflow as others meet it: a module, used from another folder, with the files that the catalog asks for."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+
+import pytest
+import yaml
+
+from mdpu.files import REPOSITORY
+
+RULE_FILES = sorted((REPOSITORY / "workflow" / "rules").rglob("*.smk"))
+
+SNAKEFILE = """
+configfile: "mine.yaml"
+
+module mdpu:
+    snakefile:
+        {workflow!r}
+    config:
+        config
+
+use rule * from mdpu as mdpu_*
+
+rule mine:
+    default_target: True
+    input:
+        "out/mine/figures/figure2.svg",
+    output:
+        "mine.svg",
+    shell:
+        "cp {{input}} {{output}}"
+"""
+
+
+@pytest.mark.slow
+def test_another_workflow_takes_it_as_a_module(fresh_clone, tmp_path):
+    """Its configuration holds what differs from the paper's, its own rule reads what a rule of the module makes."""
+    folder = tmp_path / "another"
+    folder.mkdir()
+    (folder / "Snakefile").write_text(SNAKEFILE.format(workflow=str(fresh_clone.folder / "workflow" / "Snakefile")))
+    (folder / "mine.yaml").write_text("name: mine\nresults_dir: out\nexperiments: [figure2]\n")
+    environment = {**fresh_clone.environment, "PYTHONPATH": str(fresh_clone.folder)}
+
+    def snakemake(*arguments: str) -> str:
+        command = [sys.executable, "-m", "snakemake", "--cores", "1", *arguments]
+        done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout + done.stderr
+
+    output = snakemake()
+    assert "rule mdpu_show_losses" in output
+    assert (folder / "mine.svg").read_text().startswith("<?xml")
+    assert {path.name for path in folder.iterdir()} == {"Snakefile", "mine.yaml", "mine.svg", "out", ".snakemake"}
+    output = snakemake("-n", "--config", "experiments=[table2]", "datasets=[mnist]", "--", "mdpu_all")
+    assert {"mdpu_dataset_mnist", "mdpu_train", "mdpu_render_report"} <= set(re.findall(r"mdpu_\w+", output))
+
+
+def test_the_catalog_finds_what_it_asks_for():
+    usage = yaml.safe_load((REPOSITORY / ".snakemake-workflow-catalog.yml").read_text())["usage"]
+    assert set(usage) == {"mandatory-flags", "software-stack-deployment", "report"}
+    assert (REPOSITORY / "workflow" / "Snakefile").is_file()
+    assert (REPOSITORY / "config" / "README.md").is_file()
+
+
+@pytest.mark.parametrize("file", [file for file in RULE_FILES if file.name != "common.smk"], ids=lambda file: file.stem)
+def test_a_rule_file_opens_with_its_inputs_and_outputs(file):
+    lines = [line for line in file.read_text().splitlines() if not re.match(r"# {3,}", line)]  # nor lines that go on
+    assert lines[0].startswith("# INPUTS   ")
+    assert lines[1].startswith("# OUTPUTS  ")
+
+
+def test_every_overlay_is_described():
+    described = (REPOSITORY / "config" / "README.md").read_text()
+    for overlay in (REPOSITORY / "config").glob("*.yaml"):
+        assert f"`{overlay.name}`" in described, overlay.name
