@@ -129,23 +129,23 @@ class Clone:
         path.write_text(yaml.safe_dump(config, sort_keys=False))
 
 
-def list_files() -> list[str]:
-    """Return the files that git tracks, or would add."""
-    command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+def list_files(*also: str) -> list[str]:
+    """Return the files that git tracks, with those that options of ``git ls-files`` add."""
+    command = ["git", "ls-files", "-z", "--cached", *also]
     listed = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=True)
     return [name for name in listed.stdout.split("\0") if name and (REPOSITORY / name).is_file()]
 
 
 @pytest.fixture(scope="session")
 def texts() -> dict[str, str]:
-    """Texts of all files of the project, by name."""
+    """Texts of all files that git tracks, by name; what else lies in the clone is none of the project's."""
     contents = {name: (REPOSITORY / name).read_bytes() for name in list_files()}
     return {name: content.decode("utf-8") for name, content in contents.items() if b"\0" not in content}
 
 
 def clone_repository(folder: Path) -> Clone:
     """Copy the project's files, link the environment, and add the tiny configuration."""
-    for name in list_files():
+    for name in list_files("--others", "--exclude-standard"):  # what is being written counts too
         if not name.startswith("tests/"):
             target = folder / name
             target.parent.mkdir(parents=True, exist_ok=True)

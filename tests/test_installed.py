@@ -29,7 +29,7 @@ def installed(tmp_path_factory):
     """A folder that holds the package as a wheel has it."""
     folder = tmp_path_factory.mktemp("installed")
     source = folder / "source"  # hatchling would leave files beside the code
-    for name in list_files():
+    for name in list_files("--others", "--exclude-standard"):
         if not name.startswith(("tests/", "results/")):
             (source / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(REPOSITORY / name, source / name)
