@@ -51,3 +51,25 @@ def train(
 
     files = Files(images, labels, splits, store, checkpoints, out, tuned)
     train(load_plan(config), cohort, files, threads, only or ())
+
+
+@app.command(rich_help_panel=PANEL)
+def estimate_prior(
+    config: Configs,
+    images: Images,
+    split: Annotated[Path, typer.Option(metavar="FILE", help="Split: tuples and unlabeled images.")],
+    out: Out,
+    told: Annotated[float | None, typer.Option(help="A prior to test against the data.")] = None,
+    network: Annotated[str, typer.Option(help="Network to train.")] = "mlp",
+    threads: Threads = 2,
+) -> None:
+    """Estimate the class prior from tuples and unlabeled images alone, and say whether a told one fits."""
+    from mdpu.study.cohort import estimate_prior
+
+    found = estimate_prior(load_plan(config), network, images, split, out, told, threads)
+    if not found["known"]:
+        print("the prior cannot be known: held-out tuples are told from unlabeled images no better than by chance")
+        return
+    print(f"prior {found['prior']:.3f}, {found['level']:.0%} interval {found['low']:.3f} to {found['high']:.3f}")
+    if told is not None and not found["fits"]:
+        print(f"warning: the prior {told} does not fit these tuples and unlabeled images")

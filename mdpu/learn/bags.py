@@ -53,16 +53,16 @@ def dominance(scores: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def unlabeled_bags(unlabeled: Tensor, tuple_size: int) -> Tensor:
-    """Return the scores (B_U,) of unlabeled images as bags (B_U // M, M) that share no member.
+    """Return the scores (R, B_U) of unlabeled images as bags (R, B_U // M, M) that share no member.
 
     Neighbours make a bag. An epoch goes through the unlabeled images in an order drawn anew, so bags are random, and
     other ones in every epoch. Images that are left over are not used; a minibatch with less than M of them makes one
     bag in which an image stands more than once.
     """
-    bags = len(unlabeled) // tuple_size
+    bags = unlabeled.shape[1] // tuple_size
     if bags == 0:
-        return unlabeled.repeat(tuple_size)[None, :tuple_size]
-    return unlabeled[: bags * tuple_size].view(bags, tuple_size)
+        return unlabeled.repeat(1, tuple_size)[:, None, :tuple_size]
+    return unlabeled[:, : bags * tuple_size].unflatten(1, (bags, tuple_size))
 
 
 class BagHead(Head):
@@ -70,8 +70,8 @@ class BagHead(Head):
 
     Attributes
     ----------
-    bag_priors : list of float, length R
-        Z, the share of dominant bags among random ones, by the prior that each task is told.
+    prior, bag_prior : Tensor, shape (R,)
+        pi_+ and Z, the share of dominant bags among random ones, as each task is told.
     measures : tuple of str
         ``model_prior`` is the mean of r over the unlabeled images, the model's own class prior.
     """
@@ -79,23 +79,29 @@ class BagHead(Head):
     measures = ("model_prior",)
 
     def __init__(self, tasks: Sequence[Task], device: torch.device) -> None:
-        super().__init__(tasks, device)
-        self.bag_priors = [dominance_rate(task.tuple_size, task.prior) for task in tasks]
-
-    def objective(self, batch: Batch) -> tuple[Tensor, Tensor]:
-        """Return the objective (R,) and the model's class prior (R, 1).
-
-        Run by run: how many runs share a tensor decides which of its numbers go through vector instructions, and so
-        how they are rounded.
-        """
         import torch
 
-        rows = list(zip(batch.tuples, batch.unlabeled, strict=True))
-        losses = [self.loss(r, tuples, unlabeled) for r, (tuples, unlabeled) in enumerate(rows)]
-        return torch.stack(losses), torch.stack([unlabeled.sigmoid().mean() for _, unlabeled in rows])[:, None]
+        super().__init__(tasks, device)
+        self.prior = torch.tensor([task.prior for task in tasks], device=device)
+        self.bag_prior = torch.tensor([dominance_rate(task.tuple_size, task.prior) for task in tasks], device=device)
 
-    def loss(self, r: int, tuples: Tensor, unlabeled: Tensor) -> Tensor:
-        """Return what run r minimises, given the scores (B, M) of its tuples and (B_U,) of its unlabeled images."""
+    def objective(self, batch: Batch) -> tuple[Tensor, Tensor]:
+        """Return the objective (R,) and the model's class prior (R, 1)."""
+        model_prior = batch.unlabeled.sigmoid().mean(dim=1)
+        return self.loss(batch.tuples, batch.unlabeled, model_prior), model_prior[:, None]
+
+    def loss(self, tuples: Tensor, unlabeled: Tensor, model_prior: Tensor) -> Tensor:
+        """Return what each run minimises, (R,).
+
+        Parameters
+        ----------
+        tuples : Tensor, shape (R, B, M)
+            Scores of the members of tuples.
+        unlabeled : Tensor, shape (R, B_U)
+            Scores of unlabeled images.
+        model_prior : Tensor, shape (R,)
+            Mean of r over them.
+        """
         raise NotImplementedError
 
 
@@ -113,34 +119,34 @@ class BagRiskHead(BagHead):
 
     k = 0.0
 
-    def loss(self, r: int, tuples: Tensor, unlabeled: Tensor) -> Tensor:
+    def loss(self, tuples: Tensor, unlabeled: Tensor, model_prior: Tensor) -> Tensor:
         """Return the corrected risk."""
         from mdpu.learn.risk import correction
 
-        rate, (dominant, other) = self.bag_priors[r], dominance(tuples)
-        of_bags, _ = dominance(unlabeled_bags(unlabeled, tuples.shape[1]))
-        negative = of_bags.square().mean() - rate * dominant.square().mean()
-        return rate * other.square().mean() + correction(negative, self.k)
+        dominant, other = dominance(tuples)
+        of_bags, _ = dominance(unlabeled_bags(unlabeled, tuples.shape[2]))
+        negative = of_bags.square().mean(dim=1) - self.bag_prior * dominant.square().mean(dim=1)
+        return self.bag_prior * other.square().mean(dim=1) + correction(negative, self.k)
 
 
-def contrast(tuples: Tensor, bags: Tensor, rate: Tensor | float) -> Tensor:
-    """Return the cross-entropy of telling tuples (B, M) from bags (B', M), which weigh the same, by scores.
+def contrast(tuples: Tensor, bags: Tensor, bag_prior: Tensor) -> Tensor:
+    """Return the cross-entropy (R,) of telling tuples (R, B, M) from bags (R, B', M), which weigh the same, by scores.
 
-    Where both are equally many, a bag is a tuple with the probability q / (q + Z), `rate` being Z.
+    Where both are equally many, a bag is a tuple with the probability q / (q + Z), Z being `bag_prior` (R,).
     """
     (of_tuples, _), (of_bags, _) = dominance(tuples), dominance(bags)
-    tuples_loss = ((of_tuples + rate) / of_tuples.clamp(min=TINY)).log().mean()
-    return (tuples_loss + ((of_bags + rate) / rate).log().mean()) / 2
+    bag_prior = bag_prior[:, None]
+    tuples_loss = ((of_tuples + bag_prior) / of_tuples.clamp(min=TINY)).log().mean(dim=1)
+    return (tuples_loss + ((of_bags + bag_prior) / bag_prior).log().mean(dim=1)) / 2
 
 
-def prior_divergence(prior: float, model_prior: Tensor) -> Tensor:
-    """Return the Kullback-Leibler divergence of Bernoulli(model_prior) from Bernoulli(prior)."""
-    model_prior = model_prior.clamp(min=TINY)
+def prior_divergence(prior: Tensor, model_prior: Tensor) -> Tensor:
+    """Return the Kullback-Leibler divergence of Bernoulli(model_prior) from Bernoulli(prior), elementwise."""
     model_negative = (1 - model_prior).clamp(min=TINY)
-    return prior * (prior / model_prior).log() + (1 - prior) * ((1 - prior) / model_negative).log()
+    return prior * (prior / model_prior.clamp(min=TINY)).log() + (1 - prior) * ((1 - prior) / model_negative).log()
 
 
-def rate_of_prior(prior: Tensor, tuple_size: int) -> Tensor:
-    """Return Z, the share of dominant bags among random ones, at a class prior that is a tensor, any shape."""
+def bag_prior_at(prior: Tensor, tuple_size: int) -> Tensor:
+    """Return Z, the share of dominant bags among random ones, at class priors of any shape."""
     members = prior[..., None].expand(*prior.shape, tuple_size)
     return tails(members, 1 - members)[0].clamp(min=TINY)

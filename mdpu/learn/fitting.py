@@ -22,7 +22,7 @@ from mdpu.learn.checkpoint import Checkpoint
 from mdpu.learn.device import choose_device
 from mdpu.learn.evaluation import Evaluation
 from mdpu.learn.head import Head
-from mdpu.learn.method import Answers, FittedMethod
+from mdpu.learn.method import Answers, FittedMethod, NetworkMethod
 from mdpu.learn.methods import load_method
 from mdpu.learn.network import Architecture, Network, Preparation
 from mdpu.learn.networks import load_network
@@ -180,7 +180,8 @@ def fit_each(
     if evaluation:
         evaluation.prepare(preparation, device)
     seen = None if labels is None else torch.from_numpy(labels).to(device)
-    data = TrainingData(preparation(images).to(device), preparation, named, seen)
+    priors = _own_priors(to_train, images, named, settings, device)
+    data = TrainingData(preparation(images).to(device), preparation, named, seen, priors)
 
     def needs(stack: Stack) -> int:
         return stack_bytes(stack, settings, architecture, images.shape[1:], named)
@@ -257,6 +258,25 @@ def _check(
             raise UserError(f"method {task.method} is a control that sees true labels; give it labels")
         if samples[task.sample].is_ragged and not method.takes_ragged:
             raise UserError(f"method {task.method} learns from tuples of one size, but there are several; take another")
+
+
+def _own_priors(
+    tasks: Sequence[Task],
+    images: NDArray[Any],
+    samples: Mapping[str, Sample],
+    settings: Settings,
+    device: torch.device,
+) -> dict[Task, float]:
+    """Return the priors of the tasks whose methods find theirs; the tasks of one sample and seed share it."""
+    found: dict[tuple[str, str, int | str], float] = {}
+    priors = {}
+    for task in tasks:
+        method, key = load_method(task.method), (task.method, task.sample, task.seed)
+        if isinstance(method, NetworkMethod) and method.prior is not None:
+            if key not in found:
+                found[key] = method.prior(images, samples[task.sample], settings, task.seed, device)
+            priors[task] = found[key]
+    return priors
 
 
 def _fit_answers(

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any, Literal
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
+    import torch
+
     from mdpu.learn.head import Head
-    from mdpu.learn.task import Sample, Task
+    from mdpu.learn.task import Sample, Settings, Task
 
 Scope = Literal["whole", "class", "part"]
 
@@ -67,12 +69,15 @@ class NetworkMethod(Method):
     memory : float
         Share of its past that the running mean of the weights keeps at each step; the model is this mean. 0 keeps
         none: the model is the last weights.
+    prior : callable, optional
+        From (images, sample, settings, seed, device) to the prior that its head is told instead of the task's.
     """
 
     head: Callable[..., Head]
     outputs: int = 1
     sees_labels: bool = False
     memory: float = 0.0
+    prior: Callable[[NDArray[Any], Sample, Settings, int | str, torch.device], float] | None = None
 
     @property
     def tunable(self) -> bool:

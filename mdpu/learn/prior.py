@@ -8,8 +8,9 @@ memorises its tuples does to r, so that the estimate hardly depends on the epoch
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from scipy.stats import chi2
 from mdpu.errors import UserError
 from mdpu.learn.fitting import fit_each
 from mdpu.learn.head import Head
+from mdpu.learn.methods import bag_contrast
 from mdpu.learn.network import Preparation
 from mdpu.learn.task import Sample, Settings, Task
 from mdpu.learn.tuning import hold_out
@@ -29,6 +31,8 @@ from mdpu.randomness import Stream
 from mdpu.theory.joint import dominance, dominance_gradient, dominance_rate
 
 Floats = NDArray[np.float64]
+CONTRAST = bag_contrast.__name__.rpartition(".")[2].replace("_", "-")
+SHARE_OF_EPOCHS = 0.3
 TINY = 1e-12
 BOUND = 30.0  # of scaled scores: beyond it r is 0 or 1 but for 1e-13
 
@@ -67,6 +71,9 @@ class PriorEstimate:
         See `Calibration`.
     epoch : int
         The epoch, from 1, whose held-out likelihood was the highest.
+    known : bool
+        Whether held-out tuples are told from unlabeled images better than by chance. Where they are not, any prior
+        fits, and the other numbers mean nothing.
     """
 
     prior: float
@@ -75,10 +82,11 @@ class PriorEstimate:
     level: float
     information: float
     epoch: int
+    known: bool
 
     def fits(self, told: float) -> bool:
-        """Return whether a prior that one is told lies within the interval."""
-        return self.low <= told <= self.high
+        """Return whether a prior that one is told lies within the interval, or nothing is known of it."""
+        return not self.known or self.low <= told <= self.high
 
 
 def calibrate(tuples: Floats, unlabeled: Floats, start: tuple[float, float] = (1.0, 0.0)) -> Calibration:
@@ -178,7 +186,7 @@ def estimate_prior(
     level : float
         Of the interval.
     resamples : int
-        Of the bootstrap.
+        Of the bootstrap; without any, the interval is the estimate itself.
     seed : int or str
         Of the training and of the bootstrap.
     device, advance
@@ -187,26 +195,23 @@ def estimate_prior(
     Raises
     ------
     UserError
-        If tuples have one member, a part of the sample would be empty, or what was learned is no more than chance, so
-        that the prior cannot be known from this sample.
+        If tuples have one member, or a part of the sample would be empty.
     """
     size = sample.tuples.shape[1]
     if size < 2:
         raise UserError("tuples of one image do not say what the prior is; give tuples of at least two")
     kept, held = hold_out(sample, held_out)
     evaluation = HeldOutBags(images[held.tuples], images[held.unlabeled])
-    task = Task("bag-free", size, prior=0.5, seed=seed)  # this method does not use the prior
+    task = Task(CONTRAST, size, prior=0.5, seed=seed)  # this method does not use the prior
     for _ in fit_each([task], images, kept, settings, evaluation=evaluation, device=device, advance=advance):
         pass
     assert evaluation.best is not None
     best, epoch, tuples, unlabeled = evaluation.best
     # Twice the log-likelihood ratio against a constant r, which has one number less. The best of many epochs is a
     # little too good, so this is the least that one can ask.
-    if 2 * len(tuples) * best.information < chi2.ppf(level, df=1):
-        raise UserError(
-            f"{len(tuples)} held-out tuples are told from unlabeled images no better than by chance, so the prior "
-            "cannot be known from this sample; give more tuples, or tell the prior"
-        )
+    known = bool(2 * len(tuples) * best.information > chi2.ppf(level, df=1))
+    if not resamples:
+        return PriorEstimate(best.prior, best.prior, best.prior, level, best.information, epoch, known)
     stream = Stream(seed, "prior bootstrap")
     resampled = [
         calibrate(
@@ -217,4 +222,16 @@ def estimate_prior(
         for _ in range(resamples)
     ]
     low, high = np.quantile(resampled, [(1 - level) / 2, (1 + level) / 2])
-    return PriorEstimate(best.prior, float(low), float(high), level, best.information, epoch)
+    return PriorEstimate(best.prior, float(low), float(high), level, best.information, epoch, known)
+
+
+def brief_estimate(
+    images: NDArray[Any], sample: Sample, settings: Settings, seed: int | str, device: torch.device
+) -> float:
+    """Return the estimate for a method that is told no prior: `SHARE_OF_EPOCHS` of the training's epochs, no interval.
+
+    Where nothing is known of the prior it is a number all the same, so that a study's other runs go on. Parameters and
+    errors are those of `estimate_prior`.
+    """
+    brief = replace(settings, epochs=math.ceil(SHARE_OF_EPOCHS * settings.epochs))
+    return estimate_prior(images, sample, brief, resamples=0, seed=seed, device=device).prior

@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -51,12 +51,15 @@ class TrainingData:
         By the name under which tasks ask for them.
     labels : Tensor, int8, shape (N,), or None
         +1, -1 or 0, for methods that see them.
+    priors : mapping from Task to float
+        What methods that find the prior themselves are told instead of their task's.
     """
 
     images: Tensor
     preparation: Preparation
     samples: Mapping[str, Sample]
     labels: Tensor | None = None
+    priors: Mapping[Task, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -231,7 +234,7 @@ def train_stack(
         choose_dtype(settings.precision, device),
         device,
     )
-    heads = make_heads(tasks, device)
+    heads = make_heads([replace(task, prior=data.priors.get(task, task.prior)) for task in tasks], device)
     labels_seen = data.labels if method.sees_labels else None
     names = ("objective", *heads[0].measures, *(evaluation.measures(heads[0]) if evaluation else ()))
     recorded = 1 + len(heads[0].measures)

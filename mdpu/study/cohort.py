@@ -6,9 +6,10 @@ import shutil
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -23,6 +24,7 @@ from mdpu.learn.checkpoint import Checkpoint
 from mdpu.learn.device import describe, leased_device, memory_budget, resolve_precision
 from mdpu.learn.evaluation import TestRates
 from mdpu.learn.fitting import fit_each
+from mdpu.learn.prior import estimate_prior as estimate_prior_of
 from mdpu.learn.task import Sample, Task
 from mdpu.learn.trainer import Stack
 from mdpu.learn.tuning import chosen_rates
@@ -32,6 +34,7 @@ from mdpu.study.grid import AXES, Run
 from mdpu.study.history import run_history
 from mdpu.study.plan import Plan
 from mdpu.study.store import RunStore, fingerprint, group_by_origin
+from mdpu.theory import check_prior
 
 
 @dataclass(frozen=True)
@@ -215,6 +218,63 @@ def tune(plan: Plan, name: str, images: Path, split: Path, out: Path, threads: i
         trained_on = describe(device)
     write_csv(table, out)
     write_json(out.with_suffix(".json"), provenance(started, [images, split], device=trained_on, settings=facts))
+
+
+def estimate_prior(
+    plan: Plan, network: str, images: Path, split: Path, out: Path, told: float | None = None, threads: int = 2
+) -> dict[str, Any]:
+    """Estimate the class prior from the tuples and unlabeled images of a split, and write it as JSON.
+
+    Parameters
+    ----------
+    plan : Plan
+        Its protocol says how the network is trained.
+    network : str
+    images, split : Path
+        Images of the dataset's source, and the split.
+    out : Path
+        JSON to write.
+    told : float, optional
+        A prior to be tested against the data.
+    threads : int
+        CPU threads.
+
+    Returns
+    -------
+    dict
+        What was written: the fields of `mdpu.learn.prior.PriorEstimate` and, where a prior is told, ``told`` and
+        ``fits``.
+
+    Raises
+    ------
+    UserError
+        If a file is missing or broken, `told` is no prior, or tuples have one member.
+    """
+    started = time.perf_counter()
+    if told is not None:
+        check_prior(told)
+    settings = plan.settings("base", network)
+    torch.set_num_threads(threads)
+    with (
+        leased_device(plan.config["device"]) as device,
+        Steps(f"prior of {split.stem} on {describe(device)}", settings.epochs, "epochs") as steps,
+    ):
+        estimate = estimate_prior_of(
+            read_images(images).train_images,
+            read_sample(split),
+            settings,
+            held_out=plan.config["tuning"]["held_out"],
+            device=device,
+            advance=steps.advance,
+        )
+        trained_on = describe(device)
+    facts: dict[str, Any] = asdict(estimate)
+    if told is not None:
+        facts |= {"told": told, "fits": estimate.fits(told)}
+    write_json(
+        out, {**facts, "provenance": provenance(started, [images, split], device=trained_on, settings=settings.flat())}
+    )
+    return facts
 
 
 @dataclass(frozen=True)

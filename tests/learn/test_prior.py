@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
+import pandas as pd
 import pytest
+import torch
 from scipy.optimize import approx_fprime
 from scipy.special import expit
 
 from mdpu.errors import UserError
 from mdpu.learn import prior as module
-from mdpu.learn.prior import PriorEstimate, calibrate, estimate_prior
-from mdpu.learn.task import Sample, Settings
+from mdpu.learn.fitting import fit
+from mdpu.learn.prior import PriorEstimate, brief_estimate, calibrate, estimate_prior
+from mdpu.learn.task import Sample, Settings, Task
 from mdpu.theory.joint import dominance, dominance_rate
 
 
@@ -94,17 +99,30 @@ def test_the_prior_of_blobs(size: int, prior: float) -> None:
     found = estimate_prior(images, sample, SETTINGS, held_out=0.3, resamples=50, device="cpu")
     assert found.prior == pytest.approx(prior, abs=0.06)
     assert found.low < found.prior < found.high and found.high - found.low < 0.2
-    assert found.fits(found.prior) and not found.fits(found.high + 0.01)
+    assert found.known and found.fits(found.prior) and not found.fits(found.high + 0.01)
     again = estimate_prior(images, sample, SETTINGS, held_out=0.3, resamples=50, device="cpu")
     assert again == found
 
 
-def test_a_sample_that_says_nothing_is_refused() -> None:
+def test_of_a_sample_that_says_nothing_the_prior_is_not_known() -> None:
     images, sample = blobs(2, 0.5, 1000, 0.0)
-    with pytest.raises(UserError, match="cannot be known"):
-        estimate_prior(images, sample, Settings(epochs=2, architecture={"hidden": [16]}), device="cpu")
+    settings = Settings(epochs=2, architecture={"hidden": [16]})
+    found = estimate_prior(images, sample, settings, resamples=2, device="cpu")
+    assert not found.known and found.fits(0.01)
 
 
 @pytest.mark.parametrize(("told", "fits"), [(0.45, True), (0.39, False), (0.52, False)])
 def test_a_told_prior_fits_where_the_interval_holds_it(told: float, fits: bool) -> None:
-    assert PriorEstimate(0.45, 0.4, 0.5, 0.95, 0.2, 3).fits(told) is fits
+    assert PriorEstimate(0.45, 0.4, 0.5, 0.95, 0.2, 3, True).fits(told) is fits
+
+
+def test_a_method_that_estimates_the_prior_is_told_the_estimate_and_nothing_else() -> None:
+    images, sample = blobs(2, 0.4, 2000, 2.0)
+    settings = replace(SETTINGS, epochs=20)
+    estimate = brief_estimate(images, sample, settings, 3, torch.device("cpu"))
+    assert estimate == pytest.approx(0.4, abs=0.1)
+    told = Task("bag-relu", 2, estimate, seed=3)
+    free = [Task("bag-free", 2, prior, seed=3) for prior in (0.4, 0.7)]
+    histories = [model.history for model in fit([told, *free], images, sample, settings, device="cpu")]
+    for history in histories[1:]:
+        pd.testing.assert_frame_equal(history, histories[0])

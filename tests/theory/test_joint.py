@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
 from fractions import Fraction
 
 import numpy as np
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 
 from mdpu.errors import UserError
+from mdpu.files import REPOSITORY
 from mdpu.theory import coefficients, tuple_law
 from mdpu.theory.joint import (
     dominance,
@@ -222,3 +224,20 @@ def test_a_tail_that_starts_at_the_wrong_count_is_noticed(size):
     assert a == pytest.approx(coefficients(size, prior).a)
     for planted in (need - 1, need + 1):
         assert abs((np.arange(size + 1) * counts)[planted:].sum() / size / counts[planted:].sum() - a) > 0.01
+
+
+def test_the_table_of_information_in_the_documents():
+    rows = re.findall(r"^\| (0\.\d) \| (.*) \|$", (REPOSITORY / "docs" / "bags.md").read_text(encoding="utf-8"), re.M)
+    assert [prior for prior, _ in rows] == ["0.4", "0.5", "0.6"]
+    for prior, cells in rows:
+        computed = [
+            f"{(joint := joint_information(size, float(prior))):.3f} "
+            f"({100 * marginal_information(size, float(prior)) / joint:.0f} %)"
+            for size in range(2, 8)
+        ]
+        assert cells.split(" | ") == computed
+
+
+def test_triples_say_most_an_image():
+    for prior in (0.4, 0.5, 0.6):
+        assert max(range(1, 21), key=lambda size: joint_information(size, prior) / size if size > 1 else 0) == 3

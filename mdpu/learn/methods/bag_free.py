@@ -1,28 +1,28 @@
-"""Logistic contrast of tuples with bags of unlabeled images, without the prior.
+"""`bag-relu` without the prior: it is estimated from the same sample first (`mdpu.learn.prior`).
 
-Where `bag-nce` is told Z, this takes the Z of the model's own prior, the mean of r over the unlabeled images. Both
-are identified by the joint law (``docs/bags.md``, Theorem 2). The run's loss is not used. A network that memorises
-its tuples loses the prior, so that this wants an early stop; `mdpu.learn.prior` gives it one by held-out bags.
+The estimate trains `bag-contrast` for a share of the epochs on four fifths of the sample. Then the bag risk trains on
+the whole sample, told the estimate. The task's prior is not used.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from mdpu.learn.bags import BagHead, contrast, rate_of_prior, unlabeled_bags
+from mdpu.learn.bags import MEMORY, BagRiskHead
 from mdpu.learn.method import NetworkMethod
 
 if TYPE_CHECKING:
-    from torch import Tensor
+    import torch
+    from numpy.typing import NDArray
+
+    from mdpu.learn.task import Sample, Settings
 
 
-class FreeContrastHead(BagHead):
-    """The contrast with the model's own Z; parameters of `Head`."""
+def prior(images: NDArray[Any], sample: Sample, settings: Settings, seed: int | str, device: torch.device) -> float:
+    """Return the prior that the sample gives."""
+    from mdpu.learn.prior import brief_estimate
 
-    def loss(self, r: int, tuples: Tensor, unlabeled: Tensor) -> Tensor:
-        """Return the mean cross-entropy."""
-        size = tuples.shape[1]
-        return contrast(tuples, unlabeled_bags(unlabeled, size), rate_of_prior(unlabeled.sigmoid().mean(), size))
+    return brief_estimate(images, sample, settings, seed, device)
 
 
-METHOD = NetworkMethod("Bag contrast, prior-free", FreeContrastHead)
+METHOD = NetworkMethod("Bag ReLU, prior-free", BagRiskHead, memory=MEMORY, prior=prior)

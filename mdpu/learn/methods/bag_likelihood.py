@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mdpu.learn.bags import TINY, BagHead, dominance, prior_divergence, rate_of_prior
+from mdpu.learn.bags import TINY, BagHead, bag_prior_at, dominance, prior_divergence
 from mdpu.learn.method import NetworkMethod
 
 if TYPE_CHECKING:
@@ -22,12 +22,11 @@ PIN = 10.0
 class LikelihoodHead(BagHead):
     """Negative log-likelihood of tuples and the divergence of the model's prior; parameters of `Head`."""
 
-    def loss(self, r: int, tuples: Tensor, unlabeled: Tensor) -> Tensor:
+    def loss(self, tuples: Tensor, unlabeled: Tensor, model_prior: Tensor) -> Tensor:
         """Return log Z(m) - mean log q + PIN KL(pi_+ || m)."""
         dominant, _ = dominance(tuples)
-        prior = unlabeled.sigmoid().mean()
-        likelihood = dominant.clamp(min=TINY).log().mean() - rate_of_prior(prior, tuples.shape[1]).log()
-        return PIN * prior_divergence(self.tasks[r].prior, prior) - likelihood
+        likelihood = dominant.clamp(min=TINY).log().mean(dim=1) - bag_prior_at(model_prior, tuples.shape[2]).log()
+        return PIN * prior_divergence(self.prior, model_prior) - likelihood
 
 
 METHOD = NetworkMethod("Bag likelihood", LikelihoodHead)

@@ -22,10 +22,10 @@ PIN = 3.0
 class PinnedContrastHead(BagHead):
     """The contrast and the divergence of the model's prior; parameters of `Head`."""
 
-    def loss(self, r: int, tuples: Tensor, unlabeled: Tensor) -> Tensor:
+    def loss(self, tuples: Tensor, unlabeled: Tensor, model_prior: Tensor) -> Tensor:
         """Return the mean cross-entropy + PIN KL(pi_+ || m)."""
-        divergence = prior_divergence(self.tasks[r].prior, unlabeled.sigmoid().mean())
-        return contrast(tuples, unlabeled_bags(unlabeled, tuples.shape[1]), self.bag_priors[r]) + PIN * divergence
+        bags = unlabeled_bags(unlabeled, tuples.shape[2])
+        return contrast(tuples, bags, self.bag_prior) + PIN * prior_divergence(self.prior, model_prior)
 
 
 METHOD = NetworkMethod("Bag NCE", PinnedContrastHead)

@@ -9,6 +9,7 @@ tuples. The run's loss is not used.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from mdpu.learn.bags import BagHead
@@ -16,21 +17,30 @@ from mdpu.learn.method import NetworkMethod
 from mdpu.theory import coefficients
 
 if TYPE_CHECKING:
+    import torch
     from torch import Tensor
+
+    from mdpu.learn.task import Task
 
 
 class MarginalRiskHead(BagHead):
     """Non-negative PU risk of members with the squared loss on s; parameters of `Head`."""
 
-    def loss(self, r: int, tuples: Tensor, unlabeled: Tensor) -> Tensor:
+    def __init__(self, tasks: Sequence[Task], device: torch.device) -> None:
+        import torch
+
+        super().__init__(tasks, device)
+        mixes = [coefficients(task.tuple_size, task.prior) for task in tasks]
+        slopes = [mix.denominator / (mix.a * (1 - task.prior)) for mix, task in zip(mixes, tasks, strict=True)]
+        self.slope = torch.tensor(slopes, device=device)  # (R,): s is 1 - slope where r is 0
+        self.share = self.prior / torch.tensor([mix.a for mix in mixes], device=device)  # (R,): pi_+ / a
+
+    def loss(self, tuples: Tensor, unlabeled: Tensor, model_prior: Tensor) -> Tensor:
         """Return the corrected risk."""
-        task = self.tasks[r]
-        mix = coefficients(task.tuple_size, task.prior)
-        share = task.prior / mix.a
-        slope = mix.denominator / (mix.a * (1 - task.prior))  # s is 1 - slope where r is 0
-        of_members, of_unlabeled = (1 - slope * (-scores).sigmoid() for scores in (tuples.flatten(), unlabeled))
-        negative = of_unlabeled.square().mean() - share * of_members.square().mean()
-        return share * (1 - of_members).square().mean() + negative.clamp(min=0)
+        slope = self.slope[:, None]
+        of_members, of_unlabeled = (1 - slope * (-scores).sigmoid() for scores in (tuples.flatten(1), unlabeled))
+        negative = of_unlabeled.square().mean(dim=1) - self.share * of_members.square().mean(dim=1)
+        return self.share * (1 - of_members).square().mean(dim=1) + negative.clamp(min=0)
 
 
 METHOD = NetworkMethod("Marginal ReLU", MarginalRiskHead)

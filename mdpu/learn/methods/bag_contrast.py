@@ -1,0 +1,28 @@
+"""Logistic contrast of tuples with bags of unlabeled images, without the prior.
+
+Where `bag-nce` is told Z, this takes the Z of the model's own prior, the mean of r over the unlabeled images. Both
+are identified by the joint law (``docs/bags.md``, Theorem 2). The run's loss is not used. A network that memorises
+its tuples loses the prior, so that this wants an early stop; `mdpu.learn.prior` gives it one by held-out bags.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mdpu.learn.bags import BagHead, bag_prior_at, contrast, unlabeled_bags
+from mdpu.learn.method import NetworkMethod
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+class FreeContrastHead(BagHead):
+    """The contrast with the model's own Z; parameters of `Head`."""
+
+    def loss(self, tuples: Tensor, unlabeled: Tensor, model_prior: Tensor) -> Tensor:
+        """Return the mean cross-entropy."""
+        size = tuples.shape[2]
+        return contrast(tuples, unlabeled_bags(unlabeled, size), bag_prior_at(model_prior, size))
+
+
+METHOD = NetworkMethod("Bag contrast, prior-free", FreeContrastHead)
