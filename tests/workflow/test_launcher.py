@@ -53,14 +53,14 @@ def started(monkeypatch):
 def test_an_unknown_command_is_refused_in_one_sentence_before_anything_is_installed():
     done = subprocess.run([REPOSITORY / "run", "papre"], capture_output=True, text=True)
     assert done.returncode == 1
-    assert done.stderr == "run: error: 'papre' is no command; known are quick, paper and test (./run --help)\n"
+    assert done.stderr == "run: error: 'papre' is no command; known are quick, paper, status and test (./run --help)\n"
     assert done.stdout == ""
 
 
 def test_help_says_what_the_commands_do():
     done = subprocess.run([REPOSITORY / "run", "--help"], capture_output=True, text=True)
     assert done.returncode == 0
-    for command in ("./run [quick]", "./run paper", "./run test"):
+    for command in ("./run [quick]", "./run paper", "./run status", "./run test"):
         assert command in done.stdout
 
 
@@ -254,6 +254,18 @@ def test_a_dry_run_claims_nothing(run, started, capsys, tmp_path):
     for option in ("-n", "--dry-run", "--dryrun"):
         assert run.workflow("quick", [option]) == 0
     assert "report" not in capsys.readouterr().out
+
+
+def test_one_that_works_in_the_folder_stops_all_but_looks(run, started, tmp_path):
+    run.Hold(tmp_path, "./run paper", print).take()
+    with pytest.raises(
+        SystemExit, match=r"^run: error: \./run paper \(process \d+ on .*\) is at work in this folder; wait"
+    ):
+        run.workflow("quick", [])
+    assert started == []
+    for option in ("-n", "--summary", "--dag", "--list-rules"):
+        run.workflow("quick", [option])
+    assert len(started) == 4
 
 
 def test_a_failed_workflow_claims_nothing_and_hands_its_status_on(run, monkeypatch, started, capsys, tmp_path):
