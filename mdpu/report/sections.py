@@ -15,6 +15,7 @@ def data_url(kind: str, path: Path) -> str:
     """Return a file as an address that holds the file itself; raise `UserError` if it is missing."""
     if not path.exists():
         raise UserError(f"{path} does not exist; run the rule that makes it")
+    check(path)
     return embedded(kind, path.read_bytes())
 
 
