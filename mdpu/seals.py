@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-import os
 from collections.abc import Iterator
 from contextvars import ContextVar
 from dataclasses import asdict, dataclass, field
@@ -101,7 +100,7 @@ def check(path: Path) -> str:
     checksum, seal = sha256(path), read_seal(path)
     if seal is not None and not seal.matches(checksum):
         # On a network file system, another node's new seal may be seen late; a look at the folder asks for it anew.
-        os.listdir(Path(path).parent)
+        any(Path(path).parent.iterdir())
         checksum, seal = sha256(path), read_seal(path)
         if seal is not None and not seal.matches(checksum):
             raise UserError(

@@ -15,7 +15,8 @@ from pathlib import Path
 import numpy as np
 
 from mdpu.errors import UserError
-from mdpu.files import load_npz, provenance, read_json, save_npz, sha256, write_json
+from mdpu.files import load_npz, provenance, read_json, save_npz, write_json
+from mdpu.seals import sha256
 
 ARRAYS = ("train_images", "train_labels", "test_images", "test_labels")
 

@@ -18,7 +18,7 @@ from mdpu.data.images import read_images
 from mdpu.data.labels import read_labels
 from mdpu.data.splits import read_split
 from mdpu.errors import UserError
-from mdpu.files import digest, origin, provenance, read_table, sha256, write_csv, write_json, write_table
+from mdpu.files import digest, origin, provenance, read_table, write_csv, write_json, write_table
 from mdpu.learn.checkpoint import Checkpoint
 from mdpu.learn.device import describe, leased_device, memory_budget, resolve_precision
 from mdpu.learn.evaluation import TestRates
@@ -28,6 +28,7 @@ from mdpu.learn.trainer import Stack
 from mdpu.learn.tuning import chosen_rates
 from mdpu.learn.tuning import tune as tune_tasks
 from mdpu.progress import Steps
+from mdpu.seals import sha256
 from mdpu.study.grid import AXES, Run
 from mdpu.study.history import run_history
 from mdpu.study.plan import Plan
