@@ -30,9 +30,12 @@ rule all:
         SHOWN,
         LARGEST_N,
         TUNING_FIGURES,
-        EVALUATION,
+        rules.audit.output,
+        [] if not PLAN.runs else [rules.collect.output, rules.compare.output, rules.claims.output, rules.ranks.output],
         VERIFICATION,
-        HISTORIES,  # the way back from a number leads through them: mdpu trace and retrain
+        SHEETS,
+        TRACED,
+        [path.with_suffix(".json") for path in TRACED],
 
 
 rule report:

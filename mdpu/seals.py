@@ -112,6 +112,12 @@ def check(path: Path) -> str:
     return checksum
 
 
+def is_intact(path: Path) -> bool:
+    """Return whether a file is there and is what was written under its seal."""
+    seal = read_seal(path)
+    return seal is not None and path.is_file() and seal.matches(sha256(path))
+
+
 @contextlib.contextmanager
 def recording() -> Iterator[None]:
     """Let the seals of all that is written in the block name what was read in it: once around a command."""
