@@ -242,11 +242,16 @@ class Hold:
 
 
 def processes(token: str) -> dict[int, str]:
-    """Return number and name of the processes of this machine that descend from the holder of a token.
+    """Return number and name of the processes of this machine that descend from the holder of a token."""
+    marked = f"{TOKEN}={token}".encode()
+    return {number: _name(words) for number, words, environment in _own_processes() if marked in environment}
 
-    Those that belong to another job of SLURM are its own; it may have started them on this very machine.
+
+def _own_processes() -> Iterator[tuple[int, list[bytes], list[bytes]]]:
+    """Yield number, words and environment of this user's live processes of this machine.
+
+    Those of another job of SLURM are that job's, which may run on this very machine.
     """
-    found = {}
     for folder in PROC.glob("[0-9]*"):
         try:
             environment = (folder / "environ").read_bytes().split(b"\0")
@@ -254,11 +259,9 @@ def processes(token: str) -> dict[int, str]:
         except OSError:  # another user's, or ended by now
             continue
         job = next((entry for entry in environment if entry.startswith(b"SLURM_JOB_ID=")), b"")
-        own_job = job.removeprefix(b"SLURM_JOB_ID=").decode() in ("", os.environ.get("SLURM_JOB_ID", ""))
-        number = int(folder.name)
-        if f"{TOKEN}={token}".encode() in environment and own_job and start_of(number) is not None:
-            found[number] = _name(words)
-    return found
+        elsewhere = job.removeprefix(b"SLURM_JOB_ID=").decode() not in ("", os.environ.get("SLURM_JOB_ID", ""))
+        if not elsewhere and start_of(int(folder.name)) is not None:
+            yield int(folder.name), words, environment
 
 
 def _name(words: list[bytes]) -> str:
@@ -285,12 +288,11 @@ def end_processes(token: str) -> list[str]:
 
 def snakemake_in(clone: Path) -> int | None:
     """Return a process of this machine that runs Snakemake in the clone, or None."""
-    for folder in PROC.glob("[0-9]*"):
-        with contextlib.suppress(OSError):
-            words = (folder / "cmdline").read_bytes().split(b"\0")
+    for number, words, _ in _own_processes():
+        with contextlib.suppress(OSError):  # ended by now
             named = any(Path(os.fsdecode(word)).name == "snakemake" for word in words[:4])
-            if named and (folder / "cwd").readlink() == clone and start_of(int(folder.name)):
-                return int(folder.name)
+            if named and (PROC / str(number) / "cwd").readlink() == clone:
+                return number
     return None
 
 
