@@ -15,12 +15,31 @@ include: "workflow/rules/comparison.smk"
 include: "workflow/rules/report.smk"
 
 
+# On a cluster these run where Snakemake does: each takes seconds, in which a job would hardly have left the queue. The
+# downloads do so too, because nodes may have no network.
 localrules:
     all,
     tables,
     figures,
     evaluation,
     report,
+    labels,
+    sheet,
+    collect,
+    verify,
+    table,
+    figure,
+    tuning_figure,
+    sensitivity,
+    largest_n,
+    illustrate_setting,
+    illustrate_losses,
+    write_formulas,
+    compare,
+    claims,
+    ranks,
+    audit,
+    render_report,
 
 
 rule all:

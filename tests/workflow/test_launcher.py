@@ -53,7 +53,10 @@ def started(monkeypatch):
 def test_an_unknown_command_is_refused_in_one_sentence_before_anything_is_installed():
     done = subprocess.run([REPOSITORY / "run", "papre"], capture_output=True, text=True)
     assert done.returncode == 1
-    assert done.stderr == "run: error: 'papre' is no command; known are quick, paper, check, status and test (./run --help)\n"
+    assert (
+        done.stderr
+        == "run: error: 'papre' is no command; known are quick, paper, check, status and test (./run --help)\n"
+    )
     assert done.stdout == ""
 
 
