@@ -101,15 +101,19 @@ class Trial:
 
 
 def contents(folder: Path) -> dict[str, bytes]:
-    """Return all files; of seals, without what was there before, which depends on the way."""
+    """Return all files, without what tells of the way: what was there before, and how many runs the store had."""
     found = {}
-    for path in sorted(folder.rglob("*")):
-        if path.is_file():
-            found[str(path.relative_to(folder))] = path.read_bytes()
+    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+        name = str(path.relative_to(folder))
+        found[name] = path.read_bytes()
+        with suppress(ValueError):
             if path.name.endswith(".seal"):
-                with suppress(ValueError):
-                    seal = {**json.loads(path.read_text()), "before": None}
-                    found[str(path.relative_to(folder))] = json.dumps(seal).encode()
+                seal = {**json.loads(found[name]), "before": None}
+                if "/histories/" in name and name.endswith(".json.seal"):
+                    seal["sha256"] = None
+                found[name] = json.dumps(seal).encode()
+            elif "/histories/" in name and name.endswith(".json"):
+                found[name] = json.dumps({**json.loads(found[name]), "reused": None}).encode()
     return found
 
 
@@ -175,13 +179,14 @@ def points(given: argparse.Namespace) -> None:
     # The same bytes whenever a command runs: no times, and no commit that an edit beside would change.
     time.perf_counter = lambda: 0.0
     import mdpu.files
+    import mdpu.study.cohort
 
     mdpu.files.git_commit = lambda: "commit"
+    mdpu.study.cohort.now = lambda: "now"
     import sklearn.datasets  # noqa: F401  what a command would load is loaded once, here
 
     import mdpu.cli
     import mdpu.report.page
-    import mdpu.study.cohort
     from mdpu.study.config import load_config
     from mdpu.study.plan import Plan
 
