@@ -49,7 +49,7 @@ class Disk:
         changed: dict[str, int | None] = {
             name: node for name, node in now.items() if self._seen_names.get(name) != node
         }
-        changed |= {name: None for name in self._seen_names.keys() - now.keys()}
+        changed |= dict.fromkeys(self._seen_names.keys() - now.keys())
         if changed:
             self._pending.append(changed)
         self._seen_names = now
