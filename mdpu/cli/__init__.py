@@ -21,6 +21,9 @@ def main() -> None:
     try:
         with recording():
             app()
+    except MemoryError:
+        print("error: there is not enough memory; give the job more, or ask for less", file=sys.stderr)
+        sys.exit(2)
     except UserError as error:
         sentence = " ".join(str(error).split())  # what it quotes of others may run over several lines
         print(f"error: {sentence}", file=sys.stderr)

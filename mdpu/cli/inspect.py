@@ -37,9 +37,13 @@ def coefficients(tuple_size: TupleSize, prior: Prior) -> None:
 def plan(
     config: Configs,
     runs: Annotated[bool, typer.Option("--runs", help="List every run by name, one a line, instead.")] = False,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="Laid over the files, as --config of Snakemake."),
+    ] = None,
 ) -> None:
     """List the runs and cohorts that a configuration asks for, with counts, as JSON."""
-    chosen = load_plan(config)
+    chosen = load_plan(config, set_ or [])
     if runs:
         print("\n".join(run.name for run in chosen.runs))
     else:
