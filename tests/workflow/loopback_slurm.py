@@ -1,7 +1,7 @@
 """A real SLURM on this machine's loopback: munge, a controller, one node with eight processors and four pretended GPUs.
 
-    python tests/loopback_slurm.py start /tmp/slurm     # prints what to export
-    python tests/loopback_slurm.py stop /tmp/slurm
+    python tests/workflow/loopback_slurm.py start /tmp/slurm     # prints what to export
+    python tests/workflow/loopback_slurm.py stop /tmp/slurm
 
 Needs Debian's packages slurmctld, slurmd, slurm-client and munge, and root.
 """
