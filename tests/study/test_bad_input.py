@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from mdpu.data.sources import own
+from mdpu.data import own
 from mdpu.errors import UserError
 from mdpu.evaluate.verify import verify
 from mdpu.files import REPOSITORY
