@@ -13,7 +13,7 @@ from mdpu.study.plan import Plan
 from mdpu.study.store import RunStore
 
 # Folders of the results in which nothing is a result.
-BESIDE = ("logs", "benchmarks", "checkpoints", "config")
+BESIDE = frozenset(("logs", "benchmarks", "checkpoints", "config"))
 CHANGED, MISSING, STALE, UNSEALED, EDITED = "changed", "missing", "stale", "unsealed", "edited"
 WORDS = {
     CHANGED: "has changed since it was written",
@@ -75,11 +75,15 @@ def check_results(results: Path) -> tuple[int, list[Finding]]:
             if path not in files and (seal := read_seal(path)) is not None:
                 files[path] = seal
                 ahead.append(seal)
-    states = {path: _state(path, seal) for path, seal in files.items()}
+    checksums = {path: sha256(path) if path.exists() else None for path in files}
+    states = {path: _state(seal, checksums[path]) for path, seal in files.items()}
     findings = [Finding(path, state) for path, state in states.items() if state]
+    sound = {path: checksums[path] for path, state in states.items() if state in (None, EDITED)}
     for path, seal in files.items():
         if seal is not None and states[path] is None:
-            findings += _stale(path, seal, files, states)
+            # Of a source that is unsound itself nothing is said here: it may well come back as it was.
+            sources = {Path(source): then for source, then in seal.inputs.items()}
+            findings += [Finding(path, STALE, s) for s, then in sources.items() if s in sound and sound[s] != then]
     return len(files), sorted(findings)
 
 
@@ -95,23 +99,15 @@ def _files(results: Path) -> Iterator[Path]:
             yield path
 
 
-def _state(path: Path, seal: Seal | None) -> str | None:
+def _state(seal: Seal | None, checksum: str | None) -> str | None:
     """Return what is the matter with a file by itself, or None."""
     if seal is None:
         return UNSEALED
-    if not path.exists():
+    if checksum is None:
         return MISSING
-    if not seal.matches(sha256(path)):
+    if not seal.matches(checksum):
         return CHANGED
     return EDITED if seal.edited else None
-
-
-def _stale(path: Path, seal: Seal, files: dict[Path, Seal | None], states: dict[Path, str | None]) -> Iterator[Finding]:
-    """Yield what a file was made from that is sealed, sound and another now; the unsound is a finding of its own."""
-    for source, then in seal.inputs.items():
-        now = files.get(Path(source))
-        if now is not None and states[Path(source)] in (None, EDITED) and not now.matches(then):
-            yield Finding(path, STALE, Path(source))
 
 
 def mend(plan: Plan, findings: Iterable[Finding]) -> list[str]:

@@ -26,12 +26,11 @@ try:
     if TOKEN in os.environ and workflow.is_main_process and not workflow.dryrun and PLAN.layout.results.exists():
         for line in mend(PLAN, check_results(PLAN.layout.results)[1]):
             logger.warning(line)
+    # The resolved configuration reaches the commands through the environment: its name changes with every
+    # edit, and as a parameter it would make every job run again. What a job depends on is in its params.
+    os.environ["MDPU_CONFIG"] = str(PLAN.layout.write_config())
 except UserError as error:
     raise WorkflowError(str(error))
-
-# The resolved configuration reaches the commands through the environment: its name changes with every
-# edit, and as a parameter it would make every job run again. What a job depends on is in its params.
-os.environ["MDPU_CONFIG"] = str(PLAN.layout.write_config())
 
 
 envvars:
