@@ -164,9 +164,9 @@ class Hold:
             If it is held by a process that is alive, or that may be.
         """
         with self.guard():
+            if refusal := self.refusal():
+                raise HeldError(refusal)
             owner = self.owner()
-            if owner is not None and not owner.is_dead():
-                raise HeldError(self._refusal(owner))
             self._write(owner.foreign_locks if owner else self._locks())
             if owner is not None:
                 self.say(f"{owner} was killed; going on from what it finished")
@@ -201,7 +201,11 @@ class Hold:
             os.fsync(stream.fileno())
         temporary.replace(self.record)
 
-    def _refusal(self, owner: Owner) -> str:
+    def refusal(self) -> str | None:
+        """Return why the clone cannot be had, if it is held by a process that is alive, or that may be."""
+        owner = self.owner()
+        if owner is None or owner.is_dead():
+            return None
         if owner.machine == _machine() and owner.namespace == _namespace():
             return f"{owner} is at work in this folder; wait for it, or end it with: kill -INT {owner.pid}"
         return (

@@ -101,6 +101,8 @@ def finish(process: subprocess.Popen[str], log: Path) -> str | None:
     """Wait for a run that was not killed outright; return what went wrong that the next one cannot mend, or None."""
     process.wait()
     text = log.read_text()
+    if " is at work in this folder; wait for it" in text:  # Snakemake, which outlived its launcher
+        time.sleep(2)
     return "needs --unlock" if "LockException" in text else None
 
 
