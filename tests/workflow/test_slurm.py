@@ -100,10 +100,6 @@ def test_jobs_that_are_cancelled_or_fail_or_lose_their_head_train_nothing_twice(
     assert "run: waiting for its jobs that run under SLURM: " in said
     assert runs(fresh_clone) == trained
     assert len(trained) == 12
-    for log in fresh_clone.results.glob("logs/train/**/*.log"):
-        total, taken = re.search(r": (\d+) runs, (\d+) already trained", log.read_text()).groups()
-        assert total == taken
-
     here = pd.read_parquet(fresh_clone.results / "metrics.parquet")
     shutil.rmtree(fresh_clone.results)
     fresh_clone.snakemake()
