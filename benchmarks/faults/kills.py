@@ -130,7 +130,7 @@ def main() -> None:
         table.writerow(["kill", "signal", "to", "after s", "outcome"])
         while kills < given.kills:
             process = start(given.configfile, log)
-            wait, whom, name = chance.uniform(0.5, 0.7 * whole), chance.choice(WHOM), chance.choice(WITH)
+            wait, whom, name = chance.uniform(0.5, 0.5 * whole), chance.choice(WHOM), chance.choice(WITH)
             try:
                 process.wait(wait)
                 sent = False

@@ -18,9 +18,11 @@ import argparse
 import csv
 import ctypes
 import errno
+import importlib
 import io
 import json
 import os
+import pkgutil
 import shlex
 import shutil
 import signal
@@ -172,6 +174,25 @@ def main() -> None:
     points(given)
 
 
+def load_everything() -> None:
+    """Load what any command loads, here and once, instead of in each child."""
+    import sklearn.datasets  # noqa: F401
+    from matplotlib import pyplot as plt
+    from PIL import Image
+
+    import mdpu
+
+    for module in pkgutil.walk_packages(mdpu.__path__, "mdpu."):
+        if not module.name.endswith("__main__"):
+            importlib.import_module(module.name)
+    Image.init()
+    figure, axes = plt.subplots()
+    axes.set_title("$x$ fonts")
+    for suffix in ("svg", "pdf"):
+        figure.savefig(io.BytesIO(), format=suffix)
+    plt.close(figure)
+
+
 def points(given: argparse.Namespace) -> None:
     """Go through the workflow command by command, and through each command call by call."""
     sys.path.insert(0, str(ROOT))
@@ -183,10 +204,7 @@ def points(given: argparse.Namespace) -> None:
 
     mdpu.files.git_commit = lambda: "commit"
     mdpu.study.cohort.now = lambda: "now"
-    import sklearn.datasets  # noqa: F401  what a command would load is loaded once, here
-
-    import mdpu.cli
-    import mdpu.report.page
+    load_everything()
     from mdpu.study.config import load_config
     from mdpu.study.plan import Plan
 
