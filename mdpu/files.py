@@ -1,8 +1,13 @@
-"""Files that are either whole or absent, and the provenance written beside them."""
+"""Files that are either whole or absent, and the provenance written beside them.
+
+Whatever is killed, and at whatever moment the power fails, a file is the old one or the new one and matches its seal
+(`mdpu.seals`): contents are on the disk before their name is, and the name before anything that builds on it.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import glob
 import hashlib
 import importlib.metadata
@@ -19,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mdpu.errors import UserError
+from mdpu.seals import Seal, check, make_seal, read_seal, seal_path, sha256
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -53,7 +59,8 @@ def replacing(path: Path) -> Iterator[Path]:
     """Yield a temporary path beside `path` that becomes `path` when the block succeeds.
 
     Readers see the old file or the new one, never a half; a killed writer leaves only a temporary
-    name behind, which the next one removes, and two writers of the same file do each other no harm.
+    name behind, which the next one removes, and two writers of the same file do each other no harm. The file's seal
+    is written with it.
 
     Raises
     ------
@@ -61,17 +68,81 @@ def replacing(path: Path) -> Iterator[Path]:
         If the block fails with an `OSError`, e.g. because the disk is full.
     """
     path = Path(path)
-    # The suffix stays, because savers such as numpy and matplotlib choose the format by it.
-    temporary = path.with_name(f".{path.stem}.{platform.node()}-{os.getpid()}{path.suffix}")
+    temporary, seal = _temporary(path), seal_path(path)
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        _make_folder(path.parent)
         _remove_orphans(path)
+        _remove_orphans(seal)
         yield temporary
+        _sync(temporary)
+        _temporary(seal).write_text(make_seal(path, sha256(temporary)).to_json(), encoding="utf-8")
+        _sync(_temporary(seal))
+        # The seal first: it allows the old contents too, so that between the two renames nothing is out of order.
+        _temporary(seal).replace(seal)
+        _sync(path.parent)
         temporary.replace(path)
+        _sync(path.parent)
     except OSError as error:
         raise UserError(f"{path} could not be written ({error.strerror or error}); mend that and run again") from error
     finally:
-        temporary.unlink(missing_ok=True)
+        for leftover in (temporary, _temporary(seal)):
+            with contextlib.suppress(OSError):  # e.g. its folder is no more: what is told is why
+                leftover.unlink(missing_ok=True)
+
+
+def remove(path: Path) -> None:
+    """Delete a file, if it is there, and its seal after it."""
+    path.unlink(missing_ok=True)
+    seal_path(path).unlink(missing_ok=True)
+
+
+def accept(path: Path) -> None:
+    """Seal a file as it is now, marked as edited: for changes by hand, on purpose.
+
+    Raises
+    ------
+    UserError
+        If the file is missing or its seal cannot be written.
+    """
+    old = read_seal(path)
+    inputs = old.inputs if old else {}
+    seal, temporary = seal_path(path), _temporary(seal_path(path))
+    text = Seal(sha256(path), inputs=inputs, edited=True).to_json()
+    try:
+        temporary.write_text(text, encoding="utf-8")
+        _sync(temporary)
+        temporary.replace(seal)
+        _sync(path.parent)
+    except OSError as error:
+        raise UserError(f"{seal} could not be written ({error.strerror or error}); mend that and run again") from error
+
+
+def _temporary(path: Path) -> Path:
+    # The suffix stays, because savers such as numpy and matplotlib choose the format by it.
+    return path.with_name(f".{path.stem}.{platform.node()}-{os.getpid()}{path.suffix}")
+
+
+def _make_folder(folder: Path) -> None:
+    """Make a folder and those above it, each name on the disk before what comes below it."""
+    if folder.is_dir():
+        return
+    _make_folder(folder.parent)
+    folder.mkdir(exist_ok=True)
+    _sync(folder.parent)
+
+
+def _sync(path: Path) -> None:
+    """Return when a file's contents, or a folder's names, are on the disk."""
+    if os.name != "posix" and path.is_dir():  # elsewhere a folder cannot be opened
+        return
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        if error.errno != errno.EINVAL:  # a file system that has nothing to sync
+            raise
+    finally:
+        os.close(descriptor)
 
 
 def _remove_orphans(path: Path) -> None:
@@ -107,11 +178,10 @@ def write_json(path: Path, value: object) -> None:
 
 
 def read_json(path: Path) -> Any:
-    """Read JSON from `path`; raise `UserError` if it is missing or broken."""
+    """Read JSON from `path`; raise `UserError` if it is missing, broken or not what was written."""
+    check(path)
     try:
         return json.loads(Path(path).read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise UserError(f"{path} does not exist; run the rule that makes it") from None
     except ValueError as error:
         raise UserError(f"{path} is not valid JSON ({error}); delete it and run again") from None
 
@@ -128,16 +198,15 @@ def load_npz(path: Path, *keys: str) -> dict[str, np.ndarray]:
     Raises
     ------
     UserError
-        If the file is missing, is not a whole npz, or lacks one of `keys`.
+        If the file is missing, is not what was written or no whole npz, or lacks one of `keys`.
     """
+    check(path)
     try:
         with np.load(path, allow_pickle=False) as archive:
             missing = [key for key in keys if key not in archive]
             if missing:
                 raise UserError(f"{path} has no array {', '.join(missing)}; it holds {', '.join(archive)}")
             return {key: archive[key] for key in keys}
-    except FileNotFoundError:
-        raise UserError(f"{path} does not exist; run the rule that makes it") from None
     except UserError:
         raise
     except Exception as error:  # zipfile, zlib and numpy each have their own words for a broken file
@@ -145,25 +214,29 @@ def load_npz(path: Path, *keys: str) -> dict[str, np.ndarray]:
 
 
 def read_table(path: Path) -> pd.DataFrame:
-    """Read a Parquet table; raise `UserError` if it is missing or broken."""
+    """Read a Parquet table; raise `UserError` if it is missing, broken or not what was written."""
     import pandas as pd
 
+    check(path)
     try:
         return pd.read_parquet(path)
-    except FileNotFoundError:
-        raise UserError(f"{path} does not exist; run the rule that makes it") from None
     except (OSError, ValueError) as error:
         raise UserError(f"{path} is not a whole Parquet file ({error}); delete it and run again") from None
 
 
 def read_csv(path: Path) -> pd.DataFrame:
-    """Read a CSV table, priors and values of keys as they are written; raise `UserError` if it is missing or broken."""
+    """Read a CSV table, priors and values of keys as they are written.
+
+    Raises
+    ------
+    UserError
+        If the file is missing, broken or not what was written.
+    """
     import pandas as pd
 
+    check(path)
     try:
         return pd.read_csv(path, dtype=dict.fromkeys(("prior", "base", "value"), str))
-    except FileNotFoundError:
-        raise UserError(f"{path} does not exist; run the rule that makes it") from None
     except ValueError as error:  # among them pandas' ParserError and EmptyDataError, and a wrong encoding
         raise UserError(f"{path} is not a CSV table ({error}); delete it and run again") from None
 
@@ -188,15 +261,6 @@ def write_table(table: pd.DataFrame, path: Path) -> None:
     """Write a Parquet table in one step, with its ``attrs`` in the metadata."""
     with replacing(path) as temporary:
         table.to_parquet(temporary, index=False)
-
-
-def sha256(path: Path) -> str:
-    """Return the SHA-256 of a file as hexadecimal digits; raise `UserError` if it is missing."""
-    try:
-        with path.open("rb") as stream:
-            return hashlib.file_digest(stream, "sha256").hexdigest()
-    except FileNotFoundError:
-        raise UserError(f"{path} does not exist; run the rule that makes it") from None
 
 
 def digest(value: object) -> str:

@@ -34,6 +34,7 @@ from mdpu.files import (
     write_table,
     write_text,
 )
+from mdpu.seals import seal_path
 
 # -- writing --------------------------------------------------------------------------------------
 
@@ -45,7 +46,7 @@ def test_a_file_appears_only_when_it_is_whole(tmp_path):
         assert not path.exists()
         temporary.write_text("whole")
     assert path.read_text() == "whole"
-    assert list(path.parent.iterdir()) == [path]
+    assert set(path.parent.iterdir()) == {path, seal_path(path)}
 
 
 def test_an_exception_leaves_the_old_file_and_no_other(tmp_path):
@@ -85,7 +86,7 @@ def test_sigkill_leaves_the_old_file_and_the_next_writer_cleans_up(tmp_path):
     for other in kept:
         other.touch()
     write_text(path, "new")
-    assert set(tmp_path.iterdir()) == {path, *kept}
+    assert set(tmp_path.iterdir()) == {path, seal_path(path), *kept}
 
 
 @pytest.mark.parametrize("suffix", [".npz", ".parquet", ".json"])
@@ -124,6 +125,7 @@ def test_a_missing_npz_is_named(tmp_path):
 def test_a_truncated_npz_is_named(tmp_path, keep):
     path = tmp_path / "x.npz"
     save_npz(path, a=np.arange(1000), b=np.arange(1000))
+    seal_path(path).unlink()  # of a file without one, its format tells
     content = path.read_bytes()
     path.write_bytes(content[: int(keep * len(content)) if isinstance(keep, float) else keep])
     with pytest.raises(UserError, match=r"x\.npz is not a whole npz file .*delete it and run again") as error:

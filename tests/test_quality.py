@@ -29,7 +29,9 @@ PINNED = {
 
 # A module may import from its own layer and from those before it.
 LAYERS = [
+    "hold",
     "errors",
+    "seals",
     "files",
     "randomness",
     "theory",

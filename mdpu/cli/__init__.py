@@ -8,6 +8,7 @@ import sys
 from mdpu.cli import inspect, data, training, evaluation, showing, carry  # isort: skip  (the order of the panels)
 from mdpu.cli.common import app
 from mdpu.errors import UserError
+from mdpu.seals import recording
 
 __all__ = ["app", "carry", "data", "evaluation", "inspect", "main", "showing", "training"]
 
@@ -18,7 +19,11 @@ def main() -> None:
     # microseconds. docs/performance.md has the figures. To be set before torch loads OpenMP.
     os.environ.setdefault("GOMP_SPINCOUNT", "1000")
     try:
-        app()
+        with recording():
+            app()
+    except MemoryError:
+        print("error: there is not enough memory; give the job more, or ask for less", file=sys.stderr)
+        sys.exit(2)
     except UserError as error:
         sentence = " ".join(str(error).split())  # what it quotes of others may run over several lines
         print(f"error: {sentence}", file=sys.stderr)

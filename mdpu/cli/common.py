@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -45,9 +46,9 @@ Threads = Annotated[int, typer.Option(min=1, help="CPU threads.")]
 RunOrCell = Annotated[str, typer.Argument(help="Run, as `plan --runs` lists them, or cell: a run's without its seed.")]
 
 
-def load_plan(config: list[Path]) -> Plan:
-    """Return the plan of configuration files, each laid over those before it."""
+def load_plan(config: list[Path], values: Sequence[str] = ()) -> Plan:
+    """Return the plan of configuration files, each laid over those before it, and ``KEY=VALUE`` over all."""
     from mdpu.study.config import load_config
     from mdpu.study.plan import Plan
 
-    return Plan(load_config(config))
+    return Plan(load_config(config, values))

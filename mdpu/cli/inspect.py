@@ -37,9 +37,13 @@ def coefficients(tuple_size: TupleSize, prior: Prior) -> None:
 def plan(
     config: Configs,
     runs: Annotated[bool, typer.Option("--runs", help="List every run by name, one a line, instead.")] = False,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="Laid over the files, as --config of Snakemake."),
+    ] = None,
 ) -> None:
     """List the runs and cohorts that a configuration asks for, with counts, as JSON."""
-    chosen = load_plan(config)
+    chosen = load_plan(config, set_ or [])
     if runs:
         print("\n".join(run.name for run in chosen.runs))
     else:
@@ -91,3 +95,37 @@ def retrain(
             print(f"{len(done.recorded)} epochs equal bit for bit")
     if differs:
         raise typer.Exit(1)
+
+
+@app.command(rich_help_panel=PANEL)
+def check(
+    results: Annotated[list[Path], typer.Argument(metavar="DIR...", help="Folders of results: results/<name>.")],
+) -> None:
+    """Compare every result, and what it was made from, with what was written; exit with status 1 if anything differs.
+
+    `./run` makes anew what has changed, is missing, or was made from another version of something.
+    """
+    from mdpu.study.intact import EDITED, check_results
+
+    differs = False
+    for folder in results:
+        number, findings = check_results(folder)
+        for finding in findings:
+            print(finding)
+        broken = [finding for finding in findings if finding.what != EDITED]
+        differs = differs or bool(broken)
+        print(f"{folder}: {number} files compared, " + (f"{len(broken)} findings" if broken else "all as written"))
+    if differs:
+        raise typer.Exit(1)
+
+
+@app.command(rich_help_panel=PANEL)
+def accept(files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Files that you edited.")]) -> None:
+    """Keep files as they are now, on purpose: they pass as written from here on, marked as edited.
+
+    `./run` makes anew what was made from them.
+    """
+    from mdpu.files import accept
+
+    for file in files:
+        accept(file)

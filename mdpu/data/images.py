@@ -15,7 +15,8 @@ from pathlib import Path
 import numpy as np
 
 from mdpu.errors import UserError
-from mdpu.files import load_npz, provenance, read_json, save_npz, sha256, write_json
+from mdpu.files import load_npz, provenance, read_json, save_npz, write_json
+from mdpu.seals import sha256
 
 ARRAYS = ("train_images", "train_labels", "test_images", "test_labels")
 
@@ -50,6 +51,8 @@ class ImageSet:
             images, labels = getattr(self, f"{part}_images"), getattr(self, f"{part}_labels")
             if images.dtype != np.uint8 or images.ndim not in (3, 4):
                 raise UserError(f"{part}_images is {images.dtype} of shape {images.shape}, not uint8 [N, H, W(, C)]")
+            if 0 in images.shape[1:]:
+                raise UserError(f"{part}_images has shape {images.shape}: an image needs a pixel and a channel")
             if len(images) == 0 or labels.shape != (len(images),):
                 raise UserError(f"{part} has {len(images)} images but labels of shape {labels.shape}")
             if labels.min() < 0 or labels.max() >= len(self.classes):

@@ -80,6 +80,8 @@ def _inputs(path: Path) -> list[Path]:
         raise UserError("there is no such file or folder")
     if path.is_dir():
         return [path / part / name for part in PARTS for name in _classes(path, part)]
+    if not path.is_file():
+        raise UserError("it is a pipe or a device, not a file")
     description = path.with_suffix(".json")
     return [path, description] if description.exists() else [path]
 
@@ -116,6 +118,8 @@ def _read_npz(path: Path) -> ImageSet:
 @contextlib.contextmanager
 def _npz(path: Path) -> Iterator[Any]:
     """Open an npz file without ever unpickling; what is wrong with it ends in `UserError`."""
+    if path.exists() and not path.is_file():  # reading a pipe would wait for ever
+        raise UserError("it is a pipe or a device, not a file")
     try:
         with np.load(path, allow_pickle=False) as archive:
             yield archive

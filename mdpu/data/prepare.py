@@ -13,7 +13,7 @@ from mdpu.data.download import Archive, fetch
 from mdpu.data.images import ImageSet, is_path, write_images
 from mdpu.data.sources import SOURCES
 from mdpu.errors import UserError
-from mdpu.files import sha256
+from mdpu.seals import sha256
 
 
 def list_archives(name: str) -> Sequence[Archive]:

@@ -12,7 +12,8 @@ import pandas as pd
 
 from mdpu.errors import UserError
 from mdpu.evaluate.collect import run_accuracies, summarize
-from mdpu.files import read_json, read_table, sha256
+from mdpu.files import read_json, read_table
+from mdpu.seals import sha256
 from mdpu.study.grid import AXES, Run, run_columns
 from mdpu.study.plan import Plan
 

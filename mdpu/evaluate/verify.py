@@ -31,12 +31,17 @@ def verify(summary: pd.DataFrame, expected_path: Path) -> dict[str, Any]:
     Raises
     ------
     UserError
-        If the file of expected numbers is missing or empty.
+        If the file of expected numbers is missing, empty or of another shape.
     """
     try:
-        expected = pd.read_csv(expected_path, dtype={"prior": str})
-    except FileNotFoundError:
-        raise UserError(f"config key expected: {expected_path} does not exist") from None
+        expected = read_csv(expected_path)
+    except UserError as error:
+        raise UserError(f"config key expected: {error}") from None
+    if missing := [column for column in (*CELL, "mean", "tolerance") if column not in expected]:
+        raise UserError(f"config key expected: {expected_path} has no column {', '.join(missing)}")
+    for column in ("tuple_size", "n", "mean", "tolerance"):
+        if not pd.api.types.is_numeric_dtype(expected[column]):
+            raise UserError(f"config key expected: {expected_path} holds no numbers under {column}")
     if expected.empty:
         raise UserError(f"config key expected: {expected_path} holds no cells to compare with")
     both = expected.merge(summary[[*CELL, "mean"]], on=list(CELL), how="left", suffixes=("_expected", ""))

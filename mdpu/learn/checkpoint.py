@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -9,8 +10,8 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from mdpu.errors import UserError
-from mdpu.files import replacing
+from mdpu.files import remove, replacing
+from mdpu.seals import check
 
 
 class Checkpoint:
@@ -21,7 +22,7 @@ class Checkpoint:
     path : Path
         The file; it need not exist.
     key : str
-        Digest of all that the stack's histories depend on. A file of another key is refused.
+        Digest of all that the stack's histories depend on. A file of another key is not used.
     seconds : float
         Shortest time between two writes.
     """
@@ -33,24 +34,24 @@ class Checkpoint:
     def restore(self, state: Mapping[str, Tensor], optimizer: torch.optim.Optimizer, history: Tensor) -> int:
         """Fill in what training changes, by name, and return the number of finished epochs; 0 if there is no file.
 
-        Raises
-        ------
-        UserError
-            If the file is broken or of another configuration.
+        A file that is broken, or of another configuration, is worth a line and is begun without.
         """
-        try:
-            saved = torch.load(self.path, map_location=history.device, weights_only=True)
-            key, epochs = saved["key"], int(saved["epochs"])
-        except FileNotFoundError:
+        if not self.path.exists():
             return 0
+        try:
+            check(self.path)
+            saved = torch.load(self.path, map_location=history.device, weights_only=True)
+            usable = saved["key"] == self.key and {*state} <= {*saved["state"]}
+            epochs, found = int(saved["epochs"]), (saved["optimizer"], saved["history"])
         except Exception:  # torch's own words run over several lines and advise to load it unsafely
-            raise UserError(f"checkpoint {self.path} is not whole; delete it and run again") from None
-        if key != self.key:
-            raise UserError(f"checkpoint {self.path} is of another configuration; delete it and run again")
+            usable = False
+        if not usable:
+            print(f"checkpoint {self.path} is not what was written; training begins anew", file=sys.stderr)
+            return 0
         for name, value in state.items():
             value.copy_(saved["state"][name])
-        optimizer.load_state_dict(saved["optimizer"])
-        history.copy_(saved["history"])
+        optimizer.load_state_dict(found[0])
+        history.copy_(found[1])
         return epochs
 
     def save_if_due(
@@ -72,4 +73,4 @@ class Checkpoint:
 
     def remove(self) -> None:
         """Delete the file, if there is one."""
-        self.path.unlink(missing_ok=True)
+        remove(self.path)

@@ -6,15 +6,14 @@ import base64
 from pathlib import Path
 from typing import Any
 
-from mdpu.errors import UserError
+from mdpu.seals import check
 from mdpu.study.grid import Experiment
 from mdpu.study.plan import Plan
 
 
 def data_url(kind: str, path: Path) -> str:
     """Return a file as an address that holds the file itself; raise `UserError` if it is missing."""
-    if not path.exists():
-        raise UserError(f"{path} does not exist; run the rule that makes it")
+    check(path)
     return embedded(kind, path.read_bytes())
 
 

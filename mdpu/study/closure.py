@@ -21,7 +21,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from mdpu.files import PACKAGE, digest, resource, sha256
+from mdpu.files import PACKAGE, digest, resource
+from mdpu.seals import sha256
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 Scope = (

@@ -19,7 +19,7 @@ from mdpu.data.images import read_images
 from mdpu.data.labels import read_labels
 from mdpu.data.splits import read_split
 from mdpu.errors import UserError
-from mdpu.files import digest, origin, provenance, read_table, sha256, write_csv, write_json, write_table
+from mdpu.files import digest, origin, provenance, read_csv, read_table, remove, write_csv, write_json, write_table
 from mdpu.learn.checkpoint import Checkpoint
 from mdpu.learn.device import describe, leased_device, memory_budget, resolve_precision
 from mdpu.learn.evaluation import TestRates
@@ -30,6 +30,7 @@ from mdpu.learn.trainer import Stack
 from mdpu.learn.tuning import chosen_rates
 from mdpu.learn.tuning import tune as tune_tasks
 from mdpu.progress import Steps
+from mdpu.seals import check
 from mdpu.study.grid import AXES, Run
 from mdpu.study.history import run_history
 from mdpu.study.plan import Plan
@@ -108,11 +109,11 @@ def train(plan: Plan, name: str, files: Files, threads: int = 2, only: Sequence[
     with leased_device(plan.config["device"] if cohort.needs_gpu else "cpu") as device:
         settings = plan.settings(cohort.variant, cohort.network)
         settings = replace(settings, precision=resolve_precision(settings.precision, device))
-        rates = chosen_rates(pd.read_csv(files.tuned), [run.method for run in runs]) if files.tuned else {}
+        rates = chosen_rates(read_csv(files.tuned), [run.method for run in runs]) if files.tuned else {}
         tasks = {run: task_of(plan, run, rates.get(run.method)) for run in runs}
         split_files = {split: files.splits / f"{split}.npz" for split in sorted({run.split for run in runs})}
-        shared = {"images": sha256(files.images), "labels": sha256(files.labels)}
-        split_sums = {split: sha256(path) for split, path in split_files.items()}
+        shared = {"images": check(files.images), "labels": check(files.labels)}
+        split_sums = {split: check(path) for split, path in split_files.items()}
         fingerprints = {
             run: fingerprint(run, task, settings, {**shared, "split": split_sums[run.split]})
             for run, task in tasks.items()
@@ -155,6 +156,7 @@ def train(plan: Plan, name: str, files: Files, threads: int = 2, only: Sequence[
         "runs": len(runs),
         "reused": len(runs) - len(missing),
         "trained": group_by_origin({run: histories[run] for run in runs}),
+        "fingerprints": {run.name: fingerprints[run] for run in runs},
         "settings": settings.flat(),
     }
     inputs = [files.images, files.labels, *split_files.values(), *([files.tuned] if files.tuned else [])]
@@ -324,7 +326,7 @@ def retrain(plan: Plan, name: str, out: Path, alone: bool = False, threads: int 
         cohort, tuning = plan.cohort_of(run), plan.tuning_name(run)
         company = [other for other in cohort.runs if other == run or (other.split == run.split and not alone)]
         for other in company:  # what an earlier call left in this folder
-            RunStore(out / "runs").path(other).unlink(missing_ok=True)
+            remove(RunStore(out / "runs").path(other))
         files = Files(
             layout.images(run.dataset),
             layout.labels(run.dataset),

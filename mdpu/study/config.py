@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import math
 import pkgutil
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
@@ -14,6 +15,8 @@ import yaml
 from mdpu.data.images import is_path
 from mdpu.errors import UserError
 from mdpu.files import PACKAGE, resource
+from mdpu.seals import check
+from mdpu.study.strict_yaml import load_yaml, parse_yaml
 
 Config = dict[str, Any]
 
@@ -23,6 +26,10 @@ PAPER = "config.yaml"
 METHODS_FOLDER = PACKAGE / "learn" / "methods"
 
 BASE = "base"
+GRID = ("variant", "tuple_size", "prior", "method", "loss", "seed")
+MOST_RUNS = 1_000_000
+# Folders of results_dir that are no configuration's.
+OTHERS_FOLDERS = {"reference": "the committed reference results", "datasets": "the images"}
 
 
 def merge(base: Mapping[str, Any], overlay: Mapping[str, Any]) -> Config:
@@ -34,28 +41,31 @@ def merge(base: Mapping[str, Any], overlay: Mapping[str, Any]) -> Config:
     return merged
 
 
-def load_config(paths: Sequence[Path]) -> Config:
+def load_config(paths: Sequence[Path], values: Sequence[str] = ()) -> Config:
     """Read YAML files, each laid over those before it, and validate the result.
 
     See `completed` for what they leave open.
 
+    Parameters
+    ----------
+    paths : sequence of Path
+    values : sequence of str
+        ``KEY=VALUE``, the value being YAML, laid over the files.
+
     Raises
     ------
     UserError
-        If a file is missing or is no YAML mapping, or the merged configuration is invalid.
+        If a file is missing or is not plain data, or the merged configuration is invalid.
     """
     config: Config = {}
     for path in paths:
-        try:
-            content = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
-        except FileNotFoundError:
-            raise UserError(f"configuration file {path} does not exist") from None
-        except yaml.YAMLError as error:
-            reason = " ".join(str(error).split())  # yaml's account of itself runs over several lines
-            raise UserError(f"configuration file {path} is not valid YAML: {reason}") from None
-        if not isinstance(content, dict):
-            raise UserError(f"configuration file {path} holds no mapping of keys")
-        config = merge(config, content)
+        config = merge(config, load_yaml(Path(path)))
+        check(Path(path))  # one that the workflow wrote has to be what it wrote
+    for value in values:
+        key, equals, text = value.partition("=")
+        if not equals:
+            raise UserError(f"--config {value!r} is not of the form KEY=VALUE")
+        config = merge(config, parse_yaml(f"{key}: {text}", f"--config {value!r}"))
     config = completed(config)
     check_config(config)
     return config
@@ -93,6 +103,10 @@ def check_config(config: Config) -> None:
     error = best_match(Draft202012Validator(schema()).iter_errors(config))
     if error is not None:
         raise UserError(_explain(error))
+    if config["name"] in OTHERS_FOLDERS:
+        raise UserError(
+            f"config key name: {config['name']} is the folder of {OTHERS_FOLDERS[config['name']]}; choose another"
+        )
     for name, dataset in config["definitions"]["datasets"].items():
         _check_dataset(dataset, f"config key definitions.datasets.{name}")
     margin, wider = config["comparison"]["margin"], config["comparison"]["wider_margin"]
@@ -134,6 +148,9 @@ def _check_experiment(experiment: Config, config: Config, where: str) -> None:
         for key in load_kind(other).keys.keys() & experiment.keys() - kind.keys.keys():
             raise UserError(f"{where}.{key}: only an experiment of kind {other} has a {key}")
     kind.check(axes, config, where)
+    runs = _number_of_runs(axes, selected(config, "datasets"))
+    if runs > MOST_RUNS:
+        raise UserError(f"{where} asks for {runs:,} runs, of which {MOST_RUNS:,} is the most; shorten its axes")
     for method in axes["method"]:
         known(method, available_methods(), f"{where}.method")
     for dataset in axes.get("datasets", []):
@@ -150,6 +167,16 @@ def _check_experiment(experiment: Config, config: Config, where: str) -> None:
                 f"{where}.{axis}: an experiment of kind {experiment['kind']} shows one {axis.replace('_', ' ')}, "
                 "but several are given; make it several experiments"
             )
+
+
+def _number_of_runs(axes: Config, datasets: Sequence[str]) -> int:
+    """Return how many runs a definition's grid has at most, without making them."""
+    listed = [len(value) for key, value in axes.items() if key in GRID and isinstance(value, list)]
+    sizes = axes.get("n", 1)
+    most = max(
+        (len(n) for n in (sizes.values() if isinstance(sizes, Mapping) else [sizes]) if isinstance(n, list)), default=1
+    )
+    return math.prod(listed) * most * len(datasets)
 
 
 def known(name: str, names: Iterable[str], where: str) -> None:
@@ -183,7 +210,10 @@ def _explain(error: Any) -> str:
             return f"config key {where + '.' if where else ''}{key} is unknown; {hint}"
     if error.validator == "required":
         return f"config key {where or '(top level)'}: {error.message}"
-    return f"config key {where}: {error.message}"
+    if error.validator == "pattern" and "description" in error.schema:
+        return f"config key {where}: {error.instance!r} may hold {error.schema['description']}, and nothing else"
+    message = error.message if len(error.message) < 200 else f"{error.message[:80]} ... {error.message[-80:]}"
+    return f"config key {where}: {message}"
 
 
 def selected(config: Config, kind: str) -> list[str]:

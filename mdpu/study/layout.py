@@ -9,6 +9,7 @@ import yaml
 
 from mdpu.data.images import is_path
 from mdpu.files import digest, write_text
+from mdpu.seals import is_intact
 from mdpu.study.config import Config
 
 
@@ -47,7 +48,7 @@ class Layout:
         The name holds a digest of the content, so that a dry run with other settings never changes
         the file that running jobs read.
         """
-        if not self.config.exists():
+        if not is_intact(self.config):
             write_text(self.config, yaml.safe_dump(self._config, sort_keys=False, allow_unicode=True))
         return self.config
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import astuple, replace
 from functools import cached_property
@@ -218,6 +219,24 @@ class Plan:
             name: definition.get("published", name)
             for name, definition in self.config["definitions"]["datasets"].items()
         }
+
+    def minutes(self, cohort: str) -> int:
+        """Return how long a cohort's training is given where time is asked for beforehand, i.e. on a cluster.
+
+        Three times what the perceptron takes in float32 on two threads: 0.223 s per run and epoch of 30,000 images
+        (docs/performance.md). Other networks get four hours; they need a GPU, whose time depends on its model. What is
+        not finished by then goes on from its checkpoint.
+        """
+        runs, network = self.cohort(cohort).runs, self.cohort(cohort).network
+        if network != "mlp":
+            return 240
+        epochs = self.protocol.training(runs[0].variant, network)["epochs"]
+        images = sum(
+            run.tuple_size * self.protocol.number_of_tuples(run.variant, run.tuple_size, run.n)
+            + self.protocol.sampling(run.variant, run.n)["n_unlabeled"]
+            for run in runs
+        )
+        return 10 + math.ceil(3 * 0.223 / 30_000 * images * epochs / 60)
 
     def network(self, dataset: str) -> str:
         """Return the name of the network that `dataset` is trained with.

@@ -17,8 +17,9 @@ from typing import Any
 import pandas as pd
 
 from mdpu.errors import UserError
-from mdpu.files import digest, read_table, replacing, write_table
+from mdpu.files import digest, read_json, read_table, replacing, write_table
 from mdpu.learn.task import Settings, Task
+from mdpu.seals import recording
 from mdpu.study.closure import closure, code_digest
 from mdpu.study.grid import AXES, Run, run_columns
 
@@ -26,7 +27,14 @@ from mdpu.study.grid import AXES, Run, run_columns
 TRAINING = ("mdpu.learn.fitting.fit_each", "mdpu.learn.evaluation.TestRates", "mdpu.study.history.run_history")
 # Of no influence on a number: errors, files, the order in which stacks take turns, and the key of a run, which counts
 # itself.
-HARMLESS = ("mdpu.errors", "mdpu.files", "mdpu.learn.checkpoint", "mdpu.learn.schedule", "mdpu.study.grid")
+HARMLESS = (
+    "mdpu.errors",
+    "mdpu.files",
+    "mdpu.seals",
+    "mdpu.learn.checkpoint",
+    "mdpu.learn.schedule",
+    "mdpu.study.grid",
+)
 
 
 def method_module(name: str) -> str:
@@ -93,8 +101,29 @@ class RunStore:
         """Keep a run's history under its fingerprint, with its origin, and return it so marked."""
         marked = history.copy(deep=False)
         marked.attrs = {"fingerprint": fingerprint, "origin": dict(origin)}
-        write_table(marked, self.path(run))
+        with recording():  # its fingerprint says what it was made from: the seal need not
+            write_table(marked, self.path(run))
         return marked
+
+    def restore(self, run: Run, histories: Path) -> None:
+        """Put a run that was lost back from the histories of its cohort, bit for bit.
+
+        Raises
+        ------
+        UserError
+            If the histories or their provenance are missing, broken, or do not have the run.
+        """
+        facts = read_json(histories.with_suffix(".json"))
+        origins = [
+            {key: value for key, value in group.items() if key != "runs"}
+            for group in facts.get("trained", [])
+            if run.name in group["runs"]
+        ]
+        rows = read_table(histories).merge(pd.DataFrame([run]), on=list(AXES))
+        fingerprint = facts.get("fingerprints", {}).get(run.name)
+        if rows.empty or fingerprint is None or not origins:
+            raise UserError(f"{histories} does not hold all of {run.name}")
+        self.save(run, rows, fingerprint, origins[0])
 
     def pack(self, path: Path) -> int:
         """Write all finished runs of known origin into one file, in a fifth of the space, and return their number.

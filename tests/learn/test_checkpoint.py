@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import pandas as pd
 import pytest
+import torch
 from blobs import CPU, EPOCHS, SETTINGS, make_tasks
 
-from mdpu.errors import UserError
 from mdpu.learn import fit
 from mdpu.learn.checkpoint import Checkpoint
 from mdpu.learn.schedule import complete
 from mdpu.learn.stacks import make_stacks
+from mdpu.seals import seal_path
 
 
 class Interrupted(Exception):
@@ -50,17 +51,6 @@ def test_interrupted_training_is_taken_up_to_the_same_bits(epochs, trainer, stac
     assert steps == [count * saved] + [count] * (EPOCHS - saved)
 
 
-def test_a_checkpoint_of_other_settings_or_a_broken_one_is_refused(trainer, stack, tmp_path):
-    path = tmp_path / "c.pt"
-    interrupt(trainer, stack, path, 2)
-    with pytest.raises(UserError, match=r"checkpoint .*c\.pt is of another configuration; delete it and run again"):
-        complete(trainer.epochs(stack, checkpoint=Checkpoint(path, "other", 0)))
-    for content in (b"", path.read_bytes()[:1000], b"nonsense"):
-        path.write_bytes(content)
-        with pytest.raises(UserError, match=r"checkpoint .*c\.pt is not whole; delete it and run again"):
-            complete(trainer.epochs(stack, checkpoint=Checkpoint(path, "key", 0)))
-
-
 def test_a_finished_stack_leaves_no_checkpoint(blobs, samples, tmp_path):
     written = []
 
@@ -71,3 +61,73 @@ def test_a_finished_stack_leaves_no_checkpoint(blobs, samples, tmp_path):
     fit(make_tasks(), blobs.images, samples, SETTINGS, checkpoint_of=checkpoint_of, device=CPU)
     assert len(written) == 4
     assert list(tmp_path.iterdir()) == []
+
+
+# -- the file -------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def saved(tmp_path):
+    """A checkpoint after three epochs of a layer's training, with its parts."""
+    torch.manual_seed(1)
+    state = {"weight": torch.randn(3, 2, requires_grad=True)}
+    optimizer = torch.optim.Adam(state.values(), lr=0.1)
+    history = torch.arange(10.0)
+    state["weight"].sum().backward()
+    optimizer.step()
+    path = tmp_path / "a.pt"
+    Checkpoint(path, "key", 0).save_if_due({"weight": state["weight"].detach()}, optimizer, history, 3)
+    return path, state["weight"].detach().clone(), history
+
+
+def restore(path, key="key"):
+    weight = torch.zeros(3, 2)
+    parameter = torch.zeros(3, 2, requires_grad=True)
+    optimizer, history = torch.optim.Adam([parameter], lr=0.1), torch.zeros(10)
+    epochs = Checkpoint(path, key, 0).restore({"weight": weight}, optimizer, history)
+    return epochs, weight, optimizer, history
+
+
+def test_what_was_saved_comes_back(saved):
+    path, weight, history = saved
+    epochs, restored, optimizer, restored_history = restore(path)
+    assert epochs == 3
+    assert torch.equal(restored, weight)
+    assert torch.equal(restored_history, history)
+    assert optimizer.state_dict()["state"][0]["step"] == 1
+
+
+def flip(content):
+    middle = content.index(b"\x00\x00\x80?")  # 1.0 of the history
+    return content[:middle] + b"\x01" + content[middle + 1 :]
+
+
+@pytest.mark.parametrize(
+    "damage", [lambda content: b"", lambda content: content[:1000], lambda content: b"nonsense", flip]
+)
+@pytest.mark.parametrize("sealed", [True, False])
+def test_a_damaged_one_is_said_and_not_used(saved, capsys, damage, sealed):
+    path, _, _ = saved
+    path.write_bytes(damage(path.read_bytes()))
+    if not sealed:
+        if damage is flip:
+            pytest.skip("torch alone does not notice a flipped bit")
+        seal_path(path).unlink()
+    epochs, weight, optimizer, history = restore(path)
+    assert (epochs, weight.any(), history.any(), optimizer.state_dict()["state"]) == (0, False, False, {})
+    assert capsys.readouterr().err == f"checkpoint {path} is not what was written; training begins anew\n"
+
+
+def test_one_of_another_configuration_is_not_used(saved, capsys):
+    assert restore(saved[0], "other")[0] == 0
+    assert "training begins anew" in capsys.readouterr().err
+
+
+def test_none_is_a_beginning_without_a_word(tmp_path, capsys):
+    assert restore(tmp_path / "a.pt")[0] == 0
+    assert capsys.readouterr().err == ""
+
+
+def test_a_removed_one_leaves_nothing(saved):
+    Checkpoint(saved[0], "key", 0).remove()
+    assert list(saved[0].parent.iterdir()) == []

@@ -85,7 +85,7 @@ def test_writing_a_plan_keeps_its_content_under_a_name_of_its_own(tmp_path, monk
     other.layout.write_config()
     assert plan.layout.write_config().resolve() == path
     assert path.stat().st_mtime_ns == before
-    assert sorted(path.parent.iterdir()) == sorted(each.layout.config.resolve() for each in (plan, other))
+    assert sorted(path.parent.glob("[!.]*")) == sorted(each.layout.config.resolve() for each in (plan, other))
 
 
 @pytest.mark.parametrize("function", ["cohort", "experiment", "dataset", "protocol.variant", "protocol.reporting"])

@@ -34,9 +34,10 @@ def run(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def started(monkeypatch):
-    """Commands that would have been started, with the signal handlers left alone."""
+def started(run, monkeypatch):
+    """Commands that would have been started, with the configuration unread and the signal handlers left alone."""
     commands = []
+    monkeypatch.setattr(run, "check_configuration", lambda name, arguments: None)
 
     def popen(command, **_):
         commands.append(command)
@@ -53,14 +54,17 @@ def started(monkeypatch):
 def test_an_unknown_command_is_refused_in_one_sentence_before_anything_is_installed():
     done = subprocess.run([REPOSITORY / "run", "papre"], capture_output=True, text=True)
     assert done.returncode == 1
-    assert done.stderr == "run: error: 'papre' is no command; known are quick, paper and test (./run --help)\n"
+    assert (
+        done.stderr
+        == "run: error: 'papre' is no command; known are quick, paper, check, status and test (./run --help)\n"
+    )
     assert done.stdout == ""
 
 
 def test_help_says_what_the_commands_do():
     done = subprocess.run([REPOSITORY / "run", "--help"], capture_output=True, text=True)
     assert done.returncode == 0
-    for command in ("./run [quick]", "./run paper", "./run test"):
+    for command in ("./run [quick]", "./run paper", "./run check", "./run status", "./run test"):
         assert command in done.stdout
 
 
@@ -158,6 +162,8 @@ def test_the_environment_is_entered_as_activating_it_does(run, monkeypatch, tmp_
 
 # -- the programs that tests drive ----------------------------------------------------------------
 
+SLURM = ("slurmctld", "slurmd", "sbatch", "munged")
+
 
 @pytest.fixture
 def apt(monkeypatch):
@@ -175,13 +181,13 @@ def apt(monkeypatch):
 
 
 def test_programs_that_are_there_are_not_installed(run, apt, capsys):
-    apt.found = {"apt-get", "chromium", "chromedriver", "pdflatex", "shellcheck"}
+    apt.found |= {"chromium", "chromedriver", "pdflatex", "shellcheck", *SLURM}
     run.find_tools()
     assert (apt.commands, capsys.readouterr().out) == ([], "")
 
 
 def test_what_is_missing_is_installed_at_once(run, apt, capsys):
-    apt.found |= {"chromium", "shellcheck"}  # a browser without its driver is none
+    apt.found |= {"chromium", "shellcheck", *SLURM}  # a browser without its driver is none
     run.find_tools()
     update, install = apt.commands
     assert update[:2] == ["apt-get", "update"]
@@ -191,7 +197,7 @@ def test_what_is_missing_is_installed_at_once(run, apt, capsys):
 
 @pytest.mark.parametrize("why", ["not root", "no apt-get", "apt-get fails"])
 def test_what_cannot_be_installed_is_skipped_and_said(run, apt, monkeypatch, capsys, why):
-    apt.found |= {"chromium", "chromedriver", "shellcheck"}
+    apt.found |= {"chromium", "chromedriver", "shellcheck", *SLURM}
     if why == "not root":
         monkeypatch.setattr(os, "geteuid", lambda: 1000)
     elif why == "no apt-get":
@@ -214,6 +220,31 @@ def test_cores_and_one_gpu_are_given_unless_the_user_does(run, started):
     assert quick == ["--cores", str(os.cpu_count()), "--resources", "gpu=1", "--configfile", "config/quick.yaml"]
     assert paper == ["--cores=4", "--resources", "gpu=2", "-n"]
     assert cluster == ["--resources", "gpu=1", "--profile", "profiles/slurm"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "files", "values"),
+    [
+        ([], ["config/quick.yaml"], []),
+        (["--configfile", "a.yaml", "b.yaml", "--cores", "2"], ["a.yaml", "b.yaml"], []),
+        (["--configfile=a.yaml", "-n"], ["a.yaml"], []),
+        (["--config", "datasets=[mnist]", "threads=2", "-n"], ["config/quick.yaml"], ["datasets=[mnist]", "threads=2"]),
+        (["-C", "a=b", "--config", "c=d=e"], ["config/quick.yaml"], ["a=b", "c=d=e"]),
+    ],
+)
+def test_the_configuration_is_checked_before_snakemake_reads_it(run, monkeypatch, arguments, files, values):
+    commands = []
+    monkeypatch.setattr(
+        subprocess, "Popen", lambda command, **_: commands.append(command) or SimpleNamespace(wait=lambda: 2)
+    )
+    with pytest.raises(SystemExit) as end:
+        run.workflow("quick", arguments)
+    assert end.value.code == 2
+    (command,) = commands
+    assert command[1:4] == ["-m", "mdpu", "plan"]
+    given = list(zip(command[4::2], command[5::2], strict=True))
+    assert [value for option, value in given if option == "--config"] == ["config.yaml", *files]
+    assert [value for option, value in given if option == "--set"] == values
 
 
 def finish(folder, **verification):
@@ -254,6 +285,16 @@ def test_a_dry_run_claims_nothing(run, started, capsys, tmp_path):
     for option in ("-n", "--dry-run", "--dryrun"):
         assert run.workflow("quick", [option]) == 0
     assert "report" not in capsys.readouterr().out
+
+
+def test_one_that_works_in_the_folder_stops_all_but_looks(run, started, tmp_path):
+    run.Hold(tmp_path, "./run paper", print).take()
+    with pytest.raises(SystemExit, match=r"^run: error: \./run paper \(process .*\) is at work in this folder; wait"):
+        run.workflow("quick", [])
+    assert started == []
+    for option in ("-n", "--summary", "--dag", "--list-rules"):
+        run.workflow("quick", [option])
+    assert len(started) == 4
 
 
 def test_a_failed_workflow_claims_nothing_and_hands_its_status_on(run, monkeypatch, started, capsys, tmp_path):

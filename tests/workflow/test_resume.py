@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -13,17 +14,21 @@ import pytest
 pytestmark = pytest.mark.slow
 
 
+WHOM = ("launcher, Snakemake and jobs", "launcher and Snakemake", "Snakemake")
+
+
 def test_a_run_killed_at_several_moments_ends_with_the_same_numbers(fresh_clone, finished):
-    """SIGKILL to Snakemake and all its jobs in the splits, in training, and in the gathering of results."""
+    """SIGKILL in the splits, in training, and in the gathering of results; the same command each time, and no other."""
     results = fresh_clone.results
     moments = {
         "drawing splits": "splits/**/*.npz",
         "training": "runs/**/*.parquet",
         "gathering": "logs/collect.log",
     }
-    for moment, pattern in moments.items():
+    command = ["./run", "paper", "--cores", "2", "--configfile", "config/tiny.yaml"]
+    for whom, (moment, pattern) in zip(WHOM, moments.items(), strict=True):
         process = subprocess.Popen(
-            fresh_clone.command(),
+            command,
             cwd=fresh_clone.folder,
             env=fresh_clone.environment,
             stdout=subprocess.DEVNULL,
@@ -33,11 +38,17 @@ def test_a_run_killed_at_several_moments_ends_with_the_same_numbers(fresh_clone,
         while not any(results.glob(pattern)):
             assert process.poll() is None, f"ended before {moment}"
             time.sleep(0.01)
-        os.killpg(process.pid, signal.SIGKILL)
-        assert process.wait() == -signal.SIGKILL
+        if whom == WHOM[0]:
+            os.killpg(process.pid, signal.SIGKILL)
+        else:
+            os.kill(json.loads((fresh_clone.folder / ".snakemake" / "run.json").read_text())["pid"], signal.SIGKILL)
+            if whom == WHOM[1]:
+                process.kill()
+        process.wait()
         assert not (results / "report.html").exists()
-        fresh_clone.snakemake("--unlock")
-    fresh_clone.snakemake()
+    done = fresh_clone.run(*command)
+    assert "was killed; going on from what it finished\nrun: ended what it had left at work: mdpu " in done.stdout
+    assert "\nrun: released its lock\n" in done.stdout
     assert fresh_clone.jobs() == {}
     assert not list(results.rglob("*.pt"))
     # A stack cut in two by the kill is finished as two, and vectorised sums round by position: the last

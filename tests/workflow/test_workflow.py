@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from mdpu.files import write_json, write_table
 from mdpu.study.grid import AXES, CELL
 from mdpu.study.history import MEASURES
 
@@ -84,7 +86,36 @@ def test_nothing_is_written_outside_the_results_folder_but_snakemakes_own(finish
 
 
 def test_no_temporary_file_is_left(finished):
-    assert not [name for name in files(finished.folder / "results") if Path(name).name.startswith(".")]
+    names = [Path(name).name for name in files(finished.folder / "results")]
+    assert not [name for name in names if name.startswith(".") and not name.endswith(".seal")]
+
+
+def test_every_result_is_sealed(finished):
+    done = finished.run("./run", "check")
+    assert re.search(r"results/tiny: \d+ files compared, all as written\n$", done.stdout)
+
+
+def test_what_is_damaged_is_named_and_made_anew_with_the_same_contents(finished_clone):
+    """A flipped bit in the metrics, a split cut short, a lost run, an edited table: all with their old time stamps."""
+    results, run = finished_clone.results, "runs/digits/base/m2/n60/prior0.5/ure/logistic/seed1.parquet"
+    damages = {
+        "metrics.parquet": lambda content: content[:500] + bytes([content[500] ^ 1]) + content[501:],
+        "splits/digits/base/m2/prior0.5/n60/seed1.npz": lambda content: content[: len(content) // 2],
+        "tables/tiny-table.csv": lambda content: content.replace(b"5", b"6"),
+        run: lambda content: b"",
+    }
+    before = {name: (results / name).read_bytes() for name in damages}
+    for name, damage in damages.items():
+        times = (results / name).stat()
+        (results / name).write_bytes(damage(before[name]))
+        os.utime(results / name, ns=(times.st_atime_ns, times.st_mtime_ns))
+    assert finished_clone.jobs() == {}  # Snakemake alone notices none of it
+    found = finished_clone.run("./run", "check", status=1).stdout
+    assert {line.split()[0] for line in found.splitlines()[:-1]} == {f"results/tiny/{name}" for name in damages}
+    done = finished_clone.run("./run", "paper", "--cores", "2", "--configfile", "config/tiny.yaml")
+    assert f"results/tiny/{run} was not what was written: it is put back" in done.stderr
+    assert {name: (results / name).read_bytes() for name in damages} == before
+    finished_clone.run("./run", "check")
 
 
 def test_images_labels_and_splits_keep_their_contract(finished):
@@ -254,7 +285,7 @@ def test_a_lost_history_is_made_again(finished_clone):
 
 def test_a_history_of_an_earlier_version_is_told_in_a_sentence(finished_clone):
     facts = finished_clone.results / "histories/digits/base/m2/n60.json"
-    facts.write_text(json.dumps({k: v for k, v in json.loads(facts.read_text()).items() if k != "trained"}))
+    write_json(facts, {k: v for k, v in json.loads(facts.read_text()).items() if k != "trained"})
     run = "digits/base/m2/n60/prior0.5/ure/logistic/seed1"
     config = [word for path in finished_clone.results.glob("config/*.yaml") for word in ("--config", str(path))]
     done = finished_clone.run("python", "-m", "mdpu", "trace", run, *config, status=2)
@@ -388,7 +419,7 @@ def test_a_history_that_differs_is_told(finished_clone, tmp_path):
     history = finished_clone.results / "histories/digits/base/m2/n60.parquet"
     table = pd.read_parquet(history)
     table.loc[(table["method"] == "abs") & (table["epoch"] == 2), "risk"] += 1e-9
-    table.to_parquet(history)
+    write_table(table, history)
     command = [sys.executable, "-m", "mdpu", "retrain", "digits/base/m2/n60/prior0.5/abs/logistic/seed1", *config]
     done = finished_clone.run(*command, "--out", str(tmp_path), status=1)
     assert "largest differences risk 1e-09" in done.stdout

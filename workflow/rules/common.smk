@@ -6,13 +6,16 @@ from functools import cache
 from pathlib import Path
 
 from snakemake.exceptions import WorkflowError
+from snakemake.logging import logger
 
 from mdpu.data.sources import MODULES
 from mdpu.errors import UserError
 from mdpu.files import PACKAGE
+from mdpu.hold import TOKEN
 from mdpu.study import grid
 from mdpu.study.closure import closure
 from mdpu.study.config import completed
+from mdpu.study.intact import check_results, mend
 from mdpu.study.kind import kind_module, load_kind
 from mdpu.study.plan import Plan
 from mdpu.study.store import method_module, network_module
@@ -21,12 +24,15 @@ try:
     PLAN = Plan(completed(config))
     COHORTS = PLAN.cohorts
     OWN_FILES = PLAN.own_files
+    # What ./run finds to be other than it was written is deleted, so that the rules below make it anew.
+    if TOKEN in os.environ and workflow.is_main_process and not workflow.dryrun and PLAN.layout.results.exists():
+        for line in mend(PLAN, check_results(PLAN.layout.results)[1]):
+            logger.warning(line)
+    # The resolved configuration reaches the commands through the environment: its name changes with every
+    # edit, and as a parameter it would make every job run again. What a job depends on is in its params.
+    os.environ["MDPU_CONFIG"] = str(PLAN.layout.write_config())
 except UserError as error:
     raise WorkflowError(str(error))
-
-# The resolved configuration reaches the commands through the environment: its name changes with every
-# edit, and as a parameter it would make every job run again. What a job depends on is in its params.
-os.environ["MDPU_CONFIG"] = str(PLAN.layout.write_config())
 
 
 envvars:
@@ -39,6 +45,15 @@ LOGS = RESULTS / "logs"
 BENCHMARKS = RESULTS / "benchmarks"
 SIDES = ("positive", "negative")
 HISTORIES = [PLAN.layout.history(cohort) for cohort in COHORTS]
+SHEETS = [RESULTS / "sheets" / dataset / f"{side}.png" for dataset in PLAN.datasets for side in SIDES]
+# What numbers are traced back through, each with its provenance (.json) beside it; listed, a lost one is made anew.
+TRACED = [
+    *map(PLAN.layout.images, PLAN.datasets),
+    *map(PLAN.layout.labels, PLAN.datasets),
+    *map(PLAN.layout.split, PLAN.splits),
+    *map(PLAN.layout.tuned, PLAN.tunings),
+    *HISTORIES,
+]
 KINDS = {}  # the kinds in use, each with the names of its experiments
 for _name, _experiment in PLAN.experiments.items():
     KINDS.setdefault(_experiment.kind, []).append(_name)

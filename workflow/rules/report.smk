@@ -11,7 +11,7 @@ rule render_report:
         runs=RUNS,
         evaluation=EVALUATION,
         labels=[PLAN.layout.labels(dataset) for dataset in PLAN.datasets],
-        sheets=[RESULTS / "sheets" / dataset / f"{side}.png" for dataset in PLAN.datasets for side in SIDES],
+        sheets=SHEETS,
         descriptions=sorted({str(PLAN.layout.images(dataset).with_suffix(".json")) for dataset in PLAN.datasets}),
         splits=[PLAN.layout.split(split).with_suffix(".json") for split in PLAN.splits],
         verification=VERIFICATION,

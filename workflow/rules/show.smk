@@ -20,6 +20,7 @@ for _kind in sorted(KINDS):
             BENCHMARKS / "show" / "{experiment}.tsv"
         wildcard_constraints:
             experiment="|".join(KINDS[_kind]),
+        localrule: True
         conda:
             "../../envs/mdpu.yaml"
         params:

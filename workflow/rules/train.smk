@@ -1,7 +1,8 @@
 # INPUTS   images, labels and splits of a cohort
 # OUTPUTS  histories/<cohort>.parquet, one row per run and epoch, and its provenance (.json)
 #
-# A cohort takes the runs that have not changed from the store of finished runs, and trains the others.
+# A cohort takes the runs that have not changed from the store of finished runs, and trains the others. On a cluster a
+# job that ran out of memory or time is given more at its next attempt, and goes on from its checkpoints.
 
 
 rule train:
@@ -19,8 +20,8 @@ rule train:
     threads: lambda wildcards: PLAN.config["threads"] if PLAN.cohort(wildcards.cohort).needs_gpu else 1
     resources:
         gpu=lambda wildcards: gpus() if PLAN.cohort(wildcards.cohort).needs_gpu else 0,
-        mem_mb=PLAN.config["memory_mb"],
-        runtime=240,
+        mem_mb=lambda wildcards, attempt: attempt * PLAN.config["memory_mb"],
+        runtime=lambda wildcards, attempt: attempt * PLAN.minutes(wildcards.cohort),
     params:
         splits=RESULTS / "splits",
         store=PLAN.layout.store,

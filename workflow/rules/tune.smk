@@ -22,8 +22,8 @@ rule tune:
     threads: PLAN.config["threads"]
     resources:
         gpu=lambda wildcards: gpus(),
-        mem_mb=PLAN.config["memory_mb"],
-        runtime=240,
+        mem_mb=lambda wildcards, attempt: attempt * PLAN.config["memory_mb"],
+        runtime=lambda wildcards, attempt: attempt * 240,
     params:
         settings=lambda wildcards: PLAN.tuning_settings(tuning(wildcards).name),
     shell:

@@ -1,0 +1,133 @@
+"""Damage every stored file in seven ways; it has to be noticed, and `./run` has to make it anew with the same contents.
+
+    python benchmarks/faults/damage.py --out damage.csv
+
+Run in a clone whose results may be deleted. A file is deleted, cut in half, one of its bits flipped, or a digit edited,
+each also with its old time stamp. Noticing is tried file by file. Making anew is tried on every `groups`-th file at
+once, until each file was damaged in each way: data has to come back bit for bit, and all seals have to hold.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+# What tells when and by which commit it was made, and so is another each time.
+DATED = (".json", ".html")
+
+
+def cut(content: bytes) -> bytes:
+    """Return the first half."""
+    return content[: len(content) // 2]
+
+
+def flip(content: bytes) -> bytes:
+    """Return the same with one bit flipped in the middle."""
+    middle = len(content) // 2
+    return content[:middle] + bytes([content[middle] ^ 1]) + content[middle + 1 :]
+
+
+def edit(content: bytes) -> bytes:
+    """Return the same with its last digit increased, or a byte added where there is none."""
+    for place in range(len(content) - 1, -1, -1):
+        if content[place : place + 1] in b"012345678":
+            return content[:place] + bytes([content[place] + 1]) + content[place + 1 :]
+    return content + b"0"
+
+
+CHANGES: dict[str, Callable[[bytes], bytes]] = {"cut": cut, "flipped": flip, "edited": edit}
+WAYS = ["deleted", *(f"{name}{ending}" for name in CHANGES for ending in ("", ", old time"))]
+
+
+def damage(path: Path, way: str) -> None:
+    """Damage a file in one of `WAYS`."""
+    if way == "deleted":
+        path.unlink()
+        return
+    name, _, old_time = way.partition(", ")
+    times = path.stat()
+    path.write_bytes(CHANGES[name](path.read_bytes()))
+    if old_time:
+        os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
+
+
+def stored(results: Path) -> list[Path]:
+    """Return every sealed file that the results consist of, and the images they were made from."""
+    from mdpu.seals import sealed_path
+    from mdpu.study.intact import BESIDE
+
+    seals = [*results.rglob(".*.seal"), *(results.parent / "datasets").rglob(".*.seal")]
+    return sorted(path for path in map(sealed_path, seals) if BESIDE.isdisjoint(path.parts))
+
+
+def run(configfile: str) -> str:
+    """Run the workflow to its end and return what it said."""
+    command = ["./run", "paper", "--cores", "2", "--configfile", configfile]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    return done.stdout + done.stderr if done.returncode == 0 else f"FAILED\n{done.stdout}{done.stderr}"
+
+
+def main() -> None:
+    """Try all and write the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--configfile", default="config/tiny.yaml")
+    parser.add_argument("--name", default="tiny", help="name of the configuration, i.e. folder of its results")
+    parser.add_argument("--groups", type=int, default=2, help="make anew every so manieth file at once")
+    parser.add_argument("--out", type=Path, required=True)
+    given = parser.parse_args()
+    sys.path.insert(0, str(ROOT))
+    os.chdir(ROOT)
+    from mdpu.study.intact import check_results
+
+    started = time.monotonic()
+    results = Path("results") / given.name
+    shutil.rmtree(results, ignore_errors=True)
+    text = run(given.configfile)
+    assert not text.startswith("FAILED"), text
+    files = stored(results)
+    expected = {path: path.read_bytes() for path in files}
+    assert check_results(results)[1] == []
+    tally: Counter[str] = Counter()
+    with given.out.open("w", newline="") as stream:
+        table = csv.writer(stream)
+        table.writerow(["file", "damage", "noticed", "made anew"])
+        noticed = {}
+        for path in files:
+            times = path.stat()
+            for way in WAYS:
+                damage(path, way)
+                noticed[path, way] = path in {finding.path for finding in check_results(results)[1]}
+                path.write_bytes(expected[path])
+                os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
+        print(f"{sum(noticed.values())} of {len(noticed)} cases noticed", flush=True)
+        for way in WAYS:
+            for group in range(given.groups):
+                chosen = files[group :: given.groups]
+                for path in chosen:
+                    damage(path, way)
+                text = run(given.configfile)
+                findings = {finding.path for finding in check_results(results)[1]}
+                for path in chosen:
+                    whole = path.exists() and path not in findings
+                    same = whole and (path.suffix in DATED or path.read_bytes() == expected[path])
+                    outcome = "yes" if same else "with other bytes" if whole else "NO"
+                    tally[outcome] += 1
+                    table.writerow([path, way, noticed[path, way], outcome])
+                stream.flush()
+                said = text.splitlines()[:1] if text.startswith("FAILED") else ""
+                print(f"{way}, group {group + 1} of {given.groups}: {dict(tally)} {said}", flush=True)
+    print(f"{len(files)} files, {len(noticed)} cases, {time.monotonic() - started:.0f} s")
+    sys.exit(set(tally) != {"yes"} or not all(noticed.values()))
+
+
+if __name__ == "__main__":
+    main()

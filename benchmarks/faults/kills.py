@@ -1,0 +1,161 @@
+"""Kill `./run` at random moments, again and again, with nothing but `./run` after it, and say what came of it.
+
+    python benchmarks/faults/kills.py --kills 100 --out kills.csv
+
+Run in a clone whose results may be deleted. An undisturbed run makes the reference. Then `./run` is started, and after
+a random time SIGKILL, SIGTERM or SIGINT goes to the launcher, to Snakemake, to a job, or to all of them; the next round
+starts on what is left. Whenever a round gets to the end its results have to be those of the reference, and it starts
+from nothing again. No round may need `--unlock`, and no file may be other than its seal says.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+import pandas as pd
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+WHOM = ("launcher", "Snakemake", "launcher and Snakemake", "a job", "everything")
+WITH = ("SIGKILL", "SIGKILL", "SIGKILL", "SIGTERM", "SIGINT")
+
+
+def start(configfile: str, log: Path) -> subprocess.Popen[str]:
+    """Start `./run` in a session of its own."""
+    command = ["./run", "paper", "--cores", "2", "--configfile", configfile]
+    stream = log.open("w")
+    return subprocess.Popen(command, cwd=ROOT, stdout=stream, stderr=stream, start_new_session=True, text=True)
+
+
+def head() -> int | None:
+    """Return the process of Snakemake, if it is recorded."""
+    try:
+        return int(json.loads((ROOT / ".snakemake" / "run.json").read_text())["pid"])
+    except (OSError, ValueError):
+        return None
+
+
+def jobs() -> list[int]:
+    """Return the processes of jobs that work in this clone."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            words = (folder / "cmdline").read_bytes().split(b"\0")
+            if words[1:3] == [b"-m", b"mdpu"] and (folder / "cwd").readlink() == ROOT:
+                found.append(int(folder.name))
+        except OSError:
+            continue
+    return found
+
+
+def send(process: subprocess.Popen[str], whom: str, number: int) -> bool:
+    """Send a signal and return whether there was somebody to send it to."""
+    targets = {
+        "launcher": [process.pid],
+        "Snakemake": [head()],
+        "launcher and Snakemake": [process.pid, head()],
+        "a job": jobs()[:1],
+    }
+    if whom == "everything":
+        os.killpg(process.pid, number)
+        return True
+    sent = False
+    for target in targets[whom]:
+        if target is not None:
+            try:
+                os.kill(target, number)
+                sent = True
+            except ProcessLookupError:
+                pass
+    return sent
+
+
+def result(results: Path) -> dict[str, bytes]:
+    """Return the tables of numbers."""
+    return {name: (results / name).read_bytes() for name in ("metrics.csv", "summary.csv", "comparison.csv")}
+
+
+def compare(results: Path, expected: dict[str, bytes], metrics: pd.DataFrame) -> str:
+    """Return ``same bits`` if all numbers are those of the reference, every seal holds and nothing is left over."""
+    if result(results) != expected or not metrics.equals(pd.read_parquet(results / "metrics.parquet")):
+        return "other numbers"
+    checked = subprocess.run([sys.executable, "-m", "mdpu", "check", results], cwd=ROOT, capture_output=True, text=True)
+    if checked.returncode:
+        return f"other than sealed: {checked.stdout[-300:]}"
+    hidden = [path for path in results.rglob(".*") if path.suffix != ".seal"]
+    left = sorted(str(path) for path in [*hidden, *results.rglob("*.pt")])
+    return f"left over: {', '.join(left)}" if left else "same bits"
+
+
+def finish(process: subprocess.Popen[str], log: Path) -> str | None:
+    """Wait for a run that was not killed outright; return what went wrong that the next one cannot mend, or None."""
+    process.wait()
+    text = log.read_text()
+    if " is at work in this folder; wait for it" in text:  # Snakemake, which outlived its launcher
+        time.sleep(2)
+    return "needs --unlock" if "LockException" in text else None
+
+
+def main() -> None:
+    """Run the rounds and write the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--kills", type=int, default=100)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--configfile", default="config/tiny.yaml")
+    parser.add_argument("--name", default="tiny", help="name of the configuration, i.e. folder of its results")
+    parser.add_argument("--out", type=Path, required=True)
+    given = parser.parse_args()
+    results, log = ROOT / "results" / given.name, given.out.with_suffix(".log")
+    chance = random.Random(given.seed)
+    shutil.rmtree(ROOT / "results" / given.name, ignore_errors=True)
+    started = time.monotonic()
+    assert start(given.configfile, log).wait() == 0, log.read_text()
+    whole = time.monotonic() - started
+    expected, metrics = result(results), pd.read_parquet(results / "metrics.parquet")
+    shutil.rmtree(results)
+    tally: Counter[str] = Counter()
+    kills = completions = 0
+    with given.out.open("w", newline="") as stream:
+        table = csv.writer(stream)
+        table.writerow(["kill", "signal", "to", "after s", "outcome"])
+        while kills < given.kills:
+            process = start(given.configfile, log)
+            wait, whom, name = chance.uniform(0.5, 0.5 * whole), chance.choice(WHOM), chance.choice(WITH)
+            try:
+                process.wait(wait)
+                sent = False
+            except subprocess.TimeoutExpired:
+                sent = send(process, whom, getattr(signal, name))
+            wrong = finish(process, log)
+            if sent:
+                kills += 1
+                outcome = wrong or "gone on from"
+                table.writerow([kills, name, whom, f"{wait:.1f}", outcome])
+                tally[outcome] += 1
+            if process.returncode == 0:
+                completions += 1
+                outcome = compare(results, expected, metrics)
+                table.writerow(["", "", "", "", outcome])
+                tally[outcome] += 1
+                shutil.rmtree(results)
+            stream.flush()
+            print(f"{kills} kills, {completions} completions: {dict(tally)}", flush=True)
+        last = start(given.configfile, log)
+        assert last.wait() == 0, log.read_text()
+        tally[compare(results, expected, metrics)] += 1
+    print(f"{kills} kills, {completions + 1} completions, {time.monotonic() - started:.0f} s: {dict(tally)}")
+    sys.exit(bool(set(tally) - {"gone on from", "same bits"}))
+
+
+if __name__ == "__main__":
+    main()

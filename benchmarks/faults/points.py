@@ -1,0 +1,257 @@
+"""Kill or fail every command of a tiny workflow at each of its calls that change files, and say what came of it.
+
+    python benchmarks/faults/points.py --out points.csv                          # SIGKILL, about 3,000 points
+    python benchmarks/faults/points.py --fault ENOSPC --every 5 --out full.csv   # a full disk, at every fifth call
+
+Run in a clone; needs gcc. The commands are those that Snakemake lists for the experiment. Before each point the results
+are put back to what they were before the command, or, for a second pass, after it, as when a command runs again over
+its own outputs. Calls are counted (`calls.c`), not drawn. A point passes if
+
+- nothing that is there afterwards is torn: every file is absent or matches its seal, the old contents or the new;
+- a call that failed gave one sentence, and a status other than 0;
+- the same command, run once more, leaves the very bytes of an undisturbed one, and not one file besides.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import ctypes
+import errno
+import importlib
+import io
+import json
+import os
+import pkgutil
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from contextlib import redirect_stderr, redirect_stdout, suppress
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+
+
+def build_counter(folder: Path) -> Path:
+    """Compile the library that counts calls."""
+    library = folder / "calls.so"
+    subprocess.run(["gcc", "-shared", "-fPIC", "-O2", "-o", library, HERE / "calls.c", "-ldl"], check=True)
+    return library
+
+
+def list_commands(configfiles: list[str]) -> list[list[str]]:
+    """Return the arguments of every command that Snakemake would run, in order, and let the plan write its file."""
+    snakemake = [sys.executable, "-m", "snakemake", "--cores", "1", "-n", "-p", "--forceall"]
+    command = [*snakemake, "--configfile", *configfiles] if configfiles else snakemake
+    listed = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT)
+    lines = [line for line in (listed.stdout + listed.stderr).splitlines() if "python -m mdpu" in line]
+    return [shlex.split(line.partition("python -m mdpu ")[2].partition(" &> ")[0]) for line in lines]
+
+
+class Trial:
+    """Commands run in children of this process, which has loaded everything that they need."""
+
+    def __init__(self, config: str) -> None:
+        self.config = config
+        self.counter = ctypes.CDLL(None)
+        self.counter.arm.argtypes = [ctypes.c_long, ctypes.c_int]
+        self.counter.counted.restype = ctypes.c_long
+
+    def run(self, words: list[str], at: int = 0, error: int = 0) -> tuple[int, str, int]:
+        """Run a command that is disturbed at a call, or at none; return its status, standard error and calls."""
+        reader, writer = os.pipe()
+        child = os.fork()
+        if child == 0:
+            os.close(reader)
+            status, text = self._run_here(words, at, error)
+            os.write(writer, json.dumps([text, self.counter.counted()]).encode()[:60000])
+            os._exit(status)
+        os.close(writer)
+        with open(reader, "rb") as stream:  # noqa: PTH123  a descriptor
+            told = stream.read()
+        status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        text, calls = json.loads(told) if told else ("", 0)
+        return status, text, calls
+
+    def _run_here(self, words: list[str], at: int, error: int) -> tuple[int, str]:
+        from mdpu import cli
+
+        sys.argv = ["mdpu", *(self.config if word == "$MDPU_CONFIG" else word for word in words)]
+        err = io.StringIO()
+        with redirect_stderr(err), redirect_stdout(io.StringIO()):
+            self.counter.arm(at if at else 2**40, error)
+            try:
+                cli.main()
+                status = 0
+            except SystemExit as end:
+                status = int(end.code or 0)
+            except BaseException as trouble:  # what a user would see as a traceback
+                import traceback
+
+                traceback.print_exception(trouble)
+                status = 1
+            calls = self.counter.counted()
+            self.counter.arm(-1, 0)
+        self.counter.counted = lambda: calls  # type: ignore[method-assign]
+        return status, err.getvalue()
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """Return all files, without what tells of the way: what was there before, and how many runs the store had."""
+    found = {}
+    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+        name = str(path.relative_to(folder))
+        found[name] = path.read_bytes()
+        with suppress(ValueError):
+            if path.name.endswith(".seal"):
+                seal = {**json.loads(found[name]), "before": None}
+                if "/histories/" in name and name.endswith(".json.seal"):
+                    seal["sha256"] = None
+                found[name] = json.dumps(seal).encode()
+            elif "/histories/" in name and name.endswith(".json"):
+                found[name] = json.dumps({**json.loads(found[name]), "reused": None}).encode()
+    return found
+
+
+def put_back(snapshot: Path, results: Path) -> None:
+    """Make the results those of a snapshot."""
+    shutil.rmtree(results, ignore_errors=True)
+    shutil.copytree(snapshot, results)
+
+
+def torn(results: Path) -> list[str]:
+    """Return the files that are neither the old ones nor the new."""
+    from mdpu.seals import is_seal, read_seal, sealed_path, sha256
+
+    wrong = []
+    for path in sorted(results.rglob("*.seal")):
+        seal = read_seal(sealed_path(path)) if is_seal(path) else None
+        if seal is not None and sealed_path(path).exists() and not seal.matches(sha256(sealed_path(path))):
+            wrong.append(str(sealed_path(path)))
+    return wrong
+
+
+def judge(status: int, text: str, results: Path, trial: Trial, words: list[str], after: dict[str, bytes]) -> str:
+    """Return what came of a disturbed command, and of the same command run once more; ``recovered`` is what should."""
+    if wrong := torn(results):
+        return f"torn: {', '.join(wrong)}"
+    if status not in (0, -signal.SIGKILL):
+        last = text.strip().splitlines()[-1:] or [""]
+        if "Traceback" in text or not last[0].startswith("error: "):
+            return f"no sentence: {last[0][:200]}"
+    status, text, _ = trial.run(words)
+    if status:
+        return f"fails for good: {text.strip().splitlines()[-1:]}"
+    now = contents(results)
+    if extra := sorted(now.keys() - after.keys()):
+        return f"leftover: {', '.join(extra)}"
+    if other := sorted(name for name in after if now.get(name) != after[name]):
+        return f"other bytes: {', '.join(other)}"
+    return "recovered"
+
+
+def main() -> None:
+    """Run every point and write the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--fault", default="kill", help="kill, or the name of an errno: ENOSPC, EIO, EDQUOT, EROFS")
+    parser.add_argument("--every", type=int, default=1, help="try every so manieth call")
+    parser.add_argument("--configfile", nargs="*", default=["config/tiny.yaml"])
+    parser.add_argument("--only", help="commands of this name only")
+    parser.add_argument("--out", type=Path, required=True)
+    given = parser.parse_args()
+    os.chdir(ROOT)
+    if "LD_PRELOAD" not in os.environ:
+        with tempfile.TemporaryDirectory() as folder:
+            environment = {**os.environ, "LD_PRELOAD": str(build_counter(Path(folder))), "OMP_NUM_THREADS": "1"}
+            sys.exit(subprocess.run([sys.executable, *sys.argv], env=environment).returncode)
+    os.environ.pop("LD_PRELOAD")
+    points(given)
+
+
+def load_everything() -> None:
+    """Load what any command loads, here and once, instead of in each child."""
+    import sklearn.datasets  # noqa: F401
+    from matplotlib import pyplot as plt
+    from PIL import Image
+
+    import mdpu
+
+    for module in pkgutil.walk_packages(mdpu.__path__, "mdpu."):
+        if not module.name.endswith("__main__"):
+            importlib.import_module(module.name)
+    Image.init()
+    figure, axes = plt.subplots()
+    axes.set_title("$x$ fonts")
+    for suffix in ("svg", "pdf"):
+        figure.savefig(io.BytesIO(), format=suffix)
+    plt.close(figure)
+
+
+def points(given: argparse.Namespace) -> None:
+    """Go through the workflow command by command, and through each command call by call."""
+    sys.path.insert(0, str(ROOT))
+    commands = list_commands(given.configfile)
+    # The same bytes whenever a command runs: no times, and no commit that an edit beside would change.
+    time.perf_counter = lambda: 0.0
+    import mdpu.files
+    import mdpu.study.cohort
+
+    mdpu.files.git_commit = lambda: "commit"
+    mdpu.study.cohort.now = lambda: "now"
+    load_everything()
+    from mdpu.study.config import load_config
+    from mdpu.study.plan import Plan
+
+    plan = Plan(load_config([Path("config.yaml"), *map(Path, given.configfile)]))
+    results = plan.layout.results.parent
+    work = Path(tempfile.mkdtemp(prefix="points-"))
+    if results.exists():
+        shutil.move(results, work / "yours")
+    error = 0 if given.fault == "kill" else getattr(errno, given.fault)
+    trial = Trial(str(plan.layout.write_config()))
+    tally: Counter[str] = Counter()
+    started = time.monotonic()
+    try:
+        with given.out.open("w", newline="") as stream:
+            table = csv.writer(stream)
+            table.writerow(["command", "outputs before", "call", "of", "fault", "outcome"])
+            for number, words in enumerate(commands):
+                before, after_folder = work / f"before{number}", work / f"after{number}"
+                shutil.copytree(results, before)
+                status, text, calls = trial.run(words)
+                assert status == 0, f"{words}: {text}"
+                shutil.copytree(results, after_folder)
+                after = contents(results)
+                if given.only and words[0] != given.only:
+                    continue
+                for state, snapshot in (("absent", before), ("there", after_folder)):
+                    put_back(snapshot, results)
+                    calls = trial.run(words)[2]
+                    for at in range(1, calls + 1, given.every):
+                        put_back(snapshot, results)
+                        status, text, _ = trial.run(words, at, error)
+                        outcome = judge(status, text, results, trial, words, after)
+                        tally[outcome.split(":")[0]] += 1
+                        table.writerow([words[0], state, at, calls, given.fault, outcome])
+                        stream.flush()
+                        if outcome != "recovered":
+                            print(f"{words[0]} at call {at} of {calls}, outputs {state}: {outcome}", flush=True)
+                put_back(after_folder, results)
+                print(f"{number + 1}/{len(commands)} {words[0]}: {calls} calls, {dict(tally)}", flush=True)
+    finally:
+        shutil.rmtree(results, ignore_errors=True)
+        if (work / "yours").exists():
+            shutil.move(work / "yours", results)
+        shutil.rmtree(work, ignore_errors=True)
+    print(f"{sum(tally.values())} points of {given.fault}: {dict(tally)}, {time.monotonic() - started:.0f} s")
+    sys.exit(set(tally) != {"recovered"})
+
+
+if __name__ == "__main__":
+    main()

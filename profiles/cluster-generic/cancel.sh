@@ -1,0 +1,3 @@
+#!/bin/sh
+# cancel.sh JOB...: cancel jobs.
+exec scancel "$@"

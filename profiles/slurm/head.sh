@@ -1,0 +1,24 @@
+#!/bin/bash
+# The head as a job of its own, for sites where nothing may run on a login node for days:
+#
+#   sbatch --partition=long --time=1-00:00:00 profiles/slurm/head.sh paper
+#
+# Before it starts, it queues its successor, which waits for its end. Cut off by its time limit, it is gone on from: the
+# successor finds the jobs that still run, waits for them and trains nothing twice. Once all is done, or has failed for
+# good, it cancels the successor.
+#SBATCH --job-name=mdpu-head
+#SBATCH --ntasks=1
+#SBATCH --cpus-per-task=2
+#SBATCH --mem=4G
+#SBATCH --time=1-00:00:00
+#SBATCH --output=head-%j.log
+set -u
+: "${SLURM_JOB_ID:?submit it: sbatch profiles/slurm/head.sh paper}"
+cd "${SLURM_SUBMIT_DIR:?}" || exit 1
+limit=$(squeue --noheader --jobs="$SLURM_JOB_ID" --format=%l)
+successor=$(sbatch --parsable --dependency="afterany:$SLURM_JOB_ID" --partition="$SLURM_JOB_PARTITION" --time="$limit" \
+    profiles/slurm/head.sh "$@") || exit 1
+./run "$@" --profile profiles/slurm
+status=$?
+scancel "${successor%%;*}"
+exit "$status"

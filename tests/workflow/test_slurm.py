@@ -1,0 +1,115 @@
+"""The workflow through a real SLURM on this machine: jobs cancelled, failing, and left behind by a killed head."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import loopback_slurm
+import pandas as pd
+import pytest
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.timeout(1500),
+    pytest.mark.skipif(loopback_slurm.why_not() is not None, reason=f"no SLURM: {loopback_slurm.why_not()}"),
+]
+# The plugin looks at its jobs every forty seconds otherwise.
+OFTEN = ["--slurm-init-seconds-before-status-checks=1", "--seconds-between-status-checks=1", "--latency-wait=10"]
+COMMAND = ["./run", "paper", "--configfile", "config/tiny.yaml", "--profile", "profiles/slurm", *OFTEN]
+
+
+@pytest.fixture(scope="module")
+def slurm(tmp_path_factory):
+    base = tmp_path_factory.mktemp("slurm")
+    loopback_slurm.start(base)
+    yield base
+    loopback_slurm.stop(base)
+
+
+def training_jobs():
+    """Return the cohort of every training job that runs, by the job's number."""
+    queue = subprocess.run(["squeue", "-h", "-t", "R", "-o", "%i %k"], capture_output=True, text=True, check=True)
+    found = (re.fullmatch(r"(\d+) rule_train_wildcards_(.*)", line) for line in queue.stdout.splitlines())
+    return {match[1]: match[2] for match in found if match}
+
+
+def wait_until(condition, process):
+    for _ in range(6000):
+        if value := condition():
+            return value
+        assert process.poll() is None, process.args
+        time.sleep(0.1)
+    raise AssertionError("it never came to pass")
+
+
+def trains(job):
+    """Return the process of a job that trains, once there is one."""
+    for folder in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            words = (folder / "cmdline").read_bytes().split(b"\0")
+            environment = (folder / "environ").read_bytes().split(b"\0")
+            if words[1:4] == [b"-m", b"mdpu", b"train"] and f"SLURM_JOB_ID={job}".encode() in environment:
+                return int(folder.name)
+    return None
+
+
+def runs(clone):
+    """Return when each finished run was written."""
+    return {str(path): path.stat().st_mtime_ns for path in sorted(clone.results.glob("runs/**/[!.]*.parquet"))}
+
+
+def test_jobs_that_are_cancelled_or_fail_or_lose_their_head_train_nothing_twice(slurm, fresh_clone):
+    fresh_clone.change_config(protocol__training__epochs=300, checkpoint_seconds=1)
+    head = subprocess.Popen(
+        COMMAND,
+        cwd=fresh_clone.folder,
+        env=fresh_clone.environment,
+        start_new_session=True,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    first = wait_until(lambda: len(jobs := training_jobs()) == 2 and jobs, head)
+    failing, cancelled = sorted(first)
+    os.kill(wait_until(lambda: trains(failing), head), signal.SIGKILL)
+    subprocess.run(["scancel", cancelled], check=True)
+    # Both are tried again; while they run, the head is killed, and with it what started it.
+    second = wait_until(lambda: len(jobs := training_jobs().keys() - first.keys()) == 2 and jobs, head)
+    for job in second:
+        wait_until(lambda job=job: trains(job), head)
+    os.kill(json.loads((fresh_clone.folder / ".snakemake" / "run.json").read_text())["pid"], signal.SIGKILL)
+    head.kill()
+    head.wait()
+    assert training_jobs().keys() == second
+
+    again = subprocess.Popen(
+        COMMAND, cwd=fresh_clone.folder, env=fresh_clone.environment, stdout=subprocess.PIPE, text=True
+    )
+    wait_until(lambda: not training_jobs(), again)
+    trained = runs(fresh_clone)
+    said = again.communicate()[0]
+    assert again.returncode == 0, said
+    assert "was killed; going on from what it finished" in said
+    assert "run: waiting for its jobs that run under SLURM: " in said
+    assert runs(fresh_clone) == trained
+    assert len(trained) == 12
+    here = pd.read_parquet(fresh_clone.results / "metrics.parquet")
+    shutil.rmtree(fresh_clone.results)
+    fresh_clone.snakemake()
+    pd.testing.assert_frame_equal(here, pd.read_parquet(fresh_clone.results / "metrics.parquet"), check_exact=True)
+
+
+def test_the_state_of_the_folder_names_its_jobs(slurm, fresh_clone):
+    submitted = ["sbatch", "--parsable", "--comment", "rule_train", "-D", str(fresh_clone.folder), "--wrap", "sleep 60"]
+    job = subprocess.run(submitted, capture_output=True, text=True, check=True).stdout.strip()
+    said = fresh_clone.run("./run", "status").stdout
+    subprocess.run(["scancel", job], check=True)
+    assert said.splitlines()[0] == "nothing is at work in this folder"
+    assert re.search(rf"^  job {job}: (PENDING|RUNNING)$", said, re.MULTILINE)
