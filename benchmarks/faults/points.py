@@ -162,7 +162,7 @@ def main() -> None:
     parser.add_argument("--fault", default="kill", help="kill, or the name of an errno: ENOSPC, EIO, EDQUOT, EROFS")
     parser.add_argument("--every", type=int, default=1, help="try every so manieth call")
     parser.add_argument("--configfile", nargs="*", default=["config/tiny.yaml"])
-    parser.add_argument("--only", help="commands of this name only")
+    parser.add_argument("--only", nargs="*", default=[], help="commands of these names only")
     parser.add_argument("--out", type=Path, required=True)
     given = parser.parse_args()
     os.chdir(ROOT)
@@ -228,7 +228,7 @@ def points(given: argparse.Namespace) -> None:
                 assert status == 0, f"{words}: {text}"
                 shutil.copytree(results, after_folder)
                 after = contents(results)
-                if given.only and words[0] != given.only:
+                if given.only and words[0] not in given.only:
                     continue
                 for state, snapshot in (("absent", before), ("there", after_folder)):
                     put_back(snapshot, results)
