@@ -237,8 +237,8 @@ class Hold:
         if pending:
             subprocess.run(["scancel", "--state=PENDING", *pending], capture_output=True)
             self.say(f"cancelled its jobs that were waiting in SLURM's queue: {', '.join(pending)}")
-        # A job takes away Snakemake's mark that it is unfinished, but only a head writes down with what settings it ran.
-        # Marked again, it is run again, takes its runs from the store, and is written down.
+        # A job takes away Snakemake's mark that it is unfinished, but only a head writes down with what settings it
+        # ran. Marked again, it is run again, takes its runs from the store, and is written down.
         marks = {path: path.read_bytes() for path in (self.folder / "incomplete").rglob("*") if path.is_file()}
         before: dict[str, str] = {}
         while (left := slurm_jobs(self.clone)) != {}:  # None: the queue could not be read this time
