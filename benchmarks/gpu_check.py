@@ -13,11 +13,15 @@ from __future__ import annotations
 import argparse
 import itertools
 import json
+import math
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -27,17 +31,18 @@ from mdpu.data.images import ImageSet, read_images
 from mdpu.data.labels import binarize
 from mdpu.data.splits import draw_split
 from mdpu.files import REPOSITORY
+from mdpu.learn import Sample, Settings, Task, fit
 from mdpu.learn.checkpoint import Checkpoint
 from mdpu.learn.device import choose_device, describe
-from mdpu.learn.schedule import complete
-from mdpu.learn.trainer import TrainingData, make_stacks, stack_epochs, train
+from mdpu.learn.evaluation import TestRates
+from mdpu.learn.fitting import stack_bytes
+from mdpu.learn.networks import load_network
 from mdpu.study.config import load_config
-from mdpu.study.grid import Run
 from mdpu.study.plan import Plan
 
 PLAN = Plan(load_config([REPOSITORY / "config.yaml"]))
-MLP = {**PLAN.protocol.training("base", "mlp"), "precision": "bf16"}
-RESNET = {**PLAN.protocol.training("base", "resnet34"), "precision": "bf16"}
+MLP = replace(PLAN.settings("base", "mlp"), precision="bf16")
+RESNET = replace(PLAN.settings("base", "resnet34"), precision="bf16")
 MEASURES = ["objective", "true_positive_rate", "true_negative_rate"]
 failed = False
 
@@ -65,26 +70,45 @@ def synthetic(train_count: int, test_count: int, shape: tuple[int, ...]) -> Imag
     return ImageSet(train_images, train_labels, test_images, test_labels, names, "synthetic", "none")
 
 
-def prepare(images: ImageSet, network: str, runs: list[Run], device: torch.device):
-    """Return training data and splits of the runs."""
-    labels = binarize(images, images.classes[0::2], images.classes[1::2])
-    splits = {
-        run.split: draw_split(labels["train"], run.tuple_size, float(run.prior), run.n, run.n, run.seed)
-        for run in {run.split: run for run in runs}.values()
-    }
-    return TrainingData.prepare(images, labels, network, device), splits
+class Trainer:
+    """Trains tasks on images and on samples of their own.
+
+    Parameters
+    ----------
+    images : ImageSet
+    tasks : sequence of Task
+        Each with a sample for its prior and seed, of `n` tuples and as many unlabeled images.
+    n : int
+    """
+
+    def __init__(self, images: ImageSet, tasks: Sequence[Task], n: int) -> None:
+        labels = binarize(images, images.classes[0::2], images.classes[1::2])
+        self.images, self.tasks, self.samples = images.train_images, tasks, {}
+        for task in {task.sample: task for task in tasks}.values():
+            split = draw_split(labels["train"], task.tuple_size, task.prior, n, n, task.seed)
+            self.samples[task.sample] = Sample(split.tuples, split.unlabeled)
+        self.rates = TestRates(images.test_images, labels["test"], images.train_images, labels["train"])
+
+    def __call__(
+        self, settings: Settings, device: torch.device, tasks: Sequence[Task] | None = None, **options: Any
+    ) -> dict[Task, pd.DataFrame]:
+        """Return the histories of the tasks, or of some."""
+        options = {"evaluation": self.rates, "device": device, **options}
+        models = fit(self.tasks if tasks is None else tasks, self.images, self.samples, settings, **options)
+        return {model.task: model.history for model in models}
 
 
-def collect(runs, settings, data, splits, device, **options):
-    """Train runs and return their histories by run."""
-    found: dict[Run, pd.DataFrame] = {}
-    train(runs, settings, data, splits, device, found.__setitem__, **options)
-    return found
+def make_tasks(priors: Sequence[float], seeds: Sequence[int], tuple_size: int = 2) -> list[Task]:
+    """Return tasks of the paper's methods, those of one prior and seed on one sample."""
+    return [
+        Task(method, tuple_size, prior, seed=seed, sample=f"{prior}/{seed}")
+        for prior, method, seed in itertools.product(priors, ("ure", "relu", "abs"), seeds)
+    ]
 
 
-def largest_difference(one, other) -> float:
+def largest_difference(one: dict[Task, pd.DataFrame], other: dict[Task, pd.DataFrame]) -> float:
     """Return the largest difference of any measure between two sets of histories."""
-    return max(float(np.abs(one[run][MEASURES] - other[run][MEASURES]).to_numpy().max()) for run in one)
+    return max(float(np.abs(one[task][MEASURES] - other[task][MEASURES]).to_numpy().max()) for task in one)
 
 
 def synchronized_seconds(work, device: torch.device) -> float:
@@ -96,24 +120,21 @@ def synchronized_seconds(work, device: torch.device) -> float:
     return time.perf_counter() - start
 
 
-def check_correctness(images: ImageSet, runs: list[Run], device: torch.device, epochs: int) -> None:
-    """Compare the device with the CPU in float32, stacks with single runs, halves with wholes, and a resumed run."""
-    settings = {**MLP, "precision": "fp32", "epochs": epochs}
-    cpu_data, splits = prepare(images, "mlp", runs, torch.device("cpu"))
-    data, _ = prepare(images, "mlp", runs, device)
-    whole = collect(runs, settings, data, splits, device)
-    on_cpu = collect(runs, settings, cpu_data, splits, torch.device("cpu"))
-    difference = largest_difference(whole, on_cpu)
+def check_correctness(images: ImageSet, n: int, device: torch.device, epochs: int) -> None:
+    """Compare the device with the CPU in float32, stacks with single tasks, halves with wholes, and a resumed task."""
+    settings = replace(MLP, precision="fp32", epochs=epochs)
+    tasks = make_tasks((0.4, 0.6), (1, 2))
+    train = Trainer(images, tasks, n)
+    whole = train(settings, device)
+    difference = largest_difference(whole, train(settings, torch.device("cpu")))
     tell("histories equal the CPU's, fp32", difference < 0.02, largest_difference=difference, epochs=epochs)
-    alone = {run: collect([run], settings, data, splits, device)[run] for run in runs[:3]}
+    alone = {task: train(settings, device, [task])[task] for task in tasks[:3]}
     difference = largest_difference(alone, whole)
-    tell("a run's history does not depend on its cohort", difference < 0.02, largest_difference=difference)
-    halved = collect(runs, settings, data, splits, device, memory=1)
-    difference = largest_difference(halved, whole)
-    tell("a cohort that memory splits gives the same", difference < 0.02, largest_difference=difference)
+    tell("a task's history does not depend on its company", difference < 0.02, largest_difference=difference)
+    least = stack_bytes(((tasks[0],),), settings, load_network("mlp"), images.train_images.shape[1:], train.samples)
+    difference = largest_difference(train(settings, device, memory=least), whole)
+    tell("what memory splits gives the same", difference < 0.02, largest_difference=difference)
 
-    stack = make_stacks(runs, "mlp", device)[0]
-    straight = complete(stack_epochs(stack, settings, data, splits, device))
     with tempfile.TemporaryDirectory() as folder:
         checkpoint = Checkpoint(Path(folder) / "stack.pt", "key", 0.0)
 
@@ -121,11 +142,12 @@ def check_correctness(images: ImageSet, runs: list[Run], device: torch.device, e
             if checkpoint.path.exists():
                 raise KeyboardInterrupt
 
+        column = [task for task in tasks if task.sample == tasks[0].sample]  # one stack on any device
+        options = {"checkpoint_of": lambda stack: checkpoint}
         try:
-            complete(stack_epochs(stack, settings, data, splits, device, checkpoint), stop)
+            train(settings, device, column, advance=stop, **options)
         except KeyboardInterrupt:
-            resumed = complete(stack_epochs(stack, settings, data, splits, device, checkpoint=checkpoint))
-            difference = largest_difference(resumed, straight)
+            difference = largest_difference(train(settings, device, column, **options), whole)
             tell("a resumed stack gives the same", difference < 0.02, largest_difference=difference)
         else:
             tell("a resumed stack gives the same", False, why="no checkpoint was written")
@@ -133,47 +155,31 @@ def check_correctness(images: ImageSet, runs: list[Run], device: torch.device, e
 
 def time_grey_half(images: ImageSet, device: torch.device, small: bool) -> None:
     """Time the 540 grey runs of Tables II-V: five datasets' worth of n, pairs and triples, bf16."""
-    epochs, total, counted = (2 if small else 100), 0.0, 0
+    settings, total, counted = replace(MLP, epochs=2 if small else 100), 0.0, 0
     sizes = [(60, 80)] if small else [(10_000, 12_000)] * 3 + [(7_000, 8_000), (4_000, 5_000)]
-    priors = ["0.5"] if small else ["0.4", "0.5", "0.6"]
-    seeds = (1,) if small else (1, 2, 3)
-    warm = [Run("warm", "base", 2, sizes[0][0], "0.5", "abs", "logistic", 1)]
-    data, splits = prepare(images, "mlp", warm, device)
-    collect(warm, {**MLP, "epochs": 1}, data, splits, device)
-    for position, (tuple_size, pair) in enumerate(itertools.product((2, 3), sizes)):
+    priors, seeds = ((0.5,), (1,)) if small else ((0.4, 0.5, 0.6), (1, 2, 3))
+    Trainer(images, make_tasks((0.5,), (1,)), sizes[0][0])(replace(MLP, epochs=1), device)  # warm-up
+    for tuple_size, pair in itertools.product((2, 3), sizes):
         for n in pair:
-            runs = [
-                Run(f"grey{position}", "base", tuple_size, n, prior, method, "logistic", seed)
-                for prior, method, seed in itertools.product(priors, ("ure", "relu", "abs"), seeds)
-            ]
-            data, splits = prepare(images, "mlp", runs, device)
-            work = lambda: collect(runs, {**MLP, "epochs": epochs}, data, splits, device)  # noqa: B023, E731
-            total += synchronized_seconds(work, device)
-            counted += len(runs)
-    tell("grey half", runs=counted, epochs=epochs, seconds=round(total, 2), target_seconds=60)
+            train = Trainer(images, make_tasks(priors, seeds, tuple_size), n)
+            total += synchronized_seconds(partial(train, settings, device), device)
+            counted += len(train.tasks)
+    tell("grey half", runs=counted, epochs=settings.epochs, seconds=round(total, 2), target_seconds=60)
 
 
 def time_resnet(device: torch.device, small: bool) -> None:
     """Time a ResNet-34 step on CIFAR-10's size against eager float32, and say its share of the bf16 product peak."""
     images = synthetic(64, 32, (32, 32, 3)) if small else synthetic(20_000, 1_000, (32, 32, 3))
-    n = 8 if small else 2_560
-    run = Run("colour", "base", 2, n, "0.5", "abs", "logistic", 1)
-    data, splits = prepare(images, "resnet34", [run], device)
-    seconds = {}
+    n, batch, epochs = (8, 4, 2) if small else (2_560, 256, 4)
+    train, seconds = Trainer(images, [Task("abs", 2, 0.5, seed=1)], n), {}
     for precision in ("fp32", "bf16"):
-        settings = {**RESNET, "precision": precision, "batch_size": 4 if small else 256}
-        durations = [
-            synchronized_seconds(
-                lambda epochs=epochs, s=settings: complete(
-                    stack_epochs(((run,),), {**s, "epochs": epochs}, data, splits, device)
-                ),
-                device,
-            )
-            for epochs in (1, 2 if small else 4)
-        ]
-        steps = -(-n // settings["batch_size"]) * ((2 if small else 4) - 1)
-        seconds[precision] = (durations[1] - durations[0]) / steps
-    flop = 3 * 2 * 1.16e9 * (4 if small else 256) * 3  # ResNet-34 at 32x32 with the 3x3 stem: 1.16 GMAC an image
+        settings = replace(RESNET, precision=precision, batch_size=batch)
+        first, all_of_them = (
+            synchronized_seconds(partial(train, replace(settings, epochs=count), device), device)
+            for count in (1, epochs)
+        )
+        seconds[precision] = (all_of_them - first) / (math.ceil(n / batch) * (epochs - 1))
+    flop = 3 * 2 * 1.16e9 * batch * 3  # ResNet-34 at 32x32 with the 3x3 stem: 1.16 GMAC an image
     tell(
         "ResNet-34 step, evaluation included",
         seconds={key: round(value, 4) for key, value in seconds.items()},
@@ -193,13 +199,7 @@ def main() -> None:
     shape, count = ((8, 8), 400) if arguments.small else ((28, 28), 60_000)
     images = read_images(arguments.images) if arguments.images else synthetic(count, count // 6, shape)
     tell("device", name=describe(device), torch=torch.__version__, cuda=torch.version.cuda)
-    n = 60 if arguments.small else 2_000
-    base = Run("check", "base", 2, n, "0.5", "ure", "logistic", 1)
-    runs = [
-        replace(base, prior=prior, method=method, seed=seed)
-        for prior, method, seed in itertools.product(("0.4", "0.6"), ("ure", "relu", "abs"), (1, 2))
-    ]
-    check_correctness(images, runs, device, epochs=3)
+    check_correctness(images, 60 if arguments.small else 2_000, device, epochs=3)
     time_grey_half(images, device, arguments.small)
     time_resnet(device, arguments.small)
     sys.exit(failed)

@@ -12,7 +12,6 @@ point. A wrong risk weight, split or optimizer setting moves cells by several po
 from __future__ import annotations
 
 import math
-from functools import partial
 from pathlib import Path
 
 import pandas as pd
@@ -21,11 +20,13 @@ from precision import in_order
 
 from mdpu.data.images import read_images
 from mdpu.data.labels import read_labels
-from mdpu.data.splits import read_split
 from mdpu.evaluate.collect import run_accuracies, summarize
-from mdpu.learn.trainer import TrainingData, train
+from mdpu.learn import fit
+from mdpu.learn.evaluation import TestRates
+from mdpu.study.cohort import read_sample, task_of
 from mdpu.study.config import load_config
-from mdpu.study.grid import CELL, Run
+from mdpu.study.grid import CELL
+from mdpu.study.history import run_history
 from mdpu.study.plan import Plan
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -39,15 +40,25 @@ def main() -> None:
     plan = Plan(load_config([ROOT / "config.yaml", ROOT / "config/quick.yaml"]))
     (dataset,) = plan.datasets
     images, labels = read_images(plan.layout.images(dataset)), read_labels(plan.layout.labels(dataset))
-    cpu = torch.device("cpu")
-    data = TrainingData.prepare(images, labels, "mlp", cpu)
-    splits = {name: read_split(plan.layout.split(name)) for name in plan.splits}
+    rates = TestRates(images.test_images, labels["test"], images.train_images, labels["train"])
+    samples = {name: read_sample(plan.layout.split(name)) for name in plan.splits}
     summaries = []
     for order in range(ORDERS):
         histories: list[pd.DataFrame] = []
         for cohort in plan.cohorts.values():
-            settings = plan.protocol.training(cohort.runs[0].variant, cohort.network)
-            train(cohort.runs, settings, in_order(data, order), splits, cpu, partial(keep, histories))
+            tasks = {task_of(plan, run): run for run in cohort.runs}
+            settings = plan.settings(cohort.variant, cohort.network)
+            with in_order(order):
+                models = fit(
+                    list(tasks),
+                    images.train_images,
+                    samples,
+                    settings,
+                    labels=labels["train"],
+                    evaluation=rates,
+                    device="cpu",
+                )
+            histories += [run_history(tasks[model.task], model.history, rates.share_positive) for model in models]
         accuracies = run_accuracies(pd.concat(histories), plan.protocol.reporting())
         summaries.append(summarize(accuracies))
         print(f"order {order}: done", flush=True)
@@ -58,11 +69,6 @@ def main() -> None:
     reference = cells.assign(mean=cells["mean"].round(3), tolerance=cells["method"].map(tolerance)).drop(columns="var")
     reference.to_csv(ROOT / "results/reference/quick.csv", index=False)
     print(reference.to_string(index=False))
-
-
-def keep(histories: list[pd.DataFrame], run: Run, history: pd.DataFrame) -> None:
-    """Take a finished run."""
-    histories.append(history)
 
 
 if __name__ == "__main__":

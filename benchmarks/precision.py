@@ -16,40 +16,44 @@ several invocations may be given to --read, which trains nothing.
 from __future__ import annotations
 
 import argparse
+import itertools
 from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
+from unittest import mock
 
 import numpy as np
 import pandas as pd
 import torch
+from numpy.typing import NDArray
 from scipy import stats
 
 from mdpu.data.images import read_images
 from mdpu.data.labels import binarize
 from mdpu.data.splits import draw_split
 from mdpu.files import REPOSITORY
+from mdpu.learn import Sample, Task, fit
 from mdpu.learn.device import choose_device, describe
-from mdpu.learn.trainer import TrainingData, train
+from mdpu.learn.evaluation import TestRates
+from mdpu.learn.networks import mlp
 from mdpu.study.config import load_config
-from mdpu.study.grid import Run
 from mdpu.study.plan import Plan
 
 METHODS = ("ure", "relu", "abs")
 
 
-def in_order(data: TrainingData, order: int) -> TrainingData:
-    """Return the data with its pixels in the given order; order 0 is the one they have."""
+def in_order(order: int) -> AbstractContextManager[object]:
+    """Return a context in which perceptrons take their pixels in the given order; order 0 is the one they have."""
+
+    def prepare(images: NDArray[Any]) -> mlp.Vectors:
+        vectors = mlp.prepare(images)
+        return replace(vectors, pixels=np.random.default_rng(order).permutation(vectors.pixels))
+
     if order == 0:
-        return data
-    assert data.pixels is not None
-    places = torch.from_numpy(np.random.default_rng(order).permutation(len(data.pixels))).to(data.train_images.device)
-    return replace(
-        data,
-        train_images=data.train_images[:, places],
-        test_images=data.test_images[:, places],
-        pixels=data.pixels[places],
-    )
+        return nullcontext()
+    return mock.patch.object(mlp, "NETWORK", replace(mlp.NETWORK, prepare=prepare))
 
 
 def train_all(arguments: argparse.Namespace) -> pd.DataFrame:
@@ -57,27 +61,25 @@ def train_all(arguments: argparse.Namespace) -> pd.DataFrame:
     torch.set_num_threads(arguments.threads)
     device, images = choose_device(arguments.device), read_images(arguments.images)
     plan = Plan(load_config([REPOSITORY / "config.yaml"]))
-    sides = plan.dataset("mnist")
+    sides, protocol = plan.dataset("mnist"), plan.settings("base", "mlp")
     labels = binarize(images, sides["positive"], sides["negative"])
-    whole = TrainingData.prepare(images, labels, "mlp", device)
-    found = []
-
-    def finished(run: Run, history: pd.DataFrame) -> None:
-        accuracy = 100 * history["accuracy"].tail(10).mean()
-        found.append((run.tuple_size, run.method, run.seed, precision, order, accuracy))
-        print(f"{run.method} seed {run.seed} {precision} order {order}: {accuracy:.2f}", flush=True)
-
+    rates = TestRates(images.test_images, labels["test"], images.train_images, labels["train"])
+    shares = [rates.share_positive, 1 - rates.share_positive]
+    rows = []
     print(describe(device), "torch", torch.__version__)
     for seed in arguments.seeds:
-        runs = [
-            Run("mnist", "base", arguments.tuple_size, 10_000, "0.5", method, "logistic", seed) for method in METHODS
-        ]
-        split = draw_split(labels["train"], arguments.tuple_size, 0.5, 10_000, 10_000, seed)
-        for precision in arguments.precisions:
-            for order in range(arguments.orders):
-                settings = {**plan.protocol.training("base", "mlp"), "precision": precision}
-                train(runs, settings, in_order(whole, order), {runs[0].split: split}, device, finished)
-    return pd.DataFrame(found, columns=["tuple_size", "method", "seed", "precision", "order", "accuracy"])
+        tasks = [Task(method, arguments.tuple_size, 0.5, seed=seed) for method in METHODS]
+        split = draw_split(labels["train"], arguments.tuple_size, 0.5, arguments.n, arguments.n, seed)
+        sample = Sample(split.tuples, split.unlabeled)
+        for precision, order in itertools.product(arguments.precisions, range(arguments.orders)):
+            settings = replace(protocol, precision=precision, epochs=arguments.epochs or protocol.epochs)
+            with in_order(order):
+                models = fit(tasks, images.train_images, sample, settings, evaluation=rates, device=device)
+            for task, history in ((model.task, model.history) for model in models):
+                last = history[["true_positive_rate", "true_negative_rate"]].tail(10) @ shares
+                rows.append((task.tuple_size, task.method, seed, precision, order, 100 * last.mean()))
+                print(f"{task.method} seed {seed} {precision} order {order}: {rows[-1][-1]:.2f}", flush=True)
+    return pd.DataFrame(rows, columns=["tuple_size", "method", "seed", "precision", "order", "accuracy"])
 
 
 def differences(table: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
@@ -101,6 +103,8 @@ def main() -> None:
     parser.add_argument("--precisions", nargs="+", default=["fp32", "bf16"])
     parser.add_argument("--orders", type=int, default=2)
     parser.add_argument("--tuple-size", type=int, default=2)
+    parser.add_argument("--n", type=int, default=10_000)
+    parser.add_argument("--epochs", type=int, help="if not those of the protocol")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--device", default="auto")
     parser.add_argument("--out", type=Path, help="CSV of the accuracies to write")

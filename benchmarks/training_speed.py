@@ -33,15 +33,15 @@ from mdpu.data.images import read_images
 from mdpu.data.labels import binarize
 from mdpu.data.splits import draw_split
 from mdpu.files import REPOSITORY
+from mdpu.learn import Sample, Task, fit_each
 from mdpu.learn.device import choose_device, describe
+from mdpu.learn.evaluation import TestRates
 from mdpu.learn.losses import LOSSES
-from mdpu.learn.trainer import TrainingData, train
 from mdpu.study.config import load_config
-from mdpu.study.grid import Run
 from mdpu.study.plan import Plan
 from mdpu.theory import risk_weights
 
-SETTINGS = Plan(load_config([REPOSITORY / "config.yaml"])).protocol.training("base", "mlp")
+SETTINGS = Plan(load_config([REPOSITORY / "config.yaml"])).settings("base", "mlp")
 METHODS = ("ure", "relu", "abs")
 CASES = {
     "ordinary": {"precision": "fp32"},
@@ -56,22 +56,22 @@ CASES = {
 }
 
 
-def ordinary_epochs(runs, splits, images, labels, epochs, device):
-    """Train each run by itself; return the accuracy of the last epoch and the seconds of every run and epoch."""
+def ordinary_epochs(tasks, samples, images, labels, epochs, device):
+    """Train each task by itself; return the accuracy of the last epoch and the seconds of every task and epoch."""
     train_images = torch.from_numpy(images.train_images).float().flatten(1).div(255)
     test_images = torch.from_numpy(images.test_images).float().flatten(1).div(255).to(device)
     test_labels = torch.from_numpy(labels["test"]).to(device)
     loss, seconds, accuracies = LOSSES["logistic"], [], []
-    for run in runs:
-        split = splits[run.split]
-        torch.manual_seed(run.seed)
+    for task in tasks:
+        sample = samples[task.sample]
+        torch.manual_seed(task.seed)
         model = nn.Sequential(
             nn.Linear(train_images.shape[1], 300), nn.ReLU(), nn.Linear(300, 300), nn.ReLU(), nn.Linear(300, 1)
         ).to(device)
         adam = torch.optim.Adam(model.parameters(), lr=0.001, weight_decay=0.0005)
-        w = risk_weights(run.tuple_size, float(run.prior)).as_tuple()
-        tuples = DataLoader(TensorDataset(train_images[split.tuples]), batch_size=3000, shuffle=True)
-        unlabeled = DataLoader(TensorDataset(train_images[split.unlabeled]), batch_size=3000, shuffle=True)
+        w = risk_weights(task.tuple_size, task.prior).as_tuple()
+        tuples = DataLoader(TensorDataset(train_images[sample.tuples]), batch_size=3000, shuffle=True)
+        unlabeled = DataLoader(TensorDataset(train_images[sample.unlabeled]), batch_size=3000, shuffle=True)
         for _ in range(epochs):
             start = time.perf_counter()
             for (x_tuples,), (x_unlabeled,) in zip(tuples, unlabeled, strict=True):
@@ -83,7 +83,7 @@ def ordinary_epochs(runs, splits, images, labels, epochs, device):
                     + w[2] * loss(of_unlabeled, 1).mean()
                     + w[3] * loss(of_unlabeled, -1).mean()
                 )
-                risk = {"ure": risk, "relu": risk.clamp(min=0), "abs": risk.abs()}[run.method]
+                risk = {"ure": risk, "relu": risk.clamp(min=0), "abs": risk.abs()}[task.method]
                 adam.zero_grad()
                 risk.backward()
                 adam.step()
@@ -94,27 +94,28 @@ def ordinary_epochs(runs, splits, images, labels, epochs, device):
     return accuracies, seconds
 
 
-def cohort_epochs(runs, splits, images, labels, epochs, device, precision):
-    """Train the runs as a cohort; return the accuracies of the last epoch and the seconds per run and epoch.
+def cohort_epochs(tasks, samples, images, labels, epochs, device, precision):
+    """Train the tasks as a cohort; return the accuracies of the last epoch and the seconds per task and epoch.
 
-    Stacks train side by side, so an epoch of all runs is as many epochs of stacks, whichever they are.
+    Stacks train side by side, so an epoch of all tasks is as many epochs of stacks, whichever they are.
     """
-    data = TrainingData.prepare(images, labels, "mlp", device)
-    settings = {**SETTINGS, "precision": precision, "epochs": epochs}
+    rates = TestRates(images.test_images, labels["test"], images.train_images, labels["train"])
+    settings = replace(SETTINGS, precision=precision, epochs=epochs)
     steps, accuracies, last = [], [], time.perf_counter()
 
-    def advance(run_epochs: int) -> None:
+    def advance(task_epochs: int) -> None:
         nonlocal last
         if device.type == "cuda":
             torch.cuda.synchronize()
         now = time.perf_counter()
-        steps.append((now - last, run_epochs))
+        steps.append((now - last, task_epochs))
         last = now
 
-    def finished(run, history):
-        accuracies.append(history["accuracy"].iloc[-1])
-
-    train(runs, settings, data, splits, device, finished, advance)
+    for model in fit_each(
+        tasks, images.train_images, samples, settings, evaluation=rates, device=device, advance=advance
+    ):
+        true_positive, true_negative = model.history[["true_positive_rate", "true_negative_rate"]].iloc[-1]
+        accuracies.append(rates.share_positive * true_positive + (1 - rates.share_positive) * true_negative)
     stacks = len(steps) // epochs
     rounds = [steps[start : start + stacks] for start in range(0, len(steps), stacks)]
     return accuracies, [sum(seconds for seconds, _ in some) / sum(count for _, count in some) for some in rounds]
@@ -134,10 +135,10 @@ def product_peak(dtype, device):
     return max(rates)
 
 
-def flops(run, n):
-    """Return the floating point operations of one run and epoch without padding: training and evaluation."""
+def flops(tuple_size, n):
+    """Return the floating point operations of one task and epoch without padding: training and evaluation."""
     forward = 784 * 300 + 300 * 300 + 300
-    return 2 * ((2 * forward + 300 * 300 + 300) * n * (run.tuple_size + 1) + forward * 10_000)
+    return 2 * ((2 * forward + 300 * 300 + 300) * n * (tuple_size + 1) + forward * 10_000)
 
 
 def measure(name, arguments):
@@ -149,14 +150,16 @@ def measure(name, arguments):
     classes = list(images.classes)
     labels = binarize(images, classes[0::2], classes[1::2])
     count, n, tuple_size = case.get("runs", 9), case.get("n", 10_000), case.get("tuple_size", 2)
-    base = Run("mnist", "base", tuple_size, n, "0.5", "ure", "logistic", 1)
-    runs = [replace(base, method=METHODS[i % 3], seed=1 + i // 3) for i in range(count)]
-    splits = {run.split: draw_split(labels["train"], tuple_size, 0.5, n, n, run.seed) for run in runs}
+    tasks = [Task(METHODS[i % 3], tuple_size, 0.5, seed=1 + i // 3, sample=str(1 + i // 3)) for i in range(count)]
+    samples = {}
+    for task in tasks:
+        split = draw_split(labels["train"], tuple_size, 0.5, n, n, task.seed)
+        samples[task.sample] = Sample(split.tuples, split.unlabeled)
     epochs = arguments.ordinary_epochs if name == "ordinary" else arguments.epochs
     if name == "ordinary":
-        accuracies, seconds = ordinary_epochs(runs, splits, images, labels, epochs, device)
+        accuracies, seconds = ordinary_epochs(tasks, samples, images, labels, epochs, device)
     else:
-        accuracies, seconds = cohort_epochs(runs, splits, images, labels, epochs, device, case["precision"])
+        accuracies, seconds = cohort_epochs(tasks, samples, images, labels, epochs, device, case["precision"])
     kept = [figure for i, figure in enumerate(seconds) if i % epochs]  # the first of each, or of all, is warm-up
     median, mean = statistics.median(kept), statistics.mean(kept)
     dtype = torch.bfloat16 if case["precision"] == "bf16" else torch.float32
@@ -171,7 +174,7 @@ def measure(name, arguments):
         "seconds_per_run_epoch": round(mean, 4),
         "median": round(median, 4),
         "peak_gflops": round(peak),
-        "share_of_peak": round(flops(base, n) / mean / 1e9 / peak, 3),
+        "share_of_peak": round(flops(tuple_size, n) / mean / 1e9 / peak, 3),
         "peak_rss_gib": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20, 2),
         "peak_gpu_gib": round(memory / 2**30, 2),
         "accuracy": round(float(np.mean(accuracies)), 4),
@@ -187,7 +190,7 @@ def main():
     parser.add_argument("--images", required=True)
     parser.add_argument("--device", default="auto")
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--epochs", type=int, default=SETTINGS["epochs"], help="of cohorts; the first is warm-up")
+    parser.add_argument("--epochs", type=int, default=SETTINGS.epochs, help="of cohorts; the first is warm-up")
     parser.add_argument("--ordinary-epochs", type=int, default=4, help="of the ordinary loop; the first is warm-up")
     parser.add_argument("--only", nargs="+", choices=CASES, default=list(CASES))
     parser.add_argument("--one", choices=CASES, help=argparse.SUPPRESS)
