@@ -51,8 +51,7 @@ def test_a_run_killed_at_several_moments_ends_with_the_same_numbers(fresh_clone,
     assert "\nrun: released its lock\n" in done.stdout
     assert fresh_clone.jobs() == {}
     assert not list(results.rglob("*.pt"))
-    # A stack cut in two by the kill is finished as two, and vectorised sums round by position: the last
-    # digits of a single-precision risk may differ, what is printed of the accuracies may not.
+    # A stack that the kill cut in two is finished as two, and a run's bits are its own all the same.
     pd.testing.assert_frame_equal(
         pd.read_parquet(results / "metrics.parquet"),
         pd.read_parquet(finished.results / "metrics.parquet"),
