@@ -120,8 +120,9 @@ def test_the_generic_profile_submits_asks_and_cancels(slurm, fresh_clone):
 
     def submit(text):
         script = fresh_clone.folder / "job.sh"
-        script.write_text(f"#!/bin/sh\n{text}\n")
-        return fresh_clone.run(f"{scripts}submit.sh", "train", "1", "100", "5", "1", str(script)).stdout.strip()
+        needs = {"rule": "train", "threads": 1, "resources": {"mem_mb": 100, "runtime": 5, "gpu": 1}}
+        script.write_text(f"#!/bin/sh\n# properties = {json.dumps(needs)}\n{text}\n")
+        return fresh_clone.run(f"{scripts}submit.py", str(script)).stdout.strip()
 
     def status(job):
         return fresh_clone.run(f"{scripts}status.sh", job).stdout.strip()
