@@ -113,3 +113,32 @@ def test_the_state_of_the_folder_names_its_jobs(slurm, fresh_clone):
     subprocess.run(["scancel", job], check=True)
     assert said.splitlines()[0] == "nothing is at work in this folder"
     assert re.search(rf"^  job {job}: (PENDING|RUNNING)$", said, re.MULTILINE)
+
+
+def test_the_generic_profile_submits_asks_and_cancels(slurm, fresh_clone):
+    scripts = "profiles/cluster-generic/"
+
+    def submit(text):
+        script = fresh_clone.folder / "job.sh"
+        needs = {"rule": "train", "threads": 1, "resources": {"mem_mb": 100, "runtime": 5, "gpu": 1}}
+        script.write_text(f"#!/bin/sh\n# properties = {json.dumps(needs)}\n{text}\n")
+        return fresh_clone.run(f"{scripts}submit.py", str(script)).stdout.strip()
+
+    def status(job):
+        return fresh_clone.run(f"{scripts}status.sh", job).stdout.strip()
+
+    def wait_for_end(job):
+        for _ in range(300):
+            if (said := status(job)) != "running":
+                return said
+            time.sleep(0.1)
+        raise AssertionError(f"job {job} does not end")
+
+    assert wait_for_end(submit("true")) == "success"
+    assert wait_for_end(submit("false")) == "failed"
+    job = submit('test -n "$CUDA_VISIBLE_DEVICES" && sleep 60')
+    assert f"  job {job}: " in fresh_clone.run("./run", "status").stdout
+    assert status(job) == "running"
+    fresh_clone.run(f"{scripts}cancel.sh", job)
+    assert wait_for_end(job) == "failed"
+    assert status("999999") == "failed"
