@@ -23,11 +23,33 @@ MEMORY = 0.98
 TINY = 1e-12  # what probabilities are raised to before their logarithm is taken
 
 
+def count_law(positive: Tensor, negative: Tensor) -> Tensor:
+    """Return the law of the number of positives among independent members, the Poisson-binomial law.
+
+    The dynamic program of `mdpu.theory.joint.positives_law`.
+
+    Parameters
+    ----------
+    positive, negative : Tensor, shape (..., M)
+        Probabilities r and 1 - r of each member.
+
+    Returns
+    -------
+    Tensor, shape (..., M + 1)
+    """
+    from torch.nn.functional import pad
+
+    law = positive.new_ones(*positive.shape[:-1], 1)
+    for yes, no in zip(positive.split(1, dim=-1), negative.split(1, dim=-1), strict=True):
+        law = pad(law * no, (0, 1)) + pad(law * yes, (1, 0))
+    return law
+
+
 def tails(positive: Tensor, negative: Tensor) -> tuple[Tensor, Tensor]:
     """Return q and 1 - q, the probabilities that a bag of independent members is dominant and that it is not.
 
-    The dynamic program of `mdpu.theory.joint.positives_law`. Both tails are sums of nonnegative numbers, so that
-    neither loses its digits, or its gradient, where the other rounds to 1.
+    Both tails are sums of nonnegative numbers, so that neither loses its digits, or its gradient, where the other
+    rounds to 1.
 
     Parameters
     ----------
@@ -38,11 +60,7 @@ def tails(positive: Tensor, negative: Tensor) -> tuple[Tensor, Tensor]:
     -------
     dominant, other : Tensor, shape (...)
     """
-    from torch.nn.functional import pad
-
-    law = positive.new_ones(*positive.shape[:-1], 1)  # of the number of positives among the members so far
-    for yes, no in zip(positive.split(1, dim=-1), negative.split(1, dim=-1), strict=True):
-        law = pad(law * no, (0, 1)) + pad(law * yes, (1, 0))
+    law = count_law(positive, negative)
     fewest = fewest_positives(positive.shape[-1])
     return law[..., fewest:].sum(dim=-1), law[..., :fewest].sum(dim=-1)
 

@@ -11,17 +11,29 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mdpu.learn.bags import BagHead, bag_prior_at, dominance, unlabeled_bags
+from mdpu.learn.bags import TINY, BagHead, bag_prior_at, dominance, unlabeled_bags
 from mdpu.learn.head import Batch
 from mdpu.learn.method import NetworkMethod
 from mdpu.learn.methods import load_method
+from mdpu.learn.methods.bag_count import BAG
+from mdpu.learn.methods.bag_em import shifted_to
 from mdpu.learn.methods.bag_likelihood import PIN as LIKELIHOOD_PIN
 from mdpu.learn.methods.bag_nce import PIN as NCE_PIN
 from mdpu.learn.task import Task
 from mdpu.theory import coefficients, joint, tuple_law
 
 CPU = torch.device("cpu")
-BAG_METHODS = ("bag-relu", "bag-abs", "bag-nce", "bag-likelihood", "bag-contrast", "marginal-relu")
+BAG_METHODS = (
+    "bag-relu",
+    "bag-abs",
+    "bag-nce",
+    "bag-likelihood",
+    "bag-contrast",
+    "marginal-relu",
+    "bag-em",
+    "bag-count",
+    "noisy-or",
+)
 
 
 def head(*tasks: Task) -> BagHead:
@@ -188,6 +200,40 @@ def test_marginal_risk_by_hand(size: int) -> None:
     assert head(Task("marginal-relu", size, prior)).objective(batch)[0].item() == pytest.approx(expected, rel=1e-5)
 
 
+def test_the_gradient_of_em_is_that_of_the_expected_labels() -> None:
+    """By enumeration of a tuple's labels, given that it is dominant; unlabeled images are at the prior already."""
+    tuples = torch.tensor([[[0.3, -1.0, 0.8]]], requires_grad=True)
+    objective, _ = head(Task("bag-em", 3, 0.5)).objective(Batch(tuples, torch.tensor([[1.0, -1.0]])))
+    (gradient,) = torch.autograd.grad(objective.sum(), tuples)
+    r = tuples.detach().double().sigmoid().numpy().ravel()
+    kept = {y: np.where(y, r, 1 - r).prod() for y in itertools.product((1, 0), repeat=3) if sum(y) >= 2}
+    expected = sum(chance * np.array(y) for y, chance in kept.items()) / sum(kept.values())
+    np.testing.assert_allclose(gradient[0, 0], (r - expected) / 4, rtol=1e-5)
+
+
+def test_em_shifts_unlabeled_images_to_the_prior() -> None:
+    unlabeled = torch.randn(2, 50, generator=torch.Generator().manual_seed(0))
+    shifted = shifted_to(torch.tensor([0.2, 0.9]), unlabeled)
+    torch.testing.assert_close(shifted.mean(dim=1), torch.tensor([0.2, 0.9]), rtol=0, atol=1e-5)
+    assert bool((shifted.argsort(dim=1) == unlabeled.argsort(dim=1)).all())
+
+
+def test_count_loss_by_hand() -> None:
+    batch = scores(1, 6, 2, BAG)
+    laws = [
+        joint.positives_law(values) for values in (np.full(BAG, 0.4), batch.unlabeled[0].double().sigmoid().numpy())
+    ]
+    expected = -np.log(q(batch.tuples[0])).mean() - laws[0] @ np.log(np.maximum(laws[1], TINY))
+    assert head(Task("bag-count", 2, 0.4)).objective(batch)[0].item() == pytest.approx(expected, rel=1e-4)
+
+
+def test_noisy_or_by_hand() -> None:
+    batch = scores(1, 6, 3, 12)
+    none = [(1 - bags.double().sigmoid()).prod(dim=-1) for bags in (batch.tuples[0], batch.unlabeled.view(4, 3))]
+    expected = -((1 - none[0]).log().mean() + none[1].log().mean()) / 2
+    assert head(Task("noisy-or", 3, 0.4)).objective(batch)[0].item() == pytest.approx(expected.item(), rel=1e-5)
+
+
 def test_a_tuple_of_one_makes_bag_and_marginal_risk_the_same() -> None:
     batch = scores(1, 20, 1, 30)
     of_bags, of_members = (head(Task(name, 1, 0.4)).objective(batch)[0] for name in ("bag-relu", "marginal-relu"))
@@ -255,7 +301,7 @@ def test_the_order_of_members_and_of_tuples_does_not_matter(method: str) -> None
     assert made.objective(shuffled)[0].item() == pytest.approx(made.objective(batch)[0].item(), rel=1e-5)
 
 
-@pytest.mark.parametrize("method", [name for name in BAG_METHODS if name != "bag-contrast"])
+@pytest.mark.parametrize("method", [name for name in BAG_METHODS if name not in ("bag-contrast", "noisy-or")])
 def test_the_told_prior_counts(method: str) -> None:
     batch = scores(1, 30, 2, 30)
     assert head(Task(method, 2, 0.4)).objective(batch)[0] != head(Task(method, 2, 0.5)).objective(batch)[0]

@@ -1,0 +1,47 @@
+"""Expectation maximisation on bags, after the general framework of Chen et al. (GLWS, 2024).
+
+The labels of a tuple's members are latent, given that the tuple is dominant. A gradient step on their expected
+cross-entropy is one on -log q (Fisher's identity), so that is the tuples' loss. An unlabeled image's expected label
+is r with its log-odds shifted until the minibatch's mean is the told prior. Tuples weigh M times an unlabeled
+image. The run's loss is not used.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mdpu.learn.bags import TINY, BagHead, dominance
+from mdpu.learn.method import NetworkMethod
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+WIDEST = 30.0  # shift of log-odds
+HALVINGS = 30
+
+
+def shifted_to(prior: Tensor, scores: Tensor) -> Tensor:
+    """Return r (R, N) of scores (R, N) that are shifted, per run, so that its mean is the prior (R,), by bisection."""
+    low = scores.new_full((len(scores), 1), -WIDEST)
+    high = -low
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        below = (scores + middle).sigmoid().mean(dim=1, keepdim=True) < prior[:, None]
+        low, high = middle.where(below, low), high.where(below, middle)
+    return (scores + (low + high) / 2).sigmoid()
+
+
+class ExpectationHead(BagHead):
+    """Expected cross-entropy of members and unlabeled images; parameters of `Head`."""
+
+    def loss(self, tuples: Tensor, unlabeled: Tensor, model_prior: Tensor) -> Tensor:
+        """Return the mean over a tuple and an unlabeled image, as if the tuple were M."""
+        from torch.nn.functional import softplus
+
+        expected = shifted_to(self.prior, unlabeled.detach())
+        of_unlabeled = (softplus(unlabeled) - expected * unlabeled).mean(dim=1)
+        of_tuples = -dominance(tuples)[0].clamp(min=TINY).log().mean(dim=1)
+        return (of_tuples + of_unlabeled) / (tuples.shape[2] + 1)
+
+
+METHOD = NetworkMethod("Bag EM", ExpectationHead)
