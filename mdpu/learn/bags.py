@@ -7,6 +7,7 @@ methods import this one.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from mdpu.learn.head import Batch, Head
@@ -86,6 +87,9 @@ def unlabeled_bags(unlabeled: Tensor, tuple_size: int) -> Tensor:
 class BagHead(Head):
     """Base of the heads on bags; parameters of `Head`.
 
+    The objective of tuples of several sizes is the mean of the objectives of each size, by their numbers in the
+    minibatch; each size has its share of the unlabeled images.
+
     Attributes
     ----------
     prior, bag_prior : Tensor, shape (R,)
@@ -105,8 +109,31 @@ class BagHead(Head):
 
     def objective(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """Return the objective (R,) and the model's class prior (R, 1)."""
+        import torch
+
         model_prior = batch.unlabeled.sigmoid().mean(dim=1)
-        return self.loss(batch.tuples, batch.unlabeled, model_prior), model_prior[:, None]
+        if batch.sizes is None:
+            objective = self.loss(batch.tuples, batch.unlabeled, model_prior)
+        else:
+            objective = torch.stack([self._ragged_loss(batch, r, model_prior) for r in range(len(self.tasks))])
+        return objective, model_prior[:, None]
+
+    def _ragged_loss(self, batch: Batch, r: int, model_prior: Tensor) -> Tensor:
+        """Return what one task minimises, a scalar, on tuples of several sizes."""
+        import torch
+
+        assert batch.sizes is not None
+        sizes, unlabeled = batch.sizes[r], batch.unlabeled[r : r + 1]
+        counts = torch.bincount(sizes)
+        ends = (counts.cumsum(0) * unlabeled.shape[1] / len(sizes)).round().int().tolist()
+        parts = []
+        for size in counts.nonzero().squeeze(1).tolist():
+            start = min(ends[size - 1], unlabeled.shape[1] - 1)
+            of_size = batch.tuples[r : r + 1, sizes == size, :size]  # (1, B_size, size)
+            own = unlabeled[:, start : max(ends[size], start + 1)]
+            head = type(self)([replace(self.tasks[r], tuple_size=size)], self.device)
+            parts.append(counts[size] / len(sizes) * head.loss(of_size, own, model_prior[r : r + 1])[0])
+        return torch.stack(parts).sum()
 
     def loss(self, tuples: Tensor, unlabeled: Tensor, model_prior: Tensor) -> Tensor:
         """Return what each run minimises, (R,).

@@ -35,7 +35,7 @@ def hold_out(sample: Sample, share: float) -> tuple[Sample, Sample]:
     """
     cut, cut_unlabeled = (round((1 - share) * len(part)) for part in (sample.tuples, sample.unlabeled))
     held = Sample(sample.tuples[cut:], sample.unlabeled[cut_unlabeled:])
-    images = np.union1d(held.tuples, held.unlabeled)
+    images = np.union1d(held.tuples[held.tuples >= 0], held.unlabeled)
     tuples, unlabeled = sample.tuples[:cut], sample.unlabeled[:cut_unlabeled]
     kept = Sample(tuples[~np.isin(tuples, images).any(axis=1)], unlabeled[~np.isin(unlabeled, images)])
     for part, what in ((kept, "to train on"), (held, "held out")):

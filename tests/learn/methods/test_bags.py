@@ -20,6 +20,7 @@ from mdpu.learn.methods.bag_em import shifted_to
 from mdpu.learn.methods.bag_likelihood import PIN as LIKELIHOOD_PIN
 from mdpu.learn.methods.bag_nce import PIN as NCE_PIN
 from mdpu.learn.task import Task
+from mdpu.study.config import available_methods
 from mdpu.theory import coefficients, joint, tuple_law
 
 CPU = torch.device("cpu")
@@ -316,3 +317,20 @@ def test_the_prior_free_contrast_is_told_nothing() -> None:
 
 def divergence(prior: float, model: float) -> float:
     return prior * math.log(prior / model) + (1 - prior) * math.log((1 - prior) / (1 - model))
+
+
+@pytest.mark.parametrize("method", [name for name in available_methods() if name.startswith("bag-")])
+def test_the_objective_of_several_sizes_is_the_mean_of_the_sizes_objectives(method):
+    kind = load_method(method)
+    if not kind.takes_ragged:
+        pytest.skip("takes tuples of one size")
+    generator = torch.Generator().manual_seed(1)
+    sizes = torch.tensor([[3, 2, 2, 3, 2]])
+    scores, unlabeled = torch.randn(1, 5, 3, generator=generator), torch.randn(1, 10, generator=generator)
+    found = kind.head([Task(method, 3, 0.4)], CPU).objective(Batch(scores, unlabeled, sizes=sizes))[0]
+    model_prior, expected = unlabeled.sigmoid().mean(dim=1), 0.0
+    for size, of_unlabeled in ((2, unlabeled[:, :6]), (3, unlabeled[:, 6:])):
+        of_size = scores[:, sizes[0] == size, :size]
+        head = kind.head([Task(method, size, 0.4)], CPU)
+        expected += of_size.shape[1] / 5 * head.loss(of_size, of_unlabeled, model_prior)[0]
+    torch.testing.assert_close(found[0], expected)
