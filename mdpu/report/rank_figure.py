@@ -13,8 +13,9 @@ from mdpu.evaluate.ranks import Ranking, write_ranks
 from mdpu.learn.methods import load_method
 from mdpu.report.drawing import save_figure
 from mdpu.report.style import method_style, use_house_style
-from mdpu.report.verdicts import SOURCES
 from mdpu.study.plan import Plan
+
+SOURCES = {"ours": "Our runs", "paper": "The paper's numbers"}
 
 
 def rank_figure(found: Mapping[tuple[str, str], Ranking | None]) -> Figure:

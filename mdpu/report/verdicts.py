@@ -13,11 +13,11 @@ from mdpu.evaluate.comparison import NOT_RUN as NOT_COMPARED
 from mdpu.evaluate.published import NUMERALS, published_cells
 from mdpu.files import read_csv, read_json
 from mdpu.learn.methods import load_method
+from mdpu.report.rank_figure import SOURCES
 from mdpu.study.grid import CELL, cell_name
 from mdpu.study.plan import Plan
 
 TABLES = {table: f"{NUMERALS[table]}, {'pairs' if table < 4 else 'triples'}" for table in NUMERALS}
-SOURCES = {"ours": "Our runs", "paper": "The paper's numbers"}
 # Glyphs tell the verdicts apart without colour.
 LOOKS = {
     REPRODUCED: ("=", "reproduced"),

@@ -254,7 +254,7 @@ def test_the_inputs_of_each_rule_hold_the_code_that_its_command_runs(finished_cl
         job = json.loads(record.read_text())
         jobs.setdefault(job["rule"], job)
     assert {"train", "collect", "labels", "split", "render_report"} <= set(jobs)
-    (config,) = (finished_clone.results / "config").iterdir()
+    (config,) = (finished_clone.results / "config").glob("*.yaml")
     for rule, job in jobs.items():
         environment = {**finished_clone.environment, "MDPU_CONFIG": str(config), "RAN": str(tmp_path / "ran.json")}
         environment["PYTHONPATH"] = str(tmp_path)
