@@ -14,6 +14,7 @@ from mdpu.data.images import ImageSet, write_images
 from mdpu.data.labels import write_labels
 from mdpu.data.splits import draw_split, write_split
 from mdpu.errors import UserError
+from mdpu.files import write_csv
 from mdpu.learn import device
 from mdpu.learn.device import cpu_model
 from mdpu.randomness import Stream
@@ -147,11 +148,11 @@ def test_tuned_rates_are_those_of_the_grid_and_a_method_that_diverged_everywhere
     train(plan, NAME, tuned, threads=1)
     first = pd.read_parquet(files.out)
 
-    table.assign(learning_rate=0.5).to_csv(out, index=False)
+    write_csv(table.assign(learning_rate=0.5), out)
     train(plan, NAME, tuned, threads=1)
     assert facts_of(files)["reused"] == 0
     assert not np.allclose(pd.read_parquet(files.out)["objective"], first["objective"])
 
-    table.assign(chosen=table["chosen"] & (table["method"] == "abs")).to_csv(out, index=False)
+    write_csv(table.assign(chosen=table["chosen"] & (table["method"] == "abs")), out)
     with pytest.raises(UserError, match=r"method ure diverged at every point of tuning\.grid; add smaller"):
         train(plan, NAME, tuned, threads=1)
