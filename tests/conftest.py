@@ -12,6 +12,7 @@ import pytest
 import yaml
 from filelock import FileLock
 from hypothesis import settings
+from tracked import list_files
 
 # Several workers share few cores, and the networks here are so small that threads only wait for one another.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -127,13 +128,6 @@ class Clone:
                 place = place.setdefault(key, {})
             place[last] = value
         path.write_text(yaml.safe_dump(config, sort_keys=False))
-
-
-def list_files(*also: str) -> list[str]:
-    """Return the files that git tracks, with those that options of ``git ls-files`` add."""
-    command = ["git", "ls-files", "-z", "--cached", *also]
-    listed = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=True)
-    return [name for name in listed.stdout.split("\0") if name and (REPOSITORY / name).is_file()]
 
 
 @pytest.fixture(scope="session")

@@ -11,7 +11,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from conftest import list_files
+from tracked import list_files
 
 from mdpu.files import REPOSITORY
 

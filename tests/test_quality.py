@@ -190,7 +190,7 @@ def test_no_result_is_tracked_but_the_reference():
     assert not [
         name
         for name in listed.splitlines()
-        if name.startswith(("data/", ".venv", ".snakemake"))
+        if name.startswith(("data/", ".venv", ".snakemake/"))
         or (name.startswith("results/") and not name.startswith("results/reference/"))
     ]
 

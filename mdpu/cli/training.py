@@ -53,7 +53,7 @@ def train(
     train(load_plan(config), cohort, files, threads, only or ())
 
 
-@app.command(rich_help_panel=PANEL)
+@app.command("estimate-prior", rich_help_panel=PANEL)
 def estimate_prior(
     config: Configs,
     images: Images,

@@ -39,11 +39,11 @@ def verify(summary: pd.DataFrame, expected_path: Path) -> dict[str, Any]:
         raise UserError(f"config key expected: {error}") from None
     if missing := [column for column in (*CELL, "mean", "tolerance") if column not in expected]:
         raise UserError(f"config key expected: {expected_path} has no column {', '.join(missing)}")
+    if expected.empty:
+        raise UserError(f"config key expected: {expected_path} holds no cells to compare with")
     for column in ("tuple_size", "n", "mean", "tolerance"):
         if not pd.api.types.is_numeric_dtype(expected[column]):
             raise UserError(f"config key expected: {expected_path} holds no numbers under {column}")
-    if expected.empty:
-        raise UserError(f"config key expected: {expected_path} holds no cells to compare with")
     both = expected.merge(summary[[*CELL, "mean"]], on=list(CELL), how="left", suffixes=("_expected", ""))
     difference = (both["mean"] - both["mean_expected"]).abs()
     within = difference <= both["tolerance"]
