@@ -3,9 +3,9 @@
 #
 #   sbatch --partition=long --time=1-00:00:00 profiles/slurm/head.sh paper
 #
-# Before it starts, it queues its successor, which waits for its end. Cut off by its time limit, it is gone on from: the
-# successor finds the jobs that still run, waits for them and trains nothing twice. Once all is done, or has failed for
-# good, it cancels the successor.
+# Before it starts, it queues a successor, which waits for its end. When the time limit ends the head, the successor
+# takes over: it finds the jobs that still run, waits for them and trains nothing twice. Once all is done, or has failed
+# for good, the head cancels the successor.
 #SBATCH --job-name=mdpu-head
 #SBATCH --ntasks=1
 #SBATCH --cpus-per-task=2
