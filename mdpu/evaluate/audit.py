@@ -20,13 +20,13 @@ from mdpu.learn.methods import load_method
 from mdpu.study.plan import Plan
 
 ANOMALIES = resource("mdpu/evaluate/anomalies.yaml")
-ROW = ["table", "prior", "dataset"]
+PUBLISHED_ROW = ["table", "prior", "dataset"]
 WIDE_DEVIATION = 5.0  # points
 EVEN = 0.02  # how far from one half the share of positives may be for a dataset to count as balanced
 GRID = [(size, prior / 10) for size in range(1, 11) for prior in range(1, 10)]
 
 RECOMPUTED, READ = "recomputed", "read"
-ANOMALY, NO_CASE, NOT_RUN = "anomaly", "no case", "not run"
+ANOMALY, NO_CASE, NO_DATA = "anomaly", "no case", "not run"
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,7 @@ def table_findings(cells: pd.DataFrame) -> list[Finding]:
 
 
 def _wrong_bold(cells: pd.DataFrame) -> Finding:
-    marked = cells.assign(best=cells.groupby(ROW)["published_mean"].transform("max"))
+    marked = cells.assign(best=cells.groupby(PUBLISHED_ROW)["published_mean"].transform("max"))
     wrong = marked[marked["published_bold"] & (marked["published_mean"] < marked["best"])]
     cases = [
         f"{_name(cell)} {cell.published_mean:.2f} is bold, the row's highest is {cell.best:.2f}"
@@ -151,7 +151,7 @@ def _below_chance(cells: pd.DataFrame, methods: list[str]) -> Finding:
 
 
 def _wide(cells: pd.DataFrame) -> pd.DataFrame:
-    return cells.pivot(index=ROW, columns="method", values="published_mean").reset_index()
+    return cells.pivot(index=PUBLISHED_ROW, columns="method", values="published_mean").reset_index()
 
 
 def _baseline_above(cells: pd.DataFrame, method: str) -> Finding:
@@ -195,7 +195,7 @@ def dataset_findings(datasets: Mapping[str, Mapping[str, Any]]) -> list[Finding]
         text = "The images differ from what is stated: {train:,} for training, {test:,} for testing, {classes} classes."
         text = text.format(**stated)
         if name not in datasets:
-            findings.append(Finding("datasets", place, text, RECOMPUTED, NOT_RUN))
+            findings.append(Finding("datasets", place, text, RECOMPUTED, NO_DATA))
             continue
         description, counts = datasets[name]["description"], datasets[name]["counts"]
         found = {**description, "classes": len(description["classes"])}

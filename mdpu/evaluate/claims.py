@@ -26,7 +26,8 @@ from mdpu.study.grid import AXES, CELL, ROW
 from mdpu.study.plan import Plan
 
 CASE = (*AXES, "left", "right", "holds")
-NOT_RUN, NOT_THERE, NOT_TESTED = "not run", "not in its numbers", "counted, not tested"
+# What stands instead of counts: of our runs, of the paper's numbers, and of single trials.
+NO_RUNS, NO_NUMBERS, NOT_TESTED = "not run", "not in its numbers", "counted, not tested"
 
 
 Check = Callable[[Evidence], pd.DataFrame | None]
@@ -605,7 +606,7 @@ def check_claims(ours: Evidence, paper: Evidence) -> tuple[pd.DataFrame, pd.Data
             cases = item.check(evidence)
             count = 0 if cases is None else len(cases)
             hold = 0 if cases is None else int(cases["holds"].sum())
-            nothing = NOT_THERE if source == "paper" else NOT_RUN
+            nothing = NO_NUMBERS if source == "paper" else NO_RUNS
             row |= {
                 f"{source}_cases": count,
                 f"{source}_hold": hold,

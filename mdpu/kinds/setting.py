@@ -45,8 +45,8 @@ def _none() -> np.ndarray:
 
 
 @dataclass(frozen=True)
-class Row:
-    """One setting: what one has, group by group.
+class Setting:
+    """One row of the figure: what a learner of this setting knows, group by group.
 
     Attributes
     ----------
@@ -87,7 +87,7 @@ def settings(plan: Plan, experiment: Experiment) -> dict[str, Any]:
     return {"sides": {side: definition[side] for side in ("positive", "negative")}}
 
 
-def setting_rows(labels: np.ndarray, split: Split) -> list[Row]:
+def setting_rows(labels: np.ndarray, split: Split) -> list[Setting]:
     """Choose the images that stand for each setting.
 
     Parameters
@@ -120,25 +120,25 @@ def setting_rows(labels: np.ndarray, split: Split) -> list[Row]:
         return chosen[np.argsort(chosen, kind="stable")]
 
     return [
-        Row(
+        Setting(
             "MDPU",
             "tuples that are positive by\nhalf or more, and unlabeled",
             [(members, "half or more positive") for members in tuples],
             unlabeled=unlabeled,
         ),
-        Row("PU", "positives,\nand unlabeled", [], singles=positives[:SINGLES], unlabeled=unlabeled),
-        Row(
+        Setting("PU", "positives,\nand unlabeled", [], singles=positives[:SINGLES], unlabeled=unlabeled),
+        Setting(
             "LLP",
             "bags with their exact\nproportion of positives",
             [(bag, f"{(labels[bag] > 0).sum()} of {M} positive") for bag in bags],
         ),
-        Row(
+        Setting(
             "SU",
             "pairs of the same class,\nand unlabeled",
             [(positives[1:3], "same class"), (negatives[1:3], "same class")],
             unlabeled=unlabeled,
         ),
-        Row(
+        Setting(
             "UU",
             "two unlabeled sets with\ndifferent known priors",
             [(mixed(0.8, 0), "prior 0.8"), (mixed(0.4, SET), "prior 0.4")],

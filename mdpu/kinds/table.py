@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from mdpu.study.grid import Experiment
     from mdpu.study.plan import Plan
 
-ROW = ("prior", "dataset")
-NOT_RUN = "not run"
+ROW_HEADINGS = ("prior", "dataset")  # columns that head a row of the printed table
+EMPTY = "not run"
 
 
 def make(plan: Plan, experiment: Experiment, inputs: Mapping[str, Path], results: Path) -> None:
@@ -56,7 +56,7 @@ def best_methods(cells: pd.DataFrame) -> pd.Series:
     """
     control = cells["method"].map(lambda method: load_method(method).control)
     means = cells["mean"].round(2).mask(control)
-    return means == means.groupby([cells[key] for key in ROW]).transform("max")
+    return means == means.groupby([cells[key] for key in ROW_HEADINGS]).transform("max")
 
 
 def caption(cells: pd.DataFrame, datasets: Mapping[str, str], best_epoch: bool) -> str:
@@ -101,7 +101,7 @@ def _grid(
     for prior in sorted(cells["prior"].unique(), key=float):
         for dataset, title in datasets.items():
             of_row = marked[(marked["prior"] == prior) & (marked["dataset"] == dataset)].set_index("method")
-            values = [show(of_row.loc[method]) if method in of_row.index else NOT_RUN for method in methods]
+            values = [show(of_row.loc[method]) if method in of_row.index else EMPTY for method in methods]
             rows.append([prior, title, *values])
     return rows
 
@@ -180,7 +180,7 @@ def table_section(plan: Plan, name: str, title: str, cells: pd.DataFrame) -> dic
         "prior", key=lambda prior: prior.astype(float), kind="stable"
     )
     rows = []
-    for (prior, dataset), group in marked.groupby(list(ROW), sort=False):
+    for (prior, dataset), group in marked.groupby(list(ROW_HEADINGS), sort=False):
         by_method = {cell["method"]: cell for cell in group.to_dict("records")}
         rows.append(
             {

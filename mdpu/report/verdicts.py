@@ -7,9 +7,8 @@ from typing import Any
 
 import pandas as pd
 
-from mdpu.evaluate.audit import ANOMALY, NO_CASE, NOT_RUN
-from mdpu.evaluate.comparison import CLOSE, DIFFERS, FEWEST_TRIALS, INCONCLUSIVE, REPRODUCED
-from mdpu.evaluate.comparison import NOT_RUN as NOT_COMPARED
+from mdpu.evaluate.audit import ANOMALY, NO_CASE, NO_DATA
+from mdpu.evaluate.comparison import CLOSE, DIFFERS, FEWEST_TRIALS, INCONCLUSIVE, NOT_RUN, REPRODUCED
 from mdpu.evaluate.published import NUMERALS, published_cells
 from mdpu.files import read_csv, read_json
 from mdpu.learn.methods import load_method
@@ -24,7 +23,7 @@ LOOKS = {
     CLOSE: ("≈", "close"),
     INCONCLUSIVE: ("?", "inconclusive"),
     DIFFERS: ("≠", "differs"),
-    NOT_COMPARED: ("·", "unrun"),
+    NOT_RUN: ("·", "unrun"),
 }
 
 
@@ -34,7 +33,7 @@ def verdict_section(plan: Plan, results: Path) -> dict[str, Any]:
         return {"compared": 0, "cells": len(published_cells())}
     comparison = read_csv(results / "comparison.csv")
     facts = read_json(results / "comparison.json")
-    run = comparison[comparison["verdict"] != NOT_COMPARED]
+    run = comparison[comparison["verdict"] != NOT_RUN]
     methods = list(dict.fromkeys(comparison["method"]))
     datasets = [name for name in plan.published_names if name in set(run["dataset"])]
     grid = [
@@ -68,7 +67,7 @@ def verdict_section(plan: Plan, results: Path) -> dict[str, Any]:
 
 def _look(cell: pd.Series) -> dict[str, str | None]:
     glyph, kind = LOOKS[cell["verdict"]]
-    if cell["verdict"] == NOT_COMPARED:
+    if cell["verdict"] == NOT_RUN:
         return {"glyph": glyph, "kind": kind, "words": "not run", "cell": None}
     difference = "" if pd.isna(cell["difference"]) else f" ({cell['difference']:+.2f} points; {cell['reason']})"
     return {"glyph": glyph, "kind": kind, "words": f"{cell['verdict']}{difference}", "cell": cell["cell"]}
@@ -132,5 +131,5 @@ def ranks_section(plan: Plan, results: Path) -> list[dict[str, Any]]:
 def audit_section(results: Path) -> dict[str, list[dict[str, Any]]]:
     """Return the findings by outcome."""
     findings = read_json(results / "audit.json")["findings"]
-    outcomes = {"anomalies": ANOMALY, "no_case": NO_CASE, "not_run": NOT_RUN}
+    outcomes = {"anomalies": ANOMALY, "no_case": NO_CASE, "not_run": NO_DATA}
     return {name: [f for f in findings if f["outcome"] == outcome] for name, outcome in outcomes.items()}

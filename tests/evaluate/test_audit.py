@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from mdpu.evaluate import audit as module
-from mdpu.evaluate.audit import ANOMALIES, ANOMALY, NO_CASE, NOT_RUN, audit, audit_table, table_findings
+from mdpu.evaluate.audit import ANOMALIES, ANOMALY, NO_CASE, NO_DATA, audit, audit_table, table_findings
 from mdpu.evaluate.published import published_cells
 from mdpu.files import REPOSITORY
 
@@ -122,7 +122,7 @@ def test_counts_are_compared_with_the_images():
 
 def test_a_dataset_that_was_not_run_is_told(findings):
     of_images = [finding for finding in findings if "The images differ" in finding.finding]
-    assert [finding.outcome for finding in of_images] == [NOT_RUN] * 7
+    assert [finding.outcome for finding in of_images] == [NO_DATA] * 7
     assert not [finding for finding in findings if "share of positives" in finding.finding]
 
 

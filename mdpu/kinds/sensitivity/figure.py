@@ -17,7 +17,7 @@ from mdpu.study.grid import Experiment
 from mdpu.study.plan import Plan
 
 LINEAR = 10.0  # points; where differences go beyond twice this, the axis is logarithmic outside of it
-ROW = 0.26  # inches
+ROW_HEIGHT = 0.26  # inches
 PANELS = 4  # side by side; where there are more, each dataset has a row
 
 
@@ -72,7 +72,7 @@ def sensitivity_figure(differences: pd.DataFrame, published: pd.DataFrame, datas
     figure, axes = plt.subplots(
         down,
         across,
-        figsize=(3.0 + 2.7 * across, 0.6 + down * (1.0 + ROW * max(4, len(rows)))),
+        figsize=(3.0 + 2.7 * across, 0.6 + down * (1.0 + ROW_HEIGHT * max(4, len(rows)))),
         squeeze=False,
         sharey=True,
     )
