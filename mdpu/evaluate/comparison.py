@@ -32,7 +32,7 @@ SOME_DIVERGED = "a trial diverged"
 
 FEWEST_TRIALS = 5  # of ours, for the prediction interval and the equivalence test
 
-STATED, IMPLIED = "as stated", "as the numbers imply"  # readings of a dataset
+STATED, IMPLIED = "as stated", "as the numbers imply"  # readings of a published dataset
 
 TOTALS = ("reading", "method", "dataset", "prior", "table")
 

@@ -1,7 +1,7 @@
 """How far each choice that the paper leaves open moves the numbers, and which lies nearest to the paper's.
 
-An *alternative* is a choice other than the protocol's own: another variant (trained anew), another reading
-(the same runs reported in another way), another scope of the correction (another method), or the other
+An *alternative* is a choice other than the protocol's own: another variant (trained anew), another reporting
+(the same runs, summarised in another way), another scope of the correction (another method), or the other
 class sides of a dataset whose published rows two datasets compete for.
 """
 
@@ -49,11 +49,11 @@ def scoped_methods(methods: Sequence[str]) -> dict[str, dict[str, str]]:
     return found
 
 
-def _combined_readings(plan: Plan, experiment: Experiment) -> dict[tuple[Departure, ...], dict[str, Any]]:
-    """Return every combination of the readings' keys: what is departed from, and the reporting settings."""
+def _combined_reportings(plan: Plan, experiment: Experiment) -> dict[tuple[Departure, ...], dict[str, Any]]:
+    """Return every combination of the reportings' keys, with the reporting settings of each."""
     base = plan.protocol.reporting(BASE)
     by_key: dict[str, dict[Any, None]] = {key: {value: None} for key, value in base.items()}
-    for name in experiment.options.get("reading", ()):
+    for name in experiment.options.get("reporting", ()):
         for key, value in plan.protocol.reporting(name).items():
             by_key[key].setdefault(value)
     found = {}
@@ -69,13 +69,13 @@ def _combined_readings(plan: Plan, experiment: Experiment) -> dict[tuple[Departu
 def _accuracies(
     plan: Plan, experiment: Experiment, metrics: pd.DataFrame
 ) -> dict[tuple[Departure, ...], dict[tuple[Any, ...], float]]:
-    """Return each run's accuracy in percent under each combination of readings.
+    """Return each run's accuracy in percent under each combination of reportings.
 
     The inner keys are (variant, dataset, tuple size, n, prior, method, seed).
     """
     keys = ["variant", *PANEL, "method", "seed"]
     found = {}
-    for departures, reporting in _combined_readings(plan, experiment).items():
+    for departures, reporting in _combined_reportings(plan, experiment).items():
         accuracies = run_accuracies(metrics, reporting)
         found[departures] = dict(
             zip(accuracies[keys].itertuples(index=False, name=None), accuracies["accuracy"], strict=True)
@@ -280,7 +280,7 @@ class _Candidate:
 def _candidates(
     plan: Plan, experiment: Experiment, accuracies: Mapping[tuple[Departure, ...], Mapping[tuple[Any, ...], float]]
 ) -> Iterator[_Candidate]:
-    """Yield every combination of variant, scope, class sides and readings for which there are runs."""
+    """Yield every combination of variant, scope, class sides and reportings for which there are runs."""
     rivals = _rivals(plan, experiment)
     scopes = {"whole": {}, **scoped_methods(_methods(experiment))}
     trained = {(run.variant, run.method) for run in experiment.runs}
@@ -296,15 +296,15 @@ def _candidates(
                     for stated, dataset in datasets.items()
                     if dataset != rivals[stated][0]
                 )
-                for of_reading, reported in accuracies.items():
-                    departures = (*of_variant, *of_scope, *of_sides, *of_reading)
+                for reporting_departures, reported in accuracies.items():
+                    departures = (*of_variant, *of_scope, *of_sides, *reporting_departures)
                     yield _Candidate(departures, reported, variant, methods, datasets)
 
 
 def nearest_to_published(plan: Plan, experiment: Experiment, metrics: pd.DataFrame) -> pd.DataFrame:
     """Return how near each combination of choices comes to the published numbers, the nearest first.
 
-    Combinations are those for which there are runs: every variant with every combination of readings
+    Combinations are those for which there are runs: every variant with every combination of reportings
     (which cost no training), with every scope that was trained, and with every choice of class sides. Of
     several that give the same numbers, the first stands for all.
     The paper's numbers serve as the yardstick here, so that this says what the paper probably did, not

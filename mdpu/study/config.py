@@ -121,10 +121,12 @@ def check_config(config: Config) -> None:
         if "reporting" in (overlay or {}):
             raise UserError(
                 f"config key definitions.variants.{name}.reporting: how runs are reported needs no training of its "
-                "own; put it under definitions.readings"
+                "own; put it under definitions.reportings"
             )
-    if BASE in config["definitions"].get("readings", {}):
-        raise UserError("config key definitions.readings.base: base is protocol.reporting itself; choose another name")
+    if BASE in config["definitions"].get("reportings", {}):
+        raise UserError(
+            "config key definitions.reportings.base: base is protocol.reporting itself; choose another name"
+        )
     for name, experiment in config["definitions"]["experiments"].items():
         _check_experiment(experiment, config, f"config key definitions.experiments.{name}")
 

@@ -37,7 +37,7 @@ class Protocol:
 
     def __init__(self, config: Config) -> None:
         self.variants: dict[str, Config | None] = config["definitions"]["variants"]
-        self.readings: dict[str, Config] = config["definitions"].get("readings", {})
+        self.reportings: dict[str, Config] = config["definitions"].get("reportings", {})
         self._base: Config = config["protocol"]
 
     def variant(self, name: str) -> Config:
@@ -86,12 +86,12 @@ class Protocol:
         reporting: dict[str, Any] = self._base["reporting"]
         if name == BASE:
             return reporting
-        known(name, self.readings, "reading")
-        return merge(reporting, self.readings[name])
+        known(name, self.reportings, "reporting")
+        return merge(reporting, self.reportings[name])
 
     @property
     def reports_best_epoch(self) -> bool:
-        """Whether a run is read at its epoch of highest test accuracy, which is chosen by the test labels."""
+        """Whether a run is reported at its epoch of highest test accuracy, which is chosen by the test labels."""
         return bool(self._base["reporting"]["average_last"] == "best")
 
 

@@ -58,7 +58,7 @@ def study(**changes) -> Plan:
         "method": ["ure", "relu", "abs"],
         "variant": ["base", "unlabeled-3n", "decoupled", "disjoint"],
         "base_method": ["relu-part", "abs-part"],
-        "reading": ["last", "best-epoch"],
+        "reporting": ["last", "best-epoch"],
         "n": 10000,
         **changes,
     }
@@ -197,7 +197,7 @@ def test_one_trial_has_a_nearest_but_no_certainty():
 
 def test_noise_does_not_make_a_gain_smaller():
     """It makes small distances larger than large ones; the interval must lie about what was measured."""
-    plan = study(reading=["best-epoch"])
+    plan = study(reporting=["best-epoch"])
     metrics = histories(plan, noise=1.0, below=1.5, effects={"disjoint": 1.5})
     found = nearest_to_published(plan, plan.experiment("study"), metrics).set_index("departures")
     gain = found.loc["replacement = false; overlap = false"]
@@ -221,7 +221,7 @@ def test_two_readings_of_the_class_sides_are_an_alternative_of_the_dataset():
 
 
 def test_the_alternative_that_gives_the_published_numbers_is_found():
-    plan = study(reading=["last"], variant=["base", "unlabeled-3n", "decoupled"], base_method=["relu-part"])
+    plan = study(reporting=["last"], variant=["base", "unlabeled-3n", "decoupled"], base_method=["relu-part"])
     metrics = histories(plan, below=3.0, noise=0.3)
     found = nearest_to_published(plan, plan.experiment("study"), metrics)
     assert found["departures"].iloc[0].startswith("n_unlabeled = 3n")
@@ -264,7 +264,7 @@ def test_the_order_is_the_same_each_time(plan):
 
 
 def test_where_noise_alone_sets_choices_apart_they_are_mostly_tied():
-    plan = study(reading=["best-epoch"])
+    plan = study(reporting=["best-epoch"])
     tied = []
     for seed in range(12):
         metrics = histories(plan, noise=1.0, effects={}, seed=seed)
@@ -296,7 +296,7 @@ def test_redrawn_means_spread_as_means_of_fresh_trials_would():
 
 
 def test_choices_that_give_the_same_numbers_count_once():
-    plan = study(reading=["matched"], variant=["base"], base_method=["relu-part", "abs-part"])
+    plan = study(reporting=["matched"], variant=["base"], base_method=["relu-part", "abs-part"])
     metrics = histories(plan)
     metrics["true_positive_rate"] = metrics["true_negative_rate"] = metrics["accuracy"]
     found = nearest_to_published(plan, plan.experiment("study"), metrics)

@@ -49,7 +49,7 @@ def test_kinds_are_read_without_what_computes_or_draws():
 def test_the_schema_has_every_kind_and_its_own_keys():
     experiment = schema()["properties"]["definitions"]["properties"]["experiments"]["additionalProperties"]
     assert experiment["properties"]["kind"]["enum"] == available_kinds()
-    assert {"reading", "base_method"} <= experiment["properties"].keys()
+    assert {"reporting", "base_method"} <= experiment["properties"].keys()
     Draft202012Validator.check_schema(schema())
 
 

@@ -62,7 +62,7 @@ def config(**changes):
 
 def study(**keys):
     """Return CONFIG with one experiment of kind sensitivity."""
-    changed = config(definitions__readings={"last": {"average_last": 1}, "best": {"average_last": "best"}})
+    changed = config(definitions__reportings={"last": {"average_last": 1}, "best": {"average_last": "best"}})
     experiment = {"kind": "sensitivity", "title": "Study", "tuple_size": [2], "n": 30, "datasets": ["flat"], **keys}
     changed["definitions"]["experiments"] = {"study": experiment}
     return changed

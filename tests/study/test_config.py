@@ -92,20 +92,20 @@ WRONG = {
     "a missing key": ({"definitions": {"datasets": {}, "variants": {"base": None}}}, r"definitions: 'experiments'"),
     "reporting in a variant": (
         {"definitions__variants__three-n": {"reporting": {"average_last": 1}}},
-        r"config key definitions\.variants\.three-n\.reporting: .*put it under definitions\.readings",
+        r"config key definitions\.variants\.three-n\.reporting: .*put it under definitions\.reportings",
     ),
-    "a reading called base": (
-        {"definitions__readings": {"base": {"average_last": 1}}},
-        r"config key definitions\.readings\.base: base is protocol\.reporting itself",
+    "a reporting called base": (
+        {"definitions__reportings": {"base": {"average_last": 1}}},
+        r"config key definitions\.reportings\.base: base is protocol\.reporting itself",
     ),
-    "an empty reading": ({"definitions__readings": {"none": {}}}, r"config key definitions\.readings\.none: "),
+    "an empty reporting": ({"definitions__reportings": {"none": {}}}, r"config key definitions\.reportings\.none: "),
     "an unknown way to average": (
         {"protocol__reporting__average_last": "bets"},
         r"config key protocol\.reporting\.average_last: 'bets' ",
     ),
-    "readings of a table": (
-        {FIRST + "reading": ["last"]},
-        r"definitions\.experiments\.first\.reading: only an experiment of kind sensitivity has a reading",
+    "reportings of a table": (
+        {FIRST + "reporting": ["last"]},
+        r"definitions\.experiments\.first\.reporting: only an experiment of kind sensitivity has a reporting",
     ),
     "no epochs": ({"protocol__training__epochs": 0}, r"config key protocol\.training\.epochs: 0 "),
     "a batch of none": (
@@ -125,7 +125,7 @@ def test_a_wrong_configuration_is_refused_in_one_sentence_with_the_keys_name(cha
 
 
 STUDIES = {
-    "an unknown reading": ({"reading": ["lats"]}, r"study\.reading: 'lats' is unknown; did you mean 'last'\?"),
+    "an unknown reporting": ({"reporting": ["lats"]}, r"study\.reporting: 'lats' is unknown; did you mean 'last'\?"),
     "no base": ({"variant": ["three-n"]}, r"study\.variant: base is what the others are compared with; add it"),
     "an unknown method": ({"base_method": ["rleu"]}, r"study\.base_method: 'rleu' is unknown; did you mean 'relu'\?"),
     "two sizes": ({"n": [10, 20]}, r"study\.n: an experiment of kind sensitivity shows one n"),

@@ -47,23 +47,23 @@ def test_a_variant_that_changes_nothing_shares_the_runs_of_one_that_is_the_same(
     assert len(plan.experiments["first"].runs) == len(plan.runs)
 
 
-def test_readings_report_the_same_runs_in_another_way():
-    plan = Plan(study(variant=["base", "three-n"], reading=["last", "best"], base_method=["relu"]))
+def test_reportings_summarise_the_same_runs_in_another_way():
+    plan = Plan(study(variant=["base", "three-n"], reporting=["last", "best"], base_method=["relu"]))
     assert plan.protocol.reporting("last") == {"average_last": 1, "test_prior": "natural"}
     assert plan.protocol.reporting("base") == CONFIG["protocol"]["reporting"]
     experiment = plan.experiment("study")
-    assert experiment.options == {"reading": ["last", "best"], "base_method": ["relu"]}
-    # 2 priors, 2 seeds, of 2 methods under 2 variants and of 1 method under base alone: readings add none.
+    assert experiment.options == {"reporting": ["last", "best"], "base_method": ["relu"]}
+    # 2 priors, 2 seeds, of 2 methods under 2 variants and of 1 method under base alone: reportings add none.
     assert len(plan.runs) == 4 * (2 * 2 + 1)
     assert {run.variant for run in plan.runs if run.method == "relu"} == {"base"}
-    with pytest.raises(UserError, match="reading: 'zzz' is unknown"):
+    with pytest.raises(UserError, match="reporting: 'zzz' is unknown"):
         plan.protocol.reporting("zzz")
 
 
-def test_what_a_study_depends_on_holds_its_variants_and_readings():
-    plan = Plan(study(variant=["base", "three-n"], reading=["last"]))
+def test_what_a_study_depends_on_holds_its_variants_and_reportings():
+    plan = Plan(study(variant=["base", "three-n"], reporting=["last"]))
     before = plan.experiment_settings("study")
-    plan.config["definitions"]["readings"]["last"]["average_last"] = 2
+    plan.config["definitions"]["reportings"]["last"]["average_last"] = 2
     after = plan.experiment_settings("study")
     assert before != after
     assert before["departures"]["variants"]["three-n"] == [("n_unlabeled", "n", "3n")]

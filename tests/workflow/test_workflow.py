@@ -310,7 +310,7 @@ def test_packed_runs_are_taken_elsewhere_instead_of_being_trained(finished, fres
 
 
 def test_a_study_trains_its_variants_and_reads_the_runs_that_are_there(finished_clone):
-    """Base is trained already, in the same cohort; readings train nothing, nor does a variant that changes nothing."""
+    """Base is trained already, in the same cohort; reportings and a variant without changes train nothing."""
     finished_clone.change_config(
         experiments=["tiny-table", "tiny-curves", "tiny-study"],
         definitions__variants={
@@ -319,7 +319,7 @@ def test_a_study_trains_its_variants_and_reads_the_runs_that_are_there(finished_
             "same": {"sampling": {"n_unlabeled": 60}},
             "images": {"sampling": {"n_counts": "images"}},
         },
-        definitions__readings={"last": {"average_last": 1}},
+        definitions__reportings={"last": {"average_last": 1}},
         **{
             "definitions__experiments__tiny-study": {
                 "kind": "sensitivity",
@@ -327,7 +327,7 @@ def test_a_study_trains_its_variants_and_reads_the_runs_that_are_there(finished_
                 "tuple_size": [2],
                 "prior": [0.5],
                 "variant": ["base", "rate", "same", "images"],
-                "reading": ["last", "best-epoch"],
+                "reporting": ["last", "best-epoch"],
                 "n": 60,
             }
         },

@@ -34,9 +34,9 @@ where an alternative's marker meets its method's line, the alternative gives the
 
 
 def check(definition: Mapping[str, Any], config: Mapping[str, Any], where: str) -> None:
-    """Raise `UserError` if a reading or a method is unknown, or there is nothing to compare with."""
-    for reading in definition.get("reading", []):
-        known(reading, config["definitions"].get("readings", {}), f"{where}.reading")
+    """Raise `UserError` if a reporting or a method is unknown, or there is nothing to compare with."""
+    for reporting in definition.get("reporting", []):
+        known(reporting, config["definitions"].get("reportings", {}), f"{where}.reporting")
     for method in definition.get("base_method", []):
         known(method, available_methods(), f"{where}.base_method")
     if BASE not in definition["variant"]:
@@ -51,7 +51,7 @@ def runs(definition: Mapping[str, Any], dataset: str) -> Iterator[Run]:
 
 
 def settings(plan: Plan, experiment: Experiment) -> dict[str, Any]:
-    """Return what the variants and readings stand for, the published rows, and the level of the intervals."""
+    """Return what the variants and reportings stand for, the published rows, and the level of the intervals."""
     networks = sorted({plan.network(run.dataset) for run in experiment.runs})
     return {
         "departures": {
@@ -59,8 +59,8 @@ def settings(plan: Plan, experiment: Experiment) -> dict[str, Any]:
                 name: [astuple(departure) for departure in plan.protocol.departures(name, networks)]
                 for name in dict.fromkeys(run.variant for run in experiment.runs)
             },
-            "readings": {
-                name: plan.protocol.reporting(name) for name in (BASE, *experiment.options.get("reading", ()))
+            "reportings": {
+                name: plan.protocol.reporting(name) for name in (BASE, *experiment.options.get("reporting", ()))
             },
         },
         "published": {run.dataset: plan.published_names[run.dataset] for run in experiment.runs},
@@ -115,7 +115,7 @@ KIND = Kind(
     reads=("metrics",),
     files=(*FIGURE, *(f"sensitivity/{{name}}{ending}" for ending in (".csv", ".md", ".tex", "-nearest.csv"))),
     single=("n", "loss"),
-    keys={"reading": NAMES, "base_method": NAMES},
+    keys={"reporting": NAMES, "base_method": NAMES},
     check=check,
     runs=runs,
     settings=settings,
