@@ -69,6 +69,17 @@ TINY_EXPECTED = "dataset,variant,tuple_size,n,prior,method,loss,mean,tolerance\n
 
 
 @pytest.fixture
+def all_pixels(tmp_path, monkeypatch):
+    """Add the network of ``all_pixels.py`` and return its name."""
+    from mdpu.learn import networks
+
+    shutil.copy(REPOSITORY / "tests" / "all_pixels.py", tmp_path)
+    monkeypatch.setattr(networks, "__path__", [*networks.__path__, str(tmp_path)])
+    yield "all-pixels"
+    sys.modules.pop("mdpu.learn.networks.all_pixels", None)
+
+
+@pytest.fixture
 def threads():
     """Return what sets the number of torch's threads until the test has ended."""
     import torch

@@ -134,8 +134,15 @@ def check_choice(name: str, value: object, choices: Sequence[object]) -> None:
         raise UserError(f"{name} is {value!r}; it must be one of {', '.join(map(str, choices))}")
 
 
+# Limits of a list of sizes: a digit too many ends in a sentence instead of exhausting the memory.
+MOST_SIZES, LARGEST_SIZE = 100, 100_000
+
+
 def check_type(name: str, value: object, kind: Any) -> None:
-    """Raise `UserError` unless a setting is of a type: int, float, str, bool, or a tuple of positive integers."""
+    """Raise `UserError` unless a setting is of a type: int, float, str, bool, or a tuple of sizes.
+
+    Sizes are positive integers, at most `MOST_SIZES` of them and none above `LARGEST_SIZE`.
+    """
 
     def integer(number: object) -> bool:
         return isinstance(number, int | np.integer) and not isinstance(number, bool)
@@ -151,6 +158,11 @@ def check_type(name: str, value: object, kind: Any) -> None:
         right, what = isinstance(value, kind), {str: "a text", bool: "true or false"}.get(kind, f"a {kind}")
     if not right:
         raise UserError(f"{name} is {value!r}; {what} is needed")
+    if isinstance(value, list | tuple) and (len(value) > MOST_SIZES or max(value, default=1) > LARGEST_SIZE):
+        raise UserError(
+            f"{name} holds {len(value)} numbers up to {max(value)}; at most {MOST_SIZES} up to "
+            f"{LARGEST_SIZE} are possible"
+        )
 
 
 def check_images(images: NDArray[Any], shape: tuple[int, ...], unit: float) -> None:

@@ -16,6 +16,7 @@ from mdpu.report.largest_n import HEADER, largest_n_rows
 from mdpu.report.sections import data_url
 from mdpu.report.tuning_figure import CAPTION
 from mdpu.report.verdicts import audit_section, claims_section, ranks_section, verdict_section
+from mdpu.study.config import BASE
 from mdpu.study.kind import load_kind
 from mdpu.study.plan import Plan
 
@@ -101,12 +102,11 @@ def render_page(plan: Plan, results: Path) -> str:
 
 def _tuning(plan: Plan, results: Path) -> dict[str, Any]:
     """Return where learning rate and weight decay come from: fixed per network, or the figure of each tuning."""
-    networks = plan.config["protocol"]["training"]["networks"]
     used = {cohort.network for cohort in plan.cohorts.values() if cohort.needs_gpu}
     return {
         "caption": CAPTION,
         "tuned": plan.config["protocol"]["training"]["hyperparameters"] == "tuned",
-        "fixed": {name: networks[name] for name in networks if name in used},
+        "fixed": {name: plan.protocol.training(BASE, name) for name in sorted(used)},
         "figures": [
             {
                 "name": name,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import math
 import pkgutil
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,8 @@ PAPER = "config.yaml"
 METHODS_FOLDER = PACKAGE / "learn" / "methods"
 
 BASE = "base"
+# Settings that every network has; `check_networks` knows the others.
+OPTIMIZATION = ("batch_size", "learning_rate", "weight_decay")
 GRID = ("variant", "tuple_size", "prior", "method", "loss", "seed")
 MOST_RUNS = 1_000_000
 # Folders of results_dir that are no configuration's.
@@ -131,6 +133,47 @@ def check_config(config: Config) -> None:
         _check_experiment(experiment, config, f"config key definitions.experiments.{name}")
 
 
+def check_networks(config: Config) -> None:
+    """Raise `UserError` with the key's name if `config` names a network that there is not, or a setting is wrong.
+
+    It is no part of `check_config`, so that commands that read a configuration for its datasets alone depend on no code
+    of networks.
+    """
+    from mdpu.learn.networks import available_networks
+
+    networks = available_networks()
+    for name, dataset in config["definitions"]["datasets"].items():
+        if "network" in dataset:
+            known(dataset["network"], networks, f"config key definitions.datasets.{name}.network")
+    for name in config["cohort"]:
+        known(str(name), networks, "config key cohort")
+    for where, settings_by_name in _network_settings(config):
+        for name, settings in settings_by_name.items():
+            known(str(name), networks, f"config key {where}")
+            _check_network(name, settings, f"{where}.{name}")
+
+
+def _network_settings(config: Config) -> Iterator[tuple[str, Config]]:
+    """Yield the settings of networks by name, of the protocol and of each variant, after the key that holds them."""
+    overlays = {f"definitions.variants.{name}": overlay for name, overlay in config["definitions"]["variants"].items()}
+    for where, overlay in {"protocol": config["protocol"], **overlays}.items():
+        yield f"{where}.training.networks", (overlay or {}).get("training", {}).get("networks", {})
+
+
+def _check_network(name: str, settings: Config, where: str) -> None:
+    from mdpu.learn.networks import load_network
+
+    network = load_network(name)
+    for key, value in settings.items():
+        if key not in (*OPTIMIZATION, *network.known):
+            raise UserError(_unknown_key(where, key, (*OPTIMIZATION, *network.known)))
+        if key in network.known:
+            try:
+                network.read({key: value})
+            except UserError as error:
+                raise UserError(f"config key {where}: {error}") from None
+
+
 def _check_dataset(dataset: Config, where: str) -> None:
     if not is_path(dataset["source"]):
         known(dataset["source"], available_sources(), f"{where}.source")
@@ -207,15 +250,20 @@ def _explain(error: Any) -> str:
     if error.validator == "additionalProperties" and isinstance(error.instance, Mapping):
         allowed = error.schema.get("properties", {})
         for key in sorted(set(error.instance) - set(allowed)):
-            guess = difflib.get_close_matches(str(key), list(allowed), n=1)
-            hint = f"did you mean {guess[0]!r}?" if guess else f"known keys are {', '.join(sorted(allowed))}"
-            return f"config key {where + '.' if where else ''}{key} is unknown; {hint}"
+            return _unknown_key(where, key, allowed)
     if error.validator == "required":
         return f"config key {where or '(top level)'}: {error.message}"
     if error.validator == "pattern" and "description" in error.schema:
         return f"config key {where}: {error.instance!r} may hold {error.schema['description']}, and nothing else"
     message = error.message if len(error.message) < 200 else f"{error.message[:80]} ... {error.message[-80:]}"
     return f"config key {where}: {message}"
+
+
+def _unknown_key(where: str, key: object, allowed: Iterable[str]) -> str:
+    allowed = sorted(allowed)
+    guess = difflib.get_close_matches(str(key), allowed, n=1)
+    hint = f"did you mean {guess[0]!r}?" if guess else f"known keys are {', '.join(allowed)}"
+    return f"config key {where + '.' if where else ''}{key} is unknown; {hint}"
 
 
 def selected(config: Config, kind: str) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import astuple, replace
 from functools import cached_property
 from pathlib import Path
@@ -13,12 +13,15 @@ from mdpu.data.images import is_path
 from mdpu.files import digest
 from mdpu.learn.method import FittedMethod
 from mdpu.learn.methods import load_method
+from mdpu.learn.networks import load_network
 from mdpu.learn.task import Settings
-from mdpu.study.config import BASE, Config, check_config, find_dataset, known, merge, selected
+from mdpu.study.config import BASE, Config, check_config, check_networks, find_dataset, known, merge, selected
 from mdpu.study.grid import AXES, Cohort, Experiment, Run, Tuning, canonical_prior, name_of, run_columns
 from mdpu.study.kind import Kind, load_kind
 from mdpu.study.layout import Layout
 from mdpu.study.protocol import Protocol
+
+STACKED = ("prior", "method", "loss", "seed")  # axes along which runs can share a stack
 
 
 class Plan:
@@ -37,6 +40,7 @@ class Plan:
 
     def __init__(self, config: Config) -> None:
         check_config(config)
+        check_networks(config)
         self.config = config
         self.protocol = Protocol(config)
         self.layout = Layout(config)
@@ -123,7 +127,7 @@ class Plan:
         """
         groups: dict[tuple[str, bool], list[Run]] = {}
         for run in self.runs:
-            spans = self.config["cohort"][self.network(run.dataset)]
+            spans = self._spanned(self.network(run.dataset))
             needs_gpu = not isinstance(load_method(run.method), FittedMethod)
             name = name_of(run_columns(run), [axis for axis in AXES if axis not in spans])
             groups.setdefault((name if needs_gpu else f"{name}/cpu", needs_gpu), []).append(run)
@@ -131,6 +135,10 @@ class Plan:
             name: Cohort(name, self.network(runs[0].dataset), needs_gpu, tuple(runs))
             for (name, needs_gpu), runs in sorted(groups.items())
         }
+
+    def _spanned(self, network: str) -> Sequence[str]:
+        """Return the axes that a network's cohorts span: the configured ones, or all that its stacks can hold."""
+        return self.config["cohort"].get(network, STACKED if load_network(network).stacks else ())
 
     @cached_property
     def tunings(self) -> dict[str, Tuning]:

@@ -7,7 +7,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from mdpu.study.config import BASE, Config, known, merge
+from mdpu.learn.networks import load_network
+from mdpu.learn.task import Settings
+from mdpu.study.config import BASE, OPTIMIZATION, Config, known, merge
 
 
 @dataclass(frozen=True)
@@ -58,10 +60,19 @@ class Protocol:
         return max(1, n // tuple_size) if counted == "images" else n
 
     def training(self, variant: str, network: str) -> dict[str, Any]:
-        """Return the training settings of one network, flattened: the network's own keys join the rest."""
+        """Return the training settings of one network, flattened: the network's own keys join the rest.
+
+        What the configuration leaves out of a network's settings has its default.
+
+        Raises
+        ------
+        UserError
+            If there is no such variant or network.
+        """
         training = dict(self.variant(variant)["training"])
-        networks = training.pop("networks")
-        return {**training, "network": network, **networks[network]}
+        configured = training.pop("networks").get(network, {})
+        defaults = {key: value for key, value in _network_defaults(network).items() if key not in configured}
+        return {**training, "network": network, **configured, **defaults}
 
     def is_tuned(self, variant: str) -> bool:
         """Return whether learning rate and weight decay are chosen from the grid."""
@@ -93,6 +104,13 @@ class Protocol:
     def reports_best_epoch(self) -> bool:
         """Whether a run is reported at its epoch of highest test accuracy, which is chosen by the test labels."""
         return bool(self._base["reporting"]["average_last"] == "best")
+
+
+def _network_defaults(network: str) -> dict[str, Any]:
+    """Return the settings of a network that the configuration does not mention, as it would write them."""
+    settings = Settings(network=network).flat()
+    chosen = {key: settings[key] for key in (*OPTIMIZATION, *load_network(network).known)}
+    return {key: list(value) if isinstance(value, tuple) else value for key, value in chosen.items()}
 
 
 def _written(value: object) -> str:

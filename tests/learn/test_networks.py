@@ -12,46 +12,9 @@ from blobs import CPU, make_tasks
 
 from mdpu.errors import UserError
 from mdpu.files import REPOSITORY
-from mdpu.learn import Settings, fit, networks
+from mdpu.learn import Settings, fit
 from mdpu.learn.networks import available_networks, load_network
 from mdpu.study.store import training_code
-
-LINEAR = '''\
-"""A linear score of all pixels."""
-
-import math
-from dataclasses import dataclass
-
-from mdpu.learn.network import Architecture
-from mdpu.learn.pictures import module_builder, prepare
-
-
-@dataclass(frozen=True)
-class Own:
-    bias: bool = True
-
-
-def module(own, pictures, outputs):
-    from torch import nn
-
-    return nn.Sequential(nn.Flatten(), nn.Linear(math.prod(pictures.shape), outputs, bias=own.bias))
-
-
-def memory(own, shape, rows, outputs, K, S):
-    return 4 * 6 * math.prod(shape) * outputs
-
-
-NETWORK = Architecture(Own, prepare, module_builder(module), memory)
-'''
-
-
-@pytest.fixture
-def linear(tmp_path, monkeypatch):
-    """A network that was added by one file."""
-    (tmp_path / "all_pixels.py").write_text(LINEAR)
-    monkeypatch.setattr(networks, "__path__", [*networks.__path__, str(tmp_path)])
-    yield "all-pixels"
-    sys.modules.pop("mdpu.learn.networks.all_pixels", None)
 
 
 def test_the_files_of_the_folder_are_the_networks():
@@ -68,11 +31,11 @@ def test_networks_are_listed_and_their_settings_checked_without_torch():
     assert subprocess.run([sys.executable, "-c", program], cwd=REPOSITORY).returncode == 0
 
 
-def test_a_network_added_by_one_file_is_listed_and_trains(linear, blobs, samples):
+def test_a_network_added_by_one_file_is_listed_and_trains(all_pixels, blobs, samples):
     assert available_networks() == ["all-pixels", "mlp", "resnet34"]
-    assert load_network(linear).known == ("bias",)
+    assert load_network(all_pixels).known == ("bias",)
     tasks = make_tasks(methods=("supervised",), losses=("logistic",))
-    settings = Settings(network=linear, epochs=30, batch_size=60, learning_rate=0.01, precision="fp32")
+    settings = Settings(network=all_pixels, epochs=30, batch_size=60, learning_rate=0.01, precision="fp32")
     models = fit(tasks, blobs.images, samples, settings, labels=blobs.labels, evaluation=blobs.rates(), device=CPU)
     for model in models:
         scores = model.decision_function(blobs.test_images)
@@ -84,8 +47,8 @@ def test_a_network_added_by_one_file_is_listed_and_trains(linear, blobs, samples
     assert len({model.history["objective"].iloc[-1] for model in models}) == len(tasks)
 
 
-def test_its_settings_are_its_own(linear, blobs, samples):
-    settings = Settings.parse({"network": linear, "bias": False, "epochs": 1})
+def test_its_settings_are_its_own(all_pixels, blobs, samples):
+    settings = Settings.parse({"network": all_pixels, "bias": False, "epochs": 1})
     assert settings.flat()["bias"] is False
     (model,) = fit(make_tasks()[:1], blobs.images, samples, settings, device=CPU)
     assert model.network.module[1].bias is None
@@ -94,16 +57,16 @@ def test_its_settings_are_its_own(linear, blobs, samples):
         ({"hidden": [3]}, "'hidden' is no setting; known are bias and those of training"),
     ):
         with pytest.raises(UserError, match=sentence):
-            Settings.parse({"network": linear, **values})
-    with pytest.raises(UserError, match="network 'linaer' is unknown; known are all-pixels, mlp, resnet34"):
-        Settings(network="linaer")
+            Settings.parse({"network": all_pixels, **values})
+    with pytest.raises(UserError, match="network 'all-pixls' is unknown; known are all-pixels, mlp, resnet34"):
+        Settings(network="all-pixls")
 
 
-def test_it_starts_from_weights_that_its_seed_names(linear):
+def test_it_starts_from_weights_that_its_seed_names(all_pixels):
     def weights(seed):
-        preparation = load_network(linear).prepare(np.ones((3, 4, 4), np.uint8))
-        own = load_network(linear).read({})
-        return load_network(linear).build([[seed]], own, preparation, 1, torch.float32, CPU).parameters[0]
+        preparation = load_network(all_pixels).prepare(np.ones((3, 4, 4), np.uint8))
+        own = load_network(all_pixels).read({})
+        return load_network(all_pixels).build([[seed]], own, preparation, 1, torch.float32, CPU).parameters[0]
 
     torch.manual_seed(0)
     first = weights(1)

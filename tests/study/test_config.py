@@ -54,6 +54,30 @@ WRONG = {
         {"protocol__training__networks__mlp__batchsize": 3},
         r"config key protocol\.training\.networks\.mlp\.batchsize is unknown; did you mean 'batch_size'\?",
     ),
+    "a misspelt key of a network, in a variant": (
+        {"definitions__variants__three-n": {"training": {"networks": {"resnet34": {"stm": "cifar"}}}}},
+        r"config key definitions\.variants\.three-n\.training\.networks\.resnet34\.stm is unknown; did you mean 'stem'",
+    ),
+    "a wrong value of a network": (
+        {"protocol__training__networks__resnet34__stem": "cfar"},
+        r"config key protocol\.training\.networks\.resnet34: stem is 'cfar'; it must be one of cifar, imagenet",
+    ),
+    "too many layers": (
+        {"protocol__training__networks__mlp__hidden": [10] * 101},
+        r"config key protocol\.training\.networks\.mlp: hidden holds 101 numbers up to 10; at most 100 up to 100000",
+    ),
+    "an unknown network": (
+        {FLAT + "network": "mpl"},
+        r"config key definitions\.datasets\.flat\.network: 'mpl' is unknown; did you mean 'mlp'\?",
+    ),
+    "settings of an unknown network": (
+        {"protocol__training__networks__resnet18": {}},
+        r"config key protocol\.training\.networks: 'resnet18' is unknown; did you mean 'resnet34'\?",
+    ),
+    "a cohort of an unknown network": (
+        {"cohort__resnet18": []},
+        r"config key cohort: 'resnet18' is unknown; did you mean 'resnet34'\?",
+    ),
     "a key like no other": ({"zzz": 1}, "config key zzz is unknown; known keys are axes, "),
     "a misspelt key of a variant": (
         {"definitions__variants__three-n": {"samplin": {"overlap": False}}},

@@ -5,11 +5,13 @@ from __future__ import annotations
 from operator import attrgetter
 
 import pytest
-from configs import CONFIG, FIRST, SETTING, VARIANTS, config, study
+from configs import CONFIG, FIRST, FLAT, SETTING, VARIANTS, config, study
 
 from mdpu.errors import UserError
+from mdpu.learn import Settings
 from mdpu.study.config import load_config
 from mdpu.study.plan import Plan
+from mdpu.study.protocol import Departure
 
 LOSSES = {"kind": "losses", "title": "Losses"}
 
@@ -33,6 +35,29 @@ def test_cohorts_span_the_axes_that_the_configuration_names():
     assert all(len({run.prior for run in cohort.runs}) == 1 for cohort in narrow.cohorts.values())
     for each in (plan, narrow):
         assert sorted(run for cohort in each.cohorts.values() for run in cohort.runs) == list(each.runs)
+
+
+def test_without_a_cohort_entry_a_network_that_stacks_spans_what_a_stack_can_hold():
+    changed = config(datasets=["flat"])
+    assert changed["cohort"].pop("mlp") == ["prior", "method", "loss", "seed"]
+    assert Plan(changed).cohorts == Plan(config(datasets=["flat"])).cohorts
+
+
+def test_a_network_added_by_one_file_is_planned(all_pixels):
+    variants = {"base": None, "no-bias": {"training": {"networks": {all_pixels: {"bias": False}}}}}
+    changes = {FLAT + "network": all_pixels, "definitions__variants": variants, "datasets": ["flat"]}
+    plan = Plan(config(**changes))
+    assert plan.network("flat") == all_pixels
+    # It does not stack, so each run is a cohort, unless the configuration says otherwise.
+    assert [cohort.runs for cohort in plan.cohorts.values()] == [(run,) for run in plan.runs]
+    spans = config(**changes)
+    spans["cohort"][all_pixels] = ["prior", "method", "seed"]
+    assert {len(cohort.runs) for cohort in Plan(spans).cohorts.values()} == {8}
+    # What the configuration leaves out has its default.
+    assert plan.settings("base", all_pixels) == Settings(epochs=3, network=all_pixels, architecture={"bias": True})
+    assert plan.settings("no-bias", all_pixels).architecture == {"bias": False}
+    assert plan.protocol.departures("no-bias", [all_pixels]) == [Departure("bias", "true", "false")]
+    assert plan.protocol.departures("no-bias", ["mlp"]) == []
 
 
 def test_a_variant_that_changes_nothing_shares_the_runs_of_one_that_is_the_same():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import sys
 from pathlib import Path
 
@@ -12,7 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from mdpu.files import write_json, write_table
+from mdpu.files import REPOSITORY, write_json, write_table
 from mdpu.study.grid import AXES, CELL
 from mdpu.study.history import MEASURES
 
@@ -355,6 +356,27 @@ def test_a_study_trains_its_variants_and_reads_the_runs_that_are_there(finished_
     page = (finished_clone.results / "report.html").read_text()
     assert '<section id="tiny-study">' in page
     assert "The paper has no cells of these datasets" in page
+
+
+def test_a_network_added_by_one_file_becomes_a_row_of_a_table(finished_clone):
+    """Nothing else is touched but the configuration, where a dataset asks for it; what was trained stands."""
+    shutil.copy(REPOSITORY / "tests" / "all_pixels.py", finished_clone.folder / "mdpu" / "learn" / "networks")
+    dataset = {"title": "Digits, linear", "source": "digits", "positive": [0, 2, 4, 6, 8], "negative": [1, 3, 5, 7, 9]}
+    finished_clone.change_config(
+        datasets=["digits", "linear"],
+        axes__seed=[1],
+        axes__prior=[0.5],
+        definitions__datasets__linear={**dataset, "network": "all-pixels"},
+        **{"protocol__training__networks__all-pixels": {"bias": False, "batch_size": 10}},
+    )
+    finished_clone.snakemake("--", "results/tiny/tables/tiny-table.csv")
+    table = pd.read_csv(finished_clone.results / "tables/tiny-table.csv").set_index(["dataset", "method"])
+    assert set(table.index) == {(name, method) for name in ("digits", "linear") for method in ("ure", "abs")}
+    assert table["mean"].between(0, 100).all()
+    assert (table.loc["digits", "mean"] != table.loc["linear", "mean"]).all()
+    history = finished_clone.results / "histories/linear/base/m2/n60/prior0.5/abs/logistic/seed1.json"
+    settings = json.loads(history.read_text())["settings"]
+    assert (settings["network"], settings["bias"], settings["batch_size"]) == ("all-pixels", False, 10)
 
 
 # -- subsets --------------------------------------------------------------------------------------
