@@ -318,8 +318,8 @@ def provenance(started: float, inputs: Iterable[Path] = (), **facts: object) -> 
 
 def versions(packages: Iterable[str]) -> Mapping[str, str]:
     """Return the installed versions of `packages`, leaving out what is not installed."""
-    found = {}
+    installed = {}
     for package in packages:
         with contextlib.suppress(importlib.metadata.PackageNotFoundError):
-            found[package] = importlib.metadata.version(package)
-    return found
+            installed[package] = importlib.metadata.version(package)
+    return installed

@@ -91,8 +91,8 @@ def start_of(pid: int) -> str | None:
         # The command's name stands in parentheses and may hold any character; state is the first field after it.
         fields = _read(PROC / str(pid) / "stat").rpartition(")")[2].split()
         return fields[19] if fields and fields[0] not in "ZX" else None
-    found = subprocess.run(["ps", "-o", "lstart=", "-p", str(pid)], capture_output=True, text=True)
-    return found.stdout.strip() or None
+    listed = subprocess.run(["ps", "-o", "lstart=", "-p", str(pid)], capture_output=True, text=True)
+    return listed.stdout.strip() or None
 
 
 def _machine() -> str:

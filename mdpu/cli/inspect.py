@@ -22,11 +22,11 @@ def coefficients(tuple_size: TupleSize, prior: Prior) -> None:
     """Print a, b and a pi_- - b pi_+ (Lemma 6) as JSON, with the weights of the risk estimator."""
     from mdpu import theory
 
-    found = theory.coefficients(tuple_size, prior)
+    mix = theory.coefficients(tuple_size, prior)
     facts = {
         "tuple_size": tuple_size,
         "prior": prior,
-        **dataclasses.asdict(found),
+        **dataclasses.asdict(mix),
         "tuple_law": theory.tuple_law(tuple_size, prior).tolist(),
         "risk_weights": dataclasses.asdict(theory.risk_weights(tuple_size, prior)),
     }
@@ -59,8 +59,8 @@ def trace(
     """Print what made a number: rows of the metrics, splits, seeds, histories, and commands that retrain its runs."""
     from mdpu.evaluate.trace import trace, trace_text
 
-    found = trace(load_plan(config), name, config)
-    print(json.dumps(found, indent=2) if as_json else trace_text(found))
+    traced = trace(load_plan(config), name, config)
+    print(json.dumps(traced, indent=2) if as_json else trace_text(traced))
 
 
 @app.command(rich_help_panel=PANEL)

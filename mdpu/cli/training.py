@@ -66,10 +66,11 @@ def estimate_prior(
     """Estimate the class prior from tuples and unlabeled images alone, and say whether a told one fits."""
     from mdpu.study.cohort import estimate_prior
 
-    found = estimate_prior(load_plan(config), network, images, split, out, told, threads)
-    if not found["known"]:
+    estimate = estimate_prior(load_plan(config), network, images, split, out, told, threads)
+    if not estimate["known"]:
         print("the prior cannot be known: held-out tuples are told from unlabeled images no better than by chance")
         return
-    print(f"prior {found['prior']:.3f}, {found['level']:.0%} interval {found['low']:.3f} to {found['high']:.3f}")
-    if told is not None and not found["fits"]:
+    interval = f"{estimate['level']:.0%} interval {estimate['low']:.3f} to {estimate['high']:.3f}"
+    print(f"prior {estimate['prior']:.3f}, {interval}")
+    if told is not None and not estimate["fits"]:
         print(f"warning: the prior {told} does not fit these tuples and unlabeled images")

@@ -94,11 +94,11 @@ def summarize(diagnostics: Sequence[dict[str, Any]]) -> dict[str, Any]:
         between observed and law and the largest absolute ``z``; ``p_value``, the smallest of the
         chi-square tests, and ``adjusted``, the same after Bonferroni's correction for their number.
     """
-    smallest = min(found["tuple_types"]["p_value"] for found in diagnostics)
+    smallest = min(diagnosis["tuple_types"]["p_value"] for diagnosis in diagnostics)
     parts = {
         part: {
-            "difference": max(abs(found[part]["observed"] - found[part]["law"]) for found in diagnostics),
-            "z": max(abs(found[part]["z"]) for found in diagnostics),
+            "difference": max(abs(diagnosis[part]["observed"] - diagnosis[part]["law"]) for diagnosis in diagnostics),
+            "z": max(abs(diagnosis[part]["z"]) for diagnosis in diagnostics),
         }
         for part in ("tuple_members", "unlabeled")
     }

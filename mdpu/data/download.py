@@ -170,11 +170,11 @@ def _download(url: str, partial: Path, md5: str) -> None:
         except (http.client.HTTPException, OSError, ValueError) as error:
             reason = str(error) or type(error).__name__
         else:
-            found = _md5(partial)
-            if found == md5:
+            checksum = _md5(partial)
+            if checksum == md5:
                 return
             partial.unlink()
-            reason = f"what it sent has MD5 {found}, not {md5}"
+            reason = f"what it sent has MD5 {checksum}, not {md5}"
             if not resumed:
                 raise DownloadError(reason)
     raise DownloadError(f"{reason}, after {ATTEMPTS} attempts")
@@ -229,10 +229,10 @@ def _copy(place: str, partial: Path, md5: str) -> None:
         shutil.copyfile(place, partial)
     except OSError as error:
         raise DownloadError(str(error)) from None
-    found = _md5(partial)
-    if found != md5:
+    checksum = _md5(partial)
+    if checksum != md5:
         partial.unlink()
-        raise DownloadError(f"its MD5 is {found}, not {md5}")
+        raise DownloadError(f"its MD5 is {checksum}, not {md5}")
 
 
 def _intact(path: Path, md5: str) -> bool:

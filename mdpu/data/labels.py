@@ -57,9 +57,9 @@ def binarize(
         raise UserError(f"{where}: class {', '.join(homeless)} is on no side; list it as positive, negative or dropped")
     lookup = np.array([value[name] for name in image_set.classes], dtype=np.int8)
     labels = {"train": lookup[image_set.train_labels], "test": lookup[image_set.test_labels]}
-    for part, found in labels.items():
+    for part, part_labels in labels.items():
         for side in ("positive", "negative"):
-            if not (found == sides[side]).any():
+            if not (part_labels == sides[side]).any():
                 raise UserError(f"{where}: the {part} images hold no {side} one; both sides are needed")
     return labels
 
@@ -72,12 +72,12 @@ def count_sides(labels: Labels) -> Counts:
     }
 
 
-def check_counts(found: Counts, known: Mapping[str, Mapping[str, int]], where: str) -> None:
+def check_counts(counts: Counts, known: Mapping[str, Mapping[str, int]], where: str) -> None:
     """Raise `UserError` where the counts of a side are not the known ones.
 
     Parameters
     ----------
-    found : dict
+    counts : dict
         As `count_sides` returns it.
     known : mapping
         Of part and side to a number; what is not in it is not checked.
@@ -86,9 +86,9 @@ def check_counts(found: Counts, known: Mapping[str, Mapping[str, int]], where: s
     """
     for part, sides in known.items():
         for side, count in sides.items():
-            if found[part][side] != count:
+            if counts[part][side] != count:
                 raise UserError(
-                    f"{where}.{part}.{side}: {count} images are expected but the source has {found[part][side]}; "
+                    f"{where}.{part}.{side}: {count} images are expected but the source has {counts[part][side]}; "
                     "correct the sides or the count"
                 )
 

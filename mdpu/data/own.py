@@ -159,15 +159,15 @@ def _pictures(path: Path, part: str, classes: list[str]) -> list[tuple[int, Path
     from PIL import Image
 
     readable = {suffix for suffix, kind in Image.registered_extensions().items() if kind in Image.OPEN}
-    found = [
+    pictures = [
         (label, file)
         for label, name in enumerate(classes)
         for file in sorted((path / part / name).glob("[!.]*"))
         if file.suffix.lower() in readable
     ]
-    if not found:
+    if not pictures:
         raise UserError(f"there is no picture in {part}/<class>/")
-    return found
+    return pictures
 
 
 def _form(files: list[Path]) -> tuple[str, tuple[int, int]]:

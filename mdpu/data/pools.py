@@ -46,11 +46,11 @@ def expected_largest_n(
     per_tuple = coefficients(tuple_size, prior)
     limits = []
     for pool, share, rate in ((positives, per_tuple.a, prior), (negatives, per_tuple.b, 1 - prior)):
-        of_tuples, of_unlabeled = tuple_size * share, n_unlabeled * rate
+        tuple_demand, unlabeled_demand = tuple_size * share, n_unlabeled * rate
         needed = {
-            "tuples": of_tuples,
-            "overlapping": max(of_tuples, of_unlabeled),
-            "disjoint": of_tuples + of_unlabeled,
+            "tuples": tuple_demand,
+            "overlapping": max(tuple_demand, unlabeled_demand),
+            "disjoint": tuple_demand + unlabeled_demand,
         }[demand]
         limits.append(pool / needed if needed else math.inf)
     # A quotient that is whole but for rounding is whole: 12,000 / (3 x 0.8) is 5,000.
@@ -91,11 +91,11 @@ def probability_of_fit(
     coin = np.array([1 - check_prior(prior), prior])  # positives of one unlabeled image
     positives_law = np.zeros(tuple_size + 1)
     positives_law[tuple_size - np.arange(negatives_law.size)] = negatives_law
-    of_tuples, of_unlabeled = (positives_law, n), (coin, unlabeled)
+    tuple_demand, unlabeled_demand = (positives_law, n), (coin, unlabeled)
     if demand == "disjoint":
-        return _fits([of_tuples, of_unlabeled], positives, negatives)
-    fit = _fits([of_tuples], positives, negatives)
-    return fit if demand == "tuples" else fit * _fits([of_unlabeled], positives, negatives)
+        return _fits([tuple_demand, unlabeled_demand], positives, negatives)
+    fit = _fits([tuple_demand], positives, negatives)
+    return fit if demand == "tuples" else fit * _fits([unlabeled_demand], positives, negatives)
 
 
 def _fits(parts: list[tuple[NDArray[np.float64], int]], positives: int, negatives: int) -> float:

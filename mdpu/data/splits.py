@@ -140,10 +140,10 @@ def _largest_n(labels: Signs, hidden: Signs, unlabeled: Signs, overlap: bool) ->
     """Return the largest prefix of tuples, with unlabeled images in proportion, that the pools can give."""
 
     def fits(n: int) -> bool:
-        of_unlabeled = unlabeled[: round(n * unlabeled.size / len(hidden))]
+        unlabeled_needed = unlabeled[: round(n * unlabeled.size / len(hidden))]
         for sign in (1, -1):
             pool = int((labels == sign).sum())
-            need = int((hidden[:n] == sign).sum()), int((of_unlabeled == sign).sum())
+            need = int((hidden[:n] == sign).sum()), int((unlabeled_needed == sign).sum())
             if (max(need) if overlap else sum(need)) > pool:
                 return False
         return True

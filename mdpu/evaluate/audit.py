@@ -70,9 +70,9 @@ def audit(datasets: Mapping[str, Mapping[str, Any]]) -> list[Finding]:
         Of the published datasets that this configuration runs as the paper states them:
         ``description`` of the source (its ``train``, ``test`` and ``classes``) and ``counts`` of the sides.
     """
-    found = [*table_findings(published_cells()), *dataset_findings(datasets), *theory_findings(), *read_findings()]
+    findings = [*table_findings(published_cells()), *dataset_findings(datasets), *theory_findings(), *read_findings()]
     kinds = ("tables", "datasets", "protocol", "mathematics", "references")
-    return sorted(found, key=lambda finding: kinds.index(finding.kind))
+    return sorted(findings, key=lambda finding: kinds.index(finding.kind))
 
 
 def audit_table(findings: list[Finding]) -> pd.DataFrame:
@@ -141,13 +141,13 @@ def _duplicates(cells: pd.DataFrame) -> Finding:
 
 
 def _below_chance(cells: pd.DataFrame, methods: list[str]) -> Finding:
-    of_methods = cells[cells["method"].isin(methods)]
-    below = of_methods[of_methods["published_mean"] < 50]
+    compared = cells[cells["method"].isin(methods)]
+    below = compared[compared["published_mean"] < 50]
     text = f"{', '.join(load_method(method).title for method in methods)}: the accuracy is below 50 %."
     if methods == ["kmeans"]:
         text = "K-Means: the accuracy is below 50 %, impossible with the best assignment of clusters to classes."
     cases = [f"{_name(cell)} {cell.published_mean:.2f}" for cell in below.itertuples()]
-    return _computed("tables", "Tables II-V", text, cases, len(of_methods))
+    return _computed("tables", "Tables II-V", text, cases, len(compared))
 
 
 def _wide(cells: pd.DataFrame) -> pd.DataFrame:
@@ -173,8 +173,8 @@ def _corrected_below_ure(cells: pd.DataFrame) -> Finding:
 
 
 def _drops(cells: pd.DataFrame, smaller: int, larger: int, method: str) -> Finding:
-    of_method = cells[cells["method"] == method].set_index(["prior", "dataset"])
-    before, after = (of_method.loc[of_method["table"] == table, "published_mean"] for table in (smaller, larger))
+    method_cells = cells[cells["method"] == method].set_index(["prior", "dataset"])
+    before, after = (method_cells.loc[method_cells["table"] == table, "published_mean"] for table in (smaller, larger))
     after = after.reindex(before.index)
     cases = [
         f"prior {prior}, {dataset}: {before[prior, dataset]:.2f} to {after[prior, dataset]:.2f}"
@@ -198,8 +198,10 @@ def dataset_findings(datasets: Mapping[str, Mapping[str, Any]]) -> list[Finding]
             findings.append(Finding("datasets", place, text, RECOMPUTED, NO_DATA))
             continue
         description, counts = datasets[name]["description"], datasets[name]["counts"]
-        found = {**description, "classes": len(description["classes"])}
-        cases = [f"{key}: {stated[key]:,} stated, {found[key]:,} found" for key in stated if stated[key] != found[key]]
+        at_hand = {**description, "classes": len(description["classes"])}
+        cases = [
+            f"{key}: {stated[key]:,} stated, {at_hand[key]:,} found" for key in stated if stated[key] != at_hand[key]
+        ]
         findings.append(_computed("datasets", place, text, cases, len(stated)))
         shares = {part: sides["positive"] / (sides["positive"] + sides["negative"]) for part, sides in counts.items()}
         uneven = [f"{part}: {share:.3f}" for part, share in shares.items() if abs(share - 0.5) > EVEN]

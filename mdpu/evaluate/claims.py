@@ -202,8 +202,8 @@ def _corrected_beats_ure_by(axis: str, evidence: Evidence) -> pd.DataFrame:
 def corrected_beats_ure_on_triple_emnist_digits(evidence: Evidence) -> pd.DataFrame:
     """Left: the corrected method's mean; right: the URE's."""
     cases = corrected_beats_ure(evidence)
-    of_claim = (cases["dataset"] == "emnist-digits") & (cases["tuple_size"] == 3) & (cases["prior"] == "0.5")
-    return cases[of_claim]
+    named = (cases["dataset"] == "emnist-digits") & (cases["tuple_size"] == 3) & (cases["prior"] == "0.5")
+    return cases[named]
 
 
 @claim(
@@ -221,8 +221,8 @@ def proposed_beat_baselines(evidence: Evidence) -> pd.DataFrame:
 
 def _beside_baselines(cells: pd.DataFrame, baselines: pd.DataFrame) -> pd.DataFrame:
     """Return the proposed methods' cells, with ``max``, the best baseline's mean in their row, where all three are."""
-    of_baselines = baselines[baselines["method"].isin(BASELINES)]
-    rows = of_baselines.groupby(list(ROW))["mean"].agg(["max", "size"])
+    compared = baselines[baselines["method"].isin(BASELINES)]
+    rows = compared.groupby(list(ROW))["mean"].agg(["max", "size"])
     complete = rows[rows["size"] == len(BASELINES)].reset_index()
     return _proposed(cells).merge(complete, on=list(ROW))
 
@@ -361,7 +361,7 @@ def weight_decay_does_not_help(evidence: Evidence) -> pd.DataFrame | None:
 )
 def accuracy_grows_with_n(evidence: Evidence) -> pd.DataFrame:
     """Left: the mean at n; right: the mean at the next smaller n."""
-    steps = _steps(_proposed(evidence.stands), "n")
+    steps = _steps(_proposed(evidence.base_cells), "n")
     return _cases(steps, steps["mean"], steps["previous"])
 
 
@@ -374,7 +374,7 @@ def accuracy_grows_with_n(evidence: Evidence) -> pd.DataFrame:
 )
 def corrected_is_steadier_over_n(evidence: Evidence) -> pd.DataFrame:
     """Left: the largest fall of the corrected method's mean from one n to the next, zero if none; right: the URE's."""
-    steps = _steps(_proposed(evidence.stands), "n")
+    steps = _steps(_proposed(evidence.base_cells), "n")
     keys = [key for key in CELL if key != "n"]
     fall = steps[keys].assign(fall=(steps["previous"] - steps["mean"]).clip(lower=0))
     falls = fall.groupby(keys, as_index=False)["fall"].agg(lambda values: values.max(skipna=False))
@@ -425,7 +425,7 @@ def _slopes(evidence: Evidence) -> pd.DataFrame:
         trials and ``quartic``, the sum of the squared parts of the variance, each by its degrees of freedom; the same
         of the URE with the suffix ``_right``. The last two are missing where a cell has one trial.
     """
-    pairs = _beside(evidence.stands, "method", CORRECTED, "ure").dropna(subset=["mean", "mean_right"])
+    pairs = _beside(evidence.base_cells, "method", CORRECTED, "ure").dropna(subset=["mean", "mean_right"])
     keys = [key for key in CELL if key != "n"]
     centred = pairs["n"] - pairs.groupby(keys)["n"].transform("mean")
     square = (centred**2).groupby([pairs[key] for key in keys]).transform("sum")
@@ -450,9 +450,9 @@ def _slopes(evidence: Evidence) -> pd.DataFrame:
 )
 def no_saturation_on_hard_data(evidence: Evidence) -> pd.DataFrame:
     """Left: the mean at the largest n; right: the mean at the one before."""
-    cells = evidence.stands
-    of_claim = cells["dataset"].isin(["cifar-10", "svhn"]) & cells["method"].isin(CORRECTED)
-    steps = _steps(cells[of_claim], "n")
+    cells = evidence.base_cells
+    named = cells["dataset"].isin(["cifar-10", "svhn"]) & cells["method"].isin(CORRECTED)
+    steps = _steps(cells[named], "n")
     last = steps[~steps.duplicated([key for key in CELL if key != "n"], keep="last")]
     return _cases(last, last["mean"], last["previous"])
 
@@ -636,11 +636,11 @@ def _in_single_trials(item: Claim, evidence: Evidence) -> dict[str, Any]:
         words. Missing, and ``counted, not tested``, where fewer than two seeds have cases.
     """
     checked = [(seed, item.check(trial)) for seed, trial in evidence.single_trials()]
-    found = [cases.assign(seed=seed) for seed, cases in checked if cases is not None and len(cases)]
-    row: dict[str, Any] = dict.fromkeys(("trial_rate", "trial_low", "trial_high")) | {"trials": len(found)}
-    if len(found) < 2:
+    cases_by_seed = [cases.assign(seed=seed) for seed, cases in checked if cases is not None and len(cases)]
+    row: dict[str, Any] = dict.fromkeys(("trial_rate", "trial_low", "trial_high")) | {"trials": len(cases_by_seed)}
+    if len(cases_by_seed) < 2:
         return row | {"in_single_trials": NOT_TESTED}
-    cases = pd.concat(found)
+    cases = pd.concat(cases_by_seed)
     clusters = cases.groupby(list(evidence.clusters), dropna=False)["holds"].agg(["sum", "size"])
     rate = cases["holds"].mean()
     low, high = share_interval(clusters["sum"], clusters["size"], evidence.rule["level"])
@@ -659,9 +659,9 @@ def write_claims(plan: Plan, summary: Path, metrics: Path, out: Path, cases: Pat
     started = time.perf_counter()
     rule, reporting = plan.config["comparison"], plan.protocol.reporting()
     ours = our_evidence(plan, read_csv(summary), read_table(metrics))
-    checked, of_claims = check_claims(ours, paper_evidence(rule))
+    checked, all_cases = check_claims(ours, paper_evidence(rule))
     write_csv(checked, out)
-    write_csv(of_claims, cases)
+    write_csv(all_cases, cases)
     facts = provenance(started, [summary, metrics], rule=rule, reporting=reporting)
     rows = checked.astype(object).where(checked.notna(), None).to_dict("records")
     write_json(out.with_suffix(".json"), {"claims": rows, **facts})

@@ -25,13 +25,13 @@ def collect(paths: Iterable[Path], runs: Iterable[Run]) -> pd.DataFrame:
         If a file is missing or broken, or a run has no history in any of them.
     """
     histories = pd.concat([read_table(path) for path in paths], ignore_index=True)
-    wanted = pd.DataFrame(list(runs), columns=list(AXES))
-    found = wanted.merge(histories, on=list(AXES), how="left", validate="one_to_many")
-    missing = found.loc[found["epoch"].isna(), list(AXES)]
+    keys = pd.DataFrame(list(runs), columns=list(AXES))
+    collected = keys.merge(histories, on=list(AXES), how="left", validate="one_to_many")
+    missing = collected.loc[collected["epoch"].isna(), list(AXES)]
     if len(missing):
         first = Run(*missing.iloc[0]).name
         raise UserError(f"no history of {len(missing)} runs, the first of them {first}; train them")
-    return found.astype({"epoch": "int64"}).sort_values([*AXES, "epoch"], ignore_index=True)
+    return collected.astype({"epoch": "int64"}).sort_values([*AXES, "epoch"], ignore_index=True)
 
 
 def read_histories(runs: Iterable[Run], metrics: Path) -> pd.DataFrame:
@@ -90,7 +90,7 @@ def run_accuracies(metrics: pd.DataFrame, reporting: Mapping[str, Any]) -> pd.Da
         rows = shown
     else:
         rows = shown[shown["epoch"] > shown.groupby(list(AXES))["epoch"].transform("max") - average]
-    found = rows.groupby(list(AXES), as_index=False).agg(
+    averages = rows.groupby(list(AXES), as_index=False).agg(
         accuracy=("accuracy", "mean"),
         measured=("accuracy", "count"),
         epochs=("accuracy", "size"),
@@ -98,8 +98,8 @@ def run_accuracies(metrics: pd.DataFrame, reporting: Mapping[str, Any]) -> pd.Da
         last_epoch=("epoch", "max"),
     )
     # An average that lacks an epoch would hide that the run diverged.
-    found["accuracy"] = found["accuracy"].where(found["measured"] == found["epochs"])
-    return found.drop(columns=["measured", "epochs"])
+    averages["accuracy"] = averages["accuracy"].where(averages["measured"] == averages["epochs"])
+    return averages.drop(columns=["measured", "epochs"])
 
 
 def describe_runs(metrics: pd.DataFrame, accuracies: pd.DataFrame, plan: Plan) -> pd.DataFrame:
@@ -124,9 +124,9 @@ def describe_runs(metrics: pd.DataFrame, accuracies: pd.DataFrame, plan: Plan) -
         for cohort in plan.cohorts.values()
         for run in cohort.runs
     ]
-    found = accuracies.merge(last[[*AXES, "risk"]], on=list(AXES), validate="one_to_one")
+    reached = accuracies.merge(last[[*AXES, "risk"]], on=list(AXES), validate="one_to_one")
     columns = [*AXES, "run", "accuracy", "first_epoch", "last_epoch", "risk", "cohort", "history", "split"]
-    return found.merge(pd.DataFrame(places), on=list(AXES), validate="one_to_one")[columns]
+    return reached.merge(pd.DataFrame(places), on=list(AXES), validate="one_to_one")[columns]
 
 
 def summarize(accuracies: pd.DataFrame) -> pd.DataFrame:

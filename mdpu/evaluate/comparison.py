@@ -215,43 +215,51 @@ def compare(summary: pd.DataFrame, published_names: Mapping[str, str], rule: Map
     cells = published_cells().rename(columns={"dataset": "published_dataset"})
     names = [(theirs, ours) for ours, theirs in published_names.items() if theirs in set(cells["published_dataset"])]
     readings = pd.DataFrame(names, columns=["published_dataset", "dataset"])
-    wanted = cells.merge(readings, on="published_dataset", how="left").assign(variant="base", loss="logistic")
-    wanted["dataset"] = wanted["dataset"].fillna(wanted["published_dataset"])
-    stated = wanted["dataset"] == wanted["published_dataset"]
-    wanted["reading"] = np.where(stated, STATED, IMPLIED)
+    pairs = cells.merge(readings, on="published_dataset", how="left").assign(variant="base", loss="logistic")
+    pairs["dataset"] = pairs["dataset"].fillna(pairs["published_dataset"])
+    stated = pairs["dataset"] == pairs["published_dataset"]
+    pairs["reading"] = np.where(stated, STATED, IMPLIED)
     ours = ["mean", "std", "trials", "diverged", "first_epoch", "last_epoch"]
-    found = wanted.merge(summary[[*CELL, *ours]], on=list(CELL), how="left", validate="one_to_one")
+    compared = pairs.merge(summary[[*CELL, *ours]], on=list(CELL), how="left", validate="one_to_one")
     counts = ["trials", "diverged", "first_epoch", "last_epoch"]
-    found = found.astype(dict.fromkeys(counts, "Int64"))
-    run = found["trials"].notna().to_numpy()
-    diverged = found["diverged"].fillna(0).to_numpy(int)
-    valid = found["trials"].fillna(0).to_numpy(int) - diverged
-    found["difference"] = found["mean"] - found["published_mean"]
-    found["interval_low"], found["interval_high"] = welch_interval(
-        found["mean"],
-        found["std"],
+    compared = compared.astype(dict.fromkeys(counts, "Int64"))
+    was_run = compared["trials"].notna().to_numpy()
+    diverged = compared["diverged"].fillna(0).to_numpy(int)
+    valid = compared["trials"].fillna(0).to_numpy(int) - diverged
+    compared["difference"] = compared["mean"] - compared["published_mean"]
+    compared["interval_low"], compared["interval_high"] = welch_interval(
+        compared["mean"],
+        compared["std"],
         valid,
-        found["published_mean"],
-        found["published_std"],
+        compared["published_mean"],
+        compared["published_std"],
         TRIALS,
         rule["level"],
     )
     verdict, reason = judge(
-        found["difference"], found["interval_low"], found["interval_high"], rule["margin"], rule["wider_margin"]
+        compared["difference"],
+        compared["interval_low"],
+        compared["interval_high"],
+        rule["margin"],
+        rule["wider_margin"],
     )
-    lucky = (verdict == REPRODUCED) & (diverged > 0)  # only the trials that went well agree
-    verdict[lucky], reason[lucky] = CLOSE, SOME_DIVERGED
-    lost = run & (valid == 0)
-    verdict[lost], reason[lost] = DIFFERS, ALL_DIVERGED
-    verdict[~run], reason[~run] = NOT_RUN, ""
+    some_diverged = (verdict == REPRODUCED) & (diverged > 0)  # only the trials that converged agree
+    verdict[some_diverged], reason[some_diverged] = CLOSE, SOME_DIVERGED
+    all_diverged = was_run & (valid == 0)
+    verdict[all_diverged], reason[all_diverged] = DIFFERS, ALL_DIVERGED
+    verdict[~was_run], reason[~was_run] = NOT_RUN, ""
     columns = ["table", "tuple_size", "n", "prior", "published_dataset", "dataset", "reading", "method", *ours]
     columns += ["published_mean", "published_std", "published_bold", "difference", "interval_low", "interval_high"]
-    keys = found[list(CELL)].to_dict("records")
-    judged = found[columns].assign(verdict=verdict, reason=reason, **_sharper(found, valid, rule))
+    keys = compared[list(CELL)].to_dict("records")
+    judged = compared[columns].assign(
+        verdict=verdict, reason=reason, **_prediction_and_equivalence(compared, valid, rule)
+    )
     return judged.assign(cell=[cell_name(key) for key in keys])
 
 
-def _sharper(cells: pd.DataFrame, valid: NDArray[np.int_], rule: Mapping[str, float]) -> dict[str, Any]:
+def _prediction_and_equivalence(
+    cells: pd.DataFrame, valid: NDArray[np.int_], rule: Mapping[str, float]
+) -> dict[str, Any]:
     """Return the columns of the prediction interval and of the equivalence test; `valid` trials did not diverge."""
     trials = np.where(valid >= FEWEST_TRIALS, valid, np.nan)
     paper = cells["published_mean"].to_numpy(float)

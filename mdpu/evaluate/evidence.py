@@ -54,13 +54,13 @@ class Evidence:
     clusters: tuple[str, ...] = ("dataset", "seed")
 
     @property
-    def stands(self) -> pd.DataFrame:
+    def base_cells(self) -> pd.DataFrame:
         """The cells of the protocol as it stands and of the logistic loss, at every n."""
         return protocol_cells(self.cells)
 
     @property
     def table(self) -> pd.DataFrame:
-        """Those of them that stand in a table, as the paper's numbers do."""
+        """The base cells that stand in a table, as the paper's numbers do."""
         return table_cells(self.cells, self.rows)
 
     def base_runs(self, *methods: str) -> pd.DataFrame | None:
@@ -89,13 +89,13 @@ def protocol_cells(cells: pd.DataFrame) -> pd.DataFrame:
 
 def table_cells(cells: pd.DataFrame, rows: Collection[tuple[str, int, int, str]] | None) -> pd.DataFrame:
     """Return the cells that stand in a table: of the protocol as it stands, in one of `rows` unless that is None."""
-    found = protocol_cells(cells)
-    return found if rows is None else _among(found, ROW, rows)
+    base_cells = protocol_cells(cells)
+    return base_cells if rows is None else _among(base_cells, ROW, rows)
 
 
-def _among(frame: pd.DataFrame, columns: Collection[str], wanted: Collection[tuple[Any, ...]]) -> pd.DataFrame:
-    keys = frame[list(columns)].itertuples(index=False, name=None)
-    return frame[np.fromiter((key in wanted for key in keys), dtype=bool, count=len(frame))]
+def _among(frame: pd.DataFrame, columns: Collection[str], keys: Collection[tuple[Any, ...]]) -> pd.DataFrame:
+    rows = frame[list(columns)].itertuples(index=False, name=None)
+    return frame[np.fromiter((row in keys for row in rows), dtype=bool, count=len(frame))]
 
 
 def paper_evidence(rule: Mapping[str, float]) -> Evidence:
@@ -129,15 +129,15 @@ def varied_upwards(plan: Plan, key: str, number: Callable[[str], float]) -> set[
     number : callable
         Makes a number of the key's value, as the configuration writes it; NaN is larger than nothing.
     """
-    found = set()
+    pairs = set()
     for dataset in plan.datasets:
         for variant in plan.config["definitions"]["variants"]:
             departures = plan.protocol.departures(variant, [plan.network(dataset)])
             if [departure.key for departure in departures] == [key]:
                 (only,) = departures
                 if number(only.value) > number(only.base):
-                    found.add((dataset, variant))
-    return found
+                    pairs.add((dataset, variant))
+    return pairs
 
 
 def _multiple(written: str) -> float:

@@ -29,12 +29,12 @@ def training_counts(plan: Plan, labels: Path) -> dict[str, dict[str, int]]:
     UserError
         If the description of a dataset's labels is needed and missing.
     """
-    found = {}
+    counts = {}
     for dataset in plan.datasets:
         source = read_json(labels / f"{dataset}.json") if dataset in plan.uncounted else plan.dataset(dataset)
         known = source["counts"]["train"]
-        found[dataset] = {side: int(known[side]) for side in ("positive", "negative")}
-    return found
+        counts[dataset] = {side: int(known[side]) for side in ("positive", "negative")}
+    return counts
 
 
 def largest_n_table(plan: Plan, counts: Mapping[str, Mapping[str, int]]) -> pd.DataFrame:
@@ -59,7 +59,7 @@ def largest_n_table(plan: Plan, counts: Mapping[str, Mapping[str, int]]) -> pd.D
     order = {name: position for position, name in enumerate(plan.config["definitions"]["datasets"])}
     points = {(order[run.dataset], run.dataset, run.tuple_size, float(run.prior), run.prior) for run in plan.runs}
     for _, dataset, size, number, prior in sorted(points):
-        of_paper = published[
+        published_here = published[
             (published["dataset"] == plan.published_names[dataset])
             & (published["tuple_size"] == size)
             & (published["prior"] == prior)
@@ -67,7 +67,7 @@ def largest_n_table(plan: Plan, counts: Mapping[str, Mapping[str, int]]) -> pd.D
         used = {run.n for run in plan.runs if (run.dataset, run.tuple_size, run.prior) == (dataset, size, prior)}
         pools = counts[dataset]["positive"], counts[dataset]["negative"], size, number
         largest = {f"largest_{demand}": expected_largest_n(*pools, demand) for demand in DEMANDS}
-        for n in sorted(set(of_paper["n"]) or used):
+        for n in sorted(set(published_here["n"]) or used):
             fit = {f"fit_{demand}": probability_of_fit(*pools, int(n), demand) for demand in DEMANDS}
             rows.append(
                 {
@@ -75,7 +75,7 @@ def largest_n_table(plan: Plan, counts: Mapping[str, Mapping[str, int]]) -> pd.D
                     "tuple_size": size,
                     "prior": prior,
                     "n": int(n),
-                    "published": bool(len(of_paper)),
+                    "published": bool(len(published_here)),
                     **largest,
                     **fit,
                 }

@@ -53,12 +53,12 @@ class Ranking:
     def groups(self) -> list[list[str]]:
         """Return the largest groups of methods that Nemenyi's test does not tell apart, in the order of their ranks."""
         names, values = list(self.average.index), self.average.to_numpy()
-        found, reached = [], 0
+        groups, reached = [], 0
         for start, end in enumerate(np.searchsorted(values, values + self.critical_difference, side="right")):
             if end > max(reached, start + 1):
-                found.append(names[start:end])
+                groups.append(names[start:end])
             reached = max(reached, end)
-        return found
+        return groups
 
     def facts(self) -> dict[str, Any]:
         """Return all of it, ready for JSON."""
@@ -154,11 +154,11 @@ def rankings(
     }
 
 
-def rank_table(found: dict[tuple[str, str], Ranking | None]) -> pd.DataFrame:
+def rank_table(ranked: dict[tuple[str, str], Ranking | None]) -> pd.DataFrame:
     """Return one row per source, unit and method: source, unit, blocks, method, average_rank."""
     rows = [
         {"source": source, "unit": unit, "blocks": ranking.blocks, "method": method, "average_rank": value}
-        for (source, unit), ranking in found.items()
+        for (source, unit), ranking in ranked.items()
         if ranking is not None
         for method, value in ranking.average.items()
     ]

@@ -41,12 +41,12 @@ def scoped_methods(methods: Sequence[str]) -> dict[str, dict[str, str]]:
         for name in methods
         if isinstance(method := load_method(name), CorrectedRisk) and method.tuple_size is None and method.k >= 0
     }
-    found: dict[str, dict[str, str]] = {}
+    by_scope: dict[str, dict[str, str]] = {}
     for name, method in corrections.items():
         for other, whole in corrections.items():
             if method.scope != "whole" and whole.scope == "whole" and method.k == whole.k:
-                found.setdefault(method.scope, {})[other] = name
-    return found
+                by_scope.setdefault(method.scope, {})[other] = name
+    return by_scope
 
 
 def _combined_reportings(plan: Plan, experiment: Experiment) -> dict[tuple[Departure, ...], dict[str, Any]]:
@@ -56,14 +56,14 @@ def _combined_reportings(plan: Plan, experiment: Experiment) -> dict[tuple[Depar
     for name in experiment.options.get("reporting", ()):
         for key, value in plan.protocol.reporting(name).items():
             by_key[key].setdefault(value)
-    found = {}
+    combined = {}
     for values in itertools.product(*by_key.values()):
         reporting = dict(zip(by_key, values, strict=True))
         departures = tuple(
             Departure(key, str(base[key]), str(value)) for key, value in reporting.items() if value != base[key]
         )
-        found[departures] = reporting
-    return found
+        combined[departures] = reporting
+    return combined
 
 
 def _accuracies(
@@ -74,13 +74,13 @@ def _accuracies(
     The inner keys are (variant, dataset, tuple size, n, prior, method, seed).
     """
     keys = ["variant", *PANEL, "method", "seed"]
-    found = {}
+    by_departures = {}
     for departures, reporting in _combined_reportings(plan, experiment).items():
         accuracies = run_accuracies(metrics, reporting)
-        found[departures] = dict(
+        by_departures[departures] = dict(
             zip(accuracies[keys].itertuples(index=False, name=None), accuracies["accuracy"], strict=True)
         )
-    return found
+    return by_departures
 
 
 def _variants(plan: Plan, experiment: Experiment) -> dict[str, tuple[Departure, ...]]:
@@ -92,10 +92,10 @@ def _variants(plan: Plan, experiment: Experiment) -> dict[str, tuple[Departure, 
 
 def _rivals(plan: Plan, experiment: Experiment) -> dict[str, list[str]]:
     """Return, by the dataset of published rows, the datasets that read it; the one as the paper states it first."""
-    found: dict[str, list[str]] = {}
+    by_row: dict[str, list[str]] = {}
     for dataset in dict.fromkeys(run.dataset for run in experiment.runs):
-        found.setdefault(plan.published_names[dataset], []).append(dataset)
-    return {name: sorted(rivals, key=lambda dataset: dataset != name) for name, rivals in found.items()}
+        by_row.setdefault(plan.published_names[dataset], []).append(dataset)
+    return {name: sorted(rivals, key=lambda dataset: dataset != name) for name, rivals in by_row.items()}
 
 
 def _as_one(departures: Sequence[Departure]) -> tuple[str, str, str]:
@@ -250,8 +250,8 @@ def published_differences(plan: Plan, experiment: Experiment) -> pd.DataFrame:
     }
     cells = published_cells().rename(columns={"dataset": "stated"})
     keys = ["stated", "tuple_size", "n", "prior", "method"]
-    wanted = [key in covered for key in cells[keys].itertuples(index=False, name=None)]
-    return cells.loc[wanted, [*keys, "published_mean", "published_std"]].reset_index(drop=True)
+    is_covered = [key in covered for key in cells[keys].itertuples(index=False, name=None)]
+    return cells.loc[is_covered, [*keys, "published_mean", "published_std"]].reset_index(drop=True)
 
 
 @dataclass(frozen=True)
@@ -284,20 +284,20 @@ def _candidates(
     rivals = _rivals(plan, experiment)
     scopes = {"whole": {}, **scoped_methods(_methods(experiment))}
     trained = {(run.variant, run.method) for run in experiment.runs}
-    for variant, of_variant in _variants(plan, experiment).items():
+    for variant, variant_departures in _variants(plan, experiment).items():
         for scope, methods in scopes.items():
             if not all((variant, method) in trained for method in methods.values()):
                 continue
-            of_scope = (Departure(SCOPE_KEY, "whole", scope),) if methods else ()
+            scope_departures = (Departure(SCOPE_KEY, "whole", scope),) if methods else ()
             for choice in itertools.product(*rivals.values()):
                 datasets = dict(zip(rivals, choice, strict=True))
-                of_sides = tuple(
+                sides_departures = tuple(
                     Departure(SIDES_KEY, rivals[stated][0], dataset)
                     for stated, dataset in datasets.items()
                     if dataset != rivals[stated][0]
                 )
                 for reporting_departures, reported in accuracies.items():
-                    departures = (*of_variant, *of_scope, *of_sides, *reporting_departures)
+                    departures = (*variant_departures, *scope_departures, *sides_departures, *reporting_departures)
                     yield _Candidate(departures, reported, variant, methods, datasets)
 
 
@@ -339,11 +339,11 @@ def nearest_to_published(plan: Plan, experiment: Experiment, metrics: pd.DataFra
     values: dict[bytes, NDArray[np.float64]] = {}  # by content: a choice that changes nothing is no further one
     points = list(cells[["stated", "tuple_size", "n", "prior", "method"]].itertuples(index=False, name=None))
     for candidate in _candidates(plan, experiment, accuracies):
-        found = np.array([[candidate.of(point, seed) for seed in seeds] for point in points])
-        content = found.round(9).tobytes()
-        if points and np.isfinite(found).any(axis=1).all() and content not in values:
+        reached = np.array([[candidate.of(point, seed) for seed in seeds] for point in points])
+        content = reached.round(9).tobytes()
+        if points and np.isfinite(reached).any(axis=1).all() and content not in values:
             candidates.append(candidate)
-            values[content] = found
+            values[content] = reached
     if not candidates:
         return pd.DataFrame(columns=NEAREST)
     ours = np.stack(list(values.values()))  # (candidates, cells, seeds)

@@ -47,8 +47,8 @@ def trace(plan: Plan, name: str, config: Sequence[Path]) -> dict[str, Any]:
     for run in runs:
         mask = np.logical_and.reduce([metrics[axis] == getattr(run, axis) for axis in AXES])
         traced.append(_trace_run(plan, run, metrics[mask], config))
-    wanted = pd.DataFrame(list(runs)).merge(metrics, on=list(AXES))
-    (cell,) = summarize(run_accuracies(wanted, plan.protocol.reporting())).to_dict("records")
+    histories = pd.DataFrame(list(runs)).merge(metrics, on=list(AXES))
+    (cell,) = summarize(run_accuracies(histories, plan.protocol.reporting())).to_dict("records")
     return {
         "name": name,
         "metrics": str(plan.layout.metrics),
@@ -109,19 +109,19 @@ def _number(value: float) -> float | None:
     return None if pd.isna(value) else float(value)
 
 
-def trace_text(found: dict[str, Any]) -> str:
+def trace_text(traced: dict[str, Any]) -> str:
     """Return what `trace` found for a reader."""
 
     def percent(value: float | None) -> str:
         return "diverged" if value is None else f"{value:.4f} %"
 
-    several = len(found["runs"]) > 1
-    deviation = "" if found["std"] is None else f" ± {found['std']:.4f}"
+    several = len(traced["runs"]) > 1
+    deviation = "" if traced["std"] is None else f" ± {traced['std']:.4f}"
     lines = [
-        found["name"],
-        f"  accuracy    {percent(found['accuracy'])}{deviation}, {len(found['runs'])} trials",
+        traced["name"],
+        f"  accuracy    {percent(traced['accuracy'])}{deviation}, {len(traced['runs'])} trials",
     ] * several
-    for run in found["runs"]:
+    for run in traced["runs"]:
         first, last = run["epochs_averaged"]
         made = run["provenance"]
         packages = ", ".join(f"{name} {version}" for name, version in made["packages"].items() if name != "mdpu")
@@ -131,7 +131,7 @@ def trace_text(found: dict[str, Any]) -> str:
             run["run"],
             f"  accuracy    {percent(run['accuracy'])}, mean of epochs {first} to {last}",
             f"  risk        {risk}, in the last epoch",
-            f"  rows        {run['epochs']} of {found['metrics']}, pandas query: {run['rows']}",
+            f"  rows        {run['epochs']} of {traced['metrics']}, pandas query: {run['rows']}",
             f"  split       {run['split']}",
             f"              sha256 {run['split_sha256']}, {recorded}",
             f"  seed        {run['seed']}",

@@ -72,8 +72,8 @@ def curves_figure(metrics: pd.DataFrame, datasets: Mapping[str, str]) -> Figure:
         axis.set_axis_off()
     methods, controls = competitors_and_controls(metrics)
     for place, (dataset, prior, size) in enumerate(panels):
-        of_panel = (metrics["dataset"] == dataset) & (metrics["prior"] == prior) & (metrics["tuple_size"] == size)
-        shown = metrics[of_panel]
+        in_panel = (metrics["dataset"] == dataset) & (metrics["prior"] == prior) & (metrics["tuple_size"] == size)
+        shown = metrics[in_panel]
         risk, accuracy = axes[place // columns * 2 : place // columns * 2 + 2, place % columns]
         bands(risk, shown, "risk", methods)
         in_percent = shown.assign(accuracy=100 * shown["accuracy"])

@@ -76,8 +76,8 @@ def caption(cells: pd.DataFrame, datasets: Mapping[str, str], best_epoch: bool) 
         epochs = "at its epoch of highest test accuracy, which is chosen by the test labels"
     sizes: dict[int, list[str]] = {}
     for name in datasets:
-        of_dataset = cells.loc[cells["dataset"] == name, "n"]
-        sizes.setdefault(int(of_dataset.iloc[0]), []).append(datasets[name])
+        sizes_of_dataset = cells.loc[cells["dataset"] == name, "n"]
+        sizes.setdefault(int(sizes_of_dataset.iloc[0]), []).append(datasets[name])
     first, *others = sizes
     spread = f"n = {first:,}" + "".join(f"; {n:,} on {', '.join(sizes[n])}" for n in others)
     return (
@@ -100,8 +100,8 @@ def _grid(
     rows = []
     for prior in sorted(cells["prior"].unique(), key=float):
         for dataset, title in datasets.items():
-            of_row = marked[(marked["prior"] == prior) & (marked["dataset"] == dataset)].set_index("method")
-            values = [show(of_row.loc[method]) if method in of_row.index else EMPTY for method in methods]
+            row_cells = marked[(marked["prior"] == prior) & (marked["dataset"] == dataset)].set_index("method")
+            values = [show(row_cells.loc[method]) if method in row_cells.index else EMPTY for method in methods]
             rows.append([prior, title, *values])
     return rows
 

@@ -42,7 +42,7 @@ class Checkpoint:
             check(self.path)
             saved = torch.load(self.path, map_location=history.device, weights_only=True)
             usable = saved["key"] == self.key and {*state} <= {*saved["state"]}
-            epochs, found = int(saved["epochs"]), (saved["optimizer"], saved["history"])
+            epochs, saved_state = int(saved["epochs"]), (saved["optimizer"], saved["history"])
         except Exception:  # torch's own words run over several lines and advise to load it unsafely
             usable = False
         if not usable:
@@ -50,8 +50,8 @@ class Checkpoint:
             return 0
         for name, value in state.items():
             value.copy_(saved["state"][name])
-        optimizer.load_state_dict(found[0])
-        history.copy_(found[1])
+        optimizer.load_state_dict(saved_state[0])
+        history.copy_(saved_state[1])
         return epochs
 
     def save_if_due(

@@ -17,7 +17,7 @@ from mdpu.errors import UserError
 from mdpu.learn.task import Precision
 
 
-def choose_device(wanted: str) -> torch.device:
+def choose_device(requested: str) -> torch.device:
     """Return the device for ``auto``, ``cpu`` or ``cuda``.
 
     Raises
@@ -26,9 +26,9 @@ def choose_device(wanted: str) -> torch.device:
         If ``cuda`` is asked for and there is none.
     """
     available = torch.cuda.is_available()
-    if wanted == "cuda" and not available:
+    if requested == "cuda" and not available:
         raise UserError("device is cuda, but torch finds no GPU; set device to auto or cpu")
-    return torch.device("cuda" if available and wanted != "cpu" else "cpu")
+    return torch.device("cuda" if available and requested != "cpu" else "cpu")
 
 
 @contextlib.contextmanager
@@ -63,12 +63,12 @@ def leased(names: Sequence[str], folder: Path | None = None, poll_seconds: float
 
 
 @contextlib.contextmanager
-def leased_device(wanted: str) -> Iterator[torch.device]:
+def leased_device(requested: str) -> Iterator[torch.device]:
     """Yield the device to compute on; where several GPUs are visible, one that no other job holds.
 
     ``CUDA_VISIBLE_DEVICES``, which SLURM sets, limits the choice. Raises as `choose_device` does.
     """
-    device = choose_device(wanted)
+    device = choose_device(requested)
     if device.type == "cpu" or torch.cuda.device_count() == 1:
         yield device
         return

@@ -81,18 +81,18 @@ class PairHead(Head):
         rows = torch.arange(len(chosen), device=self.device)[:, None]
         embedded = self.embedding(outputs(images.train_images[distinct]))[rows, places]  # (R, 2 * SELECTIONS, E)
         similarities = self.similarities(self.embedding(outputs(images.images)), embedded)
-        found = [
+        selection_rates = [
             torch.stack(rates(positive > next(similarities), images.labels)) for positive in similarities
         ]  # a positive prototype's similarities come first, then the negative one's of the same selection
-        true_positive, true_negative = torch.stack(found).mean(dim=0)
+        true_positive, true_negative = torch.stack(selection_rates).mean(dim=0)
         return true_positive, true_negative
 
     def _prototypes(self, images: TestImages) -> np.ndarray:
         """Return the prototypes of each run, (R, 2 * SELECTIONS), drawn once: positive and negative in turn."""
         if self._drawn is None:
             labels = images.train_labels.cpu().numpy()
-            of_seed = {seed: prototypes(labels, seed).ravel() for seed in {task.seed for task in self.tasks}}
-            self._drawn = np.stack([of_seed[task.seed] for task in self.tasks])
+            drawn = {seed: prototypes(labels, seed).ravel() for seed in {task.seed for task in self.tasks}}
+            self._drawn = np.stack([drawn[task.seed] for task in self.tasks])
         return self._drawn
 
 

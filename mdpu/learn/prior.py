@@ -118,10 +118,10 @@ def calibrate(tuples: Floats, unlabeled: Floats, start: tuple[float, float] = (1
         by_shift = by_score.sum(axis=1).mean() - of_rate * by_prior.mean()
         return float(np.log(rate) - np.log(q).mean()), -np.array([scale * by_scale, by_shift])
 
-    found = minimize(negative_likelihood, [np.log(start[0]), start[1]], jac=True, method="BFGS")
-    scale, shift = float(np.exp(found.x[0])), float(found.x[1])
+    fitted = minimize(negative_likelihood, [np.log(start[0]), start[1]], jac=True, method="BFGS")
+    scale, shift = float(np.exp(fitted.x[0])), float(fitted.x[1])
     prior = float(expit(np.clip(scale * unlabeled + shift, -BOUND, BOUND)).mean())
-    return Calibration(prior, -float(found.fun), scale, shift)
+    return Calibration(prior, -float(fitted.fun), scale, shift)
 
 
 class HeldOutBags:

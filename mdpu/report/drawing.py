@@ -72,10 +72,10 @@ def save_figure(figure: Figure, path: Path) -> None:
 def bands(axes: Axes, metrics: pd.DataFrame, measure: str, methods: Sequence[str], against: str = "epoch") -> None:
     """Draw one measure against a column: mean over trials as a line, one standard deviation as a band."""
     for method in methods:
-        of_method = metrics[metrics["method"] == method]
-        if of_method.empty:
+        method_rows = metrics[metrics["method"] == method]
+        if method_rows.empty:
             continue
-        by_value = of_method.groupby(against)[measure].agg(["mean", "std"])
+        by_value = method_rows.groupby(against)[measure].agg(["mean", "std"])
         style = method_style(method)
         values = by_value.index.to_numpy()
         axes.plot(

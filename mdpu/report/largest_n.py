@@ -39,12 +39,12 @@ def largest_n_rows(table: pd.DataFrame, datasets: Mapping[str, str]) -> list[lis
     rows = []
     previous = None
     for (dataset, size, prior), group in table.groupby(["dataset", "tuple_size", "prior"], sort=False):
-        found = [
+        demands = [
             f"{group[f'largest_{demand}'].iloc[0]:,} ({' / '.join(map(probability, group[f'fit_{demand}']))})"
             for demand in DEMANDS
         ]
         values = " / ".join(f"{n:,}" for n in group["n"])
-        rows.append([datasets[str(dataset)] if dataset != previous else "", str(size), str(prior), values, *found])
+        rows.append([datasets[str(dataset)] if dataset != previous else "", str(size), str(prior), values, *demands])
         previous = dataset
     return rows
 

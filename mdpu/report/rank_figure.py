@@ -18,12 +18,12 @@ from mdpu.study.plan import Plan
 SOURCES = {"ours": "Our runs", "paper": "The paper's numbers"}
 
 
-def rank_figure(found: Mapping[tuple[str, str], Ranking | None]) -> Figure:
+def rank_figure(rankings: Mapping[tuple[str, str], Ranking | None]) -> Figure:
     """Draw one diagram per source and unit, one above the other.
 
     Parameters
     ----------
-    found : mapping
+    rankings : mapping
         As `mdpu.evaluate.ranks.rankings` returns it; None where nothing was run.
 
     Returns
@@ -33,11 +33,11 @@ def rank_figure(found: Mapping[tuple[str, str], Ranking | None]) -> Figure:
         critical difference is drawn above the axis.
     """
     use_house_style()
-    heights = [0.5 if ranking is None else 2.4 for ranking in found.values()]
+    heights = [0.5 if ranking is None else 2.4 for ranking in rankings.values()]
     figure, axes = plt.subplots(
-        len(found), 1, figsize=(7, sum(heights)), squeeze=False, gridspec_kw={"height_ratios": heights}
+        len(rankings), 1, figsize=(7, sum(heights)), squeeze=False, gridspec_kw={"height_ratios": heights}
     )
-    for axis, ((source, unit), ranking) in zip(axes[:, 0], found.items(), strict=True):
+    for axis, ((source, unit), ranking) in zip(axes[:, 0], rankings.items(), strict=True):
         axis.grid(visible=False)
         if ranking is None:
             axis.set_title(f"{SOURCES[source]}, over {unit}s: not run", fontsize=9)

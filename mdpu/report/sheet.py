@@ -30,9 +30,9 @@ def contact_sheet(image_set: ImageSet, labels: Labels, sign: int) -> Image.Image
     Image
         `ROWS` by `COLUMNS` images, fewer where the side has fewer, on a white ground.
     """
-    of_side = np.flatnonzero(labels["train"] == sign)
-    chosen = _spread(image_set.train_labels[of_side], ROWS * COLUMNS)
-    pixels = image_set.train_images[of_side[chosen]]
+    side_indices = np.flatnonzero(labels["train"] == sign)
+    chosen = _spread(image_set.train_labels[side_indices], ROWS * COLUMNS)
+    pixels = image_set.train_images[side_indices[chosen]]
     if pixels.ndim == 4 and pixels.shape[-1] != 3:
         pixels = pixels.mean(axis=-1).astype(np.uint8)
     count, height, width = pixels.shape[:3]

@@ -61,14 +61,14 @@ def tuning_figure(grid: pd.DataFrame, title: str) -> Figure:
         axis.set_axis_off()
     for place, method in enumerate(methods):
         axis = axes.flat[place]
-        of_method = grid[grid["method"] == method]
-        errors = 100 * of_method.pivot(index="weight_decay", columns="learning_rate", values="estimated_error")
+        method_points = grid[grid["method"] == method]
+        errors = 100 * method_points.pivot(index="weight_decay", columns="learning_rate", values="estimated_error")
         drawn = axis.imshow(errors, cmap="Blues_r", vmin=shared.min(), vmax=shared.max(), aspect="auto")
         for (row, column), error in np.ndenumerate(errors.to_numpy()):
             text = "–" if np.isnan(error) else f"{error:.1f}"
             dark = not np.isnan(error) and drawn.norm(error) < 0.5
             axis.text(column, row, text, ha="center", va="center", fontsize=7, color="white" if dark else "black")
-        for point in of_method[of_method["chosen"]].itertuples():
+        for point in method_points[method_points["chosen"]].itertuples():
             corner = (
                 errors.columns.get_loc(point.learning_rate) - 0.5,
                 errors.index.get_loc(point.weight_decay) - 0.5,

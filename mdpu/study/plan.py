@@ -54,12 +54,12 @@ class Plan:
 
         One that they leave nothing of is not among them, but in `not_run`.
         """
-        found = {}
+        experiments = {}
         for name in selected(self.config, "experiments"):
             spec = merge(self.config["axes"], self.config["definitions"]["experiments"][name])
             if (experiment := self._experiment(name, spec, load_kind(spec["kind"]))) is not None:
-                found[name] = experiment
-        return found
+                experiments[name] = experiment
+        return experiments
 
     def _experiment(self, name: str, spec: Config, kind: Kind) -> Experiment | None:
         """Return a selected experiment, or None if the selected datasets leave nothing of it."""
@@ -87,11 +87,11 @@ class Plan:
             return run
         point = run.dataset, run.tuple_size, run.n
         if (run.variant, *point) not in self._first_variants:
-            wanted = self._drawn_and_trained(run.variant, *point)
+            identity = self._drawn_and_trained(run.variant, *point)
             self._first_variants[run.variant, *point] = next(
                 name
                 for name in dict.fromkeys((BASE, *self.config["definitions"]["variants"]))
-                if self._drawn_and_trained(name, *point) == wanted
+                if self._drawn_and_trained(name, *point) == identity
             )
         return replace(run, variant=self._first_variants[run.variant, *point])
 
@@ -147,14 +147,14 @@ class Plan:
         for run in self.runs:
             if self.tuning_name(run) is not None:
                 groups.setdefault((run.dataset, run.variant, run.tuple_size), []).append(run)
-        found = {}
+        tunings = {}
         for (dataset, variant, tuple_size), runs in groups.items():
             tuning = self.config["tuning"]
             n, prior = min(run.n for run in runs), canonical_prior(tuning["prior"])
             methods = sorted({run.method for run in runs})
             name = self.tuning_name(runs[0])
             assert name is not None
-            found[name] = Tuning(
+            tunings[name] = Tuning(
                 name,
                 self.network(dataset),
                 tuple(
@@ -162,7 +162,7 @@ class Plan:
                     for method in methods
                 ),
             )
-        return found
+        return tunings
 
     def tuning_name(self, run: Run) -> str | None:
         """Return the name of the tuning that a run takes its rates from, or None where they are fixed."""

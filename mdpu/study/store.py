@@ -89,13 +89,13 @@ class RunStore:
         """Return the file of a run."""
         return self.folder / f"{run.name}.parquet"
 
-    def load(self, run: Run, wanted: str) -> pd.DataFrame | None:
+    def load(self, run: Run, fingerprint: str) -> pd.DataFrame | None:
         """Return a run's history if it is there, whole, of the wanted fingerprint and of known origin, else None."""
         try:
             history = read_table(self.path(run))
         except UserError:
             return None
-        return history if history.attrs.get("fingerprint") == wanted and "origin" in history.attrs else None
+        return history if history.attrs.get("fingerprint") == fingerprint and "origin" in history.attrs else None
 
     def save(self, run: Run, history: pd.DataFrame, fingerprint: str, origin: Mapping[str, Any]) -> pd.DataFrame:
         """Keep a run's history under its fingerprint, with its origin, and return it so marked."""
@@ -134,8 +134,8 @@ class RunStore:
             If there is none, or a run's file is broken.
         """
         files = sorted(self.folder.rglob("[!.]*.parquet"))  # a name with a dot is what a killed process left
-        found = [read_table(file) for file in files]
-        histories = [history for history in found if {"fingerprint", "origin"} <= history.attrs.keys()]
+        stored = [read_table(file) for file in files]
+        histories = [history for history in stored if {"fingerprint", "origin"} <= history.attrs.keys()]
         if not histories:
             raise UserError(f"{self.folder} has no finished run")
         packed = pd.concat(

@@ -165,9 +165,9 @@ def marginal_information(tuple_size: int, prior: float) -> float:
     """
     share = coefficients(tuple_size, prior)
     # log(a / pi_+) and log(b / pi_-), where the difference a - pi_+ = pi_- - b is known without cancellation.
-    of_positives = share.a * math.log1p(share.denominator / prior)
-    of_negatives = share.b * math.log1p(-share.denominator / (1 - prior)) if share.b > 0 else 0.0
-    return max(0.0, tuple_size * (of_positives + of_negatives))  # two terms that nearly cancel for large tuples
+    positive_part = share.a * math.log1p(share.denominator / prior)
+    negative_part = share.b * math.log1p(-share.denominator / (1 - prior)) if share.b > 0 else 0.0
+    return max(0.0, tuple_size * (positive_part + negative_part))  # two terms that nearly cancel for large tuples
 
 
 def _with_member(law: Floats, positive: Floats) -> Floats:

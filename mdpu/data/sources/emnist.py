@@ -46,14 +46,14 @@ def read(folder: Path, split: str) -> ImageSet:
     unpack(folder / PATH, split)
     first = 1 if split == "letters" else 0
     names = EMNIST.classes_split_dict[split][first:]
-    found = {}
+    arrays = {}
     for part, train in (("train", True), ("test", False)):
         dataset = EMNIST(str(folder), split=split, train=train)
         turn_upright(dataset.data)
-        found[f"{part}_images"] = dataset.data
-        found[f"{part}_labels"] = dataset.targets.astype(np.int64) - first
+        arrays[f"{part}_images"] = dataset.data
+        arrays[f"{part}_labels"] = dataset.targets.astype(np.int64) - first
     return ImageSet(
-        **found,
+        **arrays,
         classes=[name.upper() for name in names] if split == "letters" else names,
         origin=f"EMNIST {split} (Cohen, Afshar, Tapson and van Schaik; from NIST Special Database 19), via torchvision",
         licence="none stated; derived from NIST Special Database 19",

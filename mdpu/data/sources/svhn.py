@@ -27,13 +27,13 @@ def read(folder: Path) -> ImageSet:
     """
     from torchvision.datasets import SVHN as dataset
 
-    found = {}
+    arrays = {}
     for part in PARTS:
         loaded = dataset(str(folder), split=part)
-        found[f"{part}_images"] = np.ascontiguousarray(loaded.data.transpose(0, 2, 3, 1))
-        found[f"{part}_labels"] = loaded.labels
+        arrays[f"{part}_images"] = np.ascontiguousarray(loaded.data.transpose(0, 2, 3, 1))
+        arrays[f"{part}_labels"] = loaded.labels
     return ImageSet(
-        **found,
+        **arrays,
         classes=[str(digit) for digit in range(10)],
         origin="SVHN, cropped digits (Netzer, Wang, Coates, Bissacco, Wu and Ng), via torchvision",
         licence="non-commercial use",

@@ -55,8 +55,8 @@ def sensitivity_figure(differences: pd.DataFrame, published: pd.DataFrame, datas
     for alternative in ordered(differences):
         key, base, value = alternative
         if key != previous:
-            of_base = f" ({value_title(key, base, datasets)})" if key not in (JOINT_KEY, SIDES_KEY) else ""
-            rows.append((f"{key_title(key)}{of_base}", None))
+            protocol_value = f" ({value_title(key, base, datasets)})" if key not in (JOINT_KEY, SIDES_KEY) else ""
+            rows.append((f"{key_title(key)}{protocol_value}", None))
         rows.append((value_title(key, value, datasets), alternative))
         previous = key
     shown = panels(differences)
@@ -80,15 +80,16 @@ def sensitivity_figure(differences: pd.DataFrame, published: pd.DataFrame, datas
         axis.set_visible(False)
     for panel, at in places.items():
         axis = axes[at]
-        of_panel = differences[(differences[list(PANEL)] == list(panel)).all(axis=1)]
-        of_paper = published[(published[list(PANEL)] == list(panel)).all(axis=1)].set_index("method")
+        panel_differences = differences[(differences[list(PANEL)] == list(panel)).all(axis=1)]
+        panel_published = published[(published[list(PANEL)] == list(panel)).all(axis=1)].set_index("method")
         for place, method in enumerate(methods):
             style = method_style(method)
             marker = {"color": style["color"], "marker": style["marker"], "linestyle": ""}
-            of_method = of_panel[of_panel["method"] == method]
+            method_differences = panel_differences[panel_differences["method"] == method]
             offset = 0.6 * ((place + 0.5) / len(methods) - 0.5)
             by_alternative = {
-                name: group["difference"] for name, group in of_method.groupby(["key", "base", "value"], sort=False)
+                name: group["difference"]
+                for name, group in method_differences.groupby(["key", "base", "value"], sort=False)
             }
             for position, (_, row) in enumerate(rows):
                 trials = by_alternative.get(row) if row else None
@@ -101,8 +102,8 @@ def sensitivity_figure(differences: pd.DataFrame, published: pd.DataFrame, datas
                     trials.mean(), position + offset, xerr=spread, **marker, markersize=4.5, elinewidth=1, capsize=0
                 )
             axis.plot([], [], **marker, markersize=4.5, label=load_method(method).title)
-            if method in of_paper.index and len(of_method):
-                target = of_paper.loc[method, "published_mean"] - of_method["base_accuracy"].mean()
+            if method in panel_published.index and len(method_differences):
+                target = panel_published.loc[method, "published_mean"] - method_differences["base_accuracy"].mean()
                 axis.axvline(
                     target,
                     color=style["color"],
@@ -112,7 +113,7 @@ def sensitivity_figure(differences: pd.DataFrame, published: pd.DataFrame, datas
                     label=f"{load_method(method).title} in the paper",
                 )
         axis.axvline(0, color="0.2", linewidth=0.9)
-        if of_panel["difference"].abs().max() > 2 * LINEAR:
+        if panel_differences["difference"].abs().max() > 2 * LINEAR:
             axis.set_xscale("symlog", linthresh=LINEAR)
             axis.xaxis.set_major_formatter("{x:g}")
         dataset, size, n, prior = panel

@@ -75,8 +75,8 @@ def value_title(key: str, value: str, datasets: Mapping[str, str]) -> str:
 def ordered(table: pd.DataFrame) -> list[tuple[str, str, str]]:
     """Return the alternatives (key, base, value) of a table, in the order of `KEY_TITLES`."""
     order = {key: position for position, key in enumerate(KEY_TITLES)}
-    found = list(dict.fromkeys(table[list(ALTERNATIVE)].itertuples(index=False, name=None)))
-    return sorted(found, key=lambda alternative: order.get(alternative[0], len(order)))
+    alternatives = list(dict.fromkeys(table[list(ALTERNATIVE)].itertuples(index=False, name=None)))
+    return sorted(alternatives, key=lambda alternative: order.get(alternative[0], len(order)))
 
 
 def panels(table: pd.DataFrame) -> list[tuple[Any, ...]]:
@@ -141,10 +141,10 @@ def _layout(
     methods = _methods(summary)
     cells = {tuple(cell[key] for key in (*ALTERNATIVE, *PANEL, "method")): cell for cell in summary.to_dict("records")}
     for panel in panels(summary):
-        of_panel = summary[(summary[list(PANEL)] == list(panel)).all(axis=1)]
-        bases = {cell["method"]: cell for cell in of_panel.drop_duplicates("method").to_dict("records")}
+        panel_cells = summary[(summary[list(PANEL)] == list(panel)).all(axis=1)]
+        bases = {cell["method"]: cell for cell in panel_cells.drop_duplicates("method").to_dict("records")}
         yield panel, None, [bases.get(method) for method in methods]
-        for alternative in ordered(of_panel):
+        for alternative in ordered(panel_cells):
             yield panel, alternative, [cells.get((*alternative, *panel, method)) for method in methods]
 
 

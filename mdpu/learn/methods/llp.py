@@ -33,8 +33,8 @@ class ProportionHead(Head):
 
         super().__init__(tasks, device)
         priors = [task.prior for task in tasks]
-        of_tuples = [coefficients(task.tuple_size, task.prior).a for task in tasks]
-        self.proportions = torch.tensor([of_tuples, priors], dtype=torch.float32, device=device)  # (2, R)
+        tuple_proportions = [coefficients(task.tuple_size, task.prior).a for task in tasks]
+        self.proportions = torch.tensor([tuple_proportions, priors], dtype=torch.float32, device=device)  # (2, R)
 
     def objective(self, batch: Batch) -> tuple[Tensor, None]:
         """Return the mean over the two kinds of bags of their mean cross-entropy, (R,)."""
@@ -46,11 +46,13 @@ class ProportionHead(Head):
             batch.tuples.sigmoid().mean(dim=2),  # (R, B)
             torch.stack([bag.mean(dim=1) for bag in unlabeled], dim=1),  # (R, bags)
         )
-        of_kinds = [
-            functional.binary_cross_entropy(found, wanted[:, None].expand_as(found), reduction="none").mean(dim=1)
-            for found, wanted in zip(predicted, self.proportions, strict=True)
+        losses = [
+            functional.binary_cross_entropy(
+                predictions, expected[:, None].expand_as(predictions), reduction="none"
+            ).mean(dim=1)
+            for predictions, expected in zip(predicted, self.proportions, strict=True)
         ]
-        return torch.stack(of_kinds).mean(dim=0), None
+        return torch.stack(losses).mean(dim=0), None
 
 
 METHOD = NetworkMethod("LLP", ProportionHead)
