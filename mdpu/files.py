@@ -1,7 +1,8 @@
 """Files that are either whole or absent, and the provenance written beside them.
 
-Whatever is killed, and at whatever moment the power fails, a file is the old one or the new one and matches its seal
-(`mdpu.seals`): contents are on the disk before their name is, and the name before anything that builds on it.
+A file is always the old one or the new one, and matches its seal (`mdpu.seals`), even if a process is killed or the
+power fails. To this end the contents reach the disk before the name does, and the name before anything that depends on
+it.
 """
 
 from __future__ import annotations
@@ -36,17 +37,17 @@ REPOSITORY = PACKAGE.parent
 def resource(name: str) -> Path:
     """Return a file or folder that travels with the package, such as the schema or the templates of the report.
 
-    An installed package holds what lies outside of ``mdpu`` in its folder ``resources``.
+    In the repository some of these lie outside ``mdpu``; an installed package has them in its folder ``resources``.
 
     Parameters
     ----------
     name : str
-        Path in the repository. Write it out where it is used: `mdpu.study.closure` finds it there.
+        Path in the repository. Write it as a literal at the call, where `mdpu.study.closure` looks for it.
 
     Raises
     ------
     FileNotFoundError
-        If there is none.
+        If it is missing.
     """
     for folder in (PACKAGE / "resources", REPOSITORY):
         if (folder / name).exists():
@@ -58,9 +59,9 @@ def resource(name: str) -> Path:
 def replacing(path: Path) -> Iterator[Path]:
     """Yield a temporary path beside `path` that becomes `path` when the block succeeds.
 
-    Readers see the old file or the new one, never a half; a killed writer leaves only a temporary
-    name behind, which the next one removes, and two writers of the same file do each other no harm. The file's seal
-    is written with it.
+    Readers see the old file or the new one, never a partial one. A killed writer leaves only a temporary file behind,
+    which the next writer removes. Two writers of the same file do not disturb each other. The file's seal is written
+    with it.
 
     Raises
     ------
@@ -77,7 +78,7 @@ def replacing(path: Path) -> Iterator[Path]:
         _sync(temporary)
         _temporary(seal).write_text(make_seal(path, sha256(temporary)).to_json(), encoding="utf-8")
         _sync(_temporary(seal))
-        # The seal first: it allows the old contents too, so that between the two renames nothing is out of order.
+        # The seal first: it accepts the old contents too, so the file matches it between the two renames.
         _temporary(seal).replace(seal)
         _sync(path.parent)
         temporary.replace(path)
@@ -86,18 +87,18 @@ def replacing(path: Path) -> Iterator[Path]:
         raise UserError(f"{path} could not be written ({error.strerror or error}); mend that and run again") from error
     finally:
         for leftover in (temporary, _temporary(seal)):
-            with contextlib.suppress(OSError):  # e.g. its folder is no more: what is told is why
+            with contextlib.suppress(OSError):  # e.g. its folder is gone: the first error is the one to report
                 leftover.unlink(missing_ok=True)
 
 
 def remove(path: Path) -> None:
-    """Delete a file, if it is there, and its seal after it."""
+    """Delete a file, if it exists, and then its seal."""
     path.unlink(missing_ok=True)
     seal_path(path).unlink(missing_ok=True)
 
 
 def accept(path: Path) -> None:
-    """Seal a file as it is now, marked as edited: for changes by hand, on purpose.
+    """Seal a file as it is now and mark it as edited, after a deliberate change by hand.
 
     Raises
     ------
@@ -118,12 +119,12 @@ def accept(path: Path) -> None:
 
 
 def _temporary(path: Path) -> Path:
-    # The suffix stays, because savers such as numpy and matplotlib choose the format by it.
+    # The suffix is kept, because numpy and matplotlib choose the format by it.
     return path.with_name(f".{path.stem}.{platform.node()}-{os.getpid()}{path.suffix}")
 
 
 def _make_folder(folder: Path) -> None:
-    """Make a folder and those above it, each name on the disk before what comes below it."""
+    """Create a folder and its parents; each name is on the disk before anything below it."""
     if folder.is_dir():
         return
     _make_folder(folder.parent)
@@ -132,27 +133,30 @@ def _make_folder(folder: Path) -> None:
 
 
 def _sync(path: Path) -> None:
-    """Return when a file's contents, or a folder's names, are on the disk."""
-    if os.name != "posix" and path.is_dir():  # elsewhere a folder cannot be opened
+    """Wait until a file's contents, or a folder's entries, are on the disk."""
+    if os.name != "posix" and path.is_dir():  # only POSIX systems can open a folder
         return
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
     except OSError as error:
-        if error.errno != errno.EINVAL:  # a file system that has nothing to sync
+        if error.errno != errno.EINVAL:  # the file system has nothing to sync
             raise
     finally:
         os.close(descriptor)
 
 
 def _remove_orphans(path: Path) -> None:
-    """Remove what processes of this machine that are no more left of `path`; another machine's may be at work."""
-    if os.name != "posix":  # elsewhere a process cannot be asked for without harm
+    """Remove the temporary files that dead processes of this machine left of `path`.
+
+    Processes of other machines may still be running, so their files stay.
+    """
+    if os.name != "posix":  # only POSIX systems can look for a process without disturbing it
         return
     for other in path.parent.glob(f".{glob.escape(path.stem)}.{glob.escape(platform.node())}-*{path.suffix}"):
         number = other.name.removesuffix(path.suffix).rpartition("-")[2]
         if number.isdecimal() and not _runs(int(number)):
-            with contextlib.suppress(OSError):  # another user's, in a shared folder: no reason to write nothing
+            with contextlib.suppress(OSError):  # another user's, in a shared folder: it does no harm
                 other.unlink()
 
 
@@ -178,7 +182,7 @@ def write_json(path: Path, value: object) -> None:
 
 
 def read_json(path: Path) -> Any:
-    """Read JSON from `path`; raise `UserError` if it is missing, broken or not what was written."""
+    """Read JSON from `path`; raise `UserError` if it is missing, broken or changed since it was written."""
     check(path)
     try:
         return json.loads(Path(path).read_text(encoding="utf-8"))
@@ -187,7 +191,7 @@ def read_json(path: Path) -> Any:
 
 
 def save_npz(path: Path, **arrays: np.ndarray) -> None:
-    """Save arrays as an uncompressed npz in one step; images load several times faster so."""
+    """Save arrays as an npz in one step, uncompressed, because images then load several times faster."""
     with replacing(path) as temporary:
         np.savez(temporary, allow_pickle=False, **arrays)
 
@@ -198,7 +202,7 @@ def load_npz(path: Path, *keys: str) -> dict[str, np.ndarray]:
     Raises
     ------
     UserError
-        If the file is missing, is not what was written or no whole npz, or lacks one of `keys`.
+        If the file is missing, broken or changed since it was written, or lacks one of `keys`.
     """
     check(path)
     try:
@@ -209,12 +213,12 @@ def load_npz(path: Path, *keys: str) -> dict[str, np.ndarray]:
             return {key: archive[key] for key in keys}
     except UserError:
         raise
-    except Exception as error:  # zipfile, zlib and numpy each have their own words for a broken file
+    except Exception as error:  # zipfile, zlib and numpy raise different errors for a broken file
         raise UserError(f"{path} is not a whole npz file ({error}); delete it and run again") from None
 
 
 def read_table(path: Path) -> pd.DataFrame:
-    """Read a Parquet table; raise `UserError` if it is missing, broken or not what was written."""
+    """Read a Parquet table; raise `UserError` if it is missing, broken or changed since it was written."""
     import pandas as pd
 
     check(path)
@@ -225,26 +229,27 @@ def read_table(path: Path) -> pd.DataFrame:
 
 
 def read_csv(path: Path) -> pd.DataFrame:
-    """Read a CSV table, priors and values of keys as they are written.
+    """Read a CSV table; priors and the values of keys stay text.
 
     Raises
     ------
     UserError
-        If the file is missing, broken or not what was written.
+        If the file is missing, broken or changed since it was written.
     """
     import pandas as pd
 
     check(path)
     try:
         return pd.read_csv(path, dtype=dict.fromkeys(("prior", "base", "value"), str))
-    except ValueError as error:  # among them pandas' ParserError and EmptyDataError, and a wrong encoding
+    except ValueError as error:  # includes pandas' ParserError and EmptyDataError, and a wrong encoding
         raise UserError(f"{path} is not a CSV table ({error}); delete it and run again") from None
 
 
 def write_csv(table: pd.DataFrame, path: Path, exact: bool = False) -> None:
-    """Write a CSV table in one step, numbers with ten significant digits, or with all of them if `exact`.
+    """Write a CSV table in one step, with ten significant digits a number, or with all of them if `exact`.
 
-    What is exact is written by Arrow, seven times as fast (270,000 rows of histories in 0.4 s): for large tables.
+    Arrow writes the exact ones and is seven times as fast (270,000 rows of histories in 0.4 s), so it suits large
+    tables.
     """
     with replacing(path) as temporary:
         if not exact:
@@ -270,14 +275,14 @@ def digest(value: object) -> str:
 
 
 def digest_files(paths: Iterable[Path]) -> str:
-    """Return a 16-digit hexadecimal digest of the contents of files, whatever their order."""
+    """Return a 16-digit hexadecimal digest of the contents of files; their order does not matter."""
     return digest(sorted(sha256(path) for path in paths))
 
 
 @cache
 def git_commit() -> str:
     """Return the repository's commit, with ``-dirty`` when the tree differs; ``unknown`` without a repository."""
-    if not (REPOSITORY / ".git").exists():  # installed; a repository around it, if there is one, is another
+    if not (REPOSITORY / ".git").exists():  # installed; a repository around the installation is another project's
         return "unknown"
     command = ["git", "-C", str(REPOSITORY), "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
     try:
@@ -287,7 +292,7 @@ def git_commit() -> str:
 
 
 def origin(**facts: object) -> dict[str, object]:
-    """Describe the software and machine that computes here and now; `facts` belong to it too: the device, say."""
+    """Describe the software and the machine of this process, with further `facts` such as the device."""
     packages = ("mdpu", "numpy", "pandas", "torch", "torchvision")
     return {
         **facts,
@@ -299,7 +304,7 @@ def origin(**facts: object) -> dict[str, object]:
 
 
 def provenance(started: float, inputs: Iterable[Path] = (), **facts: object) -> dict[str, object]:
-    """Describe how an artifact came to be.
+    """Describe how an artifact was made.
 
     Parameters
     ----------
@@ -308,7 +313,7 @@ def provenance(started: float, inputs: Iterable[Path] = (), **facts: object) -> 
     inputs : iterable of Path
         Files whose SHA-256 is recorded.
     **facts
-        Whatever else belongs there: config digest, device, settings.
+        Anything else that belongs there: config digest, device, settings.
     """
     return {
         **origin(**facts, inputs={str(path): sha256(path) for path in inputs}),
@@ -317,7 +322,7 @@ def provenance(started: float, inputs: Iterable[Path] = (), **facts: object) -> 
 
 
 def versions(packages: Iterable[str]) -> Mapping[str, str]:
-    """Return the installed versions of `packages`, leaving out what is not installed."""
+    """Return the versions of those `packages` that are installed."""
     installed = {}
     for package in packages:
         with contextlib.suppress(importlib.metadata.PackageNotFoundError):

@@ -1,6 +1,6 @@
-"""One `./run` at a time in a clone, and what a killed one left behind.
+"""One `./run` at a time in a clone, and clearing up after one that was killed.
 
-`./run` uses this before there is an environment: the standard library is all that it may need.
+`./run` uses this module before it has an environment, so it needs nothing but the standard library.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 PROC = Path("/proc")
-# What marks every process that descends from a head, in its environment.
+# The environment variable that marks every descendant of a head process.
 TOKEN = "MDPU_HEAD"
-SHELLS = ("bash", "sh")  # around a command they say nothing that the command does not
+SHELLS = ("bash", "sh")  # not listed: the command that they run is
 SECONDS_TO_END = 10.0
 SECONDS_BETWEEN_LOOKS = 10.0
 
@@ -30,29 +30,29 @@ Say = Callable[[str], None]
 
 
 class HeldError(Exception):
-    """Somebody else holds the clone; the message says who, and what to do."""
+    """Another process holds the clone; the message says which one, and what to do."""
 
 
 @dataclass(frozen=True)
 class Owner:
-    """A process that holds a clone, told apart from every other process of any machine.
+    """A process that holds a clone, identified among all processes of all machines.
 
     Attributes
     ----------
     command, since : str
-        What it was started as, and when, for a reader.
+        How and when it was started, as text for a reader.
     token : str
-        The value of `TOKEN` in the environment of all that descends from it.
+        The value of `TOKEN` in the environment of all its descendants.
     machine, boot, namespace : str
-        Where process numbers mean what they mean: host with its id, start of the host, process namespace.
+        Where its process number is valid: host with its id, boot of the host, process namespace.
     pid, start : int, str
-        A process number is given again to others; with its start, in ticks since the boot, it is not.
+        Process numbers are reused; the number together with the start, in ticks since the boot, is not.
     user : int
         Number of the user.
     slurm_job : str
-        Job of SLURM that the process belongs to, or nothing.
+        The SLURM job that the process belongs to, or an empty string.
     foreign_locks : list of str
-        Locks of Snakemake that were there before it: another's.
+        Snakemake's locks that existed before it, and so belong to another process.
     """
 
     command: str
@@ -68,7 +68,7 @@ class Owner:
     foreign_locks: list[str] = field(default_factory=list)
 
     def is_dead(self) -> bool:
-        """Return whether the process has provably ended; of another machine's, only SLURM may know."""
+        """Return whether the process has provably ended; on another machine only SLURM can tell."""
         if self.machine != _machine():
             return bool(self.slurm_job) and self.user == os.getuid() and _slurm_job_has_ended(self.slurm_job)
         if self.boot != _read(PROC / "sys/kernel/random/boot_id"):
@@ -77,7 +77,7 @@ class Owner:
 
     @property
     def submits(self) -> bool:
-        """Whether its jobs may run elsewhere than beside it."""
+        """Whether its jobs may run on other machines."""
         return any(option in self.command for option in ("--profile", "--executor"))
 
     def __str__(self) -> str:
@@ -86,9 +86,9 @@ class Owner:
 
 
 def start_of(pid: int) -> str | None:
-    """Return when a process started, in a form that only serves to compare, or None if it has ended."""
+    """Return when a process started, as text to compare with another start, or None if the process has ended."""
     if PROC.exists():
-        # The command's name stands in parentheses and may hold any character; state is the first field after it.
+        # The command's name is in parentheses and may contain any character; the state is the first field after it.
         fields = _read(PROC / str(pid) / "stat").rpartition(")")[2].split()
         return fields[19] if fields and fields[0] not in "ZX" else None
     listed = subprocess.run(["ps", "-o", "lstart=", "-p", str(pid)], capture_output=True, text=True)
@@ -114,16 +114,16 @@ def _read(path: Path) -> str:
 
 
 class Hold:
-    """The right to work in a clone, which one process has at a time.
+    """The right to work in a clone; one process has it at a time.
 
     Parameters
     ----------
     clone : Path
-        The clone; the hold is kept in its folder ``.snakemake``.
+        The clone; its folder ``.snakemake`` stores the hold.
     command : str
-        What the others are told that is at work.
+        The command as other processes report it.
     say : callable
-        Takes a line for the user.
+        Prints a line for the user.
     """
 
     def __init__(self, clone: Path, command: str, say: Say) -> None:
@@ -134,7 +134,7 @@ class Hold:
 
     @contextlib.contextmanager
     def guard(self) -> Iterator[None]:
-        """Let one process of the machine at a time decide who holds the clone, or install its environment."""
+        """Let one process at a time decide who holds the clone, or install its environment."""
         self.folder.mkdir(exist_ok=True)
         with (self.folder / "run.guard").open("w") as stream:
             try:
@@ -142,26 +142,26 @@ class Hold:
             except BlockingIOError:
                 self.say("another ./run is starting or installing; waiting for it")
                 fcntl.flock(stream, fcntl.LOCK_EX)
-            except OSError:  # a file system without locks: two that start in the same moment are not told apart
+            except OSError:  # a file system without locks: two simultaneous starts are not kept apart
                 pass
             yield
 
     def owner(self) -> Owner | None:
-        """Return who was last recorded as holding the clone; None if it ended in order."""
+        """Return the last recorded holder of the clone, or None if it ended normally."""
         try:
             return Owner(**json.loads(self.record.read_text()))
         except FileNotFoundError:
             return None
-        except (ValueError, TypeError):  # cut short by a full disk, or of another version
+        except (ValueError, TypeError):  # truncated by a full disk, or written by another version
             return None
 
     def take(self) -> None:
-        """Hold the clone, after clearing up behind a holder that was killed.
+        """Hold the clone, after clearing up what a killed holder left behind.
 
         Raises
         ------
         HeldError
-            If it is held by a process that is alive, or that may be.
+            If the process that holds it is alive, or may be.
         """
         with self.guard():
             if refusal := self.refusal():
@@ -176,9 +176,9 @@ class Hold:
             self._wait_for_cluster()
 
     def hand_over(self) -> None:
-        """Record the calling process as the holder: for `subprocess.Popen` to call in the child that is the head.
+        """Record the calling process as the holder; `subprocess.Popen` calls this in the child, the head process.
 
-        So the head is known from its first instruction, whatever becomes of the process that started it.
+        So the head is on record from its first instruction, even if the process that started it dies.
         """
         with self.guard():
             owner = self.owner()
@@ -187,13 +187,13 @@ class Hold:
             self._write(owner.foreign_locks)
 
     def release(self) -> None:
-        """Hold the clone no more."""
+        """Give up the clone."""
         owner = self.owner()
         if owner is not None and owner.token == self.token:
             self.record.unlink(missing_ok=True)
 
     def _write(self, foreign_locks: list[str]) -> None:
-        """Record this process; on the disk before its name is, so that a power cut leaves no half."""
+        """Record this process; the contents reach the disk before the name, so a power cut leaves no partial file."""
         temporary = self.folder / "run.new.json"
         with temporary.open("w") as stream:
             json.dump(asdict(Owner(self.command, self.token, foreign_locks=foreign_locks)), stream, indent=1)
@@ -202,7 +202,7 @@ class Hold:
         temporary.replace(self.record)
 
     def refusal(self) -> str | None:
-        """Return why the clone cannot be had, if it is held by a process that is alive, or that may be."""
+        """Return why the clone is not available, or None if no live process holds it."""
         owner = self.owner()
         if owner is None or owner.is_dead():
             return None
@@ -221,7 +221,7 @@ class Hold:
             self.say(f"ended what it had left at work: {', '.join(ended)}")
 
     def _release_locks(self, owner: Owner) -> None:
-        """Remove a dead holder's locks of Snakemake; of several Snakemakes, none can be told to be the owner."""
+        """Remove a dead holder's Snakemake locks, unless another Snakemake runs here, whose locks they may be."""
         stale = [name for name in self._locks() if name not in owner.foreign_locks]
         if stale and (other := snakemake_in(self.clone)):
             self.say(f"its lock is left, because another Snakemake works in this folder (process {other})")
@@ -231,14 +231,14 @@ class Hold:
             self.say("released its lock")
 
     def _wait_for_cluster(self) -> None:
-        """Cancel those of a dead holder's jobs that wait in SLURM's queue, and wait for those that run."""
+        """Cancel a dead holder's jobs that are waiting in SLURM's queue, and wait for its running ones."""
         jobs = slurm_jobs(self.clone) or {}
         pending = [job for job, state in jobs.items() if state == "PENDING"]
         if pending:
             subprocess.run(["scancel", "--state=PENDING", *pending], capture_output=True)
             self.say(f"cancelled its jobs that were waiting in SLURM's queue: {', '.join(pending)}")
-        # A job takes away Snakemake's mark that it is unfinished, but only a head writes down with what settings it
-        # ran. Marked again, it is run again, takes its runs from the store, and is written down.
+        # A finished job removes Snakemake's mark that it is incomplete, but only a head records the job's settings.
+        # Marked again, the job runs again, takes its runs from the store, and is recorded.
         marks = {path: path.read_bytes() for path in (self.folder / "incomplete").rglob("*") if path.is_file()}
         before: dict[str, str] = {}
         while (left := slurm_jobs(self.clone)) != {}:  # None: the queue could not be read this time
@@ -252,15 +252,15 @@ class Hold:
 
 
 def processes(token: str) -> dict[int, str]:
-    """Return number and name of the processes of this machine that descend from the holder of a token."""
+    """Return, by number, the names of this machine's processes that descend from the holder of a token."""
     marked = f"{TOKEN}={token}".encode()
     return {number: _name(words) for number, words, environment in _own_processes() if marked in environment}
 
 
 def _own_processes() -> Iterator[tuple[int, list[bytes], list[bytes]]]:
-    """Yield number, words and environment of this user's live processes of this machine.
+    """Yield number, words and environment of this user's live processes on this machine.
 
-    Those of another job of SLURM are that job's, which may run on this very machine.
+    Processes of another SLURM job on the same machine are left out: they are that job's.
     """
     for folder in PROC.glob("[0-9]*"):
         try:
@@ -275,7 +275,7 @@ def _own_processes() -> Iterator[tuple[int, list[bytes], list[bytes]]]:
 
 
 def _name(words: list[bytes]) -> str:
-    """Return what a command line does: the module that Python runs, with its command, or the program."""
+    """Return a short name of a command line: the module that Python runs, with its command, or the program."""
     if b"-m" in words:
         words = words[words.index(b"-m") + 1 :]
         return b" ".join(words[:2] if words[0] == b"mdpu" else words[:1]).decode(errors="replace")
@@ -283,7 +283,7 @@ def _name(words: list[bytes]) -> str:
 
 
 def end_processes(token: str) -> list[str]:
-    """End all that descends from the holder of a token, asking first, and return what it was."""
+    """End all descendants of the holder of a token, with SIGTERM before SIGKILL, and return what they were."""
     ended: dict[int, str] = {}
     deadline = time.monotonic() + SECONDS_TO_END
     while left := processes(token):
@@ -297,7 +297,7 @@ def end_processes(token: str) -> list[str]:
 
 
 def snakemake_in(clone: Path) -> int | None:
-    """Return a process of this machine that runs Snakemake in the clone, or None."""
+    """Return the number of a process that runs Snakemake in the clone on this machine, or None."""
     for number, words, _ in _own_processes():
         with contextlib.suppress(OSError):  # ended by now
             named = any(Path(os.fsdecode(word)).name == "snakemake" for word in words[:4])
@@ -309,8 +309,8 @@ def snakemake_in(clone: Path) -> int | None:
 def slurm_jobs(clone: Path) -> dict[str, str] | None:
     """Return the state of every job in SLURM's queue that Snakemake submitted from the clone, by number.
 
-    The SLURM plugin and ``profiles/cluster-generic`` name the rule in a job's comment. Where there is no SLURM there
-    are no jobs; None says that the queue could not be read.
+    The SLURM plugin and ``profiles/cluster-generic`` name the rule in a job's comment. Without SLURM there are no jobs;
+    None means that the queue could not be read.
     """
     if not shutil.which("squeue"):
         return {}
@@ -322,13 +322,13 @@ def slurm_jobs(clone: Path) -> dict[str, str] | None:
 
 
 def _slurm_job_has_ended(job: str) -> bool:
-    """Return whether the queue can be read and has a job of one's own no more."""
+    """Return whether the queue could be read and no longer contains a job of this user."""
     lines = _squeue("--format=%i")
     return lines is not None and job not in lines
 
 
 def _squeue(form: str) -> list[str] | None:
-    """Return a line for each of one's own jobs that has not ended, or None if the queue could not be read."""
+    """Return a line for each unfinished job of this user, or None if the queue could not be read."""
     states = "--states=PENDING,CONFIGURING,RUNNING,SUSPENDED,COMPLETING"
     try:
         done = subprocess.run(
@@ -340,7 +340,7 @@ def _squeue(form: str) -> list[str] | None:
 
 
 def report_status(clone: Path) -> list[str]:
-    """Return lines that say who holds a clone and which of its jobs run, here and under SLURM."""
+    """Return lines that say who holds a clone, and which of its jobs are running, here and under SLURM."""
     owner = Hold(clone, "", print).owner()
     if owner is None:
         lines = ["nothing is at work in this folder"]

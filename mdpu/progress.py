@@ -1,4 +1,4 @@
-"""Progress of long work: a bar on a terminal, a plain line now and then in a log."""
+"""Progress of long work: a bar on a terminal, an occasional plain line in a log."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SECONDS_BETWEEN_LINES = 10.0
 
 
 class Steps:
-    """Counts steps of a known total and shows how far they are.
+    """Counts steps towards a known total and shows the progress.
 
     Parameters
     ----------
@@ -22,7 +22,7 @@ class Steps:
     total : int
         Number of steps.
     unit : str
-        What one step is, plural.
+        Name of the steps, plural.
     """
 
     def __init__(self, what: str, total: int, unit: str) -> None:

@@ -1,8 +1,8 @@
-"""Is a file still what was written? Beside every file of the results stands its seal, a hidden file of its checksum.
+"""Is a file still what was written? Every file of the results has a seal beside it: a hidden file with its checksum.
 
-The seal of ``metrics.parquet`` is ``.metrics.parquet.seal``: JSON with the SHA-256 of the file as it was written, that
-of the version before it (a power cut between the two renames leaves that one), and those of the files that the command
-read to make it. So every number's way back can be walked and recomputed, from the page to the images.
+The seal of ``metrics.parquet`` is ``.metrics.parquet.seal``. It is JSON with the SHA-256 of three things: the file as
+it was written, the version before it (which a power cut between the two renames leaves in place), and each file that
+the command read to make it. So every number can be traced back, from the page to the images, and recomputed.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pathlib import Path
 
 from mdpu.errors import UserError
 
-# What the command at work has read: path to SHA-256. Nothing is recorded outside of `recording`.
+# What the current command has read: path to SHA-256. Nothing is recorded outside `recording`.
 _READ: ContextVar[dict[str, str] | None] = ContextVar("read", default=None)
 
 
@@ -34,7 +34,7 @@ class Seal:
     inputs : dict
         SHA-256 of what was read to make it, by path.
     edited : bool
-        Whether the file was changed by hand since, on purpose.
+        Whether somebody deliberately changed the file by hand afterwards.
     """
 
     sha256: str
@@ -47,27 +47,27 @@ class Seal:
         return json.dumps(asdict(self), indent=1, ensure_ascii=False) + "\n"
 
     def matches(self, checksum: str) -> bool:
-        """Return whether a file of this checksum is one that was written."""
+        """Return whether a file with this checksum is one that was written under this seal."""
         return checksum in (self.sha256, self.before)
 
 
 def seal_path(path: Path) -> Path:
-    """Return where a file's seal stands."""
+    """Return the path of a file's seal."""
     return path.with_name(f".{path.name}.seal")
 
 
 def is_seal(path: Path) -> bool:
-    """Return whether a file is a seal, by its name."""
+    """Return whether a file is a seal, judging by its name."""
     return path.name.startswith(".") and path.suffix == ".seal"
 
 
 def sealed_path(seal: Path) -> Path:
-    """Return the file that a seal is of."""
+    """Return the file that a seal belongs to."""
     return seal.with_name(seal.name.removeprefix(".").removesuffix(".seal"))
 
 
 def read_seal(path: Path) -> Seal | None:
-    """Return a file's seal, or None if it has none; one that is broken matches nothing."""
+    """Return a file's seal, or None if it has none; a broken seal matches nothing."""
     try:
         return Seal(**json.loads(seal_path(path).read_text(encoding="utf-8")))
     except (FileNotFoundError, NotADirectoryError):
@@ -88,18 +88,18 @@ def sha256(path: Path) -> str:
 
 
 def check(path: Path) -> str:
-    """Return the SHA-256 of a file that is about to be read, and note it as an input of what is written next.
+    """Return the SHA-256 of a file that is about to be read, and record it as an input of what is written next.
 
-    A file without a seal, such as one of the user's own, is what it is.
+    A file without a seal, such as one of the user's own, is accepted as it is.
 
     Raises
     ------
     UserError
-        If the file is missing, or is not what was written under its seal.
+        If the file is missing or does not match its seal.
     """
     checksum, seal = sha256(path), read_seal(path)
     if seal is not None and not seal.matches(checksum):
-        # On a network file system, another node's new seal may be seen late; a look at the folder asks for it anew.
+        # A network file system may show another node's new seal late; listing the folder refreshes it.
         any(Path(path).parent.iterdir())
         checksum, seal = sha256(path), read_seal(path)
         if seal is not None and not seal.matches(checksum):
@@ -113,14 +113,14 @@ def check(path: Path) -> str:
 
 
 def is_intact(path: Path) -> bool:
-    """Return whether a file is there and is what was written under its seal."""
+    """Return whether a file exists and matches its seal."""
     seal = read_seal(path)
     return seal is not None and path.is_file() and seal.matches(sha256(path))
 
 
 @contextlib.contextmanager
 def recording() -> Iterator[None]:
-    """Let the seals of all that is written in the block name what was read in it: once around a command."""
+    """Record what is read in the block, for the seals of what is written in it; one block surrounds each command."""
     token = _READ.set({})
     try:
         yield
@@ -129,7 +129,7 @@ def recording() -> Iterator[None]:
 
 
 def make_seal(path: Path, checksum: str) -> Seal:
-    """Return the seal of new contents for `path`, which allows those that are there now until they are replaced."""
+    """Return the seal of new contents for `path`; it accepts the present contents until they are replaced."""
     old = read_seal(path)
     before = sha256(path) if old is not None and path.exists() else None
     inputs = {name: value for name, value in (_READ.get() or {}).items() if name != str(path)}

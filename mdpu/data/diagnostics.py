@@ -16,12 +16,12 @@ from mdpu.data.splits import Signs, Split, draw_split, write_split
 from mdpu.files import provenance, write_json
 from mdpu.theory import coefficients, tuple_law
 
-# Below this expected count a chi-square statistic is far from its distribution, so bins are pooled.
+# Bins with a smaller expected count are pooled, because the chi-square approximation is poor there.
 LEAST_EXPECTED = 5.0
 
 
 def diagnose(split: Split, labels: Signs, tuple_size: int, prior: float) -> dict[str, Any]:
-    """Compare a split with the law of Lemma 5, using the labels that the learner never sees.
+    """Compare a split with the law of Lemma 5, by the labels that the learner never sees.
 
     Parameters
     ----------
@@ -36,8 +36,8 @@ def diagnose(split: Split, labels: Signs, tuple_size: int, prior: float) -> dict
     Returns
     -------
     dict
-        ``tuple_members`` and ``unlabeled``: the ``observed`` fraction of positives, what it is by
-        ``law`` (a of Lemma 6, and pi_+), and their difference in standard errors, ``z``.
+        ``tuple_members`` and ``unlabeled``: the ``observed`` fraction of positives, the expected one by
+        ``law`` (a of Lemma 6, and pi_+), and the difference in standard errors, ``z``.
         ``tuple_types``: numbers of tuples with 0, 1, ... negatives, ``observed`` and ``expected``, with
         ``chi_square``, ``degrees`` of freedom and ``p_value``. ``distinct``: numbers of different images
         among the tuple members and among the unlabeled, and of images in both.
@@ -111,7 +111,7 @@ def summarize(diagnostics: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 
 def write_diagnosed_split(labels: Path, path: Path, tuple_size: int, prior: float, **drawing: Any) -> None:
-    """Draw a split of labels and write it, with how well it follows the law (.json) beside it.
+    """Draw a split and write it, with its diagnostics (.json) beside it.
 
     Parameters
     ----------

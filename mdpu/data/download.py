@@ -1,8 +1,8 @@
-"""Raw downloads: whole and verified, or not there at all.
+"""Raw downloads: whole and verified, or absent.
 
-torchvision knows where each file lives and what its MD5 is, but its own transfer has no time-out, does
-not try again, and writes under the final name. So the addresses and checksums are torchvision's, and
-the transfer is this module's.
+torchvision knows the address and the MD5 of each file, but its own transfer has no time-out, does not
+retry, and writes to the final name. So this module takes addresses and checksums from torchvision and
+does the transfer itself.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ from mdpu.errors import UserError
 from mdpu.progress import Steps
 
 ATTEMPTS = 3
-PAUSE_SECONDS = 1.0  # before the second attempt; doubles with every further one
+PAUSE_SECONDS = 1.0  # before the second attempt; doubled before each later one
 TIMEOUT_SECONDS = 30.0  # without a byte
 MEBIBYTE = 1 << 20
 
-# Statuses in the 400s that time may heal: request timeout, too early, too many requests.
+# Statuses in the 400s that may pass with time: request timeout, too early, too many requests.
 PASSING = (408, 425, 429)
 
 
 class DownloadError(Exception):
-    """Why a file could not be had; the caller may know another place, or the user may."""
+    """Why a file could not be fetched; the caller or the user may know another place."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Archive:
     md5 : str
         Hexadecimal digits.
     urls : tuple of str
-        Where the publisher, and whoever copies it, offers the file; tried in this order.
+        Addresses of the publisher and of its copies, tried in this order.
     """
 
     path: str
@@ -68,24 +68,24 @@ class Archive:
 
 
 def fetch(archives: Sequence[Archive], data_dir: Path, mirror: str | None = None) -> list[Path]:
-    """Return the files of `archives` in `data_dir`, fetching those that are not there, whole.
+    """Return the files of `archives` in `data_dir`, fetching those that are missing or broken.
 
-    A file that is there is taken if its MD5 is right, and replaced if not. Any number of processes may
-    ask for the same file at the same time: one fetches it, the others wait.
+    An existing file is used if its MD5 is right, and replaced if not. Any number of processes may ask for
+    the same file at the same time: one fetches it, the others wait.
 
     Parameters
     ----------
     archives : sequence of Archive
     data_dir : Path
-        Folder of raw downloads; it may be read-only if all is there.
+        Folder of raw downloads; it may be read-only if it holds all files.
     mirror : str, optional
-        An http(s) address or a local folder, laid out as `data_dir` is, that is asked instead of the
-        publishers. Checksums are verified all the same.
+        An http(s) address or a local folder, laid out like `data_dir`, to use instead of the publishers.
+        Checksums are verified there too.
 
     Raises
     ------
     UserError
-        If a file cannot be had. The sentence names every file still missing, its place and its MD5.
+        If a file cannot be fetched. The sentence names every missing file, its place and its MD5.
     """
     if mirror is not None and not _is_url(mirror) and not Path(mirror).expanduser().is_dir():
         raise UserError(
@@ -127,7 +127,7 @@ def _fetch(archive: Archive, path: Path, mirror: str | None) -> Path:
 
 @contextlib.contextmanager
 def _alone(path: Path) -> Iterator[None]:
-    """Hold the lock of `path`, saying so if another process has to be waited for."""
+    """Hold the lock of `path`, with a message if another process holds it."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         lock = FileLock(path.with_name(f".{path.name}.lock"))
@@ -145,7 +145,7 @@ def _alone(path: Path) -> Iterator[None]:
 
 
 def _download(url: str, partial: Path, md5: str) -> None:
-    """Fill `partial` from `url`, going on where an earlier attempt, or an earlier process, was cut off."""
+    """Fill `partial` from `url`, resuming where an earlier attempt or process was cut off."""
     reason = ""
     for attempt in range(ATTEMPTS):
         if attempt:
@@ -181,9 +181,9 @@ def _download(url: str, partial: Path, md5: str) -> None:
 
 
 def _transfer(url: str, partial: Path) -> None:
-    """Append to `partial` what it still lacks of `url`; raise `ConnectionError` if less than promised comes."""
+    """Append the rest of `url` to `partial`; raise `ConnectionError` if less arrives than was announced."""
     have = partial.stat().st_size if partial.exists() else 0
-    # A server that unpacks .gz files on the way would spoil the checksum.
+    # A server that unpacks .gz files in transit would break the checksum.
     headers = {"User-Agent": "mdpu", "Accept-Encoding": "identity"}
     if have:
         headers["Range"] = f"bytes={have}-"
@@ -212,7 +212,7 @@ def _transfer(url: str, partial: Path) -> None:
 
 @contextlib.contextmanager
 def _writing(path: Path) -> Iterator[None]:
-    """Tell trouble with the disk, which another attempt would not heal, from trouble with the network."""
+    """Turn an error of the disk into `UserError`: unlike an error of the network, it is not worth a retry."""
     try:
         yield
     except OSError as error:

@@ -1,4 +1,4 @@
-"""The images contract: what every dataset rule writes and every later stage reads.
+"""The contract of images: what every dataset rule writes and every later stage reads.
 
 ``<source>.npz`` holds `train_images` and `test_images`, uint8 of shape [N, H, W] or [N, H, W, C], and
 `train_labels` and `test_labels`, int64 class ids. ``<source>.json`` beside it names the classes (the id
@@ -33,7 +33,7 @@ class ImageSet:
     classes : sequence of str
         Class names.
     origin, licence : str
-        Where the images come from, and on what terms.
+        Where the images come from, and their terms of use.
     """
 
     train_images: np.ndarray
@@ -110,5 +110,5 @@ def read_images(path: Path) -> ImageSet:
 
 
 def is_path(source: str) -> bool:
-    """Return whether a source is the path of one's own images, rather than the name of a rule's."""
+    """Return whether a source is the path of a user's own images instead of a name."""
     return "/" in source or source.endswith(".npz")

@@ -1,4 +1,4 @@
-"""From class ids to the two sides: +1, -1, or 0 for what is left out."""
+"""From class ids to the two sides: +1 and -1, or 0 for classes that are left out."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ def binarize(
     image_set : ImageSet
         Images with named classes.
     positive, negative, dropped : iterable of str
-        Class names; every class of the source stands in exactly one of the three.
+        Class names; every class of the source is in exactly one of the three.
     where : str
-        Where the sides were read, for error messages.
+        Where the sides are configured, for error messages.
 
     Raises
     ------
@@ -73,16 +73,16 @@ def count_sides(labels: Labels) -> Counts:
 
 
 def check_counts(counts: Counts, known: Mapping[str, Mapping[str, int]], where: str) -> None:
-    """Raise `UserError` where the counts of a side are not the known ones.
+    """Raise `UserError` if the count of a side differs from the known one.
 
     Parameters
     ----------
     counts : dict
         As `count_sides` returns it.
     known : mapping
-        Of part and side to a number; what is not in it is not checked.
+        From part and side to a number; a side without a number is not checked.
     where : str
-        Where the known counts were read, for the error message.
+        Where the known counts are configured, for the error message.
     """
     for part, sides in known.items():
         for side, count in sides.items():
@@ -111,14 +111,14 @@ def write_binarized(images: Path, dataset: str, definition: Mapping[str, Any], p
     images : Path
         As `mdpu.data.images.write_images` writes it.
     dataset, definition : str, mapping
-        A dataset's name under ``definitions.datasets`` of a configuration, and what stands there.
+        A dataset's name under ``definitions.datasets`` of a configuration, and its entry there.
     path : Path
 
     Raises
     ------
     UserError
-        If the images are missing or broken, a class has no side or two, a side no image, or the counts are not the
-        known ones.
+        If the images are missing or broken, a class has no side or two, a side has no image, or a count differs from
+        the known one.
     """
     started = time.perf_counter()
     where = f"config key definitions.datasets.{dataset}"

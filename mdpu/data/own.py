@@ -1,4 +1,4 @@
-"""One's own images: an npz file or a folder of pictures, named in the configuration."""
+"""A user's own images: an npz file or a folder of pictures, named in the configuration."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from mdpu.files import read_json
 
 PARTS = ("train", "test")
 
-# Pillow's modes with 8 bits a channel, or fewer, that become grey or colour without loss of range.
+# Pillow's modes with at most 8 bits a channel, which become grey or colour without loss.
 GREY, COLOUR = ("1", "L", "LA"), ("P", "RGB", "RGBA", "CMYK", "YCbCr")
 
 
@@ -29,13 +29,13 @@ def read(path: Path) -> ImageSet:
         Either ``<name>.npz`` with ``train_images``, ``test_images`` (uint8 [N, H, W] or [N, H, W, C]),
         ``train_labels``, ``test_labels`` (integers from 0), and the class names in an array ``classes``
         or in ``<name>.json`` beside it (``{"classes": [...]}``, which may also have ``origin`` and
-        ``licence``); without either, the ids are the names. Or a folder with pictures
+        ``licence``). Without either, the ids are the names. Or a folder with pictures
         ``train/<class>/*.png`` and ``test/<class>/*.png``, of one size, in any format that Pillow reads.
 
     Raises
     ------
     UserError
-        If something is missing, or is not of that form.
+        If something is missing or has another form.
     """
     with _told_of(path):
         return _read_folder(path) if path.is_dir() else _read_npz(path)
@@ -62,9 +62,9 @@ def image_shape(path: Path) -> tuple[int, ...]:
 
 
 def inputs(path: Path) -> list[Path]:
-    """Return the files whose change means that the images have changed.
+    """Return the files that change whenever the images change.
 
-    Of a folder of pictures these are the class folders, which change when a picture comes or goes.
+    For a folder of pictures these are the class folders, which change when a picture is added or removed.
 
     Raises
     ------
@@ -117,8 +117,8 @@ def _read_npz(path: Path) -> ImageSet:
 
 @contextlib.contextmanager
 def _npz(path: Path) -> Iterator[Any]:
-    """Open an npz file without ever unpickling; what is wrong with it ends in `UserError`."""
-    if path.exists() and not path.is_file():  # reading a pipe would wait for ever
+    """Open an npz file without unpickling; raise `UserError` if it is broken."""
+    if path.exists() and not path.is_file():  # reading a pipe would block
         raise UserError("it is a pipe or a device, not a file")
     try:
         with np.load(path, allow_pickle=False) as archive:
@@ -127,7 +127,7 @@ def _npz(path: Path) -> Iterator[Any]:
         raise
     except FileNotFoundError:
         raise UserError("there is no such file or folder") from None
-    except Exception as error:  # zipfile, zlib and numpy each have their own words for a broken file
+    except Exception as error:  # zipfile, zlib and numpy raise different errors for a broken file
         if "allow_pickle" in str(error):
             raise UserError("it holds pickled objects, which may run code; save arrays of numbers or text") from None
         raise UserError(f"it is not a whole npz file ({error}); save it again with numpy.savez") from None
@@ -155,7 +155,7 @@ def _classes(path: Path, part: str) -> list[str]:
 
 
 def _pictures(path: Path, part: str, classes: list[str]) -> list[tuple[int, Path]]:
-    """Return the class id and the file of each picture, in the order of their paths."""
+    """Return the class id and the file of each picture, in order of their paths."""
     from PIL import Image
 
     readable = {suffix for suffix, kind in Image.registered_extensions().items() if kind in Image.OPEN}
@@ -171,7 +171,7 @@ def _pictures(path: Path, part: str, classes: list[str]) -> list[tuple[int, Path
 
 
 def _form(files: list[Path]) -> tuple[str, tuple[int, int]]:
-    """Return the mode to convert the pictures to, and their one size as (width, height)."""
+    """Return the mode to convert the pictures to, and their common size as (width, height)."""
     from PIL import Image
 
     mode, first = "L", None

@@ -1,4 +1,4 @@
-"""How many tuples a set of training images can give when none is drawn twice."""
+"""How many tuples a set of training images can supply without replacement."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from mdpu.theory import check_prior, coefficients, tuple_law
 
-# What is drawn without replacement: the tuples alone; the tuples, and the unlabeled images from the same pool
-# again; or both, no image being in both.
+# What is drawn without replacement: the tuples alone; the tuples and, from the full pool again, the unlabeled images;
+# or both from one pool, so that no image is in both.
 Demand = Literal["tuples", "overlapping", "disjoint"]
 DEMANDS: tuple[Demand, ...] = ("tuples", "overlapping", "disjoint")
 
@@ -19,11 +19,11 @@ DEMANDS: tuple[Demand, ...] = ("tuples", "overlapping", "disjoint")
 def expected_largest_n(
     positives: int, negatives: int, tuple_size: int, prior: float, demand: Demand, n_unlabeled: float = 1.0
 ) -> int:
-    """Return the largest number of tuples whose expected demand both sides of the training images can meet.
+    """Return the largest number of tuples whose expected demand the training images of both sides can meet.
 
     n tuples hold n M a positives and n M b negatives in expectation (Lemma 6), and c n unlabeled images
-    c n pi_+ and c n pi_-. About half of all draws at this n need more of some side than they need in
-    expectation: `probability_of_fit` says how many fail.
+    c n pi_+ and c n pi_-. At this n about half of all draws need more images of a side than expected:
+    `probability_of_fit` says how many fail.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ def expected_largest_n(
             "disjoint": tuple_demand + unlabeled_demand,
         }[demand]
         limits.append(pool / needed if needed else math.inf)
-    # A quotient that is whole but for rounding is whole: 12,000 / (3 x 0.8) is 5,000.
+    # Tolerate rounding: 12,000 / (3 x 0.8) is 5,000.
     return math.floor(min(limits) * (1 + 1e-12))
 
 
@@ -99,7 +99,7 @@ def probability_of_fit(
 
 
 def _fits(parts: list[tuple[NDArray[np.float64], int]], positives: int, negatives: int) -> float:
-    """Return the probability that the sum of independent draws needs no more than there is of either side.
+    """Return the probability that independent draws need no more images of either side than there are.
 
     A part is the law of one draw's number of positives, 0 .. M, and the number of draws.
     """

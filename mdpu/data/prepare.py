@@ -36,8 +36,8 @@ def load_source(name: str, data_dir: Path, mirror: str | None, scratch: Path) ->
     mirror : str or None
         See `mdpu.data.download.fetch`.
     scratch : Path
-        Folder in which archives are unpacked for the time of the reading. Unpacked files have no
-        checksums, so none are kept that a killed process might have left half-written.
+        Folder in which archives are unpacked while they are read. Unpacked files have no checksums, so they
+        are never kept: a killed process might have left one incomplete.
 
     Raises
     ------
@@ -63,7 +63,7 @@ def load_source(name: str, data_dir: Path, mirror: str | None, scratch: Path) ->
             images = source.read(Path(folder))
         except UserError as error:
             raise UserError(f"source {name}: {error}") from None
-        except Exception as error:  # every format's reader has its own words for a broken file
+        except Exception as error:  # every format's reader raises its own errors for a broken file
             held = ", ".join(map(str, files)) or "its files"
             raise UserError(f"source {name}: {held} could not be read ({type(error).__name__}: {error})") from None
     return images, {archive.path: f"md5:{archive.md5}" for archive in archives}
@@ -77,12 +77,12 @@ def write_source(name: str, data_dir: Path, mirror: str | None, path: Path) -> N
 
 
 def fetch_sources(names: Iterable[str], data_dir: Path, mirror: str | None) -> None:
-    """Fetch and verify the raw files of sources; paths of one's own have none.
+    """Fetch and verify the raw files of sources; a user's own images have none.
 
     Raises
     ------
     UserError
-        If some cannot be fetched, after all have been tried.
+        If some cannot be fetched; all are tried first.
     """
     failures = []
     for name in sorted(set(names) & SOURCES.keys()):

@@ -14,15 +14,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Source:
-    """Images that this project knows how to get.
+    """Images that this project knows how to fetch and read.
 
     Attributes
     ----------
     archives : callable
-        Returns the files to fetch. A function, because asking torchvision imports it.
+        Returns the files to fetch. It is a function, because their addresses need an import of torchvision.
     read : callable
-        Takes a scratch folder that holds the verified archives, each under its `Archive.path`, and
-        returns the images. It may unpack them there.
+        From a scratch folder with the verified archives, each under its `Archive.path`, to the images. It may
+        unpack the archives there.
     """
 
     archives: Callable[[], Sequence[Archive]]

@@ -1,7 +1,7 @@
 """Sampling of tuples and unlabeled images for one trial.
 
-A split holds indices into the training images and never their labels: the learner gets what the paper's
-learner gets.
+A split holds indices into the training images and never their labels, so the learner sees what the paper's
+learner sees.
 """
 
 from __future__ import annotations
@@ -66,11 +66,11 @@ def draw_split(
     Parameters
     ----------
     labels : ndarray, int8, shape (N,)
-        Sides of the training images; 0 is left out.
+        Sides of the training images; images of side 0 are left out.
     tuple_size, prior, n, n_unlabeled
         M, pi_+, number of tuples, number of unlabeled images.
     trial : int or str
-        Names every random number of the split; splits of two trials are independent.
+        Seeds every random number of the split; splits of two trials are independent.
     replacement : bool
         Whether an image may be drawn more than once within the tuples, and within the unlabeled set.
     overlap : bool
@@ -123,9 +123,9 @@ def draw_split(
 
 
 def _pools(pool: Indices, need: tuple[int, int], overlap: bool, stream: Stream) -> tuple[Indices, Indices]:
-    """Return the pools of the tuples and of the unlabeled images: the same one, or a cut in proportion.
+    """Return the pools of the tuples and of the unlabeled images: one shared pool, or a division in proportion.
 
-    Where both need images, each gets at least one, if there are two.
+    If both need images and the pool has two, each gets at least one.
     """
     if overlap:
         return pool, pool
@@ -137,7 +137,7 @@ def _pools(pool: Indices, need: tuple[int, int], overlap: bool, stream: Stream) 
 
 
 def _largest_n(labels: Signs, hidden: Signs, unlabeled: Signs, overlap: bool) -> int:
-    """Return the largest prefix of tuples, with unlabeled images in proportion, that the pools can give."""
+    """Return how many of the first tuples, with unlabeled images in proportion, the pools can supply."""
 
     def fits(n: int) -> bool:
         unlabeled_needed = unlabeled[: round(n * unlabeled.size / len(hidden))]

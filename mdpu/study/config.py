@@ -1,4 +1,4 @@
-"""Configuration files: read, laid over each other, checked; every complaint names the key."""
+"""Configuration files: read, merged and checked. Every error names the key."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from mdpu.study.strict_yaml import load_yaml, parse_yaml
 Config = dict[str, Any]
 
 SCHEMA = resource("mdpu/study/config.schema.yaml")
-# Named so, it is no data file of what loads a configuration: an edit of it would make every job run again.
+# Not a `resource` by its literal name: then it would be an input of every job, and an edit would rerun them all.
 PAPER = "config.yaml"
 METHODS_FOLDER = PACKAGE / "learn" / "methods"
 
@@ -30,7 +30,7 @@ BASE = "base"
 OPTIMIZATION = ("batch_size", "learning_rate", "weight_decay")
 GRID = ("variant", "tuple_size", "prior", "method", "loss", "seed")
 MOST_RUNS = 1_000_000
-# Folders of results_dir that are no configuration's.
+# Folders of results_dir that belong to no configuration.
 OTHERS_FOLDERS = {"reference": "the committed reference results", "datasets": "the images"}
 
 
@@ -44,25 +44,25 @@ def merge(base: Mapping[str, Any], overlay: Mapping[str, Any]) -> Config:
 
 
 def load_config(paths: Sequence[Path], values: Sequence[str] = ()) -> Config:
-    """Read YAML files, each laid over those before it, and validate the result.
+    """Read YAML files, merge each over those before it, and validate the result.
 
-    See `completed` for what they leave open.
+    `completed` fills in what they leave open.
 
     Parameters
     ----------
     paths : sequence of Path
     values : sequence of str
-        ``KEY=VALUE``, the value being YAML, laid over the files.
+        ``KEY=VALUE`` with a YAML value, merged over the files.
 
     Raises
     ------
     UserError
-        If a file is missing or is not plain data, or the merged configuration is invalid.
+        If a file is missing or is not plain data, or if the merged configuration is invalid.
     """
     config: Config = {}
     for path in paths:
         config = merge(config, load_yaml(Path(path)))
-        check(Path(path))  # one that the workflow wrote has to be what it wrote
+        check(Path(path))  # a file that the workflow wrote must be unchanged
     for value in values:
         key, equals, text = value.partition("=")
         if not equals:
@@ -74,7 +74,7 @@ def load_config(paths: Sequence[Path], values: Sequence[str] = ()) -> Config:
 
 
 def completed(config: Config) -> Config:
-    """Return a configuration that has every required key: one that lacks some is laid over the paper's."""
+    """Return a configuration with every required key: if some are missing, it is merged over the paper's."""
     if not set(schema()["required"]) - config.keys():
         return config
     return merge(yaml.safe_load(resource(PAPER).read_text(encoding="utf-8")), config)
@@ -82,7 +82,7 @@ def completed(config: Config) -> Config:
 
 @cache
 def schema() -> Config:
-    """Return the JSON schema of a configuration, with the kinds of experiment that there are and their own keys."""
+    """Return the JSON schema of a configuration, with all kinds of experiment and their own keys."""
     from mdpu.study.kind import available_kinds, load_kind
 
     kinds = {name: load_kind(name) for name in available_kinds()}
@@ -134,10 +134,10 @@ def check_config(config: Config) -> None:
 
 
 def check_networks(config: Config) -> None:
-    """Raise `UserError` with the key's name if `config` names a network that there is not, or a setting is wrong.
+    """Raise `UserError` with the key's name if `config` has an unknown network or a wrong setting of one.
 
-    It is no part of `check_config`, so that commands that read a configuration for its datasets alone depend on no code
-    of networks.
+    This is not part of `check_config`, so that commands that only need the datasets of a configuration do not depend on
+    the code of networks.
     """
     from mdpu.learn.networks import available_networks
 
@@ -154,7 +154,7 @@ def check_networks(config: Config) -> None:
 
 
 def _network_settings(config: Config) -> Iterator[tuple[str, Config]]:
-    """Yield the settings of networks by name, of the protocol and of each variant, after the key that holds them."""
+    """Yield, for the protocol and each variant, the key that holds settings of networks, and these by name."""
     overlays = {f"definitions.variants.{name}": overlay for name, overlay in config["definitions"]["variants"].items()}
     for where, overlay in {"protocol": config["protocol"], **overlays}.items():
         yield f"{where}.training.networks", (overlay or {}).get("training", {}).get("networks", {})
@@ -195,7 +195,7 @@ def _check_experiment(experiment: Config, config: Config, where: str) -> None:
     kind.check(axes, config, where)
     runs = _number_of_runs(axes, selected(config, "datasets"))
     if runs > MOST_RUNS:
-        raise UserError(f"{where} asks for {runs:,} runs, of which {MOST_RUNS:,} is the most; shorten its axes")
+        raise UserError(f"{where} asks for {runs:,} runs, but {MOST_RUNS:,} is the most; shorten its axes")
     for method in axes["method"]:
         known(method, available_methods(), f"{where}.method")
     for dataset in axes.get("datasets", []):
@@ -215,7 +215,7 @@ def _check_experiment(experiment: Config, config: Config, where: str) -> None:
 
 
 def _number_of_runs(axes: Config, datasets: Sequence[str]) -> int:
-    """Return how many runs a definition's grid has at most, without making them."""
+    """Return an upper bound of the number of runs of a definition's grid, without making them."""
     listed = [len(value) for key, value in axes.items() if key in GRID and isinstance(value, list)]
     sizes = axes.get("n", 1)
     most = max(
@@ -225,14 +225,14 @@ def _number_of_runs(axes: Config, datasets: Sequence[str]) -> int:
 
 
 def known(name: str, names: Iterable[str], where: str) -> None:
-    """Raise `UserError`, guessing what was meant, if `name` is none of `names`.
+    """Raise `UserError`, with a suggestion, if `name` is not one of `names`.
 
     Parameters
     ----------
     name : str
     names : iterable of str
     where : str
-        What the name stands in, as the message calls it.
+        Where the name occurs, for the message.
     """
     names = sorted(names)
     if name not in names:
@@ -285,7 +285,7 @@ def available_sources() -> list[str]:
 
 
 def find_dataset(config: Config, name: str) -> Config:
-    """Return the definition of a dataset: source, sides, title; raise `UserError` if there is none."""
+    """Return the definition of a dataset: source, sides, title; raise `UserError` if it is unknown."""
     known(name, config["definitions"]["datasets"], "dataset")
     definition: Config = config["definitions"]["datasets"][name]
     return definition

@@ -1,8 +1,7 @@
 """Runs and the groups that they form: cells, cohorts, tunings, experiments.
 
-A *run* is one trained model. A *cell* is the runs that differ in the seed alone. A *cohort* is the runs that
-one process trains. An *experiment* is a named grid of runs; experiments overlap, and a run that several need is
-trained once.
+A *run* is one trained model. A *cell* is a set of runs that differ only in the seed. A *cohort* is the runs that one
+process trains. An *experiment* is a named grid of runs. Experiments overlap; a run that several need is trained once.
 """
 
 from __future__ import annotations
@@ -49,7 +48,7 @@ class Run:
     tuple_size : int
         M.
     n : int
-        Number of tuples, or of their members where ``sampling.n_counts`` says so.
+        Number of tuples, or of their members if ``sampling.n_counts`` says so.
     prior : str
         pi_+ as a canonical decimal string.
     method, loss : str
@@ -74,7 +73,7 @@ class Run:
 
     @property
     def cell(self) -> str:
-        """Name of the cell that the run is one trial of."""
+        """Name of the cell to which the run belongs."""
         return cell_name(asdict(self))
 
     @property
@@ -84,23 +83,23 @@ class Run:
 
     @property
     def trial(self) -> str:
-        """Name of the trial, from which the split, the initial weights and the order of the minibatches derive.
+        """Name of the trial, which seeds the split, the initial weights and the order of the minibatches.
 
-        It holds the cell and the seed, so that trials of two cells are independent, and neither variant, method nor
-        loss, so that what is compared within a cell stays paired.
+        It contains dataset, tuple size, n, prior and seed, so that trials of two cells are independent. It contains
+        neither variant, method nor loss, so that comparisons within a cell stay paired.
         """
         return trial_name(asdict(self))
 
 
 AXES = tuple(axis.name for axis in fields(Run))
 CELL = tuple(axis for axis in AXES if axis != "seed")
-ROW = ("dataset", "tuple_size", "n", "prior")  # what the methods of a table's row share
+ROW = ("dataset", "tuple_size", "n", "prior")  # the axes that identify a row of a table
 _PREFIX = {"tuple_size": "m", "n": "n", "prior": "prior", "seed": "seed"}
 _INTEGER = frozenset(("tuple_size", "n", "seed"))
 
 
 def name_of(key: Mapping[Any, Any], axes: Sequence[str]) -> str:
-    """Return the path-like name of what a key's values along some axes have in common, such as a cell along `CELL`."""
+    """Return the path-like name that a key's values along some axes make, such as a cell's along `CELL`."""
     return "/".join(f"{_PREFIX.get(axis, '')}{key[axis]}" for axis in axes)
 
 
@@ -134,7 +133,7 @@ def parse_run(text: str) -> Run:
 
 
 def run_columns(run: Run) -> dict[str, Any]:
-    """Return the key columns of a run, as every tidy table has them."""
+    """Return a run as the key columns of tidy tables."""
     return asdict(run)
 
 
@@ -158,9 +157,9 @@ def grid_runs(spec: Mapping[str, Any], dataset: str) -> Iterator[Run]:
 
 @dataclass(frozen=True)
 class Cohort:
-    """Runs that train together in one process; all share dataset, variant, tuple size and n.
+    """Runs that train together in one process. They share dataset, variant, tuple size and n.
 
-    Either all train a network, or none does and the cohort needs no GPU.
+    Either all of them train a network, or none does, and then the cohort needs no GPU.
     """
 
     name: str
@@ -184,7 +183,7 @@ class Cohort:
         return sorted({run.split for run in self.runs})
 
     def select(self, names: Sequence[str]) -> tuple[Run, ...]:
-        """Return the runs of these names; raise `UserError` if one is none of the cohort's."""
+        """Return the runs of these names; raise `UserError` if the cohort lacks one."""
         by_name = {run.name: run for run in self.runs}
         for name in names:
             known(name, by_name, f"cohort {self.name}, run")
@@ -193,7 +192,7 @@ class Cohort:
 
 @dataclass(frozen=True)
 class Tuning:
-    """One choice of learning rate and weight decay: a run per method, trained at every point of the grid."""
+    """A choice of learning rate and weight decay: one run per method, trained at every point of the grid."""
 
     name: str
     network: str
@@ -202,7 +201,7 @@ class Tuning:
 
 @dataclass(frozen=True)
 class Experiment:
-    """A named grid of runs and what becomes of it in the report.
+    """A named grid of runs, with how the report shows it.
 
     Attributes
     ----------
@@ -210,11 +209,11 @@ class Experiment:
     runs : tuple of Run
         Empty unless its kind shows runs.
     split : str, optional
-        Name of the split that is shown, by a kind that shows one.
+        Name of the split that is shown, if its kind shows one.
     not_run : tuple of str
         Datasets that the experiment spans but the configuration does not select.
     options : mapping
-        Values of the keys that its kind alone takes, where they are given.
+        Values of the keys that only its kind takes.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""The protocol: what the paper leaves open, with the departures of each variant."""
+"""The protocol: the choices that the paper leaves open, and how each variant departs from them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from mdpu.study.config import BASE, OPTIMIZATION, Config, known, merge
 
 @dataclass(frozen=True)
 class Departure:
-    """One key of the protocol at another value than ``base`` has, both as the configuration writes them."""
+    """A key of the protocol whose value differs from that of ``base``; both values as the configuration writes them."""
 
     key: str
     base: str
@@ -50,12 +50,12 @@ class Protocol:
     def sampling(self, variant: str, n: int) -> dict[str, Any]:
         """Return how the images of a split at `n` are drawn, with n_unlabeled as a number."""
         sampling = dict(self.variant(variant)["sampling"])
-        del sampling["n_counts"]  # of the tuples alone: see `number_of_tuples`
+        del sampling["n_counts"]  # it concerns the tuples alone: see `number_of_tuples`
         sampling["n_unlabeled"] = resolve_n_unlabeled(sampling["n_unlabeled"], n)
         return sampling
 
     def number_of_tuples(self, variant: str, tuple_size: int, n: int) -> int:
-        """Return how many tuples a split at `n` holds: n of them, or as many as have n members."""
+        """Return the number of tuples in a split at `n`: n, or as many as have n members."""
         counted = self.variant(variant)["sampling"]["n_counts"]
         return max(1, n // tuple_size) if counted == "images" else n
 
@@ -79,7 +79,7 @@ class Protocol:
         return bool(self.variant(variant)["training"]["hyperparameters"] == "tuned")
 
     def departures(self, variant: str, networks: Iterable[str]) -> list[Departure]:
-        """Return the keys, of sampling and of the training of some networks, in which a variant departs from base."""
+        """Return the keys of sampling, and of the training of some networks, in which a variant departs from base."""
         departures: dict[str, Departure] = {}
         for network in networks:
             settings, base = (
@@ -93,7 +93,7 @@ class Protocol:
         return list(departures.values())
 
     def reporting(self, name: str = BASE) -> dict[str, Any]:
-        """Return the settings of a reporting; ``base`` is ``protocol.reporting`` as it stands."""
+        """Return the settings of a reporting; ``base`` is ``protocol.reporting`` itself."""
         reporting: dict[str, Any] = self._base["reporting"]
         if name == BASE:
             return reporting
@@ -102,17 +102,17 @@ class Protocol:
 
     @property
     def reports_best_epoch(self) -> bool:
-        """Whether a run is reported at its epoch of highest test accuracy, which is chosen by the test labels."""
+        """Whether a run is reported at its epoch of highest test accuracy, a choice that uses the test labels."""
         return bool(self._base["reporting"]["average_last"] == "best")
 
 
 def _network_defaults(network: str) -> dict[str, Any]:
-    """Return the settings of a network that the configuration does not mention, as it would write them."""
+    """Return the default settings of a network, as a configuration would write them."""
     settings = Settings(network=network).flat()
     chosen = {key: settings[key] for key in (*OPTIMIZATION, *load_network(network).known)}
     return {key: list(value) if isinstance(value, tuple) else value for key, value in chosen.items()}
 
 
 def _written(value: object) -> str:
-    """Return a value of the configuration as one would write it there."""
+    """Return a value as a configuration would write it."""
     return value if isinstance(value, str) else json.dumps(value)

@@ -1,4 +1,4 @@
-"""Where images come from, one file per publisher, discovered by being here.
+"""Where images come from: one file per publisher, discovered by being here.
 
 Each defines ``SOURCES``, a `mdpu.data.source.Source` for each name that a configuration may give, and imports
 torchvision in its functions only.

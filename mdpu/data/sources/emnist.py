@@ -28,8 +28,8 @@ def archives() -> list[Archive]:
 def read(folder: Path, split: str) -> ImageSet:
     """Return the images of one split, read by torchvision.
 
-    EMNIST stores its images transposed. They are returned upright, as they are to be looked at; for a
-    perceptron that is a permutation of the pixels, which changes nothing.
+    EMNIST stores its images transposed. They are returned upright, so that people can read them. To a
+    perceptron this is a permutation of the pixels, which changes nothing.
 
     torchvision counts Letters from 1 (its class 0 is ``N/A``); here A is class 0. Letters merges upper
     and lower case, and its classes are called by the capital. Balanced keeps 11 lower-case letters
@@ -38,7 +38,7 @@ def read(folder: Path, split: str) -> ImageSet:
     from torchvision import datasets
 
     class EMNIST(datasets.EMNIST):  # type: ignore[misc]
-        """torchvision's, but for its reader, which holds the 188 MB of Digits twice at a time."""
+        """torchvision's class with another reader; its own holds the 188 MB of Digits in memory twice."""
 
         def _load_data(self) -> tuple[np.ndarray, np.ndarray]:
             return read_idx(Path(self.images_file)), read_idx(Path(self.labels_file))
@@ -63,7 +63,7 @@ def read(folder: Path, split: str) -> ImageSet:
 def unpack(archive: Path, split: str) -> None:
     """Unpack the four files of `split` beside `archive`.
 
-    torchvision would unpack all six splits, 2 GB, each file whole in memory.
+    torchvision would unpack all six splits, 2 GB, with each file whole in memory.
 
     Raises
     ------
@@ -87,7 +87,7 @@ def unpack(archive: Path, split: str) -> None:
 
 
 def read_idx(path: Path) -> np.ndarray:
-    """Return the bytes of an idx file in the shape that its head tells; raise `UserError` if it is none."""
+    """Return the bytes of an idx file in the shape that its header gives; raise `UserError` if it is not one."""
     with path.open("rb") as stream:
         zeros, kind, dimensions = stream.read(2), stream.read(1), stream.read(1)
         if zeros != b"\0\0" or kind != b"\x08" or not dimensions:

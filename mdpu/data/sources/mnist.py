@@ -23,7 +23,7 @@ def archives(name: str) -> list[Archive]:
 
 def read(folder: Path, name: str, classes: Sequence[str], origin: str, licence: str) -> ImageSet:
     """Return 60,000 training and 10,000 test images of 28x28, unpacked and read by torchvision."""
-    # The archives are there already, so that download=True only verifies and unpacks them.
+    # The archives are already in place, so download=True only verifies and unpacks them.
     train, test = (_torchvision_class(name)(str(folder), train=train, download=True) for train in (True, False))
     return ImageSet(
         train_images=train.data.numpy(),

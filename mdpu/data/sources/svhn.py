@@ -23,7 +23,7 @@ def archives() -> list[Archive]:
 def read(folder: Path) -> ImageSet:
     """Return 73,257 training and 26,032 test images of 32x32x3, read by torchvision.
 
-    The files call the digit 0 class 10; torchvision, and so this function, calls it 0.
+    The files call the digit 0 class 10; torchvision calls it class 0, and so does this function.
     """
     from torchvision.datasets import SVHN as dataset
 
