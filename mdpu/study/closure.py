@@ -1,16 +1,16 @@
 """Which files of the package a module or a function depends on, read from syntax trees.
 
-Rules of the workflow take from here the files that rerun them, and finished runs the fingerprint of their code. Nothing
-is imported to find out. What counts:
+The rules of the workflow list these files as inputs, and finished runs have them in their fingerprints. Nothing is
+imported. What counts:
 
 - A module that is imported runs, and so do the packages around it: their imports count.
-- Of the functions of a module, those count that reached code names, and those that a decorator of the package receives.
-- Of the methods of a class that reached code names, those count that any reached code names too, ``__init__`` and its
-  like, and all where another package may call them, because the class derives from one of its own.
+- A function counts if reached code names it, or if a decorator of the package receives it.
+- A method of a class that reached code names counts if any reached code names it, or if it is special like
+  ``__init__``. All methods count if the class derives from one of another package, which may call them.
 - A block under ``if TYPE_CHECKING`` never runs.
-- A data file counts where reached code names it: ``resource("mdpu/study/config.schema.yaml")``.
+- A data file counts if reached code names it: ``resource("mdpu/study/config.schema.yaml")``.
 
-What is found by name at run time, such as a method, is not seen. Whoever knows the name adds its module.
+Modules that are loaded by name at run time, such as methods, are not seen. The caller who knows the name adds them.
 """
 
 from __future__ import annotations
@@ -38,16 +38,16 @@ def closure(*entries: str, without: Iterable[str] = (), package: Path = PACKAGE)
     Parameters
     ----------
     *entries : str
-        Dotted names, such as ``mdpu.learn.trainer`` (all that is in it) or ``mdpu.cli.evaluation.compare``.
+        Dotted names, such as ``mdpu.learn.trainer`` (everything in it) or ``mdpu.cli.evaluation.compare``.
     without : iterable of str
         Dotted names of modules and packages that are neither listed nor followed.
     package : Path
-        Folder of the package that the names begin with.
+        Folder of the package with whose name the entries begin.
 
     Raises
     ------
     LookupError
-        If an entry is neither a module nor a definition of one.
+        If an entry is neither a module nor a definition in one.
     """
     walk = _Walk(package, frozenset(without))
     for entry in entries:
@@ -56,16 +56,16 @@ def closure(*entries: str, without: Iterable[str] = (), package: Path = PACKAGE)
 
 
 def code_digest(files: Iterable[Path]) -> str:
-    """Return a digest of what files do, whatever their order.
+    """Return a digest of what files do; their order does not matter.
 
-    Of a Python file that is its syntax tree without docstrings and comments, so that prose changes nothing; of any
-    other file it is the content.
+    A Python file counts by its syntax tree without docstrings and comments, so prose changes nothing. Any other file
+    counts by its content.
     """
     return digest(sorted(_tree_digest(file) if file.suffix == ".py" else sha256(file) for file in files))
 
 
 class _Walk:
-    """The files reached so far, and the way on from one definition to the next."""
+    """The files reached so far, and the steps from one definition to the next."""
 
     def __init__(self, package: Path, without: frozenset[str]) -> None:
         self.package = package
@@ -86,19 +86,19 @@ class _Walk:
             self._define(name, definition)
 
     def _name(self, dotted: str) -> None:
-        """Reach what code means that names something by its dotted name, wherever it is defined."""
+        """Reach what a dotted name stands for, wherever it is defined."""
         name, rest = self._split(dotted)
         module = self._module(name)
         if module is None or not rest:
             return
-        self.files.add(module.path)  # even if it holds constants alone: one of them is named
+        self.files.add(module.path)  # even if it holds only constants: one of them is named
         if rest[0] in module.definitions:
             self._define(name, rest[0])
         elif rest[0] in module.imports:
             self._name(".".join([module.imports[rest[0]], *rest[1:]]))
 
     def _run(self, name: str) -> None:
-        """Reach what importing a module runs, the packages around it first."""
+        """Reach what an import of a module runs; the packages around it come first."""
         if "." in name:
             self._run(name.rpartition(".")[0])
         module = self._module(name)
@@ -113,7 +113,7 @@ class _Walk:
                 self._define(name, definition)
 
     def _is_own(self, module: _Module, node: ast.expr) -> bool:
-        """Return whether a decorator or a base class, written so, is defined in the package."""
+        """Return whether a decorator or a base class is defined in the package."""
         dotted = _dotted(node.func if isinstance(node, ast.Call) else node)
         return dotted in module.definitions or self._defines(module.imports.get(dotted, ""))
 
@@ -135,7 +135,7 @@ class _Walk:
                     self._follow(module, [node], at_import=False)
 
     def _wait(self, module: _Module, node: ast.ClassDef) -> None:
-        """Reach a class, of its methods those that are named; the others wait until they are."""
+        """Reach a class and those of its methods that are named; the others wait until they are."""
         methods = [child for child in node.body if isinstance(child, Function)]
         self._follow(module, [node], at_import=True)
         for method in methods:
@@ -145,7 +145,7 @@ class _Walk:
                 self._waiting.setdefault(method.name, []).append((module, method))
 
     def _ask(self, attribute: str) -> None:
-        """Reach the methods of that name which wait."""
+        """Reach the waiting methods of this name."""
         self._attributes.add(attribute)
         for module, method in self._waiting.pop(attribute, []):
             self._follow(module, [method], at_import=False)
@@ -169,7 +169,7 @@ class _Walk:
                 self._define(module.name, first)
 
     def _split(self, dotted: str) -> tuple[str, list[str]]:
-        """Return the longest part of a dotted name that is a module, and the parts after it."""
+        """Return the longest prefix of a dotted name that is a module, and the parts after it."""
         parts = dotted.split(".")
         if any(".".join(parts[:length]) in self.without for length in range(1, len(parts) + 1)):
             return dotted, []
@@ -179,7 +179,7 @@ class _Walk:
         return dotted, []
 
     def _module(self, name: str) -> _Module | None:
-        """Return a module of the package, or None if the name is none or is left out."""
+        """Return a module of the package, or None if there is no such module or it is left out."""
         parts = name.split(".")
         if parts[0] != self.package.name or name in self.without:
             return None
@@ -198,13 +198,13 @@ class _Module:
     name : str
     path : Path
     statements : list of ast.stmt
-        What importing it runs, as far as types are not being checked.
+        What an import of it runs, without the blocks for type checkers.
     definitions : dict of list
         Its functions and classes by name; several where branches define one name.
     imports : dict of str
-        What names stand for that it imports, by dotted name.
+        The imported names, each with the dotted name that it stands for.
     inert : bool
-        Whether it holds nothing but a docstring and constants.
+        Whether it holds only a docstring and constants.
     """
 
     def __init__(self, name: str, path: Path) -> None:
@@ -227,7 +227,7 @@ def _parse(name: str, path: Path, _stamp: int) -> _Module:
 
 
 def _running(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
-    """Yield the statements of a module that run; of one with branches, their statements."""
+    """Yield the statements of a module that run; of a branching one, the statements of its branches."""
     for node in body:
         if isinstance(node, ast.If):
             yield from _running(node.orelse if _checks_types(node) else [*node.body, *node.orelse])
@@ -255,13 +255,13 @@ def _imports(node: ast.AST) -> Iterator[tuple[str, str]]:
 
 
 def _uses(node: ast.AST, at_import: bool) -> Iterator[tuple[str, str]]:
-    """Yield what a node uses when it runs, each after what it is: ``import``, ``name``, ``attribute`` or ``resource``.
+    """Yield what a node uses when it runs: pairs of ``import``, ``name``, ``attribute`` or ``resource``, and a name.
 
     Parameters
     ----------
     node : ast.AST
     at_import : bool
-        Whether it runs because its module is imported: of functions, the decorators and defaults alone.
+        Whether it runs because its module is imported; then only decorators and defaults of functions run.
     """
     if isinstance(node, ast.Import):
         yield from (("import", alias.name) for alias in node.names)
@@ -285,7 +285,7 @@ def _uses(node: ast.AST, at_import: bool) -> Iterator[tuple[str, str]]:
 
 
 def _own_names(scope: ast.AST) -> frozenset[str]:
-    """Return the parameters and the variables of a scope, which hide what the module calls so; its imports do not."""
+    """Return the parameters and variables of a scope, which hide names of the module; its imports do not."""
     names: set[str] = set()
     inside = list(ast.iter_child_nodes(scope))
     while inside:
@@ -302,7 +302,7 @@ def _own_names(scope: ast.AST) -> frozenset[str]:
 
 
 def _running_children(node: ast.AST, at_import: bool) -> Iterator[ast.AST]:
-    """Yield the children of a node that run: no annotation, and at import no body of a function."""
+    """Yield the children of a node that run: no annotations and, at import, no bodies of functions."""
     for field, value in ast.iter_fields(node):
         if field in ("annotation", "returns") or (at_import and field == "body" and isinstance(node, Function)):
             continue
@@ -311,7 +311,7 @@ def _running_children(node: ast.AST, at_import: bool) -> Iterator[ast.AST]:
 
 
 def _dotted(node: ast.AST) -> str:
-    """Return a chain of attributes of a name, such as ``theory.coefficients``; empty if it is none."""
+    """Return a chain of attributes of a name, such as ``theory.coefficients``, or an empty string."""
     parts: list[str] = []
     while isinstance(node, ast.Attribute):
         parts.append(node.attr)
@@ -336,7 +336,7 @@ def _tree_digest(path: Path) -> str:
 
 
 def _plain(node: Any) -> Any:
-    """Return a syntax tree as lists of strings, alike on every version of Python: `ast.dump` is not."""
+    """Return a syntax tree as lists of strings; unlike `ast.dump`, it is the same on every version of Python."""
     if isinstance(node, ast.AST):
         fields = [(name, value) for name, value in ast.iter_fields(node) if name not in ("ctx", "kind", "type_comment")]
         return [type(node).__name__, *([name, _plain(value)] for name, value in fields if value not in (None, []))]

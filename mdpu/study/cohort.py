@@ -1,4 +1,4 @@
-"""Work on the runs of a plan: train a cohort, tune its rates, retrain what is recorded."""
+"""Work on the runs of a plan: train a cohort, tune its rates, retrain recorded runs."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from mdpu.theory import check_prior
 
 @dataclass(frozen=True)
 class Files:
-    """Files that training reads and writes; `Plan.layout` says where they lie in the workflow.
+    """Files that training reads and writes; in the workflow their paths are those of `Plan.layout`.
 
     Attributes
     ----------
@@ -49,13 +49,13 @@ class Files:
     splits : Path
         Folder of splits.
     store : Path
-        Folder of finished runs, reused where nothing changed.
+        Folder of finished runs; unchanged ones are reused.
     checkpoints : Path
-        Folder of unfinished training, taken up again.
+        Folder of unfinished training, which is resumed.
     out : Path
         Histories to write, with provenance (.json) beside them.
     tuned : Path, optional
-        What `tune` chose, where it did.
+        The choice of `tune`, if there was one.
     """
 
     images: Path
@@ -68,14 +68,14 @@ class Files:
 
 
 def task_of(plan: Plan, run: Run, rates: tuple[float, float] | None = None) -> Task:
-    """Return what a run's model is trained for.
+    """Return the task of a run's model.
 
     Parameters
     ----------
     plan : Plan
     run : Run
     rates : tuple of float, optional
-        Learning rate and weight decay that a tuning chose.
+        Learning rate and weight decay, if a tuning chose them.
     """
     offset = float(plan.protocol.variant(run.variant)["training"]["prior_offset"])
     rate, decay = rates or (None, None)
@@ -84,7 +84,7 @@ def task_of(plan: Plan, run: Run, rates: tuple[float, float] | None = None) -> T
 
 
 def train(plan: Plan, name: str, files: Files, threads: int = 2, only: Sequence[str] = ()) -> None:
-    """Train the runs of a cohort that the store lacks, and write the histories of all.
+    """Train the runs of a cohort that are not in the store, and write the histories of all its runs.
 
     Parameters
     ----------
@@ -95,12 +95,12 @@ def train(plan: Plan, name: str, files: Files, threads: int = 2, only: Sequence[
     threads : int
         CPU threads.
     only : sequence of str
-        Names of the cohort's runs to train, if not all.
+        Names of the runs to train; all runs of the cohort if empty.
 
     Raises
     ------
     UserError
-        If the plan has no such cohort or run, a file is missing or broken, or not one run fits into memory.
+        If the plan has no such cohort or run, a file is missing or broken, or even a single run needs too much memory.
     """
     started = time.perf_counter()
     cohort = plan.cohort(name)
@@ -164,7 +164,7 @@ def train(plan: Plan, name: str, files: Files, threads: int = 2, only: Sequence[
 
 
 def read_sample(path: Path) -> Sample:
-    """Return what a split's file gives the learner."""
+    """Return a split's file as the learner's sample."""
     split = read_split(path)
     return Sample(split.tuples, split.unlabeled)
 
@@ -230,27 +230,27 @@ def estimate_prior(
     Parameters
     ----------
     plan : Plan
-        Its protocol says how the network is trained.
+        Its protocol determines how the network is trained.
     network : str
     images, split : Path
         Images of the dataset's source, and the split.
     out : Path
         JSON to write.
     told : float, optional
-        A prior to be tested against the data.
+        A prior to test against the data.
     threads : int
         CPU threads.
 
     Returns
     -------
     dict
-        What was written: the fields of `mdpu.learn.prior.PriorEstimate` and, where a prior is told, ``told`` and
+        The content of the file: the fields of `mdpu.learn.prior.PriorEstimate` and, if `told` is given, ``told`` and
         ``fits``.
 
     Raises
     ------
     UserError
-        If a file is missing or broken, `told` is no prior, or tuples have one member.
+        If a file is missing or broken, `told` is not a prior, or tuples have one member.
     """
     started = time.perf_counter()
     if told is not None:
@@ -281,7 +281,7 @@ def estimate_prior(
 
 @dataclass(frozen=True)
 class Retrained:
-    """A run trained afresh, beside what is recorded of it.
+    """A retrained run beside its recorded history.
 
     Attributes
     ----------
@@ -299,10 +299,10 @@ class Retrained:
 
 
 def retrain(plan: Plan, name: str, out: Path, alone: bool = False, threads: int | None = None) -> Iterator[Retrained]:
-    """Train a run, or the runs of a cell, afresh.
+    """Train a run, or the runs of a cell, again.
 
     On a CPU of the same kind the history is the same bit for bit, with or without the runs that share its minibatches.
-    A GPU, another kind of CPU or other software round differently, and training magnifies that.
+    A GPU, another kind of CPU or other software rounds differently, and training magnifies the difference.
 
     Parameters
     ----------
@@ -325,7 +325,7 @@ def retrain(plan: Plan, name: str, out: Path, alone: bool = False, threads: int 
     for run in plan.find_runs(name):
         cohort, tuning = plan.cohort_of(run), plan.tuning_name(run)
         company = [other for other in cohort.runs if other == run or (other.split == run.split and not alone)]
-        for other in company:  # what an earlier call left in this folder
+        for other in company:  # an earlier call may have left them in this folder
             remove(RunStore(out / "runs").path(other))
         files = Files(
             layout.images(run.dataset),
@@ -345,12 +345,14 @@ def retrain(plan: Plan, name: str, out: Path, alone: bool = False, threads: int 
 
 
 def compare_histories(recorded: pd.DataFrame, again: pd.DataFrame) -> dict[str, float]:
-    """Return the largest absolute difference of each measure over a run's epochs, of those that differ at all.
+    """Return the largest absolute difference over a run's epochs of each measure that differs.
+
+    The result is empty if the histories are equal bit for bit, missing values included.
 
     Parameters
     ----------
     recorded, again : DataFrame
-        Two histories of one run. Empty result: equal bit for bit, missing values included.
+        Two histories of one run.
 
     Raises
     ------

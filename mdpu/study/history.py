@@ -1,4 +1,4 @@
-"""A run's history as a tidy table: its key, what training measured, and what follows from that."""
+"""A run's history as a tidy table: its key, the measures of the training, and what follows from them."""
 
 from __future__ import annotations
 
@@ -28,9 +28,10 @@ def run_history(run: Run, history: pd.DataFrame, share_positive: float) -> pd.Da
     -------
     DataFrame
         One row per epoch: the run's key columns; epoch, from 1; `MEASURES`; risk, the sum of its four terms;
-        raw_accuracy and accuracy, which differ where the answers of an unnamed method are swapped to the better
-        assignment, as its rates then are too; and what else a head measured, by name. Risk terms are missing for a
-        method that estimates no risk; all measures are from the first epoch on whose objective is not finite.
+        raw_accuracy and accuracy; and further measures of the head, by name. The two accuracies differ if the answers
+        of an unnamed method are swapped to the better assignment; its rates are then swapped too. Risk terms are
+        missing for a method that estimates no risk. All measures are missing from the first epoch on whose objective
+        is not finite.
     """
     frame = history.reindex(columns=["epoch", *MEASURES])
     share = np.array([share_positive, 1 - share_positive])

@@ -1,4 +1,4 @@
-"""Are the results what was written? The walk from the page to the images, by the seals, and what is made anew."""
+"""Are the results what was written? Walks the seals from the page to the images, and deletes what must be remade."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from mdpu.seals import Seal, is_seal, read_seal, sealed_path, sha256
 from mdpu.study.plan import Plan
 from mdpu.study.store import RunStore
 
-# Folders of the results in which nothing is a result.
+# Folders beside the results that hold no results.
 BESIDE = frozenset(("logs", "benchmarks", "checkpoints", "config"))
 CHANGED, MISSING, STALE, UNSEALED, EDITED = "changed", "missing", "stale", "unsealed", "edited"
 WORDS = {
@@ -26,7 +26,7 @@ WORDS = {
 
 @dataclass(frozen=True, order=True)
 class Finding:
-    """A file that is not, or not simply, what was written.
+    """A file that is not what was written, or that was edited on purpose.
 
     Attributes
     ----------
@@ -34,7 +34,7 @@ class Finding:
     what : str
         `CHANGED`, `MISSING`, `STALE`, `UNSEALED` or `EDITED`.
     source : Path, optional
-        What a stale file was made from and is now another.
+        The input that has changed since a stale file was made from it.
     """
 
     path: Path
@@ -46,7 +46,7 @@ class Finding:
 
 
 def check_results(results: Path) -> tuple[int, list[Finding]]:
-    """Compare every file of the results, and every sealed file that went into them, with its seal.
+    """Compare every file of the results, and every sealed input of theirs, with its seal.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ def check_results(results: Path) -> tuple[int, list[Finding]]:
     number : int
         How many files were compared.
     findings : list of Finding
-        Sorted by path; empty if all is as it was written.
+        Sorted by path; empty if every file is as it was written.
 
     Raises
     ------
@@ -68,7 +68,7 @@ def check_results(results: Path) -> tuple[int, list[Finding]]:
     if not results.is_dir():
         raise UserError(f"{results} is no folder of results")
     files = {path: read_seal(path) for path in _files(results)}
-    # The way back leads out of the folder, to the images that configurations share.
+    # Some inputs are outside the folder: the images that configurations share.
     ahead = [seal for seal in files.values() if seal]
     while ahead:
         for path in map(Path, ahead.pop().inputs):
@@ -81,26 +81,26 @@ def check_results(results: Path) -> tuple[int, list[Finding]]:
     sound = {path: checksums[path] for path, state in states.items() if state in (None, EDITED)}
     for path, seal in files.items():
         if seal is not None and states[path] is None:
-            # Of a source that is unsound itself nothing is said here: it may well come back as it was.
+            # A source that is itself unsound makes nothing stale yet: it may be remade as it was.
             sources = {Path(source): then for source, then in seal.inputs.items()}
             findings += [Finding(path, STALE, s) for s, then in sources.items() if s in sound and sound[s] != then]
     return len(files), sorted(findings)
 
 
 def _files(results: Path) -> Iterator[Path]:
-    """Yield the files that are there, and those that are not but have a seal."""
+    """Yield the files that exist, and the missing ones that have a seal."""
     for path in sorted(results.rglob("*")):
         if path.relative_to(results).parts[0] in BESIDE or path.is_dir():
             continue
         if is_seal(path):
             if not sealed_path(path).exists():
                 yield sealed_path(path)
-        elif not path.name.startswith("."):  # what a killed process left, or another at work has begun
+        elif not path.name.startswith("."):  # hidden files are temporary: a process left or is writing them
             yield path
 
 
 def _state(seal: Seal | None, checksum: str | None) -> str | None:
-    """Return what is the matter with a file by itself, or None."""
+    """Return what is wrong with a file, its inputs aside, or None."""
     if seal is None:
         return UNSEALED
     if checksum is None:
@@ -111,21 +111,21 @@ def _state(seal: Seal | None, checksum: str | None) -> str | None:
 
 
 def mend(plan: Plan, findings: Iterable[Finding]) -> list[str]:
-    """Delete what is to be made anew, put lost runs back, and return a line for each.
+    """Delete what must be remade, restore lost runs, and return a line for each.
 
-    A finished run is put back from its cohort's histories. Where they are broken too, it is trained again together with
-    those that share its minibatches, so that it rounds as it did; they are deleted with it.
+    A finished run is restored from its cohort's histories. If they are broken too, the runs that share its minibatches
+    are deleted with it: they all train again together, so that it rounds as it did.
 
     Parameters
     ----------
     plan : Plan
     findings : iterable of Finding
-        What `check_results` found.
+        As `check_results` returns them.
 
     Raises
     ------
     UserError
-        If something cannot be deleted or put back, because the results are read-only or the disk is full.
+        If a file cannot be deleted or restored, e.g. because the results are read-only or the disk is full.
     """
     store = RunStore(plan.layout.store)
     broken = {finding.path for finding in findings if finding.what in (CHANGED, MISSING, STALE)}

@@ -1,7 +1,7 @@
-"""What a kind of experiment is, and which kinds there are.
+"""What a kind of experiment is, and which kinds exist.
 
-A kind is a file or a folder of ``mdpu/kinds`` that defines ``KIND``, discovered by being there. The contract stands
-here, because a plan reads it: which axes an experiment takes, what it depends on and which files it becomes.
+A kind is a file or a folder of ``mdpu/kinds`` that defines ``KIND``; it is discovered by being there. Its contract is
+here because plans read it: the axes that an experiment takes, what it depends on, and the files that it writes.
 """
 
 from __future__ import annotations
@@ -25,37 +25,36 @@ KINDS_FOLDER = PACKAGE / "kinds"
 
 @dataclass(frozen=True, kw_only=True)
 class Kind:
-    """What plans, rules and the report know of a kind of experiment.
+    """What plans, rules and the report know about a kind of experiment.
 
     Attributes
     ----------
     make : callable
-        From plan, experiment, the files that it `reads` by name, and the folder of results: writes `files`.
+        From plan, experiment, the input files by the names in `reads`, and the folder of results; it writes `files`.
     section : callable
-        From plan, experiment and the folder of results to what `template` shows, with the experiment's ``name`` and
-        ``title``.
+        From plan, experiment and the folder of results to the variables of `template`, among them the experiment's
+        ``name`` and ``title``.
     reads : tuple of str
-        What it is made from: ``summary``, ``metrics``; of a split also ``images``, ``labels``, ``split``.
+        Its inputs: ``summary``, ``metrics``; a kind that shows a split may also read ``images``, ``labels``, ``split``.
     files : tuple of str
-        What it becomes, as paths in the folder of results with ``{name}`` for the experiment's name.
+        Its outputs, as paths in the folder of results with ``{name}`` for the experiment's name.
     shows : {'runs', 'split', 'nothing'}
-        What its grid spans: runs, which are trained; one split, the first of the grid, which is drawn; or nothing, and
-        then it needs no grid.
+        What it shows: runs, which are trained; one split, the first of its grid; or nothing, and then it has no grid.
     single : tuple of str
-        Axes that it has no room to show more than one value of.
+        Axes of which it can show only one value.
     keys : mapping
         Keys of a definition that only this kind takes, each with the JSON schema of its value.
     check : callable
-        From a definition (with the axes that it inherits), the configuration and where the definition stands: raises
-        `UserError` for what a schema cannot say.
+        From a definition (with inherited axes), the configuration and the definition's key; raises `UserError` for
+        mistakes that a schema cannot express.
     runs : callable
         From a definition and a dataset to the runs on it.
     settings : callable
-        From plan and experiment to all else in the configuration that `files` depend on, ready for JSON.
+        From plan and experiment to everything else in the configuration that affects `files`, ready for JSON.
     tabulates : bool
-        Whether its rows count as rows of a table where claims and ranks speak of tables.
+        Whether claims and ranks count its rows as rows of a table.
     place : {'tables', 'figures', 'studies'}
-        Part of the report that it stands in.
+        The part of the report that shows it.
     template : str
         Jinja template of its section, in ``report``.
     """

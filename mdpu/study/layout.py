@@ -1,4 +1,4 @@
-"""Where everything lies: the one place that knows the paths of inputs and results."""
+"""Where every file is: the one place that knows the paths of inputs and results."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ class Layout:
     Attributes
     ----------
     results : Path
-        Folder of all that the configuration makes, but for the images.
+        Folder of everything that the configuration makes, except the images.
     images_folder : Path
-        Folder of images, which configurations share.
+        Folder of images, shared between configurations.
     data_dir : Path
         Folder of raw downloads.
     """
@@ -39,21 +39,21 @@ class Layout:
 
     @cached_property
     def config(self) -> Path:
-        """Path of this configuration, resolved, named by its content; see `write_config`."""
+        """Path of the resolved configuration, named by its content; see `write_config`."""
         return self.results / "config" / f"{digest(self._config)}.yaml"
 
     def write_config(self) -> Path:
-        """Write the resolved configuration where the commands of the workflow read it.
+        """Write the resolved configuration for the commands of the workflow.
 
-        The name holds a digest of the content, so that a dry run with other settings never changes
-        the file that running jobs read.
+        Its name contains a digest of the content, so a dry run with other settings never changes the file
+        that running jobs read.
         """
         if not is_intact(self.config):
             write_text(self.config, yaml.safe_dump(self._config, sort_keys=False, allow_unicode=True))
         return self.config
 
     def images(self, dataset: str) -> Path:
-        """Images of a dataset's source; a source that is a path is called ``own/<dataset>`` here."""
+        """Images of a dataset's source; if the source is a path, their name is ``own/<dataset>``."""
         source = self._config["definitions"]["datasets"][dataset]["source"]
         return self.images_folder / f"{f'own/{dataset}' if is_path(source) else source}.npz"
 

@@ -30,7 +30,7 @@ class Plan:
     Parameters
     ----------
     config : dict
-        A configuration as `load_config` returns it, or as Snakemake has merged it.
+        A configuration as `load_config` returns it, or as Snakemake merged it.
 
     Raises
     ------
@@ -50,9 +50,9 @@ class Plan:
 
     @cached_property
     def experiments(self) -> dict[str, Experiment]:
-        """The selected experiments, each with the runs that the selected datasets leave it.
+        """The selected experiments, each with its runs on the selected datasets.
 
-        One that they leave nothing of is not among them, but in `not_run`.
+        An experiment without any such run is in `not_run` instead.
         """
         experiments = {}
         for name in selected(self.config, "experiments"):
@@ -62,7 +62,7 @@ class Plan:
         return experiments
 
     def _experiment(self, name: str, spec: Config, kind: Kind) -> Experiment | None:
-        """Return a selected experiment, or None if the selected datasets leave nothing of it."""
+        """Return a selected experiment, or None if it spans none of the selected datasets."""
         if kind.shows == "nothing":
             return Experiment(name, spec["kind"], spec["title"])
         spanned = spec.get("datasets", list(self.config["definitions"]["datasets"]))
@@ -78,10 +78,10 @@ class Plan:
         return Experiment(name, spec["kind"], spec["title"], runs, not_run=left_out, options=options)
 
     def _shared(self, run: Run) -> Run:
-        """Return the run under the first variant whose data and training are the same, so that it is trained once.
+        """Return the run under the first variant with the same data and training, so that it is trained once.
 
-        A variant may change nothing: because an overlay gives the protocol its value, or because it sets a
-        key of a network that the dataset is not trained with.
+        A variant may change nothing for a run: because an overlay made its value the protocol's, or because it sets a
+        key of a network that the dataset does not use.
         """
         if run.variant == BASE:
             return run
@@ -96,7 +96,7 @@ class Plan:
         return replace(run, variant=self._first_variants[run.variant, *point])
 
     def _drawn_and_trained(self, variant: str, dataset: str, tuple_size: int, n: int) -> tuple[Any, ...]:
-        """Return all by which a variant's runs of one dataset, tuple size and n can differ from another's."""
+        """Return everything that can tell a variant's runs of one dataset, tuple size and n from another variant's."""
         training = self.protocol.training(variant, self.network(dataset))
         if training["hyperparameters"] == "tuned":
             training = {**training, "learning_rate": None, "weight_decay": None}
@@ -104,13 +104,13 @@ class Plan:
 
     @cached_property
     def not_run(self) -> dict[str, str]:
-        """Titles of the experiments that are defined but of which nothing is selected, by name."""
+        """Titles, by name, of the experiments that are defined but not part of this selection."""
         defined = self.config["definitions"]["experiments"]
         return {name: spec["title"] for name, spec in defined.items() if name not in self.experiments}
 
     @cached_property
     def runs(self) -> tuple[Run, ...]:
-        """Every run that some selected experiment needs, once, in order."""
+        """Every run that a selected experiment needs, once, in order."""
         return tuple(sorted({run for experiment in self.experiments.values() for run in experiment.runs}))
 
     @cached_property
@@ -121,9 +121,9 @@ class Plan:
 
     @cached_property
     def cohorts(self) -> dict[str, Cohort]:
-        """The runs grouped by the axes that their network's cohorts do not span.
+        """The runs, grouped by the axes that their network's cohorts do not span.
 
-        Methods without a network make cohorts of their own, whose names end in ``/cpu``.
+        Methods without a network form their own cohorts, whose names end in ``/cpu``.
         """
         groups: dict[tuple[str, bool], list[Run]] = {}
         for run in self.runs:
@@ -137,7 +137,7 @@ class Plan:
         }
 
     def _spanned(self, network: str) -> Sequence[str]:
-        """Return the axes that a network's cohorts span: the configured ones, or all that its stacks can hold."""
+        """Return the axes that a network's cohorts span: the configured ones, or all that a stack can hold."""
         return self.config["cohort"].get(network, STACKED if load_network(network).stacks else ())
 
     @cached_property
@@ -165,19 +165,19 @@ class Plan:
         return tunings
 
     def tuning_name(self, run: Run) -> str | None:
-        """Return the name of the tuning that a run takes its rates from, or None where they are fixed."""
+        """Return the name of the tuning that chooses a run's rates, or None if they are fixed."""
         if not self.protocol.is_tuned(run.variant) or not load_method(run.method).tunable:
             return None
         return name_of(run_columns(run), ("dataset", "variant", "tuple_size"))
 
     @cached_property
     def datasets(self) -> list[str]:
-        """Datasets that some run or illustration needs."""
+        """Datasets that a run or an illustration needs."""
         return sorted({split.split("/")[0] for split in self.splits})
 
     @cached_property
     def splits(self) -> list[str]:
-        """Names of the splits that some run trains on or an illustration shows; each begins with its dataset's."""
+        """Names of the splits that runs train on or illustrations show; each begins with the name of its dataset."""
         shown = {experiment.split for experiment in self.experiments.values() if experiment.split}
         return sorted({run.split for run in self.runs} | shown)
 
@@ -187,12 +187,12 @@ class Plan:
         return self.cohorts[name]
 
     def find_runs(self, name: str) -> tuple[Run, ...]:
-        """Return the run called `name`, or the runs of the cell called so.
+        """Return the run called `name`, or the runs of the cell called `name`.
 
         Raises
         ------
         UserError
-            If the configuration has neither.
+            If the configuration has no such run or cell.
         """
         by_name: dict[str, list[Run]] = {}
         for run in self.runs:
@@ -222,18 +222,18 @@ class Plan:
 
     @cached_property
     def published_names(self) -> dict[str, str]:
-        """The published row that each defined dataset is compared with: its own name unless it says otherwise."""
+        """The published row to compare each defined dataset with: that of its own name, unless it names another."""
         return {
             name: definition.get("published", name)
             for name, definition in self.config["definitions"]["datasets"].items()
         }
 
     def minutes(self, cohort: str) -> int:
-        """Return how long a cohort's training is given where time is asked for beforehand, i.e. on a cluster.
+        """Return the minutes to request for a cohort's training on a cluster.
 
-        Three times what the perceptron takes in float32 on two threads: 0.223 s per run and epoch of 30,000 images
-        (docs/performance.md). Other networks get four hours; they need a GPU, whose time depends on its model. What is
-        not finished by then goes on from its checkpoint.
+        The perceptron gets three times what it takes in float32 on two threads: 0.223 s per run and epoch of 30,000
+        images (docs/performance.md). Other networks get four hours: they need a GPU, whose speed depends on its model.
+        Training that is not finished by then resumes from its checkpoint.
         """
         runs, network = self.cohort(cohort).runs, self.cohort(cohort).network
         if network != "mlp":
@@ -247,9 +247,9 @@ class Plan:
         return 10 + math.ceil(3 * 0.223 / 30_000 * images * epochs / 60)
 
     def network(self, dataset: str) -> str:
-        """Return the name of the network that `dataset` is trained with.
+        """Return the name of the network for `dataset`.
 
-        Where the configuration names none it is ``resnet34`` for one's own colour images, else ``mlp``.
+        If the configuration names none, it is ``resnet34`` for a user's own colour images and ``mlp`` otherwise.
         """
         definition = self.dataset(dataset)
         if "network" in definition:
@@ -261,20 +261,20 @@ class Plan:
         return "resnet34" if image_shape(Path(definition["source"]).expanduser())[2:] == (3,) else "mlp"
 
     def settings(self, variant: str, network: str) -> Settings:
-        """Return how a network is trained under a variant, as the trainer takes it."""
+        """Return the trainer's settings for a network under a variant."""
         training = self.protocol.training(variant, network)
-        del training["prior_offset"], training["hyperparameters"]  # of the task, and of the plan
+        del training["prior_offset"], training["hyperparameters"]  # they concern the task and the plan
         return Settings.parse(training)
 
     def tuning_title(self, name: str) -> str:
-        """Return what a tuning is called in the report: dataset, variant if it is none of the base, and tuple size."""
+        """Return the title of a tuning in the report: dataset, variant unless it is base, and tuple size."""
         known(name, self.tunings, "tuning")
         run = self.tunings[name].runs[0]
         variant = "" if run.variant == "base" else f" ({run.variant})"
         return f"{self.dataset(run.dataset)['title']}{variant}, M = {run.tuple_size}"
 
     def tuning_settings(self, name: str) -> dict[str, Any]:
-        """Return all in the configuration that a tuning's choice depends on."""
+        """Return everything in the configuration that affects a tuning's choice."""
         known(name, self.tunings, "tuning")
         tuning = self.tunings[name]
         return {
@@ -285,13 +285,13 @@ class Plan:
         }
 
     def _tuned_over(self, tuning: Tuning) -> int:
-        """Return the number of last epochs that a tuning averages: the reported ones, or all, as it sees no best."""
+        """Return how many last epochs a tuning averages: the reported ones, or all, as it knows no best epoch."""
         average = self.protocol.reporting()["average_last"]
         epochs = self.protocol.training(tuning.runs[0].variant, tuning.network)["epochs"]
         return average if isinstance(average, int) else int(epochs)
 
     def cohort_settings(self, name: str) -> dict[str, Any]:
-        """Return all in the configuration that a cohort's histories depend on."""
+        """Return everything in the configuration that affects a cohort's histories."""
         cohort = self.cohort(name)
         return {
             "runs": [astuple(run) for run in cohort.runs],
@@ -300,7 +300,7 @@ class Plan:
 
     @property
     def uncounted(self) -> list[str]:
-        """Datasets of which the configuration does not say how many training images each side has."""
+        """Datasets whose numbers of training images per side are not in the configuration."""
         return [
             name
             for name in self.datasets
@@ -308,7 +308,7 @@ class Plan:
         ]
 
     def pool_settings(self) -> dict[str, Any]:
-        """Return all in the configuration that the table of the largest n depends on."""
+        """Return everything in the configuration that affects the table of the largest n."""
         return {
             "datasets": {name: [self.dataset(name)["title"], self.published_names[name]] for name in self.datasets},
             "counts": {name: self.dataset(name).get("counts", {}).get("train", {}) for name in self.datasets},
@@ -316,7 +316,7 @@ class Plan:
         }
 
     def experiment_settings(self, name: str) -> dict[str, Any]:
-        """Return all in the configuration that what an experiment becomes depends on."""
+        """Return everything in the configuration that affects the files of an experiment."""
         experiment = self.experiment(name)
         return {
             "title": experiment.title,
@@ -329,7 +329,7 @@ class Plan:
     # -- files ------------------------------------------------------------------------------------
 
     def experiment_inputs(self, name: str) -> dict[str, Path]:
-        """Return the files that an experiment is made from, by what they are; its kind says which it reads."""
+        """Return the input files of an experiment by name; its kind says which ones it reads."""
         experiment = self.experiment(name)
         files = {"summary": self.layout.summary, "metrics": self.layout.metrics}
         if experiment.split:
@@ -339,16 +339,16 @@ class Plan:
         return {read: files[read] for read in load_kind(experiment.kind).reads}
 
     def experiment_outputs(self, name: str) -> list[Path]:
-        """Return the files that an experiment becomes."""
+        """Return the output files of an experiment."""
         return [self.layout.results / file for file in load_kind(self.experiment(name).kind).outputs(name)]
 
     def source_of(self, images: str) -> str:
-        """Return the source whose images are called `images`, a name or a path: `images` read backwards."""
+        """Return the source, a name or a path, whose images are called `images`: the inverse of `Layout.images`."""
         return str(self.dataset(images.removeprefix("own/"))["source"]) if images.startswith("own/") else images
 
     @cached_property
     def own_files(self) -> dict[str, list[Path]]:
-        """Of each images file made from one's own images, as `source_of` takes it, the files that it is made from."""
+        """The input files of each images file that is made from a user's own images, by the name for `source_of`."""
         from mdpu.data.own import inputs
 
         return {

@@ -1,8 +1,8 @@
 """Finished runs on disk, so that a cohort trains only what is new.
 
-A run is retrained when its fingerprint changes: its key, its training settings, the contents of its
-images, labels or split, or the code that trains it. Nothing else makes it stale. Beside its fingerprint, a run
-carries its origin: commit, device, packages and machine that trained it, wherever it is taken.
+A run is retrained when its fingerprint changes. The fingerprint covers its key, its training settings, the
+contents of its images, labels and split, and the code that trains it; nothing else makes a run stale. A run also
+carries its origin, even to other machines: the commit, device, packages and machine that trained it.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from mdpu.seals import recording
 from mdpu.study.closure import closure, code_digest
 from mdpu.study.grid import AXES, Run, run_columns
 
-# What training runs and what makes a history of it, beside the modules of method and network.
+# What trains runs and makes their histories, apart from the modules of method and network.
 TRAINING = ("mdpu.learn.fitting.fit_each", "mdpu.learn.evaluation.TestRates", "mdpu.study.history.run_history")
-# Of no influence on a number: errors, files, the order in which stacks take turns, and the key of a run, which counts
-# itself.
+# Code that cannot change a number: errors, files, the order in which stacks take turns, and the key of a run, which is
+# in the fingerprint itself.
 HARMLESS = (
     "mdpu.errors",
     "mdpu.files",
@@ -48,18 +48,18 @@ def network_module(name: str) -> str:
 
 
 def training_code(method: str, network: str) -> list[Path]:
-    """Return the source files that the histories of a method and a network depend on."""
+    """Return the source files that affect the histories of a method and a network."""
     return closure(*TRAINING, method_module(method), network_module(network), without=HARMLESS)
 
 
 @cache
 def training_digest(method: str, network: str) -> str:
-    """Return a digest of what the code of `training_code` does."""
+    """Return a digest of the code in `training_code`, without its prose."""
     return code_digest(training_code(method, network))
 
 
 def fingerprint(run: Run, task: Task, settings: Settings, inputs: Mapping[str, str]) -> str:
-    """Return a digest of all that a run's history depends on.
+    """Return a digest of everything that a run's history depends on.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ def fingerprint(run: Run, task: Task, settings: Settings, inputs: Mapping[str, s
     task : Task
         What its model is trained for.
     settings : Settings
-        With the precision that is computed in, not ``auto``.
+        With the precision that is actually used, not ``auto``.
     inputs : mapping
         SHA-256 of the images, the labels and the run's split.
     """
@@ -90,7 +90,7 @@ class RunStore:
         return self.folder / f"{run.name}.parquet"
 
     def load(self, run: Run, fingerprint: str) -> pd.DataFrame | None:
-        """Return a run's history if it is there, whole, of the wanted fingerprint and of known origin, else None."""
+        """Return a run's history if it is stored intact, with this fingerprint and a known origin, else None."""
         try:
             history = read_table(self.path(run))
         except UserError:
@@ -98,20 +98,20 @@ class RunStore:
         return history if history.attrs.get("fingerprint") == fingerprint and "origin" in history.attrs else None
 
     def save(self, run: Run, history: pd.DataFrame, fingerprint: str, origin: Mapping[str, Any]) -> pd.DataFrame:
-        """Keep a run's history under its fingerprint, with its origin, and return it so marked."""
+        """Store a run's history, marked with its fingerprint and its origin, and return it so marked."""
         marked = history.copy(deep=False)
         marked.attrs = {"fingerprint": fingerprint, "origin": dict(origin)}
-        with recording():  # its fingerprint says what it was made from: the seal need not
+        with recording():  # the fingerprint covers the inputs, so the seal does not list them
             write_table(marked, self.path(run))
         return marked
 
     def restore(self, run: Run, histories: Path) -> None:
-        """Put a run that was lost back from the histories of its cohort, bit for bit.
+        """Restore a lost run from the histories of its cohort, bit for bit.
 
         Raises
         ------
         UserError
-            If the histories or their provenance are missing, broken, or do not have the run.
+            If the histories or their provenance are missing or broken, or lack the run.
         """
         facts = read_json(histories.with_suffix(".json"))
         origins = [
@@ -126,14 +126,14 @@ class RunStore:
         self.save(run, rows, fingerprint, origins[0])
 
     def pack(self, path: Path) -> int:
-        """Write all finished runs of known origin into one file, in a fifth of the space, and return their number.
+        """Write all finished runs of known origin into one file, a fifth of their size, and return their number.
 
         Raises
         ------
         UserError
-            If there is none, or a run's file is broken.
+            If there are none, or a run's file is broken.
         """
-        files = sorted(self.folder.rglob("[!.]*.parquet"))  # a name with a dot is what a killed process left
+        files = sorted(self.folder.rglob("[!.]*.parquet"))  # hidden files are leftovers of killed processes
         stored = [read_table(file) for file in files]
         histories = [history for history in stored if {"fingerprint", "origin"} <= history.attrs.keys()]
         if not histories:
@@ -159,19 +159,19 @@ class RunStore:
         return len(histories)
 
     def unpack(self, path: Path) -> tuple[int, int]:
-        """Put the runs of a packed file into the folder, where no run of their name is.
+        """Add the runs of a packed file to the folder, except those that it already has.
 
-        Whether a run is of use is decided when it is loaded, by its fingerprint.
+        Whether an added run is of use is decided by its fingerprint, when it is loaded.
 
         Returns
         -------
         new, kept : int
-            How many runs were put there, and how many were left as they are in the folder.
+            Numbers of runs that were added, and that the folder already had.
 
         Raises
         ------
         UserError
-            If the file is missing, broken or not one that `pack` wrote.
+            If the file is missing, broken or not written by `pack`.
         """
         packed = read_table(path)
         if missing := {*AXES, "epoch", "fingerprint", "origin"} - {*packed.columns}:

@@ -1,4 +1,4 @@
-"""YAML as data: no tag that makes an object, no key twice, no cycle, no number that is none."""
+"""YAML as plain data: no tags that make objects, no duplicate keys, no cycles, no infinite or missing numbers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NODES = 100_000  # a few aliases of aliases can stand for billions
 
 
 class _Loader(yaml.SafeLoader):
-    """Makes plain values alone, and refuses a key that is there already, which YAML would let win in silence."""
+    """Makes plain values only, and refuses duplicate keys, of which YAML would silently keep the last."""
 
 
 def _mapping(loader: _Loader, node: yaml.MappingNode) -> dict[Hashable, Any]:
@@ -43,8 +43,8 @@ def load_yaml(path: Path) -> dict[str, Any]:
     Raises
     ------
     UserError
-        If the file is missing, no regular file, too large, not UTF-8, no YAML, no mapping, or holds something that is
-        no data: a tag, a key twice, a cycle, a number that is not finite.
+        If the file is missing, not a regular file, too large, not UTF-8, not YAML or not a mapping, or if it holds
+        something other than plain data: a tag, a duplicate key, a cycle, a number that is not finite.
     """
     where = f"configuration file {path}"
     try:
@@ -63,7 +63,7 @@ def load_yaml(path: Path) -> dict[str, Any]:
 
 
 def parse_yaml(text: str, where: str) -> dict[str, Any]:
-    """Read a mapping from YAML text; `where` begins what is said of it.
+    """Read a mapping from YAML text; `where` begins the messages about it.
 
     Raises
     ------
@@ -84,7 +84,7 @@ def parse_yaml(text: str, where: str) -> dict[str, Any]:
 
 
 def _reason(error: yaml.YAMLError) -> str:
-    """Return yaml's account of itself, which runs over several lines, as part of a sentence."""
+    """Return the reason that yaml gives over several lines as part of a sentence."""
     problem, mark = getattr(error, "problem", None), getattr(error, "problem_mark", None)
     if problem is None or mark is None:
         return " ".join(str(error).split())
@@ -92,7 +92,7 @@ def _reason(error: yaml.YAMLError) -> str:
 
 
 def _check_values(content: dict[str, Any], where: str) -> None:
-    """Raise `UserError` for a number that is not finite, or for more values than anybody writes."""
+    """Raise `UserError` for a number that is not finite, or for more values than a configuration can need."""
     ahead: list[tuple[Any, str]] = [(content, "")]
     visited = 0
     while ahead:
