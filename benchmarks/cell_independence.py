@@ -6,7 +6,8 @@ Beside each stands the interval that independent trials would give: the middle 9
 of every cell are shuffled on their own.
 
     python benchmarks/cell_independence.py results/reference/tables/runs.csv    # keyed by the seed alone
-    python benchmarks/cell_independence.py results/quick/runs.csv
+    snakemake --cores 2 --configfile config/quick.yaml config/independence.yaml -- results/independence/runs.csv
+    python benchmarks/cell_independence.py results/independence/runs.csv
 """
 
 from __future__ import annotations
