@@ -1,4 +1,4 @@
-"""A library that trains models from tuples and unlabeled images; it knows no plan, no path and no run."""
+"""A library that trains models from tuples and unlabeled images. It knows nothing of plans, paths and runs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _LOADED_LATE = {
 
 
 def __getattr__(name: str) -> Any:
-    """Load what needs torch when it is first asked for, so that plans and reports do not wait for it."""
+    """Load what needs torch on first use, so that plans and reports do not wait for it."""
     if name in _LOADED_LATE:
         return getattr(importlib.import_module(_LOADED_LATE[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,4 +1,4 @@
-"""Unfinished training on disk, so that a killed job loses minutes at most."""
+"""Unfinished training on disk, so that a killed job loses a few minutes at most."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Checkpoint:
     path : Path
         The file; it need not exist.
     key : str
-        Digest of all that the stack's histories depend on. A file of another key is not used.
+        Digest of everything that the stack's histories depend on. A file with another key is not used.
     seconds : float
         Shortest time between two writes.
     """
@@ -32,9 +32,9 @@ class Checkpoint:
         self._last = time.monotonic()
 
     def restore(self, state: Mapping[str, Tensor], optimizer: torch.optim.Optimizer, history: Tensor) -> int:
-        """Fill in what training changes, by name, and return the number of finished epochs; 0 if there is no file.
+        """Restore what training changes, by name, and return the number of finished epochs, 0 without a file.
 
-        A file that is broken, or of another configuration, is worth a line and is begun without.
+        If the file is broken or has another key, a message says so and training starts again.
         """
         if not self.path.exists():
             return 0
@@ -43,7 +43,7 @@ class Checkpoint:
             saved = torch.load(self.path, map_location=history.device, weights_only=True)
             usable = saved["key"] == self.key and {*state} <= {*saved["state"]}
             epochs, saved_state = int(saved["epochs"]), (saved["optimizer"], saved["history"])
-        except Exception:  # torch's own words run over several lines and advise to load it unsafely
+        except Exception:  # torch's own message has several lines and recommends loading the file unsafely
             usable = False
         if not usable:
             print(f"checkpoint {self.path} is not what was written; training begins anew", file=sys.stderr)
@@ -57,7 +57,7 @@ class Checkpoint:
     def save_if_due(
         self, state: Mapping[str, Tensor], optimizer: torch.optim.Optimizer, history: Tensor, epochs: int
     ) -> None:
-        """Write the state after `epochs` finished epochs, unless the last write was a moment ago."""
+        """Write the state after `epochs` finished epochs, unless the last write was too recent."""
         if time.monotonic() - self._last < self.seconds:
             return
         saved = {

@@ -1,4 +1,4 @@
-"""Which device a process computes on, and in which precision."""
+"""The device that a process computes on, and its precision."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def choose_device(requested: str) -> torch.device:
     Raises
     ------
     UserError
-        If ``cuda`` is asked for and there is none.
+        If ``cuda`` is requested and there is no GPU.
     """
     available = torch.cuda.is_available()
     if requested == "cuda" and not available:
@@ -33,10 +33,10 @@ def choose_device(requested: str) -> torch.device:
 
 @contextlib.contextmanager
 def leased(names: Sequence[str], folder: Path | None = None, poll_seconds: float = 1.0) -> Iterator[int]:
-    """Yield the position of a name that no other process holds, waiting until there is one.
+    """Yield the position of a name that no other process holds; wait until there is one.
 
-    Snakemake counts GPUs but assigns none, so jobs on one machine agree through file locks, which the
-    system releases when a process ends, however it ends.
+    Snakemake counts GPUs but does not assign them, so the jobs of a machine use file locks, which the
+    system releases whenever a process ends.
 
     Parameters
     ----------
@@ -64,9 +64,9 @@ def leased(names: Sequence[str], folder: Path | None = None, poll_seconds: float
 
 @contextlib.contextmanager
 def leased_device(requested: str) -> Iterator[torch.device]:
-    """Yield the device to compute on; where several GPUs are visible, one that no other job holds.
+    """Yield the device to compute on; if several GPUs are visible, one that no other job holds.
 
-    ``CUDA_VISIBLE_DEVICES``, which SLURM sets, limits the choice. Raises as `choose_device` does.
+    ``CUDA_VISIBLE_DEVICES``, which SLURM sets, limits the choice. Errors are those of `choose_device`.
     """
     device = choose_device(requested)
     if device.type == "cpu" or torch.cuda.device_count() == 1:
@@ -79,8 +79,9 @@ def leased_device(requested: str) -> Iterator[torch.device]:
 
 
 def memory_budget(device: torch.device, memory_mb: int) -> int:
-    """Return how many bytes a stack may take: free memory of a GPU, else the job's memory less what Python,
-    torch and the images take of it.
+    """Return how many bytes a stack may take.
+
+    On a GPU this is its free memory. Otherwise it is the job's memory without what Python, torch and the images take.
     """
     if device.type == "cuda":
         return int(0.85 * torch.cuda.mem_get_info(device)[0])
@@ -88,16 +89,16 @@ def memory_budget(device: torch.device, memory_mb: int) -> int:
 
 
 def resolve_precision(precision: Precision, device: torch.device) -> Precision:
-    """Return ``fp32``, ``tf32`` or ``bf16`` for a precision of the settings: what ``auto`` means on a device."""
+    """Return ``fp32``, ``tf32`` or ``bf16``: a precision of the settings, with ``auto`` resolved for a device."""
     if precision == "auto":
         return "bf16" if device.type == "cuda" or _cpu_has_bf16() else "fp32"
     return precision
 
 
 def choose_dtype(precision: Precision, device: torch.device) -> torch.dtype:
-    """Return the type of matrix products for a precision of the settings, and set TF32 by it.
+    """Return the type of matrix products for a precision of the settings, and switch TF32 on or off.
 
-    TF32 is switched for matrix products and for convolutions: cuDNN's is on unless it is told otherwise.
+    The switch covers matrix products and convolutions; cuDNN's TF32 is on by default.
     """
     precision = resolve_precision(precision, device)
     torch.set_float32_matmul_precision("high" if precision == "tf32" else "highest")
@@ -119,7 +120,7 @@ def describe(device: torch.device) -> str:
 
 @cache
 def cpu_model() -> str:
-    """Return the model of this machine's CPU, with the widest instructions that torch uses of it."""
+    """Return the model of this machine's CPU, with the widest instructions that torch uses on it."""
     name = platform.processor() or platform.machine()
     with contextlib.suppress(OSError):
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()

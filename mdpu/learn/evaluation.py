@@ -1,4 +1,4 @@
-"""What is measured of models in training, at the end of each epoch: an evaluation is a callback with named measures."""
+"""Measures of models at the end of each epoch of their training: an evaluation is a callback with named measures."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ Outputs = Callable[[Tensor], Tensor]
 class Evaluation(Protocol):
     """Measures the models of a head.
 
-    It is given images as arrays, and told how the network lays them out and where they belong before the training.
+    It holds images as arrays. Before the training, `prepare` lays them out for the network, on the device.
     """
 
     def prepare(self, preparation: Preparation, device: torch.device) -> None:
-        """Lay out the images that the measures are of."""
+        """Lay out the images to measure on."""
         ...
 
     def measures(self, head: Head) -> tuple[str, ...]:
-        """Return the names of what is measured of a head's models."""
+        """Return the names of the measures of a head's models."""
         ...
 
     def __call__(self, head: Head, outputs: Outputs) -> Tensor:
@@ -38,7 +38,7 @@ class Evaluation(Protocol):
 
 @dataclass
 class TestImages:
-    """Test images on the device, with what a head may need to judge them.
+    """Test images on the device, with everything that a head may need to classify them.
 
     Attributes
     ----------
@@ -47,7 +47,7 @@ class TestImages:
     labels : Tensor, int8, shape (N,)
         +1 or -1.
     train_images, train_labels : Tensor
-        Images that labelled prototypes are taken from, and their labels, +1, -1 or 0.
+        The source of labelled prototypes: images, and their labels +1, -1 or 0.
     """
 
     images: Tensor
@@ -57,15 +57,15 @@ class TestImages:
 
 
 class TestRates:
-    """True-positive and true-negative rate on test images, and what a head measures there itself.
+    """True-positive and true-negative rate on test images, and the head's own measures there.
 
     Parameters
     ----------
     images : ndarray, shape (N, ...)
     labels : ndarray, shape (N,)
-        +1 or -1; 0 leaves an image out.
+        +1 or -1; images with label 0 are left out.
     train_images, train_labels : ndarray
-        Images that heads without a score take labelled prototypes from, and their labels.
+        Images, with their labels, from which heads without a score take prototypes.
     """
 
     def __init__(
@@ -96,7 +96,7 @@ class TestRates:
 
 
 class HeldOutRates:
-    """Share of positive answers among the members of held-out tuples, and among held-out unlabeled images.
+    """Shares of positive answers among the members of held-out tuples, and among held-out unlabeled images.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Trains tasks and gives back the models: the face of the library.
+"""Trains tasks and returns the models: the interface of the library.
 
 >>> images, sample = Sample.gather(tuples, unlabeled)
 >>> [fitted] = fit([Task("relu-part", tuple_size=2, prior=0.5)], images, sample, Settings(epochs=50))
@@ -40,14 +40,14 @@ class Fitted:
     ----------
     task : Task
     history : DataFrame
-        A row per epoch: ``epoch``, from 1, ``objective`` and the measures of head and evaluation by name.
+        One row per epoch: ``epoch``, from 1, ``objective``, and the measures of head and evaluation by name.
     """
 
     task: Task
     history: pd.DataFrame
 
     def predict(self, images: NDArray[Any]) -> NDArray[np.int8]:
-        """Return +1 or -1 for each of the images (N, ...), which must be as those of the training."""
+        """Return +1 or -1 for each of the images (N, ...), which must be like those of the training."""
         raise NotImplementedError
 
 
@@ -60,9 +60,9 @@ class FittedNetwork(Fitted):
     network : Network
         One model (K = S = 1).
     preparation : Preparation
-        How the network's images are laid out.
+        The layout of the network's images.
     device : torch.device
-        Where it computes.
+        The device that it computes on.
     """
 
     network: Network
@@ -75,7 +75,7 @@ class FittedNetwork(Fitted):
         return self.network.scores(self.preparation(images).to(self.device))[0, 0].cpu().numpy()
 
     def decision_function(self, images: NDArray[Any]) -> NDArray[np.float32]:
-        """Return the scores g(x), (N,), of images (N, ...): positive where g(x) > 0.
+        """Return the scores g(x), (N,), of images (N, ...); g(x) > 0 means positive.
 
         Raises
         ------
@@ -90,18 +90,18 @@ class FittedNetwork(Fitted):
         return outputs
 
     def predict(self, images: NDArray[Any]) -> NDArray[np.int8]:
-        """Return +1 or -1 for each of the images (N, ...); raises as `decision_function`."""
+        """Return +1 or -1 for each of the images (N, ...); errors are those of `decision_function`."""
         return np.where(self.decision_function(images) > 0, 1, -1).astype(np.int8)
 
 
 @dataclass(frozen=True)
 class FittedAnswers(Fitted):
-    """What a method without a network found."""
+    """The fitted answers of a method without a network."""
 
     answers: Answers
 
     def predict(self, images: NDArray[Any]) -> NDArray[np.int8]:
-        """Return +1 or -1 for each of the images (N, ...); which cluster is +1 means nothing for an unnamed method."""
+        """Return +1 or -1 for each of the images (N, ...); for an unnamed method the sign is arbitrary."""
         return np.where(self.answers.says_positive(images), 1, -1).astype(np.int8)
 
 
@@ -112,7 +112,7 @@ def fit(
     settings: Settings | None = None,
     **options: Any,
 ) -> list[Fitted]:
-    """Train tasks together and return the models in the order of the tasks; parameters as `fit_each`."""
+    """Train tasks together and return the models in the order of the tasks; parameters are those of `fit_each`."""
     fitted = {model.task: model for model in fit_each(tasks, images, samples, settings, **options)}
     return [fitted[task] for task in tasks]
 
@@ -130,35 +130,35 @@ def fit_each(
     checkpoint_of: Callable[[Stack], Checkpoint | None] = lambda stack: None,
     memory: int | None = None,
 ) -> Iterator[Fitted]:
-    """Train tasks together, and yield each model as soon as it is whole.
+    """Train tasks together, and yield each model as soon as it is trained.
 
     Parameters
     ----------
     tasks : sequence of Task
     images : ndarray, shape (N, ...), uint8 or float
-        uint8 grey values are scaled to [0, 1]; floats are taken as they are.
+        uint8 grey values are scaled to [0, 1]; floats are not scaled.
     samples : Sample, or mapping from name to Sample
-        What the tasks are trained on: one for all, or by the name that each has as its `Task.sample`. Samples of one
-        tuple size have as many tuples and unlabeled images each.
+        What the tasks are trained on: one sample for all, or samples by the names in `Task.sample`. Samples of one
+        tuple size have equal numbers of tuples and of unlabeled images.
     settings : Settings, optional
     labels : ndarray, int8, shape (N,), optional
-        +1, -1 or 0, for the methods that see them: controls.
+        +1, -1 or 0, for the methods that see them, which are controls.
     evaluation : Evaluation, optional
         What is measured at the end of each epoch.
     device : torch.device or {'auto', 'cpu', 'cuda'}
     advance : callable
-        Called with the number of task-epochs that were done since the last time.
+        Called with the number of task-epochs done since the last call.
     checkpoint_of : callable
-        Gives the checkpoint of a stack, or None.
+        From a stack to its checkpoint, or None.
     memory : int, optional
-        Bytes that training may take, images apart; what is larger trains in parts. Where an allocation on a GPU
-        fails all the same, the stack is halved.
+        Bytes that training may take, without the images; larger stacks train in parts. If an allocation on a GPU fails
+        nevertheless, the stack is halved.
 
     Raises
     ------
     UserError
-        If a task, its sample and the images do not fit together, labels are missing, not even one model fits into the
-        memory, or a checkpoint is refused.
+        If a task, its sample and the images do not match, labels are missing, or even a single model needs too much
+        memory.
     """
     settings = settings or Settings()
     named = {task.sample: samples for task in tasks} if isinstance(samples, Sample) else samples
@@ -231,7 +231,7 @@ def stack_bytes(
     shape: tuple[int, ...],
     samples: Mapping[str, Sample],
 ) -> int:
-    """Return the bytes that training a stack takes: its network, and its streams' indices."""
+    """Return the bytes that the training of a stack takes: its network, and the indices of its streams."""
     sample = samples[stack[0][0].sample]
     n, tuple_size = sample.tuples.shape
     batch = min(n, tuples_per_batch(settings, tuple_size))
@@ -245,7 +245,7 @@ def stack_bytes(
 def _check(
     tasks: Sequence[Task], images: NDArray[Any], samples: Mapping[str, Sample], labels: NDArray[np.int8] | None
 ) -> None:
-    """Raise `UserError` unless tasks, images, samples and labels fit together."""
+    """Raise `UserError` unless tasks, images, samples and labels match."""
     if len(set(tasks)) < len(tasks):
         raise UserError("two tasks are equal; they would be one model")
     for name in {task.sample for task in tasks}:
@@ -267,7 +267,7 @@ def _own_priors(
     settings: Settings,
     device: torch.device,
 ) -> dict[Task, float]:
-    """Return the priors of the tasks whose methods find theirs; the tasks of one sample and seed share it."""
+    """Return the priors of the tasks whose methods estimate one; tasks of one method, sample and seed share it."""
     found: dict[tuple[str, str, int | str], float] = {}
     priors = {}
     for task in tasks:
@@ -289,7 +289,7 @@ def _fit_answers(
 ) -> FittedAnswers:
     """Fit a method without a network; its history has the same measures at every epoch.
 
-    So the epochs that are averaged, and the lines of figures, are those of the methods it stands beside.
+    So averages over epochs and lines in figures work as for the other methods.
     """
     answers = method.fit(task, sample, images)
     head = AnswersHead([task], torch.device("cpu"))
@@ -303,12 +303,12 @@ def _fit_answers(
 
 
 class AnswersHead(Head):
-    """The head of answers that are there: 1.0 for positive, 0.0 for negative."""
+    """The head of given answers: 1.0 for positive, 0.0 for negative."""
 
 
 @dataclass(frozen=True)
 class Unprepared:
-    """Images as they are given."""
+    """The preparation that leaves images unchanged."""
 
     shape: tuple[int, ...]
 

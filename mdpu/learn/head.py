@@ -1,7 +1,7 @@
 """What a method does with a network's outputs: objectives to minimise and predictions to count.
 
-No torch is imported before a head is made, so that a method's one file can hold its head and still be
-read by plans and reports.
+torch is not imported until a head is made, so that a method's file can contain its head and plans and
+reports can still read it fast.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Batch:
-    """Network outputs of one minibatch of R tasks; an axis E follows where a method has more than one.
+    """Network outputs of one minibatch of R tasks; an axis E is added if a method has more than one output.
 
     Attributes
     ----------
@@ -31,8 +31,8 @@ class Batch:
     tuple_labels, unlabeled_labels : Tensor of +1 and -1, shapes (R, B, M) and (R, B_U), or None
         True labels, for methods that see them.
     sizes : Tensor, int64, shape (R, B), or None
-        Number of members of each tuple, where they are of several sizes; what stands in the further places of
-        `tuples` means nothing.
+        Number of members of each tuple, if tuples have several sizes; the remaining places of `tuples` are
+        meaningless.
     """
 
     tuples: Tensor
@@ -43,7 +43,7 @@ class Batch:
 
     @property
     def present(self) -> Tensor:
-        """Which places of `tuples` hold a member, bool (R, B, M)."""
+        """Whether each place of `tuples` holds a member, bool (R, B, M)."""
         import torch
 
         if self.sizes is None:
@@ -52,22 +52,22 @@ class Batch:
 
 
 class Head:
-    """Base of heads whose network has one output, the score g(x): positive where g(x) > 0.
+    """Base of heads; by default the network has one output, the score g(x), and g(x) > 0 means positive.
 
     Parameters
     ----------
     tasks : sequence of Task, length R
-        Tasks that share this head; their rows keep this order.
+        Tasks that share this head; rows are in this order.
     device : torch.device
 
     Attributes
     ----------
     parameters : list of Tensor, each with leading axis R
-        What is learned beside the network.
+        What is learned in addition to the network.
     measures : tuple of str
-        Names of what `objective` records beside the objective.
+        Names of what `objective` records in addition to the objective.
     test_measures : tuple of str
-        Names of what `test` gives.
+        Names of what `test` returns.
     """
 
     measures: tuple[str, ...] = ()
@@ -79,7 +79,7 @@ class Head:
         self.parameters: list[Tensor] = []
 
     def state(self) -> dict[str, Tensor]:
-        """Return what is learned beside the network, by name; the tensors are the head's own."""
+        """Return what is learned in addition to the network, by name; the tensors are the head's own."""
         return {f"head {position}": parameter.detach() for position, parameter in enumerate(self.parameters)}
 
     def objective(self, batch: Batch) -> tuple[Tensor, Tensor | None]:
@@ -89,7 +89,7 @@ class Head:
         -------
         objective : Tensor, shape (R,)
         recorded : Tensor, shape (R, len(measures)), or None
-            For the history, which holds their means over the minibatches of an epoch.
+            For the history, which has their means over the minibatches of an epoch.
         """
         raise NotImplementedError
 
@@ -99,20 +99,20 @@ class Head:
         Parameters
         ----------
         outputs : callable
-            From N prepared images to the trained networks' outputs, (R, N) or (R, N, E).
+            From N prepared images to the outputs of the trained networks, (R, N) or (R, N, E).
         images : TestImages
         """
         return rates(outputs(images.images) > 0, images.labels)
 
     def test(self, outputs: Callable[[Tensor], Tensor], images: TestImages) -> list[Tensor]:
-        """Return what the head measures on test images beside the rates, each of shape (R,), as `test_measures` names.
+        """Return the head's own measures on test images, named in `test_measures`, each of shape (R,).
 
-        Parameters as `rates`. The networks' outputs on one set of images are computed once, whoever asks for them.
+        Parameters are those of `rates`. The networks' outputs on a set of images are computed only once.
         """
         return []
 
 
 def rates(says_positive: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the true-positive and the true-negative rate of answers (R, N) about images labelled (N,)."""
+    """Return the true-positive and the true-negative rate of answers (R, N) for images with labels (N,)."""
     positive = labels > 0
     return says_positive[:, positive].float().mean(dim=1), (~says_positive[:, ~positive]).float().mean(dim=1)

@@ -1,4 +1,4 @@
-"""What a method is. No torch here, so that plans and reports can read titles at no cost."""
+"""What a method is. There is no torch here, so that plans and reports can read titles fast."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ SCOPES: dict[Scope, tuple[tuple[int, int, int, int], tuple[int, int, int, int]]]
 
 @dataclass(frozen=True)
 class Method:
-    """What plans and reports know of every method.
+    """What plans and reports know about every method.
 
     Attributes
     ----------
     title : str
         Name in tables and figures.
     control : bool
-        Whether it bounds the others instead of competing with them: never bold in a table, and a
-        reference line in a figure.
+        Whether it bounds the others instead of competing with them. A control is never bold in a table
+        and is a reference line in a figure.
     unnamed : bool
-        Whether its two answers carry no class names, as those of a clustering: they are then named by
-        the better assignment on the test images.
+        Whether its two answers have no class names, like those of a clustering. They are then named by the
+        better assignment on the test images.
     takes_ragged : bool
-        Whether it learns from tuples of several sizes.
+        Whether it can learn from tuples of several sizes.
     """
 
     title: str
@@ -50,7 +50,7 @@ class Method:
 
     @property
     def tunable(self) -> bool:
-        """Whether learning rate and weight decay can be chosen without true labels; else they stay fixed."""
+        """Whether learning rate and weight decay can be chosen without true labels; otherwise they are fixed."""
         return True
 
 
@@ -65,12 +65,12 @@ class NetworkMethod(Method):
     outputs : int
         Width of the network's last layer: 1 for a score, more for an embedding.
     sees_labels : bool
-        Whether its minibatches hold the true labels. Controls only.
+        Whether its minibatches contain the true labels. Only for controls.
     memory : float
-        Share of its past that the running mean of the weights keeps at each step; the model is this mean. 0 keeps
-        none: the model is the last weights.
+        Share of its past that the running mean of the weights keeps at each step; the model is this mean. With 0 the
+        model is the last weights.
     prior : callable, optional
-        From (images, sample, settings, seed, device) to the prior that its head is told instead of the task's.
+        From (images, sample, settings, seed, device) to the prior that its head uses instead of the task's.
     """
 
     head: Callable[..., Head]
@@ -81,13 +81,13 @@ class NetworkMethod(Method):
 
     @property
     def tunable(self) -> bool:
-        """Whether there is one score: embeddings need labelled prototypes, and controls labels."""
+        """Whether there is a score: embeddings need labelled prototypes, and controls need labels."""
         return self.outputs == 1 and not self.sees_labels
 
 
 @dataclass(frozen=True)
 class Answers:
-    """What a method without a network found.
+    """The result of a method without a network.
 
     Attributes
     ----------
@@ -102,7 +102,7 @@ class Answers:
 
 @dataclass(frozen=True)
 class FittedMethod(Method):
-    """A method without a network; it runs on a CPU.
+    """A method without a network, which runs on a CPU.
 
     Attributes
     ----------
@@ -114,7 +114,7 @@ class FittedMethod(Method):
 
     @property
     def tunable(self) -> bool:
-        """No network, no learning rate."""
+        """False: without a network there is no learning rate."""
         return False
 
 
@@ -131,7 +131,7 @@ class CorrectedRisk(Method):
         as the related literature does (Kiryo et al. 2017; Lu et al. 2020); or the tuple part and the
         unlabeled part, as the proof of Theorem 3 does.
     tuple_size : int, optional
-        Tuple size that the estimator assumes, if not the data's. 1 takes every member for positive.
+        Tuple size that the estimator assumes instead of the data's. With 1, every member counts as positive.
     """
 
     k: float = -1.0
@@ -144,7 +144,7 @@ class CorrectedRisk(Method):
 
     @property
     def head(self) -> Callable[..., Head]:
-        """The head that all corrected risks share, so that their runs train in one rectangle."""
+        """The head of all corrected risks, which share it so that their runs train in one stack."""
         from mdpu.learn.risk import CorrectedRiskHead
 
         return CorrectedRiskHead

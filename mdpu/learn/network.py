@@ -1,6 +1,6 @@
-"""What a network is: how it prepares images, whether it stacks, what memory it takes, which settings it knows.
+"""What a network is: how it prepares images, whether it stacks, how much memory it takes, which settings it knows.
 
-No torch at the top, so that plans can ask a network's file what it declares.
+torch is not imported at the top, so that plans can read what a network's file declares.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Seeds = Sequence[Sequence[int | str]]  # (K, S)
 
 
 class Network(Protocol):
-    """K x S models that train together: K tasks on each of S minibatch streams.
+    """K x S models that train together: K tasks on each of S streams of minibatches.
 
     Attributes
     ----------
@@ -34,14 +34,14 @@ class Network(Protocol):
     parameters: list[Tensor]
 
     def forward(self, images: Tensor) -> Tensor:
-        """Return scores (K, S, rows) of prepared images (S, rows, ...), keeping what backward needs.
+        """Return scores (K, S, rows) of prepared images (S, rows, ...), and keep what `backward` needs.
 
-        Here and below, a network of more than one output returns and takes (K, S, rows, outputs).
+        Here and below, a network with more than one output returns and takes (K, S, rows, outputs).
         """
         ...
 
     def backward(self, gradient: Tensor) -> list[Tensor]:
-        """Return the gradient of each parameter, given that of the scores (K, S, rows)."""
+        """Return the gradient of each parameter, given the gradient of the scores (K, S, rows)."""
         ...
 
     def scores(self, images: Tensor) -> Tensor:
@@ -49,20 +49,20 @@ class Network(Protocol):
         ...
 
     def state(self) -> dict[str, Tensor]:
-        """Return all that training changes, by name; the tensors are the network's own."""
+        """Return everything that training changes, by name; the tensors are the network's own."""
         ...
 
     def take(self, k: int, s: int) -> Network:
-        """Return one model by itself, as a network with K = S = 1 and memory of its own."""
+        """Return one model as a network with K = S = 1 and its own memory."""
         ...
 
 
 class Preparation(Protocol):
-    """Images in a network's layout; learned from the training images, applied to any."""
+    """Lays out images for a network; learned from the training images, applied to any images."""
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Shape of one image, as it is given."""
+        """Shape of one image before the preparation."""
         ...
 
     def __call__(self, images: NDArray[Any]) -> Tensor:
@@ -84,10 +84,10 @@ class Architecture:
         From seeds (K, S), own settings, preparation, outputs, type of the products and device to the `Network` with
         its initial weights. With more than one output, scores have a further axis.
     memory : callable
-        From own settings, image shape, rows of a minibatch, outputs, K and S to the bytes that training takes, images
-        apart.
+        From own settings, image shape, rows of a minibatch, outputs, K and S to the bytes that training takes, without
+        the images.
     stacks : bool
-        Whether it trains more than one model at once; else K = S = 1.
+        Whether it can train several models at once; otherwise K = S = 1.
     """
 
     settings: type[Any]
@@ -97,7 +97,7 @@ class Architecture:
     stacks: bool = False
 
     def read(self, values: Mapping[str, Any]) -> Any:
-        """Return own settings from a mapping, lists as tuples.
+        """Return own settings from a mapping; lists become tuples.
 
         Raises
         ------
@@ -129,7 +129,7 @@ def _choices(kind: Any) -> tuple[Any, ...]:
 
 
 def check_choice(name: str, value: object, choices: Sequence[object]) -> None:
-    """Raise `UserError` unless a setting is one of some values."""
+    """Raise `UserError` unless the value of a setting is one of its choices."""
     if value not in choices:
         raise UserError(f"{name} is {value!r}; it must be one of {', '.join(map(str, choices))}")
 
@@ -166,7 +166,7 @@ def check_type(name: str, value: object, kind: Any) -> None:
 
 
 def check_images(images: NDArray[Any], shape: tuple[int, ...], unit: float) -> None:
-    """Raise `UserError` unless images are of the shape and type that a network was trained on.
+    """Raise `UserError` unless images have the shape and type that a network was trained on.
 
     Parameters
     ----------
@@ -174,7 +174,7 @@ def check_images(images: NDArray[Any], shape: tuple[int, ...], unit: float) -> N
     shape : tuple of int
         Of one image.
     unit : float
-        255 where grey values are uint8, else 1.
+        255 for uint8 grey values, 1 for floats.
     """
     if images.shape[1:] != shape:
         raise UserError(f"images of shape {images.shape[1:]} are given; the network was trained on shape {shape}")
@@ -184,12 +184,12 @@ def check_images(images: NDArray[Any], shape: tuple[int, ...], unit: float) -> N
 
 
 def unit_of(images: NDArray[Any]) -> float:
-    """Return what stands for 1 in images: 255 for uint8 grey values, 1.0 for floats, which are taken as they are.
+    """Return the value that represents 1 in images: 255 for uint8 grey values; 1.0 for floats, which are not scaled.
 
     Raises
     ------
     UserError
-        If they are of another type, or a float is not finite.
+        If the images have another type, or a float is not finite.
     """
     if images.dtype == np.uint8:
         return 255.0

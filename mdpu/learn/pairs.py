@@ -1,6 +1,6 @@
-"""What the two baselines that embed images share: pairs from tuples, prototypes for test images.
+"""What the two embedding baselines share: pairs from tuples, prototypes for test images.
 
-No torch at the top: the files of methods import this one.
+torch is not imported at the top, because the files of methods import this one.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ SELECTIONS = 10
 class PairHead(Head):
     """Base of heads that learn from pairs of embeddings and score by one prototype per class.
 
-    Subclasses give `embedding`, `pair_loss` and `similarities`. Parameters as `Head`.
+    Subclasses define `embedding`, `pair_loss` and `similarities`. Parameters are those of `Head`.
 
     Raises
     ------
     UserError
-        If tuples have one member, because those hold no pair.
+        If tuples have one member, because these contain no pair.
     """
 
     def __init__(self, tasks: Sequence[Task], device: torch.device) -> None:
@@ -44,7 +44,7 @@ class PairHead(Head):
         self._drawn: np.ndarray | None = None
 
     def embedding(self, outputs: Tensor) -> Tensor:
-        """Return the embeddings (R, ..., E) that pairs are compared by, given the network's outputs."""
+        """Return the embeddings (R, ..., E) to compare, given the network's outputs."""
         return outputs
 
     def pair_loss(self, left: Tensor, right: Tensor, same: bool) -> Tensor:
@@ -56,10 +56,10 @@ class PairHead(Head):
         raise NotImplementedError
 
     def objective(self, batch: Batch) -> tuple[Tensor, None]:
-        """Return (R,): the mean loss of "same" pairs and that of "not" pairs, averaged.
+        """Return (R,): the average of the mean loss of "same" pairs and the mean loss of "not" pairs.
 
         All pairs of a tuple's members are "same". Each unlabeled image and its successor in the
-        minibatch's random order, the last and the first too, are "not".
+        minibatch's random order are "not"; the first image follows the last.
         """
         tuples, unlabeled = self.embedding(batch.tuples), self.embedding(batch.unlabeled)
         first, second = zip(*itertools.combinations(range(tuples.shape[2]), 2), strict=True)
@@ -70,8 +70,8 @@ class PairHead(Head):
     def rates(self, outputs: Callable[[Tensor], Tensor], images: TestImages) -> tuple[Tensor, Tensor]:
         """Return the true-positive and the true-negative rate (R,), means over `SELECTIONS` of prototypes.
 
-        A selection is one labelled training image of each class, drawn for the trial; the same
-        selections serve at every epoch. A test image is positive if it is more similar to the positive
+        A selection is one labelled training image of each class. The selections are drawn once for the
+        trial and used at every epoch. A test image is positive if it is more similar to the positive
         prototype than to the negative one.
         """
         import torch

@@ -27,15 +27,15 @@ Origins = list[list[int | None]] | None
 class StackedMLP:
     """The paper's multilayer perceptron, d-300-300-1 with ReLU and without batch normalisation.
 
-    Each layer is one matrix per run: its weights and, as the row after them, its biases, which a constant
-    input multiplies. The matrices are padded with zeros to multiples of 16. What is padded is zero and has
-    zero gradient always, so the padding changes the speed and nothing else. Grey values enter the
-    products as integers, exact in every precision; the factor 1/255 is carried by the first layer.
+    Each layer is one matrix per run: its weights and, in the next row, its biases, which a constant input
+    multiplies. The matrices are padded with zeros to multiples of 16. The padding and its gradient are always
+    zero, so it changes nothing but the speed. Grey values enter the products as integers, which every
+    precision represents exactly; the first layer includes the factor 1/255.
 
     Parameters
     ----------
     seeds : sequence of sequence of int or str, shape (K, S)
-        Seed of each model; models of one seed start from the same weights.
+        Seed of each model; models with the same seed start from the same weights.
     inputs : int
         Pixels d of an image.
     hidden : sequence of int
@@ -43,11 +43,11 @@ class StackedMLP:
     dtype : torch.dtype
         Type of the matrix products; weights and scores stay float32.
     pixels : ndarray, int64, optional
-        The pixels that images hold, if they hold not all of the `inputs`.
+        The pixels that images contain, if not all of the `inputs`.
     outputs : int
-        Units of the last layer; with more than one, scores have a further axis.
+        Units of the last layer; with more than one, scores have an additional axis.
     unit : float
-        What stands for 1 in images: 255 for uint8 grey values, 1 for floats.
+        The value that represents 1 in images: 255 for uint8 grey values, 1 for floats.
 
     Attributes
     ----------
@@ -85,10 +85,10 @@ class StackedMLP:
         self._memory: dict[str, Tensor] = {}
 
     def _kept(self, name: str, *shape: int) -> Tensor:
-        """Return a tensor in memory that is kept under `name`, for the next minibatch to overwrite.
+        """Return a tensor in memory that is kept under `name`; the next minibatch overwrites it.
 
-        New memory costs a CPU a page fault per 4 KiB: half of the faults of a training of MNIST pairs and 4 to
-        10 % of its time (docs/performance.md).
+        New memory would cost a CPU one page fault per 4 KiB: half of the faults of a training on MNIST pairs, and
+        4 to 10 % of its time (docs/performance.md).
         """
         size = math.prod(shape)
         if name not in self._memory or self._memory[name].numel() < size:
@@ -102,8 +102,8 @@ class StackedMLP:
     def _layers(self, images: Tensor, weights: list[Tensor], origins: Origins, purpose: str) -> list[Tensor]:
         """Return the inputs of each layer, and the last one's outputs, for images (S or 1, rows, d).
 
-        The first are the images' values (S, rows, padded d), which the K runs of a stream share, then follow
-        activations (K, S, rows, padded units), all with the constant input, and at last (K, S, rows, outputs).
+        They are the images' values (S, rows, padded d), which the K runs of a stream share; then activations
+        (K, S, rows, padded units), all with the constant input; and finally the outputs (K, S, rows, outputs).
         """
         K, S = weights[0].shape[:2]
         rows, d = images.shape[1:]
@@ -130,8 +130,8 @@ class StackedMLP:
     def backward(self, gradient: Tensor) -> list[Tensor]:
         """Return the gradients of `parameters`, float32.
 
-        A run whose scores have no gradient, such as one whose corrected risk is flat below zero, has none
-        anywhere: on a CPU its products are left out.
+        If the scores of a run have no gradient, for example because its corrected risk is flat below zero, no
+        parameter has one. On a CPU the products of such a run are skipped.
         """
         gradients: list[Tensor] = []
         signal = gradient.to(self.dtype).view(*gradient.shape[:3], self.outputs)
@@ -168,7 +168,7 @@ class StackedMLP:
         return cut
 
     def take(self, k: int, s: int) -> StackedMLP:
-        """Return one model by itself, as a stack of 1 x 1 with memory of its own."""
+        """Return one model as a stack of 1 x 1 with its own memory."""
         taken = copy.copy(self)
         taken.parameters = [parameter[k, s][None, None].clone() for parameter in self.parameters]
         taken._activations, taken._weights, taken._origins, taken._memory = [], [], None, {}
@@ -191,10 +191,10 @@ def _linear_init(seed: int | str, layer: int, inputs: int, units: int) -> Tensor
 
 
 def _origins(parameters: Sequence[Tensor]) -> Origins:
-    """Return, for each run, the first run of its stream that has the same weights.
+    """Return, for each run, the first run of its stream with the same weights.
 
-    URE, ReLU and ABS of one trial are one run until the first minibatch whose estimated risk is negative,
-    and on a CPU they are trained as one until then: what is equal is found out, not presumed.
+    URE, ReLU and ABS of one trial are equal until the first minibatch with a negative risk estimate, and on a
+    CPU they are trained as one until then. Equality is tested, not assumed.
     """
     if parameters[0].device.type != "cpu":
         return None
@@ -246,7 +246,7 @@ def _outer(left: Tensor, signal: Tensor, origins: Origins = None) -> Tensor:
 def _computed(out: Tensor, origins: Origins) -> Iterator[tuple[int, int]]:
     """Yield the runs of `out` (K, S, ...) to compute one by one; fill in the others from them.
 
-    On a CPU, because there batched products reach half the speed of single ones.
+    This is for CPUs, where batched products reach half the speed of single ones.
     """
     for k, s in itertools.product(*map(range, out.shape[:2])):
         origin = k if origins is None else origins[k][s]

@@ -31,7 +31,7 @@ class Pictures:
     shape : tuple of int
         Of one image: (H, W), or (H, W, C).
     unit : float
-        What stands for 1: 255 for uint8, 1 for floats.
+        The value that represents 1: 255 for uint8, 1 for floats.
     """
 
     shape: tuple[int, ...]
@@ -53,7 +53,7 @@ class Pictures:
 
 
 def prepare(images: NDArray[Any]) -> Pictures:
-    """Return how pictures are laid out, given those of the training; raise `UserError` if they are none."""
+    """Return the layout of pictures, given those of the training; raise `UserError` if they are not pictures."""
     if images.ndim not in (3, 4):
         raise UserError(f"images of shape {images.shape[1:]} are no pictures; this network needs (H, W) or (H, W, C)")
     return Pictures(images.shape[1:], unit_of(images))
@@ -66,7 +66,7 @@ def module_builder(module: Callable[[Any, Pictures, int], nn.Module]) -> Callabl
     ----------
     module : callable
         From own settings, `Pictures` and outputs to a module on pictures (N, C, H, W) in [0, 1], which returns
-        (N, outputs). torch's generator is seeded by the task before it is called.
+        (N, outputs). torch's random generator is seeded with the task's seed before the call.
     """
 
     def build(
@@ -90,16 +90,16 @@ class ModuleNetwork:
     module : Module
         From pictures (N, C, H, W) in [0, 1] to (N, outputs).
     unit : float
-        What stands for 1 in images.
+        The value that represents 1 in images.
     dtype : torch.dtype
-        Of the products: bfloat16 by autocast, or float32.
+        Type of the products: bfloat16 by autocast, or float32.
     device : torch.device
     outputs : int
-        Units of the last layer; with more than one, scores have a further axis.
+        Units of the last layer; with more than one, scores have an additional axis.
     compiled : bool, optional
-        Whether a training step is compiled by `torch.compile`, which fuses batch normalisation, ReLU and
-        casts; by default it is on a GPU where there is a C compiler, which torch.compile needs. Compiling
-        takes a minute, of which the next process finds most in torch's cache.
+        Whether `torch.compile` compiles a training step, which fuses batch normalisation, ReLU and casts. The
+        default is to compile on a GPU if there is a C compiler, which torch.compile needs. Compilation takes a
+        minute; later processes take most of it from torch's cache.
     """
 
     def __init__(
@@ -119,7 +119,7 @@ class ModuleNetwork:
         self._scores: Tensor | None = None
         if compiled is None:
             compiled = device.type == "cuda" and any(map(shutil.which, ("cc", "gcc", "clang")))
-        # The last minibatch of an epoch has a size of its own: a second program, not one for all sizes.
+        # The last minibatch of an epoch has another size, so it gets a second program instead of one for all sizes.
         self._train_pass = torch.compile(self._pass, dynamic=False) if compiled else self._pass
 
     def _pass(self, images: Tensor) -> Tensor:
@@ -157,10 +157,10 @@ class ModuleNetwork:
             return torch.cat([self._shaped(self._pass(chunk)) for chunk in images.split(CHUNK)], dim=2)
 
     def state(self) -> dict[str, Tensor]:
-        """Return weights, and running statistics of the batch normalisation, by name."""
+        """Return the weights and the running statistics of the batch normalisation, by name."""
         return {name: value.detach() for name, value in self.module.state_dict().items()}
 
     def take(self, k: int, s: int) -> ModuleNetwork:
-        """Return the model by itself."""
+        """Return a copy of the model."""
         module = copy.deepcopy(self.module)
         return ModuleNetwork(module, self.unit, self.dtype, self.device, self.outputs, compiled=False)

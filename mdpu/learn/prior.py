@@ -1,9 +1,9 @@
-"""The class prior, read off tuples and unlabeled images: nobody has to tell it (``docs/bags.md``, Theorem 2).
+"""The class prior, estimated from tuples and unlabeled images alone (``docs/bags.md``, Theorem 2).
 
-A network is trained without the prior on a part of the sample. Bags that were held out then say what the prior is: by
-the likelihood of tuples log q - log Z(m) under r = sigmoid(scale * g + shift), in which scale and shift are fitted to
-the held-out scores and m is the mean of r over the held-out unlabeled images. The two numbers undo what a network that
-memorises its tuples does to r, so that the estimate hardly depends on the epoch.
+A network is trained without the prior on a part of the sample. The held-out bags then determine the prior: scale and
+shift maximise the likelihood of their tuples, log q - log Z(m), under r = sigmoid(scale * g + shift), where m is the
+mean of r over the held-out unlabeled images. The estimate is this m. Scale and shift correct the distortion of r by a
+network that memorises its tuples, so the estimate hardly depends on the epoch.
 """
 
 from __future__ import annotations
@@ -34,19 +34,19 @@ Floats = NDArray[np.float64]
 CONTRAST = bag_contrast.__name__.rpartition(".")[2].replace("_", "-")
 SHARE_OF_EPOCHS = 0.3
 TINY = 1e-12
-BOUND = 30.0  # of scaled scores: beyond it r is 0 or 1 but for 1e-13
+BOUND = 30.0  # of scaled scores: beyond it r is within 1e-13 of 0 or 1
 
 
 @dataclass(frozen=True)
 class Calibration:
-    """Scale and shift of scores under which held-out tuples are likeliest.
+    """Scale and shift of scores that maximise the likelihood of held-out tuples.
 
     Attributes
     ----------
     prior : float
         m, the mean of r over the unlabeled images.
     information : float
-        Mean log-likelihood of a tuple against that of M unlabeled images, in nats: what was learned of q.
+        Mean log-likelihood ratio of a tuple to M unlabeled images, in nats: what was learned about q.
     scale, shift : float
     """
 
@@ -64,16 +64,16 @@ class PriorEstimate:
     ----------
     prior : float
     low, high : float
-        Interval of `level`, percentiles of a bootstrap over held-out tuples and unlabeled images. What the training
-        sample adds to the error is not in it.
+        Interval of `level`, percentiles of a bootstrap over held-out tuples and unlabeled images. It does not include
+        the error that comes from the training sample.
     level : float
     information : float
         See `Calibration`.
     epoch : int
-        The epoch, from 1, whose held-out likelihood was the highest.
+        The epoch, from 1, with the highest held-out likelihood.
     known : bool
-        Whether held-out tuples are told from unlabeled images better than by chance. Where they are not, any prior
-        fits, and the other numbers mean nothing.
+        Whether held-out tuples are distinguished from unlabeled images better than by chance. If not, any prior fits,
+        and the other numbers are meaningless.
     """
 
     prior: float
@@ -85,7 +85,7 @@ class PriorEstimate:
     known: bool
 
     def fits(self, told: float) -> bool:
-        """Return whether a prior that one is told lies within the interval, or nothing is known of it."""
+        """Return whether a given prior lies within the interval, or nothing is known about the prior."""
         return not self.known or self.low <= told <= self.high
 
 
@@ -125,7 +125,7 @@ def calibrate(tuples: Floats, unlabeled: Floats, start: tuple[float, float] = (1
 
 
 class HeldOutBags:
-    """The calibration on held-out bags after each epoch; keeps the scores of the epoch of the highest likelihood.
+    """Calibrates on held-out bags after each epoch, and keeps the scores of the epoch with the highest likelihood.
 
     Parameters
     ----------
@@ -182,11 +182,11 @@ def estimate_prior(
         Tuples of at least two members.
     settings : Settings
     held_out : float
-        Share of tuples and of unlabeled images that the estimate is made on.
+        Share of tuples and of unlabeled images that the estimate uses.
     level : float
         Of the interval.
     resamples : int
-        Of the bootstrap; without any, the interval is the estimate itself.
+        Number of bootstrap samples; with 0, the interval is the estimate itself.
     seed : int or str
         Of the training and of the bootstrap.
     device, advance
@@ -207,8 +207,8 @@ def estimate_prior(
         pass
     assert evaluation.best is not None
     best, epoch, tuples, unlabeled = evaluation.best
-    # Twice the log-likelihood ratio against a constant r, which has one number less. The best of many epochs is a
-    # little too good, so this is the least that one can ask.
+    # Twice the log-likelihood ratio against a constant r, which has one parameter less. The best of many epochs is
+    # slightly too good, so this is a minimal requirement.
     known = bool(2 * len(tuples) * best.information > chi2.ppf(level, df=1))
     if not resamples:
         return PriorEstimate(best.prior, best.prior, best.prior, level, best.information, epoch, known)
@@ -228,10 +228,10 @@ def estimate_prior(
 def brief_estimate(
     images: NDArray[Any], sample: Sample, settings: Settings, seed: int | str, device: torch.device
 ) -> float:
-    """Return the estimate for a method that is told no prior: `SHARE_OF_EPOCHS` of the training's epochs, no interval.
+    """Return the estimate for a method without a given prior, from `SHARE_OF_EPOCHS` of the training's epochs.
 
-    Where nothing is known of the prior it is a number all the same, so that a study's other runs go on. Parameters and
-    errors are those of `estimate_prior`.
+    If nothing is known about the prior, the result is a number nevertheless, so that the other runs of a study
+    continue. Parameters and errors are those of `estimate_prior`.
     """
     brief = replace(settings, epochs=math.ceil(SHARE_OF_EPOCHS * settings.epochs))
     return estimate_prior(images, sample, brief, resamples=0, seed=seed, device=device).prior

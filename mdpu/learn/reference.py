@@ -1,7 +1,7 @@
-"""The plain trainer: one task, an ordinary module, autograd, torch's Adam. Short and obvious, and slow.
+"""The plain trainer: one task, an ordinary module, autograd, torch's Adam. It is short and obvious, and slow.
 
-The fast trainer (`mdpu.learn.trainer`) is held to this one by a test: same initial weights, same minibatches, same
-objective, so the same history but for rounding.
+A test compares the fast trainer (`mdpu.learn.trainer`) with this one. Initial weights, minibatches and objective are
+the same, so the histories are equal up to rounding.
 """
 
 from __future__ import annotations

@@ -90,7 +90,8 @@ class RiskHead:
 class CorrectedRiskHead(Head):
     """`RiskHead` with the weights that each task's tuple size and prior give; parameters of `Head`.
 
-    The risk of tuples of several sizes is the mean of the risks of each size, by their numbers in the minibatch.
+    With tuples of several sizes, the risk is the mean of the risks of each size, weighted by their numbers in the
+    minibatch.
     """
 
     measures = tuple(f"risk_{term}" for term in TERMS)
@@ -122,7 +123,7 @@ class CorrectedRiskHead(Head):
         return self.risk.correct(terms)
 
     def _ragged_terms(self, batch: Batch, r: int) -> Tensor:
-        """Return the four terms (4,) of one task, of tuples of several sizes."""
+        """Return the four terms (4,) of one task with tuples of several sizes."""
         assert batch.sizes is not None
         loss, sizes = LOSSES[self.tasks[r].loss], batch.sizes[r]
         weights = self.weights_by_size[r, sizes - 1]  # (B, 4)
@@ -135,12 +136,12 @@ class CorrectedRiskHead(Head):
         return torch.stack(terms)
 
     def test(self, outputs: Callable[[Tensor], Tensor], images: TestImages) -> list[Tensor]:
-        """Return the risk of the test images at the training prior, with the loss that is trained on, (R,) (Eq. 2)."""
+        """Return the risk of the test images at the training prior, with the training loss, (R,) (Eq. 2)."""
         return [labelled_risk(self.tasks, outputs(images.images), images.labels)]
 
 
 def labelled_risk(tasks: Sequence[Task], scores: Tensor, labels: Tensor) -> Tensor:
-    """Return pi_+ mean_+ l(g, +1) + pi_- mean_- l(g, -1), (R,), of scores (R, N) of images labelled (N,) (Eq. 2)."""
+    """Return pi_+ mean_+ l(g, +1) + pi_- mean_- l(g, -1), (R,), of scores (R, N) of images with labels (N,) (Eq. 2)."""
     positive = labels > 0
     risks = []
     for task, of_task in zip(tasks, scores, strict=True):

@@ -1,4 +1,4 @@
-"""Work that takes turns in threads: generators, each step of which may be taken by another thread."""
+"""Generators that take turns in threads; any thread may take the next step of any of them."""
 
 from __future__ import annotations
 
@@ -15,30 +15,30 @@ Result = TypeVar("Result")
 def side_by_side(
     jobs: Mapping[Key, Generator[int, None, Result]], workers: int = 0
 ) -> Generator[tuple[Key, int | Result], None, None]:
-    """Advance jobs side by side, and yield what each yields, and at last returns, as it comes.
+    """Advance jobs side by side, and yield what each one yields and finally returns, in order of arrival.
 
-    While many jobs are left, those that are furthest go on, so that no more than `workers` of them are under way. The
-    last ones, fewer than twice as many, take turns, so that they end together and no thread is left idle: two workers
-    do three equal jobs in the time of one and a half.
+    While many jobs are left, the most advanced ones continue, so that only `workers` of them are in progress. The last
+    jobs, fewer than twice as many, take turns, so that they end together and no thread is idle: two workers do three
+    equal jobs in the time of one and a half.
 
     Parameters
     ----------
     jobs : mapping from key to generator
-        A generator's steps are taken one after the other, each by whichever thread is free.
+        The steps of a generator run one after the other, each in whichever thread is free.
     workers : int
-        How many steps are taken at once, each by a thread of its own, in which torch computes with one thread. With
-        none, the calling thread does one job after the other, and torch computes with all threads.
+        Number of steps that run at once, each in its own thread, where torch computes with one thread. With 0, the
+        calling thread does one job after the other, and torch computes with all threads.
 
     Yields
     ------
     key : Key
     outcome : int or Result
-        What the job of this key yielded, or returned.
+        What the job of this key yielded or returned.
 
     Raises
     ------
     BaseException
-        Whatever comes out of a job. The steps that are being taken then are taken to their end, and no others.
+        Any exception of a job. The steps that are running at that time are completed; no further ones start.
     """
     if not workers:
         for key, job in jobs.items():
@@ -76,11 +76,11 @@ def side_by_side(
                 fill(pool)
                 yield from outcomes
     finally:
-        torch.set_num_threads(threads)  # part of the setting is the process's, not the thread's
+        torch.set_num_threads(threads)  # part of this setting belongs to the process, not to a thread
 
 
 def complete(job: Generator[int, None, Result], advance: Callable[[int], None] = lambda yielded: None) -> Result:
-    """Take a job alone to its end: call `advance` with what it yields, and return what it returns."""
+    """Run one job to its end: call `advance` with what it yields, and return what it returns."""
     while True:
         try:
             advance(next(job))

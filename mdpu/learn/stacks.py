@@ -17,21 +17,21 @@ def make_stacks(
     fits: Callable[[Stack], bool] = lambda stack: True,
     at_least: int = 1,
 ) -> list[Stack]:
-    """Cut tasks into stacks: on a GPU as few as are rectangular, on a CPU one per stream, or as many as `at_least`.
+    """Cut tasks into stacks: on a GPU as few rectangles as possible, on a CPU one per stream, but `at_least` so many.
 
-    The tasks of a stack share all that shapes its tensors or its training: head, outputs, whether labels are seen, and
-    the memory of the weights' running mean.
+    The tasks of a stack share everything that shapes its tensors or its training: head, outputs, whether labels are
+    seen, and the memory of the weights' running mean.
 
     Parameters
     ----------
     tasks : sequence of Task
     stacks : bool
-        Whether the network trains several models at once; else each task is a stack of its own.
+        Whether the network can train several models at once; otherwise each task is its own stack.
     device : torch.device
     fits : callable
-        Whether a stack fits into memory; those that do not are halved until they do.
+        Whether a stack fits into memory; larger stacks are halved until they fit.
     at_least : int
-        How many stacks there shall be, where there are as many tasks: one for each thread.
+        The least number of stacks, one for each thread, if there are that many tasks.
     """
     if not stacks:
         return [((task,),) for task in tasks]
@@ -72,16 +72,16 @@ def halves(stack: Stack) -> tuple[Stack, Stack]:
 def workers_for(stacks: int, largest: int, memory: int | None) -> int:
     """Return how many stacks to train side by side on a CPU, each with one thread.
 
-    As many as there are threads, but no more than there are stacks or than fit into memory, and one at least.
+    This is the number of threads, limited by the number of stacks and by the memory, and at least one.
 
     Parameters
     ----------
     stacks : int
-        How many there are.
+        Number of stacks.
     largest : int
-        Bytes of the largest.
+        Bytes of the largest stack.
     memory : int or None
-        Bytes that all of them may take. `side_by_side` has up to 2 W - 1 of W workers under way.
+        Bytes that all may take together. With W workers, `side_by_side` has up to 2 W - 1 stacks in progress.
     """
 
     def fit(workers: int) -> bool:

@@ -1,4 +1,4 @@
-"""What one model is trained for, on what, and how. No torch here: plans and reports read it at no cost."""
+"""What a model is trained for, on what, and how. There is no torch here, so plans and reports load fast."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ class Task:
     method : str
         A file of ``mdpu/learn/methods``, e.g. ``relu-part``.
     tuple_size : int
-        M; of tuples of several sizes, the largest.
+        M; the largest size if tuples have several.
     prior : float
-        pi_+ as the method is told it, in (0, 1).
+        The class prior pi_+ that the method assumes, in (0, 1).
     loss : str
         A row of Table I: ``logistic``, ``ramp``, ``squared`` or ``hinge``. Methods with a loss of their own ignore it.
     seed : int or str
-        Names every random number of the training: initial weights, order of the minibatches. Tasks of one seed are
-        paired.
+        Seeds every random number of the training: initial weights, order of the minibatches. Tasks with the same seed
+        are paired.
     sample : str
-        Which of several samples the model is trained on.
+        Name of the sample to train on, if there are several.
     learning_rate, weight_decay : float, optional
-        Instead of those of the settings.
+        They replace those of the settings.
 
     Raises
     ------
@@ -63,12 +63,12 @@ class Task:
 
 @dataclass(frozen=True)
 class Sample:
-    """What the learner gets: indices into images, and no label.
+    """What the learner sees: indices of images, and no labels.
 
     Attributes
     ----------
     tuples : ndarray, int64, shape (n, M)
-        Each row a dominant-positive tuple. Where tuples are of several sizes, M is the largest, and rows of fewer
+        Each row is a dominant-positive tuple. If tuples have several sizes, M is the largest, and rows with fewer
         members end in -1.
     unlabeled : ndarray, int64, shape (n_unlabeled,)
         Images drawn at the class prior.
@@ -79,14 +79,14 @@ class Sample:
 
     @property
     def is_ragged(self) -> bool:
-        """Whether the tuples are of several sizes."""
+        """Whether the tuples have several sizes."""
         return bool((self.tuples < 0).any())
 
     @classmethod
     def gather(
         cls, tuples: NDArray[Any] | Sequence[NDArray[Any]], unlabeled: NDArray[Any]
     ) -> tuple[NDArray[Any], Sample]:
-        """Return one array of images, and the sample that names them in it.
+        """Return one array of all images, and the sample of indices into it.
 
         Parameters
         ----------
@@ -97,7 +97,7 @@ class Sample:
         Raises
         ------
         UserError
-            If the members and the unlabeled images differ in shape or type, or there are none.
+            If the members and the unlabeled images differ in shape or type, or one of them is empty.
         """
         sizes = np.array([len(members) for members in tuples], dtype=np.int64)
         if not sizes.size or not sizes.all() or not len(unlabeled):
@@ -123,23 +123,23 @@ class Settings:
     ----------
     epochs : int
     batch_size : int
-        Tuples, or images, of a minibatch.
+        Number of tuples, or of images, in a minibatch.
     batch_counts : {'tuples', 'images'}
         What `batch_size` counts: tuples, or their members.
     optimizer : {'adam', 'adamw'}
-        Weight decay as L2, or decoupled.
+        With weight decay as an L2 penalty, or decoupled.
     learning_rate, weight_decay : float
     precision : {'auto', 'fp32', 'tf32', 'bf16'}
-        Of the products; weights, scores and losses are float32 always. ``auto`` is what the hardware does best.
+        Of the matrix products; weights, scores and losses are always float32. ``auto`` is what the hardware does best.
     network : str
         A file of ``mdpu/learn/networks``.
     architecture : mapping
-        Settings of the network's own, such as ``hidden`` of the perceptron; its defaults hold for what is left out.
+        The network's own settings, such as ``hidden`` of the perceptron; those left out have their defaults.
 
     Raises
     ------
     UserError
-        If a value is of the wrong type or out of range, or the network is unknown or does not know a setting.
+        If a value has the wrong type or is out of range, the network is unknown, or it does not know a setting.
     """
 
     epochs: int = 100
@@ -172,12 +172,12 @@ class Settings:
 
     @classmethod
     def parse(cls, values: Mapping[str, Any]) -> Settings:
-        """Return the settings of a flat mapping, in which those of the network stand beside the others.
+        """Return settings from a flat mapping, which holds those of the network among the others.
 
         Raises
         ------
         UserError
-            If a key is neither a setting nor one of the network's, or a value is refused.
+            If a key is neither a setting nor one of the network's, or a value is invalid.
         """
         own = {name.name for name in fields(cls)} - {"architecture"}
         return cls(
@@ -186,19 +186,19 @@ class Settings:
         )
 
     def flat(self) -> dict[str, Any]:
-        """Return the settings as `parse` takes them, the network's with their defaults, ready for JSON."""
+        """Return the settings as `parse` takes them, with the network's defaults, ready for JSON."""
         settings = asdict(self)
         del settings["architecture"]
         return settings | asdict(load_network(self.network).read(self.architecture))
 
 
 def tuples_per_batch(settings: Settings, tuple_size: int) -> int:
-    """Return how many tuples a minibatch holds."""
+    """Return the number of tuples in a minibatch."""
     return settings.batch_size if settings.batch_counts == "tuples" else max(1, settings.batch_size // tuple_size)
 
 
 def check_sample(sample: Sample, images: int, tasks: Iterable[Task]) -> None:
-    """Raise `UserError` unless a sample fits the images and the tasks that train on it."""
+    """Raise `UserError` unless a sample is valid for the images and for the tasks that train on it."""
     for name, indices, least in (("tuples", sample.tuples, -1), ("unlabeled images", sample.unlabeled, 0)):
         if not indices.size:
             raise UserError(f"the sample holds no {name}")

@@ -1,11 +1,11 @@
 """Trains a stack of models as one tensor program: minibatches, forward, objective, backward, step.
 
-A stack is a rectangle of K tasks on each of S minibatch streams, where a stream is one sample and seed. A task's
-numbers are its own: every random number is derived from (seed, purpose, epoch), and on a CPU nothing is rounded by
-what else is in the stack. There each product is one model's, each objective is one head's, and one thread computes it
-all, because a sum rounds by the number of its parts and a vector by where it begins. On CPUs of one kind a history is
-therefore the same bit for bit, however the tasks are cut into stacks. `mdpu.learn.reference` does the same for one
-task, in the plainest way.
+A stack is a rectangle of K tasks on each of S streams of minibatches; a stream is one sample and seed. A task's numbers
+do not depend on the other tasks: every random number is derived from (seed, purpose, epoch), and on a CPU the rest of
+the stack does not affect rounding. There each product belongs to one model, each objective to one head, and one thread
+computes everything, because the rounding of a sum depends on its number of parts, and that of a vector on its start. On
+CPUs of one kind a history is therefore the same bit for bit, however the tasks are cut into stacks.
+`mdpu.learn.reference` does the same for one task in the plainest way.
 """
 
 from __future__ import annotations
@@ -148,7 +148,7 @@ def minibatches(
 ) -> Iterator[tuple[Tensor, Tensor]]:
     """Yield the image indices of each minibatch of an epoch.
 
-    The number of minibatches is ceil(n / batch); the unlabeled images are spread over them evenly, so an
+    The number of minibatches is ceil(n / batch). The unlabeled images are spread over them evenly, so an
     epoch sees every tuple and every unlabeled image once.
 
     Parameters
@@ -178,7 +178,7 @@ def minibatches(
     for step in range(steps):
         start, stop = (round(edge * n_unlabeled / n) for edge in (step * batch, min(n, (step + 1) * batch)))
         of_tuples = tuples[:, step * batch : (step + 1) * batch].flatten(1)
-        # Where unlabeled images are too few for every minibatch to get its own, one serves twice.
+        # With fewer unlabeled images than minibatches, an image is used twice.
         start = min(start, n_unlabeled - 1)
         yield of_tuples, unlabeled[:, start : max(stop, start + 1)]
 
@@ -197,19 +197,19 @@ def train_stack(
     Parameters
     ----------
     stack : Stack
-        K x S tasks; those of a column share their sample and seed, all share their tuple size and head.
+        K x S tasks; those of a column share sample and seed, and all share tuple size and head.
     settings : Settings
     data : TrainingData
     device : torch.device
     evaluation : Evaluation, optional
-        What is measured at the end of each epoch; prepared.
+        What is measured at the end of each epoch; its images are prepared.
     checkpoint : Checkpoint, optional
-        Where to take up training that was interrupted, and to save it from time to time.
+        Where to resume interrupted training, and where to save it from time to time.
 
     Yields
     ------
     int
-        After each epoch, the number of task-epochs done since the last time.
+        After each epoch, the number of task-epochs done since the last yield.
 
     Returns
     -------
@@ -288,17 +288,16 @@ def train_stack(
 
 
 class RunningMean:
-    """The running mean of weights over the steps, which some methods take for their model.
+    """The running mean of weights over the steps, which some methods use as their model.
 
-    It remembers the share min(memory, (1 + t) / (10 + t)) of its past at step t, so that the first weights are soon
-    forgotten.
+    At step t it keeps the share min(memory, (1 + t) / (10 + t)) of its past, so it soon forgets the first weights.
 
     Parameters
     ----------
     parameters : sequence of Tensor
         The weights, which the optimizer changes.
     memory : float
-        In [0, 1); 0 for none, which costs nothing.
+        In [0, 1); with 0 there is no mean, at no cost.
     """
 
     def __init__(self, parameters: Sequence[Tensor], memory: float) -> None:
@@ -312,7 +311,7 @@ class RunningMean:
         return {"steps of the mean": self.steps} | {f"mean {place}": mean for place, mean in enumerate(self.means)}
 
     def update(self) -> None:
-        """Take the weights of a step in."""
+        """Include the weights of a step."""
         steps = int(self.steps)
         new = 1 - min(self.memory, (1 + steps) / (10 + steps))
         for mean, parameter in zip(self.means, self.parameters, strict=True):
@@ -320,7 +319,7 @@ class RunningMean:
         self.steps += 1
 
     def exchange(self) -> None:
-        """Put the mean in the weights' place, and the weights in its."""
+        """Exchange the mean and the weights."""
         for mean, parameter in zip(self.means, self.parameters, strict=True):
             kept = parameter.clone()
             parameter.copy_(mean)
@@ -328,7 +327,7 @@ class RunningMean:
 
     @contextmanager
     def in_place(self) -> Iterator[None]:
-        """Let the mean be the weights for a while."""
+        """Use the mean as the weights within the block."""
         self.exchange()
         yield
         self.exchange()
@@ -341,12 +340,12 @@ def of_each(heads: Sequence[Head], count: int) -> list[slice]:
 
 
 def rows_of(outputs: Callable[[Tensor], Tensor], part: slice) -> Callable[[Tensor], Tensor]:
-    """Return a function that gives the outputs of some tasks alone."""
+    """Return a function that returns the outputs of only some tasks."""
     return lambda images: outputs(images)[part]
 
 
 def once(outputs: Callable[[Tensor], Tensor]) -> Callable[[Tensor], Tensor]:
-    """Return a function that keeps the last outputs, for those who ask for the same images again."""
+    """Return a function that keeps its last outputs, in case the same images come again."""
     last: list[Tensor] = []
 
     def kept(images: Tensor) -> Tensor:
@@ -365,7 +364,7 @@ def count_members(of_tuples: Tensor, tuple_size: int) -> Tensor:
 def cut_batch(
     outputs: Tensor, labels: Tensor | None, members: int, tuple_size: int, sizes: Tensor | None = None
 ) -> Batch:
-    """Return rows, `members` of tuples and the rest unlabeled, as heads take them."""
+    """Return rows, the first `members` of tuples and the rest unlabeled, as a batch for heads."""
 
     def cut(rows: Tensor) -> tuple[Tensor, Tensor]:
         return rows[:, :members].unflatten(1, (-1, tuple_size)), rows[:, members:]

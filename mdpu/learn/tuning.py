@@ -1,7 +1,7 @@
-"""Learning rate and weight decay chosen from a grid without true labels.
+"""Learning rate and weight decay, chosen from a grid without true labels.
 
-Part of the tuples and of the unlabeled images is held out, and the unbiased estimator with the 0-1 loss
-(Theorem 1 holds for any loss) says how well a grid point does on them. The test set has no part in it.
+A part of the tuples and of the unlabeled images is held out. On it the unbiased estimator with the 0-1 loss
+(Theorem 1 holds for any loss) rates each grid point. The test set is not used.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from mdpu.theory import risk_weights
 
 
 def hold_out(sample: Sample, share: float) -> tuple[Sample, Sample]:
-    """Hold out the last `share` of a sample's tuples and unlabeled images; return what is left to train on, and them.
+    """Hold out the last `share` of a sample's tuples and unlabeled images; return the rest, and the held-out part.
 
-    What is left holds no image that is held out: with replacement an image may be drawn for both.
+    With replacement an image may be drawn for both parts. Such images are removed from the rest.
 
     Raises
     ------
     UserError
-        If one of the two parts would hold no tuple or no unlabeled image.
+        If one of the two parts would have no tuple or no unlabeled image.
     """
     cut, cut_unlabeled = (round((1 - share) * len(part)) for part in (sample.tuples, sample.unlabeled))
     held = Sample(sample.tuples[cut:], sample.unlabeled[cut_unlabeled:])
@@ -52,7 +52,7 @@ def estimated_error(tuple_size: int, prior: float, tuple_rate: pd.Series, unlabe
     ----------
     tuple_size : int
     prior : float
-        That the method is told, as the user knows no other.
+        The prior that the method assumes; the user knows no other.
     tuple_rate, unlabeled_rate : Series
         Share of tuple members, and of unlabeled images, that the classifier calls positive.
     """
@@ -89,7 +89,7 @@ def tune(
     grid : mapping
         ``learning_rate`` and ``weight_decay``, the values of each.
     held_out : float
-        Share of tuples and of unlabeled images that the estimate is made on.
+        Share of tuples and of unlabeled images that the estimate uses.
     average_last : int
         Number of last epochs that the estimate is averaged over.
 
@@ -97,13 +97,13 @@ def tune(
     -------
     DataFrame
         One row per method and grid point: method, learning_rate, weight_decay, estimated_error (missing
-        where training diverged) and chosen, true for the lowest estimate of each method; of a method that diverged
-        everywhere no row is chosen.
+        if training diverged) and chosen, true for the lowest estimate of each method. If a method diverged
+        everywhere, none of its rows is chosen.
 
     Raises
     ------
     UserError
-        If a part of the sample would be empty; and as `mdpu.learn.fitting.fit_each`.
+        If a part of the sample would be empty, and for the reasons of `mdpu.learn.fitting.fit_each`.
     """
     kept, held = hold_out(sample, held_out)
     points = list(itertools.product(grid["learning_rate"], grid["weight_decay"]))

@@ -1,6 +1,6 @@
 """One file per method, discovered by being here: ``relu_part.py`` is the method ``relu-part``.
 
-Each defines ``METHOD``, and imports torch in its functions only.
+Each defines ``METHOD`` and imports torch only in its functions.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Control: one and the same answer for every image, the floor.
+"""Control: the same answer for every image, the floor.
 
-Of the two constant answers the better one counts, so its accuracy is the majority rate of the test set.
+The better of the two constant answers counts, so the accuracy is the majority rate of the test set.
 Its objective is the 0-1 risk at the training prior, min(pi_+, pi_-).
 """
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def always_positive(task: Task, _sample: Sample, _images: NDArray[Any]) -> Answers:
-    """Return the objective and the answer "positive"; the assignment may turn it over."""
+    """Return the objective and the answer "positive", which the assignment may reverse."""
     return Answers(min(task.prior, 1 - task.prior), lambda images: np.ones(len(images), dtype=bool))
 
 

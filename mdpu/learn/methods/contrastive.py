@@ -1,11 +1,13 @@
 """Contrastive loss (Hadsell, Chopra and LeCun, 2006), the paper's second baseline.
 
 The paper names the loss and the evaluation: one random prototype per class, cosine similarity, mean
-over 10 selections. It gives no supervision, embedding or margin, and its cosine does not belong to the
-Euclidean loss. Chosen: an embedding of `OUTPUTS` linear units, not normalised; Hadsell's D^2 / 2 for
-"same" pairs and max(0, m - D)^2 / 2 for the others with m = 1, D the Euclidean distance; pairs as for
-`siamese` (members of a tuple are "same", two unlabeled images are not, the two kinds weigh the same);
-prototypes are labelled training images, and the evaluation is the paper's.
+over 10 selections. It gives no supervision, embedding or margin, and its cosine does not fit the
+Euclidean loss.
+
+The choices here: an embedding of `OUTPUTS` linear units, not normalised. Hadsell's D^2 / 2 for "same" pairs
+and max(0, m - D)^2 / 2 for the others, with m = 1 and the Euclidean distance D. Pairs as for `siamese`:
+members of a tuple are "same", two unlabeled images are not, and both kinds have equal weight. Prototypes
+are labelled training images, and the evaluation is the paper's.
 """
 
 from __future__ import annotations

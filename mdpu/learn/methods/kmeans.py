@@ -1,14 +1,15 @@
 """K-Means on concatenated tuples (MacQueen, 1967), the paper's unsupervised baseline.
 
-The paper concatenates "three constituent images" and sets K = 2; it says neither what happens for
-pairs, nor how one test image is scored against centroids of M images, nor how clusters get their class.
-Chosen: scikit-learn's `KMeans` with K = 2, k-means++ and the best of ten starts (its default before
-1.4) on the grey values of the M members, in order; the unlabeled images are not used, since they form
-no tuples. A test image is repeated M times and belongs to the nearer centroid. The clusters are
-unnamed: accuracy is that of the better assignment on the test images, and the history's raw_accuracy
-takes scikit-learn's cluster 1 for the positive class. The published values below 50 % (Table
-II, prior 0.6, Fashion-MNIST and SVHN; Table III, prior 0.6, EMNIST-Digits) cannot come from the better
-assignment, so at least there the authors used another.
+The paper concatenates "three constituent images" and sets K = 2. It does not say what happens for pairs,
+how one test image is scored against centroids of M images, or how clusters get their class.
+
+The choices here: scikit-learn's `KMeans` with K = 2, k-means++ and the best of ten starts (its default
+before 1.4) on the grey values of the M members, in order. The unlabeled images are not used, because they
+form no tuples. A test image is repeated M times and belongs to the nearer centroid. The clusters are
+unnamed: the accuracy is that of the better assignment on the test images, and the history's raw_accuracy
+takes scikit-learn's cluster 1 as the positive class. The published values below 50 % (Table II, prior 0.6,
+Fashion-MNIST and SVHN; Table III, prior 0.6, EMNIST-Digits) cannot come from the better assignment, so at
+least there the authors used another.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ def fit(task: Task, sample: Sample, images: NDArray[Any]) -> Answers:
         return (images.reshape(len(images), -1) / unit).astype(np.float32)  # (N, d)
 
     random_state = int(Stream(task.seed, "k-means").integers(2**31, 1)[0])
-    # One thread always: scikit-learn divides sums among threads, and a rounding can end in other clusters.
+    # Always one thread: scikit-learn divides sums among threads, and other rounding can lead to other clusters.
     with threadpool_limits(1):
         clusters = KMeans(n_clusters=2, n_init=STARTS, random_state=random_state)
         clusters.fit(vectors(images)[sample.tuples].reshape(len(sample.tuples), -1))

@@ -1,10 +1,10 @@
-"""Learning from label proportions with the expected proportions: what that literature has without exact ones.
+"""Learning from label proportions with the expected proportions, because the exact ones are hidden here.
 
 Empirical proportion risk (Yu et al., 2014) with the cross-entropy between a bag's proportion and its
-mean predicted probability (Ardehaly and Culotta, 2017; Tsai and Lin, 2020). The true proportions of
-this data are hidden, so a tuple's is taken to be its expectation a (Lemma 6), and the unlabeled images,
-in bags of `BAG` in the minibatch's random order, are given pi_+. The two kinds of bags weigh the same.
-The run's loss is not used: the literature's is the cross-entropy.
+mean predicted probability (Ardehaly and Culotta, 2017; Tsai and Lin, 2020). The proportion of a tuple is
+taken to be its expectation a (Lemma 6). The unlabeled images form bags of `BAG` in the minibatch's random
+order, with the proportion pi_+. The two kinds of bags have equal weight. The run's loss is not used: this
+literature uses the cross-entropy.
 """
 
 from __future__ import annotations

@@ -1,17 +1,18 @@
 """Siamese network (Koch, 2015), the paper's first baseline.
 
-The paper gives the architecture's name and M = 2 and 3; it gives no loss, no supervision, no scoring.
-Chosen, after Koch: both images pass the same network, whose last layer of `OUTPUTS` sigmoid units is
-the embedding h; the probability that a pair is of one group is sigmoid(sum_j alpha_j |h_1j - h_2j| +
-beta) with alpha and beta learned (Koch has no beta; without one the probability of two equal images
-would be 1/2, whatever is learned), trained by binary cross-entropy. Supervision, as far as this data can give it:
-members of one tuple are one group, two unlabeled images are not; for M > 2 every pair of a tuple
-counts; the two kinds weigh the same. A test image takes the class of the labelled prototype, one per
-class, that it more probably shares a group with; mean over 10 random selections of prototypes.
+The paper gives the architecture's name and M = 2 and 3, but no loss, no supervision and no scoring.
 
-At pi_+ = 1/2 a pair has one negative with probability 2/3, while two unlabeled images differ with
-probability 1/2 only: as a statement about equal labels the supervision is worse than none. What it does
-say is that negatives never meet in a pair.
+The choices here follow Koch: both images pass the same network, whose last layer of `OUTPUTS` sigmoid units
+is the embedding h. The probability that a pair is of one group is sigmoid(sum_j alpha_j |h_1j - h_2j| +
+beta), with learned alpha and beta, trained by binary cross-entropy. Koch has no beta, but without it the
+probability for two equal images would always be 1/2. The supervision is what this data can give: members of
+one tuple are one group, two unlabeled images are not. For M > 2 every pair of a tuple counts. Both kinds of
+pairs have equal weight. A test image takes the class of the labelled prototype, one per class, with which it
+more probably shares a group; the result is the mean over 10 random selections of prototypes.
+
+At pi_+ = 1/2 a pair has one negative with probability 2/3, but two unlabeled images differ only with
+probability 1/2. As a statement about equal labels, this supervision is worse than none. What it does say is
+that negatives never meet in a pair.
 """
 
 from __future__ import annotations

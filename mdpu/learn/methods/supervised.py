@@ -1,8 +1,8 @@
 """Control: the same network on the same images with their true labels, the ceiling.
 
 Every image of the minibatch, tuple member or unlabeled, counts once, as in ordinary training with the
-run's loss. The tuples hold more positives than the prior says (a share a, Lemma 6), which is not
-corrected for: it is what a practitioner who had these images labelled would train on.
+run's loss. The tuples contain more positives than the prior says (a share a, Lemma 6). This is not
+corrected, because a practitioner who had these images labelled would train on them as they are.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ def available_networks() -> list[str]:
 
 
 def load_network(name: str) -> Architecture:
-    """Return the network called `name`; raise `UserError` if there is none."""
+    """Return the network called `name`; raise `UserError` if it is unknown."""
     if name not in available_networks():
         raise UserError(f"network {name!r} is unknown; known are {', '.join(available_networks())}")
     network = importlib.import_module(f"{__name__}.{name.replace('-', '_')}").NETWORK

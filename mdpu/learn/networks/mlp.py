@@ -37,7 +37,7 @@ class Own:
 
 @dataclass(frozen=True)
 class Vectors:
-    """Images as rows of the pixels that training images use.
+    """Images as rows of those pixels that are in use in the training images.
 
     A pixel that is 0 in every training image (67 of MNIST's 784) teaches nothing and is left out.
 
@@ -46,7 +46,7 @@ class Vectors:
     shape : tuple of int
         Of one image.
     unit : float
-        What stands for 1: 255 for uint8 grey values, 1 for floats.
+        The value that represents 1: 255 for uint8 grey values, 1 for floats.
     pixels : ndarray, int64
         The pixels in use, in order.
     """
@@ -65,15 +65,15 @@ class Vectors:
 
 
 def padded(inputs: int) -> int:
-    """Return the width of a layer's input: its units, the constant one, and zeros up to a multiple of 16.
+    """Return the width of a layer's input: its units, the constant 1, and zeros up to a multiple of 16.
 
-    Matrix products on CPUs lose up to a third of their speed on widths such as 300.
+    On CPUs, matrix products lose up to a third of their speed at widths such as 300.
     """
     return math.ceil((inputs + 1) / 16) * 16
 
 
 def prepare(images: NDArray[Any]) -> Vectors:
-    """Return how images are laid out, given those of the training."""
+    """Return the layout of images, given those of the training."""
     used = images.reshape(len(images), -1).any(axis=0)
     return Vectors(images.shape[1:], unit_of(images), np.flatnonzero(used))
 
@@ -89,11 +89,11 @@ def build(
 
 
 def memory(own: Own, shape: tuple[int, ...], rows: int, outputs: int, K: int, S: int) -> int:
-    """Return the bytes that K x S perceptrons take in training, all counted as float32."""
+    """Return the bytes that the training of K x S perceptrons takes, all counted as float32."""
     inputs = padded(math.prod(shape))
     widths = [padded(units) for units in own.hidden]
     weights = sum(below * above for below, above in itertools.pairwise([inputs, *widths, outputs]))
-    # Weights: themselves, a copy in the type of the products, the gradient, Adam's two moments, the update.
+    # Weights count six times: weights, copy in the type of the products, gradient, Adam's two moments, update.
     per_model = 6 * weights + 3 * max(rows, CHUNK) * (sum(widths) + outputs)
     per_stream = (2 * rows + CHUNK) * inputs
     return 4 * (K * S * per_model + S * per_stream)

@@ -40,11 +40,11 @@ def module(own: Own, pictures: Pictures, outputs: int) -> nn.Module:
 
 
 def memory(own: Own, shape: tuple[int, ...], rows: int, outputs: int, K: int, S: int) -> int:
-    """Return the bytes that training takes: 21 million weights five times, and the activations of a minibatch.
+    """Return the bytes that training takes: five times 21 million weights, and the activations of a minibatch.
 
-    With the CIFAR stem, a 32x32 image keeps 8.0 MB of float32 activations for the backward pass; other sizes in
-    proportion to their pixels, and torchvision's stem a twelfth. Scoring takes a seventh of it for each of the `CHUNK`
-    images that are scored at once.
+    With the CIFAR stem, a 32x32 image keeps 8.0 MB of float32 activations for the backward pass. Other sizes need
+    memory in proportion to their pixels, and torchvision's stem needs a twelfth. Scoring takes a seventh of that for
+    each of the `CHUNK` images that are scored at once.
     """
     pixels = shape[0] * shape[1] / 32**2
     activations = 8.0e6 * pixels / (1 if own.stem == "cifar" else 12)
