@@ -1,4 +1,4 @@
-# Where a user looks first. The workflow itself is workflow/Snakefile, which any other workflow can take as this one does.
+# The entry for users. The workflow itself is workflow/Snakefile, which other workflows can use as a module too.
 
 
 configfile: "config.yaml"

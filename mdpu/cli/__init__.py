@@ -14,9 +14,9 @@ __all__ = ["app", "carry", "data", "evaluation", "inspect", "main", "showing", "
 
 
 def main() -> None:
-    """Run the command line; a mistake of the user's ends in one sentence and status 2."""
-    # GNU OpenMP's threads spin for long while they wait, which stops a busy machine; these go to sleep after
-    # microseconds. docs/performance.md has the figures. To be set before torch loads OpenMP.
+    """Run the command line; a user's mistake ends in one sentence and status 2."""
+    # GNU OpenMP's threads spin for a long time while they wait, which stalls a busy machine. With this setting they
+    # sleep after microseconds (docs/performance.md). It must be set before torch loads OpenMP.
     os.environ.setdefault("GOMP_SPINCOUNT", "1000")
     try:
         with recording():
@@ -25,6 +25,6 @@ def main() -> None:
         print("error: there is not enough memory; give the job more, or ask for less", file=sys.stderr)
         sys.exit(2)
     except UserError as error:
-        sentence = " ".join(str(error).split())  # what it quotes of others may run over several lines
+        sentence = " ".join(str(error).split())  # quoted text may have several lines
         print(f"error: {sentence}", file=sys.stderr)
         sys.exit(2)

@@ -1,6 +1,6 @@
 """Carry finished runs from one machine to another.
 
-Imports are made inside the commands, so that a command loads only what it needs.
+Commands import what they need inside their functions, so that each loads nothing else.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ def unpack(
     packed: Annotated[Path, typer.Argument(metavar="FILE", help="What `pack` wrote.")],
     store: Store,
 ) -> None:
-    """Put packed runs into a folder of finished runs, where training takes those that it would give the same.
+    """Add packed runs to a folder of finished runs, from which training reuses those that are up to date.
 
-    A run whose settings, images, labels, split or training code are others now is trained all the same. What the folder
-    holds is left as it is.
+    A run whose settings, images, labels, split or training code have changed is trained again. Runs that are already in
+    the folder stay as they are.
     """
     from mdpu.study.store import RunStore
 

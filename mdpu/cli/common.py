@@ -22,7 +22,7 @@ app = typer.Typer(
 
 Configs = Annotated[
     list[Path],
-    typer.Option("--config", metavar="FILE", help="Configuration; give it again to lay another file over the first."),
+    typer.Option("--config", metavar="FILE", help="Configuration; repeat it to merge further files over the first."),
 ]
 Out = Annotated[Path, typer.Option("--out", metavar="FILE", help="File to write.")]
 Drawing = Annotated[Path, typer.Option("--out", metavar="FILE", help="SVG to write; .pdf goes beside.")]
@@ -47,7 +47,7 @@ RunOrCell = Annotated[str, typer.Argument(help="Run, as `plan --runs` lists them
 
 
 def load_plan(config: list[Path], values: Sequence[str] = ()) -> Plan:
-    """Return the plan of configuration files, each laid over those before it, and ``KEY=VALUE`` over all."""
+    """Return the plan of configuration files, each merged over those before it, with ``KEY=VALUE`` merged over all."""
     from mdpu.study.config import load_config
     from mdpu.study.plan import Plan
 

@@ -1,6 +1,6 @@
 """Rules of the workflow that prepare data: images, labels, splits.
 
-Imports are made inside the commands, so that a command loads only what it needs.
+Commands import what they need inside their functions, so that each loads nothing else.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def dataset(
 ) -> None:
     """Fetch and verify a source; write its images, with a description (.json) beside them.
 
-    Raw downloads go to the configuration's `data_dir`, and are taken from there when they are whole.
+    Raw downloads go to the configuration's `data_dir`; intact ones that are already there are used.
     """
     from mdpu.data.prepare import write_source
     from mdpu.study.config import load_config
@@ -36,7 +36,7 @@ def dataset(
 
 @app.command(rich_help_panel=PANEL)
 def fetch(config: Configs, mirror: Mirror = None) -> None:
-    """Fetch and verify the raw files of every selected dataset ahead, e.g. where only the login node has a network."""
+    """Fetch and verify the raw files of every selected dataset in advance, e.g. on a login node with a network."""
     from mdpu.data.prepare import fetch_sources
 
     chosen = load_plan(config)
@@ -79,13 +79,13 @@ def split(
     n: Annotated[int, typer.Option("--n", help="Number of tuples.")],
     n_unlabeled: Annotated[int, typer.Option(help="Number of unlabeled images.")],
     trial: Annotated[
-        str, typer.Option(help="Name of the trial, e.g. mnist/m2/n10000/prior0.5/seed1: every random number follows.")
+        str, typer.Option(help="Name of the trial, e.g. mnist/m2/n10000/prior0.5/seed1; it seeds every random number.")
     ],
     out: Out,
     replacement: Annotated[bool, typer.Option(help="Draw with replacement.")] = True,
     overlap: Annotated[bool, typer.Option(help="Let tuples and unlabeled images share images.")] = True,
 ) -> None:
-    """Draw the tuples and the unlabeled images of one trial; write how well they follow the law beside them (.json)."""
+    """Draw the tuples and unlabeled images of one trial; write them, with their diagnostics (.json) beside them."""
     from mdpu.data.diagnostics import write_diagnosed_split
 
     drawing = {"n": n, "n_unlabeled": n_unlabeled, "trial": trial, "replacement": replacement, "overlap": overlap}

@@ -1,6 +1,6 @@
 """Rules of the workflow that evaluate.
 
-Imports are made inside the commands, so that a command loads only what it needs.
+Commands import what they need inside their functions, so that each loads nothing else.
 """
 
 from __future__ import annotations
@@ -21,7 +21,9 @@ def collect(
     histories: Annotated[Path, typer.Option(metavar="DIR", help="Folder of histories.")],
     out: Annotated[Path, typer.Option("--out", metavar="FILE", help="Metrics to write, .parquet; .csv goes beside.")],
     summary: Annotated[Path, typer.Option(metavar="FILE", help="CSV of mean and deviation per cell to write.")],
-    runs: Annotated[Path, typer.Option(metavar="FILE", help="CSV of what each run reached and came from to write.")],
+    runs: Annotated[
+        Path, typer.Option(metavar="FILE", help="CSV of the results and input files of each run to write.")
+    ],
 ) -> None:
     """Gather all histories into one tidy table, and summarize it per run and per cell."""
     from mdpu.evaluate.collect import write_collection
@@ -74,7 +76,7 @@ def audit(
     labels: Annotated[Path, typer.Option(metavar="DIR", help="Folder of labels, with their counts.")],
     out: Annotated[Path, typer.Option("--out", metavar="FILE", help="CSV to write; .json with all cases goes beside.")],
 ) -> None:
-    """Audit the paper: recompute from its numbers, the images and the formulas what can be; list the rest."""
+    """Audit the paper: recompute what its numbers, the images and the formulas allow, and list the rest."""
     from mdpu.evaluate.audit import write_audit
 
     write_audit(load_plan(config), labels, out)
@@ -83,10 +85,12 @@ def audit(
 @app.command("largest-n", rich_help_panel=PANEL)
 def largest_n(
     config: Configs,
-    labels: Annotated[Path, typer.Option(metavar="DIR", help="Folder of labels; read where config has no counts.")],
+    labels: Annotated[
+        Path, typer.Option(metavar="DIR", help="Folder of labels; read if the configuration has no counts.")
+    ],
     out: Table,
 ) -> None:
-    """Tell how many tuples each dataset can give when no image is drawn twice, beside the number that is used."""
+    """Compute how many tuples each dataset can supply without replacement, beside the number in use."""
     from mdpu.report.largest_n import write_largest_n
 
     write_largest_n(load_plan(config), labels, out)

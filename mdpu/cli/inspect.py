@@ -1,6 +1,6 @@
 """Look at theory and plans.
 
-Imports are made inside the commands, so that a command loads only what it needs.
+Commands import what they need inside their functions, so that each loads nothing else.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ def coefficients(tuple_size: TupleSize, prior: Prior) -> None:
 @app.command(rich_help_panel=PANEL)
 def plan(
     config: Configs,
-    runs: Annotated[bool, typer.Option("--runs", help="List every run by name, one a line, instead.")] = False,
+    runs: Annotated[bool, typer.Option("--runs", help="List every run by name instead, one per line.")] = False,
     set_: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="Laid over the files, as --config of Snakemake."),
+        typer.Option("--set", metavar="KEY=VALUE", help="Merged over the files, like --config of Snakemake."),
     ] = None,
 ) -> None:
     """List the runs and cohorts that a configuration asks for, with counts, as JSON."""
@@ -56,7 +56,7 @@ def trace(
     config: Configs,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,
 ) -> None:
-    """Print what made a number: rows of the metrics, splits, seeds, histories, and commands that retrain its runs."""
+    """Print the sources of a number: rows of the metrics, splits, seeds, histories, commands to retrain its runs."""
     from mdpu.evaluate.trace import trace, trace_text
 
     traced = trace(load_plan(config), name, config)
@@ -71,11 +71,11 @@ def retrain(
     alone: Annotated[bool, typer.Option("--alone", help="Leave out the runs that share its minibatches.")] = False,
     threads: Annotated[int | None, typer.Option(min=1, help="CPU threads; the configuration's unless given.")] = None,
 ) -> None:
-    """Train a run, or the runs of a cell, afresh and compare the histories with the recorded ones.
+    """Train a run, or the runs of a cell, again and compare the histories with the recorded ones.
 
     On a CPU of the same kind they are the same bit for bit, with or without the runs that share its minibatches. A GPU,
-    another kind of CPU or other software round differently, and training magnifies that. Exits with status 1 if any bit
-    differs.
+    another kind of CPU or other software rounds differently, and training magnifies the difference. Exits with status 1
+    if any bit differs.
     """
     from mdpu.evaluate.collect import run_accuracies
     from mdpu.study.cohort import retrain
@@ -101,9 +101,9 @@ def retrain(
 def check(
     results: Annotated[list[Path], typer.Argument(metavar="DIR...", help="Folders of results: results/<name>.")],
 ) -> None:
-    """Compare every result, and what it was made from, with what was written; exit with status 1 if anything differs.
+    """Compare every result and its inputs with what was written; exit with status 1 if anything differs.
 
-    `./run` makes anew what has changed, is missing, or was made from another version of something.
+    `./run` remakes every file that has changed, is missing, or was made from another version of an input.
     """
     from mdpu.study.intact import EDITED, check_results
 
@@ -121,9 +121,9 @@ def check(
 
 @app.command(rich_help_panel=PANEL)
 def accept(files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Files that you edited.")]) -> None:
-    """Keep files as they are now, on purpose: they pass as written from here on, marked as edited.
+    """Keep files as they are now: from now on they count as written, marked as edited.
 
-    `./run` makes anew what was made from them.
+    `./run` remakes every file that was made from them.
     """
     from mdpu.files import accept
 

@@ -1,6 +1,6 @@
 """Rules of the workflow that show: tables, figures, report.
 
-Imports are made inside the commands, so that a command loads only what it needs.
+Commands import what they need inside their functions, so that each loads nothing else.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def show(
     labels: Labels | None = None,
     split: Annotated[Path | None, typer.Option(metavar="FILE", help="Split that is shown.")] = None,
 ) -> None:
-    """Make what an experiment becomes: a table, a figure, a study. Its kind says what it is made from."""
+    """Make the files of an experiment: a table, a figure, a study. Its kind determines the inputs."""
     from mdpu.kinds import show
 
     given = {"summary": summary, "metrics": metrics, "images": images, "labels": labels, "split": split}
@@ -40,7 +40,7 @@ def tuning(
     grid: Annotated[Path, typer.Option(metavar="FILE", help="Grid that `tune` wrote.")],
     out: Drawing,
 ) -> None:
-    """Draw the estimated errors of a tuning and what it chose, as SVG and PDF."""
+    """Draw the estimated errors of a tuning and its choice, as SVG and PDF."""
     from mdpu.report.tuning_figure import draw_tuning
 
     draw_tuning(load_plan(config), tuning, grid, out)

@@ -1,6 +1,6 @@
 """Rules of the workflow that train.
 
-Imports are made inside the commands, so that a command loads only what it needs.
+Commands import what they need inside their functions, so that each loads nothing else.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ def train(
     images: Images,
     labels: Labels,
     splits: Annotated[Path, typer.Option(metavar="DIR", help="Folder of splits.")],
-    store: Annotated[Path, typer.Option(metavar="DIR", help="Folder of finished runs, reused where nothing changed.")],
-    checkpoints: Annotated[Path, typer.Option(metavar="DIR", help="Folder of unfinished training, taken up again.")],
+    store: Annotated[Path, typer.Option(metavar="DIR", help="Folder of finished runs; unchanged ones are reused.")],
+    checkpoints: Annotated[Path, typer.Option(metavar="DIR", help="Folder of unfinished training, which is resumed.")],
     out: Out,
     threads: Threads = 2,
-    tuned: Annotated[Path | None, typer.Option(metavar="FILE", help="What `tune` chose, where it did.")] = None,
+    tuned: Annotated[Path | None, typer.Option(metavar="FILE", help="The choice of `tune`, if there was one.")] = None,
     only: Annotated[
-        list[str] | None, typer.Option("--run", metavar="NAME", help="Train this run of the cohort alone; repeatable.")
+        list[str] | None, typer.Option("--run", metavar="NAME", help="Train only this run of the cohort; repeatable.")
     ] = None,
 ) -> None:
     """Train the runs of a cohort; write their histories, with provenance (.json) beside them."""
@@ -63,12 +63,12 @@ def estimate_prior(
     network: Annotated[str, typer.Option(help="Network to train.")] = "mlp",
     threads: Threads = 2,
 ) -> None:
-    """Estimate the class prior from tuples and unlabeled images alone, and say whether a told one fits."""
+    """Estimate the class prior from tuples and unlabeled images alone, and say whether a given prior fits."""
     from mdpu.study.cohort import estimate_prior
 
     estimate = estimate_prior(load_plan(config), network, images, split, out, told, threads)
     if not estimate["known"]:
-        print("the prior cannot be known: held-out tuples are told from unlabeled images no better than by chance")
+        print("the prior cannot be estimated: held-out tuples look no different from unlabeled images")
         return
     interval = f"{estimate['level']:.0%} interval {estimate['low']:.3f} to {estimate['high']:.3f}"
     print(f"prior {estimate['prior']:.3f}, {interval}")

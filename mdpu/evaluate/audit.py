@@ -1,4 +1,4 @@
-"""The paper audit: what the paper contradicts itself in or leaves open, recomputed wherever it can be."""
+"""The audit of the paper: its contradictions and gaps, recomputed wherever possible."""
 
 from __future__ import annotations
 
@@ -40,15 +40,15 @@ class Finding:
     place : str
         Where in the paper.
     finding : str
-        The fault, in words; whether there is a case of it is the outcome.
+        The fault, in words; the outcome says whether there is a case of it.
     checked : str
         ``recomputed`` from the published numbers, the images or the formulas, or ``read``.
     outcome : str
         ``anomaly``, ``no case`` (looked for and not found), or ``not run`` (its data are not here).
     count, of : int or None
-        How many cases there are, among how many; only of what was recomputed.
+        Number of cases, and number of places checked; only for recomputed findings.
     cases : list of str
-        The cases, where they can be named.
+        The cases, if they can be named.
     """
 
     kind: str
@@ -82,7 +82,7 @@ def audit_table(findings: list[Finding]) -> pd.DataFrame:
 
 
 def read_findings() -> list[Finding]:
-    """Return what was found by reading, from ``anomalies.yaml``."""
+    """Return the findings from reading the paper, in ``anomalies.yaml``."""
     return [Finding(**entry, checked=READ, outcome=ANOMALY) for entry in _typed()["read"]]
 
 
@@ -99,13 +99,13 @@ def _computed(kind: str, place: str, finding: str, cases: list[str], of: int) ->
 
 
 def _name(cell: Any) -> str:
-    """Return what a published cell or row is called in lists of cases."""
+    """Return the name of a published cell or row in lists of cases."""
     method = f", {load_method(cell.method).title}" if hasattr(cell, "method") else ""
     return f"Table {NUMERALS[cell.table]}, prior {cell.prior}, {cell.dataset}{method}"
 
 
 def table_findings(cells: pd.DataFrame) -> list[Finding]:
-    """Return what the 504 cells, as `published_cells` returns them, contradict among themselves."""
+    """Return the contradictions among the 504 cells, as `published_cells` returns them."""
     findings = [_wrong_bold(cells), _duplicates(cells)]
     others = [method for method in cells["method"].unique() if method != "kmeans"]
     findings += [_below_chance(cells, methods) for methods in (["kmeans"], others)]
@@ -188,7 +188,7 @@ def _drops(cells: pd.DataFrame, smaller: int, larger: int, method: str) -> Findi
 
 
 def dataset_findings(datasets: Mapping[str, Mapping[str, Any]]) -> list[Finding]:
-    """Compare what the paper states of each dataset with the images that are here; see `audit`."""
+    """Compare the paper's statements about each dataset with its images; see `audit`."""
     findings = []
     for name, stated in _typed()["stated"].items():
         place = f"Section V-A, {name}"
@@ -338,7 +338,7 @@ def write_audit(plan: Plan, labels: Path, out: Path) -> None:
     Parameters
     ----------
     plan : Plan
-        Its datasets are audited whose images are at hand and which carry the name of a published row.
+        Those of its datasets are audited that have the name of a published row.
     labels : Path
         Folder of labels, with their counts.
     out : Path

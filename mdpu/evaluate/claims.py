@@ -38,8 +38,8 @@ Checking = TypeVar("Checking", bound=Check)
 class Claim:
     """One claim: who makes it and where, and how it is checked.
 
-    ``by_chance`` is the pass rate that noise alone would give, by the configuration's ``comparison``: of cells whose
-    methods, sizes and priors made no difference. None where there is no telling.
+    ``by_chance`` gives the pass rate of noise alone, from the configuration's ``comparison``: the rate for cells whose
+    methods, sizes and priors make no difference. It is None if this rate is unknown.
     """
 
     name: str
@@ -51,7 +51,7 @@ class Claim:
 
     @property
     def said_by(self) -> str:
-        """``paper``, or ``reviewers`` for what the paper does not say but is asked about it."""
+        """``paper``, or ``reviewers`` for claims that the paper does not make but reviewers ask about."""
         return "paper" if self.quote else "reviewers"
 
     @property

@@ -1,4 +1,4 @@
-"""From histories to one tidy table, to one accuracy per run, to mean and deviation per cell."""
+"""From histories to one tidy table, then to one accuracy per run, then to mean and deviation per cell."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def reported_accuracy(metrics: pd.DataFrame, test_prior: str) -> pd.Series:
     metrics : DataFrame
         As `collect` returns it.
     test_prior : str
-        ``natural`` for the test set as it is, ``matched`` for one reweighted to the training prior.
+        ``natural`` for the test set as it is, ``matched`` for the test set reweighted to the training prior.
     """
     accuracy = metrics["accuracy"]
     if test_prior == "matched":
@@ -72,9 +72,8 @@ def run_accuracies(metrics: pd.DataFrame, reporting: Mapping[str, Any]) -> pd.Da
     metrics : DataFrame
         As `collect` returns it.
     reporting : mapping
-        ``average_last``, the number of last epochs averaged, or ``all``, or ``best`` for the epoch with
-        the highest accuracy, which is chosen by the test set's labels; and ``test_prior``, as
-        `reported_accuracy` takes it.
+        ``average_last``: the number of last epochs to average, or ``all``, or ``best`` for the epoch with
+        the highest accuracy, a choice that uses the test labels. ``test_prior``: as for `reported_accuracy`.
 
     Returns
     -------
@@ -97,13 +96,13 @@ def run_accuracies(metrics: pd.DataFrame, reporting: Mapping[str, Any]) -> pd.Da
         first_epoch=("epoch", "min"),
         last_epoch=("epoch", "max"),
     )
-    # An average that lacks an epoch would hide that the run diverged.
+    # An average over fewer epochs would hide that the run diverged.
     averages["accuracy"] = averages["accuracy"].where(averages["measured"] == averages["epochs"])
     return averages.drop(columns=["measured", "epochs"])
 
 
 def describe_runs(metrics: pd.DataFrame, accuracies: pd.DataFrame, plan: Plan) -> pd.DataFrame:
-    """Return one row per run: what it reached and the files that it came from.
+    """Return one row per run: its results and the files that they come from.
 
     Returns
     -------
@@ -157,7 +156,7 @@ def write_collection(plan: Plan, histories: Path, metrics: Path, summary: Path, 
     histories : Path
         Folder with a history per cohort.
     metrics : Path
-        Parquet file to write, as `collect` returns it; a CSV goes beside.
+        Parquet file to write, as `collect` returns it, with a CSV file beside it.
     summary, runs : Path
         CSV files to write, as `summarize` and `describe_runs` return them.
 

@@ -1,4 +1,4 @@
-"""A verdict for every published number, from one rule that was fixed beforehand; docs/comparison.md explains it."""
+"""A verdict for every published number, by one rule that was fixed in advance; docs/comparison.md explains it."""
 
 from __future__ import annotations
 
@@ -102,11 +102,11 @@ def prediction_interval(
     Parameters
     ----------
     mean, std : array_like
-        Sample mean and standard deviation (ddof = 1) of the trials at hand, in points.
+        Sample mean and standard deviation (ddof = 1) of the known trials, in points.
     trials : array_like
-        How many they are.
+        Number of known trials.
     other_trials : array_like
-        How many further ones, of the same normal law.
+        Number of further trials from the same normal law.
     level : float
         Probability, e.g. 0.95.
 
@@ -155,7 +155,7 @@ def equivalence_p(
 def judge(
     difference: ArrayLike, low: ArrayLike, high: ArrayLike, margin: float, wider_margin: float
 ) -> tuple[NDArray[np.object_], NDArray[np.object_]]:
-    """Return verdict and reason of differences that were measured, elementwise.
+    """Return verdict and reason of measured differences, elementwise.
 
     Parameters
     ----------
@@ -190,14 +190,14 @@ def judge(
 
 
 def compare(summary: pd.DataFrame, published_names: Mapping[str, str], rule: Mapping[str, float]) -> pd.DataFrame:
-    """Put each of the 504 published cells beside ours, in every reading of its dataset, with a verdict.
+    """Compare each of the 504 published cells with ours, in every reading of its dataset, and give a verdict.
 
     Parameters
     ----------
     summary : DataFrame
         As `mdpu.evaluate.collect.summarize` returns it; variant ``base`` and the logistic loss count.
     published_names : mapping
-        Of every defined dataset to the published row that it is compared with.
+        From every defined dataset to the published row to compare it with.
     rule : mapping
         ``level``, ``margin`` and ``wider_margin``, the configuration's ``comparison``.
 
@@ -272,10 +272,10 @@ def _prediction_and_equivalence(
 
 
 def spreads(comparison: pd.DataFrame) -> pd.DataFrame:
-    """Compare the deviations over trials, which the verdicts on means say nothing of.
+    """Compare the deviations over trials, about which the verdicts on means say nothing.
 
-    There is no interval: whether the paper's cells share trials is not known, and the F law of a ratio of variances
-    holds for independent cells of one variance alone.
+    There is no interval, because it is unknown whether the paper's cells share trials, and the F law of a ratio of
+    variances holds only for independent cells with equal variance.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What claims are checked on: the cells and runs of ours, or the paper's own 504 numbers."""
+"""The evidence that claims are checked on: our cells and runs, or the paper's own 504 numbers."""
 
 from __future__ import annotations
 
@@ -26,22 +26,22 @@ class Evidence:
     Attributes
     ----------
     cells : DataFrame
-        Key columns, ``mean``, ``std`` (percent) and ``trials``, those that diverged not counted.
+        Key columns, ``mean``, ``std`` (percent) and ``trials``, without those that diverged.
     rule : mapping
         The configuration's ``comparison``.
     runs : DataFrame or None
-        Facts of single runs, as `run_facts` returns them; None where there are no histories.
+        Facts of single runs, as `run_facts` returns them; None if there are no histories.
     trials : DataFrame or None
-        The key columns of every run and its ``accuracy`` in percent, missing where it diverged; None where single
-        trials are not known.
+        The key columns of every run and its ``accuracy`` in percent, missing if it diverged; None if single trials are
+        unknown.
     rows : collection of tuple, or None
-        Rows of the tables (dataset, tuple size, n, prior); None where every cell is of one.
+        Rows of the tables (dataset, tuple size, n, prior); None if every cell belongs to one.
     larger_decay, more_unlabeled : collection of tuple
-        Pairs of dataset and variant whose runs differ from the base's in a larger weight decay, or in more unlabeled
-        images, alone.
+        Pairs of dataset and variant whose runs differ from base only in a larger weight decay, or only in more
+        unlabeled images.
     clusters : tuple of str
-        What the trials that may depend on one another share. Splits, weights and order are keyed by the cell and the
-        seed, so trials of two datasets or of two seeds have nothing in common.
+        What dependent trials have in common. Splits, weights and order are seeded by the cell and the seed, so trials
+        of two datasets or of two seeds are independent.
     """
 
     cells: pd.DataFrame

@@ -1,4 +1,4 @@
-"""How far each choice that the paper leaves open moves the numbers, and which lies nearest to the paper's.
+"""How much each choice that the paper leaves open changes the numbers, and which choices come nearest to the paper's.
 
 An *alternative* is a choice other than the protocol's own: another variant (trained anew), another reporting
 (the same runs, summarised in another way), another scope of the correction (another method), or the other
@@ -107,7 +107,7 @@ def _as_one(departures: Sequence[Departure]) -> tuple[str, str, str]:
 
 
 def paired_differences(plan: Plan, experiment: Experiment, metrics: pd.DataFrame) -> pd.DataFrame:
-    """Return how far each alternative moves each trial's accuracy.
+    """Return how much each alternative changes each trial's accuracy.
 
     Parameters
     ----------
@@ -154,7 +154,7 @@ def _key(run: Run) -> tuple[Any, ...]:
 
 @dataclass(frozen=True)
 class _Alternative:
-    """One departure, and where its accuracies stand: of which variant, methods and datasets instead of base's."""
+    """One departure, and the variant, methods and datasets whose accuracies replace those of base."""
 
     key: str
     base: str
@@ -165,7 +165,7 @@ class _Alternative:
     datasets: Mapping[str, str] | None = None
 
     def instead_of(self, run: Run) -> Run | None:
-        """Return the run in place of one of base's, or None where the alternative has no say."""
+        """Return the run that replaces one of base's, or None if the alternative does not concern it."""
         if (self.methods is not None and run.method not in self.methods) or (
             self.datasets is not None and run.dataset not in self.datasets
         ):
@@ -178,7 +178,7 @@ class _Alternative:
 def _alternatives(
     plan: Plan, experiment: Experiment, accuracies: Mapping[tuple[Departure, ...], Mapping[tuple[Any, ...], float]]
 ) -> Iterator[_Alternative]:
-    """Yield the single alternatives of an experiment in the order of the configuration."""
+    """Yield the single alternatives of an experiment, in the order of the configuration."""
     natural = accuracies[()]
     for variant, departures in _variants(plan, experiment).items():
         if variant != BASE:
@@ -256,7 +256,7 @@ def published_differences(plan: Plan, experiment: Experiment) -> pd.DataFrame:
 
 @dataclass(frozen=True)
 class _Candidate:
-    """A complete way to make the experiment's published cells: one choice per open key."""
+    """A complete set of choices, one per open key, for the experiment's published cells."""
 
     departures: tuple[Departure, ...]
     accuracies: Mapping[tuple[Any, ...], float]
@@ -266,7 +266,7 @@ class _Candidate:
 
     @property
     def trained(self) -> tuple[Any, ...]:
-        """What tells its runs, however they are reported, from those of other candidates."""
+        """What identifies its runs among those of all candidates, however they are reported."""
         return self.variant, tuple(self.methods.items()), tuple(self.datasets.values())
 
     def of(self, cell: tuple[str, int, int, str, str], seed: int) -> float:
@@ -280,7 +280,7 @@ class _Candidate:
 def _candidates(
     plan: Plan, experiment: Experiment, accuracies: Mapping[tuple[Departure, ...], Mapping[tuple[Any, ...], float]]
 ) -> Iterator[_Candidate]:
-    """Yield every combination of variant, scope, class sides and reportings for which there are runs."""
+    """Yield every combination of variant, scope, class sides and reportings that has runs."""
     rivals = _rivals(plan, experiment)
     scopes = {"whole": {}, **scoped_methods(_methods(experiment))}
     trained = {(run.variant, run.method) for run in experiment.runs}
@@ -302,13 +302,13 @@ def _candidates(
 
 
 def nearest_to_published(plan: Plan, experiment: Experiment, metrics: pd.DataFrame) -> pd.DataFrame:
-    """Return how near each combination of choices comes to the published numbers, the nearest first.
+    """Return the distance of each combination of choices to the published numbers, the nearest first.
 
-    Combinations are those for which there are runs: every variant with every combination of reportings
-    (which cost no training), with every scope that was trained, and with every choice of class sides. Of
-    several that give the same numbers, the first stands for all.
-    The paper's numbers serve as the yardstick here, so that this says what the paper probably did, not
-    how accurate anything is.
+    The combinations are all that have runs: every variant with every combination of reportings (which need
+    no training), every scope that was trained, and every choice of class sides. If several give the same
+    numbers, only the first is listed.
+    The paper's numbers are the yardstick here. So the result says what the paper probably did, not how
+    accurate anything is.
 
     Parameters
     ----------
@@ -336,7 +336,7 @@ def nearest_to_published(plan: Plan, experiment: Experiment, metrics: pd.DataFra
     accuracies = _accuracies(plan, experiment, metrics)
     seeds = sorted({run.seed for run in experiment.runs})
     candidates: list[_Candidate] = []
-    values: dict[bytes, NDArray[np.float64]] = {}  # by content: a choice that changes nothing is no further one
+    values: dict[bytes, NDArray[np.float64]] = {}  # by content: a choice that changes nothing does not count
     points = list(cells[["stated", "tuple_size", "n", "prior", "method"]].itertuples(index=False, name=None))
     for candidate in _candidates(plan, experiment, accuracies):
         reached = np.array([[candidate.of(point, seed) for seed in seeds] for point in points])
@@ -374,12 +374,12 @@ def nearest_to_published(plan: Plan, experiment: Experiment, metrics: pd.DataFra
     replicates = np.stack(
         [np.abs(difference[k] + noise[:, unit]).mean(axis=1) for k, unit in enumerate(units)], axis=1
     )  # (replicates, candidates)
-    # A distance is a mean of absolute values, which noise makes larger, and small ones the most. So that replicates
-    # tell of the order and not of that, each combination's are moved to their observed distance.
+    # A distance is a mean of absolute values. Noise increases it, and small distances most of all. To leave only the
+    # effect on the order, the replicates of each combination are shifted to its observed distance.
     distance = table["mean_absolute"].to_numpy()
     replicates += distance - replicates.mean(axis=0)
     first = int(distance.argmin())
-    # Where the protocol as it stands lacks a cell, nothing is nearer than it.
+    # If the protocol as it stands lacks a cell, there is nothing to be nearer than.
     has_base = not candidates[0].departures
     base = replicates[:, [0]] if has_base else np.full((REPLICATES, 1), np.nan)
     tail = (1 - plan.config["comparison"]["level"]) / 2
@@ -428,12 +428,12 @@ def _floor(ours: NDArray[np.float64], error: NDArray[np.float64]) -> NDArray[np.
 def _noise(ours: NDArray[np.float64], groups: NDArray[np.int64]) -> NDArray[np.float64]:
     """Return draws of the deviation of each cell's mean over trials, as fresh trials would show it.
 
-    Two or three trials of one cell say little of its spread, so the deviations of all that was trained are
-    pooled: a trial's deviation is split into what is common to all units (its seed draws the same tuples for
-    most of them, which moves them together and hardly changes their order) and the rest. A replicate takes
-    for each trial a common part of a random seed, the same for all units, and for each unit the rest of a
-    random unit and seed. Both are taken for all methods of a dataset, tuple size, n and prior at once, because these
-    share their tuples, and are scaled up for the degrees of freedom that the means have taken.
+    Two or three trials of one cell say little about its spread, so the deviations of all runs are pooled. A
+    trial's deviation is split into a part common to all units and the rest. (A seed draws the same tuples for
+    most units, which moves them together and hardly changes their order.) For each trial, a replicate takes the
+    common part of a random seed, the same for all units, and for each unit the rest of a random unit and seed.
+    Both are taken at once for all methods of a dataset, tuple size, n and prior, because these share their
+    tuples, and both are scaled up for the degrees of freedom of the means.
 
     Parameters
     ----------

@@ -10,9 +10,9 @@ from scipy import stats
 def share_interval(holding: ArrayLike, cases: ArrayLike, level: float) -> tuple[float, float]:
     """Return the interval of a share by clusters of cases, after Korn and Graubard (1998).
 
-    The cases of a cluster may depend on one another in any way, the clusters may not. How much a cluster's cases
-    depend is estimated by how far the clusters differ, and the cases are counted as the number of independent ones
-    that would differ as much; the interval is that of Clopper and Pearson for this number.
+    The cases of a cluster may depend on one another in any way, but clusters are independent. The dependence is
+    estimated from the differences between clusters: the effective number of cases is that of independent cases with
+    the same variance. The interval is Clopper and Pearson's for this number.
 
     Parameters
     ----------
@@ -24,8 +24,8 @@ def share_interval(holding: ArrayLike, cases: ArrayLike, level: float) -> tuple[
     Returns
     -------
     low, high : float
-        Missing where fewer than two clusters have cases. Where all cases hold, or none, the clusters differ in
-        nothing, and each counts as one case.
+        Missing if fewer than two clusters have cases. If all cases hold, or none, the clusters do not differ, and
+        each counts as one case.
     """
     all_cases = np.asarray(cases, float)
     count = all_cases[all_cases > 0]

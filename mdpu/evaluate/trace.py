@@ -110,7 +110,7 @@ def _number(value: float) -> float | None:
 
 
 def trace_text(traced: dict[str, Any]) -> str:
-    """Return what `trace` found for a reader."""
+    """Return what `trace` returned as text."""
 
     def percent(value: float | None) -> str:
         return "diverged" if value is None else f"{value:.4f} %"

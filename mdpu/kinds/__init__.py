@@ -1,7 +1,7 @@
 """Kinds of experiment, one file or folder each, discovered by being here: ``size.py`` is the kind ``size``.
 
-Each defines ``KIND``, a `mdpu.study.kind.Kind`, and imports pandas, matplotlib and torch in its functions only: every
-plan reads the contract of every kind.
+Each defines ``KIND``, a `mdpu.study.kind.Kind`. It imports pandas, matplotlib and torch only in its functions, because
+every plan reads the contract of every kind.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ def show(plan: Plan, name: str, inputs: Mapping[str, Path], results: Path) -> No
     name : str
         Of the experiment.
     inputs : mapping
-        Files by what they are; those that the experiment's kind reads must be among them.
+        Input files by name; they must include those that the experiment's kind reads.
     results : Path
-        Folder of results; the kind says which files of it are written.
+        Folder of results to write the files into.
 
     Raises
     ------
     UserError
-        If the plan has no such experiment, or an input was not given, is missing or broken.
+        If the plan has no such experiment, or an input is not given, missing or broken.
     """
     experiment = plan.experiment(name)
     kind = load_kind(experiment.kind)
@@ -59,9 +59,9 @@ def figure_kind(
     Parameters
     ----------
     draw : callable
-        From plan, experiment and the files that it reads to the figure.
+        From plan, experiment and input files to the figure.
     caption : str
-        Of the figure, in the report.
+        Caption of the figure in the report.
     reads : tuple of str
     **contract
         Other attributes of `Kind`.

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 REFERENCE_EPOCHS = 10
 COLUMNS = 4
-LINEAR_RISK = 1.0  # the risk axis is linear in [-1, 1] and logarithmic beyond: the URE's falls for ever
+LINEAR_RISK = 1.0  # the risk axis is linear in [-1, 1] and logarithmic beyond: the URE's risk never stops falling
 
 
 CAPTION = """\

@@ -1,4 +1,4 @@
-"""Accuracy against the error of the prior that the methods are told."""
+"""Accuracy against the error of the prior that the methods assume."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from mdpu.study.plan import Plan
 
 CAPTION = """\
-Test accuracy of methods that were told a wrong prior, against the error. A point is the mean over trials, its
+Test accuracy of methods that assume a wrong prior, against the error. A point is the mean over trials, its
 bar one standard deviation to each side. The data are the same at every offset: tuples and unlabeled images
-are drawn at the true prior. Controls are told no prior and appear as horizontal lines.
+are drawn at the true prior. Controls use no prior and appear as horizontal lines.
 """
 
 

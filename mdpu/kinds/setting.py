@@ -24,19 +24,19 @@ if TYPE_CHECKING:
     from mdpu.study.grid import Experiment
     from mdpu.study.plan import Plan
 
-# What is known, by colour and by the width of the frame.
+# Colours of the frames: they say what is known about an image.
 KNOWN, UNKNOWN, GROUP = "#0072B2", "0.6", "#D55E00"
 SINGLES, SET = 4, 5  # single images of a setting, images of a set of UU data
 # Lengths in units of an image's side.
 STEP, BOX, PITCH, LEFT = 1.12, 0.16, 1.95, 7.4
-INCHES = 0.48  # of an image's side, whatever the tuple size: text keeps its size, so the figure grows instead
+INCHES = 0.48  # of an image's side, for every tuple size: text keeps its size, so the figure grows instead
 CAPTION = """\
-What each setting knows of its training data, with images of the configuration's first dataset. Learning from M-tuple
-dominant positive and unlabeled data (MDPU) is told that in each tuple at least half of the images are positive, and
-nothing of any single image. Positive-unlabeled learning (PU) is given positives. Learning from label proportions (LLP)
-is told the exact proportion of each bag. Similar-unlabeled learning (SU) is given pairs of one class, without being
-told which. Unlabeled-unlabeled learning (UU) is given two sets and the class prior of each.
-The tuples and the unlabeled images are the first of a split that the pipeline drew.
+What each setting knows about its training data, with images of the configuration's first dataset. Learning from
+M-tuple dominant positive and unlabeled data (MDPU) knows that at least half of the images in each tuple are positive,
+and nothing about any single image. Positive-unlabeled learning (PU) has positives. Learning from label proportions
+(LLP) knows the exact proportion of each bag. Similar-unlabeled learning (SU) has pairs of one class, but does not know
+which class. Unlabeled-unlabeled learning (UU) has two sets and knows the class prior of each. The tuples and the
+unlabeled images are the first ones of a split that the pipeline drew.
 """
 
 
@@ -51,13 +51,13 @@ class Setting:
     Attributes
     ----------
     name, given : str
-        What it is called, and what is known, in few words.
+        Its name, and what is known, in few words.
     groups : sequence of (ndarray of int, str)
-        Training images of which something is known together, by index, and what.
+        Indices of training images, with what is known about them as a group.
     singles : ndarray of int
         Single images that are known to be positive.
     unlabeled : ndarray of int
-        Single images of which nothing is known.
+        Single images about which nothing is known.
     """
 
     name: str
@@ -93,7 +93,7 @@ def setting_rows(labels: np.ndarray, split: Split) -> list[Setting]:
     Parameters
     ----------
     labels : ndarray of +1, -1 and 0, shape (N,)
-        Of the training images; they choose the images that a neighbouring setting would have.
+        Labels of the training images; by them the images of the neighbouring settings are chosen.
     split : Split
         Its first tuples and unlabeled images are shown.
 
@@ -162,7 +162,7 @@ def setting_figure(image_set: ImageSet, labels: Labels, split: Split, definition
     labels : Labels
     split : Split
     definition : mapping
-        The dataset's, of which title, positive and negative classes are told.
+        The definition of the dataset; the figure shows its title and its classes.
     """
     import matplotlib.pyplot as plt
     from matplotlib.patches import FancyBboxPatch, Rectangle
@@ -227,7 +227,7 @@ def _show(axis: Axes, image: np.ndarray, left: float, bottom: float, color: str,
     if image.ndim == 3 and image.shape[-1] != 3:
         image = image.mean(axis=-1)
     extent = (left, left + 1, bottom, bottom + 1)
-    # Of colour images, matplotlib heeds neither the map nor its limits.
+    # For colour images, matplotlib ignores the colour map and its limits.
     axis.imshow(image, "gray", vmin=0, vmax=max(1, int(image.max())), extent=extent, interpolation="nearest")
     axis.add_patch(Rectangle((left, bottom), 1, 1, fill=False, edgecolor=color, linewidth=width))
 

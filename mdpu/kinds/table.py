@@ -50,7 +50,7 @@ def section(plan: Plan, experiment: Experiment, results: Path) -> dict[str, Any]
 
 
 def best_methods(cells: pd.DataFrame) -> pd.Series:
-    """Return, per cell, whether its mean is the highest of its row to the two decimals that are printed.
+    """Return, per cell, whether its mean is the highest of its row to the two printed decimals.
 
     Controls do not compete.
     """
@@ -60,7 +60,7 @@ def best_methods(cells: pd.DataFrame) -> pd.Series:
 
 
 def caption(cells: pd.DataFrame, datasets: Mapping[str, str], best_epoch: bool) -> str:
-    """Return what the numbers of a table are: unit, trials, epochs and n.
+    """Return what the numbers of a table mean: unit, trials, epochs and n.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ def caption(cells: pd.DataFrame, datasets: Mapping[str, str], best_epoch: bool) 
     datasets : mapping
         Titles by name.
     best_epoch : bool
-        Whether each trial was read at its epoch of highest test accuracy.
+        Whether each trial is reported at its epoch of highest test accuracy.
     """
     epochs = f"averaged over epochs {cells['first_epoch'].min():.0f} to {cells['last_epoch'].max():.0f}"
     if best_epoch:
@@ -87,7 +87,7 @@ def caption(cells: pd.DataFrame, datasets: Mapping[str, str], best_epoch: bool) 
 
 
 def number_of_trials(cells: pd.DataFrame) -> str:
-    """Return over how many trials the cells are, in words."""
+    """Return the number of trials of the cells, in words."""
     least, most = int(cells["trials"].min()), int(cells["trials"].max())
     return f"{least} to {most} trials" if least < most else f"{most} trial{'s' if most > 1 else ''}"
 
@@ -133,7 +133,7 @@ def markdown_table(
     title : str
         Caption.
     not_run : sequence of str
-        Titles of datasets that belong to the table but were not run, for a line of their own.
+        Titles of datasets that belong to the table but were not run; they go on a separate line.
     """
 
     def show(cell: pd.Series) -> str:

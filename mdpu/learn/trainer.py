@@ -48,11 +48,11 @@ class TrainingData:
         On the device, laid out for the network.
     preparation : Preparation
     samples : mapping from str to Sample
-        By the name under which tasks ask for them.
+        By the names that tasks have in `Task.sample`.
     labels : Tensor, int8, shape (N,), or None
         +1, -1 or 0, for methods that see them.
     priors : mapping from Task to float
-        What methods that find the prior themselves are told instead of their task's.
+        The estimated priors of tasks whose methods estimate one; they replace those of the tasks.
     """
 
     images: Tensor

@@ -182,8 +182,9 @@ def test_every_claim_is_shown_with_its_pass_rates(page, finished):
     rows = page.find_elements(By.CSS_SELECTOR, "#claims tbody tr")
     assert [row.get_attribute("id") for row in rows] == [f"claim-{name}" for name in claims["claim"]]
     for row, claim in zip(rows, claims.to_dict("records"), strict=True):
-        ours, paper, by_chance = (cell.text for cell in row.find_elements(By.TAG_NAME, "td")[1:])
+        ours, in_single_trials, paper, by_chance = (cell.text for cell in row.find_elements(By.TAG_NAME, "td")[1:])
         assert ours.startswith(claim["ours"])
+        assert in_single_trials == (claim["in_single_trials"] if claim["ours_cases"] else "–")
         assert paper.startswith(claim["paper"])
         assert by_chance == ("–" if pd.isna(claim["by_chance"]) else f"{100 * claim['by_chance']:.2g} %")
     assert "not run" in rows[4].text  # no baseline was run

@@ -1,4 +1,4 @@
-# The plan of the configuration, and what every rule file uses of it. Nothing is computed here.
+# The plan of the configuration, and what the rule files need from it. Nothing is computed here.
 
 import os
 import shutil
@@ -24,12 +24,12 @@ try:
     PLAN = Plan(completed(config))
     COHORTS = PLAN.cohorts
     OWN_FILES = PLAN.own_files
-    # What ./run finds to be other than it was written is deleted, so that the rules below make it anew.
+    # Under ./run, files that have changed since they were written are deleted, so that the rules below remake them.
     if TOKEN in os.environ and workflow.is_main_process and not workflow.dryrun and PLAN.layout.results.exists():
         for line in mend(PLAN, check_results(PLAN.layout.results)[1]):
             logger.warning(line)
-    # The resolved configuration reaches the commands through the environment: its name changes with every
-    # edit, and as a parameter it would make every job run again. What a job depends on is in its params.
+    # The commands get the resolved configuration through the environment. Its name changes with every edit, so as a
+    # parameter it would rerun every job. What a job depends on is in its params.
     os.environ["MDPU_CONFIG"] = str(PLAN.layout.write_config())
 except UserError as error:
     raise WorkflowError(str(error))
@@ -46,7 +46,7 @@ BENCHMARKS = RESULTS / "benchmarks"
 SIDES = ("positive", "negative")
 HISTORIES = [PLAN.layout.history(cohort) for cohort in COHORTS]
 SHEETS = [RESULTS / "sheets" / dataset / f"{side}.png" for dataset in PLAN.datasets for side in SIDES]
-# What numbers are traced back through, each with its provenance (.json) beside it; listed, a lost one is made anew.
+# The files between the images and the numbers, each with its provenance (.json). As targets, lost ones are remade.
 TRACED = [
     *map(PLAN.layout.images, PLAN.datasets),
     *map(PLAN.layout.labels, PLAN.datasets),
@@ -83,9 +83,9 @@ wildcard_constraints:
 
 @cache
 def code(command, *modules):
-    """The files of mdpu that a command depends on, with modules that it finds by name: editing one reruns it.
+    """The files of mdpu that a command and modules loaded by name depend on; an edit of one reruns the command.
 
-    The command line itself only passes on what stands in the rule.
+    The command line itself is left out: it only passes on what is in the rule.
     """
     files = closure(f"mdpu.cli.{command}", *modules)
     return [os.path.relpath(file) for file in files if PACKAGE / "cli" not in file.parents]
@@ -117,9 +117,9 @@ def cohort_inputs(wildcards):
 
 
 def gpus():
-    """GPUs that a job which can use one asks for: none where all jobs run here and here is none.
+    """The number of GPUs to request for a job that can use one: 0 if all jobs run here and there is none.
 
-    So jobs run abreast on a laptop. Of a cluster a login node knows nothing, nor does a dry run know of a cluster.
+    So jobs run side by side on a laptop. A login node and a dry run cannot tell which GPUs a cluster has.
     """
     without = workflow.local_exec and not workflow.dryrun and not shutil.which("nvidia-smi")
     return {"cpu": 0, "cuda": 1, "auto": 0 if without else 1}[PLAN.config["device"]]

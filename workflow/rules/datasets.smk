@@ -1,10 +1,10 @@
-# INPUTS   nothing but the network, files already in data_dir, or files of one's own
+# INPUTS   the network, files already in data_dir, or a user's own files
 # OUTPUTS  <results_dir>/datasets/<source>.npz, .json; <results_dir>/datasets/own/<dataset>.npz, .json
 #
-# One rule file per source in datasets/, discovered by being there and named as the source is.
+# One rule file per source in datasets/, discovered by being there and named like the source.
 
 
-RULES = Path(workflow.current_basedir)  # of this file, whichever workflow uses it
+RULES = Path(workflow.current_basedir)  # the folder of this file, even if another workflow uses it
 
 
 rule dataset:

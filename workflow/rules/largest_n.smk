@@ -1,4 +1,4 @@
-# INPUTS   counts of the labels, of datasets whose counts the configuration does not have
+# INPUTS   counts of the labels of those datasets whose counts are not in the configuration
 # OUTPUTS  largest_n.csv, .md, .tex: the largest n that sampling without replacement allows
 
 

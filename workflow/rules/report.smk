@@ -1,5 +1,5 @@
-# INPUTS   tables, figures, studies, comparison, claims, ranks, audit, the largest n, what each run reached,
-#          label counts, contact sheets, diagnostics of the splits, and the verification where numbers are expected
+# INPUTS   tables, figures, studies, comparison, claims, ranks, audit, the largest n, results of each run,
+#          label counts, contact sheets, diagnostics of the splits, and the verification if numbers are expected
 # OUTPUTS  report.html, one self-contained page
 
 

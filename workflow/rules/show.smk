@@ -1,7 +1,7 @@
-# INPUTS   summary.csv or metrics.parquet; of what shows one split, its images and labels: each kind says what it reads
-# OUTPUTS  what each experiment becomes, such as tables/<experiment>.csv, .md, .tex or figures/<experiment>.svg, .pdf
+# INPUTS   what the kind reads: summary.csv or metrics.parquet, or a split with its images and labels
+# OUTPUTS  the files of each experiment, such as tables/<experiment>.csv, .md, .tex or figures/<experiment>.svg, .pdf
 #
-# One rule per kind of experiment, all alike: a file of mdpu/kinds is enough for a new one.
+# One rule per kind of experiment, all alike: a new kind needs only a file in mdpu/kinds.
 
 
 for _kind in sorted(KINDS):

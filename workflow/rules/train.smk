@@ -1,8 +1,8 @@
 # INPUTS   images, labels and splits of a cohort
 # OUTPUTS  histories/<cohort>.parquet, one row per run and epoch, and its provenance (.json)
 #
-# A cohort takes the runs that have not changed from the store of finished runs, and trains the others. On a cluster a
-# job that ran out of memory or time is given more at its next attempt, and goes on from its checkpoints.
+# A cohort takes unchanged runs from the store of finished runs, and trains the others. On a cluster, a job that ran out
+# of memory or time gets more at its next attempt, and resumes from its checkpoints.
 
 
 rule train:

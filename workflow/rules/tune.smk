@@ -1,8 +1,8 @@
-# INPUTS   images of a dataset, and a split of a trial of its own
+# INPUTS   images of a dataset, and a split of a separate trial
 # OUTPUTS  tuning/<dataset>/<variant>/m<M>.csv: every point of the grid for every method, with its estimated
-#          error and which was chosen; and its provenance (.json)
+#          error and whether it was chosen; and its provenance (.json)
 #
-# Only where protocol.training.hyperparameters is tuned.
+# Only if protocol.training.hyperparameters is tuned.
 
 
 rule tune:

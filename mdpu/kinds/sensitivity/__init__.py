@@ -1,7 +1,7 @@
-"""A study of the choices that the paper leaves open: how far each alternative to the protocol moves each method.
+"""A study of the choices that the paper leaves open: how much each alternative to the protocol changes each method.
 
-Its figure, its tables and the distances to the published numbers are of the same runs, whose statistics
-`mdpu.evaluate.sensitivity` makes.
+Its figure, its tables and the distances to the published numbers show the same runs; `mdpu.evaluate.sensitivity`
+computes the statistics.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ if TYPE_CHECKING:
 
 NAMES = {"type": "array", "minItems": 1, "uniqueItems": True, "items": {"type": "string"}}
 CAPTION = """\
-Change of test accuracy when one choice that the paper leaves open is made otherwise than in the protocol, in points. A
-grey row names the choice and, in brackets, what the protocol has. A large marker is the mean of the paired differences
-over trials (same seed, and the same tuples where the alternative draws none of its own), its bar one standard deviation
-to each side, a small marker one trial. A vertical line is the paper's accuracy minus that of the protocol as it stands:
+Change of test accuracy, in points, when one choice that the paper leaves open differs from the protocol. A grey row
+names the choice and, in brackets, the protocol's value. A large marker is the mean of the paired differences over
+trials (same seed, and the same tuples unless the alternative draws its own). Its bar is one standard deviation to each
+side, and a small marker is one trial. A vertical line is the paper's accuracy minus that of the protocol as it stands:
 where an alternative's marker meets its method's line, the alternative gives the paper's number.
 """
 
 
 def check(definition: Mapping[str, Any], config: Mapping[str, Any], where: str) -> None:
-    """Raise `UserError` if a reporting or a method is unknown, or there is nothing to compare with."""
+    """Raise `UserError` if a reporting or a method is unknown, or base is missing."""
     for reporting in definition.get("reporting", []):
         known(reporting, config["definitions"].get("reportings", {}), f"{where}.reporting")
     for method in definition.get("base_method", []):
@@ -44,14 +44,14 @@ def check(definition: Mapping[str, Any], config: Mapping[str, Any], where: str) 
 
 
 def runs(definition: Mapping[str, Any], dataset: str) -> Iterator[Run]:
-    """Yield the runs on a dataset: the grid's, and those of methods that are run under the protocol as it stands."""
+    """Yield the runs on a dataset: those of the grid, and those of methods that run only under base."""
     yield from grid_runs(definition, dataset)
     alone = {"variant": [BASE], "method": definition.get("base_method", [])}
     yield from grid_runs({**definition, **alone}, dataset)
 
 
 def settings(plan: Plan, experiment: Experiment) -> dict[str, Any]:
-    """Return what the variants and reportings stand for, the published rows, and the level of the intervals."""
+    """Return the meaning of the variants and reportings, the published rows, and the level of the intervals."""
     networks = sorted({plan.network(run.dataset) for run in experiment.runs})
     return {
         "departures": {
