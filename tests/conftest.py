@@ -35,7 +35,7 @@ TINY = {
         "training": {
             "epochs": 3,
             "precision": "fp32",
-            "networks": {"mlp": {"hidden": [16], "batch_size": 10, "learning_rate": 0.01}},
+            "networks": {"mlp": {"hidden": [16], "batch_size": 10, "learning_rate": 0.03}},
         },
         "reporting": {"average_last": 2},
     },

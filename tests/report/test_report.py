@@ -150,7 +150,7 @@ def test_what_was_not_run_is_said(page):
 def test_learning_rate_and_weight_decay_are_said_to_be_fixed(page):
     section = page.find_element(By.ID, "tuning").text
     assert "Fixed in the configuration" in section
-    assert "mlp: learning rate 0.01, weight decay 0.0005" in section
+    assert "mlp: learning rate 0.03, weight decay 0.0005" in section
 
 
 def test_the_best_of_a_row_is_bold(page, finished):
