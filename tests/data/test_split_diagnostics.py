@@ -1,4 +1,4 @@
-"""Splits: the same everywhere and for ever, and as their law has them."""
+"""Splits are the same on every machine and in every version, and follow their law."""
 
 from __future__ import annotations
 

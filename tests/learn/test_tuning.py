@@ -118,7 +118,7 @@ def test_every_point_of_the_grid_is_judged_on_what_was_held_out(blobs, many):
 
 
 def test_who_is_told_a_wrong_prior_tunes_by_it_too(blobs, many):
-    """The rates are those of its own training, the weights those of the prior that it is told."""
+    """The rates come from its own training, and the weights from the prior that it assumes."""
     wrong = tune([Task("ure", 2, 0.5, seed=1)], blobs.images, many, FEW, GRID, 0.2, 2, device=CPU)
     right = tune([Task("ure", 2, 0.4, seed=1)], blobs.images, many, FEW, GRID, 0.2, 2, device=CPU)
     assert not np.allclose(wrong["estimated_error"], right["estimated_error"])

@@ -1,4 +1,4 @@
-"""Sections of the report, on a configuration of which one dataset was run."""
+"""Sections of the report, for a configuration with one dataset that was run."""
 
 from __future__ import annotations
 

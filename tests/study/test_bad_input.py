@@ -24,7 +24,7 @@ BASE = REPOSITORY / "config.yaml"
 
 
 def sentence(error):
-    """Return what a user is told, having seen that it is one sentence."""
+    """Return the message to the user, after checking that it is one sentence."""
     text = str(error.value)
     assert "\n" not in text
     assert "Traceback" not in text

@@ -222,8 +222,8 @@ def test_a_data_file_counts_by_its_bytes(tmp_path):
 
 # -- the rules ------------------------------------------------------------------------------------
 
-# Writes, when its process ends, the files of the package of which a function ran. What runs while a module is imported
-# does not count: what is discovered is imported to be read alone.
+# When its process ends, this writes the files of the package whose functions ran. What runs during imports does not
+# count: discovered modules are imported only to be read.
 PROFILER = """
 import atexit, json, os, sys, threading
 ran = set()
