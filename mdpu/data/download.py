@@ -157,6 +157,8 @@ def _download(url: str, partial: Path, md5: str) -> None:
             return
         try:
             _transfer(url, partial)
+        except UserError:  # a ValueError too, which another attempt would not heal
+            raise
         except urllib.error.HTTPError as error:
             reason = f"HTTP {error.code} {error.reason}"
             if error.code == http.HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
