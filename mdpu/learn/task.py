@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mdpu.errors import UserError
-from mdpu.learn.network import check_choice, check_type
+from mdpu.learn.network import Architecture, check_choice, check_type
 from mdpu.learn.networks import load_network
 from mdpu.theory import check_prior, check_tuple_size
 
@@ -130,9 +130,9 @@ class Settings:
         With weight decay as an L2 penalty, or decoupled.
     learning_rate, weight_decay : float
     precision : {'auto', 'fp32', 'tf32', 'bf16'}
-        Of the matrix products; weights, scores and losses are always float32. ``auto`` is what the hardware does best.
-    network : str
-        A file of ``mdpu/learn/networks``.
+        Of the products; weights, scores and losses are float32 always. ``auto`` is what the hardware does best.
+    network : str or Architecture
+        A file of ``mdpu/learn/networks``, or a network that is in none.
     architecture : mapping
         The network's own settings, such as ``hidden`` of the perceptron; those left out have their defaults.
 
@@ -149,14 +149,16 @@ class Settings:
     learning_rate: float = 1e-3
     weight_decay: float = 5e-4
     precision: Precision = "auto"
-    network: str = "mlp"
+    network: str | Architecture = "mlp"
     architecture: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for name, kind in get_type_hints(type(self)).items():
-            if name == "architecture":
-                continue
             value = getattr(self, name)
+            if name == "architecture" or isinstance(value, Architecture):
+                continue
+            if name == "network":
+                kind = str
             if choices := get_args(kind):
                 check_choice(name, value, choices)
             else:

@@ -17,8 +17,10 @@ def available_networks() -> list[str]:
     return sorted(module.name.replace("_", "-") for module in pkgutil.iter_modules(__path__))
 
 
-def load_network(name: str) -> Architecture:
-    """Return the network called `name`; raise `UserError` if it is unknown."""
+def load_network(name: str | Architecture) -> Architecture:
+    """Return the network called `name`, or the one that is given; raise `UserError` if there is none."""
+    if isinstance(name, Architecture):
+        return name
     if name not in available_networks():
         raise UserError(f"network {name!r} is unknown; known are {', '.join(available_networks())}")
     network = importlib.import_module(f"{__name__}.{name.replace('-', '_')}").NETWORK

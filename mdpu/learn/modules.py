@@ -1,0 +1,101 @@
+"""Any PyTorch module as a network: what somebody brings along, beside the files of ``mdpu/learn/networks``."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from mdpu.errors import UserError
+from mdpu.learn import pictures
+from mdpu.learn.network import Architecture, check_images, unit_of
+from mdpu.learn.pictures import Pictures, module_builder
+
+MakeModule = Callable[[tuple[int, ...]], nn.Module]
+
+
+@dataclass(frozen=True)
+class NoSettings:
+    """A module has been given its settings."""
+
+
+@dataclass(frozen=True)
+class OnePixel(Pictures):
+    """Vectors as pictures of one pixel, which has a channel for each feature."""
+
+    def __call__(self, images: NDArray[Any]) -> Tensor:
+        """Return vectors (N, d) as (N, 1, 1, d), of uint8 or float32."""
+        check_images(images, self.shape, self.unit)
+        vectors = torch.from_numpy(np.ascontiguousarray(images))[:, None, None]
+        return vectors if self.unit == 255 else vectors.float()
+
+
+class Checked(nn.Module):
+    """A module that is held to its number of outputs.
+
+    Parameters
+    ----------
+    module : Module
+        From vectors (N, d) or pictures (N, C, H, W) to (N, outputs), or (N,) for one output.
+    takes_vectors : bool
+    outputs : int
+    """
+
+    def __init__(self, module: nn.Module, takes_vectors: bool, outputs: int) -> None:
+        super().__init__()
+        self.module, self.takes_vectors, self.outputs = module, takes_vectors, outputs
+
+    def forward(self, images: Tensor) -> Tensor:
+        """Return (N, outputs) for pictures (N, C, H, W)."""
+        given: Tensor = self.module(images.flatten(1) if self.takes_vectors else images)
+        if given.numel() != len(images) * self.outputs:
+            raise UserError(
+                f"the network returns an array of shape {tuple(given.shape)} for {len(images)} images; "
+                f"({len(images)}, {self.outputs}) is needed"
+            )
+        return given.reshape(-1, self.outputs)
+
+
+def module_architecture(network: nn.Module | MakeModule) -> Architecture:
+    """Return a module as a network that trains by itself.
+
+    Parameters
+    ----------
+    network : Module or callable
+        A module, which is copied with the weights that it has; or a function from the shape of an image to a module.
+        torch's generator is seeded by the task before it is called. The module takes vectors (N, d) or pictures
+        (N, C, H, W), uint8 values divided by 255.
+
+    Raises
+    ------
+    UserError
+        If it is neither; when the module is made, if it has a parameter that is not trained; and when it computes, if
+        it returns another number of outputs.
+    """
+    if not callable(network):
+        raise UserError(f"network is {network!r}; a name, a PyTorch module or a function that makes one is needed")
+
+    def make(own: NoSettings, prepared: Pictures, outputs: int) -> nn.Module:
+        module = copy.deepcopy(network) if isinstance(network, nn.Module) else network(prepared.shape)
+        if not isinstance(module, nn.Module):
+            raise UserError(f"network returns {module!r}; a PyTorch module is needed")
+        parameters = dict(module.named_parameters())
+        if not parameters:
+            raise UserError("the network has no parameter to train")
+        if frozen := [name for name, parameter in parameters.items() if not parameter.requires_grad]:
+            raise UserError(f"the network's parameter {frozen[0]} is frozen; every parameter is trained here")
+        return Checked(module, isinstance(prepared, OnePixel), outputs)
+
+    # Nobody limits the memory where a module is brought along, and what it takes is not known before it is made.
+    return Architecture(NoSettings, prepare, module_builder(make), memory=lambda *_: 0)
+
+
+def prepare(images: NDArray[Any]) -> Pictures:
+    """Return how vectors or pictures are laid out, given those of the training."""
+    return OnePixel(images.shape[1:], unit_of(images)) if images.ndim == 2 else pictures.prepare(images)
