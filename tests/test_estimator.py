@@ -1,0 +1,570 @@
+"""The estimator: scikit-learn's contract, the same numbers as the library's, and estimates without labels."""
+
+from __future__ import annotations
+
+import pickle
+import re
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.special import expit, logit
+from sklearn.base import ClassifierMixin, clone
+from sklearn.datasets import load_digits
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import validate_data
+
+from mdpu.data.splits import draw_split
+from mdpu.errors import UserError
+from mdpu.estimator import (
+    POSTERIOR,
+    MDPUClassifier,
+    TupleKFold,
+    join_groups,
+    negative_risk,
+    usable_methods,
+)
+from mdpu.files import REPOSITORY
+from mdpu.learn import Sample, Settings, Task, fit
+from mdpu.learn.prior import estimate_prior
+
+PRIOR = 0.4
+FEW = {"n_epochs": 3, "batch_size": 50, "hidden": (12,), "random_state": 0, "device": "cpu"}
+LONGER = {"n_epochs": 25, "batch_size": 20, "learning_rate": 0.02, "weight_decay": 0.0}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def one_thread():
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+class Digits:
+    """Even digits against odd ones: pairs, unlabeled images, and labelled ones to test with."""
+
+    def __init__(self, dtype=np.uint8, size=2):
+        pixels, digits = load_digits(return_X_y=True)
+        images = (pixels * 15).astype(np.uint8).reshape(-1, 8, 8)
+        self.images = images if dtype == np.uint8 else (images / 255).astype(dtype)
+        self.labels = np.where(digits % 2 == 0, 1, -1).astype(np.int8)
+        split = draw_split(self.labels[:1200], size, PRIOR, 300, 500, 1)
+        self.sample = Sample(split.tuples, split.unlabeled)
+        self.tuples, self.unlabeled = self.images[split.tuples], self.images[split.unlabeled]
+        self.test_images, self.test_labels = self.images[1200:], self.labels[1200:]
+
+
+@pytest.fixture(scope="module")
+def digits():
+    return Digits()
+
+
+@pytest.fixture(scope="module")
+def trained(digits):
+    """A classifier that has learned something."""
+    return MDPUClassifier(PRIOR, n_epochs=40, random_state=0, device="cpu").fit(digits.tuples, digits.unlabeled)
+
+
+def same_model(one, other, images):
+    pd.testing.assert_frame_equal(one.history_, other.history_, check_exact=True)
+    assert np.array_equal(one.decision_function(images), other.decision_function(images))
+
+
+# -- scikit-learn's contract ------------------------------------------------------------------------
+
+
+class FromLabels(MDPUClassifier):
+    """The estimator on what scikit-learn's checks give, which is labels.
+
+    Every third image is unlabeled, the others make pairs of two that follow one another in their class; the larger
+    class is the positive one. So all that the checks do with images, parameters and predictions reaches the estimator.
+    """
+
+    def fit(self, X, y):
+        if y is None:
+            return super().fit(X, y)
+        X, y = validate_data(self, X, y)
+        check_classification_targets(y)
+        classes, numbers = np.unique(y, return_inverse=True)
+        if len(classes) != 2:
+            raise ValueError(f"Only binary classification is supported: {len(classes)} classes, 1 class is too few")
+        groups = np.full(len(y), -1)
+        for number in (0, 1):
+            places = np.flatnonzero(numbers == number)
+            if number == 1:
+                tuples = places[np.arange(len(places)) % 3 > 0]
+                groups[tuples] = np.arange(len(tuples)) // 2
+        super().fit(X, groups)
+        self.classes_ = classes
+        return self
+
+    def predict(self, X):
+        positive = super().predict(X) > 0
+        return self.classes_[positive.astype(int)]
+
+    def score(self, X, y, sample_weight=None):
+        return ClassifierMixin.score(self, X, y, sample_weight)
+
+
+@parametrize_with_checks([FromLabels(PRIOR, **FEW | LONGER)])
+def test_scikit_learns_checks_on_data_made_of_labels(estimator, check):
+    check(estimator)
+
+
+LABELS = "the check gives class labels as y, which name no unlabeled image; FromLabels passes it"
+# Of the checks that `FromLabels` passes, what the estimator itself cannot take.
+NOT_WITH_LABELS = dict.fromkeys(
+    [
+        "check_classifier_data_not_an_array",
+        "check_classifier_not_supporting_multiclass",
+        "check_classifiers_classes",
+        "check_classifiers_one_label",
+        "check_classifiers_regression_target",
+        "check_classifiers_train",
+        "check_complex_data",
+        "check_decision_proba_consistency",
+        "check_dict_unchanged",
+        "check_dont_overwrite_parameters",
+        "check_dtype_object",
+        "check_estimators_dtypes",
+        "check_estimators_fit_returns_self",
+        "check_estimators_nan_inf",
+        "check_estimators_overwrite_params",
+        "check_estimators_pickle",
+        "check_f_contiguous_array_estimator",
+        "check_fit2d_1feature",
+        "check_fit2d_predict1d",
+        "check_fit_check_is_fitted",
+        "check_fit_idempotent",
+        "check_fit_score_takes_y",
+        "check_methods_sample_order_invariance",
+        "check_methods_subset_invariance",
+        "check_n_features_in",
+        "check_n_features_in_after_fitting",
+        "check_pipeline_consistency",
+        "check_positive_only_tag_during_fit",
+        "check_readonly_memmap_input",
+        "check_supervised_y_2d",
+    ],
+    LABELS,
+)
+
+
+@parametrize_with_checks(
+    [MDPUClassifier(PRIOR, **FEW)], expected_failed_checks=lambda estimator: NOT_WITH_LABELS, xfail_strict=True
+)
+def test_scikit_learns_checks_without_a_detour(estimator, check):
+    check(estimator)
+
+
+def test_a_clone_has_the_parameters_and_nothing_learned(trained):
+    copy = clone(trained)
+    assert copy.get_params() == trained.get_params()
+    assert not hasattr(copy, "model_")
+
+
+def test_a_pickle_answers_as_its_original(trained, digits):
+    copy = pickle.loads(pickle.dumps(trained))
+    same_model(copy, trained, digits.test_images)
+    assert copy.risk_estimate(digits.tuples, digits.unlabeled) == trained.risk_estimate(digits.tuples, digits.unlabeled)
+
+
+# -- one implementation -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", ["bag-relu", "relu", "ure", "llp"])
+@pytest.mark.parametrize("dtype", [np.uint8, np.float32])
+def test_history_and_scores_are_the_librarys_bit_for_bit(method, dtype):
+    """The library takes the sample as indices into all images, as the pipeline does."""
+    digits = Digits(dtype, size=3)
+    classifier = MDPUClassifier(PRIOR, method=method, **FEW).fit(digits.tuples, digits.unlabeled)
+    plain = Settings(epochs=3, batch_size=50, precision="fp32", architecture={"hidden": [12]})
+    (model,) = fit([Task(method, 3, PRIOR)], digits.images, digits.sample, plain, device="cpu")
+    pd.testing.assert_frame_equal(classifier.history_, model.history, check_exact=True)
+    scores = model.decision_function(digits.test_images)
+    assert np.array_equal(classifier.decision_function(digits.test_images), scores)
+
+
+def test_a_seed_decides_the_model_and_another_one_gives_another(digits):
+    def train(random_state):
+        return MDPUClassifier(PRIOR, **FEW | {"random_state": random_state}).fit(digits.tuples, digits.unlabeled)
+
+    same_model(train(3), train(np.int64(3)), digits.test_images)
+    same_model(train(np.random.RandomState(3)), train(np.random.RandomState(3)), digits.test_images)
+    assert not train(3).history_.equals(train(4).history_)
+
+
+def test_it_learns(trained, digits):
+    assert trained.score(digits.test_images, digits.test_labels) > 0.8
+    assert list(trained.history_["epoch"]) == list(range(1, 41))
+
+
+def test_without_a_prior_it_is_that_of_the_library(digits):
+    classifier = MDPUClassifier(**FEW | {"n_epochs": 20}).fit(digits.tuples, digits.unlabeled)
+    brief = Settings(epochs=6, batch_size=50, precision="fp32", architecture={"hidden": [12]})
+    images, sample = Sample.gather(digits.tuples, digits.unlabeled)
+    estimate = estimate_prior(images, sample, brief, seed=0, device="cpu")
+    assert classifier.prior_estimate_ == estimate
+    assert classifier.prior_ == estimate.prior
+    assert classifier.prior is None
+    told = MDPUClassifier(estimate.prior, **FEW | {"n_epochs": 20}).fit(digits.tuples, digits.unlabeled)
+    same_model(classifier, told, digits.test_images)
+
+
+# -- forms of the data ------------------------------------------------------------------------------
+
+
+def test_images_with_groups_are_the_same_data_in_any_order(digits):
+    """Tuples keep their order and unlabeled images theirs; where the images lie is of no matter."""
+    images, groups = join_groups(digits.tuples, digits.unlabeled)
+    whole = MDPUClassifier(PRIOR, **FEW).fit(digits.tuples, digits.unlabeled)
+    same_model(MDPUClassifier(PRIOR, **FEW).fit(images, groups), whole, digits.test_images)
+    order = np.argsort(groups, kind="stable")  # the unlabeled first
+    numbers = np.where(groups < 0, -1, 7 * groups)
+    same_model(MDPUClassifier(PRIOR, **FEW).fit(images[order], numbers[order]), whole, digits.test_images)
+
+
+def test_tuples_of_several_sizes(digits):
+    ragged = [members[: 1 + i % 2] for i, members in enumerate(digits.tuples)]
+    classifier = MDPUClassifier(PRIOR, **FEW).fit(ragged, digits.unlabeled)
+    plain = Settings(epochs=3, batch_size=50, precision="fp32", architecture={"hidden": [12]})
+    (model,) = fit([Task("bag-relu", 2, PRIOR)], *Sample.gather(ragged, digits.unlabeled), plain, device="cpu")
+    pd.testing.assert_frame_equal(classifier.history_, model.history, check_exact=True)
+
+
+def test_a_frame_of_features_keeps_its_names(digits):
+    images, groups = join_groups(digits.tuples, digits.unlabeled)
+    frame = pd.DataFrame(images.reshape(len(images), -1)).rename(columns="pixel {}".format)
+    classifier = MDPUClassifier(PRIOR, **FEW).fit(frame, groups)
+    assert list(classifier.feature_names_in_) == list(frame.columns)
+    with pytest.raises(ValueError, match="feature names"):
+        classifier.predict(frame.rename(columns={"pixel 0": "zzz"}))
+
+
+@given(st.lists(st.integers(1, 4), min_size=1, max_size=6), st.integers(1, 5))
+def test_groups_name_each_image_once(sizes, n_unlabeled):
+    numbers = np.arange(sum(sizes) + n_unlabeled, dtype=float)[:, None]
+    tuples = np.split(numbers[: sum(sizes)], np.cumsum(sizes)[:-1])
+    images, groups = join_groups(tuples, numbers[sum(sizes) :])
+    assert sorted(images[:, 0]) == list(numbers[:, 0])
+    for number, members in enumerate(tuples):
+        assert np.array_equal(images[groups == number], members)
+    assert np.array_equal(images[groups == -1], numbers[sum(sizes) :])
+
+
+# -- the other class --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("prior", [PRIOR, None])
+def test_dominant_negatives_are_dominant_positives_with_the_classes_exchanged(prior, digits):
+    positive = MDPUClassifier(prior, **FEW).fit(digits.tuples, digits.unlabeled)
+    exchanged = None if prior is None else 1 - prior
+    negative = MDPUClassifier(exchanged, dominant="negative", **FEW).fit(digits.tuples, digits.unlabeled)
+    assert negative.prior_ == pytest.approx(1 - positive.prior_)
+    scores = positive.decision_function(digits.test_images)
+    np.testing.assert_allclose(negative.decision_function(digits.test_images), -scores, atol=1e-5)
+    of_positive, of_negative = (c.risk_estimate(digits.tuples, digits.unlabeled) for c in (positive, negative))
+    assert of_negative.risk == pytest.approx(of_positive.risk)
+    images, groups = join_groups(digits.tuples, digits.unlabeled)
+    assert negative_risk(negative, images, groups) == pytest.approx(-of_negative.risk)
+
+
+# -- probabilities ----------------------------------------------------------------------------------
+
+
+class Gaussians:
+    """Features of unit variance around +1 and -1 along one direction; the log-odds are known."""
+
+    def __init__(self, n, n_unlabeled, prior=PRIOR, size=2, seed=0):
+        generator = np.random.default_rng(seed)
+
+        def features(positive):
+            centres = np.where(positive, 1.0, -1.0)[..., None] * np.array([1.0, 0.0])
+            return (generator.standard_normal((*positive.shape, 2)) + centres).astype(np.float32)
+
+        members = generator.random((10 * n, size)) < prior
+        self.tuples = features(members[2 * members.sum(axis=1) >= size][:n])
+        self.labels = np.where(generator.random(n_unlabeled) < prior, 1, -1)
+        self.unlabeled = features(self.labels > 0)
+        self.prior = prior
+
+    def posterior(self, images, prior=None):
+        return expit(2 * images[:, 0] + logit(prior or self.prior))
+
+
+@pytest.mark.parametrize("method", ["bag-relu", "bag-likelihood", "relu"])
+def test_probabilities_are_near_the_posterior_of_gaussians(method):
+    data, test = Gaussians(4000, 4000), Gaussians(1, 2000, seed=1)
+    parameters = FEW | {"hidden": (16,), "n_epochs": 20, "batch_size": 200, "learning_rate": 0.01}
+    classifier = MDPUClassifier(PRIOR, method=method, **parameters).fit(data.tuples, data.unlabeled)
+    probabilities = classifier.predict_proba(test.unlabeled)
+    assert probabilities.sum(axis=1) == pytest.approx(1)
+    assert np.array_equal(classifier.predict(test.unlabeled) > 0, probabilities[:, 1] > 0.5)
+    assert np.abs(probabilities[:, 1] - test.posterior(test.unlabeled)).mean() < 0.06
+    classifier.set_params(prior_shift=0.8)
+    shifted = classifier.predict_proba(test.unlabeled)[:, 1]
+    assert np.abs(shifted - test.posterior(test.unlabeled, 0.8)).mean() < 0.06
+
+
+def test_a_shift_to_the_same_prior_is_none(trained, digits):
+    shifted = pickle.loads(pickle.dumps(trained)).set_params(prior_shift=PRIOR)
+    scores = trained.decision_function(digits.test_images)
+    np.testing.assert_allclose(shifted.decision_function(digits.test_images), scores, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "said"),
+    [
+        ({"method": "relu", "loss": "ramp"}, "relu with the loss ramp"),
+        ({"method": "nnpu"}, "nnpu with the loss logistic"),
+        ({"method": "noisy-or"}, "noisy-or"),
+    ],
+)
+def test_scores_that_are_no_log_odds_give_no_probabilities(parameters, said, digits):
+    classifier = MDPUClassifier(PRIOR, **FEW | {"n_epochs": 1}, **parameters).fit(digits.tuples, digits.unlabeled)
+    with pytest.raises(UserError, match=f"predict_proba needs scores that are log-odds, but those of method {said}"):
+        classifier.predict_proba(digits.test_images)
+    with pytest.raises(UserError, match="prior_shift needs scores that are log-odds"):
+        classifier.set_params(prior_shift=0.5).predict(digits.test_images)
+
+
+def test_methods_that_give_a_posterior_are_methods():
+    assert set(POSTERIOR) < set(usable_methods())
+
+
+# -- risk without labels ----------------------------------------------------------------------------
+
+
+def threshold(prior, dominant="positive"):
+    """A fitted classifier that calls an image positive where its first feature is above 0.3, whatever it learned."""
+    classifier = MDPUClassifier(prior, dominant=dominant, n_epochs=1, hidden=(2,), random_state=0, device="cpu")
+    data = Gaussians(4, 4)
+    classifier.fit(data.tuples, data.unlabeled)
+    classifier.predict = lambda images: np.where(images[:, 0] > 0.3, 1, -1)
+    return classifier
+
+
+@pytest.mark.parametrize("sizes", [(2,), (3,), (1, 4)])
+@pytest.mark.parametrize("prior", [0.3, 0.6])
+def test_the_estimate_of_the_risk_is_unbiased_and_its_interval_covers_it(sizes, prior):
+    classifier = threshold(prior)
+    estimates = []
+    for seed in range(100):
+        parts = [Gaussians(150, 300, prior, size, 1000 * size + seed) for size in sizes]
+        tuples = [members for part in parts for members in part.tuples]
+        estimates.append(classifier.risk_estimate(tuples, parts[0].unlabeled, resamples=100))
+    many = Gaussians(1, 200_000, prior, seed=99)
+    true = np.mean(classifier.predict(many.unlabeled) != many.labels)
+    risks = np.array([estimate.risk for estimate in estimates])
+    error = risks.std(ddof=1) / len(risks) ** 0.5
+    assert abs(risks.mean() - true) < 4 * error
+    covered = np.mean([estimate.low <= true <= estimate.high for estimate in estimates])
+    assert covered > 0.85
+
+
+def test_the_interval_widens_with_its_level(trained, digits):
+    narrow, wide = (trained.risk_estimate(digits.tuples, digits.unlabeled, level=level) for level in (0.5, 0.99))
+    assert narrow.risk == wide.risk
+    assert wide.low < narrow.low < narrow.risk < narrow.high < wide.high
+
+
+def test_without_resamples_the_interval_is_the_estimate(trained, digits):
+    estimate = trained.risk_estimate(digits.tuples, digits.unlabeled, resamples=0)
+    assert estimate.low == estimate.risk == estimate.high
+
+
+# -- scikit-learn's tools ---------------------------------------------------------------------------
+
+
+@given(st.lists(st.integers(1, 4), min_size=4, max_size=9), st.integers(4, 9), st.integers(2, 4))
+def test_folds_cut_no_tuple_and_hold_each_image_out_once(sizes, n_unlabeled, folds):
+    groups = np.concatenate([np.repeat(np.arange(len(sizes)), sizes), np.full(n_unlabeled, -1)])
+    held_out = []
+    for train, test in TupleKFold(folds, random_state=1).split(None, groups):
+        held_out += test.tolist()
+        assert sorted([*train, *test]) == list(range(len(groups)))
+        assert set(groups[train]) & set(groups[test]) == {-1}
+        tuples, unlabeled = len(np.unique(groups[test])) - 1, np.sum(groups[test] == -1)
+        assert tuples in (len(sizes) // folds, -(-len(sizes) // folds))
+        assert unlabeled in (n_unlabeled // folds, -(-n_unlabeled // folds))
+    assert sorted(held_out) == list(range(len(groups)))
+
+
+@pytest.mark.parametrize("n_splits", [1, 5])
+def test_folds_without_a_tuple_are_refused(n_splits):
+    with pytest.raises(UserError, match=f"n_splits is {n_splits}; with 4 tuples, 2 to 4 are possible"):
+        next(TupleKFold(n_splits).split(None, np.array([0, 1, 2, 3, *[-1] * 9])))
+
+
+def test_a_pipeline_scales_and_a_grid_search_chooses_without_labels():
+    data = Gaussians(200, 300)
+    images, groups = join_groups(data.tuples * 100 + 1000, data.unlabeled * 100 + 1000)
+    pipeline = make_pipeline(StandardScaler(), MDPUClassifier(PRIOR, **FEW | {"n_epochs": 15}))
+    grid = {"mdpuclassifier__learning_rate": [1e-9, 0.02]}
+    search = GridSearchCV(pipeline, grid, scoring=partial(negative_risk, prior=PRIOR), cv=TupleKFold(3))
+    search.fit(images, groups)
+    assert search.best_params_ == {"mdpuclassifier__learning_rate": 0.02}
+    assert np.mean(search.predict(data.unlabeled * 100 + 1000) == data.labels) > 0.75
+
+
+# -- modules ----------------------------------------------------------------------------------------
+
+
+def linear(shape):
+    """A linear network on vectors."""
+    return torch.nn.Linear(shape[0], 1)
+
+
+def convolutional(shape):
+    """A small convolutional network on grey pictures."""
+    return torch.nn.Sequential(
+        torch.nn.Conv2d(1, 4, 3), torch.nn.BatchNorm2d(4), torch.nn.ReLU(), torch.nn.Flatten(), torch.nn.Linear(144, 1)
+    )
+
+
+def test_a_function_that_makes_a_module_starts_from_the_seed():
+    data = Gaussians(300, 300)
+    one, other = (
+        MDPUClassifier(PRIOR, network=linear, **FEW | {"n_epochs": 30, "learning_rate": 0.05}) for _ in range(2)
+    )
+    torch.manual_seed(5)
+    one.fit(data.tuples, data.unlabeled)
+    torch.manual_seed(6)
+    other.fit(data.tuples, data.unlabeled)
+    same_model(one, other, data.unlabeled)
+    assert one.score(data.unlabeled, data.labels) > 0.75
+    weight, bias = one.model_.network.module.module.parameters()
+    expected = data.unlabeled @ weight.detach().numpy()[0] + bias.item()
+    np.testing.assert_allclose(one.decision_function(data.unlabeled), expected, rtol=1e-4, atol=1e-5)
+
+
+def test_a_module_on_pictures_is_copied_and_pickled(digits):
+    module = convolutional((8, 8))
+    before = {name: value.clone() for name, value in module.state_dict().items()}
+    classifier = MDPUClassifier(PRIOR, network=module, **FEW).fit(digits.tuples, digits.unlabeled)
+    assert all(torch.equal(value, before[name]) for name, value in module.state_dict().items())
+    assert classifier.network is module
+    same_model(pickle.loads(pickle.dumps(classifier)), classifier, digits.test_images)
+    clone(classifier).fit(digits.tuples, digits.unlabeled)
+
+
+@pytest.mark.parametrize(
+    ("network", "sentence"),
+    [
+        (3, "network is 3; a name, a PyTorch module or a function that makes one is needed"),
+        ("zzz", "network 'zzz' is unknown; known are mlp, resnet34"),
+        (lambda shape: None, "network returns None; a PyTorch module is needed"),
+        (lambda shape: torch.nn.Flatten(), "the network has no parameter to train"),
+        (lambda shape: torch.nn.Linear(2, 1).requires_grad_(False), "the network's parameter weight is frozen"),
+        (lambda shape: torch.nn.Linear(2, 3), r"the network returns an array of shape \(100, 3\) for 100 images"),
+    ],
+)
+def test_a_network_that_cannot_train_is_refused(network, sentence):
+    data = Gaussians(20, 20)
+    with pytest.raises(UserError, match=sentence):
+        MDPUClassifier(PRIOR, network=network, **FEW).fit(data.tuples[:, :, :], np.tile(data.unlabeled, (3, 1)))
+
+
+# -- what is refused --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("parameters", "sentence"),
+    [
+        ({"prior": 1.5}, "prior 1.5 is not strictly between 0 and 1"),
+        ({"method": "supervised"}, "method is 'supervised'; it must be one of abs, "),
+        ({"method": "siamese"}, "method is 'siamese'"),
+        ({"method": "kmeans"}, "method is 'kmeans'"),
+        ({"method": "bag-free"}, "method is 'bag-free'"),
+        ({"method": "zzz"}, "method is 'zzz'"),
+        ({"loss": "zzz"}, "loss is 'zzz'; it must be one of logistic"),
+        ({"dominant": "zzz"}, "dominant is 'zzz'; it must be one of positive, negative"),
+        ({"device": "zzz"}, "device is 'zzz'; it must be one of auto, cpu, cuda"),
+        ({"precision": "fp8"}, "precision is 'fp8'; it must be one of"),
+        ({"hidden": 3}, "hidden is 3; a list of positive integers is needed"),
+        ({"n_epochs": 0}, "epochs is 0; at least 1 is needed"),
+        ({"batch_size": 0}, "batch_size is 0; at least 1 is needed"),
+        ({"learning_rate": 0.0}, "learning_rate is 0.0; a positive number is needed"),
+        ({"prior": None, "batch_size": 2.5}, "batch_size is 2.5; an integer is needed"),
+    ],
+)
+def test_parameters_are_refused_by_name_and_value(parameters, sentence, digits):
+    with pytest.raises(UserError, match=re.escape(sentence)) as error:
+        MDPUClassifier(**{"prior": PRIOR, **FEW, **parameters}).fit(digits.tuples, digits.unlabeled)
+    assert isinstance(error.value, ValueError)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("data", "sentence"),
+    [
+        (lambda d: (d.tuples, d.unlabeled[:, :5]), "tuples hold images of shape (8, 8) and type uint8, but the unl"),
+        (lambda d: (d.tuples[:0], d.unlabeled), "tuples and unlabeled images are both needed"),
+        (lambda d: (d.images, np.zeros(len(d.images), int)), "y names no unlabeled image, -1; it names tuples only"),
+        (lambda d: (d.images, np.full(len(d.images), -1)), "y names no tuple; it names unlabeled images only"),
+        (lambda d: (d.images, np.full(len(d.images), -2)), "y holds no groups; an integer for each image is needed"),
+        (lambda d: (d.images, np.array([0, -1])), "X holds 1797 images, but y the groups of 2; give one for each"),
+        (lambda d: (d.images, np.zeros(len(d.images))), "y is one-dimensional and of type float64"),
+    ],
+)
+def test_data_are_refused_in_one_sentence(data, sentence, digits):
+    with pytest.raises(UserError, match=re.escape(sentence)) as error:
+        MDPUClassifier(PRIOR, **FEW).fit(*data(digits))
+    assert "\n" not in str(error.value)
+
+
+def test_without_a_prior_tuples_of_several_sizes_are_refused(digits):
+    ragged = [members[: 1 + i % 2] for i, members in enumerate(digits.tuples)]
+    with pytest.raises(UserError, match="prior is None, but tuples of several sizes do not say what it is; give prior"):
+        MDPUClassifier(**FEW).fit(ragged, digits.unlabeled)
+
+
+def test_groups_are_no_labels_to_score_with(trained, digits):
+    images, groups = join_groups(digits.tuples, digits.unlabeled)
+    with pytest.raises(UserError, match="score needs true labels"):
+        trained.score(images, groups)
+
+
+@pytest.mark.parametrize("level", [0, 1, 95])
+def test_a_level_is_a_share(level, trained, digits):
+    with pytest.raises(UserError, match=f"level is {level}; a number between 0 and 1 is needed"):
+        trained.risk_estimate(digits.tuples, digits.unlabeled, level=level)
+
+
+def test_data_that_say_nothing_of_the_prior_are_warned_of():
+    noise = np.random.default_rng(0).standard_normal((260, 2)).astype(np.float32)
+    with pytest.warns(UserWarning, match="the data say nothing of the prior"):
+        MDPUClassifier(**FEW).fit(noise[:160].reshape(80, 2, 2), noise[160:])
+
+
+def test_a_training_that_diverges_is_warned_of(digits):
+    images = digits.tuples.astype(np.float64) * 1e30, digits.unlabeled.astype(np.float64) * 1e30
+    with pytest.warns(ConvergenceWarning, match="training diverged: the objective of the last . epochs is not finite"):
+        MDPUClassifier(PRIOR, method="ure", loss="squared", **FEW).fit(*images)
+
+
+def test_progress_is_shown_where_it_is_asked_for(digits, capfd):
+    MDPUClassifier(PRIOR, **FEW, verbose=True).fit(digits.tuples, digits.unlabeled)
+    assert "training: 3/3 epochs" in capfd.readouterr().err
+
+
+# -- documentation ----------------------------------------------------------------------------------
+
+
+def test_the_examples_of_the_documentation_run():
+    page = Path(REPOSITORY, "docs", "estimator.md").read_text(encoding="utf-8")
+    names = {}
+    for block in re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL):
+        exec(compile(block, "docs/estimator.md", "exec"), names)
+    assert names["accuracy"] > 0.85
