@@ -102,8 +102,8 @@ class MDPUClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
     prior_shift : float, optional
         Prior where the classifier will be used, if it is another than that of the unlabeled images. It moves the
         scores by the difference of the log-odds of the two priors, and can be set after `fit`.
-    random_state : int, RandomState or None
-        Of the initial weights and of the order of minibatches.
+    random_state : int, RandomState, str or None
+        Of the initial weights and of the order of minibatches. A text names a trial as those of the pipeline are.
     verbose : bool
         Whether to show progress, on the standard error.
 
@@ -176,16 +176,18 @@ class MDPUClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
     # -- training ---------------------------------------------------------------------------------
 
     def fit(self, X: Any, y: Any) -> MDPUClassifier:
-        """Train on tuples and unlabeled images, given as ``fit(tuples, unlabeled)`` or ``fit(images, groups)``.
+        """Train on tuples and unlabeled images: ``fit(tuples, unlabeled)``.
+
+        ``fit(images, groups)`` is the form for scikit-learn's tools, ``fit(images, sample)`` that of the library.
 
         Parameters
         ----------
         X : ndarray, shape (n, M, ...), or sequence of n ndarrays, shapes (M_i, ...)
-            The members of each tuple: uint8 grey values, or numbers, which are taken as they are. In the second form
+            The members of each tuple: uint8 grey values, or numbers, which are taken as they are. In the other forms
             images (N, ...), those of tuples and the unlabeled ones.
-        y : ndarray, shape (n_unlabeled, ...)
-            Unlabeled images. In the second form integers (N,): the number of its tuple for each image, from 0, and -1
-            for an unlabeled one.
+        y : ndarray, shape (n_unlabeled, ...), or int64, shape (N,), or Sample
+            Unlabeled images. Or, for each image, the number of its tuple, from 0, and -1 where it is unlabeled. Or the
+            indices of both in the images, where one may stand more than once and others not at all.
 
         Returns
         -------
@@ -197,8 +199,7 @@ class MDPUClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         UserError
             If a parameter is refused, or parameters and data do not fit together.
         """
-        images, groups = self._read(X, y, reset=True)
-        images, sample = _numbers(images), _sample(groups)
+        images, sample = self._read(X, y, reset=True)
         settings, method = self._settings(), self._method()
         seed = self._seed()
         estimate = None
@@ -221,22 +222,19 @@ class MDPUClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
             warnings.warn(text, ConvergenceWarning, stacklevel=2)
         return self
 
-    def _read(self, X: Any, y: Any, reset: bool) -> tuple[NDArray[Any], Groups]:
-        """Return images (N, ...) and their groups (N,), whichever of the two forms they were given in."""
+    def _read(self, X: Any, y: Any, reset: bool) -> tuple[NDArray[Any], Sample]:
+        """Return images (N, ...) and the sample that names them, whatever form they were given in."""
         if y is None:
             raise UserError("requires y to be passed, but the target y is None; give unlabeled images, or groups")
+        if not isinstance(y, Sample) and np.ndim(y) != 1:
+            X, y = join_groups(X, y)
+        images = _numbers(validate_data(self, X, reset=reset, allow_nd=True, ensure_min_samples=2))
+        if isinstance(y, Sample):
+            return images, y
         groups = np.asarray(y)
-        if groups.ndim != 1:
-            X, groups = join_groups(X, groups)
-        elif not np.issubdtype(groups.dtype, np.integer):
-            raise UserError(
-                f"y is one-dimensional and of type {groups.dtype}; unlabeled images (n_unlabeled, ...) are needed, or "
-                "one integer per image, the number of its tuple or -1"
-            )
-        images = validate_data(self, X, reset=reset, allow_nd=True, ensure_min_samples=2)
         if len(images) != len(groups):
             raise UserError(f"X holds {len(images)} images, but y the groups of {len(groups)}; give one for each")
-        return images, groups
+        return images, _sample(groups)
 
     def _settings(self) -> Settings:
         """Return the settings of the training."""
@@ -258,13 +256,17 @@ class MDPUClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         check_choice("method", self.method, usable_methods())
         return self.method
 
-    def _seed(self) -> int:
-        """Return the seed: an integer as it is, which is then the pipeline's."""
+    def _seed(self) -> int | str:
+        """Return the seed: integers and texts as they are, so that a task of the library can have the same."""
+        if isinstance(self.random_state, str):
+            return self.random_state
         if isinstance(self.random_state, int | np.integer) and self.random_state >= 0:
             return int(self.random_state)
         return int(check_random_state(self.random_state).randint(2**31 - 1))
 
-    def _estimate_prior(self, images: NDArray[Any], sample: Sample, settings: Settings, seed: int) -> PriorEstimate:
+    def _estimate_prior(
+        self, images: NDArray[Any], sample: Sample, settings: Settings, seed: int | str
+    ) -> PriorEstimate:
         """Return the dominant class's prior, from a share of the epochs as `bag-free` trains."""
         if sample.is_ragged:
             raise UserError("prior is None, but tuples of several sizes do not say what it is; give prior")
@@ -377,9 +379,8 @@ class MDPUClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
             As `fit` and `decision_function`.
         """
         check_is_fitted(self)
-        images, groups = self._read(X, y, reset=False)
-        answers = self.predict(images) > 0
-        risks = _risks(answers, _sample(groups), self.prior_, self.dominant, resamples)
+        images, sample = self._read(X, y, reset=False)
+        risks = _risks(self.predict(images) > 0, sample, self.prior_, self.dominant, resamples)
         if not 0 < level < 1:
             raise UserError(f"level is {level}; a number between 0 and 1 is needed")
         low, high = np.quantile(risks[1:], [(1 - level) / 2, (1 + level) / 2]) if resamples else risks[[0, 0]]
@@ -502,7 +503,10 @@ def _numbers(images: NDArray[Any]) -> NDArray[Any]:
 def _sample(groups: Groups) -> Sample:
     """Return the sample that groups (N,) name in their images, tuples in the order of their numbers."""
     if not np.issubdtype(groups.dtype, np.integer) or groups.ndim != 1 or (groups < UNLABELED).any():
-        raise UserError("y holds no groups; an integer for each image is needed, the number of its tuple or -1")
+        raise UserError(
+            f"y holds neither unlabeled images (n_unlabeled, ...) nor groups, but {groups.dtype} of shape "
+            f"{groups.shape}; groups are an integer for each image, the number of its tuple or -1"
+        )
     unlabeled = np.flatnonzero(groups == UNLABELED)
     members = np.flatnonzero(groups != UNLABELED)
     if not len(unlabeled) or not len(members):
