@@ -234,7 +234,7 @@ class MDPUClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         groups = np.asarray(y)
         if len(images) != len(groups):
             raise UserError(f"X holds {len(images)} images, but y the groups of {len(groups)}; give one for each")
-        return images, _sample(groups)
+        return images, read_groups(groups)
 
     def _settings(self) -> Settings:
         """Return the settings of the training."""
@@ -469,7 +469,7 @@ def negative_risk(estimator: Any, X: Any, y: ArrayLike, *, prior: float | None =
         compared estimate theirs: risks at different priors do not compare.
     """
     classifier = getattr(estimator, "_final_estimator", estimator)
-    sample = _sample(np.asarray(y))
+    sample = read_groups(np.asarray(y))
     told = classifier.prior_ if prior is None else check_prior(prior)
     return -float(_risks(estimator.predict(X) > 0, sample, told, classifier.dominant, 0)[0])
 
@@ -500,7 +500,7 @@ def _numbers(images: NDArray[Any]) -> NDArray[Any]:
     return np.require(images, requirements="W")
 
 
-def _sample(groups: Groups) -> Sample:
+def read_groups(groups: Groups) -> Sample:
     """Return the sample that groups (N,) name in their images, tuples in the order of their numbers."""
     if not np.issubdtype(groups.dtype, np.integer) or groups.ndim != 1 or (groups < UNLABELED).any():
         raise UserError(

@@ -33,6 +33,7 @@ from mdpu.estimator import (
     TupleKFold,
     join_groups,
     negative_risk,
+    read_groups,
     usable_methods,
 )
 from mdpu.files import REPOSITORY, read_table
@@ -298,6 +299,9 @@ def test_groups_name_each_image_once(sizes, n_unlabeled):
     for number, members in enumerate(tuples):
         assert np.array_equal(images[groups == number], members)
     assert np.array_equal(images[groups == -1], numbers[sum(sizes) :])
+    sample, expected = read_groups(groups), Sample.gather(tuples, numbers[sum(sizes) :])[1]
+    assert np.array_equal(sample.tuples, expected.tuples)
+    assert np.array_equal(sample.unlabeled, expected.unlabeled)
 
 
 # -- the other class --------------------------------------------------------------------------------
