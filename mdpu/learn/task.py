@@ -130,7 +130,7 @@ class Settings:
         With weight decay as an L2 penalty, or decoupled.
     learning_rate, weight_decay : float
     precision : {'auto', 'fp32', 'tf32', 'bf16'}
-        Of the products; weights, scores and losses are float32 always. ``auto`` is what the hardware does best.
+        Of the matrix products; weights, scores and losses are always float32. ``auto`` is what the hardware does best.
     network : str or Architecture
         A file of ``mdpu/learn/networks``, or a network that is in none.
     architecture : mapping

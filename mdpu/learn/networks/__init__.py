@@ -18,7 +18,7 @@ def available_networks() -> list[str]:
 
 
 def load_network(name: str | Architecture) -> Architecture:
-    """Return the network called `name`, or the one that is given; raise `UserError` if there is none."""
+    """Return the network called `name`, or the one that is given; raise `UserError` if it is unknown."""
     if isinstance(name, Architecture):
         return name
     if name not in available_networks():
