@@ -318,9 +318,10 @@ class Plan:
     def experiment_settings(self, name: str) -> dict[str, Any]:
         """Return everything in the configuration that affects the files of an experiment."""
         experiment = self.experiment(name)
+        shows_data = experiment.runs or experiment.split
         return {
             "title": experiment.title,
-            "datasets": self.titles([*self.datasets, *experiment.not_run]),
+            "datasets": self.titles([*self.datasets, *experiment.not_run]) if shows_data else {},
             "not_run": experiment.not_run,
             "runs": digest([astuple(run) for run in experiment.runs]),
             **load_kind(experiment.kind).settings(self, experiment),

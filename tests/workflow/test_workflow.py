@@ -347,7 +347,7 @@ def test_a_study_trains_its_variants_and_reads_the_runs_that_are_there(finished_
     assert splits["images"][1].shape == (60,)
     table = pd.read_csv(finished_clone.results / "sensitivity/tiny-study.csv", dtype=str)
     assert set(zip(table["key"], table["base"], table["value"], strict=True)) == {
-        ("learning_rate", "0.01", "0.02"),
+        ("learning_rate", "0.03", "0.02"),
         ("n_counts", "tuples", "images"),
         ("average_last", "2", "1"),
         ("average_last", "2", "best"),
