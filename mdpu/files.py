@@ -274,11 +274,6 @@ def digest(value: object) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def digest_files(paths: Iterable[Path]) -> str:
-    """Return a 16-digit hexadecimal digest of the contents of files; their order does not matter."""
-    return digest(sorted(sha256(path) for path in paths))
-
-
 @cache
 def git_commit() -> str:
     """Return the repository's commit, with ``-dirty`` when the tree differs; ``unknown`` without a repository."""

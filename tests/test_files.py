@@ -20,7 +20,6 @@ from mdpu.data.sources import SOURCES
 from mdpu.errors import UserError
 from mdpu.files import (
     digest,
-    digest_files,
     load_npz,
     provenance,
     read_csv,
@@ -35,6 +34,7 @@ from mdpu.files import (
     write_text,
 )
 from mdpu.seals import seal_path
+from mdpu.study.closure import code_digest
 
 # -- writing --------------------------------------------------------------------------------------
 
@@ -215,10 +215,10 @@ def test_digests_depend_on_content_and_not_on_order(tmp_path):
     first, second = tmp_path / "a", tmp_path / "b"
     first.write_text("1")
     second.write_text("2")
-    assert digest_files([first, second]) == digest_files([second, first])
-    before = digest_files([first, second])
+    assert code_digest([first, second]) == code_digest([second, first])
+    before = code_digest([first, second])
     second.write_text("3")
-    assert digest_files([first, second]) != before
+    assert code_digest([first, second]) != before
 
 
 def test_provenance_says_what_went_in_and_what_worked(tmp_path):

@@ -116,8 +116,6 @@ class Architecture:
             **{name: tuple(value) if isinstance(value, list) else value for name, value in values.items()}
         )
 
-    check = read
-
     @property
     def known(self) -> tuple[str, ...]:
         """Names of the settings that the network knows."""

@@ -170,7 +170,7 @@ class Settings:
             raise UserError(f"learning_rate is {self.learning_rate}; a positive number is needed")
         if not (math.isfinite(self.weight_decay) and self.weight_decay >= 0):
             raise UserError(f"weight_decay is {self.weight_decay}; 0 or a positive number is needed")
-        load_network(self.network).check(self.architecture)
+        load_network(self.network).read(self.architecture)
 
     @classmethod
     def parse(cls, values: Mapping[str, Any]) -> Settings:
