@@ -44,10 +44,6 @@ Floats = NDArray[np.float64]
 Groups = NDArray[np.int64]
 UNLABELED = -1
 
-# Methods whose objective is least, over all functions, at the log-odds of the class given the image, whatever the loss
-# (docs/bags.md). A corrected risk is so with the logistic loss.
-POSTERIOR = ("bag-abs", "bag-contrast", "bag-likelihood", "bag-nce", "bag-relu", "bag-relu-last", "marginal-relu")
-
 
 @dataclass(frozen=True)
 class RiskEstimate:
@@ -333,8 +329,7 @@ class MDPUClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         """Raise `UserError` unless the scores that were learned are log-odds."""
         task = self.model_.task
         method = load_method(task.method)
-        own = isinstance(method, CorrectedRisk) and method.tuple_size is None and task.loss == "logistic"
-        if task.method not in POSTERIOR and not own:
+        if not method.gives_log_odds(task.loss):
             loss = f" with the loss {task.loss}" if isinstance(method, CorrectedRisk) else ""
             raise UserError(
                 f"{asked} needs scores that are log-odds, but those of method {task.method}{loss} are not; take method "
@@ -444,9 +439,9 @@ class TupleKFold:
                 raise UserError(f"n_splits is {self.n_splits}; with {count} {what}, 2 to {count} are possible")
         order = Stream(self.random_state, "fold of each tuple").permutation(len(numbers))
         order = order[numbers[order] != UNLABELED]
-        of_numbers = np.zeros(len(numbers), np.int64)
-        of_numbers[order] = np.arange(len(order)) % self.n_splits
-        folds = of_numbers[places]
+        fold_of_number = np.zeros(len(numbers), np.int64)
+        fold_of_number[order] = np.arange(len(order)) % self.n_splits
+        folds = fold_of_number[places]
         shuffled = Stream(self.random_state, "fold of each unlabeled image").permutation(len(unlabeled))
         folds[unlabeled[shuffled]] = np.arange(len(unlabeled)) % self.n_splits
         for fold in range(self.n_splits):
@@ -542,11 +537,11 @@ def _risks(answers: NDArray[np.bool_], sample: Sample, prior: float, dominant: s
         resampled = [shares[stream.integers(len(shares), len(shares))].mean() for _ in range(resamples)]
         return pd.Series([shares.mean(), *resampled])
 
-    of_unlabeled = rates(answers[sample.unlabeled].astype(np.float64))
+    unlabeled_rates = rates(answers[sample.unlabeled].astype(np.float64))
     sizes = (sample.tuples >= 0).sum(axis=1)
     risks = np.zeros(1 + resamples)
     for size in np.unique(sizes).tolist():
-        of_tuples = answers[sample.tuples[sizes == size, :size]].mean(axis=1)
+        tuple_shares = answers[sample.tuples[sizes == size, :size]].mean(axis=1)
         share = float(np.mean(sizes == size))
-        risks += share * estimated_error(size, prior, rates(of_tuples), of_unlabeled).to_numpy()
+        risks += share * estimated_error(size, prior, rates(tuple_shares), unlabeled_rates).to_numpy()
     return risks

@@ -28,7 +28,6 @@ from mdpu.data.images import read_images
 from mdpu.data.splits import draw_split
 from mdpu.errors import UserError
 from mdpu.estimator import (
-    POSTERIOR,
     MDPUClassifier,
     TupleKFold,
     join_groups,
@@ -38,6 +37,7 @@ from mdpu.estimator import (
 )
 from mdpu.files import REPOSITORY, read_table
 from mdpu.learn import Sample, Settings, Task, fit
+from mdpu.learn.methods import load_method
 from mdpu.learn.prior import estimate_prior
 from mdpu.study.cohort import read_sample, task_of
 from mdpu.study.config import load_config
@@ -381,8 +381,12 @@ def test_scores_that_are_no_log_odds_give_no_probabilities(parameters, said, dig
         classifier.set_params(prior_shift=0.5).predict(digits.test_images)
 
 
-def test_methods_that_give_a_posterior_are_methods():
-    assert set(POSTERIOR) < set(usable_methods())
+def test_scores_that_are_log_odds_are_those_of_the_bag_methods_and_of_the_logistic_risk():
+    logistic = {name for name in usable_methods() if load_method(name).gives_log_odds("logistic")}
+    ramp = {name for name in usable_methods() if load_method(name).gives_log_odds("ramp")}
+    assert {"bag-relu", "bag-nce", "marginal-relu"} < ramp
+    assert logistic - ramp == {"ure", "relu", "abs", "relu-class", "abs-class", "relu-part", "abs-part"}
+    assert not {"nnpu", "llp", "noisy-or"} & logistic
 
 
 # -- risk without labels ----------------------------------------------------------------------------

@@ -84,9 +84,10 @@ def split(
     out: Out,
     replacement: Annotated[bool, typer.Option(help="Draw with replacement.")] = True,
     overlap: Annotated[bool, typer.Option(help="Let tuples and unlabeled images share images.")] = True,
+    broken: Annotated[float, typer.Option(help="Share of tuples that are not dominant.")] = 0.0,
 ) -> None:
     """Draw the tuples and unlabeled images of one trial; write them, with their diagnostics (.json) beside them."""
     from mdpu.data.diagnostics import write_diagnosed_split
 
-    drawing = {"n": n, "n_unlabeled": n_unlabeled, "trial": trial, "replacement": replacement, "overlap": overlap}
-    write_diagnosed_split(labels, out, tuple_size, prior, **drawing)
+    drawing = {"n": n, "n_unlabeled": n_unlabeled, "replacement": replacement, "overlap": overlap, "broken": broken}
+    write_diagnosed_split(labels, out, tuple_size, prior, trial=trial, **drawing)

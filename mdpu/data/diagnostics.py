@@ -14,13 +14,13 @@ from scipy.special import chdtrc
 from mdpu.data.labels import read_labels
 from mdpu.data.splits import Signs, Split, draw_split, write_split
 from mdpu.files import provenance, write_json
-from mdpu.theory import coefficients, tuple_law
+from mdpu.theory import broken_tuple_law, tuple_law
 
 # Bins with a smaller expected count are pooled, because the chi-square approximation is poor there.
 LEAST_EXPECTED = 5.0
 
 
-def diagnose(split: Split, labels: Signs, tuple_size: int, prior: float) -> dict[str, Any]:
+def diagnose(split: Split, labels: Signs, tuple_size: int, prior: float, broken: float = 0.0) -> dict[str, Any]:
     """Compare a split with the law of Lemma 5, by the labels that the learner never sees.
 
     Parameters
@@ -32,17 +32,19 @@ def diagnose(split: Split, labels: Signs, tuple_size: int, prior: float) -> dict
         M.
     prior : float
         pi_+.
+    broken : float
+        Share of tuples that are not dominant.
 
     Returns
     -------
     dict
         ``tuple_members`` and ``unlabeled``: the ``observed`` fraction of positives, the expected one by
-        ``law`` (a of Lemma 6, and pi_+), and the difference in standard errors, ``z``.
+        ``law`` (a of Lemma 6 where no tuple is broken, and pi_+), and the difference in standard errors, ``z``.
         ``tuple_types``: numbers of tuples with 0, 1, ... negatives, ``observed`` and ``expected``, with
         ``chi_square``, ``degrees`` of freedom and ``p_value``. ``distinct``: numbers of different images
         among the tuple members and among the unlabeled, and of images in both.
     """
-    law = tuple_law(tuple_size, prior)
+    law = broken_tuple_law(tuple_size, prior, broken) if broken else tuple_law(tuple_size, prior)
     hidden = labels[split.tuples]  # (n, M)
     negatives = (hidden < 0).sum(axis=1)
     n = len(split.tuples)
@@ -52,7 +54,7 @@ def diagnose(split: Split, labels: Signs, tuple_size: int, prior: float) -> dict
     observed = np.bincount(negatives, minlength=law.size)
     chi_square, degrees = _chi_square(observed, law * n)
     return {
-        "tuple_members": _compare(float((hidden > 0).mean()), coefficients(tuple_size, prior).a, member_error),
+        "tuple_members": _compare(float((hidden > 0).mean()), 1 - float(law @ kinds) / tuple_size, member_error),
         "unlabeled": _compare(float((labels[split.unlabeled] > 0).mean()), prior, unlabeled_error),
         "tuple_types": {
             "observed": observed.tolist(),
@@ -131,5 +133,6 @@ def write_diagnosed_split(labels: Path, path: Path, tuple_size: int, prior: floa
     train = read_labels(labels)["train"]
     split = draw_split(train, tuple_size, prior, **drawing)
     write_split(split, path)
-    facts = {**diagnose(split, train, tuple_size, prior), "provenance": provenance(started, [labels])}
+    found = diagnose(split, train, tuple_size, prior, drawing.get("broken", 0.0))
+    facts = {**found, "provenance": provenance(started, [labels])}
     write_json(path.with_suffix(".json"), facts)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from mdpu.errors import UserError
 from mdpu.files import load_npz, save_npz
 from mdpu.randomness import Stream
-from mdpu.theory import check_prior, check_tuple_size, tuple_law
+from mdpu.theory import broken_tuple_law, check_prior, check_tuple_size, tuple_law
 
 Indices = NDArray[np.int64]
 Signs = NDArray[np.int8]
@@ -37,15 +37,17 @@ class Split:
     unlabeled: Indices
 
 
-def draw_tuple_labels(tuple_size: int, prior: float, n: int, stream: Stream) -> Signs:
+def draw_tuple_labels(tuple_size: int, prior: float, n: int, stream: Stream, broken: float = 0.0) -> Signs:
     """Draw the hidden labels of `n` tuples from the law of Lemma 5.
+
+    A share `broken` of them, on average, comes from the law of the other tuples instead.
 
     Returns
     -------
     ndarray, int8, shape (n, M)
-        +1 or -1; no row has more negatives than positives.
+        +1 or -1; no row has more negatives than positives, unless it is broken.
     """
-    law = tuple_law(tuple_size, prior)
+    law = broken_tuple_law(tuple_size, prior, broken) if broken else tuple_law(tuple_size, prior)
     negatives = np.searchsorted(np.cumsum(law)[:-1], stream.uniform(n), side="right")  # (n,)
     ranks = np.argsort(np.argsort(stream.uniform(n, tuple_size), axis=1, kind="stable"), axis=1)  # (n, M)
     return np.where(ranks < negatives[:, None], -1, 1).astype(np.int8)
@@ -60,6 +62,7 @@ def draw_split(
     trial: int | str,
     replacement: bool = True,
     overlap: bool = True,
+    broken: float = 0.0,
 ) -> Split:
     """Draw tuples and unlabeled images of one trial.
 
@@ -75,6 +78,8 @@ def draw_split(
         Whether an image may be drawn more than once within the tuples, and within the unlabeled set.
     overlap : bool
         Whether an image may occur both in a tuple and among the unlabeled.
+    broken : float
+        Share of tuples, in [0, 1), that are not dominant: annotators err.
 
     Returns
     -------
@@ -92,7 +97,7 @@ def draw_split(
             raise UserError(f"{name} is {value}; at least 1 is needed")
     if isinstance(trial, int) and trial < 0:
         raise UserError(f"trial is {trial}; it must be 0 or more")
-    hidden = draw_tuple_labels(tuple_size, prior, n, Stream(trial, "tuple labels")).ravel()  # (n * M,)
+    hidden = draw_tuple_labels(tuple_size, prior, n, Stream(trial, "tuple labels"), broken).ravel()  # (n * M,)
     unlabeled = np.where(Stream(trial, "unlabeled labels").uniform(n_unlabeled) < prior, 1, -1).astype(np.int8)
 
     tuple_members = np.empty(hidden.size, dtype=np.int64)

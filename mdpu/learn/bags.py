@@ -129,10 +129,10 @@ class BagHead(Head):
         parts = []
         for size in counts.nonzero().squeeze(1).tolist():
             start = min(ends[size - 1], unlabeled.shape[1] - 1)
-            of_size = batch.tuples[r : r + 1, sizes == size, :size]  # (1, B_size, size)
+            tuples = batch.tuples[r : r + 1, sizes == size, :size]  # (1, B_size, size)
             own = unlabeled[:, start : max(ends[size], start + 1)]
             head = type(self)([replace(self.tasks[r], tuple_size=size)], self.device)
-            parts.append(counts[size] / len(sizes) * head.loss(of_size, own, model_prior[r : r + 1])[0])
+            parts.append(counts[size] / len(sizes) * head.loss(tuples, own, model_prior[r : r + 1])[0])
         return torch.stack(parts).sum()
 
     def loss(self, tuples: Tensor, unlabeled: Tensor, model_prior: Tensor) -> Tensor:
@@ -169,8 +169,8 @@ class BagRiskHead(BagHead):
         from mdpu.learn.risk import correction
 
         dominant, other = dominance(tuples)
-        of_bags, _ = dominance(unlabeled_bags(unlabeled, tuples.shape[2]))
-        negative = of_bags.square().mean(dim=1) - self.bag_prior * dominant.square().mean(dim=1)
+        bag_dominant, _ = dominance(unlabeled_bags(unlabeled, tuples.shape[2]))
+        negative = bag_dominant.square().mean(dim=1) - self.bag_prior * dominant.square().mean(dim=1)
         return self.bag_prior * other.square().mean(dim=1) + correction(negative, self.k)
 
 
@@ -179,10 +179,10 @@ def contrast(tuples: Tensor, bags: Tensor, bag_prior: Tensor) -> Tensor:
 
     Where both are equally many, a bag is a tuple with the probability q / (q + Z), Z being `bag_prior` (R,).
     """
-    (of_tuples, _), (of_bags, _) = dominance(tuples), dominance(bags)
+    (tuple_dominant, _), (bag_dominant, _) = dominance(tuples), dominance(bags)
     bag_prior = bag_prior[:, None]
-    tuples_loss = ((of_tuples + bag_prior) / of_tuples.clamp(min=TINY)).log().mean(dim=1)
-    return (tuples_loss + ((of_bags + bag_prior) / bag_prior).log().mean(dim=1)) / 2
+    tuples_loss = ((tuple_dominant + bag_prior) / tuple_dominant.clamp(min=TINY)).log().mean(dim=1)
+    return (tuples_loss + ((bag_dominant + bag_prior) / bag_prior).log().mean(dim=1)) / 2
 
 
 def prior_divergence(prior: Tensor, model_prior: Tensor) -> Tensor:

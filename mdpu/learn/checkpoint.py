@@ -57,8 +57,8 @@ class Checkpoint:
     def save_if_due(
         self, state: Mapping[str, Tensor], optimizer: torch.optim.Optimizer, history: Tensor, epochs: int
     ) -> None:
-        """Write the state after `epochs` finished epochs, unless the last write was too recent."""
-        if time.monotonic() - self._last < self.seconds:
+        """Write the state after `epochs` finished epochs, unless they were the last or the last write is too recent."""
+        if epochs == len(history) or time.monotonic() - self._last < self.seconds:
             return
         saved = {
             "key": self.key,

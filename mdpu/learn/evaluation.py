@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -11,8 +11,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from mdpu.learn.head import Head
+from mdpu.learn.head import Head, rates
 from mdpu.learn.network import Preparation
+from mdpu.learn.task import Task
 
 Outputs = Callable[[Tensor], Tensor]
 
@@ -46,18 +47,39 @@ class TestImages:
         Laid out for the network.
     labels : Tensor, int8, shape (N,)
         +1 or -1.
-    train_images, train_labels : Tensor
-        The source of labelled prototypes: images, and their labels +1, -1 or 0.
+    train_images : callable
+        From indices (n,) to training images, laid out for the network. Heads without a score take prototypes there.
+    train_labels : ndarray, int8, shape (N_train,)
+        Labels of the training images, +1, -1 or 0.
     """
 
     images: Tensor
     labels: Tensor
-    train_images: Tensor
-    train_labels: Tensor
+    train_images: Callable[[NDArray[np.int64]], Tensor]
+    train_labels: NDArray[np.int8]
+
+
+@dataclass(frozen=True)
+class ValidationBags:
+    """Bags of test images for a choice without labels, and the test images on which the choice is judged.
+
+    Attributes
+    ----------
+    tuples : ndarray, int64, shape (n, M)
+        Dominant tuples of test images.
+    unlabeled : ndarray, int64, shape (n_unlabeled,)
+        Test images drawn at the class prior.
+    others : ndarray, int64, shape (N_others,)
+        Test images that no bag can hold.
+    """
+
+    tuples: NDArray[np.int64]
+    unlabeled: NDArray[np.int64]
+    others: NDArray[np.int64]
 
 
 class TestRates:
-    """True-positive and true-negative rate on test images, and the head's own measures there.
+    """True-positive and true-negative rate on test images, the head's own measures there, and counts in bags of them.
 
     Parameters
     ----------
@@ -66,13 +88,21 @@ class TestRates:
         +1 or -1; images with label 0 are left out.
     train_images, train_labels : ndarray
         Images, with their labels, from which heads without a score take prototypes.
+    bags : mapping from Task to ValidationBags, optional
+        Indices of the test images that are not left out. Models without a score are not measured on them.
     """
 
     def __init__(
-        self, images: NDArray[Any], labels: NDArray[Any], train_images: NDArray[Any], train_labels: NDArray[Any]
+        self,
+        images: NDArray[Any],
+        labels: NDArray[Any],
+        train_images: NDArray[Any],
+        train_labels: NDArray[Any],
+        bags: Mapping[Task, ValidationBags] | None = None,
     ) -> None:
         kept = labels != 0
         self._arrays = images[kept], labels[kept], train_images, train_labels
+        self._bags = bags
         self.share_positive = float(np.mean(labels[kept] > 0))
         self.images: TestImages
 
@@ -82,17 +112,59 @@ class TestRates:
         self.images = TestImages(
             preparation(images).to(device),
             torch.from_numpy(labels).to(device),
-            preparation(train_images).to(device),
-            torch.from_numpy(train_labels).to(device),
+            lambda indices: preparation(train_images[indices]).to(device),
+            train_labels,
         )
 
     def measures(self, head: Head) -> tuple[str, ...]:
-        """Return the names of the two rates and of the head's own measures."""
-        return ("true_positive_rate", "true_negative_rate", *head.test_measures)
+        """Return the names of the two rates, of the head's own measures, and of `bag_measures`."""
+        own = bag_measures(head.tasks[0].tuple_size) if self._bags and head.has_score else ()
+        return ("true_positive_rate", "true_negative_rate", *head.test_measures, *own)
 
     def __call__(self, head: Head, outputs: Outputs) -> Tensor:
         """Return the measures, (R, len(measures))."""
-        return torch.stack([*head.rates(outputs, self.images), *head.test(outputs, self.images)], dim=1)
+        measured = torch.stack([*head.rates(outputs, self.images), *head.test(outputs, self.images)], dim=1)
+        if not (self._bags and head.has_score):
+            return measured
+        answers = outputs(self.images.images) > 0  # (R, N)
+        counted = [
+            count_answers(row, self._bags[task], self.images.labels)
+            for task, row in zip(head.tasks, answers, strict=True)
+        ]
+        return torch.cat([measured, torch.stack(counted)], dim=1)
+
+
+def bag_measures(tuple_size: int) -> tuple[str, ...]:
+    """Return the names of what `count_answers` returns for tuples of M members."""
+    return (
+        *(f"validation_tuples_{positives}" for positives in range(tuple_size + 1)),
+        "validation_unlabeled",
+        "others_true_positive_rate",
+        "others_true_negative_rate",
+    )
+
+
+def count_answers(says_positive: Tensor, bags: ValidationBags, labels: Tensor) -> Tensor:
+    """Return what a model's answers on test images say in bags, and how good they are on the other images.
+
+    Parameters
+    ----------
+    says_positive : Tensor, bool, shape (N,)
+    bags : ValidationBags
+    labels : Tensor, int8, shape (N,)
+
+    Returns
+    -------
+    Tensor, shape (M + 4,)
+        Shares of the tuples with 0 .. M positive answers, the share of positive answers among the unlabeled, and the
+        true-positive and true-negative rate on the other images.
+    """
+    tuples, unlabeled, others = (
+        torch.from_numpy(indices).to(labels.device) for indices in (bags.tuples, bags.unlabeled, bags.others)
+    )
+    counts = torch.bincount(says_positive[tuples].sum(dim=1), minlength=tuples.shape[1] + 1)
+    shares = [*(counts / len(tuples)), says_positive[unlabeled].float().mean()]
+    return torch.stack([*shares, *(rate[0] for rate in rates(says_positive[None, others], labels[others]))])
 
 
 class HeldOutRates:

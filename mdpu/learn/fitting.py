@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -31,6 +31,9 @@ from mdpu.learn.stacks import halves, make_stacks, workers_for
 from mdpu.learn.task import Sample, Settings, Task, check_sample, tuples_per_batch
 from mdpu.learn.trainer import Stack, Trained, TrainingData, make_history, network_method, train_stack
 
+if TYPE_CHECKING:
+    from mdpu.learn.prior import PriorEstimate
+
 
 @dataclass(frozen=True)
 class Fitted:
@@ -40,7 +43,8 @@ class Fitted:
     ----------
     task : Task
     history : DataFrame
-        One row per epoch: ``epoch``, from 1, ``objective``, and the measures of head and evaluation by name.
+        One row per epoch: ``epoch``, from 1, ``objective``, and the measures of head and evaluation by name. If the
+        method estimated the prior, the estimate as well (`mdpu.learn.prior.PriorEstimate.measures`).
     """
 
     task: Task
@@ -180,8 +184,9 @@ def fit_each(
     if evaluation:
         evaluation.prepare(preparation, device)
     seen = None if labels is None else torch.from_numpy(labels).to(device)
-    priors = _own_priors(to_train, images, named, settings, device)
-    data = TrainingData(preparation(images).to(device), preparation, named, seen, priors)
+    estimates = _estimate_priors(to_train, images, named, settings, device)
+    told = {task: estimate.prior for task, estimate in estimates.items()}
+    data = TrainingData(preparation(images).to(device), preparation, named, seen, told)
 
     def needs(stack: Stack) -> int:
         return stack_bytes(stack, settings, architecture, images.shape[1:], named)
@@ -214,7 +219,7 @@ def fit_each(
                 if isinstance(outcome, int):
                     advance(outcome)
                 elif outcome is not None:
-                    yield from _models(stack, outcome, preparation, device)
+                    yield from _models(stack, outcome, estimates, preparation, device)
                     if checkpoint := checkpoints[stack]:
                         checkpoint.remove()
                 elif len(stack) == len(stack[0]) == 1:
@@ -260,23 +265,35 @@ def _check(
             raise UserError(f"method {task.method} learns from tuples of one size, but there are several; take another")
 
 
-def _own_priors(
+def _estimate_priors(
     tasks: Sequence[Task],
     images: NDArray[Any],
     samples: Mapping[str, Sample],
     settings: Settings,
     device: torch.device,
-) -> dict[Task, float]:
-    """Return the priors of the tasks whose methods estimate one; tasks of one method, sample and seed share it."""
-    found: dict[tuple[str, str, int | str], float] = {}
-    priors = {}
-    for task in tasks:
-        method, key = load_method(task.method), (task.method, task.sample, task.seed)
-        if isinstance(method, NetworkMethod) and method.prior is not None:
-            if key not in found:
-                found[key] = method.prior(images, samples[task.sample], settings, task.seed, device)
-            priors[task] = found[key]
-    return priors
+) -> dict[Task, PriorEstimate]:
+    """Return the estimates of the tasks whose methods estimate the prior.
+
+    Tasks of one method, sample and seed share theirs. On a CPU the estimates are made side by side.
+    """
+
+    def estimate(task: Task) -> Generator[int, None, PriorEstimate]:
+        yield 0
+        return method_prior[task](images, samples[task.sample], settings, task.seed, device)
+
+    method_prior = {
+        task: method.prior
+        for task in tasks
+        if isinstance(method := load_method(task.method), NetworkMethod) and method.prior is not None
+    }
+    sharing: dict[tuple[str, str, int | str], list[Task]] = {}
+    for task in method_prior:
+        sharing.setdefault((task.method, task.sample, task.seed), []).append(task)
+    jobs = {key: estimate(shared[0]) for key, shared in sharing.items()}
+    workers = min(len(jobs), torch.get_num_threads()) if device.type == "cpu" else 0
+    with closing(side_by_side(jobs, workers)) as outcomes:
+        estimates = {key: outcome for key, outcome in outcomes if not isinstance(outcome, int)}
+    return {task: estimates[key] for key, shared in sharing.items() for task in shared}
 
 
 def _fit_answers(
@@ -317,8 +334,17 @@ class Unprepared:
         return torch.from_numpy(images)
 
 
-def _models(stack: Stack, trained: Trained, preparation: Preparation, device: torch.device) -> Iterator[FittedNetwork]:
-    """Yield the models of a stack one by one."""
+def _models(
+    stack: Stack,
+    trained: Trained,
+    estimates: Mapping[Task, PriorEstimate],
+    preparation: Preparation,
+    device: torch.device,
+) -> Iterator[FittedNetwork]:
+    """Yield the models of a stack one by one; an estimated prior is the same at every epoch of a history."""
     for k, row in enumerate(stack):
         for s, task in enumerate(row):
-            yield FittedNetwork(task, trained.histories[task], trained.network.take(k, s), preparation, device)
+            history = trained.histories[task]
+            if task in estimates:
+                history = history.assign(**estimates[task].measures())
+            yield FittedNetwork(task, history, trained.network.take(k, s), preparation, device)

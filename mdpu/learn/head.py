@@ -68,10 +68,13 @@ class Head:
         Names of what `objective` records in addition to the objective.
     test_measures : tuple of str
         Names of what `test` returns.
+    has_score : bool
+        Whether an output above zero means positive; if not, `rates` says what an output means.
     """
 
     measures: tuple[str, ...] = ()
     test_measures: tuple[str, ...] = ()
+    has_score = True
 
     def __init__(self, tasks: Sequence[Task], device: torch.device) -> None:
         self.tasks = tasks

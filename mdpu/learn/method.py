@@ -12,8 +12,10 @@ if TYPE_CHECKING:
     import torch
 
     from mdpu.learn.head import Head
+    from mdpu.learn.prior import PriorEstimate
     from mdpu.learn.task import Sample, Settings, Task
 
+Origin = Literal["paper", "baseline", "literature", "project"]
 Scope = Literal["whole", "class", "part"]
 
 # Which of the four terms T+, T-, U+, U- each corrected part holds.
@@ -40,6 +42,9 @@ class Method:
         better assignment on the test images.
     takes_ragged : bool
         Whether it can learn from tuples of several sizes.
+    origin : {'paper', 'baseline', 'literature', 'project'}
+        Who proposed it for these data: the paper; others, and the paper compares with it; others, and this project
+        adapted it; this project.
     """
 
     title: str
@@ -47,11 +52,16 @@ class Method:
     control: bool = False
     unnamed: bool = False
     takes_ragged: bool = False
+    origin: Origin = "project"
 
     @property
     def tunable(self) -> bool:
         """Whether learning rate and weight decay can be chosen without true labels; otherwise they are fixed."""
         return True
+
+    def gives_log_odds(self, loss: str) -> bool:
+        """Return whether the objective is least, over all functions, where the score is log p(+1 | x) / p(-1 | x)."""
+        return False
 
 
 @dataclass(frozen=True)
@@ -70,14 +80,21 @@ class NetworkMethod(Method):
         Share of its past that the running mean of the weights keeps at each step; the model is this mean. With 0 the
         model is the last weights.
     prior : callable, optional
-        From (images, sample, settings, seed, device) to the prior that its head uses instead of the task's.
+        From (images, sample, settings, seed, device) to the estimate that its head uses instead of the task's prior.
+    log_odds : bool
+        What `gives_log_odds` returns, whatever the loss.
     """
 
     head: Callable[..., Head]
     outputs: int = 1
     sees_labels: bool = False
     memory: float = 0.0
-    prior: Callable[[NDArray[Any], Sample, Settings, int | str, torch.device], float] | None = None
+    prior: Callable[[NDArray[Any], Sample, Settings, int | str, torch.device], PriorEstimate] | None = None
+    log_odds: bool = False
+
+    def gives_log_odds(self, loss: str) -> bool:
+        """Return whether scores are log-odds."""
+        return self.log_odds
 
     @property
     def tunable(self) -> bool:
@@ -141,6 +158,10 @@ class CorrectedRisk(Method):
     outputs = 1
     sees_labels = False
     memory = 0.0
+
+    def gives_log_odds(self, loss: str) -> bool:
+        """Return whether scores are log-odds: with the logistic loss and the data's tuple size."""
+        return self.tuple_size is None and loss == "logistic"
 
     @property
     def head(self) -> Callable[..., Head]:

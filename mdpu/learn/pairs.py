@@ -36,6 +36,8 @@ class PairHead(Head):
         If tuples have one member, because these contain no pair.
     """
 
+    has_score = False
+
     def __init__(self, tasks: Sequence[Task], device: torch.device) -> None:
         super().__init__(tasks, device)
         alone = next((task for task in tasks if task.tuple_size < 2), None)
@@ -76,10 +78,11 @@ class PairHead(Head):
         """
         import torch
 
-        chosen = torch.from_numpy(self._prototypes(images)).to(self.device)  # (R, 2 * SELECTIONS)
-        distinct, places = chosen.unique(return_inverse=True)
+        chosen = self._prototypes(images)  # (R, 2 * SELECTIONS)
+        distinct, flat = np.unique(chosen, return_inverse=True)
+        places = torch.from_numpy(flat.reshape(chosen.shape)).to(self.device)
         rows = torch.arange(len(chosen), device=self.device)[:, None]
-        embedded = self.embedding(outputs(images.train_images[distinct]))[rows, places]  # (R, 2 * SELECTIONS, E)
+        embedded = self.embedding(outputs(images.train_images(distinct)))[rows, places]  # (R, 2 * SELECTIONS, E)
         similarities = self.similarities(self.embedding(outputs(images.images)), embedded)
         selection_rates = [
             torch.stack(rates(positive > next(similarities), images.labels)) for positive in similarities
@@ -90,8 +93,8 @@ class PairHead(Head):
     def _prototypes(self, images: TestImages) -> np.ndarray:
         """Return the prototypes of each run, (R, 2 * SELECTIONS), drawn once: positive and negative in turn."""
         if self._drawn is None:
-            labels = images.train_labels.cpu().numpy()
-            drawn = {seed: prototypes(labels, seed).ravel() for seed in {task.seed for task in self.tasks}}
+            seeds = {task.seed for task in self.tasks}
+            drawn = {seed: prototypes(images.train_labels, seed).ravel() for seed in seeds}
             self._drawn = np.stack([drawn[task.seed] for task in self.tasks])
         return self._drawn
 

@@ -84,6 +84,15 @@ class PriorEstimate:
     epoch: int
     known: bool
 
+    def measures(self) -> dict[str, float]:
+        """Return prior, interval and what is known, by the names that they have in a history."""
+        return {
+            "estimated_prior": self.prior,
+            "estimated_prior_low": self.low,
+            "estimated_prior_high": self.high,
+            "estimated_prior_known": float(self.known),
+        }
+
     def fits(self, told: float) -> bool:
         """Return whether a given prior lies within the interval, or nothing is known about the prior."""
         return not self.known or self.low <= told <= self.high
@@ -105,17 +114,17 @@ def calibrate(tuples: Floats, unlabeled: Floats, start: tuple[float, float] = (1
 
     def negative_likelihood(parameters: Floats) -> tuple[float, Floats]:
         scale, shift = float(np.exp(parameters[0])), float(parameters[1])
-        of_tuples, of_unlabeled = (np.clip(scale * g + shift, -BOUND, BOUND) for g in (tuples, unlabeled))
-        r, u = expit(of_tuples), expit(of_unlabeled)
+        tuple_scores, unlabeled_scores = (np.clip(scale * g + shift, -BOUND, BOUND) for g in (tuples, unlabeled))
+        r, u = expit(tuple_scores), expit(unlabeled_scores)
         q = np.maximum(dominance(r), TINY)
         prior = float(u.mean())
         rate = max(dominance_rate(size, prior), TINY)
         # Derivatives by the shift, and by log scale, which is g times scale times that.
-        by_score = dominance_gradient(r) * expit(-of_tuples) * r / q[:, None]
-        of_rate = float(dominance_gradient(np.full(size, prior)).sum()) / rate
-        by_prior = u * expit(-of_unlabeled)
-        by_scale = (by_score * tuples).sum(axis=1).mean() - of_rate * (by_prior * unlabeled).mean()
-        by_shift = by_score.sum(axis=1).mean() - of_rate * by_prior.mean()
+        by_score = dominance_gradient(r) * expit(-tuple_scores) * r / q[:, None]
+        rate_slope = float(dominance_gradient(np.full(size, prior)).sum()) / rate
+        by_prior = u * expit(-unlabeled_scores)
+        by_scale = (by_score * tuples).sum(axis=1).mean() - rate_slope * (by_prior * unlabeled).mean()
+        by_shift = by_score.sum(axis=1).mean() - rate_slope * by_prior.mean()
         return float(np.log(rate) - np.log(q).mean()), -np.array([scale * by_scale, by_shift])
 
     fitted = minimize(negative_likelihood, [np.log(start[0]), start[1]], jac=True, method="BFGS")
@@ -227,11 +236,11 @@ def estimate_prior(
 
 def brief_estimate(
     images: NDArray[Any], sample: Sample, settings: Settings, seed: int | str, device: torch.device
-) -> float:
+) -> PriorEstimate:
     """Return the estimate for a method without a given prior, from `SHARE_OF_EPOCHS` of the training's epochs.
 
     If nothing is known about the prior, the result is a number nevertheless, so that the other runs of a study
     continue. Parameters and errors are those of `estimate_prior`.
     """
     brief = replace(settings, epochs=math.ceil(SHARE_OF_EPOCHS * settings.epochs))
-    return estimate_prior(images, sample, brief, resamples=0, seed=seed, device=device).prior
+    return estimate_prior(images, sample, brief, seed=seed, device=device)

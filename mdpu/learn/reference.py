@@ -65,19 +65,19 @@ def plain_fit(
     mean = RunningMean(list(module.parameters()), network_method(task).memory)
     history = np.zeros((settings.epochs, 1 + len(head.measures)))
     for epoch in range(settings.epochs):
-        for of_tuples, of_unlabeled in minibatches([task.seed], tuples, unlabeled, batch, epoch):
-            sizes = count_members(of_tuples, task.tuple_size) if sample.is_ragged else None
-            rows = torch.cat([of_tuples.clamp(min=0), of_unlabeled], dim=1)  # (1, rows)
+        for members, others in minibatches([task.seed], tuples, unlabeled, batch, epoch):
+            sizes = count_members(members, task.tuple_size) if sample.is_ragged else None
+            rows = torch.cat([members.clamp(min=0), others], dim=1)  # (1, rows)
             outputs = module(x[rows])  # (1, rows, outputs)
             outputs = outputs.squeeze(2) if outputs.shape[2] == 1 else outputs
             seen = y[rows] if y is not None and network_method(task).sees_labels else None
-            objective, extra = head.objective(cut_batch(outputs, seen, of_tuples.shape[1], task.tuple_size, sizes))
+            objective, extra = head.objective(cut_batch(outputs, seen, members.shape[1], task.tuple_size, sizes))
             optimizer.zero_grad()
             objective.sum().backward()
             optimizer.step()
             with torch.no_grad():
                 mean.update()
-            share = of_tuples.numel() / sample.tuples.size
+            share = members.numel() / sample.tuples.size
             history[epoch, 0] += share * objective.item()
             history[epoch, 1:] += share * np.array([] if extra is None else extra[0].tolist())
     with torch.no_grad():

@@ -74,10 +74,10 @@ class RiskHead:
         means = torch.empty_like(self.weights)
         for loss, rows in self.losses:
             one = len(self.losses) == 1
-            of_tuples = tuple_scores if one else tuple_scores[rows]
-            of_unlabeled = unlabeled_scores if one else unlabeled_scores[rows]
+            members = tuple_scores if one else tuple_scores[rows]
+            others = unlabeled_scores if one else unlabeled_scores[rows]
             means[rows] = torch.stack(
-                [loss(scores, label).mean(dim=1) for scores in (of_tuples, of_unlabeled) for label in (1, -1)], dim=1
+                [loss(scores, label).mean(dim=1) for scores in (members, others) for label in (1, -1)], dim=1
             )
         return self.correct(self.weights * means)
 
@@ -129,8 +129,8 @@ class CorrectedRiskHead(Head):
         weights = self.weights_by_size[r, sizes - 1]  # (B, 4)
         terms = []
         for column, label in enumerate((1, -1)):
-            of_members = loss(batch.tuples[r], label) * batch.present[r]  # (B, M)
-            terms.append((weights[:, column] * of_members.sum(dim=1) / sizes).mean())
+            losses = loss(batch.tuples[r], label) * batch.present[r]  # (B, M)
+            terms.append((weights[:, column] * losses.sum(dim=1) / sizes).mean())
         for column, label in enumerate((1, -1), start=2):
             terms.append(weights[:, column].mean() * loss(batch.unlabeled[r], label).mean())
         return torch.stack(terms)
@@ -144,8 +144,8 @@ def labelled_risk(tasks: Sequence[Task], scores: Tensor, labels: Tensor) -> Tens
     """Return pi_+ mean_+ l(g, +1) + pi_- mean_- l(g, -1), (R,), of scores (R, N) of images with labels (N,) (Eq. 2)."""
     positive = labels > 0
     risks = []
-    for task, of_task in zip(tasks, scores, strict=True):
+    for task, own_scores in zip(tasks, scores, strict=True):
         loss = LOSSES[task.loss]
-        of_sides = loss(of_task[positive], 1).mean(), loss(of_task[~positive], -1).mean()
-        risks.append(task.prior * of_sides[0] + (1 - task.prior) * of_sides[1])
+        positive_loss, negative_loss = loss(own_scores[positive], 1).mean(), loss(own_scores[~positive], -1).mean()
+        risks.append(task.prior * positive_loss + (1 - task.prior) * negative_loss)
     return torch.stack(risks)

@@ -111,8 +111,8 @@ def make_optimizer(
     optimizer : torch.optim.Optimizer
         One parameter group per part.
     parts : list
-        What each group updates, as `of_part` takes it: None for all tasks at once, where they share rate and decay,
-        else the position (k, s) of a single one.
+        What each group updates, as `part_tensors` takes it: None for all tasks at once, where they share rate and
+        decay, else the position (k, s) of a single one.
     """
     kind = torch.optim.AdamW if settings.optimizer == "adamw" else torch.optim.Adam
     rates = {
@@ -127,11 +127,11 @@ def make_optimizer(
     groups = []
     for part in parts:
         rate, decay = rates[part or (0, 0)]
-        groups.append({"params": of_part(part, network, heads, stack), "lr": rate, "weight_decay": decay})
+        groups.append({"params": part_tensors(part, network, heads, stack), "lr": rate, "weight_decay": decay})
     return kind(groups, fused=True), parts
 
 
-def of_part(
+def part_tensors(
     part: tuple[int, int] | None, network: Sequence[Tensor], heads: Sequence[Sequence[Tensor]], stack: Stack
 ) -> list[Tensor]:
     """Return the tensors of a part of the stack, its network's and its head's: parameters, or gradients of them."""
@@ -139,8 +139,8 @@ def of_part(
         return [*network, *(tensor for head in heads for tensor in head)]
     k, s = part
     position = k * len(stack[0]) + s
-    of_head = [tensor[position] for tensor in heads[0]] if len(heads) == 1 else heads[position]
-    return [*(tensor[k, s] for tensor in network), *of_head]
+    head = [tensor[position] for tensor in heads[0]] if len(heads) == 1 else heads[position]
+    return [*(tensor[k, s] for tensor in network), *head]
 
 
 def minibatches(
@@ -163,8 +163,8 @@ def minibatches(
 
     Yields
     ------
-    of_tuples : Tensor, int64, shape (S, B * M)
-    of_unlabeled : Tensor, int64, shape (S, B_U)
+    members : Tensor, int64, shape (S, B * M)
+    others : Tensor, int64, shape (S, B_U)
     """
     n, n_unlabeled = tuples.shape[1], unlabeled.shape[1]
 
@@ -177,10 +177,10 @@ def minibatches(
     steps = math.ceil(n / batch)
     for step in range(steps):
         start, stop = (round(edge * n_unlabeled / n) for edge in (step * batch, min(n, (step + 1) * batch)))
-        of_tuples = tuples[:, step * batch : (step + 1) * batch].flatten(1)
+        members = tuples[:, step * batch : (step + 1) * batch].flatten(1)
         # With fewer unlabeled images than minibatches, an image is used twice.
         start = min(start, n_unlabeled - 1)
-        yield of_tuples, unlabeled[:, start : max(stop, start + 1)]
+        yield members, unlabeled[:, start : max(stop, start + 1)]
 
 
 @torch.no_grad()
@@ -240,47 +240,49 @@ def train_stack(
     recorded = 1 + len(heads[0].measures)
     history = torch.zeros(settings.epochs, K * S, len(names), device=device)
 
-    of_heads = [[parameter.detach() for parameter in head.parameters] for head in heads]
-    optimizer, parts = make_optimizer(network.parameters, of_heads, stack, settings)
-    of_state = {f"{place} {name}": value for place, head in enumerate(heads) for name, value in head.state().items()}
+    head_parameters = [[parameter.detach() for parameter in head.parameters] for head in heads]
+    optimizer, parts = make_optimizer(network.parameters, head_parameters, stack, settings)
+    head_state = {f"{place} {name}": value for place, head in enumerate(heads) for name, value in head.state().items()}
     mean = RunningMean(network.parameters, method.memory)
-    state = {**network.state(), **of_state, **mean.state()}
+    state = {**network.state(), **head_state, **mean.state()}
     start = checkpoint.restore(state, optimizer, history) if checkpoint else 0
     if start:
         yield K * S * start
     for epoch in range(start, settings.epochs):
         record = history[epoch]  # (R, names)
-        for of_tuples, of_unlabeled in minibatches(seeds, tuples, unlabeled, batch, epoch):
-            sizes = count_members(of_tuples, tuple_size).repeat(K, 1) if ragged else None  # (R, B)
-            rows = torch.cat([of_tuples.clamp(min=0), of_unlabeled], dim=1)  # (S, rows)
+        for members, others in minibatches(seeds, tuples, unlabeled, batch, epoch):
+            sizes = count_members(members, tuple_size).repeat(K, 1) if ragged else None  # (R, B)
+            rows = torch.cat([members.clamp(min=0), others], dim=1)  # (S, rows)
             images = data.images.index_select(0, rows.flatten()).unflatten(0, rows.shape)
             scores = network.forward(images)  # (K, S, rows) or (K, S, rows, outputs)
             labels = labels_seen[rows].repeat(K, 1) if labels_seen is not None else None  # (R, rows)
             gradient, head_gradients = torch.empty_like(scores).flatten(0, 1), []  # (R, rows, ...)
-            share = of_tuples.shape[1] / (n * tuple_size)
-            for part, head in zip(of_each(heads, K * S), heads, strict=True):
+            share = members.shape[1] / (n * tuple_size)
+            for part, head in zip(rows_by_head(heads, K * S), heads, strict=True):
                 leaf = scores.flatten(0, 1)[part].requires_grad_()
-                seen, counts = (None if of_all is None else of_all[part] for of_all in (labels, sizes))
+                own_labels, own_sizes = (None if values is None else values[part] for values in (labels, sizes))
                 with torch.enable_grad():
-                    objective, extra = head.objective(cut_batch(leaf, seen, of_tuples.shape[1], tuple_size, counts))
-                    gradient[part], *of_head = torch.autograd.grad(objective.sum(), [leaf, *head.parameters])
-                head_gradients.append(of_head)
+                    objective, extra = head.objective(
+                        cut_batch(leaf, own_labels, members.shape[1], tuple_size, own_sizes)
+                    )
+                    gradient[part], *own_gradients = torch.autograd.grad(objective.sum(), [leaf, *head.parameters])
+                head_gradients.append(own_gradients)
                 record[part, 0] += share * objective.detach()
                 if extra is not None:
                     record[part, 1:recorded] += share * extra.detach()
             gradients = network.backward(gradient.view_as(scores))
             for place, group in zip(parts, optimizer.param_groups, strict=True):
-                of_group = of_part(place, gradients, head_gradients, stack)
-                for parameter, of_parameter in zip(group["params"], of_group, strict=True):
-                    parameter.grad = of_parameter
+                group_gradients = part_tensors(place, gradients, head_gradients, stack)
+                for parameter, own_gradient in zip(group["params"], group_gradients, strict=True):
+                    parameter.grad = own_gradient
             optimizer.step()
             mean.update()
         if evaluation:
             outputs = once(lambda images: network.scores(images).flatten(0, 1))
             with mean.in_place():
-                for part, head in zip(of_each(heads, K * S), heads, strict=True):
+                for part, head in zip(rows_by_head(heads, K * S), heads, strict=True):
                     record[part, recorded:] = evaluation(head, rows_of(outputs, part))
-        if checkpoint and epoch + 1 < settings.epochs:
+        if checkpoint:
             checkpoint.save_if_due(state, optimizer, history, epoch + 1)
         yield K * S
     mean.exchange()
@@ -333,7 +335,7 @@ class RunningMean:
         self.exchange()
 
 
-def of_each(heads: Sequence[Head], count: int) -> list[slice]:
+def rows_by_head(heads: Sequence[Head], count: int) -> list[slice]:
     """Return the rows of each head among those of `count` tasks."""
     height = count // len(heads)
     return [slice(start, start + height) for start in range(0, count, height)]
@@ -356,21 +358,21 @@ def once(outputs: Callable[[Tensor], Tensor]) -> Callable[[Tensor], Tensor]:
     return kept
 
 
-def count_members(of_tuples: Tensor, tuple_size: int) -> Tensor:
+def count_members(members: Tensor, tuple_size: int) -> Tensor:
     """Return the number of members of each tuple, (S, B), from indices (S, B * M) that are -1 where there is none."""
-    return (of_tuples.unflatten(1, (-1, tuple_size)) >= 0).sum(dim=2)
+    return (members.unflatten(1, (-1, tuple_size)) >= 0).sum(dim=2)
 
 
 def cut_batch(
-    outputs: Tensor, labels: Tensor | None, members: int, tuple_size: int, sizes: Tensor | None = None
+    outputs: Tensor, labels: Tensor | None, count: int, tuple_size: int, sizes: Tensor | None = None
 ) -> Batch:
-    """Return rows, the first `members` of tuples and the rest unlabeled, as a batch for heads."""
+    """Return rows, the first `count` of tuples and the rest unlabeled, as a batch for heads."""
 
     def cut(rows: Tensor) -> tuple[Tensor, Tensor]:
-        return rows[:, :members].unflatten(1, (-1, tuple_size)), rows[:, members:]
+        return rows[:, :count].unflatten(1, (-1, tuple_size)), rows[:, count:]
 
-    of_tuples, of_unlabeled = cut(labels) if labels is not None else (None, None)
-    return Batch(*cut(outputs), of_tuples, of_unlabeled, sizes)
+    tuple_labels, unlabeled_labels = cut(labels) if labels is not None else (None, None)
+    return Batch(*cut(outputs), tuple_labels, unlabeled_labels, sizes)
 
 
 def make_history(names: Sequence[str], measures: np.ndarray) -> pd.DataFrame:

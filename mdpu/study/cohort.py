@@ -35,6 +35,7 @@ from mdpu.study.grid import AXES, Run
 from mdpu.study.history import run_history
 from mdpu.study.plan import Plan
 from mdpu.study.store import RunStore, fingerprint, group_by_origin
+from mdpu.study.validation import draw_validation_bags
 from mdpu.theory import check_prior
 
 
@@ -130,8 +131,15 @@ def train(plan: Plan, name: str, files: Files, threads: int = 2, only: Sequence[
 
         if missing:
             images, labels = read_images(files.images), read_labels(files.labels)
+            sampling = plan.protocol.variant(cohort.variant)["sampling"]
             trained_now = origin(device=trained_on, precision=settings.precision, date=now())
-            evaluation = TestRates(images.test_images, labels["test"], images.train_images, labels["train"])
+            evaluation = TestRates(
+                images.test_images,
+                labels["test"],
+                images.train_images,
+                labels["train"],
+                {task: draw_validation_bags(labels["test"], run, sampling["broken"]) for task, run in missing.items()},
+            )
             with Steps(f"{name} on {trained_on}", len(missing) * settings.epochs, "run-epochs") as steps:
                 for model in fit_each(
                     list(missing),

@@ -24,7 +24,12 @@ from mdpu.study.closure import closure, code_digest
 from mdpu.study.grid import AXES, Run, run_columns
 
 # What trains runs and makes their histories, apart from the modules of method and network.
-TRAINING = ("mdpu.learn.fitting.fit_each", "mdpu.learn.evaluation.TestRates", "mdpu.study.history.run_history")
+TRAINING = (
+    "mdpu.learn.fitting.fit_each",
+    "mdpu.learn.evaluation.TestRates",
+    "mdpu.study.validation.draw_validation_bags",
+    "mdpu.study.history.run_history",
+)
 # Code that cannot change a number: errors, files, the order in which stacks take turns, and the key of a run, which is
 # in the fingerprint itself.
 HARMLESS = (

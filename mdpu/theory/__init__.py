@@ -3,6 +3,7 @@
 from mdpu.theory.law import (
     Coefficients,
     RiskWeights,
+    broken_tuple_law,
     check_prior,
     check_tuple_size,
     coefficients,
@@ -13,6 +14,7 @@ from mdpu.theory.law import (
 __all__ = [
     "Coefficients",
     "RiskWeights",
+    "broken_tuple_law",
     "check_prior",
     "check_tuple_size",
     "coefficients",

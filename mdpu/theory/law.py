@@ -93,6 +93,37 @@ def tuple_law(tuple_size: int, prior: float) -> NDArray[np.float64]:
     UserError
         If `tuple_size` or `prior` is out of range.
     """
+    return _binomial_part(tuple_size, prior, range(check_tuple_size(tuple_size) // 2 + 1))
+
+
+def broken_tuple_law(tuple_size: int, prior: float, broken: float) -> NDArray[np.float64]:
+    """Probability of k negatives in a tuple, if a share of all tuples is not dominant.
+
+    Parameters
+    ----------
+    tuple_size, prior
+        As for `tuple_law`.
+    broken : float
+        Share in [0, 1) of tuples with more negatives than positives; these follow the law of M draws, given that.
+
+    Returns
+    -------
+    ndarray, shape (M + 1,)
+
+    Raises
+    ------
+    UserError
+        If an argument is out of range.
+    """
+    size = check_tuple_size(tuple_size)
+    if not 0 <= broken < 1:
+        raise UserError(f"broken is {broken}; a share of tuples, from 0 to below 1, is needed")
+    others = _binomial_part(size, prior, range(size // 2 + 1, size + 1))
+    return np.concatenate([(1 - broken) * tuple_law(size, prior), broken * others])
+
+
+def _binomial_part(tuple_size: int, prior: float, negatives: range) -> NDArray[np.float64]:
+    """Law of the number of negatives among M independent draws, given that it is one of `negatives`."""
     size = check_tuple_size(tuple_size)
     positive = check_prior(prior)
     log_terms = np.array(
@@ -102,7 +133,7 @@ def tuple_law(tuple_size: int, prior: float) -> NDArray[np.float64]:
             - math.lgamma(size - k + 1)
             + (size - k) * math.log(positive)
             + k * math.log1p(-positive)
-            for k in range(size // 2 + 1)
+            for k in negatives
         ]
     )
     terms = np.exp(log_terms - log_terms.max())

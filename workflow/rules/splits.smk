@@ -24,7 +24,8 @@ rule split:
         n_unlabeled=lambda wildcards: sampling(wildcards)["n_unlabeled"],
         replacement=lambda wildcards: "" if sampling(wildcards)["replacement"] else "no-",
         overlap=lambda wildcards: "" if sampling(wildcards)["overlap"] else "no-",
+        broken=lambda wildcards: sampling(wildcards)["broken"],
     shell:
         "python -m mdpu split --labels {input.labels:q} --tuple-size {wildcards.tuple_size} --prior {wildcards.prior}"
         " --n {params.n} --n-unlabeled {params.n_unlabeled} --trial {params.trial}"
-        " --{params.replacement}replacement --{params.overlap}overlap --out {output.split:q} &> {log:q}"
+        " --{params.replacement}replacement --{params.overlap}overlap --broken {params.broken} --out {output.split:q} &> {log:q}"

@@ -2,4 +2,4 @@
 
 from mdpu.learn.method import CorrectedRisk
 
-METHOD = CorrectedRisk("ABS", k=1.0)
+METHOD = CorrectedRisk("ABS", k=1.0, origin="paper")

@@ -10,4 +10,4 @@ class BagABSHead(BagRiskHead):
     k = 1.0
 
 
-METHOD = NetworkMethod("Bag ABS", BagABSHead, memory=MEMORY, takes_ragged=True)
+METHOD = NetworkMethod("Bag ABS", BagABSHead, memory=MEMORY, takes_ragged=True, log_odds=True)

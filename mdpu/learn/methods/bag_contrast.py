@@ -25,4 +25,4 @@ class FreeContrastHead(BagHead):
         return contrast(tuples, unlabeled_bags(unlabeled, size), bag_prior_at(model_prior, size))
 
 
-METHOD = NetworkMethod("Bag contrast, prior-free", FreeContrastHead)
+METHOD = NetworkMethod("Bag contrast, prior-free", FreeContrastHead, log_odds=True)

@@ -23,12 +23,12 @@ class CountHead(BagHead):
 
     def loss(self, tuples: Tensor, unlabeled: Tensor, model_prior: Tensor) -> Tensor:
         """Return the sum of the two kinds' mean losses."""
-        of_tuples = -dominance(tuples)[0].clamp(min=TINY).log().mean(dim=1)
+        tuples_loss = -dominance(tuples)[0].clamp(min=TINY).log().mean(dim=1)
         bags = unlabeled_bags(unlabeled, BAG)
         law = count_law(bags.sigmoid(), (-bags).sigmoid()).clamp(min=TINY)  # (R, bags, BAG + 1)
         prior = self.prior[:, None].expand(-1, BAG)
-        wanted = count_law(prior, 1 - prior)  # (R, BAG + 1)
-        return of_tuples - (wanted[:, None] * law.log()).sum(dim=2).mean(dim=1)
+        binomial = count_law(prior, 1 - prior)  # (R, BAG + 1)
+        return tuples_loss - (binomial[:, None] * law.log()).sum(dim=2).mean(dim=1)
 
 
-METHOD = NetworkMethod("Count loss", CountHead)
+METHOD = NetworkMethod("Count loss", CountHead, origin="literature")

@@ -39,9 +39,9 @@ class ExpectationHead(BagHead):
         from torch.nn.functional import softplus
 
         expected = shifted_to(self.prior, unlabeled.detach())
-        of_unlabeled = (softplus(unlabeled) - expected * unlabeled).mean(dim=1)
-        of_tuples = -dominance(tuples)[0].clamp(min=TINY).log().mean(dim=1)
-        return (of_tuples + of_unlabeled) / (tuples.shape[2] + 1)
+        unlabeled_loss = (softplus(unlabeled) - expected * unlabeled).mean(dim=1)
+        tuples_loss = -dominance(tuples)[0].clamp(min=TINY).log().mean(dim=1)
+        return (tuples_loss + unlabeled_loss) / (tuples.shape[2] + 1)
 
 
-METHOD = NetworkMethod("Bag EM", ExpectationHead)
+METHOD = NetworkMethod("Bag EM", ExpectationHead, origin="literature")

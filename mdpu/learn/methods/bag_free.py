@@ -15,14 +15,17 @@ if TYPE_CHECKING:
     import torch
     from numpy.typing import NDArray
 
+    from mdpu.learn.prior import PriorEstimate
     from mdpu.learn.task import Sample, Settings
 
 
-def prior(images: NDArray[Any], sample: Sample, settings: Settings, seed: int | str, device: torch.device) -> float:
-    """Return the prior that the sample gives."""
+def prior(
+    images: NDArray[Any], sample: Sample, settings: Settings, seed: int | str, device: torch.device
+) -> PriorEstimate:
+    """Return the prior that the sample gives, with its interval."""
     from mdpu.learn.prior import brief_estimate
 
     return brief_estimate(images, sample, settings, seed, device)
 
 
-METHOD = NetworkMethod("Bag ReLU, prior-free", BagRiskHead, memory=MEMORY, prior=prior)
+METHOD = NetworkMethod("Bag ReLU, prior-free", BagRiskHead, memory=MEMORY, prior=prior, log_odds=True)

@@ -29,4 +29,4 @@ class LikelihoodHead(BagHead):
         return PIN * prior_divergence(self.prior, model_prior) - likelihood
 
 
-METHOD = NetworkMethod("Bag likelihood", LikelihoodHead, takes_ragged=True)
+METHOD = NetworkMethod("Bag likelihood", LikelihoodHead, takes_ragged=True, log_odds=True)

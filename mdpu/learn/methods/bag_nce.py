@@ -28,4 +28,4 @@ class PinnedContrastHead(BagHead):
         return contrast(tuples, bags, self.bag_prior) + PIN * prior_divergence(self.prior, model_prior)
 
 
-METHOD = NetworkMethod("Bag NCE", PinnedContrastHead, takes_ragged=True)
+METHOD = NetworkMethod("Bag NCE", PinnedContrastHead, takes_ragged=True, log_odds=True)

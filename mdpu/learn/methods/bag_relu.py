@@ -9,4 +9,4 @@ the squared one on q, which is bounded; the run's loss is not used. The model is
 from mdpu.learn.bags import MEMORY, BagRiskHead
 from mdpu.learn.method import NetworkMethod
 
-METHOD = NetworkMethod("Bag ReLU", BagRiskHead, memory=MEMORY, takes_ragged=True)
+METHOD = NetworkMethod("Bag ReLU", BagRiskHead, memory=MEMORY, takes_ragged=True, log_odds=True)

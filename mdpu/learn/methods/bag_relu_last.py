@@ -3,4 +3,4 @@
 from mdpu.learn.bags import BagRiskHead
 from mdpu.learn.method import NetworkMethod
 
-METHOD = NetworkMethod("Bag ReLU, last weights", BagRiskHead, takes_ragged=True)
+METHOD = NetworkMethod("Bag ReLU, last weights", BagRiskHead, takes_ragged=True, log_odds=True)

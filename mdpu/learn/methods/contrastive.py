@@ -43,4 +43,4 @@ class ContrastiveHead(PairHead):
         yield from cosines.unbind(2)
 
 
-METHOD = NetworkMethod("Contrastive", ContrastiveHead, outputs=OUTPUTS)
+METHOD = NetworkMethod("Contrastive", ContrastiveHead, outputs=OUTPUTS, origin="baseline")

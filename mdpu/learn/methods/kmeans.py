@@ -58,4 +58,4 @@ def fit(task: Task, sample: Sample, images: NDArray[Any]) -> Answers:
     return Answers(clusters.inertia_ / len(sample.tuples), in_cluster_1)
 
 
-METHOD = FittedMethod("K-Means", fit, unnamed=True)
+METHOD = FittedMethod("K-Means", fit, unnamed=True, origin="baseline")

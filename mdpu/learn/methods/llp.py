@@ -55,4 +55,4 @@ class ProportionHead(Head):
         return torch.stack(losses).mean(dim=0), None
 
 
-METHOD = NetworkMethod("LLP", ProportionHead)
+METHOD = NetworkMethod("LLP", ProportionHead, origin="literature")

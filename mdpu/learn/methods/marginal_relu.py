@@ -38,9 +38,9 @@ class MarginalRiskHead(BagHead):
     def loss(self, tuples: Tensor, unlabeled: Tensor, model_prior: Tensor) -> Tensor:
         """Return the corrected risk."""
         slope = self.slope[:, None]
-        of_members, of_unlabeled = (1 - slope * (-scores).sigmoid() for scores in (tuples.flatten(1), unlabeled))
-        negative = of_unlabeled.square().mean(dim=1) - self.share * of_members.square().mean(dim=1)
-        return self.share * (1 - of_members).square().mean(dim=1) + negative.clamp(min=0)
+        members, others = (1 - slope * (-scores).sigmoid() for scores in (tuples.flatten(1), unlabeled))
+        negative = others.square().mean(dim=1) - self.share * members.square().mean(dim=1)
+        return self.share * (1 - members).square().mean(dim=1) + negative.clamp(min=0)
 
 
-METHOD = NetworkMethod("Marginal ReLU", MarginalRiskHead)
+METHOD = NetworkMethod("Marginal ReLU", MarginalRiskHead, log_odds=True)

@@ -9,4 +9,4 @@ ascend its gradient (their Algorithm 1). Here its gradient is zero there, as in 
 
 from mdpu.learn.method import CorrectedRisk
 
-METHOD = CorrectedRisk("nnPU", k=0.0, scope="class", tuple_size=1)
+METHOD = CorrectedRisk("nnPU", k=0.0, scope="class", tuple_size=1, origin="literature")

@@ -26,8 +26,8 @@ class NoisyOrHead(BagHead):
 
         none_of_tuple = softplus(tuples).sum(dim=2)  # -log prod (1 - r)
         none_of_bag = softplus(unlabeled_bags(unlabeled, tuples.shape[2])).sum(dim=2)
-        of_tuples = -(-torch.expm1(-none_of_tuple)).clamp(min=TINY).log().mean(dim=1)
-        return (of_tuples + none_of_bag.mean(dim=1)) / 2
+        tuples_loss = -(-torch.expm1(-none_of_tuple)).clamp(min=TINY).log().mean(dim=1)
+        return (tuples_loss + none_of_bag.mean(dim=1)) / 2
 
 
-METHOD = NetworkMethod("Noisy-or", NoisyOrHead)
+METHOD = NetworkMethod("Noisy-or", NoisyOrHead, origin="literature")

@@ -2,4 +2,4 @@
 
 from mdpu.learn.method import CorrectedRisk
 
-METHOD = CorrectedRisk("ReLU", k=0.0)
+METHOD = CorrectedRisk("ReLU", k=0.0, origin="paper")

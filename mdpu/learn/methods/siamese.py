@@ -69,4 +69,4 @@ class SiameseHead(PairHead):
         yield from (self.logits(images, prototype[:, None]) for prototype in prototypes.unbind(1))
 
 
-METHOD = NetworkMethod("Siamese", SiameseHead, outputs=OUTPUTS)
+METHOD = NetworkMethod("Siamese", SiameseHead, outputs=OUTPUTS, origin="baseline")

@@ -2,4 +2,4 @@
 
 from mdpu.learn.method import CorrectedRisk
 
-METHOD = CorrectedRisk("URE")
+METHOD = CorrectedRisk("URE", origin="paper")

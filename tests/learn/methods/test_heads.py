@@ -209,7 +209,7 @@ def test_prototype_scoring_by_hand(method: str) -> None:
     train, test = (torch.from_numpy(generator.standard_normal((count, OUTPUTS))).float() for count in (12, 9))
     train_labels = np.array([1, -1] * 6, dtype=np.int8)
     test_labels = torch.tensor([1, -1, -1, 1, 1, -1, 1, -1, -1], dtype=torch.int8)
-    images = Images(test, test_labels, train, torch.from_numpy(train_labels))
+    images = Images(test, test_labels, lambda indices: train[torch.from_numpy(indices)], train_labels)
     tasks = [task(method, seed=2), task(method, seed=1)]
     scorer = head(*tasks)
     found = scorer.rates(lambda given: torch.stack([given, -2 * given]), images)
