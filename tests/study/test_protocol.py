@@ -13,7 +13,7 @@ def test_a_variant_overrides_the_protocol_and_base_does_not():
     plan = Plan(config(definitions__experiments__second__variant=["three-n"]))
     expected = {"n_unlabeled": 30, "replacement": True, "overlap": True, "broken": 0.0}
     assert plan.protocol.sampling("base", 30) == expected
-    assert plan.protocol.sampling("three-n", 30) == {"n_unlabeled": 90, "replacement": True, "overlap": True}
+    assert plan.protocol.sampling("three-n", 30) == {**expected, "n_unlabeled": 90}
     training = plan.protocol.training("base", "mlp")
     assert (training["epochs"], training["hidden"], training["batch_size"]) == (3, [8], 10)
     assert training["network"] == "mlp"
