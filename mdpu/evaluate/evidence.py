@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,8 @@ from mdpu.study.config import BASE
 from mdpu.study.grid import AXES, ROW
 from mdpu.study.plan import Plan
 
+ASKED = (*PROPOSED, "bag-relu", "bag-free")  # methods whose single runs claims are about
+ESTIMATES = ("estimated_prior", "estimated_prior_low", "estimated_prior_high")
 WINDOW = 5  # epochs of the moving average whose highest value is a run's best accuracy
 
 
@@ -39,6 +41,8 @@ class Evidence:
     larger_decay, more_unlabeled : collection of tuple
         Pairs of dataset and variant whose runs differ from base only in a larger weight decay, or only in more
         unlabeled images.
+    published_names : mapping
+        The paper's name of each dataset that it publishes.
     clusters : tuple of str
         What dependent trials have in common. Splits, weights and order are seeded by the cell and the seed, so trials
         of two datasets or of two seeds are independent.
@@ -51,6 +55,7 @@ class Evidence:
     rows: Collection[tuple[str, int, int, str]] | None = None
     larger_decay: Collection[tuple[str, str]] = ()
     more_unlabeled: Collection[tuple[str, str]] = ()
+    published_names: Mapping[str, str] = field(default_factory=dict)
     clusters: tuple[str, ...] = ("dataset", "seed")
 
     @property
@@ -115,6 +120,7 @@ def our_evidence(plan: Plan, summary: pd.DataFrame, metrics: pd.DataFrame) -> Ev
         plan.table_rows,
         varied_upwards(plan, "weight_decay", float),
         varied_upwards(plan, "n_unlabeled", _multiple),
+        plan.published_names,
     )
 
 
@@ -146,7 +152,7 @@ def _multiple(written: str) -> float:
 
 
 def run_facts(metrics: pd.DataFrame, accuracies: pd.DataFrame, test_prior: str) -> pd.DataFrame:
-    """Return what the claims ask of each run of the proposed methods.
+    """Return what the claims ask of each run of the methods in `ASKED`.
 
     Parameters
     ----------
@@ -163,10 +169,11 @@ def run_facts(metrics: pd.DataFrame, accuracies: pd.DataFrame, test_prior: str) 
         The key columns; ``accuracy``, the reported one in percent; ``best``, the highest mean accuracy of
         `WINDOW` epochs in a row; ``lowest_risk`` and ``lowest_objective``; ``risk_and_accuracy``, Spearman's
         correlation of training risk and test accuracy over the epochs from the first with a negative risk
-        on, missing where there are fewer than three of them.
+        on, missing where there are fewer than three of them; and `ESTIMATES`, missing for a method that is told the
+        prior.
     """
     keys = list(AXES)
-    shown = metrics.loc[metrics["method"].isin(PROPOSED), [*keys, "epoch", "risk", "objective"]]
+    shown = metrics.loc[metrics["method"].isin(ASKED), [*keys, "epoch", "risk", "objective"]]
     shown = shown.assign(accuracy=reported_accuracy(metrics, test_prior).loc[shown.index])
     run = shown.groupby(keys, sort=False).ngroup()
     moving = shown["accuracy"].groupby(run).rolling(WINDOW, min_periods=1).mean().droplevel(0)
@@ -190,4 +197,6 @@ def run_facts(metrics: pd.DataFrame, accuracies: pd.DataFrame, test_prior: str) 
     enough = after.groupby(keys).size() >= 3
     correlation = sums["both"].div(np.sqrt(sums["risk"].mul(sums["accuracy"]))).where(enough)
     facts = facts.merge(accuracies[[*keys, "accuracy"]], on=keys)
+    first = metrics[metrics["method"].isin(ASKED) & (metrics["epoch"] == 1)]
+    facts = facts.merge(first.reindex(columns=[*keys, *ESTIMATES]), on=keys, how="left")
     return facts.merge(correlation.rename("risk_and_accuracy").reset_index(), on=keys, how="left")

@@ -13,6 +13,7 @@ from scipy import stats
 
 from mdpu.evaluate.claims import CASE, CLAIMS, check_claims
 from mdpu.evaluate.collect import run_accuracies
+from mdpu.evaluate.comparison import welch_interval
 from mdpu.evaluate.evidence import Evidence, our_evidence, paper_evidence, run_facts
 from mdpu.evaluate.published import METHODS, published_cells
 from mdpu.evaluate.shares import share_interval
@@ -80,7 +81,7 @@ def test_a_claim_without_a_quote_is_the_reviewers():
         "corrected-risk-stays-non-negative",
         "corrected-accuracy-does-not-fall-with-its-risk",
     }
-    assert all(item.place for item in CLAIMS.values() if item.quote)
+    assert all(item.place for item in CLAIMS.values() if item.quote or item.said_by == "project")
 
 
 def test_no_runs_are_not_run_and_no_failure():
@@ -529,3 +530,74 @@ def test_the_papers_numbers_know_no_controls():
     table, _ = check_claims(paper_evidence(RULE), paper_evidence(RULE))
     own = ["supervision-is-the-ceiling", "no-method-is-below-chance", "relu-part-beats-the-published-corrections"]
     assert set(table.set_index("claim").loc[own, "paper"]) == {"not in its numbers"}
+
+
+# -- bags -----------------------------------------------------------------------------------------
+
+
+def test_bags_are_compared_with_the_best_rival_of_the_row():
+    rivals = (("ure", 84.0), ("relu", 88.0), ("abs", 87.0))
+    of = evidence(cells(*rivals, ("bag-relu", 88.5), ("relu-part", 91.0), ("supervised", 98.0), ("bag-nce", 96.0)))
+    (case,) = CLAIMS["bags-beat-the-proposed-methods"].check(of).to_dict("records")
+    assert (case["left"], case["right"], case["holds"]) == (88.5, 88.0, True)
+    (case,) = CLAIMS["bags-beat-every-other-method"].check(of).to_dict("records")
+    assert (case["left"], case["right"], case["holds"]) == (88.5, 91.0, False)
+    low, _ = welch_interval(88.5, 1.0, 3, 91.0, 1.0, 3, 0.95)
+    (case,) = CLAIMS["bags-beat-every-other-method-significantly"].check(of).to_dict("records")
+    assert (case["left"], case["holds"]) == (pytest.approx(low), False)
+
+
+def test_bags_are_compared_with_the_proposed_methods_where_all_three_were_run():
+    of = evidence(cells(("ure", 84.0), ("relu", 88.0), ("bag-relu", 95.0)))
+    assert held("bags-beat-the-proposed-methods", of) == []
+
+
+def test_bags_are_compared_with_the_papers_highest_number_of_the_row():
+    rows = cells(("bag-relu", 90.0), dataset="letters", n=7000)
+    of = evidence(
+        rows, runs=facts(history("bag-relu", accuracy=[90], risk=[1.0])), published_names={"letters": "emnist-letters"}
+    )
+    paper = published_cells()
+    row = paper[(paper["dataset"] == "emnist-letters") & (paper["n"] == 7000) & (paper["prior"] == "0.5")]
+    best = row[row["tuple_size"] == 2]["published_mean"].max()
+    (case,) = CLAIMS["bags-beat-the-published-numbers"].check(of).to_dict("records")
+    assert (case["dataset"], case["right"], case["holds"]) == ("letters", best, best < 90.0)
+    assert CLAIMS["bags-beat-the-published-numbers"].check(paper_evidence(RULE)) is None
+
+
+@pytest.mark.parametrize(("order", "correlation"), [((1, 2, 3), 1.0), ((3, 2, 1), -1.0), ((1, 3, 2), 0.5)])
+def test_the_gain_is_ranked_against_the_ratio_of_information(order, correlation):
+    """Of pairs, the ratio of joint to marginal information grows with the prior: 2.2, 2.6 and 3.0."""
+    frames = [
+        cells(("ure", 80.0), ("relu", 80.0), ("abs", 79.0), ("bag-relu", 80.0 + gain), prior=prior)
+        for prior, gain in zip(("0.4", "0.5", "0.6"), order, strict=True)
+    ]
+    (case,) = CLAIMS["gain-ranks-as-information"].check(evidence(*frames)).to_dict("records")
+    assert (case["left"], case["holds"]) == (pytest.approx(correlation), correlation > 0)
+
+
+def estimated(prior, low, high, seed=1):
+    values = {"estimated_prior": prior, "estimated_prior_low": low, "estimated_prior_high": high}
+    return history("bag-free", seed, accuracy=[95], risk=[np.nan]).assign(objective=0.1, **values)
+
+
+def test_estimates_of_the_prior_are_judged_by_run():
+    of = evidence(cells(("bag-free", 95.0)), runs=facts(estimated(0.52, 0.45, 0.59), estimated(0.46, 0.3, 0.49, 2)))
+    assert held("the-prior-is-estimated", of) == [True, False]
+    assert held("the-interval-holds-the-prior", of) == [True, False]
+    # Told 0.4 lies outside the first interval alone, told 0.6 outside both.
+    assert held("a-wrong-prior-is-noticed", of) == [True, False, True, True]
+
+
+def test_the_prior_free_method_may_cost_a_point_and_a_half():
+    of = evidence(cells(("bag-relu", 95.0), ("bag-free", 93.4)), cells(("bag-relu", 95.0), ("bag-free", 93.6), n=12000))
+    assert held("the-prior-need-not-be-known", of) == [False, True]
+
+
+def test_bags_hold_their_accuracy_by_the_margin():
+    steady = history("bag-relu", accuracy=[90] * 8 + [89.5, 89.5], risk=[np.nan] * 10, objective=[0.1] * 10)
+    fallen = history("bag-relu", 2, accuracy=[90] * 8 + [88.5, 88.5], risk=[np.nan] * 10, objective=[0.1] * 10)
+    assert held("bags-hold-their-accuracy", evidence(cells(("bag-relu", 90.0)), runs=facts(steady, fallen))) == [
+        True,
+        False,
+    ]

@@ -1,0 +1,116 @@
+"""Claims, each a statement that a program checks case by case, in a file by who makes them: ``paper`` and ``bags``.
+
+A claim is one function from evidence to cases. Evidence is either our runs or the paper's own 504 numbers,
+which have neither histories nor other losses; a claim that evidence cannot speak to returns None.
+"""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from mdpu.evaluate.claims import bags, paper  # each registers its claims
+from mdpu.evaluate.claims.claim import CASE, CLAIMS, Claim
+from mdpu.evaluate.evidence import Evidence, our_evidence, paper_evidence
+from mdpu.evaluate.shares import share_interval
+from mdpu.files import provenance, read_csv, read_table, write_csv, write_json
+from mdpu.study.plan import Plan
+
+__all__ = ["CASE", "CLAIMS", "Claim", "bags", "check_claims", "paper", "write_claims"]
+
+# What stands instead of counts: of our runs, of the paper's numbers, and of single trials.
+NO_RUNS, NO_NUMBERS, NOT_TESTED = "not run", "not in its numbers", "counted, not tested"
+
+
+def check_claims(ours: Evidence, paper: Evidence) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Check every claim on our runs and on the paper's numbers.
+
+    Returns
+    -------
+    claims : DataFrame
+        One row per claim: claim, said_by, place, quote, statement, ``sides`` (what is compared in a case),
+        ``by_chance`` (the pass rate that noise alone would give, where that can be told), and for ``ours`` and
+        ``paper`` the numbers of cases (``_cases``) and of those that hold (``_hold``), the pass rate (``_rate``),
+        and both in words (``ours``, ``paper``: ``5 of 6``, ``not run``, ``not in its numbers``). Then what
+        `_in_single_trials` returns, of ours.
+    cases : DataFrame
+        One row per claim, evidence (``ours`` or ``paper``) and case: the key columns that apply, ``left``,
+        ``right``, and whether the statement ``holds``.
+    """
+    rows, all_cases = [], []
+    for item in CLAIMS.values():
+        row: dict[str, Any] = {
+            "claim": item.name,
+            "said_by": item.said_by,
+            "place": item.place,
+            "quote": item.quote,
+            "statement": item.statement,
+            "sides": item.sides,
+            "by_chance": item.by_chance(ours.rule) if item.by_chance else None,
+        }
+        for source, evidence in (("ours", ours), ("paper", paper)):
+            cases = item.check(evidence)
+            count = 0 if cases is None else len(cases)
+            hold = 0 if cases is None else int(cases["holds"].sum())
+            nothing = NO_NUMBERS if source == "paper" else NO_RUNS
+            row |= {
+                f"{source}_cases": count,
+                f"{source}_hold": hold,
+                f"{source}_rate": hold / count if count else None,
+                source: f"{hold} of {count}" if count else nothing,
+            }
+            if cases is not None and count:
+                all_cases.append(cases.assign(claim=item.name, evidence=source))
+        rows.append(row | _in_single_trials(item, ours))
+    columns = ["claim", "evidence", *CASE]
+    cases = pd.concat(all_cases, ignore_index=True) if all_cases else pd.DataFrame(columns=columns)
+    integers = dict.fromkeys(("tuple_size", "n", "seed"), "Int64")
+    return pd.DataFrame(rows), cases[columns].astype(integers)
+
+
+def _in_single_trials(item: Claim, evidence: Evidence) -> dict[str, Any]:
+    """Return how often a claim holds in one trial, with an interval that respects what the trials share.
+
+    Cells share images and, where one is in several cases, trials. So the claim is checked on each seed alone, and the
+    interval is by clusters of cases, those of one seed and dataset (`Evidence.clusters`).
+
+    Returns
+    -------
+    dict
+        ``trial_rate``, the share of cases that hold, over all seeds; its interval ``trial_low``, ``trial_high`` at
+        ``comparison.level``; ``trials``, the seeds that have cases; ``in_single_trials``, rate and interval in
+        words. Missing, and ``counted, not tested``, where fewer than two seeds have cases.
+    """
+    checked = [(seed, item.check(trial)) for seed, trial in evidence.single_trials()]
+    cases_by_seed = [cases.assign(seed=seed) for seed, cases in checked if cases is not None and len(cases)]
+    row: dict[str, Any] = dict.fromkeys(("trial_rate", "trial_low", "trial_high")) | {"trials": len(cases_by_seed)}
+    if len(cases_by_seed) < 2:
+        return row | {"in_single_trials": NOT_TESTED}
+    cases = pd.concat(cases_by_seed)
+    clusters = cases.groupby(list(evidence.clusters), dropna=False)["holds"].agg(["sum", "size"])
+    rate = cases["holds"].mean()
+    low, high = share_interval(clusters["sum"], clusters["size"], evidence.rule["level"])
+    words = f"{100 * rate:.0f} % ({100 * low:.0f} to {100 * high:.0f})"
+    return row | {"trial_rate": rate, "trial_low": low, "trial_high": high, "in_single_trials": words}
+
+
+def write_claims(plan: Plan, summary: Path, metrics: Path, out: Path, cases: Path) -> None:
+    """Check the claims on a plan's runs and on the paper's numbers; write them as CSV and JSON, and every case as CSV.
+
+    Raises
+    ------
+    UserError
+        If the summary or the metrics, as `mdpu.evaluate.collect.write_collection` writes them, are missing or broken.
+    """
+    started = time.perf_counter()
+    rule, reporting = plan.config["comparison"], plan.protocol.reporting()
+    ours = our_evidence(plan, read_csv(summary), read_table(metrics))
+    checked, all_cases = check_claims(ours, paper_evidence(rule))
+    write_csv(checked, out)
+    write_csv(all_cases, cases)
+    facts = provenance(started, [summary, metrics], rule=rule, reporting=reporting)
+    rows = checked.astype(object).where(checked.notna(), None).to_dict("records")
+    write_json(out.with_suffix(".json"), {"claims": rows, **facts})
