@@ -13,7 +13,6 @@ from torch import Tensor
 
 from mdpu.learn.head import Head, rates
 from mdpu.learn.network import Preparation
-from mdpu.learn.task import Task
 
 Outputs = Callable[[Tensor], Tensor]
 
@@ -88,8 +87,9 @@ class TestRates:
         +1 or -1; images with label 0 are left out.
     train_images, train_labels : ndarray
         Images, with their labels, from which heads without a score take prototypes.
-    bags : mapping from Task to ValidationBags, optional
-        Indices of the test images that are not left out. Models without a score are not measured on them.
+    bags : mapping from str to ValidationBags, optional
+        By the name of the task's sample: indices of the test images that are not left out. Models without a score are
+        not measured on them.
     """
 
     def __init__(
@@ -98,7 +98,7 @@ class TestRates:
         labels: NDArray[Any],
         train_images: NDArray[Any],
         train_labels: NDArray[Any],
-        bags: Mapping[Task, ValidationBags] | None = None,
+        bags: Mapping[str, ValidationBags] | None = None,
     ) -> None:
         kept = labels != 0
         self._arrays = images[kept], labels[kept], train_images, train_labels
@@ -128,7 +128,7 @@ class TestRates:
             return measured
         answers = outputs(self.images.images) > 0  # (R, N)
         counted = [
-            count_answers(row, self._bags[task], self.images.labels)
+            count_answers(row, self._bags[task.sample], self.images.labels)
             for task, row in zip(head.tasks, answers, strict=True)
         ]
         return torch.cat([measured, torch.stack(counted)], dim=1)

@@ -138,7 +138,7 @@ def train(plan: Plan, name: str, files: Files, threads: int = 2, only: Sequence[
                 labels["test"],
                 images.train_images,
                 labels["train"],
-                {task: draw_validation_bags(labels["test"], run, sampling["broken"]) for task, run in missing.items()},
+                {run.split: draw_validation_bags(labels["test"], run, sampling["broken"]) for run in missing.values()},
             )
             with Steps(f"{name} on {trained_on}", len(missing) * settings.epochs, "run-epochs") as steps:
                 for model in fit_each(
