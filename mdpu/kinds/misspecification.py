@@ -1,11 +1,12 @@
-"""Accuracy against the error of the prior that the methods assume."""
+"""Accuracy against how wrong an assumption is: the prior that methods are told, or that every tuple is dominant."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from mdpu.errors import UserError
 from mdpu.kinds import figure_kind
 from mdpu.learn.methods import load_method
 from mdpu.report.drawing import competitors_and_controls, in_order, legend_below, reference_lines, size_name
@@ -19,10 +20,25 @@ if TYPE_CHECKING:
     from mdpu.study.plan import Plan
 
 CAPTION = """\
-Test accuracy of methods that assume a wrong prior, against the error. A point is the mean over trials, its
-bar one standard deviation to each side. The data are the same at every offset: tuples and unlabeled images
-are drawn at the true prior. Controls use no prior and appear as horizontal lines.
+Test accuracy where an assumption is wrong, against how wrong it is. A point is the mean over trials, its bar one
+standard deviation to each side. The training data are drawn alike: along the error of the assumed prior they are the
+same, and along the share of broken tuples, those with fewer positives than negatives, the rest follows the law.
+Controls assume nothing and appear as horizontal lines.
 """
+# Keys of the protocol that are wrong on purpose: their part, and what the axis says.
+ALONG = {
+    "prior_offset": ("training", "Assumed minus true prior"),
+    "broken": ("sampling", "Share of broken tuples"),
+}
+
+
+def check(definition: Mapping[str, Any], config: Mapping[str, Any], where: str) -> None:
+    """Raise `UserError` unless every variant departs in the key alone that the figure is drawn along."""
+    key = definition.get("along", "prior_offset")
+    for name in definition["variant"]:
+        departures = config["definitions"]["variants"].get(name) or {}
+        if any(set(values) != {key} for values in departures.values()):
+            raise UserError(f"{where}.variant: {name} departs from the protocol in something else than {key}")
 
 
 def draw(plan: Plan, experiment: Experiment, inputs: Mapping[str, Path]) -> Figure:
@@ -31,24 +47,31 @@ def draw(plan: Plan, experiment: Experiment, inputs: Mapping[str, Path]) -> Figu
 
     accuracies = run_accuracies(read_histories(experiment.runs, inputs["metrics"]), plan.protocol.reporting())
     variants = dict.fromkeys(run.variant for run in experiment.runs)
-    offsets = {name: plan.protocol.variant(name)["training"]["prior_offset"] for name in variants}
+    key = experiment.options.get("along", "prior_offset")
+    part, label = ALONG[key]
+    offsets = {name: plan.protocol.variant(name)[part][key] for name in variants}
     datasets = plan.titles(run.dataset for run in experiment.runs)
-    return misspecification_figure(in_order(accuracies, experiment), offsets, datasets)
+    return misspecification_figure(in_order(accuracies, experiment), offsets, datasets, label)
 
 
 def misspecification_figure(
-    accuracies: pd.DataFrame, offsets: Mapping[str, float], datasets: Mapping[str, str]
+    accuracies: pd.DataFrame,
+    offsets: Mapping[str, float],
+    datasets: Mapping[str, str],
+    label: str = "Assumed minus true prior",
 ) -> Figure:
-    """Draw test accuracy against the offset of the prior that the methods were told.
+    """Draw test accuracy against how wrong an assumption of the methods is.
 
     Parameters
     ----------
     accuracies : DataFrame
         As `mdpu.evaluate.collect.run_accuracies` returns it, of runs with one loss and one n per dataset.
     offsets : mapping
-        Assumed minus true prior, by variant.
+        How wrong the assumption is, by variant.
     datasets : mapping
         Titles by name, in order; one panel per dataset, tuple size and true prior.
+    label : str
+        Of the horizontal axis.
 
     Returns
     -------
@@ -86,10 +109,10 @@ def misspecification_figure(
         axis.axvline(0, color="0.4", linewidth=0.8)
         name = size_name(size)
         axis.set_title(f"{datasets[dataset]}, {name.lower()}\n$\\pi_+ = {prior}$")
-        axis.set_xlabel("Assumed minus true prior")
+        axis.set_xlabel(label)
     axes[0, 0].set_ylabel("Test accuracy (%)")
     legend_below(figure, axes[0, 0])
     return figure
 
 
-KIND = figure_kind(draw, CAPTION)
+KIND = figure_kind(draw, CAPTION, keys={"along": {"enum": [*ALONG]}}, check=check)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -31,4 +32,19 @@ def figure_section(plan: Plan, experiment: Experiment, results: Path, caption: s
         "trials": len({run.seed for run in experiment.runs}),
         "not_run": list(plan.titles(experiment.not_run).values()),
         "image": data_url("image/svg+xml", results / "figures" / f"{experiment.name}.svg"),
+    }
+
+
+def rows_section(
+    plan: Plan, experiment: Experiment, caption: str, header: Sequence[str], names: int, rows: Sequence[Sequence[str]]
+) -> dict[str, Any]:
+    """Return a table of strings for the template; the first `names` columns name the row."""
+    return {
+        "name": experiment.name,
+        "title": experiment.title,
+        "caption": caption,
+        "header": list(header),
+        "names": names,
+        "rows": [list(row) for row in rows],
+        "not_run": list(plan.titles(experiment.not_run).values()),
     }

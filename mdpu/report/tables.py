@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from pathlib import Path
+
+from mdpu.files import write_text
 
 
 def markdown_rows(title: str, header: Sequence[str], names: int, rows: Sequence[Sequence[str]], note: str = "") -> str:
@@ -47,6 +50,17 @@ def latex_rows(
         lines.append(" & ".join(row[groups:]) + r" \\")
     below = [rf"\par\smallskip {{\footnotesize {escape(note)}}}"] if note else []
     return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", *below, r"\end{table}", ""])
+
+
+def write_rows(
+    out: Path, title: str, caption: str, header: Sequence[str], names: int, rows: Sequence[Sequence[str]]
+) -> None:
+    """Write rows of strings as Markdown and LaTeX beside the CSV file `out`; parameters as in `markdown_rows`."""
+    text = f"{title}. {' '.join(caption.split())}"
+    write_text(out.with_suffix(".md"), markdown_rows(text, header, names, rows))
+    escaped = [[escape(cell) for cell in row] for row in rows]
+    grouped = [row if i == 0 or row[0] != escaped[i - 1][0] else ["", *row[1:]] for i, row in enumerate(escaped)]
+    write_text(out.with_suffix(".tex"), latex_rows(text, header, names, grouped))
 
 
 def latex_caption(title: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections import Counter
+from math import comb
 
 import numpy as np
 import pytest
@@ -198,3 +199,34 @@ def test_a_split_survives_its_file_and_holds_no_labels(tmp_path):
     again = read_split(tmp_path / "split.npz")
     assert np.array_equal(again.tuples, split.tuples)
     assert np.array_equal(again.unlabeled, split.unlabeled)
+
+
+# -- tuples that break the rule -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("size", "prior"), [(1, 0.3), (2, 0.5), (3, 0.4), (5, 0.7)])
+def test_a_share_of_the_tuples_breaks_the_rule_and_follows_the_law_of_the_others(size, prior):
+    broken, n = 0.25, 40_000
+    labels = draw_tuple_labels(size, prior, n, Stream(1, "broken"), broken)
+    negatives = (labels < 0).sum(axis=1)
+    law = np.zeros(size + 1)
+    for k in range(size + 1):
+        weight = comb(size, k) * prior ** (size - k) * (1 - prior) ** k
+        law[k] = weight * (1 - broken if 2 * k <= size else broken)
+    dominant = np.arange(size + 1) * 2 <= size
+    binomial = np.array([comb(size, k) * prior ** (size - k) * (1 - prior) ** k for k in range(size + 1)])
+    law = law / np.where(dominant, binomial[dominant].sum(), binomial[~dominant].sum())
+    observed = np.bincount(negatives, minlength=size + 1) / n
+    assert np.abs(observed - law).max() < 0.01
+
+
+def test_without_broken_tuples_the_split_is_the_one_it_was():
+    plain = draw_split(LABELS, 3, 0.4, 50, 50, 1)
+    assert np.array_equal(plain.tuples, draw_split(LABELS, 3, 0.4, 50, 50, 1, broken=0.0).tuples)
+    assert not np.array_equal(plain.tuples, draw_split(LABELS, 3, 0.4, 50, 50, 1, broken=0.3).tuples)
+
+
+@pytest.mark.parametrize("broken", [-0.1, 1.0])
+def test_a_share_of_broken_tuples_lies_from_zero_to_below_one(broken):
+    with pytest.raises(UserError, match="broken is"):
+        draw_split(LABELS, 3, 0.4, 5, 5, 1, broken=broken)

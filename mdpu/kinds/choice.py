@@ -1,0 +1,83 @@
+"""What it costs to choose the epoch without labels: regret against the best epoch, method by method."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mdpu.files import read_csv, write_csv
+from mdpu.kinds import TABLE
+from mdpu.learn.methods import load_method
+from mdpu.report.drawing import size_name
+from mdpu.report.tables import write_rows
+from mdpu.study.kind import Kind
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from mdpu.study.grid import Experiment
+    from mdpu.study.plan import Plan
+
+CAPTION = """\
+Regret in points: the accuracy of the best epoch minus that of the epoch chosen, on the half of the test images from
+which no bag is drawn. The last epochs are the protocol's mean. The other two choices use 2,000 held-out tuples and
+2,000 unlabeled images of the other half, and no label: the epoch with the lowest estimated error of bags, or of their
+members. A number is the mean over cells and trials; in brackets is the largest of a cell.
+"""
+HEADER = ["Tuples", "Method", "Runs", "Best epoch, %", "Last epochs", "By bags", "By members"]
+
+
+def make(plan: Plan, experiment: Experiment, inputs: Mapping[str, Path], results: Path) -> None:
+    """Write the regret of each cell as CSV, and of each method and tuple size as Markdown and LaTeX."""
+    from mdpu.evaluate.choice import choose_epochs, summarize_regret
+    from mdpu.evaluate.collect import read_histories
+
+    metrics = read_histories(experiment.runs, inputs["metrics"])
+    variants = dict.fromkeys(run.variant for run in experiment.runs)
+    offsets = {name: plan.protocol.variant(name)["training"]["prior_offset"] for name in variants}
+    average = plan.protocol.reporting()["average_last"]
+    cells = summarize_regret(choose_epochs(metrics, offsets, average if isinstance(average, int) else 10))
+    out = results / "tables" / f"{experiment.name}.csv"
+    write_csv(cells, out)
+    write_rows(out, experiment.title, CAPTION, HEADER, 2, table_rows(cells, experiment))
+
+
+def table_rows(cells: pd.DataFrame, experiment: Experiment) -> list[list[str]]:
+    """Return a row of strings per tuple size and method, in the experiment's order."""
+    rows = []
+    for size in sorted({run.tuple_size for run in experiment.runs}):
+        for method in dict.fromkeys(run.method for run in experiment.runs):
+            group = cells[(cells["tuple_size"] == size) & (cells["method"] == method)]
+            if group.empty:
+                continue
+            trials = group["trials"]
+            means = {way: (group[way] * trials).sum() / trials.sum() for way in ("best", "last", "bags", "members")}
+            regrets = [f"{means[way]:.2f} ({group[way].max():.2f})" for way in ("last", "bags", "members")]
+            title = load_method(method).title
+            rows.append([size_name(size), title, str(int(trials.sum())), f"{means['best']:.2f}", *regrets])
+    return rows
+
+
+def section(plan: Plan, experiment: Experiment, results: Path) -> dict[str, Any]:
+    """Return the table for the template, from the file that `make` wrote."""
+    from mdpu.report.sections import rows_section
+
+    cells = read_csv(results / "tables" / f"{experiment.name}.csv")
+    return rows_section(plan, experiment, CAPTION, HEADER, 2, table_rows(cells, experiment))
+
+
+KIND = Kind(
+    make=make,
+    section=section,
+    reads=("metrics",),
+    files=TABLE,
+    settings=lambda plan, experiment: {
+        "average_last": plan.protocol.reporting()["average_last"],
+        "offsets": {
+            run.variant: plan.protocol.variant(run.variant)["training"]["prior_offset"] for run in experiment.runs
+        },
+    },
+    place="studies",
+    template="sections/rows.html.j2",
+)
