@@ -27,6 +27,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mdpu.errors import UserError
 from mdpu.learn import Sample, Settings, Task, methods
+from mdpu.learn.checkpoint import KeptState
 from mdpu.learn.fitting import FittedNetwork, fit
 from mdpu.learn.losses import LOSSES
 from mdpu.learn.method import CorrectedRisk, FittedMethod
@@ -34,6 +35,7 @@ from mdpu.learn.methods import load_method
 from mdpu.learn.modules import module_architecture
 from mdpu.learn.network import check_choice
 from mdpu.learn.prior import SHARE_OF_EPOCHS, PriorEstimate, estimate_prior
+from mdpu.learn.stopping import choose_epoch
 from mdpu.learn.task import Precision
 from mdpu.learn.tuning import estimated_error
 from mdpu.progress import Steps
@@ -43,6 +45,8 @@ from mdpu.theory import check_prior
 Floats = NDArray[np.float64]
 Groups = NDArray[np.int64]
 UNLABELED = -1
+# Parameters that may change between two calls of `fit` of which the second goes on.
+MAY_CHANGE = ("n_epochs", "device", "prior_shift", "verbose")
 
 
 @dataclass(frozen=True)
@@ -87,6 +91,14 @@ class MDPUClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
     hidden : tuple of int
         Units of each hidden layer of the network ``mlp``; others ignore it.
     n_epochs : int
+        Number of epochs; with `early_stopping`, the largest number.
+    early_stopping : bool
+        Whether held-out bags choose the number of epochs (`mdpu.learn.stopping`). The classifier is trained twice then:
+        on a part of the data, to choose, and on all of it for as many epochs.
+    validation_fraction : float
+        Share of tuples and unlabeled images that early stopping holds out, in (0, 1).
+    n_iter_no_change : int, optional
+        Epochs without a better estimate after which the first of the two trainings ends; by default it does not.
     batch_size : int
         Tuples of a minibatch.
     learning_rate, weight_decay : float
@@ -98,6 +110,9 @@ class MDPUClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
     prior_shift : float, optional
         Prior where the classifier will be used, if it is another than that of the unlabeled images. It moves the
         scores by the difference of the log-odds of the two priors, and can be set after `fit`.
+    warm_start : bool
+        Whether `fit` goes on from the last call's state until `n_epochs` epochs in all. Where the data are the same,
+        the result is that of one call, bit for bit on a CPU. It excludes `early_stopping`.
     random_state : int, RandomState, str or None
         Of the initial weights and of the order of minibatches. A text names a trial as those of the pipeline are.
     verbose : bool
@@ -113,6 +128,10 @@ class MDPUClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         The estimate with its interval, where `prior` was None. It is an estimate of the dominant class's prior.
     history_ : DataFrame
         One row per epoch: ``epoch``, from 1, ``objective``, and what the method records.
+    n_iter_ : int
+        Epochs that the classifier was trained for.
+    validation_history_ : DataFrame
+        With early stopping, the estimate of each epoch: ``epoch`` and ``bag_risk``.
     model_ : mdpu.learn.fitting.FittedNetwork
         What the library trained.
     n_features_in_ : int
@@ -126,6 +145,11 @@ class MDPUClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
     works with ``cv=TupleKFold()`` and ``scoring=negative_risk``.
     """
 
+    model_: FittedNetwork
+    prior_: float
+    prior_estimate_: PriorEstimate | None
+    state_: KeptState
+
     def __init__(
         self,
         prior: float | None = None,
@@ -136,12 +160,16 @@ class MDPUClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         network: Any = "mlp",
         hidden: Sequence[int] = (300, 300),
         n_epochs: int = 100,
+        early_stopping: bool = False,
+        validation_fraction: float = 0.2,
+        n_iter_no_change: int | None = None,
         batch_size: int = 64,
         learning_rate: float = 1e-3,
         weight_decay: float = 5e-4,
         precision: Precision = "fp32",
         device: str = "auto",
         prior_shift: float | None = None,
+        warm_start: bool = False,
         random_state: Any = None,
         verbose: bool = False,
     ) -> None:
@@ -152,12 +180,16 @@ class MDPUClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         self.network = network
         self.hidden = hidden
         self.n_epochs = n_epochs
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
         self.batch_size = batch_size
         self.learning_rate = learning_rate
         self.weight_decay = weight_decay
         self.precision = precision
         self.device = device
         self.prior_shift = prior_shift
+        self.warm_start = warm_start
         self.random_state = random_state
         self.verbose = verbose
 
@@ -195,23 +227,45 @@ class MDPUClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         UserError
             If a parameter is refused, or parameters and data do not fit together.
         """
+        if self.warm_start and self.early_stopping:
+            raise UserError(
+                "early_stopping chooses the number of epochs anew, and warm_start goes on; give one of them"
+            )
         images, sample = self._read(X, y, reset=True)
         settings, method = self._settings(), self._method()
-        seed = self._seed()
-        estimate = None
-        if self.prior is None:
-            estimate = self._estimate_prior(images, sample, settings, seed)
-            told = estimate.prior
-        else:
+        goes_on = self.warm_start and hasattr(self, "state_")
+        seed = self.model_.task.seed if goes_on else self._seed()
+        estimate = self.prior_estimate_ if goes_on else None
+        if self.prior is not None:
             told = self._own(check_prior(self.prior))
+        else:
+            estimate = estimate or self._estimate_prior(images, sample, settings, seed)
+            told = estimate.prior
         task = Task(method, sample.tuples.shape[1], told, self.loss, seed)
+        if self.early_stopping:
+            settings = replace(settings, epochs=self._choose_epoch(task, images, sample, settings))
+        key = repr({name: value for name, value in self.get_params().items() if name not in MAY_CHANGE})
+        state = self.state_ if goes_on else KeptState(key)
+        if state.key != key:
+            raise UserError("training cannot go on, because parameters have changed since; fit without warm_start")
         with self._progress("training", settings.epochs) as advance:
-            (model,) = fit([task], images, sample, settings, device=self.device, advance=advance)
+            (model,) = fit(
+                [task],
+                images,
+                sample,
+                settings,
+                device=self.device,
+                advance=advance,
+                checkpoint_of=lambda stack: state if self.warm_start else None,
+            )
         assert isinstance(model, FittedNetwork)
+        if self.warm_start:
+            self.state_ = state
         self.model_ = model
         self.prior_estimate_ = estimate
         self.prior_ = float(self._own(told))
         self.history_ = self.model_.history
+        self.n_iter_ = len(self.history_)
         self.classes_ = np.array([-1, 1])
         if (lost := self.history_["objective"].isna().sum()) > 0:
             text = f"training diverged: the objective of the last {lost} epochs is not finite; lower learning_rate"
@@ -263,9 +317,15 @@ class MDPUClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
     def _estimate_prior(
         self, images: NDArray[Any], sample: Sample, settings: Settings, seed: int | str
     ) -> PriorEstimate:
-        """Return the dominant class's prior, from a share of the epochs as `bag-free` trains."""
+        """Return the dominant class's prior, from a share of the epochs as `bag-free` trains.
+
+        Of tuples of several sizes, those of the commonest one of at least two are used.
+        """
         if sample.is_ragged:
-            raise UserError("prior is None, but tuples of several sizes do not say what it is; give prior")
+            sizes = (sample.tuples >= 0).sum(axis=1)
+            common = np.bincount(sizes[sizes > 1], minlength=2)
+            size = int(common.argmax())
+            sample = Sample(sample.tuples[sizes == size, :size], sample.unlabeled)
         brief = replace(settings, epochs=math.ceil(SHARE_OF_EPOCHS * settings.epochs))
         with self._progress("estimating the prior", brief.epochs) as advance:
             estimate = estimate_prior(images, sample, brief, seed=seed, device=self.device, advance=advance)
@@ -273,6 +333,26 @@ class MDPUClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
             text = f"the data say nothing of the prior, and {estimate.prior:.2f} is a guess; give prior or more tuples"
             warnings.warn(text, UserWarning, stacklevel=3)
         return estimate
+
+    def _choose_epoch(self, task: Task, images: NDArray[Any], sample: Sample, settings: Settings) -> int:
+        """Return the number of epochs that held-out bags choose, and keep their estimates."""
+        if not 0 < self.validation_fraction < 1:
+            raise UserError(f"validation_fraction is {self.validation_fraction}; a number between 0 and 1 is needed")
+        if self.n_iter_no_change is not None and self.n_iter_no_change < 1:
+            raise UserError(f"n_iter_no_change is {self.n_iter_no_change}; at least 1 is needed, or None")
+        with self._progress("choosing the number of epochs", settings.epochs) as advance:
+            chosen = choose_epoch(
+                task,
+                images,
+                sample,
+                settings,
+                held_out=self.validation_fraction,
+                patience=self.n_iter_no_change,
+                device=self.device,
+                advance=advance,
+            )
+        self.validation_history_ = chosen.history
+        return chosen.epoch
 
     @contextmanager
     def _progress(self, what: str, epochs: int) -> Iterator[Callable[[int], None]]:

@@ -39,10 +39,12 @@ from mdpu.files import REPOSITORY, read_table
 from mdpu.learn import Sample, Settings, Task, fit
 from mdpu.learn.methods import load_method
 from mdpu.learn.prior import estimate_prior
+from mdpu.learn.stopping import HeldOutRisk
 from mdpu.study.cohort import read_sample, task_of
 from mdpu.study.config import load_config
 from mdpu.study.grid import run_columns
 from mdpu.study.plan import Plan
+from mdpu.theory.joint import dominance_rate
 
 PRIOR = 0.4
 FEW = {"n_epochs": 3, "batch_size": 50, "hidden": (12,), "random_state": 0, "device": "cpu"}
@@ -573,10 +575,14 @@ def test_data_are_refused_in_one_sentence(data, sentence, digits):
     assert "\n" not in str(error.value)
 
 
-def test_without_a_prior_tuples_of_several_sizes_are_refused(digits):
-    ragged = [members[: 1 + i % 2] for i, members in enumerate(digits.tuples)]
-    with pytest.raises(UserError, match="prior is None, but tuples of several sizes do not say what it is; give prior"):
-        MDPUClassifier(**FEW).fit(ragged, digits.unlabeled)
+def test_of_ragged_tuples_those_of_the_commonest_size_tell_the_prior(digits):
+    """Two thirds are pairs; single images say nothing of the prior."""
+    ragged = [members[: 1 + (i % 3 > 0)] for i, members in enumerate(digits.tuples)]
+    parameters = FEW | LONGER | {"n_epochs": 50}
+    both = MDPUClassifier(**parameters).fit(ragged, digits.unlabeled)
+    pairs = MDPUClassifier(**parameters).fit([members for members in ragged if len(members) == 2], digits.unlabeled)
+    assert both.prior_estimate_.known
+    assert both.prior_ == pytest.approx(pairs.prior_, abs=1e-4)
 
 
 def test_groups_are_no_labels_to_score_with(trained, digits):
@@ -617,3 +623,62 @@ def test_the_examples_of_the_documentation_run():
     for block in re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL):
         exec(compile(block, "docs/estimator.md", "exec"), names)
     assert names["accuracy"] > 0.85
+
+
+# -- how many epochs --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", ["relu", "bag-relu"])
+def test_training_goes_on_to_the_numbers_of_one_call(method, digits):
+    once = MDPUClassifier(PRIOR, method=method, **FEW | {"n_epochs": 6}).fit(digits.tuples, digits.unlabeled)
+    twice = MDPUClassifier(PRIOR, method=method, warm_start=True, **FEW | {"n_epochs": 2})
+    twice.fit(digits.tuples, digits.unlabeled)
+    assert twice.n_iter_ == 2
+    twice = pickle.loads(pickle.dumps(twice))
+    twice.set_params(n_epochs=6).fit(digits.tuples, digits.unlabeled)
+    same_model(twice, once, digits.test_images)
+
+
+def test_training_goes_on_neither_backwards_nor_with_another_network(digits):
+    classifier = MDPUClassifier(PRIOR, warm_start=True, **FEW).fit(digits.tuples, digits.unlabeled)
+    with pytest.raises(UserError, match="3 epochs already"):
+        classifier.set_params(n_epochs=2).fit(digits.tuples, digits.unlabeled)
+    with pytest.raises(UserError, match="have changed since"):
+        classifier.set_params(n_epochs=5, hidden=(7,)).fit(digits.tuples, digits.unlabeled)
+    with pytest.raises(UserError, match="give one of them"):
+        classifier.set_params(early_stopping=True).fit(digits.tuples, digits.unlabeled)
+
+
+def test_held_out_bags_choose_the_number_of_epochs(digits):
+    stopped = MDPUClassifier(PRIOR, early_stopping=True, **FEW | {"n_epochs": 8})
+    stopped.fit(digits.tuples, digits.unlabeled)
+    risks = stopped.validation_history_["bag_risk"]
+    assert len(risks) == 8
+    assert stopped.n_iter_ == len(stopped.history_) == 1 + risks.argmin()
+    whole = MDPUClassifier(PRIOR, **FEW | {"n_epochs": stopped.n_iter_}).fit(digits.tuples, digits.unlabeled)
+    same_model(stopped, whole, digits.test_images)
+
+
+def test_the_search_for_the_epoch_ends_when_nothing_improves(digits):
+    parameters = FEW | {"n_epochs": 40, "learning_rate": 0.03, "early_stopping": True}
+    full = MDPUClassifier(PRIOR, **parameters).fit(digits.tuples, digits.unlabeled)
+    patient = MDPUClassifier(PRIOR, n_iter_no_change=3, **parameters).fit(digits.tuples, digits.unlabeled)
+    tried = patient.validation_history_["bag_risk"].tolist()
+    assert len(tried) < 40 and patient.n_iter_ == len(tried) - 3
+    assert tried == full.validation_history_["bag_risk"][: len(tried)].tolist()
+
+
+def test_the_estimate_of_held_out_bags_of_several_sizes_is_their_mean(digits):
+    """Of a classifier that calls everything positive, a bag is wrong if it is not dominant."""
+    sample = Sample(np.array([[0, 1, 2], [3, 4, -1], [5, 6, -1], [7, 8, -1]]), np.arange(9, 19))
+    risk = HeldOutRisk(digits.images, sample, 0.4)
+    risk.prepare(torch.from_numpy, torch.device("cpu"))
+    found = risk(None, lambda images: torch.ones(1, len(images)))
+    not_dominant = [1 - dominance_rate(size, 0.4) for size in (3, 2, 2, 2)]
+    assert found.item() == pytest.approx(np.mean(not_dominant), abs=1e-6)
+
+
+@pytest.mark.parametrize("wrong", [{"validation_fraction": 1.0}, {"n_iter_no_change": 0}])
+def test_parameters_of_early_stopping_are_checked(wrong, digits):
+    with pytest.raises(UserError, match=next(iter(wrong))):
+        MDPUClassifier(PRIOR, early_stopping=True, **FEW, **wrong).fit(digits.tuples, digits.unlabeled)

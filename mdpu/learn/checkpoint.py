@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import copy
 import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor
 
+from mdpu.errors import UserError
 from mdpu.files import remove, replacing
 from mdpu.seals import check
 
@@ -74,3 +77,57 @@ class Checkpoint:
     def remove(self) -> None:
         """Delete the file, if there is one."""
         remove(self.path)
+
+
+class KeptState(Checkpoint):
+    """The state at the end of a training, in memory, from which another training goes on with more epochs.
+
+    Parameters
+    ----------
+    key : str
+        What the two trainings must have in common.
+    """
+
+    def __init__(self, key: str) -> None:
+        self.key = key
+        self._saved: dict[str, Any] | None = None
+
+    @property
+    def epochs(self) -> int:
+        """Number of finished epochs."""
+        return int(self._saved["epochs"]) if self._saved else 0
+
+    def restore(self, state: Mapping[str, Tensor], optimizer: torch.optim.Optimizer, history: Tensor) -> int:
+        """Restore the state, if one is kept, and return the number of finished epochs.
+
+        Raises
+        ------
+        UserError
+            If it has more epochs than the training.
+        """
+        if not self._saved:
+            return 0
+        if self.epochs > len(history):
+            raise UserError(
+                f"training had {self.epochs} epochs already; give at least as many, or fit without warm_start"
+            )
+        for name, value in state.items():
+            value.copy_(self._saved["state"][name])
+        optimizer.load_state_dict(copy.deepcopy(self._saved["optimizer"]))
+        history[: self.epochs] = self._saved["history"]
+        return self.epochs
+
+    def save_if_due(
+        self, state: Mapping[str, Tensor], optimizer: torch.optim.Optimizer, history: Tensor, epochs: int
+    ) -> None:
+        """Keep the state after the last epoch."""
+        if epochs == len(history):
+            self._saved = {
+                "epochs": epochs,
+                "state": {name: value.detach().clone() for name, value in state.items()},
+                "optimizer": copy.deepcopy(optimizer.state_dict()),
+                "history": history.clone(),
+            }
+
+    def remove(self) -> None:
+        """Keep it: a finished training is what another one goes on from."""

@@ -1,0 +1,151 @@
+"""How many epochs to train for, chosen by held-out bags without labels.
+
+A part of the tuples and unlabeled images is held out. After each epoch the error on these bags is estimated from the
+model's answers (`mdpu.theory.held_out.bag_risk`). The epoch with the lowest estimate is the choice. The caller then
+trains on the whole sample for as many epochs, so no tuple is lost to the choice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+from numpy.typing import NDArray
+
+from mdpu.learn.evaluation import Outputs
+from mdpu.learn.fitting import fit_each
+from mdpu.learn.head import Head
+from mdpu.learn.network import Preparation
+from mdpu.learn.task import Sample, Settings, Task
+from mdpu.learn.tuning import hold_out
+from mdpu.theory.held_out import bag_risk
+
+
+class EnoughError(Exception):
+    """Raised within a training to end it: the estimate has not improved for a while."""
+
+
+@dataclass(frozen=True)
+class ChosenEpoch:
+    """How many epochs to train for.
+
+    Attributes
+    ----------
+    epoch : int
+        From 1.
+    history : DataFrame
+        One row per epoch that was tried: ``epoch`` and ``bag_risk``, the estimated share of held-out bags that are put
+        on the wrong side. It is not clipped: noise can take it below 0.
+    """
+
+    epoch: int
+    history: pd.DataFrame
+
+
+class HeldOutRisk:
+    """Estimates the error of one model on held-out bags after each epoch.
+
+    Parameters
+    ----------
+    images : ndarray, shape (N, ...)
+    held : Sample
+        Held-out tuples, of one size or of several, and unlabeled images among them.
+    prior : float
+        pi_+.
+    """
+
+    def __init__(self, images: NDArray[Any], held: Sample, prior: float) -> None:
+        self._sizes = (held.tuples >= 0).sum(axis=1)
+        self._present = held.tuples >= 0
+        self._arrays = images[held.tuples[self._present]], images[held.unlabeled]
+        self._images: list[torch.Tensor]
+        self.prior = prior
+        self.risks: list[float] = []
+
+    def prepare(self, preparation: Preparation, device: torch.device) -> None:
+        """Lay out the images."""
+        self._images = [preparation(images).to(device) for images in self._arrays]
+
+    def measures(self, head: Head) -> tuple[str, ...]:
+        """Return the name of the estimate."""
+        return ("bag_risk",)
+
+    def __call__(self, head: Head, outputs: Outputs) -> torch.Tensor:
+        """Return the estimate of the one model, (1, 1): the mean over tuple sizes by their numbers."""
+        members, unlabeled = ((outputs(images)[0] > 0).cpu().numpy() for images in self._images)
+        positives = np.zeros(self._present.shape, dtype=np.int64)
+        positives[self._present] = members
+        counts = positives.sum(axis=1)
+        risk = 0.0
+        for size in np.unique(self._sizes).tolist():
+            own = counts[self._sizes == size]
+            shares = np.bincount(own, minlength=size + 1) / len(own)
+            risk += len(own) / len(counts) * float(bag_risk(shares, unlabeled.mean(), self.prior))
+        self.risks.append(risk)
+        return torch.tensor([[risk]])
+
+
+def choose_epoch(
+    task: Task,
+    images: NDArray[Any],
+    sample: Sample,
+    settings: Settings,
+    *,
+    held_out: float = 0.2,
+    patience: int | None = None,
+    device: torch.device | str = "auto",
+    advance: Callable[[int], None] = lambda task_epochs: None,
+) -> ChosenEpoch:
+    """Choose the number of epochs by held-out bags.
+
+    Parameters
+    ----------
+    task : Task
+        Its prior is used for the estimate too.
+    images, sample, settings, device, advance
+        As for `mdpu.learn.fitting.fit_each`; `settings.epochs` is the largest number.
+    held_out : float
+        Share of tuples and of unlabeled images that the estimate uses, in (0, 1).
+    patience : int, optional
+        Epochs without a better estimate after which the training ends. By default it goes through all epochs.
+
+    Raises
+    ------
+    UserError
+        If a part of the sample would be empty, and for the reasons of `mdpu.learn.fitting.fit_each`.
+    """
+    kept, held = hold_out(sample, held_out)
+    evaluation = HeldOutRisk(images, held, task.prior)
+
+    def advance_while_better(epochs: int) -> None:
+        advance(epochs)
+        if len(_until_enough(evaluation.risks, patience)) < len(evaluation.risks):
+            raise EnoughError
+
+    try:
+        for _ in fit_each(
+            [task], images, kept, settings, evaluation=evaluation, device=device, advance=advance_while_better
+        ):
+            pass
+    except EnoughError:
+        pass
+    risks = _until_enough(evaluation.risks, patience)
+    return ChosenEpoch(_best(risks), pd.DataFrame({"epoch": range(1, len(risks) + 1), "bag_risk": risks}))
+
+
+def _best(risks: list[float]) -> int:
+    """Return the first epoch, from 1, with the lowest estimate."""
+    return 1 + int(np.argmin(risks))
+
+
+def _until_enough(risks: list[float], patience: int | None) -> list[float]:
+    """Return the estimates up to the epoch at which `patience` epochs have passed since the best one."""
+    if patience is not None:
+        for epochs in range(1, len(risks) + 1):
+            if epochs - _best(risks[:epochs]) >= patience:
+                return risks[:epochs]
+    return risks
