@@ -14,10 +14,13 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import expit, logit
+from sklearn import config_context
 from sklearn.base import ClassifierMixin, clone
 from sklearn.datasets import load_digits
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.model_selection import GridSearchCV
+from sklearn.frozen import FrozenEstimator
+from sklearn.metrics import recall_score
+from sklearn.model_selection import FixedThresholdClassifier, GridSearchCV, TunedThresholdClassifierCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -455,15 +458,28 @@ def test_folds_without_a_tuple_are_refused(n_splits):
         next(TupleKFold(n_splits).split(None, np.array([0, 1, 2, 3, *[-1] * 9])))
 
 
-def test_a_pipeline_scales_and_a_grid_search_chooses_without_labels():
+@pytest.mark.parametrize("routing", [False, True])
+def test_a_pipeline_scales_and_a_grid_search_chooses_without_labels(routing):
     data = Gaussians(200, 300)
     images, groups = join_groups(data.tuples * 100 + 1000, data.unlabeled * 100 + 1000)
     pipeline = make_pipeline(StandardScaler(), MDPUClassifier(PRIOR, **FEW | {"n_epochs": 15}))
     grid = {"mdpuclassifier__learning_rate": [1e-9, 0.02]}
     search = GridSearchCV(pipeline, grid, scoring=partial(negative_risk, prior=PRIOR), cv=TupleKFold(3))
-    search.fit(images, groups)
+    with config_context(enable_metadata_routing=routing):
+        search.fit(images, groups)
     assert search.best_params_ == {"mdpuclassifier__learning_rate": 0.02}
     assert np.mean(search.predict(data.unlabeled * 100 + 1000) == data.labels) > 0.75
+
+
+def test_true_labels_choose_a_threshold_of_a_classifier_that_saw_none(trained, digits):
+    """scikit-learn's own tools for thresholds work on the frozen classifier."""
+    fixed = FixedThresholdClassifier(FrozenEstimator(trained), threshold=0.9, response_method="predict_proba")
+    fixed.fit(digits.test_images, digits.test_labels)
+    probabilities = trained.predict_proba(digits.test_images)[:, 1]
+    assert np.array_equal(fixed.predict(digits.test_images) > 0, probabilities >= 0.9)
+    tuned = TunedThresholdClassifierCV(FrozenEstimator(trained), scoring="recall", cv="prefit", refit=False)
+    tuned.fit(digits.test_images, digits.test_labels)
+    assert recall_score(digits.test_labels, tuned.predict(digits.test_images)) == 1
 
 
 # -- modules ----------------------------------------------------------------------------------------
