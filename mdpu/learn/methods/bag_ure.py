@@ -1,0 +1,13 @@
+"""Control of `bag-relu`: the same bag risk without a correction of its negative part."""
+
+from mdpu.learn.bags import MEMORY, BagRiskHead
+from mdpu.learn.method import NetworkMethod
+
+
+class BagUREHead(BagRiskHead):
+    """The unbiased bag risk; parameters of `Head`."""
+
+    k = -1.0
+
+
+METHOD = NetworkMethod("Bag URE", BagUREHead, memory=MEMORY, takes_ragged=True, log_odds=True)
