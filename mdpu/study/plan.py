@@ -63,8 +63,9 @@ class Plan:
 
     def _experiment(self, name: str, spec: Config, kind: Kind) -> Experiment | None:
         """Return a selected experiment, or None if it spans none of the selected datasets."""
+        options = {key: spec[key] for key in kind.keys if key in spec}
         if kind.shows == "nothing":
-            return Experiment(name, spec["kind"], spec["title"])
+            return Experiment(name, spec["kind"], spec["title"], options=options)
         spanned = spec.get("datasets", list(self.config["definitions"]["datasets"]))
         chosen = [dataset for dataset in selected(self.config, "datasets") if dataset in spanned]
         points = (run for dataset in chosen for run in kind.runs(spec, dataset))
@@ -74,7 +75,6 @@ class Plan:
         if kind.shows == "split":
             return Experiment(name, spec["kind"], spec["title"], split=runs[0].split)
         left_out = tuple(dataset for dataset in spanned if dataset not in chosen)
-        options = {key: spec[key] for key in kind.keys if key in spec}
         return Experiment(name, spec["kind"], spec["title"], runs, not_run=left_out, options=options)
 
     def _shared(self, run: Run) -> Run:
