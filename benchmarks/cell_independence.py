@@ -45,8 +45,8 @@ def main() -> None:
     draw = np.random.default_rng(0)
     print("| method | cells | seeds | variance explained by the seed | if independent | correlation | if independent |")
     print("| --- | ---: | ---: | ---: | ---: | ---: | ---: |")
-    for method, of_method in runs.groupby("method"):
-        cells = of_method.pivot_table(index=list(CELL), columns="seed", values="accuracy").dropna()
+    for method, method_runs in runs.groupby("method"):
+        cells = method_runs.pivot_table(index=list(CELL), columns="seed", values="accuracy").dropna()
         deviations = cells.sub(cells.mean(axis=1), axis=0).to_numpy()
         deviations = deviations[deviations.std(axis=1) > 0]
         if len(deviations) < 2 or deviations.shape[1] < 2:

@@ -75,13 +75,13 @@ def ordinary_epochs(tasks, samples, images, labels, epochs, device):
         for _ in range(epochs):
             start = time.perf_counter()
             for (x_tuples,), (x_unlabeled,) in zip(tuples, unlabeled, strict=True):
-                of_tuples = model(x_tuples.flatten(0, 1).to(device)).squeeze(1)
-                of_unlabeled = model(x_unlabeled.to(device)).squeeze(1)
+                tuple_scores = model(x_tuples.flatten(0, 1).to(device)).squeeze(1)
+                unlabeled_scores = model(x_unlabeled.to(device)).squeeze(1)
                 risk = (
-                    w[0] * loss(of_tuples, 1).mean()
-                    + w[1] * loss(of_tuples, -1).mean()
-                    + w[2] * loss(of_unlabeled, 1).mean()
-                    + w[3] * loss(of_unlabeled, -1).mean()
+                    w[0] * loss(tuple_scores, 1).mean()
+                    + w[1] * loss(tuple_scores, -1).mean()
+                    + w[2] * loss(unlabeled_scores, 1).mean()
+                    + w[3] * loss(unlabeled_scores, -1).mean()
                 )
                 risk = {"ure": risk, "relu": risk.clamp(min=0), "abs": risk.abs()}[task.method]
                 adam.zero_grad()

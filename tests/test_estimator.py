@@ -321,10 +321,12 @@ def test_dominant_negatives_are_dominant_positives_with_the_classes_exchanged(pr
     assert negative.prior_ == pytest.approx(1 - positive.prior_)
     scores = positive.decision_function(digits.test_images)
     np.testing.assert_allclose(negative.decision_function(digits.test_images), -scores, atol=1e-5)
-    of_positive, of_negative = (c.risk_estimate(digits.tuples, digits.unlabeled) for c in (positive, negative))
-    assert of_negative.risk == pytest.approx(of_positive.risk)
+    positive_estimate, negative_estimate = (
+        c.risk_estimate(digits.tuples, digits.unlabeled) for c in (positive, negative)
+    )
+    assert negative_estimate.risk == pytest.approx(positive_estimate.risk)
     images, groups = join_groups(digits.tuples, digits.unlabeled)
-    assert negative_risk(negative, images, groups) == pytest.approx(-of_negative.risk)
+    assert negative_risk(negative, images, groups) == pytest.approx(-negative_estimate.risk)
 
 
 # -- probabilities ----------------------------------------------------------------------------------

@@ -82,7 +82,7 @@ class Evidence:
             runs = None if self.runs is None else self.runs[self.runs["seed"] == seed]
             yield seed, replace(self, cells=cells.drop(columns=["seed", "accuracy"]), runs=runs, trials=None)
 
-    def of_variants(self, frame: pd.DataFrame, pairs: Collection[tuple[str, str]]) -> pd.DataFrame:
+    def variant_rows(self, frame: pd.DataFrame, pairs: Collection[tuple[str, str]]) -> pd.DataFrame:
         """Return the rows of cells or runs whose dataset and variant are among `pairs`."""
         return _among(frame, ("dataset", "variant"), pairs)
 

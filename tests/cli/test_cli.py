@@ -221,13 +221,13 @@ def test_broken_inputs_are_named_by_every_command_and_nothing_is_written(finishe
             ["show", *config, "--experiment", "tiny-curves", "--metrics", "BAD", "--out", out],
         ],
     }
-    for source, of_source in commands.items():
+    for source, readers in commands.items():
         bad = tmp_path / source.name
         if source == images:
             (tmp_path / "digits.json").write_bytes(source.with_suffix(".json").read_bytes())
         if broken == "truncated":
             bad.write_bytes(source.read_bytes()[:100])
-        for command in of_source:
+        for command in readers:
             if broken == "truncated" and source.name == "summary.csv":
                 bad.write_bytes(b"")  # half a CSV is a CSV; an empty one is not
             done = mdpu(*[bad if part == "BAD" else part for part in command], cwd=finished.folder)

@@ -85,8 +85,8 @@ def test_the_alternative_reading_of_emnist_balanced_is_whole(small_edition: tupl
     definition = config["definitions"]["datasets"]["emnist-balanced"]
     images, _ = load_source("emnist-balanced", small_edition[0], None, tmp_path)
     counts = count_sides(binarize(images, definition["positive"], definition["negative"], definition["dropped"]))
-    of_class = {"train": len(images.train_labels) // 47, "test": len(images.test_labels) // 47}
+    class_size = {"train": len(images.train_labels) // 47, "test": len(images.test_labels) // 47}
     full = {"train": 2400, "test": 400}
     for part, sides in definition["counts"].items():
         for side, known in sides.items():
-            assert counts[part][side] // of_class[part] * full[part] == known
+            assert counts[part][side] // class_size[part] * full[part] == known

@@ -100,8 +100,8 @@ def test_the_counts_follow_from_those_of_the_classes(
     for definition in (d for d in DATASETS.values() if d["source"] == source):
         for part, per_class in zip(("train", "test"), counts, strict=True):
             for side in ("positive", "negative"):
-                of_side = [per_class[names.index(str(name))] for name in definition[side]]
-                assert sum(of_side) == definition["counts"][part][side]
+                side_counts = [per_class[names.index(str(name))] for name in definition[side]]
+                assert sum(side_counts) == definition["counts"][part][side]
 
 
 def test_all_is_every_defined_dataset_and_one_can_be_selected() -> None:

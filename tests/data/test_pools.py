@@ -40,10 +40,10 @@ def possible_demands(size: int, prior: float, n: int, n_unlabeled: int):
     chances = np.array([prior ** sum(labels) * (1 - prior) ** (size - sum(labels)) for labels in dominant])
     chances /= chances.sum()
     for tuples in itertools.product(range(len(dominant)), repeat=n):
-        of_tuples = sum(sum(dominant[t]) for t in tuples)
+        tuple_positives = sum(sum(dominant[t]) for t in tuples)
         for images in itertools.product((1, 0), repeat=n_unlabeled):
             chance = prod(chances[t] for t in tuples) * prod(prior if image else 1 - prior for image in images)
-            yield of_tuples, n * size - of_tuples, sum(images), n_unlabeled - sum(images), chance
+            yield tuple_positives, n * size - tuple_positives, sum(images), n_unlabeled - sum(images), chance
 
 
 @pytest.mark.parametrize("demand", DEMANDS)

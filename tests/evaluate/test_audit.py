@@ -121,8 +121,8 @@ def test_counts_are_compared_with_the_images():
 
 
 def test_a_dataset_that_was_not_run_is_told(findings):
-    of_images = [finding for finding in findings if "The images differ" in finding.finding]
-    assert [finding.outcome for finding in of_images] == [NO_DATA] * 7
+    image_findings = [finding for finding in findings if "The images differ" in finding.finding]
+    assert [finding.outcome for finding in image_findings] == [NO_DATA] * 7
     assert not [finding for finding in findings if "share of positives" in finding.finding]
 
 

@@ -255,11 +255,14 @@ def test_tuple_sizes_and_numbers_of_tuples_are_those_of_the_papers_captions():
     captions = re.findall(r"\\caption\{(The classification accuracy.*?)\}\s*\\label\{table:([2-5])\}", tex, re.DOTALL)
     assert len(captions) == 4
     for caption, table in captions:
-        of_table = cells[cells["table"] == int(table)]
-        assert set(of_table["tuple_size"]) == {2 if "Pairwise-DPU" in caption else 3}
+        published_rows = cells[cells["table"] == int(table)]
+        assert set(published_rows["tuple_size"]) == {2 if "Pairwise-DPU" in caption else 3}
         for n, names in re.findall(r"\$n=([0-9]+)\$ for ([^;.]*)", caption):
             for name in re.findall(r"[A-Z][A-Za-z0-9-]+", names):
-                assert set(of_table.loc[of_table["dataset"] == DATASETS[name], "n"]) == {int(n)}, (table, name)
+                assert set(published_rows.loc[published_rows["dataset"] == DATASETS[name], "n"]) == {int(n)}, (
+                    table,
+                    name,
+                )
         assert len(re.findall(r"\$n=", caption)) == 3
         assert all(name in caption for name in DATASETS)
 

@@ -97,13 +97,13 @@ def test_blocks_are_the_rows_of_the_tables_or_datasets():
     rows, datasets = accuracy_blocks(cells, "row"), accuracy_blocks(cells, "dataset")
     assert rows.shape == (84, 6)
     assert datasets.shape == (7, 6)
-    of_mnist = cells[(cells["dataset"] == "mnist") & (cells["method"] == "ure")]
-    assert datasets.loc["mnist", "ure"] == pytest.approx(of_mnist["mean"].mean())
+    mnist_cells = cells[(cells["dataset"] == "mnist") & (cells["method"] == "ure")]
+    assert datasets.loc["mnist", "ure"] == pytest.approx(mnist_cells["mean"].mean())
     # What stands in no row of a table has no say: Figure 4's n, variants, other losses, other methods.
-    of_tables = {tuple(row) for row in cells[list(ROW)].itertuples(index=False)}
+    rows_of_tables = {tuple(row) for row in cells[list(ROW)].itertuples(index=False)}
     others = [{"variant": "x"}, {"loss": "ramp"}, {"method": "chance"}, {"n": 2000}]
     noise = pd.concat([cells, *(cells.assign(**other) for other in others)])
-    pd.testing.assert_frame_equal(accuracy_blocks(table_cells(noise, of_tables), "row"), rows)
+    pd.testing.assert_frame_equal(accuracy_blocks(table_cells(noise, rows_of_tables), "row"), rows)
 
 
 def test_the_papers_ranks_by_hand():

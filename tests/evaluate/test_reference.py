@@ -49,10 +49,10 @@ def cells() -> pd.DataFrame:
     runs = pd.concat([read(path) for path in sorted(REFERENCE.glob("*/runs.csv"))])
     trained = runs[runs["method"] != "kmeans"]  # whose sums were divided among two threads in the first of the folders
     assert trained.groupby(list(AXES))["accuracy"].agg(np.ptp).max() < 1e-3
-    return of_cells(runs.drop_duplicates(list(AXES), keep="last"))
+    return summarized(runs.drop_duplicates(list(AXES), keep="last"))
 
 
-def of_cells(runs: pd.DataFrame) -> pd.DataFrame:
+def summarized(runs: pd.DataFrame) -> pd.DataFrame:
     return runs.groupby(list(CELL))["accuracy"].agg(["mean", "std"])
 
 
@@ -142,8 +142,8 @@ def test_the_table_of_verdicts(verdicts):
     titles = {"MNIST": "mnist", "Fashion-MNIST": "fashion-mnist", "EMNIST-Letters (A-I)": "emnist-letters-a-i"}
     for name, *counts in table("docs/findings.md", "reproduced", "inconclusive"):
         key = titles.get(name, name.strip("`"))
-        of_name = found if name == "all" else found[(found["method"] == key) | (found["dataset"] == key)]
-        expected = [(of_name["verdict"] == verdict).sum() for verdict in (REPRODUCED, CLOSE, INCONCLUSIVE, DIFFERS)]
+        named_rows = found if name == "all" else found[(found["method"] == key) | (found["dataset"] == key)]
+        expected = [(named_rows["verdict"] == verdict).sum() for verdict in (REPRODUCED, CLOSE, INCONCLUSIVE, DIFFERS)]
         assert [int(count) for count in counts] == expected, name
 
 
@@ -169,9 +169,9 @@ def test_the_table_of_claims():
 
 @pytest.mark.parametrize(("document", "folder", "claim", "sentence"), SENTENCES["claims"])
 def test_the_sentences_that_count_claims(document, folder, claim, sentence):
-    of_paper = folder == "paper"
-    found = pd.read_csv(REFERENCE / ("tables" if of_paper else folder) / "claims.csv").set_index("claim").loc[claim]
-    hold, cases = (int(number) for number in found["paper" if of_paper else "ours"].split(" of "))
+    is_paper = folder == "paper"
+    found = pd.read_csv(REFERENCE / ("tables" if is_paper else folder) / "claims.csv").set_index("claim").loc[claim]
+    hold, cases = (int(number) for number in found["paper" if is_paper else "ours"].split(" of "))
     in_trials = re.fullmatch(r"(\d+) % \((\d+) to (\d+)\)", str(found.get("in_single_trials")))
     shares = dict(zip(("rate", "low", "high"), in_trials.groups(), strict=True)) if in_trials else {}
     assert sentence.format(hold=hold, fail=cases - hold, cases=cases, **shares) in words(document)
@@ -222,15 +222,15 @@ def test_the_table_of_the_sensitivity_study():
     columns = [(dataset, method) for dataset in ("mnist", "fashion-mnist") for method in ("ure", "relu", "abs")]
     (_, _, _, *accuracies), *rows = table("docs/protocol.md", "alternative", "Fashion-MNIST URE")
     for (dataset, method), said in zip(columns, accuracies, strict=True):
-        of_both = found[(found["dataset"] == dataset) & (found["method"] == method)]
-        assert_says(said.removesuffix(" %"), of_both["base_mean"].iloc[0], 0.0, (dataset, method))
+        matching = found[(found["dataset"] == dataset) & (found["method"] == method)]
+        assert_says(said.removesuffix(" %"), matching["base_mean"].iloc[0], 0.0, (dataset, method))
     alternatives = list(dict.fromkeys(found[["key", "value"]].itertuples(index=False, name=None)))
     order = {key: place for place, key in enumerate(KEY_TITLES)}
     expected = sorted(alternatives, key=lambda alternative: order[alternative[0]])
     for (key, value), (_, _, _, *cells) in zip(expected, rows, strict=True):
         for (dataset, method), text in zip(columns, cells, strict=True):
-            of_key = found[(found["key"] == key) & (found["value"] == value)]
-            cell = of_key[(of_key["dataset"] == dataset) & (of_key["method"] == method)].to_dict("records")
+            key_rows = found[(found["key"] == key) & (found["value"] == value)]
+            cell = key_rows[(key_rows["dataset"] == dataset) & (key_rows["method"] == method)].to_dict("records")
             if text == "–":
                 assert not cell
                 continue
@@ -274,7 +274,7 @@ def test_claims_are_as_they_stand(folder):
 
 @pytest.mark.parametrize("folder", sorted(path.parent.name for path in REFERENCE.glob("*/comparison.csv")))
 def test_comparisons_are_of_the_runs_beside_them_and_of_the_published_cells(folder):
-    cells = of_cells(read(REFERENCE / folder / "runs.csv"))
+    cells = summarized(read(REFERENCE / folder / "runs.csv"))
     published = published_cells().set_index(["dataset", "tuple_size", "n", "prior", "method"])
     for row in read(REFERENCE / folder / "comparison.csv").to_dict("records"):
         key = {**row, "variant": "base", "loss": "logistic"}

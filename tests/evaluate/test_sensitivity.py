@@ -208,10 +208,10 @@ def test_two_readings_of_the_class_sides_are_an_alternative_of_the_dataset():
     plan = study(datasets=["emnist-letters", "emnist-letters-a-i"], n=7000, variant=["base"], base_method=["relu-part"])
     metrics = histories(plan, effects={"emnist-letters-a-i": 1.5})
     found = paired_differences(plan, plan.experiment("study"), metrics)
-    of_sides = found[found["key"] == "sides"]
-    assert set(of_sides["dataset"]) == {"emnist-letters"}
-    assert set(of_sides["value"]) == {"emnist-letters-a-i"}
-    assert of_sides["difference"].tolist() == pytest.approx([1.5] * len(of_sides))
+    sides_rows = found[found["key"] == "sides"]
+    assert set(sides_rows["dataset"]) == {"emnist-letters"}
+    assert set(sides_rows["value"]) == {"emnist-letters-a-i"}
+    assert sides_rows["difference"].tolist() == pytest.approx([1.5] * len(sides_rows))
     nearest = nearest_to_published(plan, plan.experiment("study"), metrics)
     assert nearest["departures"].iloc[0] == "sides = emnist-letters-a-i; average_last = 1"
     assert (nearest["cells"] == 6).all()  # of the published row once, not of each dataset

@@ -247,13 +247,13 @@ def test_the_tuning_figure_writes_every_estimate_and_frames_the_chosen_ones():
     rates, decays = sorted(table["learning_rate"].unique()), sorted(table["weight_decay"].unique())
     for axis, method in zip(axes, METHODS, strict=True):
         written = {text.get_position(): text.get_text() for text in axis.texts}
-        of_method = table[table["method"] == method]
-        for point in of_method.itertuples():
+        method_rows = table[table["method"] == method]
+        for point in method_rows.itertuples():
             text = written[rates.index(point.learning_rate), decays.index(point.weight_decay)]
             expected = "–" if np.isnan(point.estimated_error) else f"{100 * point.estimated_error:.1f}"
             assert text == expected
         (frame,) = [patch for patch in axis.patches if isinstance(patch, Rectangle)]
-        (chosen,) = of_method[of_method["chosen"]].itertuples()
+        (chosen,) = method_rows[method_rows["chosen"]].itertuples()
         assert frame.get_xy() == (rates.index(chosen.learning_rate) - 0.5, decays.index(chosen.weight_decay) - 0.5)
 
 

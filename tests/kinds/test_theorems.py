@@ -42,11 +42,11 @@ def close_figures():
 @pytest.mark.parametrize("threshold", [-3.0, 0.0, 0.7])
 @pytest.mark.parametrize("label", [1, -1])
 def test_quadrature_gives_the_expectation_over_a_class(label, threshold):
-    def of_image(x: float) -> float:
+    def weighted_loss(x: float) -> float:
         return math.log1p(math.exp(-min(1, max(-1, x - threshold)))) * norm.pdf(x, label)
 
     pieces = [(-np.inf, threshold - 1), (threshold - 1, threshold + 1), (threshold + 1, np.inf)]
-    expected = sum(quad(of_image, low, high, epsabs=1e-13)[0] for low, high in pieces)
+    expected = sum(quad(weighted_loss, low, high, epsabs=1e-13)[0] for low, high in pieces)
     assert mixture.expectation(lambda z: mixture.loss(z, 1), label, threshold) == pytest.approx(expected, abs=1e-11)
 
 

@@ -271,7 +271,7 @@ def test_a_resnet_states_the_memory_of_its_minibatches():
     assert stack_bytes(((task,),), smaller, load_network("resnet34"), (32, 32, 3), {"": sample}) < 1500 * 2**20
 
 
-def of_small_memory(monkeypatch, most):
+def limit_memory(monkeypatch, most):
     """Let the allocation of a stack of more than `most` tasks fail in its first epoch, as on a GPU; count those."""
     failed, whole = [], fitting.train_stack
 
@@ -288,7 +288,7 @@ def of_small_memory(monkeypatch, most):
 @pytest.mark.parametrize("count", [1, 2])
 def test_a_stack_whose_allocation_fails_is_halved_until_it_fits(count, alone, fit_blobs, monkeypatch, threads):
     threads(count)
-    failed, steps = of_small_memory(monkeypatch, 1), []
+    failed, steps = limit_memory(monkeypatch, 1), []
     models = fit_blobs(make_tasks(), advance=steps.append)
     assert failed
     assert sum(steps) == len(alone) * EPOCHS
@@ -297,7 +297,7 @@ def test_a_stack_whose_allocation_fails_is_halved_until_it_fits(count, alone, fi
 
 
 def test_a_model_that_does_not_fit_alone_is_told(fit_blobs, monkeypatch):
-    of_small_memory(monkeypatch, 0)
+    limit_memory(monkeypatch, 0)
     with pytest.raises(UserError, match="the GPU has too little memory for one model of method ure"):
         fit_blobs(make_tasks())
 

@@ -172,11 +172,11 @@ def test_a_model_taken_out_of_the_stack_is_that_model_with_memory_of_its_own(net
 
 def test_floats_enter_as_they_are_and_grey_values_as_shares_of_255(hidden):
     grey = random_images(3, ROWS, INPUTS)
-    of_grey = StackedMLP(SEEDS, INPUTS, hidden, torch.float32, CPU)
-    of_floats = StackedMLP(SEEDS, INPUTS, hidden, torch.float32, CPU, unit=1.0)
-    torch.testing.assert_close(of_floats.forward(grey / 255), of_grey.forward(grey), rtol=1e-4, atol=1e-5)
+    grey_network = StackedMLP(SEEDS, INPUTS, hidden, torch.float32, CPU)
+    float_network = StackedMLP(SEEDS, INPUTS, hidden, torch.float32, CPU, unit=1.0)
+    torch.testing.assert_close(float_network.forward(grey / 255), grey_network.forward(grey), rtol=1e-4, atol=1e-5)
     gradient = torch.ones(2, 3, ROWS)
-    for own, expected in zip(of_floats.backward(gradient), of_grey.backward(gradient), strict=True):
+    for own, expected in zip(float_network.backward(gradient), grey_network.backward(gradient), strict=True):
         torch.testing.assert_close(own, expected, rtol=1e-3, atol=1e-5)
 
 

@@ -68,19 +68,19 @@ def test_two_epochs_of_one_minibatch_are_two_steps_of_adam_on_eq_11(optimizer, b
     def risk_and_gradients():
         scores, inputs = score(layers, blobs.images[rows])
         risk, signal = 0.0, np.zeros(len(rows))
-        of_tuples, of_unlabeled = slice(len(members)), slice(len(members), None)
-        terms = ((of_tuples, 1), (of_tuples, -1), (of_unlabeled, 1), (of_unlabeled, -1))
+        tuple_rows, unlabeled_rows = slice(len(members)), slice(len(members), None)
+        terms = ((tuple_rows, 1), (tuple_rows, -1), (unlabeled_rows, 1), (unlabeled_rows, -1))
         for weight, (part, sign) in zip(weights, terms, strict=True):
             margins = sign * scores[part]
             risk += weight * np.mean((margins - 1) ** 2 / 4)
             signal[part] += weight * sign * (margins - 1) / 2 / len(margins)
         return risk, gradients(layers, inputs, signal)
 
-    risk, of_layers = risk_and_gradients()
+    risk, layer_gradients = risk_and_gradients()
     assert history["objective"][0] == pytest.approx(risk, rel=1e-5)
     rate, decay = settings.learning_rate, settings.weight_decay
-    for pair, of_pair in zip(layers, of_layers, strict=True):
-        for values, gradient in zip(pair, of_pair, strict=True):
+    for pair, pair_gradients in zip(layers, layer_gradients, strict=True):
+        for values, gradient in zip(pair, pair_gradients, strict=True):
             if optimizer == "adamw":
                 values *= 1 - rate * decay
             else:

@@ -291,9 +291,9 @@ def test_the_risk_of_several_sizes_is_the_mean_of_the_sizes_risks_by_their_numbe
     _, terms = CorrectedRiskHead([Task(method, 3, 0.4)], CPU).objective(Batch(scores, unlabeled, sizes=sizes))
     expected = torch.zeros(4)
     for size in (1, 2, 3):
-        of_size = scores[:, sizes[0] == size, :size]
+        size_scores = scores[:, sizes[0] == size, :size]
         head = CorrectedRiskHead([Task(method, size, 0.4)], CPU)
-        expected += of_size.shape[1] / 5 * head.objective(Batch(of_size, unlabeled))[1][0]
+        expected += size_scores.shape[1] / 5 * head.objective(Batch(size_scores, unlabeled))[1][0]
     torch.testing.assert_close(terms[0], expected)
 
 

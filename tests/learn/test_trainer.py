@@ -31,24 +31,24 @@ def test_an_epoch_sees_every_tuple_and_every_unlabeled_image_once(n, more, batch
     unlabeled = torch.arange(n_unlabeled).view(1, -1)
     batches = list(minibatches([7], tuples, unlabeled, batch, epoch))
     assert len(batches) == math.ceil(n / batch)
-    members = torch.cat([of_tuples for of_tuples, _ in batches], dim=1)
+    members = torch.cat([tuple_batch for tuple_batch, _ in batches], dim=1)
     assert members.shape == (1, n * size)
     assert sorted(members.view(n, size).tolist()) == tuples[0].tolist()  # members stay together
-    assert sorted(torch.cat([of_unlabeled for _, of_unlabeled in batches], dim=1)[0].tolist()) == list(
+    assert sorted(torch.cat([unlabeled_batch for _, unlabeled_batch in batches], dim=1)[0].tolist()) == list(
         range(n_unlabeled)
     )
-    assert [of_tuples.shape[1] for of_tuples, _ in batches[:-1]] == [batch * size] * (len(batches) - 1)
+    assert [tuple_batch.shape[1] for tuple_batch, _ in batches[:-1]] == [batch * size] * (len(batches) - 1)
     # In proportion: no minibatch is more than one image away from its share.
-    for of_tuples, of_unlabeled in batches:
-        assert abs(of_unlabeled.shape[1] - of_tuples.shape[1] / size * n_unlabeled / n) <= 1
+    for tuple_batch, unlabeled_batch in batches:
+        assert abs(unlabeled_batch.shape[1] - tuple_batch.shape[1] / size * n_unlabeled / n) <= 1
 
 
 @given(st.integers(1, 40), st.integers(1, 40), st.integers(1, 45))
 @example(11, 4, 10)
 def test_every_minibatch_holds_an_unlabeled_image_also_when_they_are_fewer_than_the_tuples(n, n_unlabeled, batch):
     tuples, unlabeled = torch.arange(2 * n).view(1, n, 2), torch.arange(n_unlabeled).view(1, -1)
-    batches = [of_unlabeled for _, of_unlabeled in minibatches([7], tuples, unlabeled, batch, 0)]
-    assert min(of_unlabeled.shape[1] for of_unlabeled in batches) >= 1
+    batches = [unlabeled_batch for _, unlabeled_batch in minibatches([7], tuples, unlabeled, batch, 0)]
+    assert min(unlabeled_batch.shape[1] for unlabeled_batch in batches) >= 1
     assert set(torch.cat(batches, dim=1)[0].tolist()) == set(range(n_unlabeled))
 
 
@@ -80,8 +80,8 @@ def plain_history(task, settings, blobs, sample):
         module, history = plain_fit(task, blobs.images, sample, replace(settings, epochs=epochs), blobs.labels)
         scores = module(images).detach().squeeze(1)
         rates = [(answers > 0).float().mean().item() for answers in (scores[positive], ~(scores[~positive] > 0))]
-        of_sides = [loss(scores[side], sign).mean().item() for side, sign in ((positive, 1), (~positive, -1))]
-        rows.append([*rates, task.prior * of_sides[0] + (1 - task.prior) * of_sides[1]])
+        side_losses = [loss(scores[side], sign).mean().item() for side, sign in ((positive, 1), (~positive, -1))]
+        rows.append([*rates, task.prior * side_losses[0] + (1 - task.prior) * side_losses[1]])
     measured = pd.DataFrame(rows, columns=["true_positive_rate", "true_negative_rate", "test_risk"])
     return pd.concat([history, measured], axis=1)
 
@@ -129,14 +129,14 @@ def test_a_task_may_have_a_rate_and_a_decay_of_its_own(trainer, blobs, samples):
     assert_same_history(histories[usual], trainer.alone(usual))
     assert_same_history(histories[own], trainer.alone(usual, settings))
     assert not np.allclose(histories[own]["objective"], histories[usual]["objective"], rtol=1e-2)
-    of_task, of_settings = (
+    task_history, settings_history = (
         plain_fit(*case)[1]
         for case in (
             (own, blobs.images, samples[own.sample], SETTINGS),
             (usual, blobs.images, samples[usual.sample], settings),
         )
     )
-    pd.testing.assert_frame_equal(of_task, of_settings, check_exact=True)
+    pd.testing.assert_frame_equal(task_history, settings_history, check_exact=True)
 
 
 def test_training_learns_from_tuples_alone(trainer, blobs):

@@ -26,8 +26,8 @@ from mdpu.theory import coefficients
 def test_from_exact_rates_the_estimate_is_the_error(tuple_size, prior):
     """A classifier with true-positive rate 0.9 and true-negative rate 0.8 has error 0.1 pi_+ + 0.2 pi_-."""
     a = coefficients(tuple_size, prior).a
-    of_tuples, of_unlabeled = (pd.Series([0.9 * share + 0.2 * (1 - share)]) for share in (a, prior))
-    error = estimated_error(tuple_size, prior, of_tuples, of_unlabeled)
+    tuple_rates, unlabeled_rates = (pd.Series([0.9 * share + 0.2 * (1 - share)]) for share in (a, prior))
+    error = estimated_error(tuple_size, prior, tuple_rates, unlabeled_rates)
     np.testing.assert_allclose(error, 0.1 * prior + 0.2 * (1 - prior))
 
 
@@ -100,10 +100,10 @@ def test_every_point_of_the_grid_is_judged_on_what_was_held_out(blobs, many):
     kept, held = hold_out(many, 0.2)
     images = blobs.images.reshape(len(blobs.images), -1) / np.float32(255)
     for task in tasks:
-        of_method = table[table["method"] == task.method]
-        assert of_method["chosen"].sum() == 1
-        assert of_method["estimated_error"][of_method["chosen"]].item() == of_method["estimated_error"].min()
-        for row in of_method.to_dict("records"):
+        method_rows = table[table["method"] == task.method]
+        assert method_rows["chosen"].sum() == 1
+        assert method_rows["estimated_error"][method_rows["chosen"]].item() == method_rows["estimated_error"].min()
+        for row in method_rows.to_dict("records"):
             settings = replace(FEW, learning_rate=row["learning_rate"], weight_decay=row["weight_decay"])
             errors = []
             for epochs in (2, 3):

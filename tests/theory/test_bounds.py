@@ -252,8 +252,8 @@ def test_corrected_theorem_3_holds_on_enumerated_samples(size, prior, n, loss_va
     tuple_risk, unlabeled_risk = (sum(x * p for x, p in law.items()) for law in (tuples, unlabeled))
     risk = tuple_risk + unlabeled_risk
     # Theorem 1, exactly.
-    of_class = {y: chance[y] * losses[1, y] + (1 - chance[y]) * losses[0, y] for y in (1, -1)}
-    assert risk == prior * of_class[1] + (1 - prior) * of_class[-1]
+    class_losses = {y: chance[y] * losses[1, y] + (1 - chance[y]) * losses[0, y] for y in (1, -1)}
+    assert risk == prior * class_losses[1] + (1 - prior) * class_losses[-1]
     whole = convolve(tuples, unlabeled)
     sample = Sample(size, float(prior), n, n)
 

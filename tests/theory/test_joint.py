@@ -112,10 +112,10 @@ def test_tuples_have_the_density_q_over_z_against_independent_draws(size, prior)
     share = [prior * p + (1 - prior) * m for p, m in zip(given_positive, given_negative, strict=True)]
     r = [prior * p / s for p, s in zip(given_positive, share, strict=True)]
     law = [Fraction(math.comb(size, k)) * prior ** (size - k) * (1 - prior) ** k for k in range(size // 2 + 1)]
-    of_vector = [p / sum(law) / math.comb(size, k) for k, p in enumerate(law)]  # a label vector with k negatives
+    vector_law = [p / sum(law) / math.comb(size, k) for k, p in enumerate(law)]  # a label vector with k negatives
     for kinds in itertools.product(range(3), repeat=size):
         density = sum(
-            of_vector[labels.count(-1)]
+            vector_law[labels.count(-1)]
             * math.prod((given_positive if y > 0 else given_negative)[x] for x, y in zip(kinds, labels, strict=True))
             for labels in itertools.product((1, -1), repeat=size)
             if dominant(labels)

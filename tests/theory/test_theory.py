@@ -70,13 +70,13 @@ def test_weights_recover_the_classification_risk_whatever_the_losses(size, prior
     weights = risk_weights(size, float(prior))
     # Class-conditional expectations of l(g, +1) and l(g, -1), arbitrary numbers.
     positive, negative = {1: Fraction(3, 10), -1: Fraction(17, 10)}, {1: Fraction(23, 10), -1: Fraction(2, 10)}
-    of_tuples = {label: float(a * positive[label] + (1 - a) * negative[label]) for label in (1, -1)}
-    of_unlabeled = {label: float(prior * positive[label] + (1 - prior) * negative[label]) for label in (1, -1)}
+    tuple_losses = {label: float(a * positive[label] + (1 - a) * negative[label]) for label in (1, -1)}
+    unlabeled_losses = {label: float(prior * positive[label] + (1 - prior) * negative[label]) for label in (1, -1)}
     found = (
-        weights.tuple_positive * of_tuples[1]
-        + weights.tuple_negative * of_tuples[-1]
-        + weights.unlabeled_positive * of_unlabeled[1]
-        + weights.unlabeled_negative * of_unlabeled[-1]
+        weights.tuple_positive * tuple_losses[1]
+        + weights.tuple_negative * tuple_losses[-1]
+        + weights.unlabeled_positive * unlabeled_losses[1]
+        + weights.unlabeled_negative * unlabeled_losses[-1]
     )
     cancelled = max(map(abs, weights.as_tuple()))
     assert found == pytest.approx(float(prior * positive[1] + (1 - prior) * negative[-1]), abs=1e-9 * cancelled)

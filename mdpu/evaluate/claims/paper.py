@@ -236,7 +236,7 @@ def weight_decay_does_not_help(evidence: Evidence) -> pd.DataFrame | None:
     """Left: the run's best accuracy minus its reported one; right: the margin."""
     if evidence.runs is None:
         return None
-    runs = evidence.of_variants(evidence.runs, evidence.larger_decay)
+    runs = evidence.variant_rows(evidence.runs, evidence.larger_decay)
     runs = runs[runs["method"] == "ure"]
     return make_cases(runs, runs["best"] - runs["accuracy"], evidence.rule["margin"])
 
@@ -392,7 +392,7 @@ def more_unlabeled_images_help(evidence: Evidence) -> pd.DataFrame | None:
     """Left: the mean with more unlabeled images; right: the mean of the protocol as it stands."""
     if evidence.runs is None:
         return None
-    more = proposed(evidence.of_variants(evidence.cells, evidence.more_unlabeled))
+    more = proposed(evidence.variant_rows(evidence.cells, evidence.more_unlabeled))
     keys = [key for key in CELL if key != "variant"]
     base = evidence.cells.loc[evidence.cells["variant"] == "base", [*keys, "mean"]]
     both = more.merge(base, on=keys, suffixes=("", "_right"))

@@ -84,21 +84,21 @@ def expected(sample: Sample, threshold: float) -> Expected:
     size, prior = sample.tuple_size, sample.prior
     share, weights = coefficients(size, prior), risk_weights(size, prior)
 
-    def of_member(z: Floats) -> Floats:
+    def member_loss(z: Floats) -> Floats:
         return weights.tuple_positive * loss(z, 1) + weights.tuple_negative * loss(z, -1)
 
-    def of_unlabeled(z: Floats) -> Floats:
+    def unlabeled_loss(z: Floats) -> Floats:
         return weights.unlabeled_positive * loss(z, 1) + weights.unlabeled_negative * loss(z, -1)
 
-    means = {label: expectation(of_member, label, threshold) for label in (1, -1)}
+    means = {label: expectation(member_loss, label, threshold) for label in (1, -1)}
     within = sum(
-        part * (expectation(lambda z: of_member(z) ** 2, label, threshold) - means[label] ** 2)
+        part * (expectation(lambda z: member_loss(z) ** 2, label, threshold) - means[label] ** 2)
         for label, part in ((1, share.a), (-1, share.b))
     )
     between = (means[1] - means[-1]) ** 2 * negatives_variance(size, prior) / size**2
     mean, square = (
         prior * expectation(function, 1, threshold) + (1 - prior) * expectation(function, -1, threshold)
-        for function in (of_unlabeled, lambda z: of_unlabeled(z) ** 2)
+        for function in (unlabeled_loss, lambda z: unlabeled_loss(z) ** 2)
     )
     variance = (within / size + between) / sample.n + (square - mean**2) / sample.n_unlabeled
     return Expected(share.a * means[1] + share.b * means[-1], mean, math.sqrt(variance))

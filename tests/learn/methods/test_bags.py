@@ -120,9 +120,9 @@ def test_bag_risk_by_hand(method: str, k: int, size: int, prior: float, shift: f
     batch = scores(1, 6, size, 8 * size)
     batch = Batch(batch.tuples + 2, batch.unlabeled + shift)
     rate = joint.dominance_rate(size, prior)
-    of_tuples, of_bags = q(batch.tuples[0]), q(batch.unlabeled.view(8, size))
-    negative = float((of_bags**2).mean() - rate * (of_tuples**2).mean())
-    expected = rate * float(((1 - of_tuples) ** 2).mean()) + (negative if negative > 0 else k * -negative)
+    tuple_q, bag_q = q(batch.tuples[0]), q(batch.unlabeled.view(8, size))
+    negative = float((bag_q**2).mean() - rate * (tuple_q**2).mean())
+    expected = rate * float(((1 - tuple_q) ** 2).mean()) + (negative if negative > 0 else k * -negative)
     objective, recorded = head(Task(method, size, prior)).objective(batch)
     assert objective.item() == pytest.approx(expected, rel=1e-5)
     assert recorded is not None and recorded.item() == pytest.approx(batch.unlabeled.sigmoid().mean().item(), rel=1e-5)
@@ -140,19 +140,19 @@ def test_bag_risk_is_unbiased_for_the_risk_with_bag_labels(size: int) -> None:
     model = np.array([0.8, 0.3, 0.4])  # any
     kinds = np.array(list(itertools.product(range(3), repeat=size)))  # (3^M, M)
     density = share[kinds].prod(axis=1)
-    true_q, of_model = joint.dominance(r[kinds]), joint.dominance(model[kinds])
-    labelled = float(density @ (true_q * (1 - of_model) ** 2 + (1 - true_q) * of_model**2))
+    true_q, model_q = joint.dominance(r[kinds]), joint.dominance(model[kinds])
+    labelled = float(density @ (true_q * (1 - model_q) ** 2 + (1 - true_q) * model_q**2))
 
     law = tuple_law(size, prior)  # tuples drawn as Lemma 5 draws them, without q
-    of_labels = [law[k] / math.comb(size, k) for k in range(len(law))]
+    vector_law = [law[k] / math.comb(size, k) for k in range(len(law))]
     tuples = np.zeros(len(kinds))
     for labels in itertools.product((True, False), repeat=size):
         if labels.count(False) < len(law):
             images = np.where(labels, given_positive[kinds], given_negative[kinds]).prod(axis=1)
-            tuples += of_labels[labels.count(False)] * images
+            tuples += vector_law[labels.count(False)] * images
 
     def risk(rate: float) -> float:
-        return rate * float(tuples @ (1 - of_model) ** 2) + float(density @ of_model**2 - rate * (tuples @ of_model**2))
+        return rate * float(tuples @ (1 - model_q) ** 2) + float(density @ model_q**2 - rate * (tuples @ model_q**2))
 
     assert risk(joint.dominance_rate(size, prior)) == pytest.approx(labelled, rel=1e-12)
     counts = joint.positives_law(np.full(size, prior))
@@ -167,8 +167,8 @@ def test_contrast_by_hand(method: str, size: int) -> None:
     prior, batch = 0.4, scores(1, 6, size, 4 * size)
     model_prior = batch.unlabeled.double().sigmoid().mean().item()
     rate = joint.dominance_rate(size, prior if method == "bag-nce" else model_prior)
-    of_tuples, of_bags = q(batch.tuples[0]), q(batch.unlabeled.view(4, size))
-    expected = -(np.log(of_tuples / (of_tuples + rate)).mean() + np.log(rate / (of_bags + rate)).mean()) / 2
+    tuple_q, bag_q = q(batch.tuples[0]), q(batch.unlabeled.view(4, size))
+    expected = -(np.log(tuple_q / (tuple_q + rate)).mean() + np.log(rate / (bag_q + rate)).mean()) / 2
     if method == "bag-nce":
         expected += NCE_PIN * divergence(prior, model_prior)
     assert head(Task(method, size, prior)).objective(batch)[0].item() == pytest.approx(expected, rel=1e-5)
@@ -237,8 +237,8 @@ def test_noisy_or_by_hand() -> None:
 
 def test_a_tuple_of_one_makes_bag_and_marginal_risk_the_same() -> None:
     batch = scores(1, 20, 1, 30)
-    of_bags, of_members = (head(Task(name, 1, 0.4)).objective(batch)[0] for name in ("bag-relu", "marginal-relu"))
-    assert of_bags.item() == pytest.approx(of_members.item(), rel=1e-6)
+    bag_risk, member_risk = (head(Task(name, 1, 0.4)).objective(batch)[0] for name in ("bag-relu", "marginal-relu"))
+    assert bag_risk.item() == pytest.approx(member_risk.item(), rel=1e-6)
 
 
 @pytest.mark.parametrize("size", [2, 3])
@@ -254,10 +254,10 @@ def test_the_true_r_is_a_stationary_point(method: str, size: int) -> None:
     kinds = np.array(list(itertools.product(range(3), repeat=size)))
     total = 40_000
     density = share[kinds].prod(axis=1)
-    of_tuples = np.round(total * density * joint.dominance(r[kinds]) / joint.dominance_rate(size, prior)).astype(int)
-    of_bags = np.round(total * density).astype(int)
-    tuples = torch.from_numpy(np.repeat(kinds, of_tuples, axis=0))  # (B, M)
-    unlabeled = torch.from_numpy(np.repeat(kinds, of_bags, axis=0)).flatten()
+    tuple_counts = np.round(total * density * joint.dominance(r[kinds]) / joint.dominance_rate(size, prior)).astype(int)
+    bag_counts = np.round(total * density).astype(int)
+    tuples = torch.from_numpy(np.repeat(kinds, tuple_counts, axis=0))  # (B, M)
+    unlabeled = torch.from_numpy(np.repeat(kinds, bag_counts, axis=0)).flatten()
     made = head(Task(method, size, prior))
 
     def slope(values: np.ndarray) -> torch.Tensor:
@@ -280,8 +280,8 @@ def test_a_run_gets_what_it_would_get_alone(method: str, size: int) -> None:
     together = head(*tasks).objective(batch)
     for r in range(3):
         alone = head(tasks[r]).objective(Batch(batch.tuples[r : r + 1], batch.unlabeled[r : r + 1]))
-        for of_stack, own in zip(together, alone, strict=True):
-            torch.testing.assert_close(of_stack[r : r + 1], own)
+        for stacked, own in zip(together, alone, strict=True):
+            torch.testing.assert_close(stacked[r : r + 1], own)
 
 
 @pytest.mark.parametrize("method", BAG_METHODS)
@@ -329,8 +329,8 @@ def test_the_objective_of_several_sizes_is_the_mean_of_the_sizes_objectives(meth
     scores, unlabeled = torch.randn(1, 5, 3, generator=generator), torch.randn(1, 10, generator=generator)
     found = kind.head([Task(method, 3, 0.4)], CPU).objective(Batch(scores, unlabeled, sizes=sizes))[0]
     model_prior, expected = unlabeled.sigmoid().mean(dim=1), 0.0
-    for size, of_unlabeled in ((2, unlabeled[:, :6]), (3, unlabeled[:, 6:])):
-        of_size = scores[:, sizes[0] == size, :size]
+    for size, size_unlabeled in ((2, unlabeled[:, :6]), (3, unlabeled[:, 6:])):
+        size_scores = scores[:, sizes[0] == size, :size]
         head = kind.head([Task(method, size, 0.4)], CPU)
-        expected += of_size.shape[1] / 5 * head.loss(of_size, of_unlabeled, model_prior)[0]
+        expected += size_scores.shape[1] / 5 * head.loss(size_scores, size_unlabeled, model_prior)[0]
     torch.testing.assert_close(found[0], expected)

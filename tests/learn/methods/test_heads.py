@@ -67,12 +67,12 @@ def test_a_correction_of_the_parts_is_the_risk_and_a_penalty_on_the_tuples_mean_
     batch = scores(1, 50, 2, 60)
     batch = Batch(batch.tuples + shift, batch.unlabeled)
     objective, terms = head(task(method)).objective(batch)
-    of_tuples, of_unlabeled = terms[0, :2].sum().item(), terms[0, 2:].sum().item()
+    tuple_risk, unlabeled_risk = terms[0, :2].sum().item(), terms[0, 2:].sum().item()
     # Pairs at prior 1/2: a = 2/3, so w = (1/4) / (2/3 - 1/2) = 3/2.
-    assert of_tuples == pytest.approx(-1.5 * batch.tuples.mean().item(), rel=1e-4)
-    penalty = (k + 1) * (max(0, -of_tuples) + max(0, -of_unlabeled))
+    assert tuple_risk == pytest.approx(-1.5 * batch.tuples.mean().item(), rel=1e-4)
+    penalty = (k + 1) * (max(0, -tuple_risk) + max(0, -unlabeled_risk))
     assert (penalty > 0) == (shift > 0)
-    assert objective.item() == pytest.approx(of_tuples + of_unlabeled + penalty, rel=1e-4)
+    assert objective.item() == pytest.approx(tuple_risk + unlabeled_risk + penalty, rel=1e-4)
 
 
 def test_every_method_says_in_the_protocol_what_was_chosen() -> None:

@@ -58,8 +58,8 @@ def test_supervised_is_ordinary_training(
     tuples, unlabeled = torch.from_numpy(sample.tuples)[None], torch.from_numpy(sample.unlabeled)[None]
     for epoch in range(epochs):
         losses = []
-        for of_tuples, of_unlabeled in minibatches([1], tuples, unlabeled, 100, epoch):
-            rows = torch.cat([of_tuples[0], of_unlabeled[0]])
+        for tuple_batch, unlabeled_batch in minibatches([1], tuples, unlabeled, 100, epoch):
+            rows = torch.cat([tuple_batch[0], unlabeled_batch[0]])
             loss = nn.functional.binary_cross_entropy_with_logits(model(x[rows]), (y[rows] + 1) / 2)
             optimizer.zero_grad()
             loss.backward()
