@@ -62,7 +62,11 @@ def test_the_catalog_finds_what_it_asks_for():
     usage = yaml.safe_load((REPOSITORY / ".snakemake-workflow-catalog.yml").read_text())["usage"]
     assert set(usage) == {"mandatory-flags", "software-stack-deployment", "report"}
     assert (REPOSITORY / "workflow" / "Snakefile").is_file()
-    assert (REPOSITORY / "config" / "README.md").is_file()
+    instructions = (REPOSITORY / "config" / "README.md").read_text(encoding="utf-8")
+    # The catalog shows this page, and knows the repository's address itself: none is made up.
+    assert {address.split("/")[2] for address in re.findall(r"https?://[^\s)]+", instructions)} == {
+        "snakemake.github.io"
+    }
 
 
 @pytest.mark.parametrize("file", [file for file in RULE_FILES if file.name != "common.smk"], ids=lambda file: file.stem)
