@@ -1,4 +1,6 @@
-"""Time the pieces that the perceptron's trainer is made of: why it is written as it is (docs/performance.md).
+"""Time the pieces that the perceptron's trainer is made of: why it is written as it is.
+
+The results are in ``docs/explanation/performance.md``.
 
     python benchmarks/building_blocks.py --threads 2
 

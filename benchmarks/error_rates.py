@@ -1,4 +1,4 @@
-"""How often does each rule of docs/comparison.md err, when the truth is known?
+"""How often does each rule of docs/explanation/comparison.md err, when the truth is known?
 
     python benchmarks/error_rates.py
 

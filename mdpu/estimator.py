@@ -3,7 +3,7 @@
 >>> classifier = MDPUClassifier(prior=0.4, random_state=0).fit(tuples, unlabeled)
 >>> classifier.predict(images)
 
-It trains through `mdpu.learn.fit`, as the pipeline does. ``docs/estimator.md`` has examples.
+It trains through `mdpu.learn.fit`, as the pipeline does. ``docs/how-to/estimator.md`` has examples.
 """
 
 from __future__ import annotations

@@ -636,10 +636,10 @@ def test_progress_is_shown_where_it_is_asked_for(digits, capfd):
 
 
 def test_the_examples_of_the_documentation_run():
-    page = Path(REPOSITORY, "docs", "estimator.md").read_text(encoding="utf-8")
+    page = Path(REPOSITORY, "docs", "how-to", "estimator.md").read_text(encoding="utf-8")
     names = {}
     for block in re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL):
-        exec(compile(block, "docs/estimator.md", "exec"), names)
+        exec(compile(block, "docs/how-to/estimator.md", "exec"), names)
     assert names["accuracy"] > 0.85
 
 

@@ -16,7 +16,7 @@ __all__ = ["app", "carry", "data", "evaluation", "inspect", "main", "showing", "
 def main() -> None:
     """Run the command line; a user's mistake ends in one sentence and status 2."""
     # GNU OpenMP's threads spin for a long time while they wait, which stalls a busy machine. With this setting they
-    # sleep after microseconds (docs/performance.md). It must be set before torch loads OpenMP.
+    # sleep after microseconds (docs/explanation/performance.md). It must be set before torch loads OpenMP.
     os.environ.setdefault("GOMP_SPINCOUNT", "1000")
     try:
         with recording():

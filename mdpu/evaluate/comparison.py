@@ -1,4 +1,7 @@
-"""A verdict for every published number, by one rule that was fixed in advance; docs/comparison.md explains it."""
+"""A verdict for every published number, by one rule that was fixed in advance.
+
+``docs/explanation/comparison.md`` explains it.
+"""
 
 from __future__ import annotations
 

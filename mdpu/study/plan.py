@@ -232,8 +232,8 @@ class Plan:
         """Return the minutes to request for a cohort's training on a cluster.
 
         The perceptron gets three times what it takes in float32 on two threads: 0.223 s per run and epoch of 30,000
-        images (docs/performance.md). Other networks get four hours: they need a GPU, whose speed depends on its model.
-        Training that is not finished by then resumes from its checkpoint.
+        images (docs/explanation/performance.md). Other networks get four hours: they need a GPU, whose speed depends on
+        its model. Training that is not finished by then resumes from its checkpoint.
         """
         runs, network = self.cohort(cohort).runs, self.cohort(cohort).network
         if network != "mlp":

@@ -2,7 +2,7 @@
 
 Theorem 2 bounds the excess risk of the model that minimises the risk estimate. Theorem 3 bounds the bias of a corrected
 risk. The paper's proofs have gaps, so each function here gives two numbers: what the paper prints, and what can be
-proved. ``docs/bounds.md`` has the proofs and says where the two differ.
+proved. ``docs/explanation/bounds.md`` has the proofs and says where the two differ.
 
 A bound that exceeds every double is ``inf``. It is one where a - pi_+ is tiny: for long tuples at a high prior.
 """

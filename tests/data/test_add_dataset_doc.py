@@ -38,7 +38,7 @@ def walked(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
         "PYTHONPATH": str(root),
     }
-    for block in blocks("add-dataset.md"):
+    for block in blocks("how-to/add-dataset.md"):
         if block["file"]:
             (root / block["file"]).write_text(block["text"])
         elif block["language"] == "bash":
@@ -73,12 +73,14 @@ def test_the_folder_of_pictures_is_the_npz_again(walked: Path) -> None:
 
 
 def test_the_rule_file_has_ten_lines() -> None:
-    (rule,) = [block["text"] for block in blocks("add-dataset.md") if (block["file"] or "").endswith(".smk")]
+    (rule,) = [block["text"] for block in blocks("how-to/add-dataset.md") if (block["file"] or "").endswith(".smk")]
     assert len(rule.splitlines()) <= 10
 
 
 def test_the_alternative_reading_of_emnist_balanced_is_whole(small_edition: tuple[Path, Truth], tmp_path: Path) -> None:
-    (text,) = [block["text"] for block in blocks("datasets.md") if block["language"] == "yaml" and block["file"]]
+    (text,) = [
+        block["text"] for block in blocks("reference/datasets.md") if block["language"] == "yaml" and block["file"]
+    ]
     (tmp_path / "overlay.yaml").write_text(text)
     assert yaml.safe_load(text)
     config = load_config([REPOSITORY / "config.yaml", tmp_path / "overlay.yaml"])

@@ -335,7 +335,7 @@ def test_the_documented_error_rates_are_those_that_the_benchmark_prints():
     script = REPOSITORY / "benchmarks" / "error_rates.py"
     done = subprocess.run([sys.executable, script], cwd=REPOSITORY, capture_output=True, text=True, check=True)
     assert done.stdout.count("\n") == 29
-    assert done.stdout in (REPOSITORY / "docs" / "comparison.md").read_text(encoding="utf-8")
+    assert done.stdout in (REPOSITORY / "docs" / "explanation" / "comparison.md").read_text(encoding="utf-8")
 
 
 def simulated(difference, ours, paper, trials, correlation=0.0, alike=False, cells=20_000):

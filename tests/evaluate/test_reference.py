@@ -125,7 +125,7 @@ def test_the_readmes_table(cells):
 )
 def test_the_tables_of_methods(cells, header, columns, n):
     method = None
-    for name, *values in table("docs/findings.md", *header):
+    for name, *values in table("docs/explanation/findings.md", *header):
         method = method if name == "paper" else name.strip("`")
         for column, text in zip(columns, values, strict=True):
             expected = theirs(*column, method, n) if name == "paper" else ours(cells, *column, method, n=n)
@@ -140,7 +140,7 @@ def verdicts() -> pd.DataFrame:
 def test_the_table_of_verdicts(verdicts):
     found = verdicts[verdicts["method"].isin(PROPOSED)]
     titles = {"MNIST": "mnist", "Fashion-MNIST": "fashion-mnist", "EMNIST-Letters (A-I)": "emnist-letters-a-i"}
-    for name, *counts in table("docs/findings.md", "reproduced", "inconclusive"):
+    for name, *counts in table("docs/explanation/findings.md", "reproduced", "inconclusive"):
         key = titles.get(name, name.strip("`"))
         named_rows = found if name == "all" else found[(found["method"] == key) | (found["dataset"] == key)]
         expected = [(named_rows["verdict"] == verdict).sum() for verdict in (REPRODUCED, CLOSE, INCONCLUSIVE, DIFFERS)]
@@ -163,7 +163,10 @@ def test_the_sentences_that_count_verdicts(verdicts, document, rows, sentence):
 
 def test_the_table_of_claims():
     found = pd.read_csv(REFERENCE / "tables" / "claims.csv")[["claim", "ours", "in_single_trials", "paper"]]
-    rows = [[name.strip("`"), *others] for name, *others in table("docs/findings.md", "claim", "in single trials")]
+    rows = [
+        [name.strip("`"), *others]
+        for name, *others in table("docs/explanation/findings.md", "claim", "in single trials")
+    ]
     assert rows == found.to_numpy().tolist()
 
 
@@ -195,7 +198,7 @@ def test_the_ratios_of_deviations():
         [f"{value:{form}}" for value in found[name]] for name, form in (("ratio", ".1f"), ("larger", "d"))
     )
     assert set(found["cells"]) == {12}
-    said = words("docs/findings.md")
+    said = words("docs/explanation/findings.md")
     assert "of URE, ReLU and ABS are {}, {} and {} times the paper's (root mean squares)".format(*ratios) in said
     assert "and larger in {}, {} and {}.".format(*larger) in said
 
@@ -204,7 +207,7 @@ def test_the_bounds_of_precision():
     wide = pd.read_csv(REFERENCE / "mnist" / "precision.csv").pivot_table(
         index=["method", "seed"], columns="precision", values="accuracy"
     )
-    for title, *_, deviation, least in table("docs/performance.md", "at least", "deviation"):
+    for title, *_, deviation, least in table("docs/explanation/performance.md", "at least", "deviation"):
         difference = (wide["bf16"] - wide["fp32"]).loc[title.lower()]
         bound = stats.ttest_1samp(difference, 0.0, alternative="greater").confidence_interval(0.95).low
         assert_says(deviation, difference.std(), 0.0, title)
@@ -212,7 +215,7 @@ def test_the_bounds_of_precision():
 
 
 def test_the_table_of_sizes(cells):
-    for size, method, *values in table("docs/findings.md", "| n |"):
+    for size, method, *values in table("docs/explanation/findings.md", "| n |"):
         for n, text in zip(range(2_000, 14_000, 2_000), values, strict=True):
             assert_says(text, *ours(cells, "mnist", size, "0.5", method.strip("`"), n=n), (size, method, n))
 
@@ -220,7 +223,7 @@ def test_the_table_of_sizes(cells):
 def test_the_table_of_the_sensitivity_study():
     found = read(REFERENCE / "sensitivity" / "sensitivity.csv").astype({"value": str})
     columns = [(dataset, method) for dataset in ("mnist", "fashion-mnist") for method in ("ure", "relu", "abs")]
-    (_, _, _, *accuracies), *rows = table("docs/protocol.md", "alternative", "Fashion-MNIST URE")
+    (_, _, _, *accuracies), *rows = table("docs/explanation/protocol.md", "alternative", "Fashion-MNIST URE")
     for (dataset, method), said in zip(columns, accuracies, strict=True):
         matching = found[(found["dataset"] == dataset) & (found["method"] == method)]
         assert_says(said.removesuffix(" %"), matching["base_mean"].iloc[0], 0.0, (dataset, method))
@@ -239,13 +242,13 @@ def test_the_table_of_the_sensitivity_study():
 
 
 def test_the_table_of_losses(cells):
-    for size, method, *values in table("docs/findings.md", *LOSSES):
+    for size, method, *values in table("docs/explanation/findings.md", *LOSSES):
         for loss, text in zip(LOSSES, values, strict=True):
             assert_says(text, *ours(cells, "mnist", size, "0.5", method.strip("`"), loss), (size, method, loss))
 
 
 def test_the_table_of_told_priors(cells):
-    for size, method, *values in table("docs/findings.md", "told pi_+"):
+    for size, method, *values in table("docs/explanation/findings.md", "told pi_+"):
         for variant, text in zip(TOLD.values(), values, strict=True):
             where = size, method, variant
             assert_says(text, *ours(cells, "mnist", size, "0.5", method.strip("`"), variant=variant), where)

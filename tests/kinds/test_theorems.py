@@ -235,7 +235,7 @@ def test_an_experiment_without_a_question_or_a_simulation_is_refused(key):
 def test_tables_in_the_documents_are_those_of_the_reference(question):
     header, rows = find_question(question).rows(read_csv(REFERENCE / f"{NAMES[question]}.csv"))
     table = markdown_rows("", header, 0, rows).strip()
-    assert table in (REPOSITORY / "docs" / "bounds.md").read_text(encoding="utf-8"), table
+    assert table in (REPOSITORY / "docs" / "explanation" / "bounds.md").read_text(encoding="utf-8"), table
 
 
 def test_the_printed_bound_fails_by_as_much_as_the_documents_state():

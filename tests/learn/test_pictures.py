@@ -90,7 +90,7 @@ class Seen(nn.Module):
 @pytest.mark.parametrize("shape", [(5, 4), (5, 4, 1), (5, 4, 3)])
 @pytest.mark.parametrize("dtype", [np.uint8, np.float64])
 def test_a_module_sees_pictures_between_0_and_1(shape, dtype):
-    """As docs/protocol.md says; and floats as they are."""
+    """As docs/explanation/protocol.md says; and floats as they are."""
     grey = random_images(6, *shape).numpy()
     grey[0], grey[1] = 0, 255
     images = grey if dtype == np.uint8 else grey / 255

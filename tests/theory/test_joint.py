@@ -170,7 +170,10 @@ def test_information_of_a_pair_as_the_documents_state_it(prior, joint, marginal,
 
 
 def test_a_pair_is_its_complement_of_rank_one_and_another_z_is_not():
-    """Why the prior is identified: 1 - (Z' / Z) q has rank one for Z' = Z alone (docs/bags.md, Theorem 2)."""
+    """Why the prior is identified: 1 - (Z' / Z) q has rank one for Z' = Z alone.
+
+    It is Theorem 2 of ``docs/explanation/bags.md``.
+    """
     r = np.array([0.1, 0.35, 0.8])
     grid = np.stack(np.meshgrid(r, r, indexing="ij"), axis=-1)
     q = dominance(grid)
@@ -227,7 +230,8 @@ def test_a_tail_that_starts_at_the_wrong_count_is_noticed(size):
 
 
 def test_the_table_of_information_in_the_documents():
-    rows = re.findall(r"^\| (0\.\d) \| (.*) \|$", (REPOSITORY / "docs" / "bags.md").read_text(encoding="utf-8"), re.M)
+    page = (REPOSITORY / "docs" / "explanation" / "bags.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (0\.\d) \| (.*) \|$", page, re.M)
     assert [prior for prior, _ in rows] == ["0.4", "0.5", "0.6"]
     for prior, cells in rows:
         computed = [

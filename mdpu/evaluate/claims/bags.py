@@ -1,4 +1,4 @@
-"""What this project claims of the methods on bags (``docs/bags.md``)."""
+"""What this project claims of the methods on bags (``docs/explanation/bags.md``)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FREE = "bag-free"
 FREE_COSTS = 1.5  # points that the prior-free method may lie below the told one
 PRIOR_ERROR = 0.03
 TOLD_ERROR = 0.1  # the error of a told prior that a test should notice
-PLACE = "docs/bags.md"
+PLACE = "docs/explanation/bags.md"
 
 
 def _rivals(cells: pd.DataFrame, rivals: list[str], complete: bool = False) -> pd.DataFrame:

@@ -45,7 +45,7 @@ def check(definition: Mapping[str, Any], _config: Mapping[str, Any], where: str)
     """Raise `UserError` if the question or its simulation is missing."""
     for key in ("question", "simulation"):
         if key not in definition:
-            raise UserError(f"{where}.{key}: an experiment of kind bounds needs it; see docs/bounds.md")
+            raise UserError(f"{where}.{key}: an experiment of kind bounds needs it; see docs/explanation/bounds.md")
 
 
 def make(_plan: Plan, experiment: Experiment, _inputs: Mapping[str, Path], results: Path) -> None:

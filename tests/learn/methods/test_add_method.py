@@ -1,4 +1,4 @@
-"""``docs/add-method.md`` does what it says."""
+"""``docs/how-to/add-method.md`` does what it says."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def test_the_guide_literally(tmp_path: Path) -> None:
         shutil.copytree(REPOSITORY / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("Snakefile", "config.yaml"):
         shutil.copy(REPOSITORY / name, tmp_path)
-    guide = (REPOSITORY / "docs" / "add-method.md").read_text(encoding="utf-8")
+    guide = (REPOSITORY / "docs" / "how-to" / "add-method.md").read_text(encoding="utf-8")
     files = dict(re.findall(r"`([\w/.-]+)`[^\n]*:\n\n```(?:python|yaml)\n(.*?)```", guide, re.DOTALL))
     assert set(files) == {"mdpu/learn/methods/ber.py", "config/ber.yaml"}
     for name, text in files.items():

@@ -63,7 +63,7 @@ def test_nnpu_is_kiryos_estimator_with_every_member_a_positive(shift: float) -> 
 def test_a_correction_of_the_parts_is_the_risk_and_a_penalty_on_the_tuples_mean_score(
     method: str, k: int, shift: float
 ) -> None:
-    """As ``docs/findings.md`` derives it for the logistic loss, where l(g, +1) - l(g, -1) = -g."""
+    """As ``docs/explanation/findings.md`` derives it for the logistic loss, where l(g, +1) - l(g, -1) = -g."""
     batch = scores(1, 50, 2, 60)
     batch = Batch(batch.tuples + shift, batch.unlabeled)
     objective, terms = head(task(method)).objective(batch)
@@ -76,7 +76,7 @@ def test_a_correction_of_the_parts_is_the_risk_and_a_penalty_on_the_tuples_mean_
 
 
 def test_every_method_says_in_the_protocol_what_was_chosen() -> None:
-    page = (REPOSITORY / "docs" / "protocol.md").read_text(encoding="utf-8")
+    page = (REPOSITORY / "docs" / "explanation" / "protocol.md").read_text(encoding="utf-8")
     headings = " ".join(line for line in page.splitlines() if line.startswith("## "))
     assert [name for name in available_methods() if f"`{name}`" not in headings] == []
 
