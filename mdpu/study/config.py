@@ -88,7 +88,7 @@ def schema() -> Config:
     kinds = {name: load_kind(name) for name in available_kinds()}
     content: Config = yaml.safe_load(SCHEMA.read_text(encoding="utf-8"))
     experiment = content["properties"]["definitions"]["properties"]["experiments"]["additionalProperties"]
-    experiment["properties"]["kind"] = {"enum": list(kinds)}
+    experiment["properties"]["kind"] |= {"enum": list(kinds)}
     for kind in kinds.values():
         experiment["properties"] |= kind.keys
     without_grid = [name for name, kind in kinds.items() if kind.shows == "nothing"]

@@ -115,7 +115,10 @@ KIND = Kind(
     reads=("metrics",),
     files=(*FIGURE, *(f"sensitivity/{{name}}{ending}" for ending in (".csv", ".md", ".tex", "-nearest.csv"))),
     single=("n", "loss"),
-    keys={"reporting": NAMES, "base_method": NAMES},
+    keys={
+        "reporting": {"title": "Reportings that it compares, of definitions.reportings.", **NAMES},
+        "base_method": {"title": "Methods that run under base alone.", **NAMES},
+    },
     check=check,
     runs=runs,
     settings=settings,
