@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 
 import pytest
+import yaml
 from jsonschema import Draft202012Validator
 
 from mdpu.files import REPOSITORY
@@ -61,45 +63,17 @@ def test_the_papers_configuration_uses_every_kind():
         assert set(plan.experiment_inputs(name)) == set(load_kind(experiment.kind).reads)
 
 
-SPREAD = '''"""The spread of accuracy over trials, against the prior."""
-
-from mdpu.kinds import figure_kind
-
-KEYS = {"measure": {"enum": ["std", "var"]}}
-
-
-def draw(plan, experiment, inputs):
-    """Draw an experiment of this kind."""
-    import matplotlib.pyplot as plt
-
-    from mdpu.evaluate.collect import read_histories, run_accuracies
-
-    accuracies = run_accuracies(read_histories(experiment.runs, inputs["metrics"]), plan.protocol.reporting())
-    figure, axis = plt.subplots()
-    for method, shown in accuracies.groupby("method"):
-        axis.plot(shown.groupby("prior")["accuracy"].agg(experiment.options["measure"]), label=method)
-    return figure
-
-
-KIND = figure_kind(draw, "How far the trials of one cell lie apart.", single=("variant", "n"), keys=KEYS)
-'''
-
-
 @pytest.mark.slow
-def test_a_kind_added_as_one_file_becomes_a_figure_of_the_report(finished_clone):
-    """Nothing else is touched but the configuration that asks for it, and nothing else is made again."""
-    (finished_clone.folder / "mdpu" / "kinds" / "spread.py").write_text(SPREAD)
+def test_the_guide_to_a_kind_literally(finished_clone):
+    """Its file and its experiment become a figure of the report; nothing else is touched, and nothing else made."""
+    guide = (REPOSITORY / "docs" / "how-to" / "add-kind.md").read_text(encoding="utf-8")
+    (code,) = re.findall(r"^```python\n(.*?)^```", guide, re.MULTILINE | re.DOTALL)
+    (overlay,) = re.findall(r"^```yaml\n(.*?)^```", guide, re.MULTILINE | re.DOTALL)
+    experiment = yaml.safe_load(overlay)["definitions"]["experiments"]["spread"]
+    (finished_clone.folder / "mdpu" / "kinds" / "spread.py").write_text(code)
     finished_clone.change_config(
         experiments=["figure1", "figure2", "table1", "tiny-table", "tiny-curves", "tiny-spread"],
-        **{
-            "definitions__experiments__tiny-spread": {
-                "kind": "spread",
-                "title": "Tiny spread",
-                "tuple_size": [2],
-                "n": 60,
-                "measure": "std",
-            }
-        },
+        **{"definitions__experiments__tiny-spread": {**experiment, "n": 60}},
     )
     assert finished_clone.jobs() == {"show_spread": 1, "render_report": 1}
     finished_clone.snakemake()
