@@ -1,5 +1,16 @@
 """``python -m mdpu``: one command per rule of the workflow."""
 
-from mdpu.cli import main
+import sys
 
-main()
+
+def main() -> None:
+    """Run the command line, or say what it needs: the library alone is installed without it."""
+    try:
+        from mdpu.cli import main as run
+    except ModuleNotFoundError as error:
+        sys.exit(f"error: the command line needs {error.name}; install it with pip install 'mdpu[pipeline]'")
+    run()
+
+
+if __name__ == "__main__":
+    main()

@@ -117,7 +117,13 @@ def taken_values(value: Schema, defs: Schema) -> str:
         return ""
     if kinds == "array":
         return f"a list of {taken_values(value['items'], defs)}"
-    words = {"string": "text", "integer": "an integer", "number": "a number", "boolean": "true or false", "null": "null"}
+    words = {
+        "string": "text",
+        "integer": "an integer",
+        "number": "a number",
+        "boolean": "true or false",
+        "null": "null",
+    }
     text = " or ".join(words[kind] for kind in ([kinds] if isinstance(kinds, str) else kinds))
     limits = [f"{word} {value[limit]:,}" for limit, word in LIMITS.items() if limit in value]
     return " ".join([text, " and ".join(limits)]).strip()

@@ -56,7 +56,7 @@ def test_an_unknown_command_is_refused_in_one_sentence_before_anything_is_instal
     assert done.returncode == 1
     assert (
         done.stderr
-        == "run: error: 'papre' is no command; known are quick, paper, check, status and test (./run --help)\n"
+        == "run: error: 'papre' is no command; known are quick, paper, check, status, docs and test (./run --help)\n"
     )
     assert done.stdout == ""
 

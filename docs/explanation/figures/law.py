@@ -8,7 +8,9 @@ from mdpu.theory import coefficients, tuple_law
 figure, (left, right) = plt.subplots(1, 2, figsize=(8, 3))
 for place, size in enumerate((2, 3, 4)):
     law = tuple_law(size, 0.4)
-    left.bar(np.arange(len(law)) + 0.27 * (place - 1), law, width=0.25, label=f"M = {size}", hatch=("", "//", "..")[place])
+    left.bar(
+        np.arange(len(law)) + 0.27 * (place - 1), law, width=0.25, label=f"M = {size}", hatch=("", "//", "..")[place]
+    )
 left.set(xlabel="Negatives in a tuple, k", ylabel="Probability at prior 0.4", xticks=range(3))
 left.legend()
 

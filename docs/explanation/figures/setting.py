@@ -13,7 +13,7 @@ labels = np.where(digits % 2 == 0, 1, -1).astype(np.int8)
 split = draw_split(labels, tuple_size=2, prior=0.4, n=PAIRS, n_unlabeled=SINGLES, trial=3)
 
 figure, axis = plt.subplots(figsize=(8, 2.4))
-for place, (row, members) in enumerate(((1, split.tuples.ravel()), (0, split.unlabeled))):
+for row, members in ((1, split.tuples.ravel()), (0, split.unlabeled)):
     for k, member in enumerate(members):
         left = 1.2 * k if row == 0 else 1.1 * k + 0.2 * (k // 2)
         axis.imshow(images[member].reshape(8, 8), cmap="gray_r", extent=(left, left + 1, 1.7 * row, 1.7 * row + 1))

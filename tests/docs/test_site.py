@@ -1,0 +1,178 @@
+"""The site: built strictly, with every tutorial run, and read in a browser."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+from tracked import list_files
+
+from mdpu.files import REPOSITORY
+from mdpu.study.config import schema
+
+pytest.importorskip("sphinx_gallery")
+webdriver = pytest.importorskip("selenium.webdriver")
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
+in_a_browser = pytest.mark.skipif(
+    not (shutil.which("chromium") and shutil.which("chromedriver")), reason="chromium and chromedriver are missing"
+)
+
+WIDTHS = {"desktop": 1280, "phone": 390}
+# One page of each sort: made by hand, by the gallery, from docstrings, from the schema, with wide tables.
+PAGES = [
+    "index",
+    "auto_tutorials/index",
+    "auto_tutorials/five_minutes",
+    "auto_tutorials/photographs",
+    "auto_tutorials/reproduce",
+    "explanation/setting",
+    "explanation/findings",
+    "explanation/joint",
+    "how-to/add-dataset",
+    "how-to/failed-run",
+    "reference/api",
+    "reference/generated/mdpu.estimator.MDPUClassifier",
+    "reference/configuration",
+    "reference/commands",
+    "reference/errors",
+    "reference/glossary",
+    "search",
+]
+FIRST_TUTORIAL_SECONDS = 60
+
+
+def find_axe() -> Path | None:
+    """Return the axe-core of npm: where `./run test` installs it, or where AXE_CORE says."""
+    places = [os.environ.get("AXE_CORE", ""), Path(sys.prefix, "node_modules", "axe-core", "axe.min.js")]
+    return next((Path(place) for place in places if place and Path(place).is_file()), None)
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The built site, from a copy of the repository: the gallery writes beside its sources."""
+    root = tmp_path_factory.mktemp("site")
+    for name in list_files("--others", "--exclude-standard"):
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(REPOSITORY / name, root / name)
+    strict = ["-W", "--keep-going", "-n", "-q", "-b", "html"]
+    environment = {**os.environ, "OMP_NUM_THREADS": "2"}
+    command = [sys.executable, "-m", "sphinx", *strict, "docs", "site"]
+    done = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return root / "site"
+
+
+def test_every_page_is_in_the_site(site):
+    pages = {Path(name).relative_to("docs").with_suffix(".html") for name in list_files() if is_page(name)}
+    assert len(pages) > 25
+    assert [page for page in pages if not (site / page).is_file()] == []
+
+
+def is_page(name: str) -> bool:
+    """Return whether a file is a page that is written by hand."""
+    return name.startswith("docs/") and name.endswith(".md")
+
+
+def test_every_tutorial_was_run_and_the_first_one_is_short(site):
+    tutorials = {Path(name).stem for name in list_files() if re.fullmatch(r"docs/tutorials/\w+\.py", name)}
+    assert "five_minutes" in tutorials
+    for name in tutorials:
+        text = (site / "auto_tutorials" / f"{name}.html").read_text(encoding="utf-8")
+        took = re.search(r"Total running time of the script:</strong> \((\d+) minutes ([\d.]+) seconds\)", text)
+        assert took is not None, name
+        if name == "five_minutes":
+            assert 60 * int(took[1]) + float(took[2]) < FIRST_TUTORIAL_SECONDS
+
+
+def test_every_key_of_the_schema_is_described(site):
+    page = (site / "reference" / "configuration.html").read_text(encoding="utf-8")
+    assert [key for key in schema()["properties"] if f">{key}<" not in page] == []
+    described = re.findall(r"<dt><code[^>]*><span class=\"pre\">([^<]+)</span></code></dt><dd><p>(.*?)</p>", page)
+    keys = dict(described)
+    assert {"protocol.training.epochs", "axes.seed", "comparison.margin"} <= keys.keys()
+    assert [key for key, text in keys.items() if text.startswith("Takes")] == [], "give these a title in the schema"
+    defaults = yaml.safe_load((REPOSITORY / "config.yaml").read_text(encoding="utf-8"))
+    assert f">{defaults['protocol']['training']['epochs']}<" in keys["protocol.training.epochs"]
+
+
+# -- in a browser -------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    options = webdriver.ChromeOptions()
+    options.binary_location = shutil.which("chromium")
+    for argument in (
+        "headless",
+        "no-sandbox",
+        "disable-gpu",
+        "disable-background-networking",
+        "disable-dev-shm-usage",
+        "no-first-run",
+        "allow-file-access-from-files",
+        f"user-data-dir={tmp_path_factory.mktemp('chromium')}",
+    ):
+        options.add_argument(f"--{argument}")
+    driver = webdriver.Chrome(
+        options=options, service=webdriver.ChromeService(executable_path=shutil.which("chromedriver"))
+    )
+    yield driver
+    driver.quit()
+
+
+@pytest.fixture(params=[(width, scheme) for width in WIDTHS for scheme in ("light", "dark")], ids="-".join)
+def opened(request, browser, site):
+    """Return what opens a page at a width in a colour scheme."""
+    width, scheme = request.param
+    metrics = {"width": WIDTHS[width], "height": 900, "deviceScaleFactor": 1, "mobile": False}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+    feature = {"name": "prefers-color-scheme", "value": scheme}
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [feature]})
+
+    def open_page(name):
+        browser.get((site / f"{name}.html").as_uri())
+        assert browser.execute_script("return document.documentElement.dataset.theme") == scheme
+        return browser
+
+    return open_page
+
+
+@in_a_browser
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_fits_its_window(opened, name):
+    page = opened(name)
+    width, window = page.execute_script("return [document.documentElement.scrollWidth, window.innerWidth]")
+    assert width <= window
+
+
+@in_a_browser
+@pytest.mark.skipif(find_axe() is None, reason="axe-core is missing; ./run test installs it where there is npm")
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_is_accessible(opened, name):
+    page = opened(name)
+    page.execute_script(find_axe().read_text(encoding="utf-8"))
+    found = page.execute_async_script("axe.run().then(arguments[arguments.length - 1])")
+    violations = {
+        f"{violation['id']}: {violation['help']}": [node["html"][:200] for node in violation["nodes"][:3]]
+        for violation in found["violations"]
+    }
+    assert violations == {}
+    assert len(found["passes"]) > 10
+
+
+@in_a_browser
+def test_images_are_shown_and_described(opened):
+    for name in ("explanation/setting", "explanation/joint", "auto_tutorials/photographs"):
+        page = opened(name)
+        images = page.execute_script(
+            "return [...document.querySelectorAll('article img')].map(i => [i.alt, i.complete && i.naturalWidth])"
+        )
+        assert images
+        assert [image for image in images if not (image[0] and image[1])] == []
