@@ -25,6 +25,7 @@ extensions = [
     "sphinx_copybutton",
     "sphinx_gallery.gen_gallery",
     "sphinxcontrib.mermaid",
+    "empty_headers",
     "generated",
     "repository_links",
 ]
@@ -68,10 +69,10 @@ linkcheck_anchors = False
 
 html_theme = "pydata_sphinx_theme"
 html_title = "MDPU"
-html_static_path = ["_static"]
-html_css_files = ["site.css"]
 html_theme_options = {
     "navigation_with_keys": False,
+    "navbar_persistent": ["search-button"],  # the field would have a label that is not what it shows
+    "navigation_depth": 1,  # deeper, the sidebar would have buttons without a name
     "show_prev_next": True,
     "secondary_sidebar_items": ["page-toc"],
     "footer_start": ["copyright"],

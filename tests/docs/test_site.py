@@ -28,16 +28,11 @@ WIDTHS = {"desktop": 1280, "phone": 390}
 # One page of each sort: made by hand, by the gallery, from docstrings, from the schema, with wide tables.
 PAGES = [
     "index",
-    "auto_tutorials/index",
     "auto_tutorials/five_minutes",
     "auto_tutorials/photographs",
-    "auto_tutorials/reproduce",
     "explanation/setting",
     "explanation/findings",
-    "explanation/joint",
     "how-to/add-dataset",
-    "how-to/failed-run",
-    "reference/api",
     "reference/generated/mdpu.estimator.MDPUClassifier",
     "reference/configuration",
     "reference/commands",
