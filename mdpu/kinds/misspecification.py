@@ -115,4 +115,5 @@ def misspecification_figure(
     return figure
 
 
-KIND = figure_kind(draw, CAPTION, keys={"along": {"enum": [*ALONG]}}, check=check)
+KEYS = {"along": {"title": "The key of the protocol that is wrong on purpose, and the axis.", "enum": [*ALONG]}}
+KIND = figure_kind(draw, CAPTION, keys=KEYS, check=check)
