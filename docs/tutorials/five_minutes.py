@@ -43,7 +43,7 @@ print("tuples", tuples.shape, "and unlabeled images", unlabeled.shape)
 # %%
 # These are five of the triples, one in each column. A triple never says which of its digits are the even ones.
 
-figure, axes = plt.subplots(3, 5, figsize=(5, 3.2))
+figure, axes = plt.subplots(3, 5, figsize=(5, 3.2), layout="constrained")
 for column, members in enumerate(tuples[:5]):
     for row, member in enumerate(members):
         axes[row, column].imshow(member.reshape(8, 8), cmap="gray_r")
@@ -62,7 +62,7 @@ from mdpu.estimator import MDPUClassifier
 classifier = MDPUClassifier(prior=PRIOR, random_state=0)
 classifier.fit(tuples, unlabeled)
 
-figure, axis = plt.subplots(figsize=(5, 3))
+figure, axis = plt.subplots(figsize=(5, 3), layout="constrained")
 axis.plot(classifier.history_["epoch"], classifier.history_["objective"])
 axis.set(xlabel="Epoch", ylabel="Objective", title="Training")
 plt.show()
@@ -76,13 +76,12 @@ new, truth = images[1200:], labels[1200:]
 answers = classifier.predict(new)
 probabilities = classifier.predict_proba(new)[:, 1]
 
-figure, axes = plt.subplots(3, 8, figsize=(8, 4.2))
+figure, axes = plt.subplots(3, 8, figsize=(8, 4.2), layout="constrained")
 for k, axis in enumerate(axes.flat):
     axis.imshow(new[k].reshape(8, 8), cmap="gray_r")
     axis.set(xticks=[], yticks=[], title=f"{100 * probabilities[k]:.0f} %")
     axis.spines[:].set(color="black" if answers[k] == truth[k] else "red", linewidth=1 if answers[k] == truth[k] else 3)
 figure.suptitle("Probability of an even digit")
-figure.tight_layout()
 plt.show()
 
 # %%

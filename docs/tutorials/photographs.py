@@ -12,8 +12,8 @@ groups of four, of which at least two show the temple.
 # %%
 # From photographs to patches
 # ---------------------------
-# ``load`` reads the two photographs. For photographs of your own, put pictures into a folder for each side and read
-# them with Pillow: ``np.asarray(Image.open(path).convert("RGB"))``.
+# ``load_sample_image`` reads the two photographs. For photographs of your own, put pictures into a folder for each side
+# and read them with Pillow: ``np.asarray(Image.open(path).convert("RGB"))``.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -21,7 +21,7 @@ from sklearn.datasets import load_sample_image
 from sklearn.feature_extraction.image import extract_patches_2d
 
 temple, flower = load_sample_image("china.jpg"), load_sample_image("flower.jpg")
-figure, axes = plt.subplots(1, 2, figsize=(8, 2.8))
+figure, axes = plt.subplots(1, 2, figsize=(8, 2.8), layout="constrained")
 for axis, photograph, title in zip(axes, (temple, flower), ("Temple: positive", "Flower: negative"), strict=True):
     axis.imshow(photograph)
     axis.set_title(title)
@@ -56,7 +56,7 @@ from mdpu.data.splits import draw_split
 split = draw_split(train_sides, tuple_size=4, prior=0.5, n=300, n_unlabeled=1200, trial=0)
 tuples, unlabeled = train[split.tuples], train[split.unlabeled]
 
-figure, axes = plt.subplots(4, 8, figsize=(6, 3.4))
+figure, axes = plt.subplots(4, 8, figsize=(6, 3.4), layout="constrained")
 for column in range(8):
     for row in range(4):
         axes[row, column].imshow(tuples[column, row])
@@ -96,7 +96,7 @@ print(f"patches on the right, accuracy: {100 * classifier.score(test, test_sides
 # Every patch of a grid gets its probability. Together they show what the classifier takes for the temple, also where
 # it is wrong.
 
-figure, axes = plt.subplots(1, 2, figsize=(8, 3.2))
+figure, axes = plt.subplots(1, 2, figsize=(8, 3.2), layout="constrained")
 for axis, photograph in zip(axes, (temple, flower), strict=True):
     rows, columns = (length // SIZE for length in photograph.shape[:2])
     grid = photograph[: rows * SIZE, : columns * SIZE].reshape(rows, SIZE, columns, SIZE, 3).swapaxes(1, 2)

@@ -47,7 +47,7 @@ new, truth = images[1200:], labels[1200:]
 guesses = [0.1, 0.3, 0.5, 0.7]
 reached = [MDPUClassifier(prior=guess, random_state=0).fit(tuples, unlabeled).score(new, truth) for guess in guesses]
 
-figure, axis = plt.subplots(figsize=(5, 3))
+figure, axis = plt.subplots(figsize=(5, 3), layout="constrained")
 axis.plot(guesses, 100 * np.array(reached), label="prior given")
 axis.plot(classifier.prior_, 100 * classifier.score(new, truth), "o", label="prior estimated")
 axis.axvline(0.3, color="gray", linestyle=":", label="true prior")

@@ -91,7 +91,7 @@ print(table.round(2))
 
 import matplotlib.pyplot as plt
 
-figure, axes = plt.subplots(1, 2, figsize=(8, 3))
+figure, axes = plt.subplots(1, 2, figsize=(8, 3), layout="constrained")
 for run, model in zip(runs, models, strict=True):
     if run.seed == runs[0].seed:
         history = model.history
@@ -102,7 +102,6 @@ axes[0].axhline(0, color="gray", linewidth=0.8)
 axes[0].set(xlabel="Epoch", ylabel="Objective")
 axes[1].set(xlabel="Epoch", ylabel="Test accuracy (%)")
 axes[1].legend()
-figure.tight_layout()
 plt.show()
 
 # %%
@@ -115,7 +114,7 @@ plt.show()
 kept = pd.read_csv(REPOSITORY / "results" / "reference" / "mnist" / "comparison.csv")
 kept = kept[(kept["reading"] == "as stated") & kept["method"].isin(("ure", "relu", "abs")) & kept["mean"].notna()]
 
-figure, axis = plt.subplots(figsize=(5, 4))
+figure, axis = plt.subplots(figsize=(5, 4), layout="constrained")
 for method, rows in kept.groupby("method", sort=False):
     axis.errorbar(
         rows["published_mean"], rows["mean"], rows["std"], rows["published_std"], fmt="o", markersize=4, label=method

@@ -13,7 +13,7 @@ joint = dominance(pairs) / dominance_rate(2, PRIOR)
 share = coefficients(2, PRIOR)
 members = share.a / PRIOR * pairs + share.b / (1 - PRIOR) * (1 - pairs)
 
-figure, axes = plt.subplots(1, 3, figsize=(9, 3))
+figure, axes = plt.subplots(1, 3, figsize=(9, 3), layout="constrained")
 for axis, ratio, title in ((axes[0], joint, "Jointly"), (axes[1], members.prod(axis=-1), "Member by member")):
     shown = axis.contourf(grid, grid, ratio, levels=np.arange(0, 1.9, 0.2), cmap="cividis")
     axis.set(title=title, xlabel="$r(x_1)$", ylabel="$r(x_2)$", aspect="equal")

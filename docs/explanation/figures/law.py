@@ -5,7 +5,7 @@ import numpy as np
 
 from mdpu.theory import coefficients, tuple_law
 
-figure, (left, right) = plt.subplots(1, 2, figsize=(8, 3))
+figure, (left, right) = plt.subplots(1, 2, figsize=(8, 3), layout="constrained")
 for place, size in enumerate((2, 3, 4)):
     law = tuple_law(size, 0.4)
     left.bar(
@@ -20,4 +20,3 @@ for size, dash in ((1, ":"), (2, "-"), (3, "--"), (4, "-.")):
 right.plot(priors, priors, color="gray", linewidth=0.8)
 right.set(xlabel="Prior", ylabel="Share of positives among members, a")
 right.legend()
-figure.tight_layout()

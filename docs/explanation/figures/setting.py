@@ -12,7 +12,7 @@ images, digits = load_digits(return_X_y=True)
 labels = np.where(digits % 2 == 0, 1, -1).astype(np.int8)
 split = draw_split(labels, tuple_size=2, prior=0.4, n=PAIRS, n_unlabeled=SINGLES, trial=3)
 
-figure, axis = plt.subplots(figsize=(8, 2.4))
+figure, axis = plt.subplots(figsize=(7, 1.8), layout="constrained")
 for row, members in ((1, split.tuples.ravel()), (0, split.unlabeled)):
     for k, member in enumerate(members):
         left = 1.2 * k if row == 0 else 1.1 * k + 0.2 * (k // 2)
