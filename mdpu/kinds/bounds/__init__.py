@@ -24,19 +24,25 @@ if TYPE_CHECKING:
 QUESTIONS = ("unbiased", "error", "correction", "tuple-size")
 COUNTS = {"type": "array", "minItems": 1, "uniqueItems": True, "items": {"type": "integer", "minimum": 1}}
 SIMULATION = {
+    "title": "What is simulated.",
     "type": "object",
     "additionalProperties": False,
     "required": ["tuple_size", "prior", "n", "trials"],
     "properties": {
-        "tuple_size": {**COUNTS, "items": {"type": "integer", "minimum": 1, "maximum": 1000}},
+        "tuple_size": {
+            "title": "Tuple sizes M.",
+            **COUNTS,
+            "items": {"type": "integer", "minimum": 1, "maximum": 1000},
+        },
         "prior": {
+            "title": "Class priors pi_+.",
             "type": "array",
             "minItems": 1,
             "uniqueItems": True,
             "items": {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1},
         },
-        "n": COUNTS,
-        "trials": {"type": "integer", "minimum": 2},
+        "n": {"title": "Numbers of tuples.", **COUNTS},
+        "trials": {"title": "Samples drawn of each.", "type": "integer", "minimum": 2},
     },
 }
 
@@ -86,7 +92,10 @@ KIND = Kind(
     reads=(),
     files=(*FIGURE, "bounds/{name}.csv"),
     shows="nothing",
-    keys={"question": {"enum": list(QUESTIONS)}, "simulation": SIMULATION},
+    keys={
+        "question": {"title": "What is asked of the theorems.", "enum": list(QUESTIONS)},
+        "simulation": SIMULATION,
+    },
     check=check,
     settings=lambda plan, experiment: dict(experiment.options),
     place="studies",
