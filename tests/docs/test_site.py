@@ -17,6 +17,7 @@ from mdpu.files import REPOSITORY
 from mdpu.study.config import schema
 
 pytest.importorskip("sphinx_gallery")
+bs4 = pytest.importorskip("bs4")
 webdriver = pytest.importorskip("selenium.webdriver")
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
@@ -87,14 +88,14 @@ def test_every_tutorial_was_run_and_the_first_one_is_short(site):
 
 
 def test_every_key_of_the_schema_is_described(site):
-    page = (site / "reference" / "configuration.html").read_text(encoding="utf-8")
-    assert [key for key in schema()["properties"] if f">{key}<" not in page] == []
-    described = re.findall(r"<dt><code[^>]*><span class=\"pre\">([^<]+)</span></code></dt><dd><p>(.*?)</p>", page)
-    keys = dict(described)
-    assert {"protocol.training.epochs", "axes.seed", "comparison.margin"} <= keys.keys()
+    page = bs4.BeautifulSoup((site / "reference" / "configuration.html").read_text(encoding="utf-8"), "html.parser")
+    headings = {heading.find(string=True) for heading in page.find_all("h2")}
+    assert set(schema()["properties"]) <= headings
+    keys = {term.text: term.find_next("dd").text.strip() for term in page.find_all("dt")}
+    assert {"protocol.sampling.broken", "axes.seed", "definitions.experiments.<name>.along"} <= keys.keys()
     assert [key for key, text in keys.items() if text.startswith("Takes")] == [], "give these a title in the schema"
     defaults = yaml.safe_load((REPOSITORY / "config.yaml").read_text(encoding="utf-8"))
-    assert f">{defaults['protocol']['training']['epochs']}<" in keys["protocol.training.epochs"]
+    assert keys["protocol.training.epochs"].endswith(f"Default: {defaults['protocol']['training']['epochs']}.")
 
 
 # -- in a browser -------------------------------------------------------------------------------------
