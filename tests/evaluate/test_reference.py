@@ -17,6 +17,7 @@ from mdpu.evaluate.comparison import CLOSE, DIFFERS, INCONCLUSIVE, NOT_RUN, REPR
 from mdpu.evaluate.published import PROPOSED, published_cells
 from mdpu.files import REPOSITORY
 from mdpu.kinds.sensitivity.tables import KEY_TITLES
+from mdpu.learn.methods import load_method
 from mdpu.study.config import load_config
 from mdpu.study.grid import AXES, CELL
 from mdpu.study.plan import Plan
@@ -130,6 +131,36 @@ def test_the_tables_of_methods(cells, header, columns, n):
         for column, text in zip(columns, values, strict=True):
             expected = theirs(*column, method, n) if name == "paper" else ours(cells, *column, method, n=n)
             assert_says(text, *expected, (method, column))
+
+
+BAGS_TITLES = {"MNIST": "mnist", "Fashion-MNIST": "fashion-mnist", "EMNIST-Letters (A-I)": "emnist-letters-a-i"}
+
+
+def best_of(cells: pd.DataFrame, dataset: str, size: str, prior: str, n: int) -> pd.Series:
+    """Return mean and deviation of the best method that neither learns from bags nor is a control, in a row."""
+    row = cells.xs(
+        (dataset, "base", SIZES[size], n, prior, "logistic"), level=[axis for axis in CELL if axis != "method"]
+    )
+    rivals = [name for name in row.index if not (name.startswith("bag-") or load_method(name).control)]
+    return row.loc[row.loc[rivals, "mean"].idxmax()]
+
+
+def test_the_table_of_bags(cells):
+    title, rows = "", table("docs/explanation/findings.md", "| Bags |")
+    assert len(rows) == 24
+    paper = published_cells().set_index(["dataset", "tuple_size", "n", "prior", "method"])
+    for name, kind, *values in rows:
+        title = name or title
+        dataset, n = BAGS_TITLES[title.partition(", n = ")[0]], int(title.partition(" = ")[2].replace(",", ""))
+        for (size, prior), text in zip([(size, prior) for size in SIZES for prior in PRIORS], values, strict=True):
+            if kind == "paper's best":
+                row = paper.loc[dataset.removesuffix("-a-i"), SIZES[size], n, prior]
+                expected = row.loc[row["published_mean"].idxmax(), ["published_mean", "published_std"]]
+            elif kind == "others' best":
+                expected = best_of(cells, dataset, size, prior, n)
+            else:
+                expected = ours(cells, dataset, size, prior, kind.strip("`"), n=n)
+            assert_says(text, *expected, (title, kind, size, prior))
 
 
 @pytest.fixture(scope="module")
