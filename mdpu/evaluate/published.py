@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import pandas as pd
 
 from mdpu.files import resource
+from mdpu.learn.methods import load_method
 from mdpu.study.grid import CELL
 
 PROPOSED = ("ure", "relu", "abs")
@@ -14,9 +15,23 @@ CORRECTED = ("relu", "abs")
 BASELINES = ("siamese", "contrastive", "kmeans")
 METHODS = (*PROPOSED, *BASELINES)
 NUMERALS = {2: "II", 3: "III", 4: "IV", 5: "V"}  # of the tables
+# Where a method comes from, in the order in which the report shows them.
+FAMILIES = {
+    "paper": "Proposed in the paper",
+    "baseline": "Baselines of the paper",
+    "beyond": "Beyond the paper",
+    "control": "Controls",
+}
 TRIALS = 3  # "three independent experimental trials", captions of Tables II-V
 
 FILE = resource("mdpu/evaluate/published_tables.csv")
+
+
+def family(method: str) -> str:
+    """Return the key in `FAMILIES` of a method."""
+    if method in METHODS:
+        return "paper" if method in PROPOSED else "baseline"
+    return "control" if load_method(method).control else "beyond"
 
 
 def published_cells() -> pd.DataFrame:

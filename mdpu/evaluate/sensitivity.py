@@ -233,6 +233,32 @@ def summarize_differences(differences: pd.DataFrame, level: float) -> pd.DataFra
     ]
 
 
+def effects(summary: pd.DataFrame) -> pd.DataFrame:
+    """Return how far each choice moves the numbers, over methods, panels and alternatives.
+
+    Parameters
+    ----------
+    summary : DataFrame
+        As `summarize_differences` returns it.
+
+    Returns
+    -------
+    DataFrame
+        One row per key of the protocol: ``base``, its value there; ``lowest`` and ``highest`` mean difference in
+        points; ``differences``, how many there are; ``clear``, in how many of them the interval excludes zero. A key
+        is left out if all of its differences are missing.
+    """
+    clear = (summary["low"] > 0) | (summary["high"] < 0)
+    known = summary.assign(clear=clear).dropna(subset="difference")
+    return known.groupby("key", sort=False, as_index=False).agg(
+        base=("base", "first"),
+        lowest=("difference", "min"),
+        highest=("difference", "max"),
+        differences=("difference", "size"),
+        clear=("clear", "sum"),
+    )
+
+
 def published_differences(plan: Plan, experiment: Experiment) -> pd.DataFrame:
     """Return the published cells that an experiment covers.
 

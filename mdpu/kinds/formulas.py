@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from mdpu.files import read_csv, write_csv, write_text
 from mdpu.kinds import TABLE
-from mdpu.report.sections import embedded
+from mdpu.report.sections import embedded, for_both_schemes
 from mdpu.report.style import use_house_style
 from mdpu.report.tables import latex_caption
 from mdpu.study.kind import Kind
@@ -35,8 +35,12 @@ def section(_plan: Plan, experiment: Experiment, results: Path) -> dict[str, Any
     return {
         "name": experiment.name,
         "title": experiment.title,
-        "rows": [{**row, "image": embedded("image/svg+xml", formula_image(row["formula"]))} for row in rows],
+        "rows": [{**row, "image": _shown(row["formula"])} for row in rows],
     }
+
+
+def _shown(formula: str) -> str:
+    return embedded("image/svg+xml", for_both_schemes(formula_image(formula)))
 
 
 def loss_rows() -> pd.DataFrame:

@@ -175,7 +175,7 @@ def latex_table(
 
 def table_section(plan: Plan, name: str, title: str, cells: pd.DataFrame) -> dict[str, Any]:
     """Return a table's rows for the template, prior by prior, each cell with ours, the paper's and the difference."""
-    methods: Sequence[str] = list(dict.fromkeys(run.method for run in plan.experiment(name).runs))
+    methods = list(dict.fromkeys(run.method for run in plan.experiment(name).runs))
     marked = cells.assign(best=best_methods(cells)).sort_values(
         "prior", key=lambda prior: prior.astype(float), kind="stable"
     )
@@ -193,9 +193,9 @@ def table_section(plan: Plan, name: str, title: str, cells: pd.DataFrame) -> dic
     return {
         "name": name,
         "title": title,
-        "methods": [load_method(method).title for method in methods],
+        "methods": methods,
+        "titles": {method: load_method(method).title for method in methods},
         "rows": rows,
-        "not_run": list(plan.titles(plan.experiment(name).not_run).values()),
         "published": bool(cells["published_mean"].notna().any()),
         "caption": caption(cells, plan.titles(cells["dataset"]), plan.protocol.reports_best_epoch),
     }

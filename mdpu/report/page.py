@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -11,16 +13,28 @@ import yaml
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from mdpu.data.diagnostics import summarize
-from mdpu.files import git_commit, read_csv, read_json, resource, versions, write_text
+from mdpu.evaluate.evidence import table_cells
+from mdpu.evaluate.findings import bars, findings, headline, in_points
+from mdpu.evaluate.published import FAMILIES, NUMERALS, family, published_cells
+from mdpu.files import git_commit, read_csv, read_json, read_table, resource, versions, write_text
+from mdpu.report.cells import HEIGHT, WIDTH, cell_lines, drawer_data, verdicts_by_cell
+from mdpu.report.drawing import size_name
+from mdpu.report.forest import HEIGHT as FOREST_HEIGHT
+from mdpu.report.forest import SPAN, forest_panels
+from mdpu.report.forest import WIDTH as FOREST_WIDTH
 from mdpu.report.largest_n import HEADER, largest_n_rows
-from mdpu.report.sections import data_url
+from mdpu.report.sections import data_url, downloads, figure_url
+from mdpu.report.training import duration, read_training
 from mdpu.report.tuning_figure import CAPTION
-from mdpu.report.verdicts import audit_section, claims_section, ranks_section, verdict_section
+from mdpu.report.verdicts import LOOKS, audit_section, claims_section, comparison_rows, ranks_section, verdict_section
 from mdpu.study.config import BASE
 from mdpu.study.kind import load_kind
 from mdpu.study.plan import Plan
 
 TEMPLATES = resource("report")
+NO_DATA: dict[str, Any] = {"splits": [], "cells": {}, "config": ""}  # for the script
+STYLE = ("tokens.css", "style.css", "print.css")
+GROUPS = {"paper": "The paper", "choices": "Open choices", "beyond": "Beyond the paper"}
 
 
 def render_page(plan: Plan, results: Path) -> str:
@@ -30,74 +44,161 @@ def render_page(plan: Plan, results: Path) -> str:
     ----------
     plan : Plan
     results : Path
-        Folder with ``tables``, ``figures``, ``sensitivity``, ``labels``, ``sheets``, ``splits``,
-        ``largest_n.csv``, what the comparison, the claims, the ranks and the audit wrote and, if the
-        configuration expects numbers, ``verification.json``.
+        Folder with everything that the workflow makes from the plan; the configuration's images lie beside it.
 
     Raises
     ------
     UserError
         If a file of the results is missing.
     """
-    environment = Environment(
+    shown = experiment_sections(plan, results)
+    return (
+        environment()
+        .get_template("report.html.j2")
+        .render(
+            plan=plan.summary(),
+            groups=GROUPS,
+            shown=shown,
+            **_evaluation(plan, results, shown),
+            **_making(plan, results),
+            style="".join((TEMPLATES / name).read_text(encoding="utf-8") for name in STYLE),
+            script=(TEMPLATES / "page.js").read_text(encoding="utf-8"),
+        )
+    )
+
+
+def environment() -> Environment:
+    """Return what renders the templates: text is escaped, and an unknown variable is an error."""
+    made = Environment(
         loader=FileSystemLoader(TEMPLATES),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    sections: dict[str, list[dict[str, Any]]] = {"tables": [], "figures": [], "studies": []}
-    for experiment in plan.experiments.values():
-        kind = load_kind(experiment.kind)
-        sections[kind.place].append({"template": kind.template, **kind.section(plan, experiment, results)})
-    datasets = []
-    for name in plan.datasets:
-        definition = plan.dataset(name)
-        counts = read_json(results / "labels" / f"{name}.json")
-        description = read_json(plan.layout.images(name).with_suffix(".json"))
-        splits = [split for split in plan.splits if split.startswith(f"{name}/")]
-        datasets.append(
-            {
-                "name": name,
-                **definition,
-                "dropped": definition.get("dropped", []),
-                "checked": "counts" in definition,
-                "counts": counts["counts"],
-                "origin": description["origin"],
-                "licence": description["licence"],
-                "sheets": {
-                    side: data_url("image/png", results / "sheets" / name / f"{side}.png")
-                    for side in ("positive", "negative")
-                },
-                "sampling": summarize([read_json(plan.layout.split(split).with_suffix(".json")) for split in splits]),
-            }
-        )
+    made.globals |= {"families": FAMILIES, "looks": LOOKS, "numerals": NUMERALS}
+    made.filters |= {"duration": duration, "points": points, "signed": signed}
+    return made
+
+
+def points(value: float | None) -> str:
+    """Return a number of percent or points with two decimals, a dash if it is missing."""
+    return "–" if value is None or pd.isna(value) else f"{value:.2f}"
+
+
+def signed(value: float | None) -> str:
+    """Return a difference in points with its sign, a dash if it is missing."""
+    return "–" if value is None or pd.isna(value) else in_points(value, 2)
+
+
+def experiment_sections(plan: Plan, results: Path) -> dict[str, list[dict[str, Any]]]:
+    """Return what the kinds show of the experiments, by the key of their group in `GROUPS`.
+
+    An experiment says in the configuration which ``part`` of the report it belongs to. Within a group, tables come
+    before figures.
+    """
+    groups: dict[str, list[dict[str, Any]]] = {group: [] for group in GROUPS}
+    places = ("tables", "figures", "studies")
+    kinds = {name: load_kind(experiment.kind) for name, experiment in plan.experiments.items()}
+    for name in sorted(kinds, key=lambda name: places.index(kinds[name].place)):
+        kind, experiment = kinds[name], plan.experiment(name)
+        part = plan.config["definitions"]["experiments"][name].get("part", "paper")
+        group = "choices" if kind.place == "studies" else part
+        section = kind.section(plan, experiment, results)
+        files = downloads(results, kind.outputs(name))
+        groups[group].append({"template": kind.template, "downloads": files, **section})
+    for section in (section for group in groups.values() for section in group if "methods" in section):
+        section["columns"] = column_groups(section["methods"])
+    return groups
+
+
+def column_groups(methods: list[str]) -> list[dict[str, Any]]:
+    """Return the runs of neighbouring methods of one family, for the head of a table: ``title`` and ``span``."""
+    return [
+        {"family": name, "title": FAMILIES[name], "span": len(list(members))}
+        for name, members in groupby(methods, key=family)
+    ]
+
+
+def _evaluation(plan: Plan, results: Path, shown: Mapping[str, list[dict[str, Any]]]) -> dict[str, Any]:
+    """Return what the page says of the results: verdicts, claims, ranks, findings, cells."""
+    audit = audit_section(results)
+    common = {
+        "level": f"{100 * plan.config['comparison']['level']:g} %",
+        "audit": {**audit, "downloads": downloads(results, ["audit.csv"])},
+        "claims": claims_section(plan, results),
+        "ranks": ranks_section(plan, results),
+        "verdict": verdict_section(plan, results),
+        "numbers": len(published_cells()),
+    }
+    if not plan.runs:
+        nothing = {"headline": "", "findings": [], "bars": [], "forest": None, "comparisons": [], "cells": []}
+        return {**common, **nothing, "verdicts": {}, "data": NO_DATA, "training": None, "files": {}}
+    comparison = read_csv(results / "comparison.csv")
+    runs, training = read_csv(results / "runs.csv"), read_training(plan)
+    cells = cell_lines(plan, runs, read_table(plan.layout.metrics), training)
+    verdicts = verdicts_by_cell(comparison)
+    choices = [{**row, "section": study["name"]} for study in shown["choices"] for row in study.get("choices", ())]
+    tables = table_cells(read_csv(plan.layout.summary), plan.table_rows)
+    beyond = next((section["name"] for section in shown["beyond"] if "methods" in section), None)
+    return {
+        **common,
+        "headline": headline(comparison),
+        "findings": findings(comparison, common["claims"], tables, choices, len(audit["anomalies"]), beyond),
+        "bars": bars(comparison),
+        "forest": {"panels": forest_panels(comparison), "span": SPAN, "width": FOREST_WIDTH, "height": FOREST_HEIGHT},
+        "comparisons": comparison_rows(plan, comparison),
+        "cells": cells,
+        "curve": {"width": WIDTH, "height": HEIGHT},
+        "seeds": sorted(set(runs["seed"])),
+        "verdicts": verdicts,
+        "training": training,
+        "data": {**drawer_data(cells, verdicts, training.splits), "config": os.path.relpath(plan.layout.config)},
+        "files": {name: downloads(results, [f"{name}.csv"]) for name in ("comparison", "claims", "ranks", "largest_n")},
+        "trials": len({run.seed for run in plan.runs}),
+        "rank_figure": figure_url(results / "ranks.svg"),
+        "size_name": size_name,
+    }
+
+
+def _making(plan: Plan, results: Path) -> dict[str, Any]:
+    """Return what the page says of how the results were made: data, protocol, software, and what was not run."""
     titles = plan.titles(plan.config["definitions"]["datasets"])
     expected = plan.config.get("expected")
-    return environment.get_template("report.html.j2").render(
-        plan=plan.summary(),
-        protocol_yaml=yaml.safe_dump(plan.config["protocol"], sort_keys=False),
-        datasets=datasets,
-        sections=sections,
-        largest_n=largest_n_rows(read_csv(results / "largest_n.csv"), titles) if plan.runs else [],
-        largest_n_header=HEADER,
-        verdict=verdict_section(plan, results),
-        claims=claims_section(plan, results),
-        level=f"{100 * plan.config['comparison']['level']:g} %",
-        ranks=ranks_section(plan, results),
-        trials=len({run.seed for run in plan.runs}),
-        rank_figure=data_url("image/svg+xml", results / "ranks.svg") if plan.runs else None,
-        audit=audit_section(results),
-        not_run=plan.not_run,
-        tuning=_tuning(plan, results),
-        runs=run_lines(read_csv(results / "runs.csv")) if plan.runs else None,
-        config=os.path.relpath(plan.layout.config),
-        metrics=os.path.relpath(plan.layout.metrics),
-        verification=read_json(results / "verification.json") if expected and plan.runs else None,
-        commit=git_commit(),
-        packages=versions(("torch", "torchvision", "numpy", "pandas", "snakemake")),
-        style=(TEMPLATES / "style.css").read_text(encoding="utf-8"),
-    )
+    return {
+        "datasets": [_dataset(plan, results, name) for name in plan.datasets],
+        "protocol_yaml": yaml.safe_dump(plan.config["protocol"], sort_keys=False, allow_unicode=True),
+        "largest_n": largest_n_rows(read_csv(results / "largest_n.csv"), titles) if plan.runs else [],
+        "largest_n_header": HEADER,
+        "not_run": plan.not_run,
+        "datasets_not_run": {name: title for name, title in titles.items() if name not in plan.datasets},
+        "tuning": _tuning(plan, results),
+        "config": os.path.relpath(plan.layout.config),
+        "metrics": os.path.relpath(plan.layout.metrics),
+        "verification": read_json(results / "verification.json") if expected and plan.runs else None,
+        "commit": git_commit(),
+        "packages": versions(("torch", "torchvision", "numpy", "pandas", "snakemake")),
+    }
+
+
+def _dataset(plan: Plan, results: Path, name: str) -> dict[str, Any]:
+    """Return a dataset: its definition, counts, origin, contact sheets, and the worst diagnostics of its splits."""
+    definition = plan.dataset(name)
+    description = read_json(plan.layout.images(name).with_suffix(".json"))
+    splits = [split for split in plan.splits if split.startswith(f"{name}/")]
+    return {
+        "name": name,
+        **definition,
+        "dropped": definition.get("dropped", []),
+        "checked": "counts" in definition,
+        "counts": read_json(results / "labels" / f"{name}.json")["counts"],
+        "origin": description["origin"],
+        "licence": description["licence"],
+        "sheets": {
+            side: data_url("image/png", results / "sheets" / name / f"{side}.png") for side in ("positive", "negative")
+        },
+        "sampling": summarize([read_json(plan.layout.split(split).with_suffix(".json")) for split in splits]),
+    }
 
 
 def _tuning(plan: Plan, results: Path) -> dict[str, Any]:
@@ -115,18 +216,6 @@ def _tuning(plan: Plan, results: Path) -> dict[str, Any]:
             }
             for name in plan.tunings
         ],
-    }
-
-
-def run_lines(runs: pd.DataFrame) -> dict[str, Any]:
-    """Return the runs for the template: the seeds, and per cell an accuracy per seed, None where there is no run."""
-    by_cell: dict[str, dict[int, float]] = {}
-    for run, seed, accuracy in runs[["run", "seed", "accuracy"]].itertuples(index=False):
-        by_cell.setdefault(run.rpartition("/")[0], {})[seed] = accuracy
-    seeds = sorted(set(runs["seed"]))
-    return {
-        "seeds": seeds,
-        "cells": [{"name": name, "accuracies": [of.get(seed) for seed in seeds]} for name, of in by_cell.items()],
     }
 
 

@@ -9,7 +9,8 @@ import pandas as pd
 
 from mdpu.evaluate.audit import ANOMALY, NO_CASE, NO_DATA
 from mdpu.evaluate.comparison import CLOSE, DIFFERS, FEWEST_TRIALS, INCONCLUSIVE, NOT_RUN, REPRODUCED
-from mdpu.evaluate.published import NUMERALS, published_cells
+from mdpu.evaluate.findings import were_run
+from mdpu.evaluate.published import NUMERALS, family, published_cells
 from mdpu.files import read_csv, read_json
 from mdpu.learn.methods import load_method
 from mdpu.report.rank_figure import SOURCES
@@ -25,6 +26,7 @@ LOOKS = {
     DIFFERS: ("≠", "differs"),
     NOT_RUN: ("·", "unrun"),
 }
+WITH_NUMBERS = [verdict for verdict in LOOKS if verdict != NOT_RUN]
 
 
 def verdict_section(plan: Plan, results: Path) -> dict[str, Any]:
@@ -33,7 +35,7 @@ def verdict_section(plan: Plan, results: Path) -> dict[str, Any]:
         return {"compared": 0, "cells": len(published_cells())}
     comparison = read_csv(results / "comparison.csv")
     facts = read_json(results / "comparison.json")
-    run = comparison[comparison["verdict"] != NOT_RUN]
+    run = were_run(comparison)
     methods = list(dict.fromkeys(comparison["method"]))
     datasets = [name for name in plan.published_names if name in set(run["dataset"])]
     grid = [
@@ -47,21 +49,21 @@ def verdict_section(plan: Plan, results: Path) -> dict[str, Any]:
         for index, (prior, rows) in enumerate(comparison[comparison["dataset"] == dataset].groupby("prior"))
         for by_cell in [rows.set_index(["table", "method"])]
     ]
-    left_out = [name for name in dict.fromkeys(comparison["dataset"]) if name not in datasets]
     return {
         "rule": facts["rule"],
         "compared": len(run),
         "comparisons": len(comparison),
         "cells": len(comparison.drop_duplicates(["table", "prior", "published_dataset", "method"])),
-        "totals": [_titled(plan, row) for row in facts["totals"]],
-        "readings": [row for row in facts["totals"] if row["by"] == "reading"],
-        "spreads": [{**row, "method": load_method(row["method"]).title} for row in facts["spreads"]],
+        "totals": [_titled(plan, row) for row in facts["totals"] if any(row[verdict] for verdict in WITH_NUMBERS)],
+        "spreads": [
+            {**row, "family": family(row["method"]), "method": load_method(row["method"]).title}
+            for row in facts["spreads"]
+        ],
         "tables": TABLES,
-        "methods": [load_method(method).title for method in methods],
+        "methods": methods,
+        "titles": {method: load_method(method).title for method in methods},
         "grid": grid,
-        "looks": LOOKS,
         "fewest_trials": FEWEST_TRIALS,
-        "not_run": list(plan.titles(name for name in left_out if name in plan.published_names).values()),
     }
 
 
@@ -71,6 +73,21 @@ def _look(cell: pd.Series) -> dict[str, str | None]:
         return {"glyph": glyph, "kind": kind, "words": "not run", "cell": None}
     difference = "" if pd.isna(cell["difference"]) else f" ({cell['difference']:+.2f} points; {cell['reason']})"
     return {"glyph": glyph, "kind": kind, "words": f"{cell['verdict']}{difference}", "cell": cell["cell"]}
+
+
+def comparison_rows(plan: Plan, comparison: pd.DataFrame) -> list[dict[str, Any]]:
+    """Return the comparisons that were run for the template: key, numbers, verdict, and what readers call each."""
+    return [
+        {
+            **row,
+            "family": family(row["method"]),
+            "method_title": load_method(row["method"]).title,
+            "dataset_title": plan.dataset(row["dataset"])["title"],
+            "table_title": NUMERALS[row["table"]],
+            "look": LOOKS[row["verdict"]],
+        }
+        for row in were_run(comparison).to_dict("records")
+    ]
 
 
 def _titled(plan: Plan, row: dict[str, Any]) -> dict[str, Any]:

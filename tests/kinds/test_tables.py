@@ -10,7 +10,6 @@ import pytest
 
 from mdpu.kinds.curves import curves_figure
 from mdpu.kinds.table import best_methods, caption, latex_table, markdown_table
-from mdpu.report.page import run_lines
 from mdpu.report.style import method_style
 from mdpu.study.config import available_methods
 from mdpu.study.grid import Run, run_columns
@@ -148,17 +147,3 @@ def test_methods_are_told_apart_by_more_than_colour():
     looks = [(style["linestyle"], style["marker"]) for style in map(method_style, METHODS)]
     assert len({dash for dash, _ in looks}) == len({marker for _, marker in looks}) == 3
     assert all(method_style(method) == method_style(method) for method in available_methods())
-
-
-def test_the_runs_of_a_cell_share_a_line_whatever_files_they_came_from():
-    """A ResNet's runs have a history file each, and not every cell has every seed."""
-    runs = [Run("svhn", "base", 2, 10, "0.5", method, "logistic", seed) for method, seed in (("abs", 1), ("abs", 3))]
-    runs.append(Run("svhn", "base", 2, 10, "0.5", "ure", "logistic", 2))
-    table = pd.DataFrame({"run": [run.name for run in runs], "seed": [1, 3, 2], "accuracy": [70.0, np.nan, 60.0]})
-    found = run_lines(table)
-    assert found["seeds"] == [1, 2, 3]
-    names = [cell["name"] for cell in found["cells"]]
-    assert names == ["svhn/base/m2/n10/prior0.5/abs/logistic", "svhn/base/m2/n10/prior0.5/ure/logistic"]
-    assert found["cells"][0]["accuracies"][:2] == [70.0, None]
-    assert np.isnan(found["cells"][0]["accuracies"][2])
-    assert found["cells"][1]["accuracies"] == [None, 60.0, None]

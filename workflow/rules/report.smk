@@ -1,5 +1,5 @@
-# INPUTS   tables, figures, studies, comparison, claims, ranks, audit, the largest n, results of each run,
-#          label counts, contact sheets, diagnostics of the splits, and the verification if numbers are expected
+# INPUTS   tables, figures, studies, comparison, claims, ranks, audit, the largest n, results of each run and cell,
+#          histories and what trained them, label counts, contact sheets, diagnostics of the splits, and the verification if numbers are expected
 # OUTPUTS  report.html, one self-contained page
 
 
@@ -9,6 +9,8 @@ rule render_report:
         largest_n=LARGEST_N,
         tuning=TUNING_FIGURES,
         runs=RUNS,
+        metrics=[PLAN.layout.metrics, PLAN.layout.summary] if PLAN.runs else [],
+        training=[history.with_suffix(".json") for history in HISTORIES],
         evaluation=EVALUATION,
         labels=[PLAN.layout.labels(dataset) for dataset in PLAN.datasets],
         sheets=SHEETS,

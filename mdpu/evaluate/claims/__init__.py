@@ -7,6 +7,7 @@ which have neither histories nor other losses; a claim that evidence cannot spea
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +20,14 @@ from mdpu.evaluate.shares import share_interval
 from mdpu.files import provenance, read_csv, read_table, write_csv, write_json
 from mdpu.study.plan import Plan
 
-__all__ = ["CASE", "CLAIMS", "Claim", "bags", "check_claims", "paper", "write_claims"]
+__all__ = ["CASE", "CLAIMS", "STATUSES", "Claim", "bags", "check_claims", "paper", "status", "write_claims"]
 
 # What stands instead of counts: of our runs, of the paper's numbers, and of single trials.
 NO_RUNS, NO_NUMBERS, NOT_TESTED = "not run", "not in its numbers", "counted, not tested"
+# How a claim fares on our runs.
+STATUSES = ("holds", "partly", "fails", "inconclusive", "not run")
+HOLDS, PARTLY, FAILS, INCONCLUSIVE, NOT_RUN = STATUSES
+MOST, FEW = 0.9, 0.1  # shares of the cases from which, and up to which, a claim holds and fails
 
 
 def check_claims(ours: Evidence, paper: Evidence) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -35,7 +40,8 @@ def check_claims(ours: Evidence, paper: Evidence) -> tuple[pd.DataFrame, pd.Data
         ``by_chance`` (the pass rate that noise alone would give, where that can be told), and for ``ours`` and
         ``paper`` the numbers of cases (``_cases``) and of those that hold (``_hold``), the pass rate (``_rate``),
         and both in words (``ours``, ``paper``: ``5 of 6``, ``not run``, ``not in its numbers``). Then what
-        `_in_single_trials` returns, of ours.
+        `_in_single_trials` returns, of ours; ``effect``, the median of left minus right over our cases, missing
+        without one; and the ``status`` of the claim on our runs.
     cases : DataFrame
         One row per claim, evidence (``ours`` or ``paper``) and case: the key columns that apply, ``left``,
         ``right``, and whether the statement ``holds``.
@@ -64,11 +70,42 @@ def check_claims(ours: Evidence, paper: Evidence) -> tuple[pd.DataFrame, pd.Data
             }
             if cases is not None and count:
                 all_cases.append(cases.assign(claim=item.name, evidence=source))
-        rows.append(row | _in_single_trials(item, ours))
+            if source == "ours":
+                gaps = cases["left"].astype(float) - cases["right"].astype(float) if cases is not None else None
+                row["effect"] = None if gaps is None or gaps.isna().all() else float(gaps.median())
+        row |= _in_single_trials(item, ours)
+        rows.append(row | {"status": status(row)})
     columns = ["claim", "evidence", *CASE]
     cases = pd.concat(all_cases, ignore_index=True) if all_cases else pd.DataFrame(columns=columns)
     integers = dict.fromkeys(("tuple_size", "n", "seed"), "Int64")
     return pd.DataFrame(rows), cases[columns].astype(integers)
+
+
+def status(row: Mapping[str, Any]) -> str:
+    """Return in a word how a claim fares on our runs.
+
+    Parameters
+    ----------
+    row : mapping
+        ``ours_rate``, ``by_chance``, ``trial_low`` and ``trial_high`` of a claim, as `check_claims` returns them; each
+        may be None.
+
+    Returns
+    -------
+    str
+        *not run* without a case. *inconclusive*: the interval of the share in single trials holds the rate that noise
+        alone would give. *fails*: the claim holds in at most `FEW` of the cases, or that interval lies below the rate
+        of noise. *holds*: in at least `MOST` of the cases. *partly*: the rest.
+    """
+    rate, chance, low, high = (row[key] for key in ("ours_rate", "by_chance", "trial_low", "trial_high"))
+    if rate is None:
+        return NOT_RUN
+    tested = chance is not None and low is not None
+    if tested and low <= chance <= high:
+        return INCONCLUSIVE
+    if rate <= FEW or (tested and high < chance):
+        return FAILS
+    return HOLDS if rate >= MOST else PARTLY
 
 
 def _in_single_trials(item: Claim, evidence: Evidence) -> dict[str, Any]:

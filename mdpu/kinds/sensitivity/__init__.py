@@ -89,7 +89,7 @@ def make(plan: Plan, experiment: Experiment, inputs: Mapping[str, Path], results
 
 def section(plan: Plan, experiment: Experiment, results: Path) -> dict[str, Any]:
     """Return a study for the template: its figure, its table and the distances to the published numbers."""
-    from mdpu.kinds.sensitivity.tables import nearest_rows, sensitivity_cells, sensitivity_rows
+    from mdpu.kinds.sensitivity.tables import choice_rows, nearest_rows, sensitivity_cells, sensitivity_rows
 
     titles = plan.titles(plan.config["definitions"]["datasets"])
     summary = read_csv(results / "sensitivity" / f"{experiment.name}.csv")
@@ -97,6 +97,7 @@ def section(plan: Plan, experiment: Experiment, results: Path) -> dict[str, Any]
     nearest = read_csv(results / "sensitivity" / f"{experiment.name}-nearest.csv")
     return {
         **figure_section(plan, experiment, results, CAPTION),
+        "choices": choice_rows(summary, titles),
         "header": header,
         "rows": [
             {"words": row[:4], "numbers": list(zip(row[4:], cells, strict=True))}

@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from mdpu.evaluate.sensitivity import ALTERNATIVE, JOINT_KEY, PANEL, SCOPE_KEY, SIDES_KEY
+from mdpu.evaluate.sensitivity import ALTERNATIVE, JOINT_KEY, PANEL, SCOPE_KEY, SIDES_KEY, effects
 from mdpu.learn.methods import load_method
 from mdpu.report.drawing import size_name
 from mdpu.report.tables import escape, latex_rows, markdown_rows
@@ -37,6 +37,23 @@ KEY_TITLES = {
     "test_prior": "Prior of the test set",
     SIDES_KEY: "Class sides",
     JOINT_KEY: "Several at once",
+}
+# What the paper says of a choice, as docs/protocol.md gives it.
+PAPER_SAYS = {
+    "n_counts": "“number of training samples”; Fig. 4: “training sample group sizes”",
+    "n_unlabeled": "nothing",
+    "replacement": "nothing; Lemmas 5 and 6 are of independent draws",
+    "overlap": "nothing",
+    "hidden": "“a 300-unit three-layer perceptron”",
+    "batch_counts": "batch size 3,000 (grey images), 256 (colour)",
+    "optimizer": "nothing",
+    "learning_rate": "chosen from {2e-5, 4e-5, 1e-3, 2e-3}; it does not say how, nor which",
+    "weight_decay": "chosen from {5e-4, 6e-4, 7e-4, 2e-3}",
+    "hyperparameters": "“systematically determined for each dataset”",
+    SCOPE_KEY: "the whole risk (Eqs. 15, 16); partial risks in the proof of Theorem 3",
+    "average_last": "“averaged over 100 training epochs and three independent experimental trials”",
+    "test_prior": "nothing; CIFAR-10 (0.60) and SVHN (0.61) are unbalanced",
+    SIDES_KEY: "contradict the numbers for two EMNIST sets",
 }
 _VALUES = {
     ("replacement", "true"): "yes",
@@ -201,6 +218,36 @@ def departures_title(departures: str, datasets: Mapping[str, str]) -> str:
         return "The protocol as it stands"
     pairs = (departure.split(" = ", 1) for departure in departures.split("; "))
     return "; ".join(f"{key_title(key)}: {value_title(key, value, datasets)}" for key, value in pairs)
+
+
+def choice_rows(summary: pd.DataFrame, datasets: Mapping[str, str]) -> list[dict[str, Any]]:
+    """Return what the report says of each open choice.
+
+    Parameters
+    ----------
+    summary : DataFrame
+        As `mdpu.evaluate.sensitivity.summarize_differences` returns it.
+    datasets : mapping
+        Titles by name.
+
+    Returns
+    -------
+    list of dict
+        Rows of `mdpu.evaluate.sensitivity.effects` in the order of `KEY_TITLES`, each with ``title``, what the paper
+        ``says`` (empty for several choices at once), and what was ``chosen``.
+    """
+    by_key = {row["key"]: row for row in effects(summary).to_dict("records")}
+    order = list(dict.fromkeys(key for key, _, _ in ordered(summary)))
+    return [
+        {
+            **by_key[key],
+            "title": key_title(key),
+            "says": PAPER_SAYS.get(key, ""),
+            "chosen": "" if key == JOINT_KEY else value_title(key, by_key[key]["base"], datasets),
+        }
+        for key in order
+        if key in by_key
+    ]
 
 
 def sensitivity_markdown(summary: pd.DataFrame, datasets: Mapping[str, str], title: str) -> str:

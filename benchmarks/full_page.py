@@ -1,0 +1,165 @@
+r"""Make the report of the full paper from synthetic histories, to see how large and how fast the page is.
+
+    python benchmarks/full_page.py --out /tmp/full
+    python benchmarks/full_page.py --out /tmp/three --config three.yaml --kept results/reference/finished.parquet
+
+writes a folder of results as the workflow would leave it, without any training: accuracies are those of the paper plus
+noise, splits and images are stand-ins. Runs of a file that `mdpu pack` wrote are taken as they are. It prints the
+seconds from the metrics to the page, and the size of the page. The numbers on such a page mean nothing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from mdpu.data.diagnostics import diagnose
+from mdpu.data.images import ImageSet, write_images
+from mdpu.data.labels import binarize, write_labels
+from mdpu.data.splits import draw_split, write_split
+from mdpu.evaluate.audit import write_audit
+from mdpu.evaluate.claims import write_claims
+from mdpu.evaluate.collect import describe_runs, run_accuracies, summarize
+from mdpu.evaluate.comparison import write_comparison
+from mdpu.evaluate.published import published_summary
+from mdpu.files import read_table, write_csv, write_json, write_table
+from mdpu.kinds import show
+from mdpu.learn.risk import TERMS
+from mdpu.report.largest_n import write_largest_n
+from mdpu.report.page import write_page
+from mdpu.report.rank_figure import show_ranks
+from mdpu.report.sheet import write_sheets
+from mdpu.seals import sha256
+from mdpu.study.config import load_config
+from mdpu.study.grid import AXES, CELL
+from mdpu.study.plan import Plan
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+EPOCHS, IMAGES = 100, 400  # images of each stand-in
+
+
+def stand_in(classes: list[str], colour: bool, seed: int) -> ImageSet:
+    """Return random images of these classes."""
+    random = np.random.default_rng(seed)
+    shape = (IMAGES, 32, 32, 3) if colour else (IMAGES, 28, 28)
+    labels = np.arange(IMAGES) % len(classes)
+    images = random.integers(0, 256, shape, dtype=np.uint8)
+    return ImageSet(images, labels, images, labels, classes, "Random stand-ins", "CC0")
+
+
+def write_data(plan: Plan) -> None:
+    """Write images, labels, sheets and splits of stand-ins; the counts are those of the configuration."""
+    by_source: dict[Path, dict[str, None]] = {}
+    for name in plan.datasets:
+        sides = [
+            *plan.dataset(name)["positive"],
+            *plan.dataset(name)["negative"],
+            *plan.dataset(name).get("dropped", ()),
+        ]
+        by_source.setdefault(plan.layout.images(name), {}).update(dict.fromkeys(map(str, sides)))
+    for seed, name in enumerate(plan.datasets):
+        definition = plan.dataset(name)
+        images = plan.layout.images(name)
+        image_set = stand_in(list(by_source[images]), plan.network(name) == "resnet34", seed)
+        write_images(image_set, images)
+        labels = binarize(image_set, definition["positive"], definition["negative"], definition.get("dropped", ()))
+        write_labels(labels, plan.layout.labels(name))
+        write_json(plan.layout.labels(name).with_suffix(".json"), {"counts": definition["counts"]})
+        sheets = [plan.layout.results / "sheets" / name / f"{side}.png" for side in ("positive", "negative")]
+        write_sheets(images, plan.layout.labels(name), *sheets)
+        for run in {run.split: run for run in plan.runs if run.dataset == name}.values():
+            prior = float(run.prior)
+            split = draw_split(labels["train"], run.tuple_size, prior, 100, 100, run.seed)
+            write_split(split, plan.layout.split(run.split))
+            facts = diagnose(split, labels["train"], run.tuple_size, prior)
+            write_json(plan.layout.split(run.split).with_suffix(".json"), facts)
+
+
+def histories(plan: Plan, kept: Path | None) -> pd.DataFrame:
+    """Return a history of every run: a kept one, or a curve that ends near the paper's number."""
+    keys = pd.DataFrame(list(plan.runs))
+    frames = []
+    if kept is not None:
+        frames.append(keys.merge(read_table(kept), on=list(AXES)).drop(columns=["fingerprint", "origin"]))
+        there = set(frames[0][list(AXES)].itertuples(index=False, name=None))
+        keys = keys[[key not in there for key in keys.itertuples(index=False, name=None)]]
+    random = np.random.default_rng(1)
+    published = published_summary().rename(columns={"dataset": "published"})[["published", *CELL[1:], "mean", "std"]]
+    named = keys.assign(published=keys["dataset"].map(plan.published_names), order=range(len(keys)))
+    ends = named.merge(published, how="left", on=["published", *CELL[1:]]).sort_values("order")
+    final = ends["mean"].fillna(85.0).to_numpy() + ends["std"].fillna(1.0).to_numpy() * random.normal(size=len(keys))
+    epoch = np.arange(1, EPOCHS + 1)
+    accuracy = 50 + (final[:, None] - 50) * (1 - np.exp(-epoch / 8)) + random.normal(size=(len(keys), EPOCHS)) * 0.3
+    rate = np.clip(accuracy / 100, 0, 1).ravel()
+    risk = np.tile(0.7 * np.exp(-epoch / 30) - 0.05, len(keys))
+    rows = keys.loc[keys.index.repeat(EPOCHS)].assign(epoch=np.tile(epoch, len(keys)), objective=risk, risk=risk)
+    rows = rows.assign(**{f"risk_{term}": risk / len(TERMS) for term in TERMS})
+    rows = rows.assign(true_positive_rate=rate, true_negative_rate=rate, accuracy=rate, raw_accuracy=rate)
+    return pd.concat([*frames, rows]).sort_values([*AXES, "epoch"], ignore_index=True)
+
+
+def write_training(plan: Plan, metrics: pd.DataFrame) -> None:
+    """Write the metrics, and what each cohort says of its training."""
+    write_table(metrics, plan.layout.metrics)
+    made = {"device": "no device", "precision": "none", "date": "2026-01-01T00:00:00+00:00", "commit": "0" * 40}
+    software = {"python": "3", "packages": {"mdpu": "0"}, "machine": "none"}
+    for cohort in plan.cohorts.values():
+        splits = {str(plan.layout.split(split)): sha256(plan.layout.split(split)) for split in cohort.splits}
+        trained = [{**made, **software, "runs": [run.name for run in cohort.runs]}]
+        facts = {"trained": trained, "inputs": splits, "reused": 0, "wall_seconds": 60.0}
+        write_json(plan.layout.history(cohort.name).with_suffix(".json"), facts)
+
+
+def evaluate(plan: Plan) -> None:
+    """Write everything that the workflow makes from the metrics, up to the page."""
+    layout, results = plan.layout, plan.layout.results
+    metrics = read_table(layout.metrics)
+    accuracies = run_accuracies(metrics, plan.protocol.reporting())
+    write_csv(summarize(accuracies), layout.summary)
+    write_csv(describe_runs(metrics, accuracies, plan), results / "runs.csv")
+    write_comparison(plan, layout.summary, results / "comparison.csv")
+    write_claims(plan, layout.summary, layout.metrics, results / "claims.csv", results / "claims_cases.csv")
+    show_ranks(plan, layout.summary, results / "ranks.csv", results / "ranks.svg")
+    write_audit(plan, results / "labels", results / "audit.csv")
+    write_largest_n(plan, results / "labels", results / "largest_n.csv")
+    for name in plan.experiments:
+        show(plan, name, plan.experiment_inputs(name), results)
+
+
+def write_results(plan: Plan, kept: Path | None = None) -> dict[str, float]:
+    """Write a whole folder of results, and return the seconds of its evaluation and of its page."""
+    write_data(plan)
+    write_training(plan, histories(plan, kept))
+    seconds = {}
+    started = time.perf_counter()
+    evaluate(plan)
+    seconds["evaluation"] = time.perf_counter() - started
+    started = time.perf_counter()
+    write_page(plan, plan.layout.results, plan.layout.results / "report.html")
+    return {**seconds, "page": time.perf_counter() - started}
+
+
+def main() -> None:
+    """Write the results and print seconds and sizes."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", type=Path, required=True, help="folder of results")
+    parser.add_argument("--config", type=Path, nargs="*", default=[], help="overlays of config.yaml")
+    parser.add_argument("--kept", type=Path, help="finished runs, as `mdpu pack` writes them")
+    arguments = parser.parse_args()
+
+    overlays = [REPOSITORY / "config.yaml", *arguments.config]
+    plan = Plan(load_config(overlays, [f"results_dir={arguments.out}"]))
+    seconds = write_results(plan, arguments.kept)
+    page = plan.layout.results / "report.html"
+    print(f"{len(plan.runs)} runs in {len(plan.cohorts)} cohorts")
+    for part, count in seconds.items():
+        print(f"{part}: {count:.1f} s")
+    print(f"{page}: {page.stat().st_size / 1e6:.2f} MB")
+
+
+if __name__ == "__main__":
+    main()

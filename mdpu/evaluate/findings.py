@@ -1,0 +1,263 @@
+"""What came out, in a few generated sentences: the first screen of the report."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pandas as pd
+
+from mdpu.evaluate.claims import FAILS, HOLDS, INCONCLUSIVE, PARTLY, STATUSES
+from mdpu.evaluate.claims import NOT_RUN as NOT_CHECKED
+from mdpu.evaluate.comparison import DIFFERS, NOT_RUN, REPRODUCED, VERDICTS
+from mdpu.evaluate.published import BASELINES, PROPOSED, family
+from mdpu.learn.methods import load_method
+from mdpu.study.grid import ROW
+
+MOST_FINDINGS = 5
+_WORDS = ("none", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A sentence, and where its evidence is.
+
+    Attributes
+    ----------
+    text : str
+    section : str
+        Section of the report with the evidence.
+    filters : mapping
+        What to choose among the comparisons, by column, if that is the section.
+    """
+
+    text: str
+    section: str
+    filters: Mapping[str, str] = field(default_factory=dict)
+
+
+def were_run(comparison: pd.DataFrame) -> pd.DataFrame:
+    """Return the comparisons of cells that were run; `comparison` is as `mdpu.evaluate.comparison.compare` has it."""
+    return comparison[comparison["verdict"] != NOT_RUN]
+
+
+def in_words(count: int) -> str:
+    """Return a number as a word up to ten, and in digits beyond."""
+    return _WORDS[count] if count < len(_WORDS) else str(count)
+
+
+def _listed(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def in_points(difference: float, digits: int = 1) -> str:
+    """Return a difference with its sign; the minus is as wide as the plus."""
+    return f"{difference:+.{digits}f}".replace("-", "−")
+
+
+def _titles(methods: Iterable[str]) -> str:
+    return _listed([load_method(method).title for method in methods])
+
+
+def _there(methods: Sequence[str], rows: pd.DataFrame) -> list[str]:
+    """Return those of `methods` that have rows."""
+    return [method for method in methods if method in set(rows["method"])]
+
+
+def _unlike(run: pd.DataFrame, methods: Sequence[str]) -> list[str]:
+    """Return the methods more than half of whose numbers differ."""
+    differs = (run["verdict"] == DIFFERS).groupby(run["method"]).mean()
+    return [method for method in _there(methods, run) if differs[method] > 1 / 2]
+
+
+def headline(comparison: pd.DataFrame) -> str:
+    """Return the answer in one sentence, or nothing if no published number was run.
+
+    Parameters
+    ----------
+    comparison : DataFrame
+        As `mdpu.evaluate.comparison.compare` returns it.
+
+    Returns
+    -------
+    str
+        How many numbers of the proposed methods agree or cannot be told apart, and how many baselines do: those of
+        which at most half of the numbers differ. A published number that two readings of its dataset were run for
+        counts twice, and then the sentence speaks of comparisons.
+    """
+    run = were_run(comparison)
+    if run.empty:
+        return ""
+    twice = run.duplicated(["table", "prior", "published_dataset", "method"]).any()
+    noun = "comparisons" if twice else "numbers"
+    proposed = run[run["method"].isin(PROPOSED)]
+    baselines = _there(BASELINES, run)
+    unlike = _unlike(run, baselines)
+    alike = len(proposed) - int((proposed["verdict"] == DIFFERS).sum())
+    parts = []
+    if len(proposed):
+        parts.append(
+            f"{alike} of the {len(proposed)} {noun} of the proposed methods agree with the paper or cannot be told "
+            "apart from it"
+        )
+    if baselines:
+        parts.append(_baselines_do(unlike, baselines))
+    sentence = "; ".join(parts) + "."
+    return sentence[0].upper() + sentence[1:]
+
+
+def _baselines_do(unlike: Sequence[str], baselines: Sequence[str]) -> str:
+    """Return whether the baselines agree too, as the end of a sentence."""
+    if not unlike:
+        return f"so do most numbers of {_titles(baselines)}"
+    if len(unlike) == len(baselines):
+        return f"{_titles(baselines)} {'does' if len(baselines) == 1 else 'do'} not"
+    return f"{in_words(len(unlike))} of {in_words(len(baselines))} baselines {'does' if len(unlike) == 1 else 'do'} not"
+
+
+def bars(comparison: pd.DataFrame) -> list[dict[str, Any]]:
+    """Return the verdicts of each method that was run: its title, family, number of comparisons, and counts."""
+    run = were_run(comparison)
+    return [
+        {
+            "method": method,
+            "title": load_method(method).title,
+            "family": family(method),
+            "compared": len(rows),
+            "counts": {verdict: int((rows["verdict"] == verdict).sum()) for verdict in VERDICTS if verdict != NOT_RUN},
+        }
+        for method in _there((*PROPOSED, *BASELINES), run)
+        for rows in [run[run["method"] == method]]
+    ]
+
+
+def findings(
+    comparison: pd.DataFrame,
+    claims: Sequence[Mapping[str, Any]],
+    cells: pd.DataFrame,
+    choices: Sequence[Mapping[str, Any]],
+    audited: int,
+    beyond: str | None = None,
+) -> list[Finding]:
+    """Return the findings that a reader should know first, at most `MOST_FINDINGS`.
+
+    Parameters
+    ----------
+    comparison : DataFrame
+        As `mdpu.evaluate.comparison.compare` returns it.
+    claims : sequence of mapping
+        As `mdpu.evaluate.claims.check_claims` returns them.
+    cells : DataFrame
+        The cells of the tables, as `mdpu.evaluate.collect.summarize` returns them: one variant and one loss.
+    choices : sequence of mapping
+        Of open choices: ``title``, ``lowest`` and ``highest`` effect in points, and the ``section`` of their study.
+    audited : int
+        Number of contradictions and gaps that the audit found in the paper.
+    beyond : str, optional
+        Section that shows methods beyond the paper; without one there is no finding about them.
+    """
+    run = were_run(comparison)
+    found = [
+        _proposed_finding(run),
+        _baseline_finding(run),
+        _claims_finding(claims),
+        _beyond_finding(cells, beyond) if beyond else _best_finding(cells) if run.empty else None,
+        _choices_finding(choices),
+        Finding(f"The audit lists {audited} contradictions and gaps of the paper itself.", "audit"),
+    ]
+    return [finding for finding in found if finding is not None][:MOST_FINDINGS]
+
+
+def _proposed_finding(run: pd.DataFrame) -> Finding | None:
+    proposed = run[run["method"].isin(PROPOSED)].dropna(subset="difference")
+    if proposed.empty:
+        return None
+    means = proposed.groupby("method")["difference"].mean()
+    each = _listed([f"{load_method(m).title} {in_points(means[m], 2)}" for m in _there(PROPOSED, proposed)])
+    equal = int((proposed["verdict"] == REPRODUCED).sum())
+    mean = in_points(proposed["difference"].mean(), 2)
+    return Finding(
+        f"Ours minus the paper's is {mean} points on average ({each}); {equal} of {len(proposed)} numbers are "
+        "reproduced within the margin.",
+        "comparisons",
+        {"family": "paper"},
+    )
+
+
+def _baseline_finding(run: pd.DataFrame) -> Finding | None:
+    unlike = _unlike(run, BASELINES)
+    if not unlike:
+        return None
+    parts = []
+    for method in unlike:
+        rows = run[run["method"] == method]
+        differs = int((rows["verdict"] == DIFFERS).sum())
+        median = in_points(rows["difference"].median())
+        parts.append(f"{load_method(method).title} differs in {differs} of {len(rows)} (median {median} points)")
+    filters = {"family": "baseline"} if len(unlike) > 1 else {"method": unlike[0]}
+    return Finding(f"{_listed(parts)}.", "comparisons", {**filters, "verdict": DIFFERS})
+
+
+def _claims_finding(claims: Sequence[Mapping[str, Any]]) -> Finding | None:
+    checked = [row for row in claims if row["quote"] and row["status"] != NOT_CHECKED]
+    if not checked:
+        return None
+    counts = {status: sum(row["status"] == status for row in checked) for status in STATUSES}
+    one = {HOLDS: "holds", PARTLY: "holds in part", FAILS: "fails", INCONCLUSIVE: "is inconclusive"}
+    several = {HOLDS: "hold", PARTLY: "hold in part", FAILS: "fail", INCONCLUSIVE: "are inconclusive"}
+    parts = [f"{counts[name]} {(one if counts[name] == 1 else several)[name]}" for name in one if counts[name]]
+    return Finding(
+        f"Of {len(checked)} claims of the paper's prose that these runs can check, {_listed(parts)}.", "claims"
+    )
+
+
+def rows_by_method(cells: pd.DataFrame) -> pd.DataFrame:
+    """Return the mean accuracies of cells, a line per row of the tables and a column per method."""
+    return cells.pivot_table(index=list(ROW), columns="method", values="mean", aggfunc="first")
+
+
+def _best_finding(cells: pd.DataFrame) -> Finding | None:
+    """Return which method is the best in most rows, where there is nothing to compare with."""
+    means = rows_by_method(cells)
+    competing = means[[method for method in means if family(str(method)) != "control"]].dropna()
+    if competing.shape[1] < 2 or competing.empty:
+        return None
+    wins = competing.idxmax(axis=1).value_counts()
+    return Finding(
+        f"{load_method(str(wins.index[0])).title} is the most accurate of {_titles(map(str, competing))} in "
+        f"{wins.iloc[0]} of {len(competing)} rows of the tables.",
+        "runs",
+    )
+
+
+def _beyond_finding(cells: pd.DataFrame, section: str) -> Finding | None:
+    """Return how far the best method beyond the paper is above the best of the paper's, row by row."""
+    means = rows_by_method(cells)
+    proposed = _there(PROPOSED, cells)
+    gains = {}
+    for method in (str(method) for method in means):
+        both = means[[*proposed, method]].dropna() if proposed and family(method) == "beyond" else means.iloc[:0]
+        if len(both):
+            gains[method] = both[method] - both[proposed].max(axis=1)
+    if not gains:
+        return None
+    best = max(gains, key=lambda method: gains[method].mean())
+    gain = gains[best]
+    of = f", the best of {len(gains)} methods beyond the paper," if len(gains) > 1 else ""
+    return Finding(
+        f"{load_method(best).title}{of} is above all of {_titles(proposed)} in {int((gain > 0).sum())} of {len(gain)} "
+        f"rows, and {in_points(gain.mean())} points from the best of them on average.",
+        section,
+    )
+
+
+def _choices_finding(choices: Sequence[Mapping[str, Any]]) -> Finding | None:
+    if not choices:
+        return None
+    widest = max(choices, key=lambda row: max(abs(row["lowest"]), abs(row["highest"])))
+    return Finding(
+        f"Of {len(choices)} choices that the paper leaves open, “{widest['title'].lower()}” moves the numbers most: "
+        f"by {in_points(widest['lowest'])} to {in_points(widest['highest'])} points.",
+        str(widest["section"]),
+    )

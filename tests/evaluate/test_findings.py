@@ -1,0 +1,115 @@
+"""The sentences of the report's first screen."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pytest
+
+from mdpu.evaluate.comparison import compare
+from mdpu.evaluate.findings import bars, findings, headline, in_words
+from mdpu.evaluate.published import BASELINES, PROPOSED, family, published_summary
+from mdpu.study.config import available_methods
+
+RULE = {"level": 0.95, "margin": 1.0, "wider_margin": 2.0}
+LETTERS = {"emnist-letters": "emnist-letters", "emnist-letters-a-i": "emnist-letters"}
+
+
+def compared(shift=None, names=None, methods=(*PROPOSED, *BASELINES)):
+    """Return comparisons of the paper's own means, shifted by method, with small deviations."""
+    names = names or {"mnist": "mnist"}
+    paper = published_summary()
+    frames = [paper[paper["dataset"] == theirs].assign(dataset=ours) for ours, theirs in names.items()]
+    cells = pd.concat(frames).query("method in @methods")
+    cells = cells.assign(mean=cells["mean"] + cells["method"].map(shift or {}).fillna(0.0), std=0.1, trials=5)
+    return compare(cells.assign(diverged=0, first_epoch=91, last_epoch=100), names, RULE)
+
+
+def test_the_headline_counts_agreement_and_names_what_does_not():
+    run = compared({"relu": 40.0, "siamese": -40.0, "kmeans": 40.0})
+    assert headline(run) == (
+        "24 of the 36 numbers of the proposed methods agree with the paper or cannot be told apart from it; "
+        "two of three baselines do not."
+    )
+
+
+@pytest.mark.parametrize(
+    ("shift", "methods", "sentence"),
+    [
+        ({}, (*PROPOSED, *BASELINES), "so do most numbers of Siamese, Contrastive and K-Means."),
+        (dict.fromkeys(BASELINES, 40.0), (*PROPOSED, *BASELINES), "Siamese, Contrastive and K-Means do not."),
+        ({"siamese": 40.0}, (*PROPOSED, "siamese"), "Siamese does not."),
+        ({}, PROPOSED, "apart from it."),
+    ],
+)
+def test_the_headline_speaks_of_the_baselines_that_were_run(shift, methods, sentence):
+    assert headline(compared(shift, methods=methods)).endswith(sentence)
+
+
+def test_a_number_that_two_readings_are_compared_with_is_not_called_a_number():
+    assert "72 of the 72 comparisons of" in headline(compared(names=LETTERS))
+
+
+def test_without_a_published_number_there_is_no_headline():
+    assert headline(compared().assign(verdict="not run")) == ""
+    assert bars(compared().assign(verdict="not run")) == []
+
+
+def test_bars_count_every_comparison_once():
+    for bar in bars(compared({"abs": 40.0})):
+        assert sum(bar["counts"].values()) == bar["compared"] == 12
+        assert bar["counts"]["differs"] == (12 if bar["method"] == "abs" else 0)
+
+
+def test_a_finding_says_what_its_evidence_says():
+    run = compared({"ure": -0.5, "siamese": -40.0})
+    claims = [
+        {"status": status, "quote": quote}
+        for status, quote in (("holds", "x"), ("holds", "x"), ("fails", "x"), ("not run", "x"), ("holds", ""))
+    ]
+    choices = [
+        {"title": "Learning rate", "lowest": -6.3, "highest": 3.3, "section": "sensitivity"},
+        {"title": "Weight decay", "lowest": -3.3, "highest": 1.3, "section": "sensitivity"},
+    ]
+    rows = {"dataset": "mnist", "tuple_size": 2, "prior": "0.5"}
+    cells = [
+        {**rows, "n": n, "method": m, "mean": v} for n in (1, 2) for m, v in (("ure", 80.0), ("relu-part", 82.5 - n))
+    ]
+    found = findings(run, claims, pd.DataFrame(cells), choices, 7, "extended")
+    texts = [finding.text for finding in found]
+    assert texts[0].startswith(
+        "Ours minus the paper's is −0.17 points on average (URE −0.50, ReLU +0.00 and ABS +0.00)"
+    )
+    assert texts[1] == "Siamese differs in 12 of 12 (median −40.0 points)."
+    assert (found[1].section, found[1].filters) == ("comparisons", {"method": "siamese", "verdict": "differs"})
+    assert texts[2] == "Of 3 claims of the paper's prose that these runs can check, 2 hold and 1 fails."
+    assert texts[3] == (
+        "ReLU (part) is above all of URE in 2 of 2 rows, and +1.0 points from the best of them on average."
+    )
+    assert texts[4].endswith("“learning rate” moves the numbers most: by −6.3 to +3.3 points.")
+    assert len(found) == 5
+
+
+def test_where_nothing_is_compared_the_best_method_is_named():
+    rows = {"dataset": "digits", "tuple_size": 2, "prior": "0.5"}
+    cells = pd.DataFrame(
+        [
+            {**rows, "n": n, "method": m, "mean": v}
+            for n in (1, 2)
+            for m, v in (("ure", 80.0), ("abs", 81.0), ("chance", 99.0))
+        ]
+    )
+    first, last = findings(compared().assign(verdict="not run"), [], cells, [], 7)
+    assert first.text == "ABS is the most accurate of ABS and URE in 2 of 2 rows of the tables."
+    assert last.section == "audit"
+
+
+def test_every_method_has_one_family():
+    families = {method: family(method) for method in available_methods()}
+    assert {method for method, name in families.items() if name == "paper"} == set(PROPOSED)
+    assert {method for method, name in families.items() if name == "baseline"} == set(BASELINES)
+    assert {"supervised", "chance"} <= {method for method, name in families.items() if name == "control"}
+    assert families["relu-part"] == "beyond"
+
+
+def test_small_numbers_are_words():
+    assert [in_words(count) for count in (0, 3, 10, 11)] == ["none", "three", "ten", "11"]
