@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from mdpu.evaluate.claims import CASE, CLAIMS, check_claims
+from mdpu.evaluate.claims import CASE, CLAIMS, check_claims, status
 from mdpu.evaluate.collect import run_accuracies
 from mdpu.evaluate.comparison import welch_interval
 from mdpu.evaluate.evidence import Evidence, our_evidence, paper_evidence, run_facts
@@ -296,6 +296,37 @@ def test_single_trials_of_runs_are_the_runs_themselves():
     found = evidence(cells(("ure", 50)), runs=facts(*runs), trials=accuracies[[*AXES, "accuracy"]])
     row = check_claims(found, paper_evidence(RULE))[0].set_index("claim").loc["ure-risk-goes-negative"]
     assert (row["ours"], row["trial_rate"], row["trials"]) == ("1 of 3", pytest.approx(1 / 3), 3)
+
+
+@pytest.mark.parametrize(
+    ("rate", "chance", "interval", "expected"),
+    [
+        (None, 0.5, (None, None), "not run"),
+        (0.97, 0.5, (0.6, 1.0), "holds"),
+        (0.9, None, (None, None), "holds"),
+        (0.89, 0.5, (0.6, 1.0), "partly"),
+        (0.97, 0.5, (0.5, 1.0), "inconclusive"),
+        (0.05, 0.5, (0.0, 0.6), "inconclusive"),
+        (0.3, 0.5, (0.2, 0.45), "fails"),
+        (0.1, None, (None, None), "fails"),
+        (0.31, 0.025, (None, None), "partly"),
+    ],
+)
+def test_a_claim_fares_in_one_word(rate, chance, interval, expected):
+    low, high = interval
+    assert status({"ours_rate": rate, "by_chance": chance, "trial_low": low, "trial_high": high}) == expected
+
+
+def test_the_effect_is_the_median_gap_of_our_cases():
+    ours = evidence(cells(("ure", 80.0), ("relu", 83.0), ("abs", 81.0)))
+    claims, cases = check_claims(ours, paper_evidence(ours.rule))
+    rows = claims.set_index("claim")
+    assert rows.loc["corrected-beats-ure", "effect"] == 2.0
+    own = cases[cases["evidence"] == "ours"]
+    for name, group in own.groupby("claim"):
+        gaps = (group["left"] - group["right"]).astype(float)
+        np.testing.assert_equal(float(rows.loc[name, "effect"]), gaps.median())
+    assert rows.loc[~rows.index.isin(own["claim"]), "effect"].isna().all()
 
 
 def test_steadiness_over_n_compares_the_largest_falls():

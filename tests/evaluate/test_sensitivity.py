@@ -13,6 +13,8 @@ from scipy import stats
 from mdpu.evaluate.published import published_cells
 from mdpu.evaluate.sensitivity import (
     REPLICATES,
+    SCOPE_KEY,
+    SIDES_KEY,
     _noise,
     nearest_to_published,
     paired_differences,
@@ -23,9 +25,13 @@ from mdpu.evaluate.sensitivity import (
 from mdpu.files import REPOSITORY
 from mdpu.kinds.sensitivity.figure import draw
 from mdpu.kinds.sensitivity.tables import (
+    KEY_TITLES,
+    PAPER_SAYS,
+    choice_rows,
     departures_title,
     key_title,
     nearest_rows,
+    ordered,
     sensitivity_cells,
     sensitivity_latex,
     sensitivity_markdown,
@@ -364,6 +370,29 @@ def test_each_number_of_the_table_has_its_cell(differences):
     assert cells[0] == [f"mnist/base/m2/n10000/prior0.5/{method}/logistic" for method in ("ure", "relu", "abs")]
     assert cells[1] == [cell.replace("base", "unlabeled-3n") for cell in cells[0]]
     assert [[cell is None for cell in row] for row in cells] == [[text == "–" for text in row[4:]] for row in rows]
+
+
+def test_the_effect_of_a_choice_spans_its_differences(differences):
+    summary = summarize_differences(differences, 0.95)
+    rows = {row["key"]: row for row in choice_rows(summary, TITLES)}
+    assert list(rows) == list(dict.fromkeys(key for key, _, _ in ordered(summary)))
+    for key, row in rows.items():
+        own = summary[summary["key"] == key].dropna(subset="difference")
+        assert (row["lowest"], row["highest"]) == (own["difference"].min(), own["difference"].max())
+        assert row["differences"] == len(own)
+        assert row["clear"] == sum((own["low"] > 0) | (own["high"] < 0))
+    assert rows["n_unlabeled"]["chosen"] == "n"
+    assert rows["n_unlabeled"]["says"] == "nothing"
+
+
+def test_what_the_paper_says_is_what_the_protocol_says():
+    """Every key of the study quotes the paper in the words of docs/protocol.md."""
+    rows = re.findall(r"^\| ([^|]+) \| ([^|]+) \|", (REPOSITORY / "docs/protocol.md").read_text(encoding="utf-8"), re.M)
+    said = {key.strip("`").rpartition(".")[2]: words for key, words in rows}
+    names = {SCOPE_KEY: "scope of the correction", SIDES_KEY: "class sides"}
+    for key, words in PAPER_SAYS.items():
+        assert words.replace("“", '"').replace("”", '"') == said[names.get(key, key)]
+    assert set(PAPER_SAYS) <= set(KEY_TITLES)
 
 
 def test_the_table_is_written_as_markdown_and_latex(differences):
