@@ -181,13 +181,13 @@ def apt(monkeypatch):
 
 
 def test_programs_that_are_there_are_not_installed(run, apt, capsys):
-    apt.found |= {"chromium", "chromedriver", "pdflatex", "shellcheck", *SLURM}
+    apt.found |= {"chromium", "chromedriver", "npm", "java", "pdflatex", "shellcheck", *SLURM}
     run.find_tools()
     assert (apt.commands, capsys.readouterr().out) == ([], "")
 
 
 def test_what_is_missing_is_installed_at_once(run, apt, capsys):
-    apt.found |= {"chromium", "shellcheck", *SLURM}  # a browser without its driver is none
+    apt.found |= {"chromium", "npm", "java", "shellcheck", *SLURM}  # a browser without its driver is none
     run.find_tools()
     update, install = apt.commands
     assert update[:2] == ["apt-get", "update"]
@@ -197,7 +197,7 @@ def test_what_is_missing_is_installed_at_once(run, apt, capsys):
 
 @pytest.mark.parametrize("why", ["not root", "no apt-get", "apt-get fails"])
 def test_what_cannot_be_installed_is_skipped_and_said(run, apt, monkeypatch, capsys, why):
-    apt.found |= {"chromium", "chromedriver", "shellcheck", *SLURM}
+    apt.found |= {"chromium", "chromedriver", "npm", "java", "shellcheck", *SLURM}
     if why == "not root":
         monkeypatch.setattr(os, "geteuid", lambda: 1000)
     elif why == "no apt-get":
