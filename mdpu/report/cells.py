@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
@@ -43,22 +43,23 @@ def cell_lines(plan: Plan, runs: pd.DataFrame, metrics: pd.DataFrame, training: 
     names = dict(zip(runs[list(AXES)].itertuples(index=False, name=None), runs["run"], strict=True))
     curves = _curves(metrics, plan.protocol.reporting()["test_prior"], names)
     lines: dict[str, dict[str, Any]] = {}
-    for row in runs.itertuples(index=False):
-        run = Run(*(getattr(row, axis) for axis in AXES))
+    rows: list[dict[Any, Any]] = runs.to_dict("records")
+    for row in rows:
+        run = Run(**{axis: row[axis] for axis in AXES})
         line = lines.setdefault(
             run.cell,
             {
                 "name": run.cell,
                 "title": cell_title(plan, run),
                 "trials": [],
-                "epochs": f"{row.first_epoch} to {row.last_epoch}",
+                "epochs": f"{row['first_epoch']} to {row['last_epoch']}",
                 "curve": drawn([]),
             },
         )
         line["trials"].append(
             {
                 "seed": run.seed,
-                "accuracy": None if math.isnan(row.accuracy) else round(row.accuracy, 2),
+                "accuracy": None if math.isnan(row["accuracy"]) else round(row["accuracy"], 2),
                 "split": run.split,
                 "origin": training.letters.get(run.name, "?"),
             }
@@ -83,7 +84,7 @@ def _curves(metrics: pd.DataFrame, test_prior: str, names: Mapping[tuple[Any, ..
     curves = {}
     for key, rows in groups.items():
         chosen = rows[np.unique(np.linspace(0, len(rows) - 1, POINTS).round().astype(int))]
-        curves[names[key]] = epochs[chosen], accuracies[chosen]
+        curves[names[cast("tuple[Any, ...]", key)]] = epochs[chosen], accuracies[chosen]
     return curves
 
 
@@ -119,8 +120,8 @@ def drawn(curves: list[tuple[np.ndarray, np.ndarray]]) -> dict[str, Any]:
 def verdicts_by_cell(comparison: pd.DataFrame) -> dict[str, dict[str, Any]]:
     """Return the comparisons of the cells that were run, by the name of the cell; missing numbers are None."""
     run = were_run(comparison)
-    rows = run.astype(object).where(run.notna(), None)
-    return {row["cell"]: row for row in rows.to_dict("records")}
+    rows: list[dict[Any, Any]] = run.astype(object).where(run.notna(), None).to_dict("records")
+    return {row["cell"]: row for row in rows}
 
 
 def drawer_data(
@@ -144,8 +145,8 @@ def drawer_data(
         a published number) and ``trials``: seed, accuracy, position of the split, letter of the origin.
     """
     places = {name: position for position, name in enumerate(splits)}
-    kept = ("table", "mean", "std", "trials", "diverged", "published_mean", "published_std", "difference")
-    kept += ("interval_low", "interval_high", "verdict", "reason")
+    kept = ["mean", "std", "trials", "diverged", "published_mean", "published_std", "difference"]
+    kept += ["interval_low", "interval_high", "verdict", "reason"]
     cells = {
         line["name"]: {
             "title": line["title"],

@@ -123,7 +123,7 @@ def column_groups(methods: list[str]) -> list[dict[str, Any]]:
 def _evaluation(plan: Plan, results: Path, shown: Mapping[str, list[dict[str, Any]]]) -> dict[str, Any]:
     """Return what the page says of the results: verdicts, claims, ranks, findings, cells."""
     audit = audit_section(results)
-    common = {
+    common: dict[str, Any] = {
         "level": f"{100 * plan.config['comparison']['level']:g} %",
         "audit": {**audit, "downloads": downloads(results, ["audit.csv"])},
         "claims": claims_section(plan, results),
@@ -132,7 +132,14 @@ def _evaluation(plan: Plan, results: Path, shown: Mapping[str, list[dict[str, An
         "numbers": len(published_cells()),
     }
     if not plan.runs:
-        nothing = {"headline": "", "findings": [], "bars": [], "forest": None, "comparisons": [], "cells": []}
+        nothing: dict[str, Any] = {
+            "headline": "",
+            "findings": [],
+            "bars": [],
+            "forest": None,
+            "comparisons": [],
+            "cells": [],
+        }
         return {**common, **nothing, "verdicts": {}, "data": NO_DATA, "training": None, "files": {}}
     comparison = read_csv(results / "comparison.csv")
     runs, training = read_csv(results / "runs.csv"), read_training(plan)

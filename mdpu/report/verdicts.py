@@ -77,6 +77,7 @@ def _look(cell: pd.Series) -> dict[str, str | None]:
 
 def comparison_rows(plan: Plan, comparison: pd.DataFrame) -> list[dict[str, Any]]:
     """Return the comparisons that were run for the template: key, numbers, verdict, and what readers call each."""
+    rows: list[dict[Any, Any]] = were_run(comparison).to_dict("records")
     return [
         {
             **row,
@@ -86,7 +87,7 @@ def comparison_rows(plan: Plan, comparison: pd.DataFrame) -> list[dict[str, Any]
             "table_title": NUMERALS[row["table"]],
             "look": LOOKS[row["verdict"]],
         }
-        for row in were_run(comparison).to_dict("records")
+        for row in rows
     ]
 
 

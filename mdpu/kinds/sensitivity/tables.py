@@ -236,7 +236,8 @@ def choice_rows(summary: pd.DataFrame, datasets: Mapping[str, str]) -> list[dict
         Rows of `mdpu.evaluate.sensitivity.effects` in the order of `KEY_TITLES`, each with ``title``, what the paper
         ``says`` (empty for several choices at once), and what was ``chosen``.
     """
-    by_key = {row["key"]: row for row in effects(summary).to_dict("records")}
+    rows: list[dict[Any, Any]] = effects(summary).to_dict("records")
+    by_key = {row["key"]: row for row in rows}
     order = list(dict.fromkeys(key for key, _, _ in ordered(summary)))
     return [
         {
