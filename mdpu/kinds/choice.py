@@ -64,7 +64,7 @@ def section(plan: Plan, experiment: Experiment, results: Path) -> dict[str, Any]
     from mdpu.report.sections import rows_section
 
     cells = read_csv(results / "tables" / f"{experiment.name}.csv")
-    return rows_section(plan, experiment, CAPTION, HEADER, 2, table_rows(cells, experiment))
+    return rows_section(experiment, CAPTION, HEADER, 2, table_rows(cells, experiment))
 
 
 KIND = Kind(

@@ -90,7 +90,7 @@ def section(plan: Plan, experiment: Experiment, results: Path) -> dict[str, Any]
     from mdpu.report.sections import rows_section
 
     runs = read_csv(results / "tables" / f"{experiment.name}.csv")
-    return rows_section(plan, experiment, CAPTION, HEADER, 2, table_rows(runs, plan.titles(runs["dataset"])))
+    return rows_section(experiment, CAPTION, HEADER, 2, table_rows(runs, plan.titles(runs["dataset"])))
 
 
 KIND = Kind(

@@ -34,7 +34,13 @@ from mdpu.study.plan import Plan
 TEMPLATES = resource("report")
 NO_DATA: dict[str, Any] = {"splits": [], "cells": {}, "config": ""}  # for the script
 STYLE = ("tokens.css", "style.css", "print.css")
-GROUPS = {"paper": "The paper", "choices": "Open choices", "beyond": "Beyond the paper"}
+PARTS = {
+    "paper": "The paper",
+    "choices": "Open choices",
+    "theory": "The theorems",
+    "beyond": "Beyond the paper",
+    "bags": "Tuples as bags",
+}
 
 
 def render_page(plan: Plan, results: Path) -> str:
@@ -57,7 +63,7 @@ def render_page(plan: Plan, results: Path) -> str:
         .get_template("report.html.j2")
         .render(
             plan=plan.summary(),
-            groups=GROUPS,
+            groups=PARTS,
             shown=shown,
             **_evaluation(plan, results, shown),
             **_making(plan, results),
@@ -92,21 +98,19 @@ def signed(value: float | None) -> str:
 
 
 def experiment_sections(plan: Plan, results: Path) -> dict[str, list[dict[str, Any]]]:
-    """Return what the kinds show of the experiments, by the key of their group in `GROUPS`.
+    """Return what the kinds show of the experiments, by the key in `PARTS` of their part of the page.
 
-    An experiment says in the configuration which ``part`` of the report it belongs to. Within a group, tables come
-    before figures.
+    An experiment says in the configuration which ``part`` it belongs to. Within a part, tables come before figures, and
+    figures before studies.
     """
-    groups: dict[str, list[dict[str, Any]]] = {group: [] for group in GROUPS}
+    groups: dict[str, list[dict[str, Any]]] = {group: [] for group in PARTS}
     places = ("tables", "figures", "studies")
     kinds = {name: load_kind(experiment.kind) for name, experiment in plan.experiments.items()}
     for name in sorted(kinds, key=lambda name: places.index(kinds[name].place)):
         kind, experiment = kinds[name], plan.experiment(name)
-        part = plan.config["definitions"]["experiments"][name].get("part", "paper")
-        group = "choices" if kind.place == "studies" else part
         section = kind.section(plan, experiment, results)
         files = downloads(results, kind.outputs(name))
-        groups[group].append({"template": kind.template, "downloads": files, **section})
+        groups[plan.part(name)].append({"template": kind.template, "downloads": files, **section})
     for section in (section for group in groups.values() for section in group if "methods" in section):
         section["columns"] = column_groups(section["methods"])
     return groups
@@ -145,9 +149,10 @@ def _evaluation(plan: Plan, results: Path, shown: Mapping[str, list[dict[str, An
     runs, training = read_csv(results / "runs.csv"), read_training(plan)
     cells = cell_lines(plan, runs, read_table(plan.layout.metrics), training)
     verdicts = verdicts_by_cell(comparison)
-    choices = [{**row, "section": study["name"]} for study in shown["choices"] for row in study.get("choices", ())]
+    sections = [section for group in shown.values() for section in group]
+    choices = [{**row, "section": section["name"]} for section in sections for row in section.get("choices", ())]
     tables = table_cells(read_csv(plan.layout.summary), plan.table_rows)
-    beyond = next((section["name"] for section in shown["beyond"] if "methods" in section), None)
+    beyond = next((section["name"] for section in (*shown["bags"], *shown["beyond"]) if "methods" in section), None)
     return {
         **common,
         "headline": headline(comparison),

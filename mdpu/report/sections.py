@@ -136,7 +136,7 @@ def figure_section(plan: Plan, experiment: Experiment, results: Path, caption: s
 
 
 def rows_section(
-    plan: Plan, experiment: Experiment, caption: str, header: Sequence[str], names: int, rows: Sequence[Sequence[str]]
+    experiment: Experiment, caption: str, header: Sequence[str], names: int, rows: Sequence[Sequence[str]]
 ) -> dict[str, Any]:
     """Return a table of strings for the template; the first `names` columns name the row."""
     return {
@@ -146,5 +146,4 @@ def rows_section(
         "header": list(header),
         "names": names,
         "rows": [list(row) for row in rows],
-        "not_run": list(plan.titles(experiment.not_run).values()),
     }

@@ -210,6 +210,10 @@ class Plan:
         known(name, self.experiments, "experiment")
         return self.experiments[name]
 
+    def part(self, name: str) -> str:
+        """Return the part of the report that shows an experiment."""
+        return str(self.config["definitions"]["experiments"][name].get("part", "paper"))
+
     # -- settings ---------------------------------------------------------------------------------
 
     def dataset(self, name: str) -> dict[str, Any]:

@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mdpu.files import REPOSITORY, write_json
-from mdpu.report.page import column_groups, points, signed
+from mdpu.report.page import PARTS, column_groups, points, signed
 from mdpu.report.sections import DARK_INK, DARK_PAGE, LEAST_CONTRAST, contrast, dark_twin, for_both_schemes
 from mdpu.report.style import LOSS_STYLES, METHOD_STYLES
 from mdpu.report.training import duration, read_training
-from mdpu.study.config import load_config
+from mdpu.study.config import load_config, schema
 from mdpu.study.plan import Plan
 
 COLOURS = st.tuples(*3 * [st.integers(0, 255)]).map(lambda parts: "#" + "".join(f"{part:02x}" for part in parts))
@@ -65,6 +65,17 @@ def test_a_drawing_keeps_its_own_lines():
 def test_neighbouring_methods_of_a_family_share_a_head():
     heads = column_groups(["abs", "relu-part", "llp", "supervised"])
     assert [(head["family"], head["span"]) for head in heads] == [("paper", 1), ("beyond", 2), ("control", 1)]
+
+
+def test_every_part_that_an_experiment_may_name_is_a_part_of_the_page():
+    definitions = schema()["properties"]["definitions"]["properties"]["experiments"]["additionalProperties"]
+    assert definitions["properties"]["part"]["enum"] == list(PARTS)
+    plan = Plan(load_config([REPOSITORY / "config.yaml"], ["experiments=all"]))
+    shown = {name: plan.part(name) for name in plan.experiments}
+    assert set(shown.values()) == set(PARTS)
+    assert {shown[name] for name in ("table2", "figure3")} == {"paper"}
+    assert {part for name, part in shown.items() if name.startswith("bags")} == {"bags"}
+    assert {part for name, part in shown.items() if name.startswith("sensitivity")} == {"choices"}
 
 
 def test_numbers_are_written_for_readers():

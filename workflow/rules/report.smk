@@ -1,5 +1,6 @@
 # INPUTS   tables, figures, studies, comparison, claims, ranks, audit, the largest n, results of each run and cell,
-#          histories and what trained them, label counts, contact sheets, diagnostics of the splits, and the verification if numbers are expected
+#          histories and what trained them, label counts, contact sheets, diagnostics of the splits, and the
+#          verification if numbers are expected
 # OUTPUTS  report.html, one self-contained page
 
 
@@ -29,6 +30,7 @@ rule render_report:
     params:
         results=RESULTS,
         plan=PLAN.summary(),
+        parts={experiment: PLAN.part(experiment) for experiment in PLAN.experiments},
         not_run=PLAN.not_run,
         datasets={dataset: PLAN.dataset(dataset) for dataset in PLAN.datasets},
         comparison=PLAN.config["comparison"],
