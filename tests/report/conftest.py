@@ -65,6 +65,7 @@ def browser(tmp_path_factory):
         "disable-background-networking",
         "disable-dev-shm-usage",
         "no-first-run",
+        "force-prefers-reduced-motion",  # a drawer that slides in is not displayed at once
         f"user-data-dir={profile}",
     ):
         options.add_argument(f"--{argument}")
