@@ -27,6 +27,9 @@ def pack(store: Store, out: Out) -> None:
 def unpack(
     packed: Annotated[Path, typer.Argument(metavar="FILE", help="What `pack` wrote.")],
     store: Store,
+    replace: Annotated[
+        bool, typer.Option("--replace", help="Replace runs that the folder has with another fingerprint.")
+    ] = False,
 ) -> None:
     """Add packed runs to a folder of finished runs, from which training reuses those that are up to date.
 
@@ -35,5 +38,5 @@ def unpack(
     """
     from mdpu.study.store import RunStore
 
-    new, kept = RunStore(store).unpack(packed)
+    new, kept = RunStore(store).unpack(packed, replace)
     print(f"{new} finished runs unpacked into {store}" + (f", {kept} left as they are there" if kept else ""))

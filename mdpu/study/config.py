@@ -64,13 +64,24 @@ def load_config(paths: Sequence[Path], values: Sequence[str] = ()) -> Config:
         config = merge(config, load_yaml(Path(path)))
         check(Path(path))  # a file that the workflow wrote must be unchanged
     for value in values:
-        key, equals, text = value.partition("=")
-        if not equals:
-            raise UserError(f"--config {value!r} is not of the form KEY=VALUE")
-        config = merge(config, parse_yaml(f"{key}: {text}", f"--config {value!r}"))
+        config = merge(config, parse_value(value))
     config = completed(config)
     check_config(config)
     return config
+
+
+def parse_value(text: str) -> Config:
+    """Return the overlay that ``KEY=VALUE`` stands for; the value is YAML, such as ``{training: {epochs: 5}}``.
+
+    Raises
+    ------
+    UserError
+        If `text` has no ``=``, or the value is not plain data.
+    """
+    key, equals, value = text.partition("=")
+    if not equals:
+        raise UserError(f"--config {text!r} is not of the form KEY=VALUE")
+    return parse_yaml(f"{key}: {value}", f"--config {text!r}")
 
 
 def completed(config: Config) -> Config:

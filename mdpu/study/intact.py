@@ -13,7 +13,7 @@ from mdpu.study.plan import Plan
 from mdpu.study.store import RunStore
 
 # Folders beside the results that hold no results.
-BESIDE = frozenset(("logs", "benchmarks", "checkpoints", "config"))
+BESIDE = frozenset(("logs", "benchmarks", "checkpoints", "config", "progress", "reported"))
 CHANGED, MISSING, STALE, UNSEALED, EDITED = "changed", "missing", "stale", "unsealed", "edited"
 WORDS = {
     CHANGED: "has changed since it was written",

@@ -42,14 +42,21 @@ class Layout:
         """Path of the resolved configuration, named by its content; see `write_config`."""
         return self.results / "config" / f"{digest(self._config)}.yaml"
 
-    def write_config(self) -> Path:
+    def write_config(self, current: bool = False) -> Path:
         """Write the resolved configuration for the commands of the workflow.
 
         Its name contains a digest of the content, so a dry run with other settings never changes the file
         that running jobs read.
+
+        Parameters
+        ----------
+        current : bool
+            Make it the newest of its folder, as the one that the results are of.
         """
         if not is_intact(self.config):
             write_text(self.config, yaml.safe_dump(self._config, sort_keys=False, allow_unicode=True))
+        if current:
+            self.config.touch()
         return self.config
 
     def images(self, dataset: str) -> Path:
@@ -85,10 +92,22 @@ class Layout:
 
     @property
     def store(self) -> Path:
-        """Folder of finished runs, from which a cohort takes what has not changed."""
-        return self.results / "runs"
+        """Folder of finished runs, from which a cohort takes what has not changed.
+
+        Selections of one experiment share theirs (`mdpu.study.selection`).
+        """
+        return Path(self._config.get("store", self.results / "runs"))
 
     @property
     def checkpoints(self) -> Path:
         """Folder of unfinished training."""
         return self.results / "checkpoints"
+
+    def progress(self, cohort: str) -> Path:
+        """How far the training of a cohort is (`mdpu.progress.Steps`)."""
+        return self.results / "progress" / f"{cohort}.json"
+
+    @property
+    def reported(self) -> Path:
+        """Folder of the numbers that the last closing line reported, to say what has changed since."""
+        return self.results / "reported"

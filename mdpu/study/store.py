@@ -102,6 +102,16 @@ class RunStore:
             return None
         return history if history.attrs.get("fingerprint") == fingerprint and "origin" in history.attrs else None
 
+    def fingerprint(self, run: Run) -> str | None:
+        """Return the fingerprint of a stored run without reading its history, or None if it is not stored."""
+        from pyarrow import ArrowException, parquet
+
+        try:
+            marks = json.loads((parquet.read_schema(self.path(run)).metadata or {})[b"PANDAS_ATTRS"])
+        except (OSError, ArrowException, KeyError, ValueError):
+            return None
+        return marks.get("fingerprint") if "origin" in marks else None
+
     def save(self, run: Run, history: pd.DataFrame, fingerprint: str, origin: Mapping[str, Any]) -> pd.DataFrame:
         """Store a run's history, marked with its fingerprint and its origin, and return it so marked."""
         marked = history.copy(deep=False)
@@ -163,10 +173,17 @@ class RunStore:
             )
         return len(histories)
 
-    def unpack(self, path: Path) -> tuple[int, int]:
+    def unpack(self, path: Path, replace: bool = False) -> tuple[int, int]:
         """Add the runs of a packed file to the folder, except those that it already has.
 
         Whether an added run is of use is decided by its fingerprint, when it is loaded.
+
+        Parameters
+        ----------
+        path : Path
+            What `pack` wrote.
+        replace : bool
+            Replace runs that the folder has with another fingerprint.
 
         Returns
         -------
@@ -187,7 +204,7 @@ class RunStore:
             run = Run(**{axis: first[axis] for axis in AXES})
             if not self.path(run).resolve().is_relative_to(self.folder.resolve()):
                 raise UserError(f"{path} names a run that is no place in {self.folder}: {run.name}")
-            if self.path(run).exists():
+            if self.fingerprint(run) == first["fingerprint"] or (self.path(run).exists() and not replace):
                 kept += 1
                 continue
             history = rows.drop(columns=["fingerprint", "origin"]).reset_index(drop=True)
