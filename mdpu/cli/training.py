@@ -42,6 +42,9 @@ def train(
     out: Out,
     threads: Threads = 2,
     tuned: Annotated[Path | None, typer.Option(metavar="FILE", help="The choice of `tune`, if there was one.")] = None,
+    progress: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="JSON to keep up to date with how far training is.")
+    ] = None,
     only: Annotated[
         list[str] | None, typer.Option("--run", metavar="NAME", help="Train only this run of the cohort; repeatable.")
     ] = None,
@@ -49,7 +52,7 @@ def train(
     """Train the runs of a cohort; write their histories, with provenance (.json) beside them."""
     from mdpu.study.cohort import Files, train
 
-    files = Files(images, labels, splits, store, checkpoints, out, tuned)
+    files = Files(images, labels, splits, store, checkpoints, out, tuned, progress)
     train(load_plan(config), cohort, files, threads, only or ())
 
 

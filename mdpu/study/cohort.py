@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -25,13 +25,13 @@ from mdpu.learn.device import describe, leased_device, memory_budget, resolve_pr
 from mdpu.learn.evaluation import TestRates
 from mdpu.learn.fitting import fit_each
 from mdpu.learn.prior import estimate_prior as estimate_prior_of
-from mdpu.learn.task import Sample, Task
+from mdpu.learn.task import Sample, Settings, Task
 from mdpu.learn.trainer import Stack
 from mdpu.learn.tuning import chosen_rates
 from mdpu.learn.tuning import tune as tune_tasks
 from mdpu.progress import Steps
 from mdpu.seals import check
-from mdpu.study.grid import AXES, Run
+from mdpu.study.grid import AXES, Cohort, Run
 from mdpu.study.history import run_history
 from mdpu.study.plan import Plan
 from mdpu.study.store import RunStore, fingerprint, group_by_origin
@@ -57,6 +57,8 @@ class Files:
         Histories to write, with provenance (.json) beside them.
     tuned : Path, optional
         The choice of `tune`, if there was one.
+    progress : Path, optional
+        JSON file that says how far training is, for who watches.
     """
 
     images: Path
@@ -66,6 +68,7 @@ class Files:
     checkpoints: Path
     out: Path
     tuned: Path | None = None
+    progress: Path | None = None
 
 
 def task_of(plan: Plan, run: Run, rates: tuple[float, float] | None = None) -> Task:
@@ -82,6 +85,59 @@ def task_of(plan: Plan, run: Run, rates: tuple[float, float] | None = None) -> T
     rate, decay = rates or (None, None)
     prior = round(float(run.prior) + offset, 12)
     return Task(run.method, run.tuple_size, prior, run.loss, run.trial, run.split, rate, decay)
+
+
+def tasks_of(plan: Plan, runs: Iterable[Run], tuned: Path | None) -> dict[Run, Task]:
+    """Return the tasks of runs; the rates of tuned ones are those that `tune` chose and wrote to `tuned`."""
+    runs = list(runs)
+    rates = chosen_rates(read_csv(tuned), [run.method for run in runs]) if tuned else {}
+    return {run: task_of(plan, run, rates.get(run.method)) for run in runs}
+
+
+def settings_on(plan: Plan, cohort: Cohort, device: torch.device) -> Settings:
+    """Return the trainer's settings for a cohort, with the precision that is used on a device."""
+    settings = plan.settings(cohort.variant, cohort.network)
+    return replace(settings, precision=resolve_precision(settings.precision, device))
+
+
+def fingerprints_of(
+    tasks: Mapping[Run, Task], settings: Settings, files: Files, split_files: Mapping[str, Path]
+) -> dict[Run, str]:
+    """Return the fingerprints of runs, which decide whether a finished run is reused.
+
+    Parameters
+    ----------
+    tasks : mapping from Run to Task
+    settings : Settings
+        As `settings_on` returns them.
+    files : Files
+    split_files : mapping from str to Path
+        Files of splits by name.
+
+    Raises
+    ------
+    UserError
+        If a file is missing or broken.
+    """
+    shared = {"images": check(files.images), "labels": check(files.labels)}
+    sums = {split: check(path) for split, path in split_files.items()}
+    return {run: fingerprint(run, task, settings, {**shared, "split": sums[run.split]}) for run, task in tasks.items()}
+
+
+def files_of(plan: Plan, cohort: Cohort) -> Files:
+    """Return the files of a cohort as the workflow lays them out."""
+    layout = plan.layout
+    tuning = next(filter(None, map(plan.tuning_name, cohort.runs)), None)
+    return Files(
+        layout.images(cohort.dataset),
+        layout.labels(cohort.dataset),
+        layout.results / "splits",
+        layout.store,
+        layout.checkpoints,
+        layout.history(cohort.name),
+        layout.tuned(tuning) if tuning else None,
+        layout.progress(cohort.name),
+    )
 
 
 def train(plan: Plan, name: str, files: Files, threads: int = 2, only: Sequence[str] = ()) -> None:
@@ -108,17 +164,10 @@ def train(plan: Plan, name: str, files: Files, threads: int = 2, only: Sequence[
     runs = cohort.select(only) if only else cohort.runs
     torch.set_num_threads(threads)
     with leased_device(plan.config["device"] if cohort.needs_gpu else "cpu") as device:
-        settings = plan.settings(cohort.variant, cohort.network)
-        settings = replace(settings, precision=resolve_precision(settings.precision, device))
-        rates = chosen_rates(read_csv(files.tuned), [run.method for run in runs]) if files.tuned else {}
-        tasks = {run: task_of(plan, run, rates.get(run.method)) for run in runs}
+        settings = settings_on(plan, cohort, device)
+        tasks = tasks_of(plan, runs, files.tuned)
         split_files = {split: files.splits / f"{split}.npz" for split in sorted({run.split for run in runs})}
-        shared = {"images": check(files.images), "labels": check(files.labels)}
-        split_sums = {split: check(path) for split, path in split_files.items()}
-        fingerprints = {
-            run: fingerprint(run, task, settings, {**shared, "split": split_sums[run.split]})
-            for run, task in tasks.items()
-        }
+        fingerprints = fingerprints_of(tasks, settings, files, split_files)
         store = RunStore(files.store)
         histories = {run: history for run in runs if (history := store.load(run, fingerprints[run])) is not None}
         missing = {task: run for run, task in tasks.items() if run not in histories}
@@ -129,18 +178,26 @@ def train(plan: Plan, name: str, files: Files, threads: int = 2, only: Sequence[
             key = digest([fingerprints[missing[task]] for row in stack for task in row])
             return Checkpoint(files.checkpoints / name / f"{key}.pt", key, plan.config["checkpoint_seconds"])
 
-        if missing:
-            images, labels = read_images(files.images), read_labels(files.labels)
-            sampling = plan.protocol.variant(cohort.variant)["sampling"]
-            trained_now = origin(device=trained_on, precision=settings.precision, date=now())
-            evaluation = TestRates(
-                images.test_images,
-                labels["test"],
-                images.train_images,
-                labels["train"],
-                {run.split: draw_validation_bags(labels["test"], run, sampling["broken"]) for run in missing.values()},
-            )
-            with Steps(f"{name} on {trained_on}", len(missing) * settings.epochs, "run-epochs") as steps:
+        steps = Steps(
+            f"{name} on {trained_on}",
+            len(missing) * settings.epochs,
+            "run-epochs",
+            files.progress,
+            runs=len(runs),
+            reused=len(runs) - len(missing),
+        )
+        with steps:
+            if missing:
+                images, labels = read_images(files.images), read_labels(files.labels)
+                broken = plan.protocol.variant(cohort.variant)["sampling"]["broken"]
+                trained_now = origin(device=trained_on, precision=settings.precision, date=now())
+                evaluation = TestRates(
+                    images.test_images,
+                    labels["test"],
+                    images.train_images,
+                    labels["train"],
+                    {run.split: draw_validation_bags(labels["test"], run, broken) for run in missing.values()},
+                )
                 for model in fit_each(
                     list(missing),
                     images.train_images,

@@ -242,13 +242,17 @@ class Plan:
         runs, network = self.cohort(cohort).runs, self.cohort(cohort).network
         if network != "mlp":
             return 240
-        epochs = self.protocol.training(runs[0].variant, network)["epochs"]
-        images = sum(
-            run.tuple_size * self.protocol.number_of_tuples(run.variant, run.tuple_size, run.n)
-            + self.protocol.sampling(run.variant, run.n)["n_unlabeled"]
-            for run in runs
-        )
-        return 10 + math.ceil(3 * 0.223 / 30_000 * images * epochs / 60)
+        images = sum(map(self.images_of, runs))
+        return 10 + math.ceil(3 * 0.223 / 30_000 * images * self.epochs_of(runs[0]) / 60)
+
+    def images_of(self, run: Run) -> int:
+        """Return how many images a run trains on in each epoch: members of tuples, and unlabeled ones."""
+        tuples = self.protocol.number_of_tuples(run.variant, run.tuple_size, run.n)
+        return run.tuple_size * tuples + int(self.protocol.sampling(run.variant, run.n)["n_unlabeled"])
+
+    def epochs_of(self, run: Run) -> int:
+        """Return for how many epochs a run trains."""
+        return int(self.protocol.training(run.variant, self.network(run.dataset))["epochs"])
 
     def network(self, dataset: str) -> str:
         """Return the name of the network for `dataset`.

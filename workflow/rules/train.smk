@@ -26,9 +26,11 @@ rule train:
         splits=RESULTS / "splits",
         store=PLAN.layout.store,
         checkpoints=RESULTS / "checkpoints",
+        progress=lambda wildcards: PLAN.layout.progress(wildcards.cohort),
         tuned=lambda wildcards, input: f"--tuned {input.tuned}" if "tuned" in input.keys() else "",
         settings=lambda wildcards: PLAN.cohort_settings(wildcards.cohort),
     shell:
         "python -m mdpu train --config $MDPU_CONFIG --cohort {wildcards.cohort:q} --images {input.images:q}"
         " --labels {input.labels:q} --splits {params.splits:q} --store {params.store:q}"
-        " --checkpoints {params.checkpoints:q} --threads {threads} {params.tuned} --out {output.histories:q} &> {log:q}"
+        " --checkpoints {params.checkpoints:q} --threads {threads} {params.tuned}"
+        " --progress {params.progress:q} --out {output.histories:q} &> {log:q}"
