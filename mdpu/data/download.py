@@ -8,6 +8,7 @@ does the transfer itself.
 from __future__ import annotations
 
 import contextlib
+import gzip
 import hashlib
 import http
 import http.client
@@ -18,9 +19,12 @@ import time
 import urllib.error
 import urllib.parse
 import urllib.request
+import zlib
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 from filelock import FileLock, Timeout
 
@@ -30,6 +34,7 @@ from mdpu.progress import Steps
 ATTEMPTS = 3
 PAUSE_SECONDS = 1.0  # before the second attempt; doubled before each later one
 TIMEOUT_SECONDS = 30.0  # without a byte
+PROBE_SECONDS = 10.0  # for the answer whether a file is there
 MEBIBYTE = 1 << 20
 
 # Statuses in the 400s that may pass with time: request timeout, too early, too many requests.
@@ -38,6 +43,29 @@ PASSING = (408, 425, 429)
 
 class DownloadError(Exception):
     """Why a file could not be fetched; the caller or the user may know another place."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """A file that an archive holds, which may lie in ``data_dir`` under its path, or gzipped with ``.gz`` after it.
+
+    Attributes
+    ----------
+    path : str
+        Path within ``data_dir``.
+    sha256 : str
+        Hexadecimal digits, of the content without gzip.
+    """
+
+    path: str
+    sha256: str
+
+    def find(self, data_dir: Path) -> Path | None:
+        """Return the file that holds the right content, or None."""
+        for path in (data_dir / self.path, data_dir / f"{self.path}.gz"):
+            if path.is_file() and _content_sha256(path) == self.sha256:
+                return path
+        return None
 
 
 @dataclass(frozen=True)
@@ -52,11 +80,18 @@ class Archive:
         Hexadecimal digits.
     urls : tuple of str
         Addresses of the publisher and of its copies, tried in this order.
+    size : int, optional
+        Bytes, to say in advance how much there is to download.
+    parts : tuple of Part
+        Unpacked files that serve as well, if all of them are in ``data_dir``: a folder that another program has filled.
+        Empty if their contents are not known, so that they cannot be verified.
     """
 
     path: str
     md5: str
     urls: tuple[str, ...]
+    size: int | None = None
+    parts: tuple[Part, ...] = ()
 
     def places(self, mirror: str | None) -> tuple[str, ...]:
         """Return where to get the file: from the mirror alone where there is one, else from `urls`."""
@@ -70,7 +105,8 @@ class Archive:
 def fetch(archives: Sequence[Archive], data_dir: Path, mirror: str | None = None) -> list[Path]:
     """Return the files of `archives` in `data_dir`, fetching those that are missing or broken.
 
-    An existing file is used if its MD5 is right, and replaced if not. Any number of processes may ask for
+    An existing file is used if its MD5 is right, and replaced if not. Unpacked parts with the right content serve as
+    well; the result then is the folder of those parts, or the part if there is one. Any number of processes may ask for
     the same file at the same time: one fetches it, the others wait.
 
     Parameters
@@ -103,9 +139,63 @@ def fetch(archives: Sequence[Archive], data_dir: Path, mirror: str | None = None
         ) from None
 
 
+def list_absent(archives: Sequence[Archive], data_dir: Path) -> list[Archive]:
+    """Return the files that `data_dir` does not hold with the right MD5."""
+    return [
+        archive
+        for archive in archives
+        if not _intact(path := data_dir / archive.path, archive.md5) and not _find_parts(archive, path)
+    ]
+
+
+def find_missing(archives: Sequence[Archive], data_dir: Path, mirror: str | None = None) -> dict[Archive, str]:
+    """Return the files that are neither in `data_dir` nor to be had now, each with the reason; nothing is downloaded.
+
+    Parameters
+    ----------
+    archives, data_dir, mirror
+        As for `fetch`.
+    """
+    ahead = list_absent(archives, data_dir)
+    with ThreadPoolExecutor(max_workers=8) as pool:
+        reasons = pool.map(lambda archive: _why_not(archive, mirror), ahead)
+        return {archive: reason for archive, reason in zip(ahead, reasons, strict=True) if reason}
+
+
+def _why_not(archive: Archive, mirror: str | None) -> str | None:
+    """Return why a file cannot be had from any of its places, or None if it can from one."""
+    reasons = []
+    for place in archive.places(mirror):
+        reason = _why_not_from(place, archive.md5)
+        if reason is None:
+            return None
+        reasons.append(f"{place}: {reason}")
+    return "; ".join(reasons)
+
+
+def _why_not_from(place: str, md5: str) -> str | None:
+    if not _is_url(place):
+        if not Path(place).is_file():
+            return "there is no such file"
+        return None if _intact(Path(place), md5) else f"its MD5 is {_md5(Path(place))}, not {md5}"
+    request = urllib.request.Request(place, headers={"User-Agent": "mdpu"}, method="HEAD")
+    try:
+        urllib.request.urlopen(request, timeout=PROBE_SECONDS).close()
+    except urllib.error.HTTPError as error:
+        certain = 400 <= error.code < 500 and error.code not in PASSING
+        return f"HTTP {error.code} {error.reason}" if certain else None
+    except urllib.error.URLError as error:
+        return str(error.reason)
+    except (http.client.HTTPException, OSError, ValueError) as error:
+        return str(error) or type(error).__name__
+    return None
+
+
 def _fetch(archive: Archive, path: Path, mirror: str | None) -> Path:
     if _intact(path, archive.md5):
         return path
+    if unpacked := _find_parts(archive, path):
+        return unpacked
     with _alone(path):
         if _intact(path, archive.md5):
             return path
@@ -244,6 +334,34 @@ def _intact(path: Path, md5: str) -> bool:
 def _md5(path: Path) -> str:
     with path.open("rb") as stream:
         return hashlib.file_digest(stream, lambda: hashlib.md5(usedforsecurity=False)).hexdigest()
+
+
+def _find_parts(archive: Archive, path: Path) -> Path | None:
+    """Return the folder of an archive's unpacked parts, or the only part; None unless all are there with their content.
+
+    `path` is where the archive itself would be.
+    """
+    data_dir = path.parents[len(Path(archive.path).parts) - 1]
+    found = [part.find(data_dir) for part in archive.parts]
+    if not found or None in found:
+        return None
+    return found[0] if len(found) == 1 else path.parent
+
+
+def _content_sha256(path: Path) -> str | None:
+    """Return the SHA-256 of a file's content, unpacked if it is gzipped; None if it is broken."""
+    try:
+        with open_content(path) as stream:
+            return hashlib.file_digest(stream, "sha256").hexdigest()
+    except (OSError, EOFError, zlib.error):
+        return None
+
+
+def open_content(path: Path) -> IO[bytes]:
+    """Open a file for reading; what is gzipped is unpacked, whatever its name."""
+    with path.open("rb") as stream:
+        packed = stream.read(2) == b"\x1f\x8b"
+    return gzip.open(path) if packed else path.open("rb")
 
 
 def _is_url(place: str) -> bool:

@@ -314,3 +314,33 @@ def test_real_letters_stand_upright(real_mirror: Path, tmp_path: Path) -> None:
     # An upright L has its bar at the bottom and an upright T at the top; lying, both would be at a side.
     assert mean["L"][18:24].sum() > 1.5 * mean["L"][4:10].sum()
     assert mean["T"][4:10].sum() > 1.5 * mean["T"][18:24].sum()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("gzipped", [True, False])
+def test_files_that_lie_unpacked_serve_where_their_content_is_known(
+    real: Path, gzipped: bool, mdpu: Command, settings: Settings, tmp_path: Path
+) -> None:
+    """A split of EMNIST without the archive, and MNIST as torchvision leaves it."""
+    for folder in ("EMNIST/raw", "MNIST/raw"):
+        target = tmp_path / "data" / folder
+        target.mkdir(parents=True)
+        for file in (real / folder).glob("*.gz"):
+            if gzipped and folder.startswith("EMNIST"):
+                shutil.copy(file, target)
+            else:
+                (target / file.stem).write_bytes(gzip.decompress(file.read_bytes()))
+    mirror = tmp_path / "empty"
+    mirror.mkdir()
+    for source, number in (("emnist-letters", 124_800), ("mnist", 60_000)):
+        out = tmp_path / f"{source}.npz"
+        status, said = mdpu("dataset", source, *settings(mirror=str(mirror)), "--out", out)
+        assert status == 0, said
+        assert len(read_images(out).train_images) == number
+    (file,) = (tmp_path / "data" / "EMNIST" / "raw").glob("emnist-letters-train-labels*")
+    content = gzip.decompress(file.read_bytes()) if gzipped else file.read_bytes()
+    changed = content[:-1] + bytes([content[-1] ^ 1])
+    file.write_bytes(gzip.compress(changed) if gzipped else changed)
+    status, said = mdpu("dataset", "emnist-letters", *settings(mirror=str(mirror)), "--out", tmp_path / "again.npz")
+    assert status == 2
+    assert "EMNIST/raw/gzip.zip could not be fetched" in said

@@ -10,19 +10,34 @@ from pathlib import Path, PurePosixPath
 
 import numpy as np
 
-from mdpu.data.download import Archive
+from mdpu.data.download import Archive, Part, open_content
 from mdpu.data.images import ImageSet
 from mdpu.data.source import Source
 from mdpu.errors import UserError
 
 PATH = "EMNIST/raw/gzip.zip"
+FILES = [f"{part}-{kind}" for part in ("train", "test") for kind in ("images-idx3-ubyte", "labels-idx1-ubyte")]
 
 
-def archives() -> list[Archive]:
-    """Return the one file that holds every split."""
+# SHA-256 of the contents of a split's four files, which serve without the archive. Those of other splits are not known.
+CONTENTS = {
+    "letters": {
+        "train-images-idx3-ubyte": "7a786db773b2096a7b9a3f3275388a27711f4451548c3ca8be96f09ae94371ae",
+        "train-labels-idx1-ubyte": "e8e94c3f4353d5532fd9604b939cb4c76e7847945b9b0d9ff7884d881dead6bc",
+        "test-images-idx3-ubyte": "d5895e82d14765b22a84342337bc5c25f1affd61cc97d3821d4e65504bbf8dbc",
+        "test-labels-idx1-ubyte": "22dbcde0a929a7f166bdac863b9195b2994d840a1e082f8f6daaeac5606376a6",
+    }
+}
+
+
+def archives(split: str) -> list[Archive]:
+    """Return the one file that holds every split; the unpacked files of `split` serve as well, if they are known."""
     from torchvision.datasets import EMNIST
 
-    return [Archive(PATH, EMNIST.md5, (EMNIST.url,))]
+    folder = PurePosixPath(PATH).parent
+    contents = CONTENTS.get(split, {})
+    parts = tuple(Part(str(folder / f"emnist-{split}-{file}"), sha256) for file, sha256 in contents.items())
+    return [Archive(PATH, EMNIST.md5, (EMNIST.url,), 561_753_746, parts)]
 
 
 def read(folder: Path, split: str) -> ImageSet:
@@ -43,7 +58,12 @@ def read(folder: Path, split: str) -> ImageSet:
         def _load_data(self) -> tuple[np.ndarray, np.ndarray]:
             return read_idx(Path(self.images_file)), read_idx(Path(self.labels_file))
 
-    unpack(folder / PATH, split)
+    source = folder / PATH
+    if source.is_dir():  # the split's own files, verified
+        folder = folder / "unpacked"
+        copy_parts(source, folder / PurePosixPath(PATH).parent, split)
+    else:
+        unpack(source, split)
     first = 1 if split == "letters" else 0
     names = EMNIST.classes_split_dict[split][first:]
     arrays = {}
@@ -55,9 +75,22 @@ def read(folder: Path, split: str) -> ImageSet:
     return ImageSet(
         **arrays,
         classes=[name.upper() for name in names] if split == "letters" else names,
-        origin=f"EMNIST {split} (Cohen, Afshar, Tapson and van Schaik; from NIST Special Database 19), via torchvision",
+        origin=f"EMNIST {split} (Cohen, Afshar, Tapson and van Schaik; from NIST Special Database 19), via torchvision"
+        + (", from its own files instead of the archive" if source.is_dir() else ""),
         licence="none stated; derived from NIST Special Database 19",
     )
+
+
+def copy_parts(source: Path, target: Path, split: str) -> None:
+    """Copy the four files of `split` from a folder where they lie unpacked or gzipped."""
+    target.mkdir(parents=True)
+    for file, sha256 in CONTENTS[split].items():
+        name = f"emnist-{split}-{file}"
+        found = Part(name, sha256).find(source)
+        if found is None:
+            raise UserError(f"{source / name} has changed while it was read; run again")
+        with open_content(found) as stream, (target / name).open("wb") as copy:
+            shutil.copyfileobj(stream, copy, 1 << 20)
 
 
 def unpack(archive: Path, split: str) -> None:
@@ -75,15 +108,14 @@ def unpack(archive: Path, split: str) -> None:
             path = PurePosixPath(name.replace("\\", "/"))
             if path.is_absolute() or ".." in path.parts:
                 raise UserError(f"{archive.name} holds a file whose path leads out of it, {name!r}; do not use it")
-        for part in ("train", "test"):
-            for kind in ("images-idx3-ubyte", "labels-idx1-ubyte"):
-                file = f"emnist-{split}-{part}-{kind}"
-                try:
-                    packed = members.open(f"gzip/{file}.gz")
-                except KeyError:
-                    raise UserError(f"{archive.name} holds no gzip/{file}.gz; it is not EMNIST's archive") from None
-                with packed, gzip.open(packed) as content, archive.with_name(file).open("wb") as unpacked:
-                    shutil.copyfileobj(content, unpacked, 1 << 20)
+        for name in FILES:
+            file = f"emnist-{split}-{name}"
+            try:
+                packed = members.open(f"gzip/{file}.gz")
+            except KeyError:
+                raise UserError(f"{archive.name} holds no gzip/{file}.gz; it is not EMNIST's archive") from None
+            with packed, gzip.open(packed) as content, archive.with_name(file).open("wb") as unpacked:
+                shutil.copyfileobj(content, unpacked, 1 << 20)
 
 
 def read_idx(path: Path) -> np.ndarray:
@@ -107,5 +139,6 @@ def turn_upright(images: np.ndarray) -> None:
 
 
 SOURCES = {
-    f"emnist-{split}": Source(archives, partial(read, split=split)) for split in ("digits", "letters", "balanced")
+    f"emnist-{split}": Source(partial(archives, split), partial(read, split=split))
+    for split in ("digits", "letters", "balanced")
 }

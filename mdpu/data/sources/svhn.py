@@ -10,14 +10,15 @@ from mdpu.data.download import Archive
 from mdpu.data.images import ImageSet
 from mdpu.data.source import Source
 
-PARTS = ("train", "test")
+SIZES = {"train": 182_040_794, "test": 64_275_384}  # bytes of each part's file
 
 
 def archives() -> list[Archive]:
     """Return the cropped training and test digits; the extra training images are not used."""
     from torchvision.datasets import SVHN as dataset
 
-    return [Archive(file, md5, (url,)) for url, file, md5 in (dataset.split_list[part] for part in PARTS)]
+    files = {part: dataset.split_list[part] for part in SIZES}
+    return [Archive(file, md5, (url,), SIZES[part]) for part, (url, file, md5) in files.items()]
 
 
 def read(folder: Path) -> ImageSet:
@@ -28,7 +29,7 @@ def read(folder: Path) -> ImageSet:
     from torchvision.datasets import SVHN as dataset
 
     arrays = {}
-    for part in PARTS:
+    for part in SIZES:
         loaded = dataset(str(folder), split=part)
         arrays[f"{part}_images"] = np.ascontiguousarray(loaded.data.transpose(0, 2, 3, 1))
         arrays[f"{part}_labels"] = loaded.labels
