@@ -42,6 +42,7 @@ LAYERS = [
     "evaluate",
     "report",
     "kinds",
+    "console",
 ]
 TOP = {"cli", "__main__", "__init__", "estimator"}
 
