@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import sys
 
-from mdpu.cli import inspect, data, training, evaluation, showing, carry  # isort: skip  (the order of the panels)
+from mdpu.cli import inspect, data, training, evaluation, showing, carry, console  # isort: skip  (the order of the panels)
 from mdpu.cli.common import app
 from mdpu.errors import UserError
 from mdpu.seals import recording
 
-__all__ = ["app", "carry", "data", "evaluation", "inspect", "main", "showing", "training"]
+__all__ = ["app", "carry", "console", "data", "evaluation", "inspect", "main", "showing", "training"]
 
 
 def main() -> None:

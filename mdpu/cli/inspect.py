@@ -15,6 +15,13 @@ import typer
 from mdpu.cli.common import Configs, Prior, RunOrCell, TupleSize, app, load_plan
 
 PANEL = "Look at theory and plans"
+SCRATCH = Path(".snakemake/retrained")
+OwnConfigs = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--config", metavar="FILE", help="Configuration, repeatable; that of the newest results with NAME unless given."
+    ),
+]
 
 
 @app.command(rich_help_panel=PANEL)
@@ -53,12 +60,14 @@ def plan(
 @app.command(rich_help_panel=PANEL)
 def trace(
     name: RunOrCell,
-    config: Configs,
+    config: OwnConfigs = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,
 ) -> None:
     """Print the sources of a number: rows of the metrics, splits, seeds, histories, commands to retrain its runs."""
+    from mdpu.console.folders import configuration_of
     from mdpu.evaluate.trace import trace, trace_text
 
+    config = config or [configuration_of(name)]
     traced = trace(load_plan(config), name, config)
     print(json.dumps(traced, indent=2) if as_json else trace_text(traced))
 
@@ -66,8 +75,8 @@ def trace(
 @app.command(rich_help_panel=PANEL)
 def retrain(
     name: RunOrCell,
-    config: Configs,
-    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Scratch folder to train into.")],
+    config: OwnConfigs = None,
+    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Scratch folder to train into.")] = SCRATCH,
     alone: Annotated[bool, typer.Option("--alone", help="Leave out the runs that share its minibatches.")] = False,
     threads: Annotated[int | None, typer.Option(min=1, help="CPU threads; the configuration's unless given.")] = None,
 ) -> None:
@@ -77,10 +86,11 @@ def retrain(
     another kind of CPU or other software rounds differently, and training magnifies the difference. Exits with status 1
     if any bit differs.
     """
+    from mdpu.console.folders import configuration_of
     from mdpu.evaluate.collect import run_accuracies
     from mdpu.study.cohort import retrain
 
-    chosen = load_plan(config)
+    chosen = load_plan(config or [configuration_of(name)])
     differs = False
     for done in retrain(chosen, name, out, alone, threads):
         old, new = (

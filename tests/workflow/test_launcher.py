@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
-import json
 import os
 import subprocess
 import sys
@@ -37,7 +36,10 @@ def run(tmp_path, monkeypatch):
 def started(run, monkeypatch):
     """Commands that would have been started, with the configuration unread and the signal handlers left alone."""
     commands = []
-    monkeypatch.setattr(run, "check_configuration", lambda name, arguments: None)
+    monkeypatch.setattr(run, "configure", lambda name, arguments, *options: (Path("chosen.yaml"), arguments))
+    monkeypatch.setattr(
+        run, "mdpu", lambda *arguments, **_: commands.append(arguments) or SimpleNamespace(returncode=0)
+    )
 
     def popen(command, **_):
         commands.append(command)
@@ -56,7 +58,8 @@ def test_an_unknown_command_is_refused_in_one_sentence_before_anything_is_instal
     assert done.returncode == 1
     assert (
         done.stderr
-        == "run: error: 'papre' is no command; known are quick, paper, check, status, docs and test (./run --help)\n"
+        == "run: error: 'papre' is no command; known are quick, paper, reference, plan, status, trace, retrain, diff, "
+        "crate, check, docs, test (./run --help)\n"
     )
     assert done.stdout == ""
 
@@ -64,8 +67,12 @@ def test_an_unknown_command_is_refused_in_one_sentence_before_anything_is_instal
 def test_help_says_what_the_commands_do():
     done = subprocess.run([REPOSITORY / "run", "--help"], capture_output=True, text=True)
     assert done.returncode == 0
-    for command in ("./run [quick]", "./run paper", "./run check", "./run status", "./run test"):
-        assert command in done.stdout
+    listed = [line.split()[1].strip("[]") for line in done.stdout.splitlines() if line.startswith("  ./run ")]
+    known = subprocess.run([REPOSITORY / "run", "papre"], capture_output=True, text=True).stderr
+    commands = known.partition("known are ")[2].partition(" (")[0].split(", ")
+    assert set(listed) == set(commands)
+    readme = (REPOSITORY / "README.md").read_text()
+    assert not [command for command in commands if f"`./run {command}" not in readme.replace("./run [", "./run ")]
 
 
 def test_an_old_python_is_refused(run, monkeypatch):
@@ -212,79 +219,67 @@ def test_what_cannot_be_installed_is_skipped_and_said(run, apt, monkeypatch, cap
 # -- the workflow ---------------------------------------------------------------------------------
 
 
-def test_cores_and_one_gpu_are_given_unless_the_user_does(run, started):
-    run.workflow("quick", [])
-    run.workflow("paper", ["--cores=4", "--resources", "gpu=2", "-n"])
-    run.workflow("paper", ["--profile", "profiles/slurm"])
-    quick, paper, cluster = (command[3:] for command in started)
-    assert quick == ["--cores", str(os.cpu_count()), "--resources", "gpu=1", "--configfile", "config/quick.yaml"]
-    assert paper == ["--cores=4", "--resources", "gpu=2", "-n"]
-    assert cluster == ["--resources", "gpu=1", "--profile", "profiles/slurm"]
+def test_cores_and_one_gpu_are_given_unless_the_user_does(run):
+    file = Path("chosen.yaml")
+    quick, paper, cluster = (
+        run.snakemake(file, arguments)[3:]
+        for arguments in ([], ["--cores=4", "--resources", "gpu=2", "-n"], ["--profile", "profiles/slurm"])
+    )
+    ours = ["--configfile", "chosen.yaml"]
+    cores, gpu, logger = ["--cores", str(os.cpu_count())], ["--resources", "gpu=1"], ["--logger", "mdpu"]
+    assert quick == [*ours, *cores, *gpu, *logger]
+    assert paper == [*ours, *logger, "--cores=4", "--resources", "gpu=2", "-n"]
+    assert cluster == [*ours, *gpu, *logger, "--profile", "profiles/slurm"]
+
+
+def test_verbose_gives_snakemakes_own_text(run):
+    command = run.snakemake(Path("chosen.yaml"), ["--verbose", "--cores", "2", "-n"])
+    assert "--logger" not in command
+    assert "--verbose" not in command
+    assert command[-3:] == ["--cores", "2", "-n"]
 
 
 @pytest.mark.parametrize(
-    ("arguments", "files", "values"),
+    ("arguments", "files", "values", "others"),
     [
-        ([], ["config/quick.yaml"], []),
-        (["--configfile", "a.yaml", "b.yaml", "--cores", "2"], ["a.yaml", "b.yaml"], []),
-        (["--configfile=a.yaml", "-n"], ["a.yaml"], []),
-        (["--config", "datasets=[mnist]", "threads=2", "-n"], ["config/quick.yaml"], ["datasets=[mnist]", "threads=2"]),
-        (["-C", "a=b", "--config", "c=d=e"], ["config/quick.yaml"], ["a=b", "c=d=e"]),
+        ([], [], [], []),
+        (["--configfile", "a.yaml", "b.yaml", "--cores", "2"], ["a.yaml", "b.yaml"], [], ["--cores", "2"]),
+        (["--configfile=a.yaml", "-n"], ["a.yaml"], [], ["-n"]),
+        (["--config", "datasets=[mnist]", "threads=2", "-n"], [], ["datasets=[mnist]", "threads=2"], ["-n"]),
+        (["-C", "a=b", "--config", "c=d=e", "--", "target"], [], ["a=b", "c=d=e"], ["--", "target"]),
     ],
 )
-def test_the_configuration_is_checked_before_snakemake_reads_it(run, monkeypatch, arguments, files, values):
+def test_what_selects_is_resolved_before_snakemake_reads_it(run, monkeypatch, arguments, files, values, others):
     commands = []
-    monkeypatch.setattr(
-        subprocess, "Popen", lambda command, **_: commands.append(command) or SimpleNamespace(wait=lambda: 2)
-    )
+
+    def mdpu(*command, **_):
+        commands.append(command)
+        return SimpleNamespace(returncode=0, stdout="results/quick/config/1.yaml\n")
+
+    monkeypatch.setattr(run, "mdpu", mdpu)
+    assert run.configure("quick", arguments, "--files") == (Path("results/quick/config/1.yaml"), others)
+    chosen = [*(f"--file={file}" for file in files), *(f"--set={value}" for value in values)]
+    assert commands == [("select", "quick", *chosen, "--files")]
+
+
+def test_a_wrong_configuration_ends_with_the_status_of_what_read_it(run, monkeypatch):
+    monkeypatch.setattr(run, "mdpu", lambda *_, **__: SimpleNamespace(returncode=2, stdout=""))
     with pytest.raises(SystemExit) as end:
-        run.workflow("quick", arguments)
+        run.workflow("quick", [])
     assert end.value.code == 2
-    (command,) = commands
-    assert command[1:4] == ["-m", "mdpu", "plan"]
-    given = list(zip(command[4::2], command[5::2], strict=True))
-    assert [value for option, value in given if option == "--config"] == ["config.yaml", *files]
-    assert [value for option, value in given if option == "--set"] == values
 
 
-def finish(folder, **verification):
-    results = folder / "results" / "quick"
-    results.mkdir(parents=True)
-    (results / "report.html").touch()
-    if verification:
-        (results / "verification.json").write_text(json.dumps(verification))
-    return results / "report.html"
+def test_it_ends_with_the_outcome_of_what_it_made(run, started):
+    assert run.workflow("paper", ["--cores", "2"]) == 0
+    assert started[0][:3] == [str(run.VENV / "bin" / "python"), "-m", "snakemake"]
+    assert started[1] == ("outcome", "--config=chosen.yaml")
 
 
-def test_it_ends_with_the_confirmation_and_the_path_of_the_report(run, started, capsys, tmp_path):
-    report = finish(tmp_path, confirmed=True, cells=6, within=6, largest_difference=0.257, outside=[])
-    assert run.workflow("quick", []) == 0
-    assert capsys.readouterr().out.splitlines()[1:] == [
-        "run: expected numbers confirmed: 6 of 6 cells within tolerance, largest difference 0.26 points",
-        f"run: report: {report}",
-    ]
-
-
-def test_numbers_that_are_not_confirmed_are_listed_and_give_a_failing_status(run, started, capsys, tmp_path):
-    finish(tmp_path, confirmed=False, cells=6, within=5, largest_difference=None, outside=[{"method": "abs"}])
-    assert run.workflow("quick", []) == 1
-    lines = capsys.readouterr().out.splitlines()
-    assert lines[1] == "run: expected numbers NOT confirmed: 5 of 6 cells within tolerance"
-    assert "abs" in lines[2]
-    assert lines[3].startswith("run: report: ")
-
-
-def test_without_expected_numbers_only_the_report_is_named(run, started, capsys, tmp_path):
-    report = finish(tmp_path)
-    assert run.workflow("quick", []) == 0
-    assert capsys.readouterr().out.splitlines()[1:] == [f"run: report: {report}"]
-
-
-def test_a_dry_run_claims_nothing(run, started, capsys, tmp_path):
-    finish(tmp_path, confirmed=True, cells=6, within=6, largest_difference=0.1, outside=[])
+def test_a_dry_run_claims_nothing(run, started):
     for option in ("-n", "--dry-run", "--dryrun"):
         assert run.workflow("quick", [option]) == 0
-    assert "report" not in capsys.readouterr().out
+    assert len(started) == 3
+    assert all("snakemake" in command for command in started)
 
 
 def test_one_that_works_in_the_folder_stops_all_but_looks(run, started, tmp_path):
@@ -297,8 +292,7 @@ def test_one_that_works_in_the_folder_stops_all_but_looks(run, started, tmp_path
     assert len(started) == 4
 
 
-def test_a_failed_workflow_claims_nothing_and_hands_its_status_on(run, monkeypatch, started, capsys, tmp_path):
-    finish(tmp_path, confirmed=True, cells=6, within=6, largest_difference=0.1, outside=[])
+def test_a_failed_workflow_claims_nothing_and_hands_its_status_on(run, monkeypatch, started):
     monkeypatch.setattr(subprocess, "Popen", lambda *_, **__: SimpleNamespace(wait=lambda: 3))
     assert run.workflow("quick", []) == 3
-    assert "report" not in capsys.readouterr().out
+    assert started == []

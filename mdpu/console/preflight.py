@@ -1,0 +1,56 @@
+"""Are all files there, or to be had, before any job starts?"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+from mdpu.data.download import Archive, find_missing
+from mdpu.data.prepare import list_archives
+from mdpu.data.sources import SOURCES
+from mdpu.errors import UserError
+from mdpu.study.plan import Plan
+
+
+def check_files(plan: Plan, mirror: str | None) -> None:
+    """Raise `UserError` if a plan needs files that are neither in ``data_dir`` nor to be had.
+
+    A line on standard error names each such file with its size, its checksum and its place. Nothing is downloaded.
+
+    Parameters
+    ----------
+    plan : Plan
+    mirror : str or None
+        See `mdpu.data.download.fetch`.
+    """
+    missing = find_missing(raw_files(plan), plan.layout.data_dir, mirror)
+    if not missing:
+        return
+    print("missing files:", file=sys.stderr)
+    for archive in sorted(missing, key=lambda archive: archive.path):
+        place = plan.layout.data_dir / archive.path
+        print(f"  {place} ({size_of(archive.size)}, MD5 {archive.md5})", file=sys.stderr)
+    asked = f"the mirror {mirror} does not give them" if mirror else "their publishers do not answer"
+    raise UserError(
+        f"{len(missing)} files are missing and {asked}, so nothing was started; connect to the network, put them into "
+        "these places, or set the config key mirror (or MDPU_MIRROR) to a folder or server that has them"
+    )
+
+
+def raw_files(plan: Plan) -> Sequence[Archive]:
+    """Return the publishers' files that a plan still needs: those of sources whose images are not made yet."""
+    names = {plan.dataset(dataset)["source"] for dataset in plan.datasets if not plan.layout.images(dataset).exists()}
+    return list(dict.fromkeys(archive for name in sorted(names & SOURCES.keys()) for archive in list_archives(name)))
+
+
+def size_of(size: int | None) -> str:
+    """Return a number of bytes in words.
+
+    >>> size_of(9_912_422), size_of(28_881), size_of(None)
+    ('9.9 MB', '0.03 MB', 'size unknown')
+    """
+    if size is None:
+        return "size unknown"
+    if size >= 10**9:
+        return f"{size / 10**9:.1f} GB"
+    return f"{size / 10**6:.1f} MB" if size >= 10**5 else f"{size / 10**6:.2f} MB"

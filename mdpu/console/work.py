@@ -1,0 +1,171 @@
+"""How much there is to train, how far it is, and how long the rest takes."""
+
+from __future__ import annotations
+
+import heapq
+import json
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from mdpu.study.grid import Cohort, Run
+from mdpu.study.plan import Plan
+from mdpu.study.store import RunStore
+
+FITTED = "no network"  # the rate of methods that train none
+START_SECONDS = 5.0  # of a training process: imports and images
+RECENT_SECONDS = 120.0  # of training, over which the rate is measured: a machine does not stay as busy as it was
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a cohort's training is, as `mdpu.progress.Steps` records it.
+
+    Attributes
+    ----------
+    runs, reused : int
+        All runs of the cohort, and those that came from the store.
+    done, total : int
+        Epochs of runs.
+    seconds : float
+        Since training began.
+    """
+
+    runs: int
+    reused: int
+    done: int
+    total: int
+    seconds: float
+
+    @property
+    def share(self) -> float:
+        """Share of the training that is done."""
+        return self.done / self.total if self.total else 1.0
+
+
+def read_progress(path: Path) -> Progress | None:
+    """Return what a training process has recorded, or None if there is nothing."""
+    try:
+        return Progress(**json.loads(path.read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError):
+        return None
+
+
+class TrainingWork:
+    """The training of a plan: its size by cohort, what is done of it, and at which rate.
+
+    Sizes are numbers of images that are shown to a network. The rate is measured while cohorts train, for each network
+    by itself. A run that lies in the store counts as finished until its cohort begins and says how many it reused.
+
+    Parameters
+    ----------
+    plan : Plan
+    read : callable
+        From a path to what is recorded there.
+    """
+
+    def __init__(self, plan: Plan, read: Callable[[Path], Progress | None] = read_progress) -> None:
+        self._plan, self._read = plan, read
+        self._recent: dict[str, deque[Progress]] = {}
+        self._last: dict[str, Progress] = {}
+        store = RunStore(plan.layout.store)
+        self._whole = {name: images_shown(plan, cohort.runs) for name, cohort in plan.cohorts.items()}
+        self._missing = {
+            name: images_shown(plan, [run for run in cohort.runs if not store.path(run).exists()])
+            for name, cohort in plan.cohorts.items()
+        }
+
+    def forget(self, cohort: str) -> None:
+        """Delete what an earlier training of a cohort recorded."""
+        self._plan.layout.progress(cohort).unlink(missing_ok=True)
+
+    def update(self, cohorts: Iterable[str]) -> None:
+        """Read how far cohorts are that train now, or that have just finished."""
+        for name in cohorts:
+            progress = self._read(self._plan.layout.progress(name))
+            if progress is not None and progress != self._last.get(name):
+                self._last[name] = progress
+                recent = self._recent.setdefault(name, deque())
+                recent.append(progress)
+                while len(recent) > 2 and recent[1].seconds < progress.seconds - RECENT_SECONDS:
+                    recent.popleft()
+
+    def size(self, name: str) -> float:
+        """Return the images that a cohort's training shows to networks, in all its epochs."""
+        progress = self._last.get(name)
+        if progress is None:
+            return self._missing[name]
+        return self._whole[name] * (progress.runs - progress.reused) / progress.runs
+
+    def share(self, name: str) -> float:
+        """Return which share of a cohort's training is done."""
+        return self._last[name].share if name in self._last else 0.0
+
+    def reused(self, names: Iterable[str]) -> int:
+        """Return how many runs of cohorts came from the store."""
+        return sum(self._last[name].reused for name in names if name in self._last)
+
+    def trained(self, names: Iterable[str]) -> int:
+        """Return how many runs of cohorts were trained."""
+        return sum(self._last[name].runs - self._last[name].reused for name in names if name in self._last)
+
+    def likely(self, number: int, started: Iterable[str]) -> list[str]:
+        """Return the `number` cohorts whose jobs probably come next: those with most to train that have not started."""
+        rest = set(self._plan.cohorts) - set(started)
+        return sorted(sorted(rest), key=self.size, reverse=True)[:number]
+
+    def seconds_left(self, name: str) -> float | None:
+        """Return the seconds that a cohort's process still takes, or None if its rate is unknown."""
+        size, share = self.size(name), self.share(name)
+        start = 0.0 if name in self._last else START_SECONDS
+        if size == 0 or share == 1:
+            return start
+        cohort = self._plan.cohorts[name]
+        rate = self._rate([name]) or self._rate(self._alike(cohort))
+        if rate is None and kind_of(cohort) == FITTED:
+            return start  # it takes seconds
+        return None if rate is None else start + rate * size * (1 - share)
+
+    def _alike(self, cohort: Cohort) -> list[str]:
+        """Return the cohorts whose progress has been seen and whose rate is that of `cohort`."""
+        return [name for name in self._last if kind_of(self._plan.cohorts[name]) == kind_of(cohort)]
+
+    def _rate(self, names: Sequence[str]) -> float | None:
+        """Return the seconds for an image, measured over cohorts; None before there is anything to measure."""
+        seconds = images = 0.0
+        for name in names:
+            if name in self._last:
+                first, last = self._recent[name][0], self._last[name]
+                seconds += last.seconds - first.seconds
+                images += self.size(name) * (last.share - first.share)
+        return seconds / images if images > 0 else None
+
+
+def kind_of(cohort: Cohort) -> str:
+    """Return what a cohort's rate depends on: its network, if it trains one."""
+    return cohort.network if cohort.needs_gpu else FITTED
+
+
+def images_shown(plan: Plan, runs: Iterable[Run]) -> float:
+    """Return how many images the training of runs shows to networks, in all epochs."""
+    return float(sum(plan.images_of(run) * plan.epochs_of(run) for run in runs))
+
+
+def makespan(running: Sequence[float], waiting: Sequence[float], slots: int) -> float:
+    """Return the seconds until all jobs are done, if each waiting one starts as soon as a slot is free.
+
+    Parameters
+    ----------
+    running : sequence of float
+        Seconds left of the jobs at work.
+    waiting : sequence of float
+        Seconds of the others, in their order.
+    slots : int
+        How many work at a time.
+    """
+    free = list(running) + [0.0] * max(0, slots - len(running))
+    heapq.heapify(free)
+    for seconds in waiting:
+        heapq.heappush(free, heapq.heappop(free) + seconds)
+    return max(free, default=0.0)

@@ -1,0 +1,150 @@
+"""What a run has come to: verdicts, what differs from the last time, and where the report is."""
+
+from __future__ import annotations
+
+import json
+
+import pandas as pd
+import pytest
+
+from mdpu.console.folders import configuration_of, find_results
+from mdpu.console.outcome import compare_results, compare_shipped, describe_difference
+from mdpu.errors import UserError
+
+KEY = {"dataset": "mnist", "variant": "base", "tuple_size": 2, "n": 30, "method": "abs", "loss": "logistic"}
+
+
+def cell(prior):
+    return f"mnist/base/m2/n30/prior{prior}/abs/logistic"
+
+
+@pytest.fixture
+def results(tmp_path):
+    """Write a folder of results from means and verdicts by prior, and return it."""
+
+    def write(name, means, verdicts=()):
+        folder = tmp_path / name
+        folder.mkdir()
+        rows = [{**KEY, "prior": prior, "mean": mean} for prior, mean in means.items()]
+        pd.DataFrame(rows).to_csv(folder / "summary.csv", index=False)
+        if verdicts:
+            table = [{"cell": cell(prior), "verdict": verdict} for prior, verdict in verdicts.items()]
+            pd.DataFrame(table).to_csv(folder / "comparison.csv", index=False)
+        return folder
+
+    return write
+
+
+def test_flips_moves_and_news_are_counted(results):
+    before = results("a", {0.4: 90.0, 0.5: 80.0, 0.7: 60.0}, {0.4: "close", 0.5: "differs", 0.6: "not run"})
+    after = results("b", {0.4: 90.0, 0.5: 81.5, 0.6: 70.0}, {0.4: "close", 0.5: "reproduced", 0.6: "close"})
+    difference = compare_results(before, after)
+    assert difference.flips == {("differs", "reproduced"): [cell(0.5)]}
+    assert (difference.new, difference.gone, difference.same) == (1, 1, 1)
+    assert difference.moved.to_dict() == {cell(0.5): 1.5}
+    assert str(difference) == (
+        "1 verdicts changed (1 from differs to reproduced), 1 numbers moved, by at most 1.50 points, "
+        "1 numbers are new, 1 numbers are gone"
+    )
+    assert describe_difference(before, after)[1:] == [
+        "differs -> reproduced:",
+        f"  {cell(0.5)}",
+        "moved:",
+        f"  {cell(0.5)} by 1.50 points",
+    ]
+
+
+def test_equal_results_do_not_differ(results):
+    same = results("a", {0.4: 90.0, 0.5: float("nan")})
+    difference = compare_results(same, same)
+    assert str(difference) == "nothing changed"
+    assert difference.same == 2
+
+
+def test_rows_that_are_shipped_are_compared_up_to_rounding(tmp_path):
+    runs = [{**KEY, "prior": 0.5, "seed": seed, "accuracy": 80 + seed / 7} for seed in (1, 2, 3)]
+    pd.DataFrame(runs).to_csv(tmp_path / "runs.csv", index=False)
+    shipped = tmp_path / "reference" / "tables"
+    shipped.mkdir(parents=True)
+    rows = pd.DataFrame(runs[:2])
+    rows.round(3).to_csv(shipped / "runs.csv", index=False)
+    said, same = compare_shipped(tmp_path, tmp_path / "reference")
+    assert (said, same) == ("2 of 2 shipped rows of these runs are the same to the third decimal", True)
+    rows.assign(accuracy=[80.143, 80.3]).to_csv(shipped / "runs.csv", index=False)
+    said, same = compare_shipped(tmp_path, tmp_path / "reference")
+    assert (said.endswith("the third decimal, 1 differ"), same) == (True, False)
+
+
+def test_a_folder_without_numbers_is_named(tmp_path, results):
+    results("quick", {0.5: 80.0})
+    assert find_results("quick", tmp_path) == tmp_path / "quick"
+    assert find_results(str(tmp_path / "quick"), tmp_path) == tmp_path / "quick"
+    with pytest.raises(UserError, match=r"qiuck is no folder of results with numbers; in .* there are: quick"):
+        find_results("qiuck", tmp_path)
+    with pytest.raises(UserError, match="has a run or cell x"):
+        configuration_of("x", tmp_path)
+
+
+def walk(crate, number):
+    """Return entities of a crate, and the splits and training commits of a cell's number, from its metadata alone."""
+    entities = {entity["@id"]: entity for entity in crate["@graph"]}
+
+    def many(value):
+        return value if isinstance(value, list) else [value]
+
+    def makers(identifier):
+        return [
+            entity
+            for entity in entities.values()
+            if entity["@type"] == "CreateAction" and {"@id": identifier} in many(entity["result"])
+        ]
+
+    (summarized,) = makers(f"#{number}")
+    splits, commits = [], []
+    for run in many(summarized["object"]):
+        (trained,) = makers(run["@id"])
+        splits += [part["@id"] for part in many(trained["object"]) if part["@id"].startswith("splits/")]
+        commits.append(entities[trained["instrument"]["@id"]]["softwareVersion"])
+    return entities, splits, commits
+
+
+def test_a_crate_leads_from_a_number_to_runs_splits_and_commit(finished, tmp_path, monkeypatch):
+    pytest.importorskip("rocrate")
+    import zipfile
+
+    from mdpu.console.crate import write_crate
+    from mdpu.study.config import load_config
+    from mdpu.study.plan import Plan
+
+    monkeypatch.chdir(finished.folder)
+    plan = Plan(load_config([finished.folder / "config.yaml", finished.folder / "config" / "tiny.yaml"]))
+    write_crate(plan, tmp_path / "tiny.crate.zip")
+    with zipfile.ZipFile(tmp_path / "tiny.crate.zip") as archive:
+        crate = json.loads(archive.read("ro-crate-metadata.json"))
+        held = set(archive.namelist())
+    number = "digits/base/m2/n60/prior0.5/abs/logistic"
+    entities, splits, commits = walk(crate, number)
+    summary = pd.read_csv(finished.results / "summary.csv", dtype={"prior": str})
+    mean = summary.query("tuple_size == 2 and prior == '0.5' and method == 'abs'")["mean"].item()
+    assert entities[f"#{number}"]["value"] == pytest.approx(mean)
+    assert sorted(splits) == [f"splits/digits/base/m2/prior0.5/n60/seed{seed}.npz" for seed in (1, 2)]
+    facts = json.loads((finished.results / "histories/digits/base/m2/n60.json").read_text())
+    assert set(commits) == {facts["trained"][0]["commit"]}
+    assert all(len(entities[split]["sha256"]) == 64 for split in splits)
+    assert {"report.html", "metrics.parquet", "workflow/Snakefile", *splits} <= held
+    assert not [name for name in held if name.startswith(("runs/", "logs/", "checkpoints/")) or name.endswith(".seal")]
+
+
+def test_a_crate_is_valid(finished, tmp_path, monkeypatch):
+    pytest.importorskip("rocrate")
+    services = pytest.importorskip("rocrate_validator.services")
+    monkeypatch.chdir(finished.folder)
+    from mdpu.console.crate import write_crate
+    from mdpu.study.config import load_config
+    from mdpu.study.plan import Plan
+
+    plan = Plan(load_config([finished.folder / "config.yaml", finished.folder / "config" / "tiny.yaml"]))
+    write_crate(plan, tmp_path / "tiny.crate.zip")
+    chosen = {"rocrate_uri": str(tmp_path / "tiny.crate.zip"), "profile_identifier": "provenance-run-crate-0.5"}
+    result = services.validate({**chosen, "requirement_severity": "REQUIRED", "offline": True})
+    assert [issue.message for issue in result.get_issues()] == []

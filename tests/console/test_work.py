@@ -1,0 +1,180 @@
+"""How much there is to train, and how long the rest takes."""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mdpu.console.stages import Tracker, stage_of, words
+from mdpu.console.work import Progress, TrainingWork, images_shown, makespan, read_progress
+from mdpu.files import REPOSITORY
+from mdpu.progress import Steps
+from mdpu.study.plan import Plan
+from mdpu.study.selection import select
+
+sys.path.insert(0, str(REPOSITORY / "tests" / "study"))
+from configs import config
+
+DURATIONS = st.lists(st.integers(1, 50).map(float), max_size=6)
+
+
+@given(DURATIONS, DURATIONS, st.integers(1, 4))
+def test_the_makespan_is_that_of_a_simulation_second_by_second(running, waiting, slots):
+    running = running[:slots]
+    at_work, ahead, seconds = list(running), list(waiting), 0
+    while True:
+        at_work += [ahead.pop(0) for _ in range(min(slots - len(at_work), len(ahead)))]
+        if not at_work:
+            break
+        seconds += 1
+        at_work = [left - 1 for left in at_work if left > 1]
+    assert makespan(running, waiting, slots) == seconds
+
+
+@pytest.fixture
+def plan(tmp_path, monkeypatch):
+    """A plan of two cohorts of a perceptron, one of them twice as large as the other."""
+    monkeypatch.chdir(tmp_path)
+    return Plan(config(datasets=["flat"], experiments=["second"]))
+
+
+def test_images_are_counted_as_the_trainer_shows_them(plan):
+    pairs, triples = plan.cohorts.values()
+    assert images_shown(plan, pairs.runs) == len(pairs.runs) * 3 * (30 * 2 + 30)
+    assert images_shown(plan, triples.runs) == len(triples.runs) * 3 * (30 * 3 + 30)
+
+
+class Machine:
+    """A machine that trains cohorts of a plan at given rates, with a clock of its own."""
+
+    def __init__(self, plan, seconds_for_image, start=4.0):
+        self.plan, self.rates, self.start = plan, seconds_for_image, start
+        self.now, self.began = 0.0, {}
+
+    def duration(self, name):
+        return self.start + images_shown(self.plan, self.plan.cohorts[name].runs) * self.rates[name]
+
+    def read(self, path: Path):
+        """What a training process would have recorded by now."""
+        name = str(path.relative_to(self.plan.layout.results / "progress").with_suffix(""))
+        if name not in self.began or (seconds := self.now - self.began[name] - self.start) < 0:
+            return None
+        runs = len(self.plan.cohorts[name].runs)
+        share = min(1.0, seconds / (self.duration(name) - self.start))
+        return Progress(runs, 0, int(1000 * share), 1000, min(seconds, self.duration(name) - self.start))
+
+
+def run_all(tracker, machine, slots, evaluations=6, seconds=4.0):
+    """Yield the share of all work that is done, the estimate of the time left, and the true time left."""
+    jobs = [("train", name, machine.duration(name)) for name in machine.plan.cohorts]
+    tracker.expect({"train": len(jobs), "compare": evaluations, "render_report": 1, "all": 1})
+    later = [("compare", None, seconds)] * evaluations + [("render_report", None, seconds)]
+    ends, log, number = [], [], itertools.count()
+
+    def work(queue, slots):
+        queue = list(queue)
+        while queue or ends:
+            while queue and len(ends) < slots:
+                rule, name, duration = queue.pop(0)
+                job = next(number)
+                tracker.start(job, rule, name, slots if name else None)
+                machine.began[name] = machine.now
+                heapq.heappush(ends, (machine.now + duration, job))
+            tracker.update()
+            log.append((machine.now, tracker.seconds_left()))
+            machine.now += 2.0
+            while ends and ends[0][0] <= machine.now:
+                tracker.finish(heapq.heappop(ends)[1])
+
+    work(jobs, slots)
+    work(later[:-1], tracker.slots)
+    work(later[-1:], tracker.slots)
+    return [(now / machine.now, left, machine.now - now) for now, left in log]
+
+
+@pytest.mark.parametrize("slots", [1, 2])
+@pytest.mark.parametrize("unlike", [1.0, 1.3])
+def test_the_time_left_is_within_a_quarter_from_a_tenth_of_the_work_on(tmp_path, monkeypatch, slots, unlike):
+    """Cohorts of a real selection of the paper, whose rates differ by what the number of images does not explain."""
+    monkeypatch.chdir(tmp_path)
+    chosen = select("paper", [], ["datasets=[mnist]", "experiments=[table2, table3, table4, table5]"])
+    plan = Plan(chosen)
+    rates = {name: 4e-7 * (unlike if "/m3/" in name else 1.0) for name in plan.cohorts}
+    rates |= {name: 2e-8 for name, cohort in plan.cohorts.items() if not cohort.needs_gpu}
+    machine = Machine(plan, rates)
+    tracker = Tracker(2, clock=lambda: machine.now)
+    tracker.work = TrainingWork(plan, machine.read)
+    log = run_all(tracker, machine, slots)
+    judged = [(estimate, truth) for done, estimate, truth in log if 0.1 <= done <= 0.97]
+    assert len(judged) > 50
+    assert not [pair for pair in judged if pair[0] is None or abs(pair[0] / pair[1] - 1) > 0.25]
+
+
+def test_there_is_no_estimate_before_there_is_a_rate(plan):
+    machine = Machine(plan, dict.fromkeys(plan.cohorts, 0.01))
+    tracker = Tracker(1, clock=lambda: machine.now)
+    tracker.work = TrainingWork(plan, machine.read)
+    log = run_all(tracker, machine, 1)
+    assert log[0][1] is None
+    assert log[-1][1] is not None
+
+
+def test_a_cohort_that_reuses_its_runs_counts_for_nothing(plan):
+    whole, half = (
+        TrainingWork(plan, lambda path, reused=reused: Progress(8, reused, 0, 100, 1.0)) for reused in (0, 4)
+    )
+    (name, *_) = plan.cohorts
+    for work in (whole, half):
+        work.update([name])
+    assert half.size(name) == whole.size(name) / 2
+    assert (half.reused([name]), half.trained([name])) == (4, 4)
+
+
+def test_what_a_training_process_records_is_read(tmp_path):
+    path = tmp_path / "m2" / "n30.json"
+    assert read_progress(path) is None
+    with Steps("training", 20, "run-epochs", path, runs=3, reused=1) as steps:
+        first = read_progress(path)
+        for _ in range(20):
+            steps.advance()
+    last = read_progress(path)
+    assert (first.done, first.total, first.runs, first.reused) == (0, 20, 3, 1)
+    assert (last.done, last.share) == (20, 1.0)
+    assert last.seconds >= first.seconds
+    path.write_text("{")
+    assert read_progress(path) is None
+
+
+def test_progress_that_cannot_be_recorded_does_not_stop_the_work(tmp_path):
+    (tmp_path / "file").touch()
+    with Steps("training", 2, "run-epochs", tmp_path / "file" / "n30.json") as steps:
+        steps.advance(2)
+
+
+def test_every_rule_has_a_stage():
+    assert stage_of("dataset_mnist") == stage_of("dataset") == "images"
+    assert stage_of("split") == "splits"
+    assert stage_of("show_table") == stage_of("compare") == "evaluate"
+    assert stage_of("all") is None
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"),
+    [
+        (0.2, "1 s"),
+        (59, "59 s"),
+        (75, "1 min 15 s"),
+        (120, "2 min"),
+        (1500, "25 min"),
+        (4000, "1 h 7 min"),
+        (2e5, "56 h"),
+    ],
+)
+def test_durations_have_two_figures(seconds, said):
+    assert words(seconds) == said

@@ -1,0 +1,86 @@
+"""`./run` as a user meets it: real processes on the tiny experiment, and what each prints."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+pytestmark = pytest.mark.slow
+
+TINY = ("--configfile", "config/tiny.yaml")
+CELL = "digits/base/m2/n60/prior0.5/abs/logistic"
+
+
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory):
+    """A clone in which `./run` has made the tiny experiment, and what it printed."""
+    from conftest import clone_repository
+
+    clone = clone_repository(tmp_path_factory.mktemp("ran") / "clone")
+    return clone, clone.run("./run", "paper", "--cores", "2", *TINY)
+
+
+def test_each_stage_is_a_line_and_the_last_is_the_report(ran):
+    clone, done = ran
+    stages = [line.split()[0] for line in done.stdout.splitlines() if not line.startswith("run: ")]
+    assert list(dict.fromkeys(stages)) == ["images", "splits", "train", "evaluate", "report"]
+    assert re.search(r"^train +2 of 2 cohorts in .*, 12 runs trained, 0 runs reused$", done.stdout, re.MULTILINE)
+    assert done.stdout.splitlines()[-3:] == [
+        "run: this is the first report here",
+        "run: expected numbers confirmed: 4 of 4 cells within tolerance, largest difference "
+        + done.stdout.splitlines()[-2].rpartition("difference ")[2],
+        f"run: report: {clone.results / 'report.html'}",
+    ]
+    assert len(done.stdout.splitlines()) + len(done.stderr.splitlines()) < 20
+    assert not [line for line in done.stderr.splitlines() if not line.startswith("Using workflow specific profile")]
+
+
+def test_a_second_run_says_that_nothing_changed(ran):
+    clone, _ = ran
+    done = clone.run("./run", "paper", "--cores", "2", *TINY)
+    assert re.match(r"run: since the report of .* UTC: nothing changed\n", done.stdout)
+
+
+def test_a_dry_run_and_the_status_say_what_would_run_and_why(ran):
+    clone, _ = ran
+    assert clone.run("./run", "paper", *TINY, "-n").stdout == "nothing to do: everything is done and up to date\n"
+    more = clone.run("./run", "paper", *TINY, "--config", "name=tiny", "axes={seed: [1, 2, 3]}", "-n").stdout
+    assert re.search(r"^split +3  Missing output files$", more, re.MULTILINE)
+    assert "paper-" not in more
+    told = clone.run("./run", "status").stdout
+    assert told.startswith("nothing is at work in this folder\n\nresults/tiny\n")
+
+
+def test_the_plan_counts_runs_to_reuse_and_to_train(ran):
+    clone, _ = ran
+    lines = clone.run("./run", "plan", "paper", *TINY, "--config", "name=tiny", "axes={seed: [1, 2, 3]}").stdout
+    assert "train     6 runs\nreuse     12 runs\n" in lines
+    assert "download  nothing" in lines
+
+
+def test_a_number_is_traced_and_retrained_without_naming_a_configuration(ran):
+    clone, _ = ran
+    assert "made by     commit" in clone.run("./run", "trace", CELL).stdout
+    assert "3 epochs equal bit for bit" in clone.run("./run", "retrain", f"{CELL}/seed1").stdout
+
+
+def test_a_failed_job_is_one_sentence_and_the_status_has_the_end_of_its_log(fresh_clone):
+    fresh_clone.change_config(protocol__sampling={"replacement": False}, definitions__experiments__figure1={"n": 5000})
+    done = fresh_clone.run("./run", "paper", "--cores", "2", *TINY, "--", "results/tiny/figures/figure1.svg", status=1)
+    errors = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
+    assert len(errors) == 1
+    assert errors[0].startswith("error: split: the largest n that fits")
+    assert "Traceback" not in done.stderr
+    assert "split did not end (results/tiny/logs/splits/" in fresh_clone.run("./run", "status").stdout
+
+
+def test_missing_files_stop_it_before_any_job(fresh_clone, monkeypatch):
+    """A proxy that nobody listens on stands for the missing network."""
+    for name in ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    done = fresh_clone.run("./run", "paper", "--config", "datasets=[mnist]", status=2)
+    lines = done.stderr.splitlines()
+    assert len([line for line in lines if "MNIST/raw/" in line and "MD5" in line]) == 4
+    assert lines[-1].startswith("error: 4 files are missing and their publishers do not answer, so nothing was started")
+    assert not list(fresh_clone.folder.glob("results/*/logs"))
