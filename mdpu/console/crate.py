@@ -132,8 +132,9 @@ class _Builder:
         folder = REPOSITORY / "workflow"
         for rules in sorted(folder.rglob("*.smk")):
             self._add_file(rules, rules.relative_to(REPOSITORY), "text/plain")
-        workflow = self._add_file(folder / "Snakefile", Path("workflow/Snakefile"), "text/plain")
-        workflow["@type"] = ["File", "SoftwareSourceCode", "ComputationalWorkflow", "HowTo"]
+        kinds = ["File", "SoftwareSourceCode", "ComputationalWorkflow", "HowTo"]
+        main = folder / "Snakefile"
+        workflow = self._add_file(main, Path("workflow/Snakefile"), "text/plain", **{"@type": kinds})
         workflow["name"] = "From images to a report"
         workflow["version"] = git_commit()
         workflow["programmingLanguage"] = self._add(
@@ -144,7 +145,7 @@ class _Builder:
 
     def _result_files(self) -> Iterator[Path]:
         """Yield the files of the results, and the configuration that they are of."""
-        yield self.plan.layout.config
+        yield self.plan.layout.write_config()
         for path in sorted(self.results.rglob("*")):
             folder = path.relative_to(self.results).parts[0]
             if path.is_file() and folder not in LEFT_OUT and not path.name.startswith(".") and not is_seal(path):

@@ -12,6 +12,7 @@ import gzip
 import hashlib
 import http
 import http.client
+import io
 import math
 import shutil
 import sys
@@ -24,7 +25,6 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
 
 from filelock import FileLock, Timeout
 
@@ -357,7 +357,7 @@ def _content_sha256(path: Path) -> str | None:
         return None
 
 
-def open_content(path: Path) -> IO[bytes]:
+def open_content(path: Path) -> gzip.GzipFile | io.BufferedReader:
     """Open a file for reading; what is gzipped is unpacked, whatever its name."""
     with path.open("rb") as stream:
         packed = stream.read(2) == b"\x1f\x8b"

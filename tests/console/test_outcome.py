@@ -133,18 +133,3 @@ def test_a_crate_leads_from_a_number_to_runs_splits_and_commit(finished, tmp_pat
     assert all(len(entities[split]["sha256"]) == 64 for split in splits)
     assert {"report.html", "metrics.parquet", "workflow/Snakefile", *splits} <= held
     assert not [name for name in held if name.startswith(("runs/", "logs/", "checkpoints/")) or name.endswith(".seal")]
-
-
-def test_a_crate_is_valid(finished, tmp_path, monkeypatch):
-    pytest.importorskip("rocrate")
-    services = pytest.importorskip("rocrate_validator.services")
-    monkeypatch.chdir(finished.folder)
-    from mdpu.console.crate import write_crate
-    from mdpu.study.config import load_config
-    from mdpu.study.plan import Plan
-
-    plan = Plan(load_config([finished.folder / "config.yaml", finished.folder / "config" / "tiny.yaml"]))
-    write_crate(plan, tmp_path / "tiny.crate.zip")
-    chosen = {"rocrate_uri": str(tmp_path / "tiny.crate.zip"), "profile_identifier": "provenance-run-crate-0.5"}
-    result = services.validate({**chosen, "requirement_severity": "REQUIRED", "offline": True})
-    assert [issue.message for issue in result.get_issues()] == []
