@@ -49,10 +49,11 @@ class LogHandler(LogHandlerBase):
             self.handleError(record)
 
     def close(self) -> None:
-        """Show the last state."""
+        """Show the last state; Snakemake closes a handler, and Python does so again at its end."""
         self.display.end()
         if self.dry is not None and not self.display.failed:
             self.dry.show(self.settings.failed)
+        self.dry = None
         super().close()
 
     def _message(self, record: LogRecord) -> None:
