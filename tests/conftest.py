@@ -23,49 +23,7 @@ settings.load_profile("mdpu")
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 
-# Pairs at two priors for a table, pairs and triples at one for curves; they share runs.
-TINY = {
-    "name": "tiny",
-    "device": "cpu",
-    "datasets": ["digits"],
-    "experiments": ["figure1", "figure2", "table1", "tiny-table", "tiny-curves"],
-    "expected": "config/tiny-expected.csv",
-    "axes": {"prior": [0.4, 0.5], "method": ["ure", "abs"], "seed": [1, 2]},
-    "protocol": {
-        "training": {
-            "epochs": 3,
-            "precision": "fp32",
-            "networks": {"mlp": {"hidden": [16], "batch_size": 10, "learning_rate": 0.03}},
-        },
-        "reporting": {"average_last": 2},
-    },
-    "definitions": {
-        "datasets": {
-            "digits": {
-                "title": "Digits (8x8)",
-                "source": "digits",
-                "positive": [0, 2, 4, 6, 8],
-                "negative": [1, 3, 5, 7, 9],
-                "network": "mlp",
-            }
-        },
-        "experiments": {
-            "figure1": {"n": 60},
-            "tiny-table": {"kind": "table", "title": "Tiny table: pairs", "tuple_size": [2], "n": 60},
-            "tiny-curves": {
-                "kind": "curves",
-                "title": "Tiny figure: curves",
-                "tuple_size": [2, 3],
-                "prior": [0.5],
-                "n": 60,
-            },
-        },
-    },
-}
-# Any accuracy is within 50 points of 50 %: what is tested is that the comparison takes place.
-TINY_EXPECTED = "dataset,variant,tuple_size,n,prior,method,loss,mean,tolerance\n" + "".join(
-    f"digits,base,2,60,{prior},{method},logistic,50,50\n" for prior in ("0.4", "0.5") for method in ("ure", "abs")
-)
+TINY = REPOSITORY / "benchmarks" / "faults" / "tiny.yaml"
 
 
 @pytest.fixture
@@ -156,8 +114,7 @@ def clone_repository(folder: Path) -> Clone:
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(REPOSITORY / name, target)
     (folder / ".venv").symlink_to(sys.prefix)
-    (folder / "config" / "tiny.yaml").write_text(yaml.safe_dump(TINY, sort_keys=False))
-    (folder / "config" / "tiny-expected.csv").write_text(TINY_EXPECTED)
+    shutil.copy(TINY, folder / "config" / "tiny.yaml")
     return Clone(folder)
 
 

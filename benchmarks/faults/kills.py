@@ -111,7 +111,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--kills", type=int, default=100)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--configfile", default="config/tiny.yaml")
+    parser.add_argument("--configfile", default="benchmarks/faults/tiny.yaml")
     parser.add_argument("--name", default="tiny", help="name of the configuration, i.e. folder of its results")
     parser.add_argument("--out", type=Path, required=True)
     given = parser.parse_args()

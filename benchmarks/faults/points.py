@@ -161,7 +161,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--fault", default="kill", help="kill, or the name of an errno: ENOSPC, EIO, EDQUOT, EROFS")
     parser.add_argument("--every", type=int, default=1, help="try every so manieth call")
-    parser.add_argument("--configfile", nargs="*", default=["config/tiny.yaml"])
+    parser.add_argument("--configfile", nargs="*", default=["benchmarks/faults/tiny.yaml"])
     parser.add_argument("--only", nargs="*", default=[], help="commands of these names only")
     parser.add_argument("--out", type=Path, required=True)
     given = parser.parse_args()
