@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import os
 import sys
+from typing import NoReturn
 
 from mdpu.cli import inspect, data, training, evaluation, showing, carry, console  # isort: skip  (the order of the panels)
 from mdpu.cli.common import app
 from mdpu.errors import UserError
 from mdpu.seals import recording
+
+# How torch's errors of a device begin; they are RuntimeErrors like any other.
+GPU_ERRORS = ("CUDA", "cuDNN", "cuBLAS", "NCCL", "NVML", "No CUDA GPUs")
+NO_MEMORY = "there is not enough memory; give the job more, or ask for less"
 
 __all__ = ["app", "carry", "console", "data", "evaluation", "inspect", "main", "showing", "training"]
 
@@ -22,9 +27,19 @@ def main() -> None:
         with recording():
             app()
     except MemoryError:
-        print("error: there is not enough memory; give the job more, or ask for less", file=sys.stderr)
-        sys.exit(2)
+        fail(NO_MEMORY)
     except UserError as error:
-        sentence = " ".join(str(error).split())  # quoted text may have several lines
-        print(f"error: {sentence}", file=sys.stderr)
-        sys.exit(2)
+        fail(str(error))
+    except RuntimeError as error:
+        text = str(error)
+        if "can't allocate memory" in text:
+            fail(NO_MEMORY)
+        if not text.startswith(GPU_ERRORS):
+            raise
+        fail(f"the GPU failed ({text.splitlines()[0]}); see whether nvidia-smi still lists it, and run again")
+
+
+def fail(sentence: str) -> NoReturn:
+    """End with one sentence and status 2."""
+    print(f"error: {' '.join(sentence.split())}", file=sys.stderr)  # quoted text may have several lines
+    sys.exit(2)

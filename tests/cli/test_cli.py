@@ -51,6 +51,29 @@ def mdpu(*arguments: object, cwd: Path = REPOSITORY) -> subprocess.CompletedProc
     return subprocess.CompletedProcess(argv, status, out.getvalue(), err.getvalue())
 
 
+@pytest.mark.parametrize(
+    ("error", "sentence"),
+    [
+        (MemoryError(), "there is not enough memory; give the job more, or ask for less"),
+        (RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory"), "there is not enough memory; give"),
+        (
+            RuntimeError("CUDA error: unspecified launch failure\nCompile with"),
+            "the GPU failed (CUDA error: unspecified",
+        ),
+        (RuntimeError("cuDNN error: CUDNN_STATUS_INTERNAL_ERROR"), "see whether nvidia-smi still lists it"),
+    ],
+)
+def test_what_the_machine_does_to_a_job_ends_in_one_sentence(monkeypatch, error, sentence):
+    monkeypatch.setattr(cli, "app", mock.Mock(side_effect=error))
+    assert_user_error(mdpu(), sentence)
+
+
+def test_an_error_of_our_own_keeps_its_traceback(monkeypatch):
+    monkeypatch.setattr(cli, "app", mock.Mock(side_effect=RuntimeError("mat1 and mat2 cannot be multiplied")))
+    with pytest.raises(RuntimeError, match="mat1"):
+        mdpu()
+
+
 def assert_user_error(done: subprocess.CompletedProcess[str], sentence: str) -> None:
     """One line, status 2, no traceback; progress may stand before it."""
     assert done.returncode == 2, done.stderr
