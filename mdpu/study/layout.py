@@ -76,6 +76,10 @@ class Layout:
         """Histories of a cohort."""
         return self.results / "histories" / f"{cohort}.parquet"
 
+    def training_log(self, cohort: str) -> Path:
+        """Log of a cohort's training."""
+        return self.results / "logs" / "train" / f"{cohort}.log"
+
     def tuned(self, tuning: str) -> Path:
         """Grid and choice of a tuning."""
         return self.results / "tuning" / f"{tuning}.csv"

@@ -32,6 +32,14 @@ class Plan:
     config : dict
         A configuration as `load_config` returns it, or as Snakemake merged it.
 
+    Attributes
+    ----------
+    config : dict
+    protocol : Protocol
+    layout : Layout
+    failed : dict
+        The cohorts that are left out because their training failed, each with the reason.
+
     Raises
     ------
     UserError
@@ -44,6 +52,7 @@ class Plan:
         self.config = config
         self.protocol = Protocol(config)
         self.layout = Layout(config)
+        self.failed: dict[str, str] = config.get("failed", {})
         self._first_variants: dict[tuple[str, str, int, int], str] = {}
 
     # -- what there is to train -------------------------------------------------------------------
@@ -70,11 +79,14 @@ class Plan:
         chosen = [dataset for dataset in selected(self.config, "datasets") if dataset in spanned]
         points = (run for dataset in chosen for run in kind.runs(spec, dataset))
         runs = tuple(dict.fromkeys(map(self._shared, points)))
+        if runs and kind.shows == "split":
+            return Experiment(name, spec["kind"], spec["title"], split=runs[0].split)
+        if self.failed:
+            runs = tuple(run for run in runs if self._cohort_name(run) not in self.failed)
         if not runs:
             return None
-        if kind.shows == "split":
-            return Experiment(name, spec["kind"], spec["title"], split=runs[0].split)
-        left_out = tuple(dataset for dataset in spanned if dataset not in chosen)
+        shown = {run.dataset for run in runs}
+        left_out = tuple(dataset for dataset in spanned if dataset not in shown)
         return Experiment(name, spec["kind"], spec["title"], runs, not_run=left_out, options=options)
 
     def _shared(self, run: Run) -> Run:
@@ -125,16 +137,19 @@ class Plan:
 
         Methods without a network form their own cohorts, whose names end in ``/cpu``.
         """
-        groups: dict[tuple[str, bool], list[Run]] = {}
+        groups: dict[str, list[Run]] = {}
         for run in self.runs:
-            spans = self._spanned(self.network(run.dataset))
-            needs_gpu = not isinstance(load_method(run.method), FittedMethod)
-            name = name_of(run_columns(run), [axis for axis in AXES if axis not in spans])
-            groups.setdefault((name if needs_gpu else f"{name}/cpu", needs_gpu), []).append(run)
+            groups.setdefault(self._cohort_name(run), []).append(run)
         return {
-            name: Cohort(name, self.network(runs[0].dataset), needs_gpu, tuple(runs))
-            for (name, needs_gpu), runs in sorted(groups.items())
+            name: Cohort(name, self.network(runs[0].dataset), _needs_gpu(runs[0]), tuple(runs))
+            for name, runs in sorted(groups.items())
         }
+
+    def _cohort_name(self, run: Run) -> str:
+        """Return the name of the cohort that trains a run."""
+        spans = self._spanned(self.network(run.dataset))
+        name = name_of(run_columns(run), [axis for axis in AXES if axis not in spans])
+        return name if _needs_gpu(run) else f"{name}/cpu"
 
     def _spanned(self, network: str) -> Sequence[str]:
         """Return the axes that a network's cohorts span: the configured ones, or all that a stack can hold."""
@@ -203,7 +218,7 @@ class Plan:
 
     def cohort_of(self, run: Run) -> Cohort:
         """Return the cohort that trains a run."""
-        return next(cohort for cohort in self.cohorts.values() if run in cohort.runs)
+        return self.cohorts[self._cohort_name(run)]
 
     def experiment(self, name: str) -> Experiment:
         """Return the selected experiment called `name`; raise `UserError` if there is none."""
@@ -377,4 +392,9 @@ class Plan:
             "runs": len(self.runs),
             "splits": len(self.splits),
             "cohorts": {name: len(cohort.runs) for name, cohort in self.cohorts.items()},
+            "failed": self.failed,
         }
+
+
+def _needs_gpu(run: Run) -> bool:
+    return not isinstance(load_method(run.method), FittedMethod)

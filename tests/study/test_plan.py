@@ -37,6 +37,27 @@ def test_cohorts_span_the_axes_that_the_configuration_names():
         assert sorted(run for cohort in each.cohorts.values() for run in cohort.runs) == list(each.runs)
 
 
+def test_failed_cohorts_are_left_out_and_what_is_left_keeps_its_runs():
+    whole = Plan(config())
+    deep = {name: "why" for name in whole.cohorts if name.startswith("deep/")}
+    plan = Plan({**config(), "failed": {"flat/base/m2/n30": "it broke", **deep}})
+    assert list(plan.cohorts) == ["flat/base/m3/n30"]
+    assert plan.runs == whole.cohorts["flat/base/m3/n30"].runs
+    assert list(plan.experiments) == ["second"]
+    assert plan.not_run == {"first": "First"}
+    one = Plan({**config(), "failed": {"flat/base/m2/n30": "it broke"}})
+    assert one.experiment("first").not_run == ("flat",)
+    assert one.summary()["failed"] == {"flat/base/m2/n30": "it broke"}
+
+
+def test_an_illustration_of_a_split_needs_no_training():
+    experiments = {"first": CONFIG["definitions"]["experiments"]["first"], "setting": SETTING}
+    whole = config(definitions__experiments=experiments)
+    failed = dict.fromkeys(Plan(whole).cohorts, "why")
+    failed |= dict.fromkeys(("flat/base/m3/n40", "deep/base/m3/n40"), "why")
+    assert list(Plan({**whole, "failed": failed}).experiments) == ["setting"]
+
+
 def test_without_a_cohort_entry_a_network_that_stacks_spans_what_a_stack_can_hold():
     changed = config(datasets=["flat"])
     assert changed["cohort"].pop("mlp") == ["prior", "method", "loss", "seed"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import os
+import signal
 import subprocess
 import sys
 from importlib.machinery import SourceFileLoader
@@ -295,4 +296,34 @@ def test_one_that_works_in_the_folder_stops_all_but_looks(run, started, tmp_path
 def test_a_failed_workflow_claims_nothing_and_hands_its_status_on(run, monkeypatch, started):
     monkeypatch.setattr(subprocess, "Popen", lambda *_, **__: SimpleNamespace(wait=lambda: 3))
     assert run.workflow("quick", []) == 3
+    assert started == []
+
+
+@pytest.mark.parametrize(("second", "outcomes"), [(0, 1), (1, 0)])
+def test_keep_going_reports_what_was_trained_and_still_fails(run, monkeypatch, started, second, outcomes):
+    commands = []
+    statuses = iter([1, second])  # of the workflow, and of the report on the rest
+
+    def start(command, **_):
+        commands.append(command)
+        return SimpleNamespace(wait=lambda: next(statuses))
+
+    monkeypatch.setattr(subprocess, "Popen", start)
+    assert run.workflow("quick", ["--keep-going"]) == 1
+    first, rest = commands
+    assert rest == [*first, "--config", "without_failed=True"]
+    assert [command[0] for command in started] == ["outcome"] * outcomes
+
+
+def test_who_stops_a_run_gets_no_report_on_the_rest(run, monkeypatch, started):
+    sent, handlers = [], {}
+
+    def wait():
+        handlers[signal.SIGINT](signal.SIGINT, None)
+        return 1
+
+    monkeypatch.setattr(subprocess, "Popen", lambda *_, **__: SimpleNamespace(wait=wait, send_signal=sent.append))
+    monkeypatch.setattr("signal.signal", handlers.__setitem__)
+    assert run.workflow("quick", ["-k"]) == 128 + signal.SIGINT
+    assert sent == [signal.SIGINT]
     assert started == []

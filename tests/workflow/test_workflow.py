@@ -417,6 +417,30 @@ def test_a_dataset_alone_is_planned_and_what_has_none_of_it_is_left_out(fresh_cl
     assert "tables/table2.csv" in done.stdout
 
 
+# -- a failed cohort ------------------------------------------------------------------------------
+
+
+def test_a_failed_cohort_is_left_out_and_named_and_the_next_run_trains_it(fresh_clone):
+    command = ["./run", "paper", "--cores", "2", "--configfile", "config/tiny.yaml"]
+    obstacle = fresh_clone.results / "runs/digits/base/m3"  # a file where a folder has to be
+    obstacle.parent.mkdir(parents=True)
+    obstacle.touch()
+    done = fresh_clone.run(*command, "--keep-going", status=1)
+    log = "results/tiny/logs/train/digits/base/m3/n60.log"
+    assert "left out: digits/base/m3/n60: results/tiny/runs/" in done.stderr
+    page = (fresh_clone.results / "report.html").read_text(encoding="utf-8").split('id="failed"')[1]
+    assert "1 of 2 cohorts failed" in page
+    assert f"could not be written (File exists); mend that and run again ({log})" in page
+    assert set(pd.read_csv(fresh_clone.results / "runs.csv")["tuple_size"]) == {2}
+    # Nothing takes the failure for a success: the plan still wants the cohort, and what is made of it.
+    assert fresh_clone.jobs() == {"train": 1, **AFTER_TRAINING, "largest_n": 1}
+    obstacle.unlink()
+    fresh_clone.run(*command)
+    assert len(pd.read_csv(fresh_clone.results / "runs.csv")) == 12
+    assert 'id="failed"' not in (fresh_clone.results / "report.html").read_text(encoding="utf-8")
+    fresh_clone.run("./run", "check")
+
+
 # -- a run, retrained -----------------------------------------------------------------------------
 
 

@@ -15,6 +15,7 @@ from mdpu.hold import TOKEN
 from mdpu.study import grid
 from mdpu.study.closure import closure
 from mdpu.study.config import completed
+from mdpu.study.failed import without_failed
 from mdpu.study.intact import check_results, mend
 from mdpu.study.kind import kind_module, load_kind
 from mdpu.study.plan import Plan
@@ -22,12 +23,16 @@ from mdpu.study.store import method_module, network_module
 
 try:
     PLAN = Plan(completed(config))
-    COHORTS = PLAN.cohorts
-    OWN_FILES = PLAN.own_files
+    if PLAN.config.get("without_failed"):
+        PLAN = Plan(without_failed(PLAN.config))
+        for _cohort, _reason in PLAN.failed.items():
+            logger.warning(f"left out: {_cohort}: {_reason}")
     # Under ./run, files that have changed since they were written are deleted, so that the rules below remake them.
-    if TOKEN in os.environ and workflow.is_main_process and not workflow.dryrun and PLAN.layout.results.exists():
+    elif TOKEN in os.environ and workflow.is_main_process and not workflow.dryrun and PLAN.layout.results.exists():
         for line in mend(PLAN, check_results(PLAN.layout.results)[1]):
             logger.warning(line)
+    COHORTS = PLAN.cohorts
+    OWN_FILES = PLAN.own_files
     # The commands get the resolved configuration through the environment. Its name changes with every edit, so as a
     # parameter it would rerun every job. What a job depends on is in its params.
     os.environ["MDPU_CONFIG"] = str(PLAN.layout.write_config())

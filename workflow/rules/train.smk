@@ -12,7 +12,7 @@ rule train:
         histories=RESULTS / "histories" / "{cohort}.parquet",
         provenance=RESULTS / "histories" / "{cohort}.json",
     log:
-        LOGS / "train" / "{cohort}.log",
+        PLAN.layout.training_log("{cohort}"),
     benchmark:
         BENCHMARKS / "train" / "{cohort}.tsv"
     conda:
