@@ -237,18 +237,12 @@ class Hold:
         if pending:
             subprocess.run(["scancel", "--state=PENDING", *pending], capture_output=True)
             self.say(f"cancelled its jobs that were waiting in SLURM's queue: {', '.join(pending)}")
-        # A finished job removes Snakemake's mark that it is incomplete, but only a head records the job's settings.
-        # Marked again, the job runs again, takes its runs from the store, and is recorded.
-        marks = {path: path.read_bytes() for path in (self.folder / "incomplete").rglob("*") if path.is_file()}
         before: dict[str, str] = {}
         while (left := slurm_jobs(self.clone)) != {}:  # None: the queue could not be read this time
             if left is not None and left.keys() != before.keys():
                 self.say(f"waiting for its jobs that run under SLURM: {', '.join(left)}")
                 before = left
             time.sleep(SECONDS_BETWEEN_LOOKS)
-        for path, content in marks.items():
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(content)
 
 
 def processes(token: str) -> dict[int, str]:

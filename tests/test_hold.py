@@ -274,18 +274,6 @@ def test_jobs_of_a_dead_head_are_waited_for_or_cancelled_while_they_wait(tmp_pat
     assert looks == []
 
 
-def test_what_a_job_finished_without_its_head_is_marked_unfinished_again(tmp_path, take, queue, monkeypatch):
-    looks, _ = queue
-    record(tmp_path, Owner("./run paper --profile profiles/slurm", "a token", pid=2**22 + 1))
-    mark = tmp_path / ".snakemake" / "incomplete" / "@long" / "name"
-    mark.parent.mkdir(parents=True)
-    mark.write_text("{}")
-    looks += [[f"7|RUNNING|rule_train|{tmp_path}"]] * 2 + [[]]
-    monkeypatch.setattr(time, "sleep", lambda seconds: (mark.unlink(), mark.parent.rmdir()))  # as the job does
-    take()
-    assert mark.read_text() == "{}"
-
-
 def test_nobody_waits_for_slurm_behind_one_that_worked_here(tmp_path, take, queue):
     record(tmp_path, Owner("./run paper", "a token", pid=2**22 + 1))
     take()

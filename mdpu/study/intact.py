@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from base64 import urlsafe_b64decode
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,12 +16,14 @@ from mdpu.study.store import RunStore
 # Folders beside the results that hold no results.
 BESIDE = frozenset(("logs", "benchmarks", "checkpoints", "config", "progress", "reported"))
 CHANGED, MISSING, STALE, UNSEALED, EDITED = "changed", "missing", "stale", "unsealed", "edited"
+UNRECORDED = "unrecorded"
 WORDS = {
     CHANGED: "has changed since it was written",
     MISSING: "was written, but is not there",
     STALE: "was made from another version of",
     UNSEALED: "has no seal, so nothing is known of it; delete it, or keep it with `python -m mdpu accept`",
     EDITED: "was edited on purpose",
+    UNRECORDED: "was made while nothing recorded its settings",
 }
 
 
@@ -32,7 +35,7 @@ class Finding:
     ----------
     path : Path
     what : str
-        `CHANGED`, `MISSING`, `STALE`, `UNSEALED` or `EDITED`.
+        `CHANGED`, `MISSING`, `STALE`, `UNSEALED`, `EDITED` or `UNRECORDED`.
     source : Path, optional
         The input that has changed since a stale file was made from it.
     """
@@ -110,6 +113,35 @@ def _state(seal: Seal | None, checksum: str | None) -> str | None:
     return EDITED if seal.edited else None
 
 
+def unrecorded(plan: Plan, records: Path) -> list[Finding]:
+    """Return the labels, splits, tunings and histories that Snakemake has no record of.
+
+    Only a head records a job's settings, and only when the job ends. A cluster's job that ends while there is no head
+    leaves its outputs without a record, and so does a power cut that empties the record. Snakemake takes such outputs
+    for good, whatever the configuration says by then.
+
+    Parameters
+    ----------
+    plan : Plan
+    records : Path
+        Snakemake's folder of records, ``.snakemake/metadata``. The name of a record is the path of its output in
+        Base64, cut into folders ``@...`` where it is longer than a file's name may be.
+    """
+    recorded = set()
+    for record in records.rglob("*"):
+        if record.is_file() and record.read_bytes().endswith(b"}"):
+            name = "".join(part.removeprefix("@") for part in record.relative_to(records).parts)
+            recorded.add(Path(urlsafe_b64decode(name).decode()))
+    layout = plan.layout
+    made = [
+        *map(layout.labels, plan.datasets),
+        *map(layout.split, plan.splits),
+        *map(layout.tuned, plan.tunings),
+        *map(layout.history, plan.cohorts),
+    ]
+    return [Finding(path, UNRECORDED) for path in made if path.exists() and path not in recorded]
+
+
 def mend(plan: Plan, findings: Iterable[Finding]) -> list[str]:
     """Delete what must be remade, restore lost runs, and return a line for each.
 
@@ -120,7 +152,7 @@ def mend(plan: Plan, findings: Iterable[Finding]) -> list[str]:
     ----------
     plan : Plan
     findings : iterable of Finding
-        As `check_results` returns them.
+        As `check_results` and `unrecorded` return them.
 
     Raises
     ------
@@ -128,7 +160,8 @@ def mend(plan: Plan, findings: Iterable[Finding]) -> list[str]:
         If a file cannot be deleted or restored, e.g. because the results are read-only or the disk is full.
     """
     store = RunStore(plan.layout.store)
-    broken = {finding.path for finding in findings if finding.what in (CHANGED, MISSING, STALE)}
+    wrong = {finding.path: finding.what for finding in findings if finding.what not in (UNSEALED, EDITED)}
+    broken = set(wrong)
     lines = []
     for run in [run for run in plan.runs if store.path(run) in broken]:
         cohort = plan.cohort_of(run)
@@ -142,7 +175,8 @@ def mend(plan: Plan, findings: Iterable[Finding]) -> list[str]:
             broken |= {store.path(other) for other in cohort.runs if other.split == run.split}
     for path in sorted(broken):
         _delete(path)
-        lines.append(f"{path} was not what was written: it is made anew")
+        why = WORDS[UNRECORDED] if wrong.get(path) == UNRECORDED else "was not what was written"
+        lines.append(f"{path} {why}: it is made anew")
     return lines
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import itertools
 import os
 from pathlib import Path
@@ -9,12 +10,25 @@ from types import SimpleNamespace
 
 import pandas as pd
 import pytest
+from configs import config
 
 from mdpu.errors import UserError
-from mdpu.files import accept, read_json, write_json, write_table
+from mdpu.files import accept, read_json, write_json, write_table, write_text
 from mdpu.seals import recording, seal_path
 from mdpu.study.grid import Run, run_columns
-from mdpu.study.intact import CHANGED, EDITED, MISSING, STALE, UNSEALED, Finding, check_results, mend
+from mdpu.study.intact import (
+    CHANGED,
+    EDITED,
+    MISSING,
+    STALE,
+    UNRECORDED,
+    UNSEALED,
+    Finding,
+    check_results,
+    mend,
+    unrecorded,
+)
+from mdpu.study.plan import Plan
 from mdpu.study.store import RunStore
 
 RUNS = [Run("mnist", "base", 2, 100, "0.4", method, "logistic", seed) for method in ("abs", "ure") for seed in (1, 2)]
@@ -114,6 +128,36 @@ def test_what_is_broken_goes_with_its_seal(chain, plan):
     assert mend(plan, found()) == [f"{chain['table']} was not what was written: it is made anew"]
     assert not chain["table"].exists()
     assert not seal_path(chain["table"]).exists()
+
+
+def record(folder, output, content='{"rule": "train"}', longest=254):
+    """Record an output as Snakemake does: by its path in Base64, in pieces that fit into a file's name."""
+    name = base64.urlsafe_b64encode(str(output).encode()).decode()
+    *folders, last = [name[start : start + longest] for start in range(0, len(name), longest)]
+    path = folder.joinpath(*(f"@{piece}" for piece in folders), last)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(content)
+
+
+@pytest.mark.parametrize("longest", [254, 10])
+def test_what_snakemake_has_no_record_of_is_made_anew(tmp_path, longest):
+    plan = Plan(config(datasets=["flat"], results_dir=str(tmp_path / "results")))
+    first, second = map(plan.layout.history, plan.cohorts)
+    labels, split = plan.layout.labels("flat"), plan.layout.split(plan.splits[0])
+    for path in (labels, split, first, second):
+        write_text(path, "made")
+    own = plan.layout.results / "prior.json"  # of the user's own, which no rule can make anew
+    write_text(own, "{}")
+    records = tmp_path / "metadata"
+    record(records, labels, longest=longest)
+    record(records, first, longest=longest)
+    record(records, second, content='{"rule": "tr')  # cut short
+    assert unrecorded(plan, records) == [Finding(split, UNRECORDED), Finding(second, UNRECORDED)]
+    assert mend(plan, unrecorded(plan, records)) == [
+        f"{path} was made while nothing recorded its settings: it is made anew" for path in sorted((split, second))
+    ]
+    assert [path.exists() for path in (labels, split, first, second, own)] == [True, False, True, False, True]
+    assert unrecorded(plan, records) == []
 
 
 def test_a_lost_run_is_put_back_bit_for_bit(plan):

@@ -417,6 +417,15 @@ def test_a_dataset_alone_is_planned_and_what_has_none_of_it_is_left_out(fresh_cl
     assert "tables/table2.csv" in done.stdout
 
 
+def test_what_was_made_while_no_head_recorded_its_settings_is_made_anew(finished_clone):
+    """As when a cluster's job ends after its head was killed, and the configuration is edited before the next run."""
+    shutil.rmtree(finished_clone.folder / ".snakemake" / "metadata")
+    finished_clone.change_config(protocol__training__epochs=4)
+    assert "train" not in finished_clone.jobs()  # Snakemake alone takes the histories of three epochs for good
+    finished_clone.run("./run", "paper", "--cores", "2", "--configfile", "config/tiny.yaml")
+    assert pd.read_parquet(finished_clone.results / "metrics.parquet")["epoch"].max() == 4
+
+
 # -- a failed cohort ------------------------------------------------------------------------------
 
 

@@ -16,7 +16,7 @@ from mdpu.study import grid
 from mdpu.study.closure import closure
 from mdpu.study.config import completed
 from mdpu.study.failed import without_failed
-from mdpu.study.intact import check_results, mend
+from mdpu.study.intact import check_results, mend, unrecorded
 from mdpu.study.kind import kind_module, load_kind
 from mdpu.study.plan import Plan
 from mdpu.study.store import method_module, network_module
@@ -27,9 +27,11 @@ try:
         PLAN = Plan(without_failed(PLAN.config))
         for _cohort, _reason in PLAN.failed.items():
             logger.warning(f"left out: {_cohort}: {_reason}")
-    # Under ./run, files that have changed since they were written are deleted, so that the rules below remake them.
+    # Under ./run, files that have changed since they were written, or that Snakemake has no record of, are deleted, so
+    # that the rules below remake them.
     elif TOKEN in os.environ and workflow.is_main_process and not workflow.dryrun and PLAN.layout.results.exists():
-        for line in mend(PLAN, check_results(PLAN.layout.results)[1]):
+        _findings = [*check_results(PLAN.layout.results)[1], *unrecorded(PLAN, Path(".snakemake/metadata"))]
+        for line in mend(PLAN, _findings):
             logger.warning(line)
     COHORTS = PLAN.cohorts
     OWN_FILES = PLAN.own_files
