@@ -34,7 +34,7 @@ def test_the_replay_finds_what_is_not_synced():
 @pytest.mark.skipif(not shutil.which("gcc"), reason="counting calls needs gcc")
 @pytest.mark.parametrize(("fault", "command"), [("kill", "split"), ("ENOSPC", "labels"), ("EIO", "verify")])
 def test_a_command_that_is_disturbed_at_any_call_can_be_run_again(fresh_clone, tmp_path, fault, command):
-    harness = [sys.executable, "benchmarks/faults/points.py", "--fault", fault, "--only", command, "--every", "3"]
+    harness = [sys.executable, "benchmarks/faults/points.py", "--fault", fault, "--only", command, "--points", "10"]
     fresh_clone.run(*harness, "--out", str(tmp_path / "points.csv"))
     rows = list(csv.DictReader((tmp_path / "points.csv").open()))
     assert len(rows) >= 8

@@ -21,6 +21,7 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
+import outcomes
 import pandas as pd
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -138,6 +139,10 @@ def main() -> None:
                 said = text.splitlines()[:1] if text.startswith("FAILED") else ""
                 print(f"{way}, group {group + 1} of {given.groups}: {dict(tally)} {said}", flush=True)
     print(f"{len(files)} files, {len(noticed)} cases, {time.monotonic() - started:.0f} s")
+    named = Counter("named by ./run check" if told else "missed" for told in noticed.values())
+    remade = Counter({"yes": "made anew", "NO": "broken"}.get(outcome, outcome) for outcome in tally.elements())
+    outcomes.record("deleted, cut, a bit flipped, edited; with new and old time", "every stored file", named)
+    outcomes.record("the same, then ./run", "every stored file", remade)
     sys.exit(set(tally) != {"yes"} or not all(noticed.values()))
 
 

@@ -23,10 +23,12 @@ import time
 from collections import Counter
 from pathlib import Path
 
+import outcomes
 import pandas as pd
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 WHOM = ("launcher", "Snakemake", "launcher and Snakemake", "a job", "everything")
+GONE_ON, LOCKED, SAME = "gone on from", "needs --unlock", "same bits"
 WITH = ("SIGKILL", "SIGKILL", "SIGKILL", "SIGTERM", "SIGINT")
 
 
@@ -94,7 +96,7 @@ def compare(results: Path, expected: dict[str, bytes], metrics: pd.DataFrame) ->
         return f"other than sealed: {checked.stdout[-300:]}"
     hidden = [path for path in results.rglob(".*") if path.suffix != ".seal"]
     left = sorted(str(path) for path in [*hidden, *results.rglob("*.pt")])
-    return f"left over: {', '.join(left)}" if left else "same bits"
+    return f"left over: {', '.join(left)}" if left else SAME
 
 
 def finish(process: subprocess.Popen[str], log: Path) -> str | None:
@@ -103,13 +105,14 @@ def finish(process: subprocess.Popen[str], log: Path) -> str | None:
     text = log.read_text()
     if " is at work in this folder; wait for it" in text:  # Snakemake, which outlived its launcher
         time.sleep(2)
-    return "needs --unlock" if "LockException" in text else None
+    return LOCKED if "LockException" in text else None
 
 
 def main() -> None:
     """Run the rounds and write the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--kills", type=int, default=100)
+    parser.add_argument("--minutes", type=float, default=float("inf"), help="start no further round after that time")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--configfile", default="benchmarks/faults/tiny.yaml")
     parser.add_argument("--name", default="tiny", help="name of the configuration, i.e. folder of its results")
@@ -128,7 +131,7 @@ def main() -> None:
     with given.out.open("w", newline="") as stream:
         table = csv.writer(stream)
         table.writerow(["kill", "signal", "to", "after s", "outcome"])
-        while kills < given.kills:
+        while kills < given.kills and time.monotonic() - started < 60 * given.minutes:
             process = start(given.configfile, log)
             wait, whom, name = chance.uniform(0.5, 0.5 * whole), chance.choice(WHOM), chance.choice(WITH)
             try:
@@ -139,7 +142,7 @@ def main() -> None:
             wrong = finish(process, log)
             if sent:
                 kills += 1
-                outcome = wrong or "gone on from"
+                outcome = wrong or GONE_ON
                 table.writerow([kills, name, whom, f"{wait:.1f}", outcome])
                 tally[outcome] += 1
             if process.returncode == 0:
@@ -153,8 +156,12 @@ def main() -> None:
         last = start(given.configfile, log)
         assert last.wait() == 0, log.read_text()
         tally[compare(results, expected, metrics)] += 1
+    of_kills = {name: count for name, count in tally.items() if name in (GONE_ON, LOCKED)}
+    fault = "SIGKILL, SIGTERM or SIGINT to launcher, Snakemake, a job or all"
+    outcomes.record(fault, "a random moment of ./run", of_kills)
+    outcomes.record("the same, then ./run to its end", "all numbers", Counter(tally) - Counter(of_kills))
     print(f"{kills} kills, {completions + 1} completions, {time.monotonic() - started:.0f} s: {dict(tally)}")
-    sys.exit(bool(set(tally) - {"gone on from", "same bits"}))
+    sys.exit(bool(set(tally) - {GONE_ON, SAME}))
 
 
 if __name__ == "__main__":

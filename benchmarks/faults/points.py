@@ -1,11 +1,13 @@
 """Kill or fail every command of a tiny workflow at each of its calls that change files, and say what came of it.
 
-    python benchmarks/faults/points.py --out points.csv                          # SIGKILL, about 3,000 points
-    python benchmarks/faults/points.py --fault ENOSPC --every 5 --out full.csv   # a full disk, at every fifth call
+    python benchmarks/faults/points.py --out points.csv                            # SIGKILL at every call
+    python benchmarks/faults/points.py --fault ENOSPC --points 10 --out full.csv   # a full disk, at ten calls each
+    python benchmarks/faults/points.py --fault MemoryError --points 10 --out memory.csv
 
 Run in a clone; needs gcc. The commands are those that Snakemake lists for the experiment. Before each point the results
 are put back to what they were before the command, or, for a second pass, after it, as when a command runs again over
-its own outputs. Calls are counted (`calls.c`), not drawn. A point passes if
+its own outputs. Calls are counted, not drawn: those of the C library that change files (`calls.c`) or, for
+``MemoryError``, starts of the package's own functions. A point passes if
 
 - nothing that is there afterwards is torn: every file is absent or matches its seal, the old contents or the new;
 - a call that failed gave one sentence, and a status other than 0;
@@ -29,13 +31,27 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections import Counter
 from contextlib import redirect_stderr, redirect_stdout, suppress
 from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import outcomes
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
+# What the table of outcomes calls them.
+FAULTS = {
+    "kill": "SIGKILL",
+    "ENOSPC": "disk full (ENOSPC)",
+    "EDQUOT": "quota exceeded (EDQUOT)",
+    "EIO": "input/output error (EIO)",
+    "EROFS": "read-only results (EROFS)",
+    "MemoryError": "memory runs out (MemoryError)",
+}
 
 
 def build_counter(folder: Path) -> Path:
@@ -54,14 +70,50 @@ def list_commands(configfiles: list[str]) -> list[list[str]]:
     return [shlex.split(line.partition("python -m mdpu ")[2].partition(" &> ")[0]) for line in lines]
 
 
-class Trial:
-    """Commands run in children of this process, which has loaded everything that they need."""
+def file_calls() -> Any:
+    """Return the counter of calls that change files: ``arm(n, error)`` and ``counted()`` of `calls.c`."""
+    counter = ctypes.CDLL(None)
+    counter.arm.argtypes = [ctypes.c_long, ctypes.c_int]
+    counter.counted.restype = ctypes.c_long
+    return counter
 
-    def __init__(self, config: str) -> None:
-        self.config = config
-        self.counter = ctypes.CDLL(None)
-        self.counter.arm.argtypes = [ctypes.c_long, ctypes.c_int]
-        self.counter.counted.restype = ctypes.c_long
+
+class FunctionStarts:
+    """A counter of the starts of the package's functions, which raises `MemoryError` at a chosen one."""
+
+    def __init__(self) -> None:
+        self.calls = self.at = 0
+
+    def arm(self, at: int, _error: int) -> None:
+        """Count from now on, to fail at the start number `at`; a negative one ends the count."""
+        self.calls, self.at = 0, at
+        for switch in (sys.setprofile, threading.setprofile):
+            switch(self._see if at >= 0 else None)
+
+    def counted(self) -> int:
+        """Return how many there were."""
+        return self.calls
+
+    def _see(self, frame: FrameType, event: str, _argument: object) -> None:
+        if event == "call" and frame.f_code.co_filename.startswith(str(ROOT / "mdpu")):
+            self.calls += 1
+            if self.calls == self.at:
+                raise MemoryError
+
+
+class Trial:
+    """Commands run in children of this process, which has loaded everything that they need.
+
+    Parameters
+    ----------
+    config : str
+        The resolved configuration.
+    counter : object
+        `file_calls` or `FunctionStarts`.
+    """
+
+    def __init__(self, config: str, counter: Any) -> None:
+        self.config, self.counter = config, counter
 
     def run(self, words: list[str], at: int = 0, error: int = 0) -> tuple[int, str, int]:
         """Run a command that is disturbed at a call, or at none; return its status, standard error and calls."""
@@ -70,7 +122,7 @@ class Trial:
         if child == 0:
             os.close(reader)
             status, text = self._run_here(words, at, error)
-            os.write(writer, json.dumps([text, self.counter.counted()]).encode()[:60000])
+            os.write(writer, json.dumps([text[-20000:], self.calls]).encode())
             os._exit(status)
         os.close(writer)
         with open(reader, "rb") as stream:  # noqa: PTH123  a descriptor
@@ -96,9 +148,8 @@ class Trial:
 
                 traceback.print_exception(trouble)
                 status = 1
-            calls = self.counter.counted()
+            self.calls = self.counter.counted()
             self.counter.arm(-1, 0)
-        self.counter.counted = lambda: calls  # type: ignore[method-assign]
         return status, err.getvalue()
 
 
@@ -159,8 +210,9 @@ def judge(status: int, text: str, results: Path, trial: Trial, words: list[str],
 def main() -> None:
     """Run every point and write the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--fault", default="kill", help="kill, or the name of an errno: ENOSPC, EIO, EDQUOT, EROFS")
-    parser.add_argument("--every", type=int, default=1, help="try every so manieth call")
+    parser.add_argument("--fault", default="kill", help="kill, MemoryError, or an errno: ENOSPC, EIO, EDQUOT, EROFS")
+    parser.add_argument("--points", type=int, help="calls to try of each command, evenly spread; all unless given")
+    parser.add_argument("--minutes", type=float, default=float("inf"), help="try no further call after that time")
     parser.add_argument("--configfile", nargs="*", default=["benchmarks/faults/tiny.yaml"])
     parser.add_argument("--only", nargs="*", default=[], help="commands of these names only")
     parser.add_argument("--out", type=Path, required=True)
@@ -213,8 +265,9 @@ def points(given: argparse.Namespace) -> None:
     work = Path(tempfile.mkdtemp(prefix="points-"))
     if results.exists():
         shutil.move(results, work / "yours")
-    error = 0 if given.fault == "kill" else getattr(errno, given.fault)
-    trial = Trial(str(plan.layout.write_config()))
+    error = getattr(errno, given.fault, 0)
+    counter = FunctionStarts() if given.fault == "MemoryError" else file_calls()
+    trial = Trial(str(plan.layout.write_config()), counter)
     tally: Counter[str] = Counter()
     started = time.monotonic()
     try:
@@ -233,7 +286,9 @@ def points(given: argparse.Namespace) -> None:
                 for state, snapshot in (("absent", before), ("there", after_folder)):
                     put_back(snapshot, results)
                     calls = trial.run(words)[2]
-                    for at in range(1, calls + 1, given.every):
+                    for at in range(1, calls + 1, max(1, calls // (given.points or calls))):
+                        if time.monotonic() - started > 60 * given.minutes:
+                            break
                         put_back(snapshot, results)
                         status, text, _ = trial.run(words, at, error)
                         outcome = judge(status, text, results, trial, words, after)
@@ -250,6 +305,7 @@ def points(given: argparse.Namespace) -> None:
             shutil.move(work / "yours", results)
         shutil.rmtree(work, ignore_errors=True)
     print(f"{sum(tally.values())} points of {given.fault}: {dict(tally)}, {time.monotonic() - started:.0f} s")
+    outcomes.record(FAULTS.get(given.fault, given.fault), "at a call of a command", tally)
     sys.exit(set(tally) != {"recovered"})
 
 
