@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import time
 from base64 import urlsafe_b64decode
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -140,6 +142,19 @@ def unrecorded(plan: Plan, records: Path) -> list[Finding]:
         *map(layout.history, plan.cohorts),
     ]
     return [Finding(path, UNRECORDED) for path in made if path.exists() and path not in recorded]
+
+
+def bring_to_present(folder: Path) -> list[Path]:
+    """Give files that are dated in the future the present time, and return them.
+
+    A clock that was ahead leaves such files. Snakemake takes whatever is made from them for older than they are, and
+    makes it again at every run until the future is over.
+    """
+    now = time.time()
+    ahead = [path for path in sorted(folder.rglob("*")) if path.is_file() and path.stat().st_mtime > now]
+    for path in ahead:
+        os.utime(path, (now, now))
+    return ahead
 
 
 def mend(plan: Plan, findings: Iterable[Finding]) -> list[str]:

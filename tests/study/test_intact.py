@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import itertools
 import os
+import time
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -24,6 +25,7 @@ from mdpu.study.intact import (
     UNRECORDED,
     UNSEALED,
     Finding,
+    bring_to_present,
     check_results,
     mend,
     unrecorded,
@@ -158,6 +160,19 @@ def test_what_snakemake_has_no_record_of_is_made_anew(tmp_path, longest):
     ]
     assert [path.exists() for path in (labels, split, first, second, own)] == [True, False, True, False, True]
     assert unrecorded(plan, records) == []
+
+
+def test_what_a_clock_that_was_ahead_dated_gets_the_present_time_and_nothing_else_changes(chain):
+    day = 86400
+    past = time.time() - day
+    for path in chain.values():
+        os.utime(path, (past, past))
+    os.utime(chain["table"], (past + 2 * day, past + 2 * day))
+    assert bring_to_present(Path("results")) == [chain["table"]]
+    assert past + day <= chain["table"].stat().st_mtime <= time.time()
+    assert chain["images"].stat().st_mtime == pytest.approx(past)
+    assert found() == []
+    assert bring_to_present(Path("results")) == []
 
 
 def test_a_lost_run_is_put_back_bit_for_bit(plan):

@@ -16,7 +16,7 @@ from mdpu.study import grid
 from mdpu.study.closure import closure
 from mdpu.study.config import completed
 from mdpu.study.failed import without_failed
-from mdpu.study.intact import check_results, mend, unrecorded
+from mdpu.study.intact import bring_to_present, check_results, mend, unrecorded
 from mdpu.study.kind import kind_module, load_kind
 from mdpu.study.plan import Plan
 from mdpu.study.store import method_module, network_module
@@ -33,6 +33,7 @@ try:
         _findings = [*check_results(PLAN.layout.results)[1], *unrecorded(PLAN, Path(".snakemake/metadata"))]
         for line in mend(PLAN, _findings):
             logger.warning(line)
+        bring_to_present(PLAN.layout.results.parent)
     COHORTS = PLAN.cohorts
     OWN_FILES = PLAN.own_files
     # The commands get the resolved configuration through the environment. Its name changes with every edit, so as a

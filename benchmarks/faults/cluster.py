@@ -1,0 +1,158 @@
+"""Send the quick experiment through a real SLURM while jobs are cancelled, fail and run out of time and the head dies.
+
+    python benchmarks/faults/cluster.py
+
+Run in a clone whose results may be deleted; needs what `tests/workflow/loopback_slurm.py` needs. Of the training jobs,
+one is cancelled, one loses its process, and the time limit ends at least one. Then SIGKILL goes to Snakemake and to the
+launcher, and `./run` starts once more. It has to complete with the expected numbers, to write every finished run once,
+and to give the very bits of a `./run quick` without a cluster.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+import outcomes
+import pandas as pd
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+RESULTS = ROOT / "results" / "quick"
+# A cohort for each prior and tuple size, so that there are six jobs; a minute for the first attempt, two for the next.
+CONFIG = ["--config", "cohort={'mlp': ['method', 'loss', 'seed']}", "device=cpu", "checkpoint_seconds=2"]
+OFTEN = ["--slurm-init-seconds-before-status-checks=1", "--seconds-between-status-checks=1", "--latency-wait=20"]
+LIMIT = ["--set-resources", "train:runtime=attempt", "--retries=9"]
+COMMAND = ["./run", "quick", "--profile", "profiles/slurm", *CONFIG, *LIMIT, *OFTEN]
+Found = TypeVar("Found")
+
+
+def training_jobs() -> dict[str, str]:
+    """Return the state of every training job that SLURM knows of, by number."""
+    known = subprocess.run(["scontrol", "--oneliner", "show", "job"], capture_output=True, text=True).stdout
+    found = (re.search(r"JobId=(\d+) .*JobState=(\w+) .*Comment=rule_train", line) for line in known.splitlines())
+    return {match[1]: match[2] for match in found if match}
+
+
+def running(least: int) -> list[str]:
+    """Return the training jobs that run, if there are at least so many."""
+    jobs = sorted(job for job, state in training_jobs().items() if state == "RUNNING")
+    return jobs if len(jobs) >= least else []
+
+
+def process_of(job: str) -> int | None:
+    """Return the process of a job that trains, once there is one."""
+    for folder in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            words = (folder / "cmdline").read_bytes().split(b"\0")
+            environment = (folder / "environ").read_bytes().split(b"\0")
+            if words[1:4] == [b"-m", b"mdpu", b"train"] and f"SLURM_JOB_ID={job}".encode() in environment:
+                return int(folder.name)
+    return None
+
+
+def wait_for(what: Callable[[], Found | None], head: subprocess.Popen[bytes]) -> Found:
+    """Return what comes to pass, which has to be while the head works."""
+    while not (found := what()):
+        assert head.poll() is None, "the head ended too early"
+        time.sleep(0.2)
+    return found
+
+
+class Writes(threading.Thread):
+    """Notes every version of every finished run, by its time stamp, until `done` is set."""
+
+    def __init__(self) -> None:
+        super().__init__(daemon=True)
+        self.seen: set[tuple[Path, int]] = set()
+        self.done = threading.Event()
+
+    def run(self) -> None:
+        """Look five times a second."""
+        while not self.done.wait(0.2):
+            self.look()
+
+    def look(self) -> None:
+        """Note what is there."""
+        for path in RESULTS.glob("runs/**/[!.]*.parquet"):
+            with contextlib.suppress(OSError):
+                self.seen.add((path, path.stat().st_mtime_ns))
+
+
+def disturb() -> None:
+    """Start the experiment, do everything to it, and kill the head."""
+    head = subprocess.Popen(
+        COMMAND, cwd=ROOT, start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    cancelled, failing, *_ = wait_for(lambda: running(3), head)
+    os.kill(wait_for(lambda: process_of(failing), head), signal.SIGKILL)
+    subprocess.run(["scancel", cancelled], check=True)
+    wait_for(lambda: "TIMEOUT" in training_jobs().values(), head)
+    wait_for(lambda: running(2), head)
+    os.kill(json.loads((ROOT / ".snakemake" / "run.json").read_text())["pid"], signal.SIGKILL)
+    head.kill()
+    head.wait()
+    print(f"head killed; training jobs so far: {dict(Counter(training_jobs().values()))}", flush=True)
+
+
+def main() -> None:
+    """Do it and say what came of it."""
+    sys.path.insert(0, str(ROOT / "tests" / "workflow"))
+    import loopback_slurm
+
+    if reason := loopback_slurm.why_not():
+        sys.exit(f"no SLURM: {reason}")
+    shutil.rmtree(RESULTS, ignore_errors=True)
+    base = Path(tempfile.mkdtemp(prefix="slurm-"))
+    writes = Writes()
+    started = time.monotonic()
+    loopback_slurm.start(base)
+    try:
+        writes.start()
+        disturb()
+        again = subprocess.run(COMMAND, cwd=ROOT, capture_output=True, text=True)
+        writes.done.set()
+        writes.join()
+        writes.look()
+        states = Counter(training_jobs().values())
+    finally:
+        loopback_slurm.stop(base)
+        shutil.rmtree(base, ignore_errors=True)
+    versions = Counter(path for path, _ in writes.seen)
+    through_slurm = pd.read_parquet(RESULTS / "metrics.parquet") if again.returncode == 0 else None
+    print(f"training jobs: {dict(states)}; {len(versions)} runs; {time.monotonic() - started:.0f} s", flush=True)
+    print("\n".join(line for line in again.stdout.splitlines() if line.startswith("run: ")), flush=True)
+    shutil.rmtree(RESULTS)
+    subprocess.run(["./run", "quick"], cwd=ROOT, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    here = pd.read_parquet(RESULTS / "metrics.parquet")
+    checks = {
+        "the second head completes": again.returncode == 0,
+        "expected numbers confirmed": "run: expected numbers confirmed" in again.stdout,
+        "a job was cancelled, one failed, one ran out of time": {"CANCELLED", "FAILED", "TIMEOUT"} <= states.keys(),
+        "no run written twice": set(versions.values()) == {1},
+        "the bits of a run without a cluster": through_slurm is not None and through_slurm.equals(here),
+    }
+    for name, holds in checks.items():
+        print(f"{'yes' if holds else 'NO':>3}  {name}")
+    outcomes.record(
+        "a job cancelled, one killed, some out of time, SIGKILL to the head",
+        f"quick experiment through SLURM: {sum(states.values())} training jobs for {len(versions)} runs",
+        {"completed; no run written twice, same bits" if all(checks.values()) else "NOT passed": 1},
+    )
+    sys.exit(not all(checks.values()))
+
+
+if __name__ == "__main__":
+    main()
