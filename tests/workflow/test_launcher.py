@@ -230,7 +230,7 @@ def test_cores_and_one_gpu_are_given_unless_the_user_does(run):
     cores, gpu, logger = ["--cores", str(os.cpu_count())], ["--resources", "gpu=1"], ["--logger", "mdpu"]
     assert quick == [*ours, *cores, *gpu, *logger]
     assert paper == [*ours, *logger, "--cores=4", "--resources", "gpu=2", "-n"]
-    assert cluster == [*ours, *gpu, *logger, "--profile", "profiles/slurm"]
+    assert cluster == [*ours, *logger, "--profile", "profiles/slurm"]
 
 
 def test_verbose_gives_snakemakes_own_text(run):

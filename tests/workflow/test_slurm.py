@@ -100,6 +100,9 @@ def test_jobs_that_are_cancelled_or_fail_or_lose_their_head_train_nothing_twice(
     assert "run: waiting for its jobs that run under SLURM: " in said
     assert runs(fresh_clone) == trained
     assert len(trained) == 12
+    # A job of many splits asks for two processors, not for one per split, which a cluster would refuse.
+    known = subprocess.run(["scontrol", "--oneliner", "show", "job"], capture_output=True, text=True, check=True)
+    assert set(re.findall(r"NumCPUs=(\d+) .*Comment=rule_splits_split", known.stdout)) == {"2"}
     here = pd.read_parquet(fresh_clone.results / "metrics.parquet")
     shutil.rmtree(fresh_clone.results)
     fresh_clone.snakemake()

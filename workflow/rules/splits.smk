@@ -16,6 +16,9 @@ rule split:
         BENCHMARKS / "splits/{dataset}/{variant}/m{tuple_size}/prior{prior}/n{n}/seed{seed}.tsv"
     conda:
         "../../envs/mdpu.yaml"
+    resources:
+        runtime=lambda wildcards, attempt: attempt,
+        split_slots=1,  # the profiles of clusters say how many run at once in a job of many splits
     params:
         trial=trial_name,
         n=lambda wildcards: PLAN.protocol.number_of_tuples(
