@@ -183,11 +183,34 @@ def write_json(path: Path, value: object) -> None:
 
 def read_json(path: Path) -> Any:
     """Read JSON from `path`; raise `UserError` if it is missing, broken or changed since it was written."""
+    with _reading(path, "valid JSON"):
+        return json.loads(Path(path).read_text(encoding="utf-8"))
+
+
+@contextlib.contextmanager
+def _reading(path: Path, what: str) -> Iterator[None]:
+    """Check a file, and name it in the error if the block cannot read it.
+
+    Parameters
+    ----------
+    path : Path
+    what : str
+        What the file should be, for the message.
+
+    Raises
+    ------
+    UserError
+        If the file is missing, broken or changed since it was written, or the system cannot read it.
+    """
     check(path)
     try:
-        return json.loads(Path(path).read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise UserError(f"{path} is not valid JSON ({error}); delete it and run again") from None
+        yield
+    except (UserError, MemoryError):
+        raise
+    except Exception as error:  # zipfile, zlib, numpy, pandas and pyarrow raise different errors for a broken file
+        if isinstance(error, OSError) and error.errno:
+            raise UserError(f"{path} could not be read ({error.strerror}); mend that and run again") from None
+        raise UserError(f"{path} is not {what} ({error}); delete it and run again") from None
 
 
 def save_npz(path: Path, **arrays: np.ndarray) -> None:
@@ -204,28 +227,19 @@ def load_npz(path: Path, *keys: str) -> dict[str, np.ndarray]:
     UserError
         If the file is missing, broken or changed since it was written, or lacks one of `keys`.
     """
-    check(path)
-    try:
-        with np.load(path, allow_pickle=False) as archive:
-            missing = [key for key in keys if key not in archive]
-            if missing:
-                raise UserError(f"{path} has no array {', '.join(missing)}; it holds {', '.join(archive)}")
-            return {key: archive[key] for key in keys}
-    except UserError:
-        raise
-    except Exception as error:  # zipfile, zlib and numpy raise different errors for a broken file
-        raise UserError(f"{path} is not a whole npz file ({error}); delete it and run again") from None
+    with _reading(path, "a whole npz file"), np.load(path, allow_pickle=False) as archive:
+        missing = [key for key in keys if key not in archive]
+        if missing:
+            raise UserError(f"{path} has no array {', '.join(missing)}; it holds {', '.join(archive)}")
+        return {key: archive[key] for key in keys}
 
 
 def read_table(path: Path) -> pd.DataFrame:
     """Read a Parquet table; raise `UserError` if it is missing, broken or changed since it was written."""
     import pandas as pd
 
-    check(path)
-    try:
+    with _reading(path, "a whole Parquet file"):
         return pd.read_parquet(path)
-    except (OSError, ValueError) as error:
-        raise UserError(f"{path} is not a whole Parquet file ({error}); delete it and run again") from None
 
 
 def read_csv(path: Path) -> pd.DataFrame:
@@ -238,11 +252,8 @@ def read_csv(path: Path) -> pd.DataFrame:
     """
     import pandas as pd
 
-    check(path)
-    try:
+    with _reading(path, "a CSV table"):
         return pd.read_csv(path, dtype=dict.fromkeys(("prior", "base", "value"), str))
-    except ValueError as error:  # includes pandas' ParserError and EmptyDataError, and a wrong encoding
-        raise UserError(f"{path} is not a CSV table ({error}); delete it and run again") from None
 
 
 def write_csv(table: pd.DataFrame, path: Path, exact: bool = False) -> None:

@@ -67,11 +67,20 @@ def sealed_path(seal: Path) -> Path:
 
 
 def read_seal(path: Path) -> Seal | None:
-    """Return a file's seal, or None if it has none; a broken seal matches nothing."""
+    """Return a file's seal, or None if it has none; a broken seal matches nothing.
+
+    Raises
+    ------
+    UserError
+        If the system cannot read it.
+    """
     try:
         return Seal(**json.loads(seal_path(path).read_text(encoding="utf-8")))
     except (FileNotFoundError, NotADirectoryError):
         return None
+    except OSError as error:
+        reason = error.strerror or error
+        raise UserError(f"{seal_path(path)} could not be read ({reason}); mend that and run again") from None
     except (ValueError, TypeError):
         return Seal("broken")
 

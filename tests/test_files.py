@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import platform
@@ -9,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+from unittest import mock
 
 import numpy as np
 import pandas as pd
@@ -158,6 +160,26 @@ def test_a_pickle_within_an_npz_is_never_loaded(tmp_path):
     with pytest.raises(UserError, match=r"is not a whole npz file .*allow_pickle"):
         load_npz(tmp_path / "x.npz", "a")
     assert not ran.exists()
+
+
+@pytest.mark.parametrize(
+    ("read", "call"),
+    [
+        (read_json, "json.loads"),
+        (read_table, "pandas.read_parquet"),
+        (read_csv, "pandas.read_csv"),
+        (load_npz, "numpy.load"),
+    ],
+)
+def test_a_failing_disk_is_not_taken_for_a_broken_file_nor_is_missing_memory(tmp_path, monkeypatch, read, call):
+    path = tmp_path / "x"
+    path.write_text("{}")
+    monkeypatch.setattr(call, mock.Mock(side_effect=OSError(errno.EIO, "Input/output error")))
+    with pytest.raises(UserError, match=r"x could not be read \(Input/output error\); mend that and run again"):
+        read(path)
+    monkeypatch.setattr(call, mock.Mock(side_effect=MemoryError))
+    with pytest.raises(MemoryError):
+        read(path)
 
 
 def test_a_missing_array_is_named_with_those_there(tmp_path):

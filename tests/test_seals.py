@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
+from unittest import mock
 
 import numpy as np
 import pandas as pd
@@ -105,6 +107,12 @@ def test_a_broken_seal_matches_nothing(tmp_path, text):
     seal_path(tmp_path / "a.json").write_text(text)
     with pytest.raises(UserError, match="is not what was written"):
         read_json(tmp_path / "a.json")
+
+
+def test_a_seal_that_the_disk_cannot_read_is_no_missing_seal(tmp_path, monkeypatch):
+    monkeypatch.setattr("pathlib.Path.read_text", mock.Mock(side_effect=OSError(errno.EIO, "Input/output error")))
+    with pytest.raises(UserError, match=r"\.a\.json\.seal could not be read \(Input/output error\); mend that"):
+        read_seal(tmp_path / "a.json")
 
 
 def test_a_seal_names_what_was_read_to_make_the_file(tmp_path):

@@ -36,6 +36,7 @@ CONFIG = ["--config", "cohort={'mlp': ['method', 'loss', 'seed']}", "device=cpu"
 OFTEN = ["--slurm-init-seconds-before-status-checks=1", "--seconds-between-status-checks=1", "--latency-wait=20"]
 LIMIT = ["--set-resources", "train:runtime=attempt", "--retries=9"]
 COMMAND = ["./run", "quick", "--profile", "profiles/slurm", *CONFIG, *LIMIT, *OFTEN]
+LOG = ROOT / "head.log"
 Found = TypeVar("Found")
 
 
@@ -66,7 +67,7 @@ def process_of(job: str) -> int | None:
 def wait_for(what: Callable[[], Found | None], head: subprocess.Popen[bytes]) -> Found:
     """Return what comes to pass, which has to be while the head works."""
     while not (found := what()):
-        assert head.poll() is None, "the head ended too early"
+        assert head.poll() is None, f"the head ended too early; {LOG} says why"
         time.sleep(0.2)
     return found
 
@@ -93,9 +94,8 @@ class Writes(threading.Thread):
 
 def disturb() -> None:
     """Start the experiment, do everything to it, and kill the head."""
-    head = subprocess.Popen(
-        COMMAND, cwd=ROOT, start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
+    stream = LOG.open("w")
+    head = subprocess.Popen(COMMAND, cwd=ROOT, start_new_session=True, stdout=stream, stderr=stream)
     cancelled, failing, *_ = wait_for(lambda: running(3), head)
     os.kill(wait_for(lambda: process_of(failing), head), signal.SIGKILL)
     subprocess.run(["scancel", cancelled], check=True)

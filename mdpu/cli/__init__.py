@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from typing import NoReturn
@@ -11,6 +12,8 @@ from mdpu.cli.common import app
 from mdpu.errors import UserError
 from mdpu.seals import recording
 
+# Errors of the machine, not of ours: a disk that fails, is full or may not be written, and too many open files.
+SYSTEM_FAULTS = (errno.EIO, errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.ESTALE, errno.EMFILE, errno.ENFILE)
 # How torch's errors of a device begin; they are RuntimeErrors like any other.
 GPU_ERRORS = ("CUDA", "cuDNN", "cuBLAS", "NCCL", "NVML", "No CUDA GPUs")
 NO_MEMORY = "there is not enough memory; give the job more, or ask for less"
@@ -30,6 +33,10 @@ def main() -> None:
         fail(NO_MEMORY)
     except UserError as error:
         fail(str(error))
+    except OSError as error:
+        if error.errno not in SYSTEM_FAULTS:
+            raise
+        fail(f"{error.filename or 'a file'} could not be read or written ({error.strerror}); mend that and run again")
     except RuntimeError as error:
         text = str(error)
         if "can't allocate memory" in text:

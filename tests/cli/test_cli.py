@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import io
 import json
 import os
@@ -60,6 +61,14 @@ def mdpu(*arguments: object, cwd: Path = REPOSITORY) -> subprocess.CompletedProc
             RuntimeError("CUDA error: unspecified launch failure\nCompile with"),
             "the GPU failed (CUDA error: unspecified",
         ),
+        (
+            OSError(errno.EIO, "Input/output error"),
+            "a file could not be read or written (Input/output error); mend that",
+        ),
+        (
+            OSError(errno.ENOSPC, "No space left on device", "a.log"),
+            "a.log could not be read or written (No space left",
+        ),
         (RuntimeError("cuDNN error: CUDNN_STATUS_INTERNAL_ERROR"), "see whether nvidia-smi still lists it"),
     ],
 )
@@ -69,9 +78,10 @@ def test_what_the_machine_does_to_a_job_ends_in_one_sentence(monkeypatch, error,
 
 
 def test_an_error_of_our_own_keeps_its_traceback(monkeypatch):
-    monkeypatch.setattr(cli, "app", mock.Mock(side_effect=RuntimeError("mat1 and mat2 cannot be multiplied")))
-    with pytest.raises(RuntimeError, match="mat1"):
-        mdpu()
+    for error in (RuntimeError("mat1 and mat2 cannot be multiplied"), FileNotFoundError(errno.ENOENT, "No such file")):
+        monkeypatch.setattr(cli, "app", mock.Mock(side_effect=error))
+        with pytest.raises(type(error)):
+            mdpu()
 
 
 def assert_user_error(done: subprocess.CompletedProcess[str], sentence: str) -> None:
