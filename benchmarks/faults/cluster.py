@@ -1,15 +1,17 @@
 """Send the quick experiment through a real SLURM while jobs are cancelled, fail and run out of time and the head dies.
 
-    python benchmarks/faults/cluster.py
+    python benchmarks/faults/cluster.py             # six training jobs of 54 runs
+    python benchmarks/faults/cluster.py --small     # three of nine runs
 
 Run in a clone whose results may be deleted; needs what `tests/workflow/loopback_slurm.py` needs. Of the training jobs,
-one is cancelled, one loses its process, and the time limit ends at least one. Then SIGKILL goes to Snakemake and to the
-launcher, and `./run` starts once more. It has to complete with the expected numbers, to write every finished run once,
-and to give the very bits of a `./run quick` without a cluster.
+one is cancelled, the process of one is killed, and that of one is stopped until its time is over. Then SIGKILL goes to
+Snakemake and to the launcher, and `./run` starts once more. It has to complete, to write every finished run once, and
+to give the very bits of a `./run` without a cluster.
 """
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import json
 import os
@@ -30,12 +32,11 @@ import outcomes
 import pandas as pd
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-RESULTS = ROOT / "results" / "quick"
-# A cohort for each prior and tuple size, so that there are six jobs; a minute for the first attempt, two for the next.
+# A cohort for each prior and tuple size. The first attempt of a job has one minute, the next one two.
 CONFIG = ["--config", "cohort={'mlp': ['method', 'loss', 'seed']}", "device=cpu", "checkpoint_seconds=2"]
 OFTEN = ["--slurm-init-seconds-before-status-checks=1", "--seconds-between-status-checks=1", "--latency-wait=20"]
 LIMIT = ["--set-resources", "train:runtime=attempt", "--retries=9"]
-COMMAND = ["./run", "quick", "--profile", "profiles/slurm", *CONFIG, *LIMIT, *OFTEN]
+SLURM = ["--profile", "profiles/slurm", *CONFIG, *LIMIT, *OFTEN]
 LOG = ROOT / "head.log"
 Found = TypeVar("Found")
 
@@ -75,8 +76,9 @@ def wait_for(what: Callable[[], Found | None], head: subprocess.Popen[bytes]) ->
 class Writes(threading.Thread):
     """Notes every version of every finished run, by its time stamp, until `done` is set."""
 
-    def __init__(self) -> None:
+    def __init__(self, results: Path) -> None:
         super().__init__(daemon=True)
+        self.results = results
         self.seen: set[tuple[Path, int]] = set()
         self.done = threading.Event()
 
@@ -87,20 +89,22 @@ class Writes(threading.Thread):
 
     def look(self) -> None:
         """Note what is there."""
-        for path in RESULTS.glob("runs/**/[!.]*.parquet"):
+        for path in self.results.glob("runs/**/[!.]*.parquet"):
             with contextlib.suppress(OSError):
                 self.seen.add((path, path.stat().st_mtime_ns))
 
 
-def disturb() -> None:
+def disturb(command: list[str]) -> None:
     """Start the experiment, do everything to it, and kill the head."""
     stream = LOG.open("w")
-    head = subprocess.Popen(COMMAND, cwd=ROOT, start_new_session=True, stdout=stream, stderr=stream)
-    cancelled, failing, *_ = wait_for(lambda: running(3), head)
+    head = subprocess.Popen(command, cwd=ROOT, start_new_session=True, stdout=stream, stderr=stream)
+    cancelled, failing, late, *_ = wait_for(lambda: running(3), head)
     os.kill(wait_for(lambda: process_of(failing), head), signal.SIGKILL)
+    os.kill(wait_for(lambda: process_of(late), head), signal.SIGSTOP)
     subprocess.run(["scancel", cancelled], check=True)
-    wait_for(lambda: "TIMEOUT" in training_jobs().values(), head)
-    wait_for(lambda: running(2), head)
+    wait_for(lambda: training_jobs()[late] == "TIMEOUT", head)
+    for job in wait_for(lambda: running(1), head):
+        wait_for(lambda job=job: process_of(job) or training_jobs()[job] != "RUNNING", head)
     os.kill(json.loads((ROOT / ".snakemake" / "run.json").read_text())["pid"], signal.SIGKILL)
     head.kill()
     head.wait()
@@ -109,20 +113,25 @@ def disturb() -> None:
 
 def main() -> None:
     """Do it and say what came of it."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--small", action="store_true", help="a table of pairs with one trial")
+    small = parser.parse_args().small
+    files = ["config/quick.yaml", *(["benchmarks/faults/small.yaml"] if small else [])]
+    here, results = ["./run", "paper", "--configfile", *files], ROOT / "results" / ("small" if small else "quick")
     sys.path.insert(0, str(ROOT / "tests" / "workflow"))
     import loopback_slurm
 
     if reason := loopback_slurm.why_not():
         sys.exit(f"no SLURM: {reason}")
-    shutil.rmtree(RESULTS, ignore_errors=True)
+    shutil.rmtree(results, ignore_errors=True)
     base = Path(tempfile.mkdtemp(prefix="slurm-"))
-    writes = Writes()
+    writes = Writes(results)
     started = time.monotonic()
     loopback_slurm.start(base)
     try:
         writes.start()
-        disturb()
-        again = subprocess.run(COMMAND, cwd=ROOT, capture_output=True, text=True)
+        disturb([*here, *SLURM])
+        again = subprocess.run([*here, *SLURM], cwd=ROOT, capture_output=True, text=True)
         writes.done.set()
         writes.join()
         writes.look()
@@ -131,25 +140,24 @@ def main() -> None:
         loopback_slurm.stop(base)
         shutil.rmtree(base, ignore_errors=True)
     versions = Counter(path for path, _ in writes.seen)
-    through_slurm = pd.read_parquet(RESULTS / "metrics.parquet") if again.returncode == 0 else None
+    through_slurm = pd.read_parquet(results / "metrics.parquet") if again.returncode == 0 else None
     print(f"training jobs: {dict(states)}; {len(versions)} runs; {time.monotonic() - started:.0f} s", flush=True)
     print("\n".join(line for line in again.stdout.splitlines() if line.startswith("run: ")), flush=True)
-    shutil.rmtree(RESULTS)
-    subprocess.run(["./run", "quick"], cwd=ROOT, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    here = pd.read_parquet(RESULTS / "metrics.parquet")
+    shutil.rmtree(results)
+    subprocess.run(here, cwd=ROOT, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     checks = {
         "the second head completes": again.returncode == 0,
-        "expected numbers confirmed": "run: expected numbers confirmed" in again.stdout,
         "a job was cancelled, one failed, one ran out of time": {"CANCELLED", "FAILED", "TIMEOUT"} <= states.keys(),
-        "no run written twice": set(versions.values()) == {1},
-        "the bits of a run without a cluster": through_slurm is not None and through_slurm.equals(here),
+        "no run was written twice": set(versions.values()) == {1},
+        "the bits are those of a run without a cluster": through_slurm is not None
+        and through_slurm.equals(pd.read_parquet(results / "metrics.parquet")),
     }
     for name, holds in checks.items():
         print(f"{'yes' if holds else 'NO':>3}  {name}")
     outcomes.record(
-        "a job cancelled, one killed, some out of time, SIGKILL to the head",
-        f"quick experiment through SLURM: {sum(states.values())} training jobs for {len(versions)} runs",
-        {"completed; no run written twice, same bits" if all(checks.values()) else "NOT passed": 1},
+        "a job cancelled, one killed, one out of time, then SIGKILL to the head",
+        f"{'a part of ' if small else ''}the quick experiment through SLURM, {len(versions)} runs",
+        {"completed, no run trained twice, same bits" if all(checks.values()) else "NOT passed": 1},
     )
     sys.exit(not all(checks.values()))
 

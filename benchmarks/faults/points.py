@@ -7,7 +7,8 @@
 Run in a clone; needs gcc. The commands are those that Snakemake lists for the experiment. Before each point the results
 are put back to what they were before the command, or, for a second pass, after it, as when a command runs again over
 its own outputs. Calls are counted, not drawn: those of the C library that change files (`calls.c`) or, for
-``MemoryError``, starts of the package's own functions. A point passes if
+``MemoryError``, starts of the package's own functions. With ``--reads`` calls that read results count instead. A point
+passes if
 
 - nothing that is there afterwards is torn: every file is absent or matches its seal, the old contents or the new;
 - a call that failed gave one sentence, and a status other than 0;
@@ -70,11 +71,12 @@ def list_commands(configfiles: list[str]) -> list[list[str]]:
     return [shlex.split(line.partition("python -m mdpu ")[2].partition(" &> ")[0]) for line in lines]
 
 
-def file_calls() -> Any:
-    """Return the counter of calls that change files: ``arm(n, error)`` and ``counted()`` of `calls.c`."""
+def file_calls(reads: bool) -> Any:
+    """Return the counter of `calls.c`, ``arm(n, error)`` and ``counted()``, on reads of results or on changes."""
     counter = ctypes.CDLL(None)
     counter.arm.argtypes = [ctypes.c_long, ctypes.c_int]
     counter.counted.restype = ctypes.c_long
+    counter.watch(str(ROOT / "results").encode() if reads else b"")
     return counter
 
 
@@ -211,6 +213,7 @@ def main() -> None:
     """Run every point and write the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--fault", default="kill", help="kill, MemoryError, or an errno: ENOSPC, EIO, EDQUOT, EROFS")
+    parser.add_argument("--reads", action="store_true", help="count calls that read results instead")
     parser.add_argument("--points", type=int, help="calls to try of each command, evenly spread; all unless given")
     parser.add_argument("--minutes", type=float, default=float("inf"), help="try no further call after that time")
     parser.add_argument("--configfile", nargs="*", default=["benchmarks/faults/tiny.yaml"])
@@ -266,7 +269,7 @@ def points(given: argparse.Namespace) -> None:
     if results.exists():
         shutil.move(results, work / "yours")
     error = getattr(errno, given.fault, 0)
-    counter = FunctionStarts() if given.fault == "MemoryError" else file_calls()
+    counter = FunctionStarts() if given.fault == "MemoryError" else file_calls(given.reads)
     trial = Trial(str(plan.layout.write_config()), counter)
     tally: Counter[str] = Counter()
     started = time.monotonic()
@@ -305,7 +308,9 @@ def points(given: argparse.Namespace) -> None:
             shutil.move(work / "yours", results)
         shutil.rmtree(work, ignore_errors=True)
     print(f"{sum(tally.values())} points of {given.fault}: {dict(tally)}, {time.monotonic() - started:.0f} s")
-    outcomes.record(FAULTS.get(given.fault, given.fault), "at a call of a command", tally)
+    kind = "a call that reads results" if given.reads else "a call that changes files"
+    where = "the start of one of our functions" if given.fault == "MemoryError" else kind
+    outcomes.record(FAULTS.get(given.fault, given.fault), where, tally)
     sys.exit(set(tally) != {"recovered"})
 
 
