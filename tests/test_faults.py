@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-import importlib.util
+import importlib
 import shutil
 import sys
 
@@ -11,23 +11,44 @@ import pytest
 
 from mdpu.files import REPOSITORY
 
-
-def load(name):
-    spec = importlib.util.spec_from_file_location(name, REPOSITORY / "benchmarks" / "faults" / f"{name}.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+FAULTS = REPOSITORY / "benchmarks" / "faults"
 
 
-def test_no_power_cut_tears_a_file():
+@pytest.fixture
+def load(monkeypatch):
+    """What imports a harness, which finds the others beside it, as a script does."""
+    monkeypatch.syspath_prepend(FAULTS)
+    return importlib.import_module
+
+
+def test_no_power_cut_tears_a_file(load):
     count, wrong = load("replay").replay([b"first" * 100, b"second" * 200, b"third"])
     assert count > 30
     assert wrong == []
 
 
-def test_the_replay_finds_what_is_not_synced():
+def test_the_replay_finds_what_is_not_synced(load):
     _, wrong = load("replay").replay([b"first" * 100, b"second" * 200], sync=False)
     assert wrong
+
+
+def test_the_page_shows_the_table_that_the_harnesses_wrote(load):
+    outcomes = load("outcomes")
+    assert f"{outcomes.BEGIN}\n{outcomes.render()}\n{outcomes.END}" in outcomes.PAGE.read_text(encoding="utf-8")
+
+
+def test_an_outcome_replaces_the_one_before_in_the_file_and_on_the_page(load, tmp_path, monkeypatch):
+    outcomes = load("outcomes")
+    page = tmp_path / "faults.md"
+    page.write_text(f"# Faults\n\n{outcomes.BEGIN}{outcomes.END}\nThe end\n")
+    monkeypatch.setattr(outcomes, "FILE", tmp_path / "outcomes.csv")
+    monkeypatch.setattr(outcomes, "PAGE", page)
+    outcomes.record("SIGKILL", "anywhere", {"recovered": 8, "torn": 1})
+    outcomes.record("power cut", "anywhere", {"recovered": 3})
+    outcomes.record("SIGKILL", "anywhere", {"recovered": 9})
+    rows = ["| SIGKILL | anywhere | 9 | all recovered |\n", "| power cut | anywhere | 3 | all recovered |\n"]
+    assert outcomes.render().endswith("".join(rows))
+    assert page.read_text() == f"# Faults\n\n{outcomes.BEGIN}\n{outcomes.render()}\n{outcomes.END}\nThe end\n"
 
 
 @pytest.mark.slow

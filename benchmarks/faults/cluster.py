@@ -48,10 +48,15 @@ def training_jobs() -> dict[str, str]:
     return {match[1]: match[2] for match in found if match}
 
 
-def running(least: int) -> list[str]:
-    """Return the training jobs that run, if there are at least so many."""
-    jobs = sorted(job for job, state in training_jobs().items() if state == "RUNNING")
-    return jobs if len(jobs) >= least else []
+def running() -> list[str]:
+    """Return the training jobs that run."""
+    return [job for job, state in training_jobs().items() if state == "RUNNING"]
+
+
+def at_work(*others: str) -> tuple[str, int] | None:
+    """Return a job that trains, and its process; none of some other jobs."""
+    processes = {job: process_of(job) for job in running() if job not in others}
+    return next(((job, process) for job, process in processes.items() if process is not None), None)
 
 
 def process_of(job: str) -> int | None:
@@ -98,13 +103,14 @@ def disturb(command: list[str]) -> None:
     """Start the experiment, do everything to it, and kill the head."""
     stream = LOG.open("w")
     head = subprocess.Popen(command, cwd=ROOT, start_new_session=True, stdout=stream, stderr=stream)
-    cancelled, failing, late, *_ = wait_for(lambda: running(3), head)
-    os.kill(wait_for(lambda: process_of(failing), head), signal.SIGKILL)
-    os.kill(wait_for(lambda: process_of(late), head), signal.SIGSTOP)
+    late, process = wait_for(at_work, head)
+    os.kill(process, signal.SIGSTOP)
+    failing, process = wait_for(lambda: at_work(late), head)
+    os.kill(process, signal.SIGKILL)
+    cancelled, _ = wait_for(lambda: at_work(late, failing), head)
     subprocess.run(["scancel", cancelled], check=True)
     wait_for(lambda: training_jobs()[late] == "TIMEOUT", head)
-    for job in wait_for(lambda: running(1), head):
-        wait_for(lambda job=job: process_of(job) or training_jobs()[job] != "RUNNING", head)
+    wait_for(lambda: at_work(late, failing, cancelled), head)
     os.kill(json.loads((ROOT / ".snakemake" / "run.json").read_text())["pid"], signal.SIGKILL)
     head.kill()
     head.wait()

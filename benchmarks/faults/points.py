@@ -252,6 +252,8 @@ def points(given: argparse.Namespace) -> None:
     """Go through the workflow command by command, and through each command call by call."""
     sys.path.insert(0, str(ROOT))
     commands = list_commands(given.configfile)
+    while given.only and commands[-1][0] not in given.only:
+        commands.pop()
     # The same bytes whenever a command runs: no times, and no commit that an edit beside would change.
     time.perf_counter = lambda: 0.0
     import mdpu.files

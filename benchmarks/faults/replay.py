@@ -18,6 +18,8 @@ import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import outcomes
+
 ROOT = Path(__file__).resolve().parent.parent.parent
 State = dict[str, bytes]
 
@@ -158,6 +160,10 @@ def main() -> None:
     writes = [b"first version, " * 50, b"second, longer version, " * 60, b"third"]
     for sync in (True, False):
         count, wrong = replay(writes, sync)
+        if sync:
+            where = "every call of a write, with any part lost of what was not synced"
+            torn_or_not = {"torn": len(wrong), "old or new, never torn": count - len(wrong)}
+            outcomes.record("power cut", where, {name: number for name, number in torn_or_not.items() if number})
         print(f"{'with' if sync else 'without'} fsync: {count} states after a power cut, {len(wrong)} with a torn file")
         if bool(wrong) == sync:
             sys.exit("\n".join(wrong[:5]) or "the replay finds nothing without fsync either")
