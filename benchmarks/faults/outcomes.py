@@ -1,6 +1,6 @@
-"""The table of faults that were tried: each harness writes its row, and docs/faults.md shows them all.
+"""The table of faults that were tried: each harness writes its row, and docs/explanation/faults.md shows them all.
 
-python benchmarks/faults/outcomes.py      # writes the table of docs/faults.md anew from outcomes.csv
+python benchmarks/faults/outcomes.py      # writes the table of docs/explanation/faults.md anew from outcomes.csv
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 FILE = HERE / "outcomes.csv"
-PAGE = HERE.parent.parent / "docs" / "faults.md"
+PAGE = HERE.parent.parent / "docs" / "explanation" / "faults.md"
 BEGIN, END = "<!-- outcomes: written by the harnesses -->\n", "<!-- end of outcomes -->\n"
 COLUMNS = ("fault", "where", "rounds", "outcome")
 
