@@ -84,7 +84,7 @@ def test_a_network_added_by_one_file_is_planned(all_pixels):
 def test_a_variant_that_changes_nothing_shares_the_runs_of_one_that_is_the_same():
     changes = {"definitions__variants": VARIANTS, FIRST + "variant": list(VARIANTS)}
     changed = config(**changes, experiments=["first"])
-    changed["definitions"]["experiments"]["first"]["kind"] = "misspecification"
+    changed["definitions"]["experiments"]["first"]["kind"] = "choice"
     plan = Plan(changed)
     found = {dataset: {run.variant for run in plan.runs if run.dataset == dataset} for dataset in ("flat", "deep")}
     # n is 30 for flat and 20 for deep, and only deep has a stem, only flat hidden layers.
