@@ -38,7 +38,7 @@ KEY_TITLES = {
     SIDES_KEY: "Class sides",
     JOINT_KEY: "Several at once",
 }
-# What the paper says of a choice, as docs/protocol.md gives it.
+# What the paper says of a choice, as docs/explanation/protocol.md gives it.
 PAPER_SAYS = {
     "n_counts": "“number of training samples”; Fig. 4: “training sample group sizes”",
     "n_unlabeled": "nothing",
