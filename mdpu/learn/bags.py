@@ -1,7 +1,7 @@
 """Tuples as positive bags and groups of unlabeled images as unlabeled ones: what the methods on bags share.
 
-``docs/bags.md`` has the theory, `mdpu.theory.joint` the plain version of `dominance`. No torch at the top: the files of
-methods import this one.
+``docs/explanation/bags.md`` has the theory, `mdpu.theory.joint` the plain version of `dominance`. No torch at the top:
+the files of methods import this one.
 """
 
 from __future__ import annotations
@@ -154,7 +154,7 @@ class BagRiskHead(BagHead):
     """Non-negative PU risk of bags with the squared loss on q; parameters of `Head`.
 
     Z mean_T (1 - q)^2 + f(mean_U q^2 - Z mean_T q^2), where T are the tuples, U bags of unlabeled images, and f is a
-    correction of the second part, whose expectation is not negative (``docs/bags.md``, "The bag risk").
+    correction of the second part, whose expectation is not negative (``docs/explanation/bags.md``, "The bag risk").
 
     Attributes
     ----------

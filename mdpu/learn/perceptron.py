@@ -88,7 +88,7 @@ class StackedMLP:
         """Return a tensor in memory that is kept under `name`; the next minibatch overwrites it.
 
         New memory would cost a CPU one page fault per 4 KiB: half of the faults of a training on MNIST pairs, and
-        4 to 10 % of its time (docs/performance.md).
+        4 to 10 % of its time (docs/explanation/performance.md).
         """
         size = math.prod(shape)
         if name not in self._memory or self._memory[name].numel() < size:

@@ -1,4 +1,4 @@
-"""The class prior, estimated from tuples and unlabeled images alone (``docs/bags.md``, Theorem 2).
+"""The class prior, estimated from tuples and unlabeled images alone (``docs/explanation/bags.md``, Theorem 2).
 
 A network is trained without the prior on a part of the sample. The held-out bags then determine the prior: scale and
 shift maximise the likelihood of their tuples, log q - log Z(m), under r = sigmoid(scale * g + shift), where m is the

@@ -2,7 +2,7 @@
 
 With r(x) = p(+1 | x) at the training prior, the density of a dominant tuple over that of M unlabeled images is
 q(r(x_1), ..., r(x_M)) / Z. Here q is the probability that M independent images are dominant given what they look
-like, and Z = E[q] that they are dominant at all. ``docs/bags.md`` has the proof.
+like, and Z = E[q] that they are dominant at all. ``docs/explanation/bags.md`` has the proof.
 """
 
 from __future__ import annotations

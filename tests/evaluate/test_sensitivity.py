@@ -386,8 +386,9 @@ def test_the_effect_of_a_choice_spans_its_differences(differences):
 
 
 def test_what_the_paper_says_is_what_the_protocol_says():
-    """Every key of the study quotes the paper in the words of docs/protocol.md."""
-    rows = re.findall(r"^\| ([^|]+) \| ([^|]+) \|", (REPOSITORY / "docs/protocol.md").read_text(encoding="utf-8"), re.M)
+    """Every key of the study quotes the paper in the words of docs/explanation/protocol.md."""
+    protocol = (REPOSITORY / "docs/explanation/protocol.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| ([^|]+) \| ([^|]+) \|", protocol, re.M)
     said = {key.strip("`").rpartition(".")[2]: words for key, words in reversed(rows)}  # the first table counts
     names = {SCOPE_KEY: "scope of the correction", SIDES_KEY: "class sides"}
     for key, words in PAPER_SAYS.items():

@@ -1,8 +1,9 @@
 """Logistic contrast of tuples with bags of unlabeled images, without the prior.
 
 `bag-nce` uses the given Z; this method uses the Z of the model's own prior, the mean of r over the unlabeled images.
-The joint law identifies both (``docs/bags.md``, Theorem 2). The run's loss is not used. A network that memorises its
-tuples loses the prior, so this method needs an early stop; `mdpu.learn.prior` provides one by held-out bags.
+The joint law identifies both (``docs/explanation/bags.md``, Theorem 2). The run's loss is not used. A network that
+memorises its tuples loses the prior, so this method needs an early stop; `mdpu.learn.prior` provides one by held-out
+bags.
 """
 
 from __future__ import annotations
