@@ -1,9 +1,9 @@
 """Likelihood of the tuples under the model's own prior, with that prior held near the one that is told.
 
 The log-likelihood of a tuple is log q - log Z(m), with m the mean of r over the unlabeled images
-(``docs/explanation/bags.md``, "The likelihood"). By itself it needs no prior, but a network that memorises its tuples drives m to zero. So `PIN`
-times the divergence of m from the told prior is added, whose minimum is at the true r too. No bags are made of
-unlabeled images. The run's loss is not used.
+(``docs/explanation/bags.md``, "The likelihood"). By itself it needs no prior, but a network that memorises its tuples
+drives m to zero. So `PIN` times the divergence of m from the told prior is added, whose minimum is at the true r too.
+No bags are made of unlabeled images. The run's loss is not used.
 """
 
 from __future__ import annotations
