@@ -289,7 +289,7 @@ def test_collect_names_a_missing_history(finished, tmp_path):
 def test_the_report_names_a_missing_file(finished, tmp_path):
     config = ["--config", finished.folder / "config.yaml", "--config", finished.folder / "config/tiny.yaml"]
     done = mdpu("report", *config, "--results", tmp_path / "no", "--out", tmp_path / "report.html")
-    assert_user_error(done, "figure1.svg does not exist; run the rule that makes it")
+    assert_user_error(done, "table1.csv does not exist; run the rule that makes it")
     assert list(tmp_path.iterdir()) == []
 
 
