@@ -13,13 +13,22 @@ import yaml
 from scipy import stats
 
 from mdpu.evaluate.collect import summarize
-from mdpu.evaluate.comparison import CLOSE, DIFFERS, INCONCLUSIVE, NOT_RUN, REPRODUCED, compare, spreads
+from mdpu.evaluate.comparison import (
+    CLOSE,
+    DIFFERS,
+    INCONCLUSIVE,
+    NOT_RUN,
+    REPRODUCED,
+    compare,
+    spreads,
+    welch_interval,
+)
 from mdpu.evaluate.published import PROPOSED, published_cells
 from mdpu.files import REPOSITORY
 from mdpu.kinds.sensitivity.tables import KEY_TITLES
 from mdpu.learn.methods import load_method
 from mdpu.study.config import load_config
-from mdpu.study.grid import AXES, CELL
+from mdpu.study.grid import AXES, CELL, ROW
 from mdpu.study.plan import Plan
 
 REFERENCE = REPOSITORY / "results" / "reference"
@@ -47,7 +56,7 @@ def read(path: Path) -> pd.DataFrame:
 @pytest.fixture(scope="module")
 def cells() -> pd.DataFrame:
     """Mean and deviation over the trials of every cell of the reference; a run that is in several is the same there."""
-    runs = pd.concat([read(path) for path in sorted(REFERENCE.glob("*/runs.csv"))])
+    runs = all_runs()
     trained = runs[runs["method"] != "kmeans"]  # whose sums were divided among two threads in the first of the folders
     assert trained.groupby(list(AXES))["accuracy"].agg(np.ptp).max() < 1e-3
     return summarized(runs.drop_duplicates(list(AXES), keep="last"))
@@ -145,22 +154,119 @@ def best_of(cells: pd.DataFrame, dataset: str, size: str, prior: str, n: int) ->
     return row.loc[row.loc[rivals, "mean"].idxmax()]
 
 
+def assert_row_of_bags(cells, title: str, kind: str, values: list[str]) -> None:
+    """Check a row of a table of bags, whose title names a dataset and n."""
+    dataset, n = BAGS_TITLES[title.partition(", n = ")[0]], int(title.partition(" = ")[2].replace(",", ""))
+    paper = published_cells().set_index(["dataset", "tuple_size", "n", "prior", "method"]).sort_index()
+    for (size, prior), text in zip([(size, prior) for size in SIZES for prior in PRIORS], values, strict=True):
+        if kind == "paper's best":
+            row = paper.loc[dataset.removesuffix("-a-i"), SIZES[size], n, prior]
+            expected = row.loc[row["published_mean"].idxmax(), ["published_mean", "published_std"]]
+        elif kind == "others' best":
+            expected = best_of(cells, dataset, size, prior, n)
+        else:
+            expected = ours(cells, dataset, size, prior, kind.strip("`"), n=n)
+        assert_says(text, *expected, (title, kind, size, prior))
+
+
 def test_the_table_of_bags(cells):
     title, rows = "", table("docs/explanation/findings.md", "| Bags |")
     assert len(rows) == 24
-    paper = published_cells().set_index(["dataset", "tuple_size", "n", "prior", "method"])
     for name, kind, *values in rows:
         title = name or title
-        dataset, n = BAGS_TITLES[title.partition(", n = ")[0]], int(title.partition(" = ")[2].replace(",", ""))
-        for (size, prior), text in zip([(size, prior) for size in SIZES for prior in PRIORS], values, strict=True):
-            if kind == "paper's best":
-                row = paper.loc[dataset.removesuffix("-a-i"), SIZES[size], n, prior]
-                expected = row.loc[row["published_mean"].idxmax(), ["published_mean", "published_std"]]
-            elif kind == "others' best":
-                expected = best_of(cells, dataset, size, prior, n)
-            else:
-                expected = ours(cells, dataset, size, prior, kind.strip("`"), n=n)
-            assert_says(text, *expected, (title, kind, size, prior))
+        assert_row_of_bags(cells, title, kind, values)
+
+
+def test_the_readmes_table_of_bags(cells):
+    rows = table("README.md", "accuracy in %", "triples")
+    assert len(rows) == 3
+    for kind, *values in rows:
+        assert_row_of_bags(cells, "MNIST, n = 10,000", kind, values)
+    rows = bag_facts()["rows"]
+    assert f"In all {rows} rows" in words("README.md") and bag_facts()["paper"] == rows
+
+
+def all_runs() -> pd.DataFrame:
+    return pd.concat([read(path) for path in sorted(REFERENCE.glob("*/runs.csv"))])
+
+
+def bag_facts() -> dict[str, object]:
+    """Return what docs/explanation/findings.md counts of the methods on bags, by name."""
+    cells = summarized(all_runs().drop_duplicates(list(AXES), keep="last"))
+    bags = read(REFERENCE / "bags" / "runs.csv")
+    facts: dict[str, object] = dict.fromkeys(
+        ("rows", "paper", "paper_significant", "others", "others_significant", "tested", "free"), 0
+    )
+    published = published_cells().set_index(["dataset", "tuple_size", "n", "prior"]).sort_index()
+    gains, costs, names = [], [], {size: name for name, size in SIZES.items()}
+    for dataset, size, n, prior in sorted(set(bags[list(ROW)].itertuples(index=False, name=None))):
+        row = (dataset, names[size], prior)
+        relu, free = (ours(cells, *row, method, n=n) for method in ("bag-relu", "bag-free"))
+        paper = published.loc[dataset.removesuffix("-a-i"), size, n, prior]
+        paper = paper.sort_values("published_mean").iloc[-1][["published_mean", "published_std"]]
+        rivals = {"paper": paper.tolist(), "others": best_of(cells, *row, n).tolist()}
+        for name, (mean, std) in rivals.items():
+            facts[name] += relu["mean"] > mean
+            low, _ = welch_interval(relu["mean"], relu["std"], 3, mean, std, 3, 0.95)
+            facts[f"{name}_significant"] += low > 0
+        facts["tested"] += not np.isnan(rivals["others"][1])
+        facts["rows"] += 1
+        gains.append(relu["mean"] - max(mean for mean, _ in rivals.values()))
+        costs.append(relu["mean"] - free["mean"])
+        facts["free"] += costs[-1] <= 1.5
+    facts |= {"least_gain": min(gains), "free_cost": max(costs)}
+    return facts | prior_facts() | choice_facts(bags) | gap_facts(cells)
+
+
+def prior_facts() -> dict[str, object]:
+    estimates = read(REFERENCE / "bags" / "bags-priors.csv")
+    true = estimates["prior"].astype(float)
+    error = (estimates["estimated_prior"] - true).abs()
+    worst = estimates.loc[error.idxmax()]
+    titles = {name: title for title, name in BAGS_TITLES.items()}
+    sizes = {size: name for name, size in SIZES.items()}
+
+    def inside(prior: pd.Series) -> pd.Series:
+        return estimates["estimated_prior_low"].le(prior) & estimates["estimated_prior_high"].ge(prior)
+
+    return {
+        "near": int((error <= 0.03).sum()),
+        "largest_error": error.max(),
+        "worst": f"{sizes[worst['tuple_size']]} of {titles[worst['dataset']]} at {worst['prior']}",
+        "held": int(inside(true).sum()),
+        "twice": 2 * len(estimates),
+        "noticed_10": int(sum((~inside(true + side * 0.1)).sum() for side in (-1, 1))),
+        "noticed_05": int(sum((~inside(true + side * 0.05)).sum() for side in (-1, 1))),
+    }
+
+
+def choice_facts(bags: pd.DataFrame) -> dict[str, object]:
+    regrets = read(REFERENCE / "bags" / "bags-choice.csv")
+    relu = regrets[regrets["method"] == "bag-relu"]
+    claims = read(REFERENCE / "bags" / "claims.csv").set_index("claim")["ours"]
+    hold, _, runs = claims["bags-hold-their-accuracy"].partition(" of ")
+    assert int(runs) == (bags["method"] == "bag-relu").sum()
+    means = {f"regret_{way}": np.average(relu[way], weights=relu["trials"]) for way in ("bags", "members", "last")}
+    return means | {"hold": int(hold), "runs": int(runs)}
+
+
+def gap_facts(cells: pd.DataFrame) -> dict[str, object]:
+    """Return how far bag-relu is below full supervision on MNIST."""
+    gaps = {}
+    for size in SIZES:
+        by_prior = [
+            ours(cells, "mnist", size, prior, "supervised")["mean"]
+            - ours(cells, "mnist", size, prior, "bag-relu")["mean"]
+            for prior in PRIORS
+        ]
+        gaps[f"gap_{size}"] = "{:.1f}, {:.1f} and {:.1f}".format(*by_prior)
+    return gaps
+
+
+def test_what_is_said_of_bags():
+    facts, said = bag_facts(), words("docs/explanation/findings.md")
+    for sentence in SENTENCES["bags"]:
+        assert sentence.strip().format(**facts) in said
 
 
 @pytest.fixture(scope="module")
