@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -131,6 +132,12 @@ def finished(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Clone:
             log = clone_repository(clone.folder).snakemake()
             (base / "finished.log").write_text(log)
     return clone
+
+
+@pytest.fixture(scope="session")
+def make_clone() -> Callable[[Path], Clone]:
+    """Return what makes a clone in a folder, in which nothing has run."""
+    return clone_repository
 
 
 @pytest.fixture

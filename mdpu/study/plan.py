@@ -314,12 +314,13 @@ class Plan:
         return average if isinstance(average, int) else int(epochs)
 
     def cohort_settings(self, name: str) -> dict[str, Any]:
-        """Return everything in the configuration that affects a cohort's histories."""
+        """Return everything in the configuration that affects a cohort's histories, keys in a fixed order.
+
+        Snakemake compares it as text, and the order of a file's keys changes nothing.
+        """
         cohort = self.cohort(name)
-        return {
-            "runs": [astuple(run) for run in cohort.runs],
-            "training": self.protocol.training(cohort.variant, cohort.network),
-        }
+        training = self.protocol.training(cohort.variant, cohort.network)
+        return {"runs": [astuple(run) for run in cohort.runs], "training": dict(sorted(training.items()))}
 
     @property
     def uncounted(self) -> list[str]:

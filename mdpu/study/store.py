@@ -207,10 +207,21 @@ class RunStore:
             if self.fingerprint(run) == first["fingerprint"] or (self.path(run).exists() and not replace):
                 kept += 1
                 continue
-            history = rows.drop(columns=["fingerprint", "origin"]).reset_index(drop=True)
+            history = own_columns(rows.drop(columns=["fingerprint", "origin"])).reset_index(drop=True)
             self.save(run, history, first["fingerprint"], json.loads(first["origin"]))
             new += 1
         return new, kept
+
+
+def own_columns(history: pd.DataFrame) -> pd.DataFrame:
+    """Return a history without the measures that only other runs of the same table have.
+
+    The columns up to ``accuracy`` are those of every run.
+    """
+    place = history.columns.get_loc("accuracy")
+    assert isinstance(place, int)
+    others = [name for name in history.columns[place + 1 :] if history[name].isna().all()]
+    return history.drop(columns=others)
 
 
 def group_by_origin(histories: Mapping[Run, pd.DataFrame]) -> list[dict[str, Any]]:
