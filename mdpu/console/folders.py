@@ -23,10 +23,16 @@ def find_results(name: str, results: Path = RESULTS) -> Path:
 def configurations(results: Path = RESULTS) -> list[Path]:
     """Return the configuration that each folder of results is of, the newest first.
 
-    A folder keeps the configurations that it has had, so that the commands of older pages work; the newest is its own.
+    A folder keeps the configurations that it has had, so that the commands of older pages work. Its own is the newest
+    that is no younger than its numbers: a dry run may have written a younger one.
     """
-    found = [max(folder.glob("[!.]*.yaml"), key=_time, default=None) for folder in results.glob("*/config")]
-    return sorted((file for file in found if file is not None), key=_time, reverse=True)
+    found = []
+    for folder in results.glob("*/config"):
+        files = sorted(folder.glob("[!.]*.yaml"), key=_time)
+        metrics = folder.parent / "metrics.parquet"
+        used = [file for file in files if metrics.exists() and _time(file) <= _time(metrics)]
+        found += (used or files)[-1:]
+    return sorted(found, key=_time, reverse=True)
 
 
 def _time(file: Path) -> float:

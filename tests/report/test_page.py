@@ -246,7 +246,7 @@ def test_light_and_dark_follow_the_system_until_a_reader_chooses(page):
 @pytest.mark.parametrize("width", [1400, 390, 320])
 def test_nothing_but_a_table_scrolls_sideways(page, width):
     set_up(page, width)
-    assert page.execute_script("return document.documentElement.scrollWidth <= innerWidth")
+    assert page.execute_script("return document.documentElement.scrollWidth <= innerWidth + 1")  # a pixel of rounding
 
 
 def test_paper_loses_nothing(page):

@@ -47,7 +47,8 @@ def test_a_dry_run_and_the_status_say_what_would_run_and_why(ran):
     assert re.search(r"^split +3  Missing output files$", more, re.MULTILINE)
     assert "paper-" not in more
     told = clone.run("./run", "status").stdout
-    assert told.startswith("nothing is at work in this folder\n\nresults/tiny\n")
+    assert told.startswith("nothing is at work in this folder\n")  # SLURM may be installed, and not run
+    assert "\n\nresults/tiny\n" in told
 
 
 def test_the_plan_counts_runs_to_reuse_and_to_train(ran):
