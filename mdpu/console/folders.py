@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from mdpu.errors import UserError
+from mdpu.files import read_csv
 from mdpu.study.config import load_config
 from mdpu.study.plan import Plan
 
@@ -21,18 +22,11 @@ def find_results(name: str, results: Path = RESULTS) -> Path:
 
 
 def configurations(results: Path = RESULTS) -> list[Path]:
-    """Return the configuration that each folder of results is of, the newest first.
+    """Return the configurations of the folders of results, the newest first.
 
-    A folder keeps the configurations that it has had, so that the commands of older pages work. Its own is the newest
-    that is no younger than its numbers: a dry run may have written a younger one.
+    A folder keeps the configurations that it has had, so that the commands of older pages work.
     """
-    found = []
-    for folder in results.glob("*/config"):
-        files = sorted(folder.glob("[!.]*.yaml"), key=_time)
-        metrics = folder.parent / "metrics.parquet"
-        used = [file for file in files if metrics.exists() and _time(file) <= _time(metrics)]
-        found += (used or files)[-1:]
-    return sorted(found, key=_time, reverse=True)
+    return sorted(results.glob("*/config/[!.]*.yaml"), key=_time, reverse=True)
 
 
 def _time(file: Path) -> float:
@@ -40,7 +34,9 @@ def _time(file: Path) -> float:
 
 
 def configuration_of(name: str, results: Path = RESULTS) -> Path:
-    """Return the configuration of the newest results that have a run or a cell.
+    """Return the newest configuration whose results have a run or a cell, and all other runs that it plans.
+
+    A dry run writes a configuration too; the numbers there may be of an older one.
 
     Raises
     ------
@@ -49,6 +45,12 @@ def configuration_of(name: str, results: Path = RESULTS) -> Path:
     """
     for file in configurations(results):
         plan = Plan(load_config([file]))
-        if plan.layout.metrics.exists() and any(name in (run.name, run.cell) for run in plan.runs):
+        if any(name in (run.name, run.cell) for run in plan.runs) and _has_numbers(plan, file.parent.parent):
             return file
     raise UserError(f"no folder of {results} has a run or cell {name}; python -m mdpu plan --runs lists names")
+
+
+def _has_numbers(plan: Plan, folder: Path) -> bool:
+    """Return whether a folder of results has the numbers of every run of a plan."""
+    runs = folder / "runs.csv"
+    return runs.exists() and {run.name for run in plan.runs} <= set(read_csv(runs)["run"])
