@@ -241,10 +241,13 @@ class Plan:
 
     @cached_property
     def published_names(self) -> dict[str, str]:
-        """The published row to compare each defined dataset with: that of its own name, unless it names another."""
+        """The published row to compare each defined dataset with: that of its own name, unless it names another.
+
+        In the order of names, because Snakemake compares it as text.
+        """
         return {
             name: definition.get("published", name)
-            for name, definition in self.config["definitions"]["datasets"].items()
+            for name, definition in sorted(self.config["definitions"]["datasets"].items())
         }
 
     def minutes(self, cohort: str) -> int:
