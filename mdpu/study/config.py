@@ -85,10 +85,22 @@ def parse_value(text: str) -> Config:
 
 
 def completed(config: Config) -> Config:
-    """Return a configuration with every required key: if some are missing, it is merged over the paper's."""
-    if not set(schema()["required"]) - config.keys():
-        return config
-    return merge(yaml.safe_load(resource(PAPER).read_text(encoding="utf-8")), config)
+    """Return a configuration with every required key, and its keys in the order of the paper's configuration.
+
+    If required keys are missing, it is merged over the paper's. The order of its keys says nothing, but Snakemake
+    compares params as text, and merges files in an order of its own.
+    """
+    paper: Config = yaml.safe_load(resource(PAPER).read_text(encoding="utf-8"))
+    if set(schema()["required"]) - config.keys():
+        return merge(paper, config)
+    return _in_order_of(paper, config)
+
+
+def _in_order_of(model: Mapping[str, Any], config: Mapping[str, Any]) -> Config:
+    """Return `config` with the keys that `model` has first, in its order, at every level."""
+    keys = [*(key for key in model if key in config), *(key for key in config if key not in model)]
+    both = {key for key in keys if isinstance(config[key], Mapping) and isinstance(model.get(key), Mapping)}
+    return {key: _in_order_of(model[key], config[key]) if key in both else config[key] for key in keys}
 
 
 @cache

@@ -241,13 +241,10 @@ class Plan:
 
     @cached_property
     def published_names(self) -> dict[str, str]:
-        """The published row to compare each defined dataset with: that of its own name, unless it names another.
-
-        In the order of names, because Snakemake compares it as text.
-        """
+        """The published row to compare each defined dataset with: that of its own name, unless it names another."""
         return {
             name: definition.get("published", name)
-            for name, definition in sorted(self.config["definitions"]["datasets"].items())
+            for name, definition in self.config["definitions"]["datasets"].items()
         }
 
     def minutes(self, cohort: str) -> int:
@@ -317,13 +314,10 @@ class Plan:
         return average if isinstance(average, int) else int(epochs)
 
     def cohort_settings(self, name: str) -> dict[str, Any]:
-        """Return everything in the configuration that affects a cohort's histories, keys in a fixed order.
-
-        Snakemake compares it as text, and the order of a file's keys changes nothing.
-        """
+        """Return everything in the configuration that affects a cohort's histories."""
         cohort = self.cohort(name)
         training = self.protocol.training(cohort.variant, cohort.network)
-        return {"runs": [astuple(run) for run in cohort.runs], "training": dict(sorted(training.items()))}
+        return {"runs": [astuple(run) for run in cohort.runs], "training": training}
 
     @property
     def uncounted(self) -> list[str]:

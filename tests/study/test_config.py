@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import copy
+import json
+
 import pytest
 import yaml
 from configs import CONFIG, FIRST, FLAT, SETTING, config, study
+from snakemake.utils import update_config
 
 from mdpu.errors import UserError
 from mdpu.files import REPOSITORY
-from mdpu.study.config import METHODS_FOLDER, SCHEMA, load_config, merge
+from mdpu.study.config import METHODS_FOLDER, SCHEMA, completed, load_config, merge
 from mdpu.study.plan import Plan
 
 
@@ -34,6 +38,19 @@ def test_the_papers_configuration_and_the_quick_one_are_valid():
     quick = Plan(load_config([REPOSITORY / "config.yaml", REPOSITORY / "config" / "quick.yaml"]))
     assert {run.tuple_size for run in quick.runs} == {2, 3}
     assert quick.datasets == ["digits"]
+
+
+@pytest.mark.parametrize("name", ["quick", "reference", "methods", "bags"])
+def test_keys_come_in_one_order_whoever_merged_the_files(name):
+    """Snakemake compares params as text. It lays the paper's file over those of --configfile, and these over it."""
+    files = [REPOSITORY / "config.yaml", REPOSITORY / "config" / f"{name}.yaml"]
+    paper, on_top = (yaml.safe_load(path.read_text()) for path in files)
+    merged = copy.deepcopy(on_top)
+    update_config(merged, paper)
+    update_config(merged, on_top)
+    ours = load_config(files)
+    assert json.dumps(merged) != json.dumps(ours)
+    assert json.dumps(completed(merged)) == json.dumps(ours)
 
 
 def test_a_method_is_known_by_its_file(monkeypatch, tmp_path):

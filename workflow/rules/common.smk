@@ -1,6 +1,5 @@
 # The plan of the configuration, and what the rule files need from it. Nothing is computed here.
 
-import json
 import os
 import shutil
 from functools import cache
@@ -107,11 +106,6 @@ def source_code(source):
 def modules_of(runs, network):
     """The modules of the runs' methods and of their network."""
     return (*sorted({method_module(run.method) for run in runs}), network_module(network))
-
-
-def fixed(value):
-    """A value as text, its keys in one order: Snakemake compares params as text."""
-    return json.dumps(value, sort_keys=True)
 
 
 def shown_inputs(wildcards):

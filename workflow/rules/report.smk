@@ -32,8 +32,8 @@ rule render_report:
         plan=PLAN.summary(),
         parts={experiment: PLAN.part(experiment) for experiment in PLAN.experiments},
         not_run=PLAN.not_run,
-        datasets=fixed({dataset: PLAN.dataset(dataset) for dataset in PLAN.datasets}),
-        comparison=fixed(PLAN.config["comparison"]),
-        protocol=fixed(PLAN.config["protocol"]),
+        datasets={dataset: PLAN.dataset(dataset) for dataset in PLAN.datasets},
+        comparison=PLAN.config["comparison"],
+        protocol=PLAN.config["protocol"],
     shell:
         "python -m mdpu report --config $MDPU_CONFIG --results {params.results:q} --out {output.page:q} &> {log:q}"
