@@ -6,8 +6,15 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from mdpu.evaluate.claims.claim import beside, claim, even, first_of_four, make_cases, one_sided
-from mdpu.evaluate.comparison import welch_interval
+from mdpu.evaluate.claims.claim import (
+    beside,
+    claim,
+    even,
+    first_of_four,
+    interval_of_difference,
+    make_cases,
+    one_sided,
+)
 from mdpu.evaluate.evidence import WINDOW, Evidence
 from mdpu.evaluate.published import PROPOSED, published_cells
 from mdpu.learn.methods import load_method
@@ -97,8 +104,7 @@ def bags_beat_every_other_method_significantly(evidence: Evidence) -> pd.DataFra
     """Left: the interval's lower end; right: zero."""
     pairs = _rivals(evidence.table, _others(evidence.table))
     pairs = pairs[(pairs["trials"] > 1) & (pairs["trials_right"] > 1)]
-    left, right = ([pairs[f"{column}{side}"] for column in ("mean", "std", "trials")] for side in ("", "_right"))
-    low, _ = welch_interval(left[0], left[1], left[2], right[0], right[1], right[2], evidence.rule["level"])
+    low, _ = interval_of_difference(pairs, evidence.rule["level"])
     return make_cases(pairs, low, 0.0)
 
 

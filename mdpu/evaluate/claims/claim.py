@@ -10,6 +10,7 @@ from typing import Any, Literal, TypeVar
 import numpy as np
 import pandas as pd
 
+from mdpu.evaluate.comparison import welch_interval
 from mdpu.evaluate.evidence import Evidence
 from mdpu.evaluate.published import PROPOSED
 from mdpu.study.grid import AXES, CELL
@@ -98,6 +99,16 @@ def beside(cells: pd.DataFrame, axis: str, left: tuple[Any, ...], right: Any) ->
     return cells[cells[axis].isin(left)].merge(
         cells.loc[cells[axis] == right, [*keys, "mean", "std", "trials"]], on=keys, suffixes=("", "_right")
     )
+
+
+def interval_of_difference(pairs: pd.DataFrame, level: float) -> tuple[pd.Series, pd.Series]:
+    """Return both ends of Welch's interval for the left mean of each pair minus its right one.
+
+    Missing where a side has one trial.
+    """
+    left, right = ([pairs[f"{column}{side}"] for column in ("mean", "std", "trials")] for side in ("", "_right"))
+    low, high = welch_interval(left[0], left[1], left[2], right[0], right[1], right[2], level)
+    return pd.Series(low, pairs.index), pd.Series(high, pairs.index)
 
 
 def step_up(cells: pd.DataFrame, axis: str) -> pd.DataFrame:

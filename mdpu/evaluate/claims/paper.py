@@ -9,8 +9,17 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from mdpu.evaluate.claims.claim import beside, claim, even, first_of_four, make_cases, one_sided, proposed, step_up
-from mdpu.evaluate.comparison import welch_interval
+from mdpu.evaluate.claims.claim import (
+    beside,
+    claim,
+    even,
+    first_of_four,
+    interval_of_difference,
+    make_cases,
+    one_sided,
+    proposed,
+    step_up,
+)
 from mdpu.evaluate.evidence import WINDOW, Evidence
 from mdpu.evaluate.published import BASELINES, CORRECTED
 from mdpu.study.grid import CELL, ROW
@@ -44,8 +53,7 @@ def corrected_beats_ure_significantly(evidence: Evidence) -> pd.DataFrame:
     """Left: the interval's lower end; right: zero."""
     pairs = beside(evidence.table, "method", CORRECTED, "ure")
     pairs = pairs[(pairs["trials"] > 1) & (pairs["trials_right"] > 1)]
-    left, right = ([pairs[f"{column}{side}"] for column in ("mean", "std", "trials")] for side in ("", "_right"))
-    low, _ = welch_interval(left[0], left[1], left[2], right[0], right[1], right[2], evidence.rule["level"])
+    low, _ = interval_of_difference(pairs, evidence.rule["level"])
     return make_cases(pairs, low, 0.0)
 
 
@@ -440,8 +448,7 @@ def supervision_is_the_ceiling(evidence: Evidence) -> pd.DataFrame:
 def no_method_is_below_chance(evidence: Evidence) -> pd.DataFrame:
     """Left: the difference of the means or, if it is higher, the interval's upper end; right: zero."""
     pairs = beside(evidence.table, "method", _weak(evidence), "chance")
-    ours, chance = ([pairs[f"{column}{side}"] for column in ("mean", "std", "trials")] for side in ("", "_right"))
-    _, high = welch_interval(ours[0], ours[1], ours[2], chance[0], chance[1], chance[2], evidence.rule["level"])
+    _, high = interval_of_difference(pairs, evidence.rule["level"])
     return make_cases(pairs, np.fmax(pairs["mean"] - pairs["mean_right"], high), 0.0, np.greater_equal)
 
 
