@@ -34,6 +34,7 @@ from mdpu.estimator import (
     MDPUClassifier,
     TupleKFold,
     join_groups,
+    negative_bag_risk,
     negative_risk,
     read_groups,
     usable_methods,
@@ -327,6 +328,25 @@ def test_dominant_negatives_are_dominant_positives_with_the_classes_exchanged(pr
     assert negative_estimate.risk == pytest.approx(positive_estimate.risk)
     images, groups = join_groups(digits.tuples, digits.unlabeled)
     assert negative_risk(negative, images, groups) == pytest.approx(-negative_estimate.risk)
+    bag_scores = (negative_bag_risk(c, images, groups) for c in (positive, negative))
+    assert next(bag_scores) == pytest.approx(next(bag_scores))
+
+
+def test_the_score_of_bags_counts_dominant_answers_of_each_size():
+    """By hand: pairs and triples, each with its own share of dominant tuples and of dominant bags."""
+    digits = Digits(size=3)
+    classifier = MDPUClassifier(PRIOR, **FEW).fit(digits.tuples, digits.unlabeled)
+    pairs, triples = digits.tuples[:7, :2], digits.tuples[7:12]
+    images, groups = join_groups([*pairs, *triples], digits.unlabeled)
+    rate = np.mean(classifier.predict(digits.unlabeled) > 0)
+    risks = []
+    for tuples, dominant, unlabeled_yes in (
+        (pairs, 1 - (1 - PRIOR) ** 2, 1 - (1 - rate) ** 2),
+        (triples, PRIOR**2 * (3 - 2 * PRIOR), rate**2 * (3 - 2 * rate)),
+    ):
+        yes = np.mean([2 * np.sum(classifier.predict(one) > 0) >= len(one) for one in tuples])
+        risks.append(dominant * (1 - 2 * yes) + unlabeled_yes)
+    assert negative_bag_risk(classifier, images, groups) == pytest.approx(-(7 * risks[0] + 5 * risks[1]) / 12)
 
 
 # -- probabilities ----------------------------------------------------------------------------------
@@ -460,13 +480,14 @@ def test_folds_without_a_tuple_are_refused(n_splits):
         next(TupleKFold(n_splits).split(None, np.array([0, 1, 2, 3, *[-1] * 9])))
 
 
+@pytest.mark.parametrize("scorer", [negative_bag_risk, negative_risk])
 @pytest.mark.parametrize("routing", [False, True])
-def test_a_pipeline_scales_and_a_grid_search_chooses_without_labels(routing):
+def test_a_pipeline_scales_and_a_grid_search_chooses_without_labels(routing, scorer):
     data = Gaussians(200, 300)
     images, groups = join_groups(data.tuples * 100 + 1000, data.unlabeled * 100 + 1000)
     pipeline = make_pipeline(StandardScaler(), MDPUClassifier(PRIOR, **FEW | {"n_epochs": 15}))
     grid = {"mdpuclassifier__learning_rate": [1e-9, 0.02]}
-    search = GridSearchCV(pipeline, grid, scoring=partial(negative_risk, prior=PRIOR), cv=TupleKFold(3))
+    search = GridSearchCV(pipeline, grid, scoring=partial(scorer, prior=PRIOR), cv=TupleKFold(3))
     with config_context(enable_metadata_routing=routing):
         search.fit(images, groups)
     assert search.best_params_ == {"mdpuclassifier__learning_rate": 0.02}
