@@ -107,6 +107,48 @@ def retrain(
         raise typer.Exit(1)
 
 
+SampleSize = Annotated[int, typer.Option("--runs", min=1, help="How many finished runs to draw.")]
+SampleSeed = Annotated[int, typer.Option("--seed", help="Which ones.")]
+
+
+@app.command(rich_help_panel=PANEL)
+def sample(config: Configs, runs: SampleSize = 5, seed: SampleSeed = 0) -> None:
+    """Draw finished runs, and list the files that training them again needs, one per line."""
+    from mdpu.evaluate.retrained import draw_runs, inputs_of
+
+    chosen = load_plan(config)
+    print("\n".join(map(str, inputs_of(chosen, draw_runs(chosen, runs, seed)))))
+
+
+@app.command(rich_help_panel=PANEL)
+def verify_sample(
+    config: Configs,
+    shipped: Annotated[Path, typer.Option(metavar="DIR", help="Folder of the shipped rows of runs.")],
+    runs: SampleSize = 5,
+    seed: SampleSeed = 0,
+    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Scratch folder to train into.")] = SCRATCH,
+    threads: Annotated[int | None, typer.Option(min=1, help="CPU threads; the configuration's unless given.")] = None,
+) -> None:
+    """Train the runs that `sample` draws again, each by itself, and compare them with the finished ones.
+
+    On a CPU of the same kind they are the same bit for bit. Elsewhere the accuracy may move as far as other rounding
+    moved that of shipped trials. Exits with status 1 if one moved further.
+    """
+    from mdpu.evaluate.retrained import draw_runs, rounding_tolerances, verify_runs
+    from mdpu.files import read_csv
+
+    chosen = load_plan(config)
+    tolerances = rounding_tolerances(read_csv(shipped / "runs.csv"))
+    verified = []
+    for done in verify_runs(chosen, draw_runs(chosen, runs, seed), tolerances, out, threads):
+        print(done, flush=True)
+        verified.append(done)
+    equal, agree = sum(done.equal for done in verified), sum(done.agrees for done in verified)
+    print(f"{agree} of {len(verified)} runs came out again, {equal} of them bit for bit")
+    if agree < len(verified):
+        raise typer.Exit(1)
+
+
 @app.command(rich_help_panel=PANEL)
 def check(
     results: Annotated[list[Path], typer.Argument(metavar="DIR...", help="Folders of results: results/<name>.")],

@@ -386,27 +386,34 @@ def retrain(plan: Plan, name: str, out: Path, alone: bool = False, threads: int 
     UserError
         If there is no such run or cell, it has no recorded history, or the code or the protocol has changed since.
     """
-    layout = plan.layout
     for run in plan.find_runs(name):
-        cohort, tuning = plan.cohort_of(run), plan.tuning_name(run)
-        company = [other for other in cohort.runs if other == run or (other.split == run.split and not alone)]
-        for other in company:  # an earlier call may have left them in this folder
-            remove(RunStore(out / "runs").path(other))
-        files = Files(
-            layout.images(run.dataset),
-            layout.labels(run.dataset),
-            layout.results / "splits",
-            out / "runs",
-            out / "checkpoints",
-            out / f"{run.name}.parquet",
-            layout.tuned(tuning) if tuning else None,
-        )
-        train(plan, cohort.name, files, threads or plan.config["threads"], [other.name for other in company])
-        recorded, again = (
-            table.merge(pd.DataFrame([run]), on=list(AXES))
-            for table in (read_table(layout.history(cohort.name)), read_table(files.out))
-        )
+        again = train_again(plan, run, out, alone, threads)
+        histories = read_table(plan.layout.history(plan.cohort_of(run).name))
+        recorded = histories.merge(pd.DataFrame([run]), on=list(AXES))
         yield Retrained(run, recorded, again, compare_histories(recorded, again))
+
+
+def train_again(plan: Plan, run: Run, out: Path, alone: bool = False, threads: int | None = None) -> pd.DataFrame:
+    """Train a run again in a scratch folder, from the images, labels and split of the results; return its history.
+
+    Parameters and errors are those of `retrain`.
+    """
+    layout = plan.layout
+    cohort, tuning = plan.cohort_of(run), plan.tuning_name(run)
+    company = [other for other in cohort.runs if other == run or (other.split == run.split and not alone)]
+    for other in company:  # an earlier call may have left them in this folder
+        remove(RunStore(out / "runs").path(other))
+    files = Files(
+        layout.images(run.dataset),
+        layout.labels(run.dataset),
+        layout.results / "splits",
+        out / "runs",
+        out / "checkpoints",
+        out / f"{run.name}.parquet",
+        layout.tuned(tuning) if tuning else None,
+    )
+    train(plan, cohort.name, files, threads or plan.config["threads"], [other.name for other in company])
+    return read_table(files.out).merge(pd.DataFrame([run]), on=list(AXES))
 
 
 def compare_histories(recorded: pd.DataFrame, again: pd.DataFrame) -> dict[str, float]:
@@ -424,7 +431,8 @@ def compare_histories(recorded: pd.DataFrame, again: pd.DataFrame) -> dict[str, 
     UserError
         If they have different epochs or measures.
     """
-    if list(recorded.columns) != list(again.columns) or len(recorded) != len(again):
+    # Runs of several tuple sizes that were packed together come back with their columns in another order.
+    if set(recorded.columns) != set(again.columns) or len(recorded) != len(again):
         raise UserError(
             f"the recorded history has {len(recorded)} epochs of {len(recorded.columns)} columns, the new one "
             f"{len(again)} of {len(again.columns)}: the code or the protocol has changed since; run the workflow again"

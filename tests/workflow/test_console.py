@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import re
+import shutil
 
+import pandas as pd
 import pytest
+
+from mdpu.files import accept
+from mdpu.study.store import RunStore
 
 pytestmark = pytest.mark.slow
 
@@ -62,6 +67,27 @@ def test_a_number_is_traced_and_retrained_without_naming_a_configuration(ran):
     clone, _ = ran
     assert "made by     commit" in clone.run("./run", "trace", CELL).stdout
     assert "3 epochs equal bit for bit" in clone.run("./run", "retrain", f"{CELL}/seed1").stdout
+
+
+def test_shipped_runs_are_trained_again_and_a_changed_one_is_told(ran, make_clone, tmp_path):
+    """The tiny runs stand for the shipped ones; no rounding was measured for them, so only equal bits agree."""
+    finished, _ = ran
+    clone = make_clone(tmp_path / "clone")
+    shipped = clone.folder / "results" / "reference"
+    (clone.folder / "config" / "reference.yaml").write_bytes((clone.folder / "config" / "tiny.yaml").read_bytes())
+    shutil.copy(finished.results / "runs.csv", shipped / "runs.csv")
+    RunStore(finished.results / "runs").pack(shipped / "finished.parquet")
+    lines = clone.run("./run", "verify", "--cores", "2", "--runs", "2", "--seed", "7").stdout.splitlines()
+    assert [line.endswith(" %, equal bit for bit") for line in lines[-3:]] == [True, True, False]
+    assert lines[-1] == "2 of 2 runs came out again, 2 of them bit for bit"
+    runs = pd.read_parquet(shipped / "finished.parquet")
+    runs.loc[runs["method"] == "abs", "risk"] += 1e-9
+    runs.loc[runs["method"] == "abs", "fingerprint"] = "another"
+    runs.to_parquet(shipped / "finished.parquet")
+    accept(shipped / "finished.parquet")
+    told = clone.run("./run", "verify", "--cores", "2", "--runs", "12", status=1).stdout
+    assert "for abs nobody has measured how far rounding moves it" in told
+    assert told.splitlines()[-1] == "6 of 12 runs came out again, 6 of them bit for bit"
 
 
 def test_a_failed_job_is_one_sentence_and_the_status_has_the_end_of_its_log(fresh_clone):

@@ -59,8 +59,8 @@ def test_an_unknown_command_is_refused_in_one_sentence_before_anything_is_instal
     assert done.returncode == 1
     assert (
         done.stderr
-        == "run: error: 'papre' is no command; known are quick, paper, reference, plan, status, trace, retrain, diff, "
-        "crate, check, docs, test (./run --help)\n"
+        == "run: error: 'papre' is no command; known are quick, paper, reference, verify, plan, status, trace, "
+        "retrain, diff, crate, check, docs, test (./run --help)\n"
     )
     assert done.stdout == ""
 

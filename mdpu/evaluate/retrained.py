@@ -1,0 +1,143 @@
+"""Do finished runs come out again on this machine?
+
+A sample of the runs that are shipped is trained again, each by itself. On a CPU of the same kind every bit is the same.
+Elsewhere sums are rounded in another order, and training magnifies that. How far was measured: the shipped runs hold
+trials that were trained twice, with two precisions. An accuracy may move as far as these did.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+
+from mdpu.evaluate.collect import run_accuracies
+from mdpu.files import read_table
+from mdpu.randomness import Stream
+from mdpu.study.cohort import compare_histories, train_again
+from mdpu.study.config import BASE
+from mdpu.study.grid import AXES, Run
+from mdpu.study.plan import Plan
+from mdpu.study.store import RunStore
+
+ROUNDED_OTHERWISE = "float32"  # the variant that differs from the protocol in its rounding alone
+LEVEL = 0.99
+
+
+@dataclass(frozen=True)
+class Verified:
+    """A run that was trained again.
+
+    Attributes
+    ----------
+    run : Run
+    recorded, again : float
+        Accuracies, in percent.
+    equal : bool
+        Whether the histories are equal bit for bit.
+    tolerance : float
+        Points by which the accuracy may move; missing (NaN) if rounding was not measured for the method.
+    """
+
+    run: Run
+    recorded: float
+    again: float
+    equal: bool
+    tolerance: float
+
+    @property
+    def agrees(self) -> bool:
+        """Whether the run came out again, bit for bit or within what rounding explains."""
+        return self.equal or abs(self.again - self.recorded) <= self.tolerance
+
+    def __str__(self) -> str:
+        if self.equal:
+            return f"{self.run.name}: {self.recorded:.2f} %, equal bit for bit"
+        moved = f"{self.run.name}: {self.recorded:.2f} % recorded, {self.again:.2f} % now"
+        if np.isnan(self.tolerance):
+            return f"{moved}; for {self.run.method} nobody has measured how far rounding moves it"
+        return f"{moved}; {'within' if self.agrees else 'MORE than'} the {self.tolerance:.2f} points of rounding"
+
+
+def draw_runs(plan: Plan, number: int, seed: int) -> list[Run]:
+    """Draw runs of a plan that are finished, without replacement; the same ones for the same seed.
+
+    Parameters
+    ----------
+    plan : Plan
+        Its store holds the finished runs.
+    number : int
+        How many, at most.
+    seed : int
+    """
+    store = RunStore(plan.layout.store)
+    finished = [run for run in plan.runs if store.fingerprint(run) is not None]
+    order = Stream(seed, "verified runs").permutation(len(finished))
+    return [finished[place] for place in order[:number]]
+
+
+def inputs_of(plan: Plan, runs: Iterable[Run]) -> list[Path]:
+    """Return the files that training runs again needs: images, labels, splits, and rates if they were tuned."""
+    layout = plan.layout
+    files: dict[Path, None] = {}
+    for run in runs:
+        tuning = plan.tuning_name(run)
+        files |= dict.fromkeys([layout.images(run.dataset), layout.labels(run.dataset), layout.split(run.split)])
+        files |= dict.fromkeys([layout.tuned(tuning)] if tuning else [])
+    return list(files)
+
+
+def rounding_tolerances(rows: pd.DataFrame, level: float = LEVEL) -> dict[str, float]:
+    """Return how far rounding moves the accuracy of a run, by method.
+
+    The difference of two trainings that differ in rounding alone has mean zero. With the mean of K squared differences
+    as its variance, the next difference lies within Student's t quantile with K degrees of freedom.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        The columns of a run's key and ``accuracy``, in percent; trials of the variant `ROUNDED_OTHERWISE` beside those
+        of the protocol.
+    level : float
+        Probability with which a run lies within the tolerance.
+    """
+    others = [axis for axis in AXES if axis != "variant"]
+    base, otherwise = (rows.loc[rows["variant"] == name, [*others, "accuracy"]] for name in (BASE, ROUNDED_OTHERWISE))
+    pairs = base.merge(otherwise, on=others, suffixes=("", "_otherwise")).dropna()
+    squares = (pairs["accuracy"] - pairs["accuracy_otherwise"]) ** 2
+    return {
+        str(method): float(stats.t.ppf((1 + level) / 2, len(group)) * np.sqrt(group.mean()))
+        for method, group in squares.groupby(pairs["method"])
+    }
+
+
+def verify_runs(
+    plan: Plan, runs: Iterable[Run], tolerances: Mapping[str, float], out: Path, threads: int | None = None
+) -> Iterator[Verified]:
+    """Train finished runs again, each by itself, and compare them with the store.
+
+    Parameters
+    ----------
+    plan : Plan
+    runs : iterable of Run
+    tolerances : mapping
+        As `rounding_tolerances` returns them.
+    out : Path
+        Scratch folder to train into.
+    threads : int, optional
+        CPU threads; the configuration's unless given.
+
+    Raises
+    ------
+    UserError
+        If a file is missing or broken, or the code or the protocol has changed since.
+    """
+    store, reporting = RunStore(plan.layout.store), plan.protocol.reporting()
+    for run in runs:
+        recorded, again = read_table(store.path(run)), train_again(plan, run, out, alone=True, threads=threads)
+        old, new = (float(run_accuracies(one, reporting)["accuracy"].item()) for one in (recorded, again))
+        yield Verified(run, old, new, not compare_histories(recorded, again), tolerances.get(run.method, np.nan))
