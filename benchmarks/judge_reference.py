@@ -2,14 +2,15 @@
 
     python benchmarks/judge_reference.py
 
-writes comparison.csv of every folder from its runs.csv, and claims.csv and ranks.csv of those whose histories
-finished.parquet has. Nothing is trained. A change of a rule, or of the words of a claim, needs this and nothing else
-for the numbers of the documents to be those of the rule; tests/evaluate/test_reference.py says which are not.
+writes comparison.csv from every runs.csv, and claims.csv and ranks.csv where finished.parquet has the histories.
+Nothing is trained. A change of a rule, or of the words of a claim, needs this and nothing else for the numbers of the
+documents to be those of the rule; tests/evaluate/test_reference.py says which are not.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -25,17 +26,20 @@ from mdpu.study.grid import AXES
 from mdpu.study.plan import Plan
 
 REFERENCE = REPOSITORY / "results" / "reference"
+FIRST = REFERENCE / "first"
 TABLES = ["table2", "table3", "table4", "table5"]
 # What each folder with histories selects from config.yaml, as the commands in results/reference/README.md do.
-SELECTED: dict[str, dict[str, Any]] = {
-    "tables": {"datasets": ["mnist", "fashion-mnist", "emnist-letters-a-i"], "experiments": TABLES},
-    "tables-mnist": {"datasets": ["mnist"]},
-    "letters": {"overlay": "config/letters.yaml"},
-    "sensitivity": {"overlay": "config/sensitivity.yaml"},
-    "sides": {"datasets": ["emnist-letters", "emnist-letters-a-i"], "experiments": ["sensitivity-sides"]},
+SELECTED: dict[Path, dict[str, Any]] = {
+    REFERENCE: {"overlay": "config/reference.yaml"},
+    FIRST / "tables": {"datasets": ["mnist", "fashion-mnist", "emnist-letters-a-i"], "experiments": TABLES},
+    FIRST / "tables-mnist": {"datasets": ["mnist"]},
+    FIRST / "letters": {"overlay": "config/letters.yaml"},
+    FIRST / "sensitivity": {"overlay": "config/sensitivity.yaml"},
+    FIRST / "sides": {"datasets": ["emnist-letters", "emnist-letters-a-i"], "experiments": ["sensitivity-sides"]},
 }
-# The kept runs were drawn before their trials were keyed by the cell: one seed drew those of all cells and datasets.
-CLUSTERS = ("seed",)
+# The runs of the first edition were drawn before trials were keyed by the cell: one seed drew those of all cells and
+# datasets.
+CLUSTERS_OF_FIRST = ("seed",)
 CLAIM_COLUMNS = ["claim", "said_by", "statement", "ours", "in_single_trials", "paper"]
 
 
@@ -48,13 +52,20 @@ def plan_of(selected: dict[str, Any]) -> Plan:
     return Plan(config)
 
 
-def judged_claims(folder: str, runs: pd.DataFrame, finished: pd.DataFrame) -> pd.DataFrame:
+def finished_runs(folder: Path) -> pd.DataFrame:
+    """Return the histories that belong to a folder."""
+    return read_table((FIRST if FIRST in folder.parents else REFERENCE) / "finished.parquet")
+
+
+def judged_claims(folder: Path, runs: pd.DataFrame, finished: pd.DataFrame) -> pd.DataFrame:
     """Return the claims of a folder that its runs speak to."""
     keys = list(AXES)
     metrics = runs[keys].merge(finished, on=keys, how="left", validate="one_to_many")
     metrics = metrics.sort_values([*keys, "epoch"], ignore_index=True)
     plan = plan_of(SELECTED[folder])
-    evidence = replace(our_evidence(plan, summarize(runs), metrics), clusters=CLUSTERS)
+    evidence = our_evidence(plan, summarize(runs), metrics)
+    if FIRST in folder.parents:
+        evidence = replace(evidence, clusters=CLUSTERS_OF_FIRST)
     checked, _ = check_claims(evidence, paper_evidence(plan.config["comparison"]))
     return checked.loc[checked["ours_cases"] > 0, CLAIM_COLUMNS]
 
@@ -62,18 +73,17 @@ def judged_claims(folder: str, runs: pd.DataFrame, finished: pd.DataFrame) -> pd
 def main() -> None:
     """Judge and write every folder."""
     plan = plan_of({})
-    finished = read_table(REFERENCE / "finished.parquet")
-    for path in sorted(REFERENCE.glob("*/runs.csv")):
+    for path in sorted(REFERENCE.glob("**/runs.csv")):
         folder, runs = path.parent, read_csv(path)
         found = compare(summarize(runs), plan.published_names, plan.config["comparison"])
         write_csv(found[found["verdict"] != NOT_RUN], folder / "comparison.csv")
-        if folder.name in SELECTED:
-            write_csv(judged_claims(folder.name, runs, finished), folder / "claims.csv")
+        if folder in SELECTED:
+            write_csv(judged_claims(folder, runs, finished_runs(folder)), folder / "claims.csv")
         if (folder / "ranks.csv").exists():
-            rows = plan_of(SELECTED[folder.name]).table_rows
+            rows = plan_of(SELECTED[folder]).table_rows
             ranks = rankings(summarize(runs), rows, 1 - plan.config["comparison"]["level"])
             write_csv(rank_table(ranks), folder / "ranks.csv")
-        print(folder.name, found["verdict"].value_counts().drop(NOT_RUN).to_dict())
+        print(folder.relative_to(REPOSITORY), found["verdict"].value_counts().drop(NOT_RUN).to_dict())
 
 
 if __name__ == "__main__":

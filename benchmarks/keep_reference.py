@@ -1,6 +1,6 @@
 r"""Keep what a workflow gave under results/reference: its rows, verdicts and claims, without what was not run.
 
-    python benchmarks/keep_reference.py results/paper results/reference/mnist \
+    python benchmarks/keep_reference.py results/paper results/reference \
         figures/figure4.svg sensitivity/sensitivity.csv
 
 writes runs.csv (accuracy and last risk of every run), comparison.csv and claims.csv, and copies the other files named.

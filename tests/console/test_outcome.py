@@ -64,14 +64,14 @@ def test_equal_results_do_not_differ(results):
 def test_rows_that_are_shipped_are_compared_up_to_rounding(tmp_path):
     runs = [{**KEY, "prior": 0.5, "seed": seed, "accuracy": 80 + seed / 7} for seed in (1, 2, 3)]
     pd.DataFrame(runs).to_csv(tmp_path / "runs.csv", index=False)
-    shipped = tmp_path / "reference" / "tables"
-    shipped.mkdir(parents=True)
+    shipped = tmp_path / "reference"
+    shipped.mkdir()
     rows = pd.DataFrame(runs[:2])
     rows.round(3).to_csv(shipped / "runs.csv", index=False)
-    said, same = compare_shipped(tmp_path, tmp_path / "reference")
+    said, same = compare_shipped(tmp_path, shipped)
     assert (said, same) == ("2 of 2 shipped rows of these runs are the same to the third decimal", True)
     rows.assign(accuracy=[80.143, 80.3]).to_csv(shipped / "runs.csv", index=False)
-    said, same = compare_shipped(tmp_path, tmp_path / "reference")
+    said, same = compare_shipped(tmp_path, shipped)
     assert (said.endswith("the third decimal, 1 differ"), same) == (True, False)
 
 

@@ -32,11 +32,14 @@ from mdpu.study.grid import AXES, CELL, ROW
 from mdpu.study.plan import Plan
 
 REFERENCE = REPOSITORY / "results" / "reference"
+FIRST = REFERENCE / "first"
 SMALLER = {"mnist": 10_000, "fashion-mnist": 10_000, "emnist-letters": 7_000, "emnist-letters-a-i": 7_000}
 SIZES = {"pairs": 2, "triples": 3}
 PRIORS = ("0.4", "0.5", "0.6")
 # Sentences of the documents with numbers in them, and what they are said of.
 SENTENCES = yaml.safe_load(Path(__file__).with_name("sentences.yaml").read_text(encoding="utf-8"))
+JUDGED = runpy.run_path(str(REPOSITORY / "benchmarks" / "judge_reference.py"))
+COMPARED = sorted(path.parent for path in REFERENCE.glob("**/comparison.csv"))
 LOSSES = ("logistic", "squared", "hinge", "ramp")
 TOLD = {
     "0.30": "prior-minus-20",
@@ -55,8 +58,8 @@ def read(path: Path) -> pd.DataFrame:
 
 @pytest.fixture(scope="module")
 def cells() -> pd.DataFrame:
-    """Mean and deviation over the trials of every cell of the reference; a run that is in several is the same there."""
-    runs = all_runs()
+    """Mean and deviation over the trials of every cell of the first edition; a run that is in several is the same."""
+    runs = first_edition()
     trained = runs[runs["method"] != "kmeans"]  # whose sums were divided among two threads in the first of the folders
     assert trained.groupby(list(AXES))["accuracy"].agg(np.ptp).max() < 1e-3
     return summarized(runs.drop_duplicates(list(AXES), keep="last"))
@@ -169,31 +172,42 @@ def assert_row_of_bags(cells, title: str, kind: str, values: list[str]) -> None:
         assert_says(text, *expected, (title, kind, size, prior))
 
 
-def test_the_table_of_bags(cells):
+def test_the_table_of_bags(newest):
     title, rows = "", table("docs/explanation/findings.md", "| Bags |")
     assert len(rows) == 24
     for name, kind, *values in rows:
         title = name or title
-        assert_row_of_bags(cells, title, kind, values)
+        assert_row_of_bags(newest, title, kind, values)
 
 
-def test_the_readmes_table_of_bags(cells):
+def test_the_readmes_table_of_bags(newest):
     rows = table("README.md", "accuracy in %", "triples")
     assert len(rows) == 3
     for kind, *values in rows:
-        assert_row_of_bags(cells, "MNIST, n = 10,000", kind, values)
+        assert_row_of_bags(newest, "MNIST, n = 10,000", kind, values)
     rows = bag_facts()["rows"]
     assert f"In all {rows} rows" in words("README.md") and bag_facts()["paper"] == rows
 
 
-def all_runs() -> pd.DataFrame:
-    return pd.concat([read(path) for path in sorted(REFERENCE.glob("*/runs.csv"))])
+def first_edition() -> pd.DataFrame:
+    return pd.concat([read(path) for path in sorted(FIRST.glob("*/runs.csv"))])
+
+
+@pytest.fixture(scope="module")
+def newest(cells) -> pd.DataFrame:
+    """The cells of the second edition, and those of the first that the second does not have."""
+    return newest_of(cells)
+
+
+def newest_of(first: pd.DataFrame) -> pd.DataFrame:
+    second = summarized(read(REFERENCE / "runs.csv"))
+    return pd.concat([first[~first.index.isin(second.index)], second]).sort_index()
 
 
 def bag_facts() -> dict[str, object]:
     """Return what docs/explanation/findings.md counts of the methods on bags, by name."""
-    cells = summarized(all_runs().drop_duplicates(list(AXES), keep="last"))
-    bags = read(REFERENCE / "bags" / "runs.csv")
+    cells = newest_of(summarized(first_edition().drop_duplicates(list(AXES), keep="last")))
+    bags = read(REFERENCE / "runs.csv")
     facts: dict[str, object] = dict.fromkeys(
         ("rows", "paper", "paper_significant", "others", "others_significant", "tested", "free"), 0
     )
@@ -219,7 +233,7 @@ def bag_facts() -> dict[str, object]:
 
 
 def prior_facts() -> dict[str, object]:
-    estimates = read(REFERENCE / "bags" / "bags-priors.csv")
+    estimates = read(REFERENCE / "bags-priors.csv")
     true = estimates["prior"].astype(float)
     error = (estimates["estimated_prior"] - true).abs()
     worst = estimates.loc[error.idxmax()]
@@ -241,9 +255,9 @@ def prior_facts() -> dict[str, object]:
 
 
 def choice_facts(bags: pd.DataFrame) -> dict[str, object]:
-    regrets = read(REFERENCE / "bags" / "bags-choice.csv")
+    regrets = read(REFERENCE / "bags-choice.csv")
     relu = regrets[regrets["method"] == "bag-relu"]
-    claims = read(REFERENCE / "bags" / "claims.csv").set_index("claim")["ours"]
+    claims = read(REFERENCE / "claims.csv").set_index("claim")["ours"]
     hold, _, runs = claims["bags-hold-their-accuracy"].partition(" of ")
     assert int(runs) == (bags["method"] == "bag-relu").sum()
     means = {f"regret_{way}": np.average(relu[way], weights=relu["trials"]) for way in ("bags", "members", "last")}
@@ -271,7 +285,7 @@ def test_what_is_said_of_bags():
 
 @pytest.fixture(scope="module")
 def verdicts() -> pd.DataFrame:
-    return read(REFERENCE / "tables" / "comparison.csv")
+    return read(FIRST / "tables" / "comparison.csv")
 
 
 def test_the_table_of_verdicts(verdicts):
@@ -299,7 +313,7 @@ def test_the_sentences_that_count_verdicts(verdicts, document, rows, sentence):
 
 
 def test_the_table_of_claims():
-    found = pd.read_csv(REFERENCE / "tables" / "claims.csv")[["claim", "ours", "in_single_trials", "paper"]]
+    found = pd.read_csv(FIRST / "tables" / "claims.csv")[["claim", "ours", "in_single_trials", "paper"]]
     rows = [
         [name.strip("`"), *others]
         for name, *others in table("docs/explanation/findings.md", "claim", "in single trials")
@@ -310,7 +324,7 @@ def test_the_table_of_claims():
 @pytest.mark.parametrize(("document", "folder", "claim", "sentence"), SENTENCES["claims"])
 def test_the_sentences_that_count_claims(document, folder, claim, sentence):
     is_paper = folder == "paper"
-    found = pd.read_csv(REFERENCE / ("tables" if is_paper else folder) / "claims.csv").set_index("claim").loc[claim]
+    found = pd.read_csv(FIRST / ("tables" if is_paper else folder) / "claims.csv").set_index("claim").loc[claim]
     hold, cases = (int(number) for number in found["paper" if is_paper else "ours"].split(" of "))
     in_trials = re.fullmatch(r"(\d+) % \((\d+) to (\d+)\)", str(found.get("in_single_trials")))
     shares = dict(zip(("rate", "low", "high"), in_trials.groups(), strict=True)) if in_trials else {}
@@ -330,7 +344,7 @@ def test_the_papers_part_wise_correction_beats_the_published_ones_on_mnist(cells
 
 
 def test_the_ratios_of_deviations():
-    found = spreads(read(REFERENCE / "tables-mnist" / "comparison.csv")).set_index("method").loc[list(PROPOSED)]
+    found = spreads(read(FIRST / "tables-mnist" / "comparison.csv")).set_index("method").loc[list(PROPOSED)]
     ratios, larger = (
         [f"{value:{form}}" for value in found[name]] for name, form in (("ratio", ".1f"), ("larger", "d"))
     )
@@ -341,7 +355,7 @@ def test_the_ratios_of_deviations():
 
 
 def test_the_bounds_of_precision():
-    wide = pd.read_csv(REFERENCE / "mnist" / "precision.csv").pivot_table(
+    wide = pd.read_csv(FIRST / "mnist" / "precision.csv").pivot_table(
         index=["method", "seed"], columns="precision", values="accuracy"
     )
     for title, *_, deviation, least in table("docs/explanation/performance.md", "at least", "deviation"):
@@ -358,7 +372,7 @@ def test_the_table_of_sizes(cells):
 
 
 def test_the_table_of_the_sensitivity_study():
-    found = read(REFERENCE / "sensitivity" / "sensitivity.csv").astype({"value": str})
+    found = read(FIRST / "sensitivity" / "sensitivity.csv").astype({"value": str})
     columns = [(dataset, method) for dataset in ("mnist", "fashion-mnist") for method in ("ure", "relu", "abs")]
     (_, _, _, *accuracies), *rows = table("docs/explanation/protocol.md", "alternative", "Fashion-MNIST URE")
     for (dataset, method), said in zip(columns, accuracies, strict=True):
@@ -391,32 +405,34 @@ def test_the_table_of_told_priors(cells):
             assert_says(text, *ours(cells, "mnist", size, "0.5", method.strip("`"), variant=variant), where)
 
 
-@pytest.mark.parametrize("folder", sorted(path.parent.name for path in REFERENCE.glob("*/comparison.csv")))
+@pytest.mark.parametrize("folder", COMPARED, ids=lambda folder: folder.name)
 def test_comparisons_are_by_the_rule_as_it_stands(folder):
     """Else: python benchmarks/judge_reference.py."""
     plan = Plan(load_config([REPOSITORY / "config.yaml"]))
-    found = compare(summarize(read(REFERENCE / folder / "runs.csv")), plan.published_names, plan.config["comparison"])
-    kept = read(REFERENCE / folder / "comparison.csv")
+    found = compare(summarize(read(folder / "runs.csv")), plan.published_names, plan.config["comparison"])
+    kept = read(folder / "comparison.csv")
     found = found[found["verdict"] != NOT_RUN].reset_index(drop=True)
     assert list(found.columns) == list(kept.columns)
     assert found["verdict"].tolist() == kept["verdict"].tolist()
     assert found["cell"].tolist() == kept["cell"].tolist()
 
 
-@pytest.mark.parametrize("folder", ["tables", "tables-mnist", "letters", "sensitivity", "sides"])
+@pytest.mark.parametrize(
+    "folder", ["", "first/tables", "first/tables-mnist", "first/letters", "first/sensitivity", "first/sides"]
+)
 def test_claims_are_as_they_stand(folder):
     """Else: python benchmarks/judge_reference.py."""
     script = runpy.run_path(str(REPOSITORY / "benchmarks" / "judge_reference.py"))
-    runs, finished = read(REFERENCE / folder / "runs.csv"), pd.read_parquet(REFERENCE / "finished.parquet")
-    found = script["judged_claims"](folder, runs, finished).reset_index(drop=True)
-    pd.testing.assert_frame_equal(found, pd.read_csv(REFERENCE / folder / "claims.csv"))
+    place = REFERENCE / folder
+    found = script["judged_claims"](place, read(place / "runs.csv"), script["finished_runs"](place))
+    pd.testing.assert_frame_equal(found.reset_index(drop=True), pd.read_csv(place / "claims.csv"))
 
 
-@pytest.mark.parametrize("folder", sorted(path.parent.name for path in REFERENCE.glob("*/comparison.csv")))
+@pytest.mark.parametrize("folder", COMPARED, ids=lambda folder: folder.name)
 def test_comparisons_are_of_the_runs_beside_them_and_of_the_published_cells(folder):
-    cells = summarized(read(REFERENCE / folder / "runs.csv"))
+    cells = summarized(read(folder / "runs.csv"))
     published = published_cells().set_index(["dataset", "tuple_size", "n", "prior", "method"])
-    for row in read(REFERENCE / folder / "comparison.csv").to_dict("records"):
+    for row in read(folder / "comparison.csv").to_dict("records"):
         key = {**row, "variant": "base", "loss": "logistic"}
         mean, std = cells.loc[tuple(key[axis] for axis in CELL)]
         assert row["mean"] == pytest.approx(mean, abs=1e-3), row
@@ -426,15 +442,18 @@ def test_comparisons_are_of_the_runs_beside_them_and_of_the_published_cells(fold
         assert row["difference"] == pytest.approx(row["mean"] - row["published_mean"], abs=1e-3), row
 
 
-def test_the_packed_runs_are_those_of_the_rows():
-    packed = pd.read_parquet(REFERENCE / "finished.parquet")
-    last = packed[packed["epoch"] > 90].groupby(list(AXES))["accuracy"].mean() * 100
-    rows = pd.concat(
-        [
-            read(REFERENCE / folder / "runs.csv")
-            for folder in ("tables", "tables-mnist", "letters", "sides", "sensitivity")
-        ]
-    )
+@pytest.mark.parametrize(
+    ("packed", "folders"),
+    [
+        (FIRST, [FIRST / name for name in ("tables", "tables-mnist", "letters", "sides", "sensitivity")]),
+        (REFERENCE, [REFERENCE]),
+    ],
+    ids=["first", "second"],
+)
+def test_the_packed_runs_are_those_of_the_rows(packed, folders):
+    histories = pd.read_parquet(packed / "finished.parquet")
+    last = histories[histories["epoch"] > 90].groupby(list(AXES))["accuracy"].mean() * 100
+    rows = pd.concat([read(folder / "runs.csv") for folder in folders])
     rows = rows.drop_duplicates(list(AXES)).set_index(list(AXES))["accuracy"]
     pd.testing.assert_series_equal(last.loc[rows.index], rows, check_names=False, rtol=0, atol=1e-4)
-    assert {"fingerprint", "origin"} <= set(packed.columns)
+    assert {"fingerprint", "origin"} <= set(histories.columns)
