@@ -7,6 +7,7 @@ coincide; where it does, they part.
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,8 +16,16 @@ import numpy as np
 
 from mdpu.kinds import figure_kind
 from mdpu.learn.methods import load_method
-from mdpu.report.drawing import competitors_and_controls, in_order, legend_below, size_name
-from mdpu.report.style import LOSS_STYLES, use_house_style
+from mdpu.report.drawing import (
+    competitors_and_controls,
+    draw_panels,
+    entitle,
+    in_order,
+    legend_below,
+    literal,
+    size_name,
+)
+from mdpu.report.style import LOSS_STYLES
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,6 +34,7 @@ if TYPE_CHECKING:
     from mdpu.study.grid import Experiment
     from mdpu.study.plan import Plan
 
+TICK_LETTERS = 16
 CAPTION = """\
 Test accuracy with each loss, side by side per dataset, so that points which coincide say that the loss does not
 matter. A point is the mean over trials, its bar one standard deviation to each side; trials that diverged are
@@ -56,25 +66,15 @@ def loss_figure(accuracies: pd.DataFrame, datasets: Mapping[str, str]) -> Figure
         A row of panels per tuple size and prior, a panel per method. A point is the mean over the trials that did
         not diverge, its bar one standard deviation to each side; where all did, the panel says so.
     """
-    import matplotlib.pyplot as plt
-
     from mdpu.learn.losses import LOSSES
 
-    use_house_style()
     methods = [method for group in competitors_and_controls(accuracies) for method in group]
     rows = sorted(set(accuracies[["tuple_size", "prior"]].itertuples(index=False, name=None)))
     losses = [loss for loss in LOSS_STYLES if loss in set(accuracies["loss"])]
     places = {dataset: -place for place, dataset in enumerate(datasets)}
     offsets = dict(zip(losses, np.linspace(0.24, -0.24, len(losses)) if len(losses) > 1 else [0.0], strict=True))
-    height = 0.7 + 0.42 * max(2, len(datasets))
-    figure, axes = plt.subplots(
-        len(rows),
-        len(methods),
-        figsize=(1.6 + 2.8 * len(methods), 0.5 + height * len(rows)),
-        squeeze=False,
-        sharex=True,
-        sharey=True,
-    )
+    height = 0.5 + 0.36 * max(2, len(datasets))
+    figure, axes = draw_panels(len(rows), len(methods), height, sharex=True, sharey=True)
     for row, (size, prior) in enumerate(rows):
         for column, method in enumerate(methods):
             axis = axes[row, column]
@@ -92,9 +92,7 @@ def loss_figure(accuracies: pd.DataFrame, datasets: Mapping[str, str]) -> Figure
                     color=style["color"],
                     marker=style["marker"],
                     linestyle="none",
-                    markersize=4,
                     elinewidth=1,
-                    capsize=2,
                     label=LOSSES[loss].title,
                 )
                 for place in heights[cells["mean"].isna().to_numpy()]:
@@ -104,20 +102,25 @@ def loss_figure(accuracies: pd.DataFrame, datasets: Mapping[str, str]) -> Figure
                         xycoords=("axes fraction", "data"),
                         ha="right",
                         va="center",
-                        fontsize=6,
+                        fontsize=7,
                         bbox={"facecolor": "white", "edgecolor": "none", "pad": 1},
                     )
             for place in range(1, len(datasets)):
                 axis.axhline(0.5 - place, color="0.85", linewidth=0.6)
             axis.grid(visible=False, axis="y")
-            axis.set_title(f"{load_method(method).title}, {size_name(size).lower()}, $\\pi_+ = {prior}$")
-            axis.set_yticks(list(places.values()), labels=list(datasets.values()))
+            entitle(axis, load_method(method).title, size_name(size).lower(), f"$\\pi_+ = {prior}$")
+            axis.set_yticks(list(places.values()), labels=[_tick(title) for title in datasets.values()])
             axis.tick_params(axis="y", length=0)
             axis.set_ylim(0.5 - len(datasets), 0.5)
     for axis in axes[-1]:
         axis.set_xlabel("Test accuracy (%)")
     legend_below(figure, axes[0, 0])
     return figure
+
+
+def _tick(title: str) -> str:
+    """Return a dataset's title in two lines at most, short enough to leave the panels their room."""
+    return "\n".join(textwrap.wrap(literal(title), TICK_LETTERS, max_lines=2, placeholder=" …"))
 
 
 KIND = figure_kind(draw, CAPTION, single=("variant", "n"))

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mdpu.kinds import figure_kind
-from mdpu.report.drawing import legend_below
-from mdpu.report.style import LOSS_STYLES, use_house_style
+from mdpu.report.drawing import draw_panels, legend_below
+from mdpu.report.style import LOSS_STYLES
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -40,13 +40,11 @@ def losses_figure() -> Figure:
         Three panels against the score z: l(z, +1), l(z, -1), and the derivative of l(z, +1), in which a loss
         without a gradient on misclassified points (z < 0) shows.
     """
-    import matplotlib.pyplot as plt
     import torch
 
     from mdpu.learn.losses import LOSSES
 
-    use_house_style()
-    figure, axes = plt.subplots(1, 3, figsize=(9.6, 3.1))
+    figure, (axes,) = draw_panels(1, 3, 1.9)
     # Midpoints of a fine grid: none is a kink, where the derivative is a matter of convention.
     step = 2 * REACH / 1200
     grid = np.arange(-REACH + step / 2, REACH, step)

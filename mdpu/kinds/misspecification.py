@@ -9,8 +9,18 @@ from typing import TYPE_CHECKING, Any
 from mdpu.errors import UserError
 from mdpu.kinds import figure_kind
 from mdpu.learn.methods import load_method
-from mdpu.report.drawing import competitors_and_controls, in_order, legend_below, reference_lines, size_name
-from mdpu.report.style import method_style, use_house_style
+from mdpu.report.drawing import (
+    competitors_and_controls,
+    draw_panels,
+    entitle,
+    in_order,
+    legend_below,
+    literal,
+    panel_columns,
+    reference_lines,
+    size_name,
+)
+from mdpu.report.style import method_style
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -79,9 +89,6 @@ def misspecification_figure(
         A point is the mean over trials, its bar one standard deviation to each side. Controls, which are
         told no prior, are reference lines.
     """
-    import matplotlib.pyplot as plt
-
-    use_house_style()
     shown = accuracies.assign(offset=accuracies["variant"].map(offsets))
     methods, controls = competitors_and_controls(shown)
     keys = ["dataset", "tuple_size", "prior"]
@@ -91,8 +98,11 @@ def misspecification_figure(
         for size, prior in sorted(set(shown.loc[shown["dataset"] == dataset, keys[1:]].itertuples(index=False)))
     ]
     count = max(1, len(panels))
-    figure, axes = plt.subplots(1, count, figsize=(0.8 + 3.2 * count, 3.2), squeeze=False, sharey=True)
-    for axis, (dataset, size, prior) in zip(axes[0], panels, strict=False):
+    columns = panel_columns(count)
+    figure, axes = draw_panels(-(-count // columns), columns, 2.1, sharex=True, sharey=True)
+    for axis in axes.flat[count:]:
+        axis.set_axis_off()
+    for axis, (dataset, size, prior) in zip(axes.flat, panels, strict=False):
         group = shown[(shown[keys] == [dataset, size, prior]).all(axis=1)]
         for method in methods:
             by_offset = group[group["method"] == method].groupby("offset")["accuracy"].agg(["mean", "std"])
@@ -101,16 +111,17 @@ def misspecification_figure(
                 by_offset["mean"],
                 yerr=by_offset["std"].fillna(0),
                 **method_style(method),
-                markersize=4,
-                capsize=2,
                 label=load_method(method).title,
             )
         reference_lines(axis, group.groupby("method")["accuracy"].mean(), controls)
         axis.axvline(0, color="0.4", linewidth=0.8)
-        name = size_name(size)
-        axis.set_title(f"{datasets[dataset]}, {name.lower()}\n$\\pi_+ = {prior}$")
+        entitle(axis, literal(datasets[dataset]), size_name(size).lower(), f"$\\pi_+ = {prior}$")
+    for axis in axes.flat[max(0, count - columns) : count]:
         axis.set_xlabel(label)
-    axes[0, 0].set_ylabel("Test accuracy (%)")
+        axis.xaxis.set_major_formatter("{x:g}")
+        axis.tick_params(labelbottom=True)
+    for axis in axes[:, 0]:
+        axis.set_ylabel("Test accuracy (%)")
     legend_below(figure, axes[0, 0])
     return figure
 

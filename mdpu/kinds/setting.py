@@ -12,7 +12,7 @@ import numpy as np
 
 from mdpu.errors import UserError
 from mdpu.kinds import figure_kind
-from mdpu.report.style import use_house_style
+from mdpu.report.drawing import PAGE, draw_panels, literal
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -27,9 +27,13 @@ if TYPE_CHECKING:
 # Colours of the frames: they say what is known about an image.
 KNOWN, UNKNOWN, GROUP = "#0072B2", "0.6", "#D55E00"
 SINGLES, SET = 4, 5  # single images of a setting, images of a set of UU data
-# Lengths in units of an image's side.
-STEP, BOX, PITCH, LEFT = 1.12, 0.16, 1.95, 7.4
-INCHES = 0.48  # of an image's side, for every tuple size: text keeps its size, so the figure grows instead
+# Inches. Text keeps its size, so images are as large as the page's width leaves room for.
+GIVEN, IMAGES, EDGE = 0.56, 2.4, 0.06  # where the columns of text and of images begin; the margin
+HEAD, FOOT, LINE, GAP = 0.52, 0.34, 0.14, 0.06  # heights: of what is written above and below all, of a line; a gap
+NOTE = 0.9  # width of a note, which is wrapped to it
+# In units of an image's side.
+STEP, BOX = 1.12, 0.16
+NOTE_LETTERS = 12
 CAPTION = """\
 What each setting knows about its training data, with images of the configuration's first dataset. Learning from
 M-tuple dominant positive and unlabeled data (MDPU) knows that at least half of the images in each tuple are positive,
@@ -164,72 +168,86 @@ def setting_figure(image_set: ImageSet, labels: Labels, split: Split, definition
     definition : mapping
         The definition of the dataset; the figure shows its title and its classes.
     """
-    import matplotlib.pyplot as plt
-    from matplotlib.patches import FancyBboxPatch, Rectangle
+    from matplotlib.patches import Rectangle
 
-    use_house_style()
     rows = setting_rows(labels["train"], split)
-    figure, axis = plt.subplots()
+    side = (PAGE - IMAGES - EDGE) / max(map(_width, rows))
+    lines = max(textwrap.fill(note, NOTE_LETTERS).count("\n") + 1 for row in rows for _, note in row.groups)
+    pitch = side * (1 + 2 * BOX) + lines * LINE + 3 * GAP
+    height = HEAD + len(rows) * pitch + FOOT
+    figure, ((axis,),) = draw_panels(1, 1, height, PAGE)
     axis.set_axis_off()
-    right = 0.0
+    axis.add_patch(Rectangle((0, height - HEAD - pitch), PAGE, pitch, facecolor="#FFF6E5", edgecolor="none", zorder=-1))
+    axis.text(EDGE, height - 0.1, literal(definition["title"]), fontweight="bold", va="center")
+    for line, name in enumerate(("positive", "negative")):
+        classes = textwrap.shorten(", ".join(map(str, definition[name])), 85, placeholder=" ...")
+        axis.text(EDGE, height - 0.28 - 0.15 * line, literal(f"{name}: {classes}"), va="center")
     for place, row in enumerate(rows):
-        bottom = -place * PITCH
-        axis.text(0, bottom + 0.5, row.name, fontsize=13, fontweight="bold", va="center")
-        axis.text(2.3, bottom + 0.5, row.given, fontsize=9, va="center", linespacing=1.3)
-        left = LEFT
-        for members, note in row.groups:
-            width = len(members) * STEP - STEP + 1
-            axis.add_patch(
-                FancyBboxPatch(
-                    (left, bottom), width, 1, f"round,pad={BOX}", facecolor="none", edgecolor=GROUP, linewidth=2
-                )
-            )
-            axis.text(left + width / 2, bottom - BOX - 0.07, note, fontsize=8, color="#A34700", ha="center", va="top")
-            for index in members:
-                _show(axis, image_set.train_images[index], left, bottom, UNKNOWN, 1)
-                left += STEP
-            left += 3 * BOX
-        for index in row.singles:
-            _show(axis, image_set.train_images[index], left, bottom, KNOWN, 3)
-            left += STEP
-        left += 3 * BOX if len(row.singles) else 0
-        for index in row.unlabeled:
-            _show(axis, image_set.train_images[index], left, bottom, UNKNOWN, 1)
-            left += STEP
-        right = max(right, left)
-    last = -(len(rows) - 1) * PITCH
-    band = Rectangle((-0.4, -0.6), right + 0.6, 1.85, facecolor="#FFF6E5", edgecolor="none", zorder=-1)
-    axis.add_patch(band)
-    axis.text(0, 3.05, definition["title"], fontsize=11, fontweight="bold", va="center")
-    for line, side in enumerate(("positive", "negative")):
-        classes = textwrap.shorten(", ".join(map(str, definition[side])), 100, placeholder=" ...")
-        axis.text(0, 2.35 - 0.55 * line, f"{side}: {classes}", fontsize=9, va="center")
-    edge = 0.0
+        bottom = height - HEAD - place * pitch - GAP - side * (1 + BOX)
+        axis.text(EDGE, bottom + side / 2, row.name, fontweight="bold", va="center")
+        axis.text(GIVEN, bottom + side / 2, row.given, va="center", linespacing=1.3)
+        _draw_row(axis, row, image_set.train_images, bottom, side)
+    edge = EDGE
     for name, color, line_width in (
         ("nothing known of the image", UNKNOWN, 1.0),
-        ("known to be positive", KNOWN, 3.0),
-        ("something known of the group", GROUP, 2.0),
+        ("known to be positive", KNOWN, 1.5),
+        ("something known of the group", GROUP, 1.5),
     ):
-        key = Rectangle((edge, last - 1.35), 0.45, 0.45, facecolor="none", edgecolor=color, linewidth=line_width)
-        axis.add_patch(key)
-        axis.text(edge + 0.7, last - 1.12, name, fontsize=9, va="center")
-        edge += 6.4
-    limits = (-0.4, right + 0.2, last - 1.6, 3.4)
-    axis.axis(limits)
-    figure.set_size_inches(INCHES * (limits[1] - limits[0]), INCHES * (limits[3] - limits[2]))
+        axis.add_patch(Rectangle((edge, 0.06), 0.14, 0.14, facecolor="none", edgecolor=color, linewidth=line_width))
+        axis.text(edge + 0.2, 0.13, name, va="center")
+        edge += 2.3
+    axis.axis((0, PAGE, 0, height))
     return figure
 
 
-def _show(axis: Axes, image: np.ndarray, left: float, bottom: float, color: str, width: float) -> None:
-    """Draw one image of side 1 in a frame."""
+def _width(row: Setting) -> float:
+    """Return how much room the images of a row take, in units of an image's side."""
+    groups = [_group_width(members) + STEP - 1 + 3 * BOX for members, _ in row.groups]
+    singles = [len(images) * STEP for images in (row.singles, row.unlabeled) if len(images)]
+    return BOX + sum(groups) + sum(singles) + 3 * BOX * (len(row.singles) > 0)
+
+
+def _group_width(members: np.ndarray) -> float:
+    return len(members) * STEP - STEP + 1
+
+
+def _draw_row(axis: Axes, row: Setting, images: np.ndarray, bottom: float, side: float) -> None:
+    """Draw the groups and the single images of a setting from left to right."""
+    from matplotlib.patches import FancyBboxPatch
+
+    left = IMAGES + BOX * side
+    for members, note in row.groups:
+        width = _group_width(members) * side
+        frame = f"round,pad={BOX * side}"
+        axis.add_patch(
+            FancyBboxPatch((left, bottom), width, side, frame, facecolor="none", edgecolor=GROUP, linewidth=1.5)
+        )
+        words = textwrap.fill(note, NOTE_LETTERS)
+        axis.text(left + width / 2, bottom - BOX * side - 0.04, words, color="#A34700", ha="center", va="top")
+        for place, index in enumerate(members):
+            _show(axis, images[index], left + place * STEP * side, bottom, side, UNKNOWN, 1)
+        left += max(width + (STEP - 1 + 3 * BOX) * side, NOTE)
+    for index in row.singles:
+        _show(axis, images[index], left, bottom, side, KNOWN, 1.5)
+        left += STEP * side
+    left += 3 * BOX * side if len(row.singles) else 0
+    for index in row.unlabeled:
+        _show(axis, images[index], left, bottom, side, UNKNOWN, 1)
+        left += STEP * side
+
+
+def _show(
+    axis: Axes, image: np.ndarray, left: float, bottom: float, side: float, color: str, line_width: float
+) -> None:
+    """Draw one image in a frame."""
     from matplotlib.patches import Rectangle
 
     if image.ndim == 3 and image.shape[-1] != 3:
         image = image.mean(axis=-1)
-    extent = (left, left + 1, bottom, bottom + 1)
+    extent = (left, left + side, bottom, bottom + side)
     # For colour images, matplotlib ignores the colour map and its limits.
     axis.imshow(image, "gray", vmin=0, vmax=max(1, int(image.max())), extent=extent, interpolation="nearest")
-    axis.add_patch(Rectangle((left, bottom), 1, 1, fill=False, edgecolor=color, linewidth=width))
+    axis.add_patch(Rectangle((left, bottom), side, side, fill=False, edgecolor=color, linewidth=line_width))
 
 
 KIND = figure_kind(

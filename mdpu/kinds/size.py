@@ -8,8 +8,18 @@ from typing import TYPE_CHECKING
 
 from mdpu.kinds import figure_kind
 from mdpu.learn.methods import load_method
-from mdpu.report.drawing import bands, competitors_and_controls, in_order, legend_below, size_name
-from mdpu.report.style import method_style, use_house_style
+from mdpu.report.drawing import (
+    bands,
+    competitors_and_controls,
+    draw_panels,
+    entitle,
+    in_order,
+    legend_below,
+    literal,
+    share_range,
+    size_name,
+)
+from mdpu.report.style import method_style
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -20,7 +30,8 @@ if TYPE_CHECKING:
 
 CAPTION = """\
 Test accuracy against the number of tuples. A line is the mean over trials, its band one standard deviation to
-each side; trials that diverged are left out. Controls, where they were run, are thin lines without a band.
+each side; trials that diverged are left out. Controls, where they were run, are thin lines without a band. Panels of
+one dataset have the same axes.
 """
 
 
@@ -48,20 +59,22 @@ def size_figure(accuracies: pd.DataFrame, datasets: Mapping[str, str]) -> Figure
         A row of panels per tuple size and prior, a panel per dataset. A line is the mean over trials, its band
         one standard deviation to each side. Controls are thin lines without a band.
     """
-    import matplotlib.pyplot as plt
     from matplotlib.ticker import FuncFormatter
 
-    use_house_style()
     methods, controls = competitors_and_controls(accuracies)
     rows = sorted(set(accuracies[["tuple_size", "prior"]].itertuples(index=False, name=None)))
     if len(datasets) == 1:
         panels = [[(size, prior, dataset) for size, prior in rows for dataset in datasets]]
     else:
         panels = [[(size, prior, dataset) for dataset in datasets] for size, prior in rows]
-    shape = (len(panels), len(panels[0]))
-    figure, axes = plt.subplots(
-        *shape, figsize=(0.8 + 3.2 * shape[1], 0.6 + 2.6 * shape[0]), squeeze=False, sharex=True
-    )
+    figure, axes = draw_panels(len(panels), len(panels[0]), 1.8, sharex=True)
+    for dataset in datasets:
+        same = [
+            axes[row, column] for row, line in enumerate(panels) for column, key in enumerate(line) if key[2] == dataset
+        ]
+        means = accuracies[accuracies["dataset"] == dataset].groupby(["method", "tuple_size", "prior", "n"])["accuracy"]
+        is_control = means.mean().index.get_level_values("method").isin(controls)
+        share_range(same, means.mean()[~is_control], beyond=means.mean()[is_control])
     for row, line in enumerate(panels):
         for column, (size, prior, dataset) in enumerate(line):
             axis = axes[row, column]
@@ -80,13 +93,13 @@ def size_figure(accuracies: pd.DataFrame, datasets: Mapping[str, str]) -> Figure
                     linewidth=1,
                     label=load_method(control).title,
                 )
-            axis.set_title(f"{datasets[dataset]}, {size_name(size).lower()}, $\\pi_+ = {prior}$")
+            entitle(axis, literal(datasets[dataset]), size_name(size).lower(), f"$\\pi_+ = {prior}$")
             axis.set_xticks(sorted(accuracies["n"].unique()))
-            axis.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
-            axis.tick_params(axis="x", labelsize=7)
+            axis.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value / 1000:g}"))
+            axis.tick_params(labelleft=column == 0 or len(datasets) > 1)  # the row of one dataset shares its axes
         axes[row, 0].set_ylabel("Test accuracy (%)")
     for axis in axes[-1]:
-        axis.set_xlabel("Number of tuples $n$")
+        axis.set_xlabel("Tuples $n$ (thousands)")
     legend_below(figure, axes[0, 0])
     return figure
 

@@ -1,14 +1,18 @@
-"""What the figures share: who competes, reference lines, bands, and the legend."""
+"""What the figures share: their size, panels and titles, who competes, reference lines, bands, and the legend."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+import textwrap
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from mdpu.files import replacing
 from mdpu.learn.methods import load_method
-from mdpu.report.style import method_style
+from mdpu.report.style import method_style, use_house_style
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -18,11 +22,106 @@ if TYPE_CHECKING:
     from mdpu.study.grid import Experiment
 
 SIZE_NAMES = {1: "Points", 2: "Pairs", 3: "Triples"}
+COLUMN, PAGE = 3.4, 7.0  # inches: a column and a page of a paper in two columns
+MOST_ACROSS = 4  # panels side by side on a page
+LETTER = 0.067  # inches that a letter of 8 pt takes on average
+ALLOWANCE = 0.5  # share of the methods' range that a control may add to it
 
 
 def size_name(tuple_size: int) -> str:
     """Return what tuples of a size are called: Pairs, Triples, 4-tuples."""
     return SIZE_NAMES.get(tuple_size, f"{tuple_size}-tuples")
+
+
+def panel_columns(count: int, most: int = MOST_ACROSS) -> int:
+    """Return how many of `count` panels stand side by side, so that the rows are few and about equally long."""
+    return -(-count // -(-count // most))
+
+
+def draw_panels(
+    rows: int, columns: int, height: float, width: float | None = None, **options: Any
+) -> tuple[Figure, Any]:
+    """Return a figure in the house style, as wide as a paper's column or page, and its axes.
+
+    Parameters
+    ----------
+    rows, columns : int
+        Number of panels down and across.
+    height : float
+        Of a row of panels with its title and labels, in inches. A legend comes on top of it.
+    width : float, optional
+        `COLUMN` or `PAGE`. By default one panel across is a column wide, and more are a page wide.
+    **options
+        Of `matplotlib.pyplot.subplots`.
+
+    Returns
+    -------
+    figure : Figure
+    axes : ndarray of Axes, shape (rows, columns)
+    """
+    import matplotlib.pyplot as plt
+
+    use_house_style()
+    wide = width or (COLUMN if columns == 1 else PAGE)
+    return plt.subplots(rows, columns, figsize=(wide, height * rows), squeeze=False, **options)
+
+
+def entitle(axis: Axes, *parts: str, beside: float = 0.4) -> None:
+    """Write a panel's title: its parts with commas between them, in as many lines as its room needs.
+
+    Parameters
+    ----------
+    axis : Axes
+    *parts : str
+    beside : float
+        Inches of the figure's width that labels take on the left of all panels.
+    """
+    figure, place = axis.get_figure(), axis.get_subplotspec()
+    assert figure is not None and place is not None
+    room = (figure.get_figwidth() - beside) / place.get_gridspec().ncols
+    letters = int(0.95 * room / LETTER)
+    lines: list[str] = []
+    for part in parts:
+        for piece in [part] if part.startswith("$") else textwrap.wrap(part, letters):
+            if lines and _letters(lines[-1]) + 2 + _letters(piece) <= letters:
+                lines[-1] += f", {piece}"
+            else:
+                lines.append(piece)
+    axis.set_title("\n".join(lines))
+
+
+def _letters(text: str) -> int:
+    """Return how many letters of a line are seen: formulas have commands that are not."""
+    return len(re.sub(r"[$_]", "", re.sub(r"\\[a-z]+", "p", text)))
+
+
+def literal(text: str) -> str:
+    """Return a title from a configuration as matplotlib shows it as it is: its dollars begin no formula."""
+    return text.replace("$", r"\$")
+
+
+def share_range(axes: Iterable[Axes], values: Iterable[float], beyond: Iterable[float] = ()) -> None:
+    """Give axes one vertical range: that of `values` with a margin.
+
+    Parameters
+    ----------
+    axes : iterable of Axes
+        Of panels that are compared.
+    values : iterable of float
+        What must be seen, such as the means of the methods. NaN is ignored.
+    beyond : iterable of float
+        What may be seen, such as controls: each is if the range does not grow by more than `ALLOWANCE` for it.
+    """
+    finite = [value for value in values if np.isfinite(value)]
+    if not finite:
+        return
+    low, high = min(finite), max(finite)
+    reach = ALLOWANCE * (high - low)
+    near = [value for value in beyond if low - reach <= value <= high + reach]
+    low, high = min([low, *near]), max([high, *near])
+    margin = 0.06 * (high - low) or 1.0
+    for axis in axes:
+        axis.set_ylim(low - margin, high + margin)
 
 
 def in_order(accuracies: pd.DataFrame, experiment: Experiment) -> pd.DataFrame:
@@ -52,12 +151,29 @@ def reference_lines(axes: Axes, accuracies: pd.Series, controls: Sequence[str]) 
             )
 
 
+def name_outside(axis: Axes, accuracies: pd.Series, controls: Sequence[str]) -> None:
+    """Name the controls whose accuracy lies outside of the vertical range of `axis`; arguments as `reference_lines`."""
+    low, high = axis.get_ylim()
+    for arrow, place, outside in (("↓", 0.03, lambda value: value < low), ("↑", 0.97, lambda value: value > high)):
+        names = [
+            f"{load_method(control).title} {accuracies[control]:.1f} {arrow}"
+            for control in controls
+            if control in accuracies.index and outside(accuracies[control])
+        ]
+        vertical = "bottom" if place < 0.5 else "top"
+        ground = {"facecolor": "white", "edgecolor": "none", "pad": 0.5, "alpha": 0.7}
+        if names:
+            axis.text(0.98, place, "\n".join(names), transform=axis.transAxes, ha="right", va=vertical, bbox=ground)
+
+
 def legend_below(figure: Figure, axes: Axes) -> None:
-    """Put the legend of `axes` below all of them, in as many columns as fit into the figure."""
+    """Put the legend of `axes` below all of them, as wide as the figure; the figure grows by its height."""
     handles, labels = axes.get_legend_handles_labels()
-    for columns in range(min(len(labels), 6), 0, -1):
-        legend = figure.legend(handles, labels, loc="outside lower center", ncols=columns)
-        if columns == 1 or legend.get_window_extent().width <= figure.bbox.width:
+    for rows in range(1, len(labels) + 1):
+        legend = figure.legend(handles, labels, loc="outside lower center", ncols=-(-len(labels) // rows))
+        box = legend.get_window_extent()
+        if rows == len(labels) or box.width <= figure.bbox.width:
+            figure.set_figheight(figure.get_figheight() + box.height / figure.dpi)
             return
         legend.remove()
 
@@ -85,7 +201,6 @@ def bands(axes: Axes, metrics: pd.DataFrame, measure: str, methods: Sequence[str
             linestyle=style["linestyle"],
             marker=style["marker"],
             markevery=max(1, len(values) // 8),
-            markersize=4,
             label=load_method(method).title,
         )
         spread = by_value["std"].fillna(0)

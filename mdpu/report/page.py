@@ -23,7 +23,7 @@ from mdpu.report.forest import HEIGHT as FOREST_HEIGHT
 from mdpu.report.forest import SPAN, forest_panels
 from mdpu.report.forest import WIDTH as FOREST_WIDTH
 from mdpu.report.largest_n import HEADER, largest_n_rows
-from mdpu.report.sections import data_url, downloads, figure_url
+from mdpu.report.sections import data_url, downloads, figure_url, figure_width
 from mdpu.report.training import duration, read_training
 from mdpu.report.tuning_figure import CAPTION
 from mdpu.report.verdicts import LOOKS, audit_section, claims_section, comparison_rows, ranks_section, verdict_section
@@ -169,6 +169,7 @@ def _evaluation(plan: Plan, results: Path, shown: Mapping[str, list[dict[str, An
         "files": {name: downloads(results, [f"{name}.csv"]) for name in ("comparison", "claims", "ranks", "largest_n")},
         "trials": len({run.seed for run in plan.runs}),
         "rank_figure": figure_url(results / "ranks.svg"),
+        "rank_width": figure_width(results / "ranks.svg"),
         "size_name": size_name,
     }
 
@@ -224,7 +225,8 @@ def _tuning(plan: Plan, results: Path) -> dict[str, Any]:
             {
                 "name": name,
                 "title": plan.tuning_title(name),
-                "image": data_url("image/svg+xml", results / "figures" / "tuning" / f"{name}.svg"),
+                "image": figure_url(results / "figures" / "tuning" / f"{name}.svg"),
+                "width": figure_width(results / "figures" / "tuning" / f"{name}.svg"),
             }
             for name in plan.tunings
         ],

@@ -16,6 +16,7 @@ from mdpu.study.grid import CELL, Experiment
 from mdpu.study.plan import Plan
 
 DARK_PAGE, DARK_INK = "#14181d", "#e4e8ec"  # as in report/tokens.css
+PAGE_SCALE = 1.35  # text of 8 pt becomes as large as the page's small print
 LEAST_CONTRAST = 3.0  # of a drawing's parts against the page (WCAG 2.2, 1.4.11)
 MEDIA_TYPES = {
     ".csv": "text/csv",
@@ -42,6 +43,13 @@ def figure_url(path: Path) -> str:
     """Return an SVG figure as an address, drawn for light and dark pages; raise `UserError` if it is missing."""
     check(path)
     return embedded("image/svg+xml", for_both_schemes(path.read_bytes()))
+
+
+def figure_width(path: Path) -> int:
+    """Return how wide a page shows an SVG figure, in pixels: larger than in a paper, all figures by one factor."""
+    width = re.search(rb'<svg[^>]* width="([\d.]+)pt"', path.read_bytes())
+    assert width is not None
+    return round(PAGE_SCALE * float(width[1]) / 0.75)  # a pixel is 0.75 pt
 
 
 def for_both_schemes(svg: bytes) -> bytes:
@@ -132,6 +140,7 @@ def figure_section(plan: Plan, experiment: Experiment, results: Path, caption: s
         "trials": len({run.seed for run in experiment.runs}),
         "seen": seen(plan, experiment, results),
         "image": figure_url(results / "figures" / f"{experiment.name}.svg"),
+        "width": figure_width(results / "figures" / f"{experiment.name}.svg"),
     }
 
 

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from mdpu.files import resource
+
+STYLE = resource("mdpu/report/paper.mplstyle")
+
 # Okabe and Ito's palette; the dashes and markers tell the methods apart without colour. Methods of one
 # family share a dash, and a correction keeps its marker in every scope.
 METHOD_STYLES: dict[str, dict[str, str]] = {
@@ -19,6 +23,14 @@ METHOD_STYLES: dict[str, dict[str, str]] = {
     "siamese": {"color": "#CC79A7", "linestyle": "-.", "marker": "D"},
     "contrastive": {"color": "#E69F00", "linestyle": "-.", "marker": "v"},
     "kmeans": {"color": "#56B4E9", "linestyle": "-.", "marker": "*"},
+    "marginal-relu": {"color": "#D55E00", "linestyle": ":", "marker": "<"},
+    "bag-relu": {"color": "#000000", "linestyle": "-", "marker": ">"},
+    "bag-relu-last": {"color": "#999999", "linestyle": "-", "marker": "<"},
+    "bag-abs": {"color": "#009E73", "linestyle": "-", "marker": ">"},
+    "bag-ure": {"color": "#D55E00", "linestyle": "--", "marker": ">"},
+    "bag-nce": {"color": "#E69F00", "linestyle": ":", "marker": "p"},
+    "bag-likelihood": {"color": "#0072B2", "linestyle": ":", "marker": "h"},
+    "bag-free": {"color": "#56B4E9", "linestyle": "--", "marker": "d"},
     "supervised": {"color": "#000000", "linestyle": "--", "marker": ""},
     "chance": {"color": "#999999", "linestyle": "--", "marker": ""},
 }
@@ -50,21 +62,9 @@ def method_style(method: str) -> dict[str, str]:
 
 
 def use_house_style() -> None:
-    """Set matplotlib's defaults for every figure: vector text, reproducible files, quiet axes."""
+    """Draw in the style of every figure, ``paper.mplstyle``, whatever a user's own defaults are."""
     import matplotlib as mpl
+    import matplotlib.style
 
     mpl.use("agg")
-    mpl.rcParams.update(
-        {
-            "font.size": 9,
-            "axes.spines.top": False,
-            "axes.spines.right": False,
-            "axes.grid": True,
-            "grid.alpha": 0.25,
-            "legend.frameon": False,
-            "figure.constrained_layout.use": True,
-            "pdf.fonttype": 42,
-            "svg.fonttype": "none",
-            "svg.hashsalt": "mdpu",
-        }
-    )
+    mpl.style.use(["default", STYLE])

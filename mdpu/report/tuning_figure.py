@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
@@ -12,8 +11,8 @@ from matplotlib.patches import Rectangle
 
 from mdpu.files import read_csv
 from mdpu.learn.methods import load_method
-from mdpu.report.drawing import save_figure
-from mdpu.report.style import METHOD_STYLES, use_house_style
+from mdpu.report.drawing import draw_panels, literal, panel_columns, save_figure
+from mdpu.report.style import METHOD_STYLES
 from mdpu.study.plan import Plan
 
 COLUMNS = 3
@@ -40,22 +39,14 @@ def tuning_figure(grid: pd.DataFrame, title: str) -> Figure:
         A panel per method, dark where the estimate is low; each field holds the estimate in percent, the chosen one in
         a frame. A point that diverged is a dash on white.
     """
-    use_house_style()
     known = list(METHOD_STYLES)
     methods = sorted(
         grid["method"].unique(), key=lambda method: (known.index(method) if method in known else 99, method)
     )
-    columns = min(COLUMNS, len(methods))
+    columns = panel_columns(len(methods), COLUMNS)
     rows = -(-len(methods) // columns)
     size = (len(grid["weight_decay"].unique()), len(grid["learning_rate"].unique()))
-    figure, axes = plt.subplots(
-        rows,
-        columns,
-        figsize=(0.7 + columns * (0.6 + 0.62 * size[1]), 0.5 + rows * (0.7 + 0.36 * size[0])),
-        squeeze=False,
-        sharex=True,
-        sharey=True,
-    )
+    figure, axes = draw_panels(rows, columns, 0.55 + 0.22 * size[0], sharex=True, sharey=True)
     shared = 100 * grid["estimated_error"]
     for axis in axes.flat[len(methods) :]:
         axis.set_axis_off()
@@ -85,7 +76,7 @@ def tuning_figure(grid: pd.DataFrame, title: str) -> Figure:
         axis.set_xlabel("Learning rate")
     for axis in axes[:, 0]:
         axis.set_ylabel("Weight decay")
-    figure.suptitle(title)
+    figure.suptitle(literal(title))
     return figure
 
 

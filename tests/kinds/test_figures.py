@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
+from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -11,20 +12,31 @@ import pandas as pd
 import pytest
 import sympy
 import torch
+from labels import is_shown, touching
 from matplotlib.patches import Rectangle
+from matplotlib.text import Text
 
+import mdpu.report
 from mdpu.data.images import ImageSet
 from mdpu.data.splits import draw_split
 from mdpu.errors import UserError
+from mdpu.evaluate.ranks import rank
+from mdpu.evaluate.sensitivity import ALTERNATIVE, PANEL
+from mdpu.files import REPOSITORY
+from mdpu.kinds.bounds import QUESTIONS, find_question
 from mdpu.kinds.curves import curves_figure
 from mdpu.kinds.formulas import formula_image, loss_rows, markdown_formulas
 from mdpu.kinds.loss import loss_figure
 from mdpu.kinds.losses import losses_figure
+from mdpu.kinds.misspecification import misspecification_figure
+from mdpu.kinds.sensitivity.figure import sensitivity_figure
+from mdpu.kinds.sensitivity.tables import KEY_TITLES
 from mdpu.kinds.setting import setting_figure, setting_rows
 from mdpu.kinds.size import size_figure
 from mdpu.learn.losses import LOSSES
-from mdpu.report.drawing import in_order, save_figure
-from mdpu.report.style import LOSS_STYLES
+from mdpu.report.drawing import COLUMN, PAGE, in_order, save_figure
+from mdpu.report.rank_figure import rank_figure
+from mdpu.report.style import LOSS_STYLES, METHOD_STYLES, STYLE
 from mdpu.report.tuning_figure import tuning_figure
 from mdpu.study.grid import Experiment, Run, run_columns
 
@@ -50,6 +62,50 @@ def accuracies(ns=(10000,), losses=("logistic",), methods=METHODS, sizes=(2, 3))
         for seed in (1, 2, 3)
     ]
     return pd.DataFrame([{**run_columns(run), "accuracy": rng.uniform(50, 90)} for run in runs])
+
+
+def histories(methods=METHODS, epochs=5) -> pd.DataFrame:
+    table = accuracies(methods=methods)
+    frames = [
+        table.assign(epoch=epoch, risk=table["accuracy"] / 100, accuracy=table["accuracy"] / 100)
+        for epoch in range(1, epochs + 1)
+    ]
+    return pd.concat(frames, ignore_index=True)
+
+
+def setting_of(sides, tuple_size):
+    images = np.random.default_rng(0).integers(0, 256, (len(sides), 6, 6), dtype=np.uint8)
+    classes = (sides < 0).astype(np.int64)
+    image_set = ImageSet(images, classes, images, classes, ["even", "odd"], "here", "none")
+    definition = {"title": "Noise", "positive": ["even"], "negative": ["odd"]}
+    split = draw_split(sides, tuple_size, 0.5, 60, 60, 1)
+    return setting_figure(image_set, {"train": sides, "test": sides}, split, definition)
+
+
+def ranking():
+    random = np.random.default_rng(0)
+    methods = ["ure", "relu", "abs", "siamese", "contrastive", "kmeans"]
+    return rank(pd.DataFrame(random.normal(size=(20, 6)) + np.arange(6), columns=methods), 0.05)
+
+
+ALL = ["ure", "relu", "abs", "relu-part", "bag-relu", "bag-free", "supervised"]
+OFFSETS = {"1": -0.2, "2": 0.0, "3": 0.2}
+PUBLISHED = pd.DataFrame(columns=[*PANEL, "method", "published_mean"])
+BOUNDS = {name: pd.read_csv(REPOSITORY / f"results/reference/bounds/bounds-{name}.csv") for name in QUESTIONS}
+
+
+def differences() -> pd.DataFrame:
+    """Every choice of the protocol on two datasets."""
+    random = np.random.default_rng(0)
+    rows = [
+        (key, "300-300", value, dataset, 2, 10000, "0.5", method, seed, 80.0, random.normal())
+        for key in KEY_TITLES
+        for value in ("true", "false")
+        for dataset in DATASETS
+        for method in METHODS
+        for seed in (1, 2, 3)
+    ]
+    return pd.DataFrame(rows, columns=[*ALTERNATIVE, *PANEL, "method", "seed", "base_accuracy", "difference"])
 
 
 def named_lines(axis):
@@ -202,16 +258,12 @@ def test_the_setting_is_drawn_of_any_images_with_frames_for_what_is_known(labels
     definition = {"title": "Noise", "positive": ["even"], "negative": ["odd"]}
     figure = setting_figure(image_set, {"train": labels, "test": labels}, split, definition)
     (axis,) = figure.axes
-    texts = [text.get_text() for text in axis.texts]
+    texts = [text.get_text().replace("\n", " ") for text in axis.texts]
     assert {"Noise", "positive: even", "negative: odd", "MDPU", "half or more positive"} <= set(texts)
     rows = setting_rows(labels, split)
     shown = sum(sum(len(members) for members, _ in row.groups) + len(row.singles) + len(row.unlabeled) for row in rows)
     assert len(axis.images) == shown
-    canvas = figure.get_window_extent()
-    figure.canvas.draw()
-    for text in axis.texts:
-        box = text.get_window_extent()
-        assert canvas.x0 <= box.x0 and box.x1 <= canvas.x1 and canvas.y0 <= box.y0 and box.y1 <= canvas.y1
+    assert touching(figure) == []
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         save_figure(figure, tmp_path / "first.svg")
@@ -264,7 +316,7 @@ def test_curves_of_several_datasets_have_rows_per_tuple_size():
     table = accuracies()
     epochs = pd.concat([table.assign(epoch=epoch, risk=0.1, accuracy=0.5) for epoch in (1, 2)])
     axes = curves_figure(epochs, DATASETS).axes
-    titles = [axis.get_title().split("\n")[0] for axis in axes]
+    titles = [", ".join(re.split(r",\s|\n", axis.get_title())[:2]) for axis in axes]
     assert titles == ["MNIST, pairs", "SVHN, pairs", "", "", "MNIST, triples", "SVHN, triples", "", ""]
 
 
@@ -275,7 +327,97 @@ FIGURES = {
     "loss": lambda: loss_figure(accuracies(losses=("logistic", "ramp")), DATASETS),
     "losses": losses_figure,
     "tuning": lambda: tuning_figure(grid(), "MNIST"),
+    "curves": lambda: curves_figure(histories(), DATASETS),
+    "misspecification": lambda: misspecification_figure(
+        accuracies(methods=ALL).assign(variant=lambda rows: rows["seed"].map(str)), OFFSETS, DATASETS
+    ),
+    "sensitivity": lambda: sensitivity_figure(differences(), PUBLISHED, DATASETS),
+    "setting": lambda: setting_of(np.tile(np.array([1, -1], dtype=np.int8), 100), 2),
+    "setting of large tuples": lambda: setting_of(np.tile(np.array([1, -1], dtype=np.int8), 100), 7),
+    "ranks": lambda: rank_figure({(source, "row"): ranking() for source in ("ours", "paper")}),
+    **{f"bounds, {name}": lambda name=name: find_question(name).draw(BOUNDS[name]) for name in QUESTIONS},
 }
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_a_figure_fits_a_paper_and_its_labels_can_be_read(name):
+    """A column or a page wide, not higher than a page, 8 pt, and no label touches another or leaves the figure."""
+    figure = FIGURES[name]()
+    assert touching(figure) == []
+    width, height = figure.get_size_inches()
+    assert width in (COLUMN, PAGE)
+    assert height <= 9.0
+    assert {text.get_fontsize() for text in figure.findobj(Text) if is_shown(text, figure)} <= {7, 8}
+
+
+@pytest.mark.parametrize("panels", [1, 2])
+def test_one_panel_takes_a_column_and_more_take_the_page(panels):
+    table = accuracies(ns=(2000, 4000), sizes=(2, 3)[:panels])
+    figure = size_figure(table[table["dataset"] == "mnist"], {"mnist": "MNIST"})
+    assert touching(figure) == []
+    assert figure.get_figwidth() == {1: COLUMN, 2: PAGE}[panels] == {1: 3.4, 2: 7.0}[panels]
+
+
+def test_labels_that_touch_or_leave_the_figure_are_noticed():
+    figure, axis = plt.subplots(figsize=(3.4, 2))
+    axis.set_title("A title that is far too long to fit into a single column of a paper")
+    axis.text(0.5, 0.5, "one")
+    axis.text(0.51, 0.5, "other")
+    found = touching(figure)
+    assert "'one' touches 'other'" in found
+    assert [problem for problem in found if problem.endswith("leaves the figure")]
+    axis.set_title("short")
+    axis.texts[1].set_position((0.8, 0.8))
+    assert touching(figure) == []
+
+
+def test_names_from_a_configuration_are_no_formulas():
+    names = {"mnist": "Costs $5_a$ \\frac{1 & $", "svhn": "$\\nonsense$ with a very long name that takes several lines"}
+    for figure in (
+        curves_figure(histories(), names),
+        size_figure(accuracies(ns=(10, 20)), names),
+        loss_figure(accuracies(losses=("logistic", "ramp")), names),
+    ):
+        assert touching(figure) == []
+        assert [text for text in figure.findobj(Text) if "$5_a" in text.get_text()]
+
+
+def test_the_style_is_for_ones_own_figures_too():
+    with plt.style.context("mdpu.report.paper"):
+        assert plt.rcParams["font.size"] == 8
+        assert plt.rcParams["figure.figsize"][0] == COLUMN
+    assert Path(STYLE).parent == Path(mdpu.report.__path__[0])
+
+
+def test_a_users_own_defaults_change_no_figure(tmp_path):
+    save_figure(losses_figure(), tmp_path / "first.svg")
+    with plt.rc_context({"font.size": 20, "axes.facecolor": "pink"}):
+        save_figure(losses_figure(), tmp_path / "second.svg")
+    assert (tmp_path / "first.svg").read_bytes() == (tmp_path / "second.svg").read_bytes()
+
+
+def test_panels_of_one_dataset_share_axes_that_show_where_methods_differ():
+    table = histories(epochs=50)
+    steep = table["epoch"] <= 5
+    table.loc[steep, ["accuracy", "risk"]] = 0.2, 9.0
+    axes = curves_figure(table, DATASETS).axes
+    for first, second in ((0, 4), (2, 6), (1, 5), (3, 7)):
+        assert axes[first].get_ylim() == axes[second].get_ylim()
+    later = 100 * table[~steep].groupby(["dataset", "tuple_size", "method", "epoch"])["accuracy"].mean()
+    for place, dataset in ((2, "mnist"), (3, "svhn")):
+        low, high = axes[place].get_ylim()
+        assert 20 < low < later[dataset].min() and later[dataset].max() < high
+        assert high - low < 1.2 * (later[dataset].max() - later[dataset].min())
+
+
+def test_a_control_beyond_the_range_is_named_at_the_edge():
+    table = histories(methods=["ure", "chance"], epochs=20)
+    table.loc[table["method"] == "chance", "accuracy"] = 0.1
+    axes = curves_figure(table, DATASETS).axes
+    assert [text.get_text() for text in axes[2].texts] == ["Chance 10.0 ↓"]
+    of_mnist = (table["dataset"] == "mnist") & (table["method"] == "ure")
+    table.loc[table["method"] == "chance", "accuracy"] = table.loc[of_mnist, "accuracy"].mean()
+    assert not curves_figure(table, DATASETS).axes[2].texts
 
 
 @pytest.mark.parametrize("name", FIGURES)
@@ -291,3 +433,8 @@ def test_a_figure_is_the_same_files_each_time(name, tmp_path):
 def test_losses_are_told_apart_by_more_than_colour():
     assert len({style["marker"] for style in LOSS_STYLES.values()}) == len(LOSS_STYLES) == len(LOSSES)
     assert len({style["linestyle"] for style in LOSS_STYLES.values()}) == len(LOSS_STYLES)
+
+
+def test_methods_with_a_style_of_their_own_are_told_apart():
+    looks = [tuple(sorted(style.items())) for style in METHOD_STYLES.values()]
+    assert len(set(looks)) == len(looks)

@@ -108,7 +108,7 @@ def test_a_figure_has_a_column_per_tuple_size_with_a_mean_line_and_a_band_per_me
     assert band[:, 1].max() == pytest.approx((by_epoch.mean() + by_epoch.std()).max())
     assert band[:, 1].min() == pytest.approx((by_epoch.mean() - by_epoch.std()).min())
     assert risk_of_pairs.get_title().startswith("MNIST, pairs")
-    assert "n = 10,000" in risk_of_pairs.get_title()
+    assert "$n$ = 10,000" in risk_of_pairs.get_title()
 
 
 def test_accuracies_are_drawn_in_percent():

@@ -58,12 +58,10 @@ def make(_plan: Plan, experiment: Experiment, _inputs: Mapping[str, Path], resul
     """Answer the experiment's question: write the rows as CSV, and draw them."""
     from mdpu.kinds.bounds.question import Simulation
     from mdpu.report.drawing import save_figure
-    from mdpu.report.style import use_house_style
 
     question = find_question(experiment.options["question"])
     rows = question.measure(Simulation(**experiment.options["simulation"]))
     write_csv(rows, results / "bounds" / f"{experiment.name}.csv")
-    use_house_style()
     save_figure(question.draw(rows), results / "figures" / f"{experiment.name}.svg")
 
 

@@ -10,8 +10,8 @@ import pandas as pd
 from scipy.optimize import brentq
 
 from mdpu.kinds.bounds.mixture import LOSS_BOUND, REACH, THRESHOLDS, Floats, estimates, expected, true_risk
-from mdpu.kinds.bounds.question import Question, Simulation, Z, line, point_title, sample_name
-from mdpu.report.drawing import legend_below
+from mdpu.kinds.bounds.question import Question, Simulation, Z, entitle_point, line, sample_name
+from mdpu.report.drawing import draw_panels, legend_below
 from mdpu.report.style import SERIES_STYLES
 from mdpu.theory.bounds import Sample, Scope, bias_bounds
 
@@ -82,12 +82,8 @@ def measure(simulation: Simulation) -> pd.DataFrame:
 
 def draw(rows: pd.DataFrame) -> Figure:
     """Draw bias and bounds against n: a row of panels per tuple size and prior, a panel per classifier."""
-    import matplotlib.pyplot as plt
-
     points = list(rows.groupby(["tuple_size", "prior"]))
-    figure, axes = plt.subplots(
-        len(points), 2, figsize=(9.0, 0.7 + 3.0 * len(points)), squeeze=False, sharex=True, sharey=True
-    )
+    figure, axes = draw_panels(len(points), 2, 1.9, sharex=True, sharey=True)
     for line_of_panels, ((size, prior), point) in zip(axes, points, strict=True):
         for axis, (classifier, words) in zip(line_of_panels, CLASSIFIERS.items(), strict=True):
             group = point[point["classifier"] == classifier]
@@ -95,9 +91,7 @@ def draw(rows: pd.DataFrame) -> Figure:
                 shown = group[group["scope"] == scope]
                 seen = shown[shown["bias"] > 0]
                 bars = np.array([seen["bias"] - seen["low"].clip(lower=1e-9), seen["high"] - seen["bias"]])
-                axis.errorbar(
-                    seen["n"], seen["bias"], yerr=bars, capsize=2, markersize=4, label=f"{how}: observed", **style
-                )
+                axis.errorbar(seen["n"], seen["bias"], yerr=bars, label=f"{how}: observed", **style)
                 bound = {**style, "marker": "", "linewidth": 0.9}
                 line(axis, shown["n"], shown["at_most"], bound, f"{how}: corrected bound")
             first = group[group["scope"] == "part"]
@@ -105,10 +99,10 @@ def draw(rows: pd.DataFrame) -> Figure:
             axis.set_xscale("log")
             axis.set_yscale("log")
             axis.set_ylim(1e-6, 30)
-            axis.set_title(f"{point_title(size, prior)}, {words}")
-        line_of_panels[0].set_ylabel("Bias of the corrected risk")
+            entitle_point(axis, size, prior, words)
+        line_of_panels[0].set_ylabel("Bias")
     for axis in axes[-1]:
-        axis.set_xlabel("Number of tuples $n = n_U$")
+        axis.set_xlabel("Tuples $n = n_U$")
     legend_below(figure, axes[0, 0])
     return figure
 

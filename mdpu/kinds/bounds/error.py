@@ -9,8 +9,8 @@ import pandas as pd
 from scipy.stats import linregress, t
 
 from mdpu.kinds.bounds.mixture import ASSUMPTIONS, THRESHOLDS, estimates, true_risk
-from mdpu.kinds.bounds.question import DELTA, Question, Simulation, line, point_title, sample_name
-from mdpu.report.drawing import legend_below
+from mdpu.kinds.bounds.question import DELTA, Question, Simulation, entitle_point, line, sample_name
+from mdpu.report.drawing import draw_panels, legend_below, panel_columns
 from mdpu.report.style import SERIES_STYLES
 from mdpu.theory.bounds import error_bounds
 
@@ -70,20 +70,22 @@ def slope(n: pd.Series, values: pd.Series) -> tuple[float, float, float]:
 
 def draw(rows: pd.DataFrame) -> Figure:
     """Draw bounds and observed errors against n, a panel per tuple size and prior."""
-    import matplotlib.pyplot as plt
-
     panels = list(rows.groupby(["tuple_size", "prior"]))
-    figure, axes = plt.subplots(
-        1, len(panels), figsize=(0.8 + 3.6 * len(panels), 3.6), squeeze=False, sharex=True, sharey=True
-    )
-    for axis, ((size, prior), group) in zip(axes[0], panels, strict=True):
+    columns = panel_columns(len(panels))
+    figure, axes = draw_panels(-(-len(panels) // columns), columns, 2.1, sharex=True, sharey=True)
+    for axis in axes.flat[len(panels) :]:
+        axis.set_axis_off()
+    for axis, ((size, prior), group) in zip(axes.flat, panels, strict=False):
         for style, (column, label) in zip(SERIES_STYLES, QUANTITIES.items(), strict=False):
             line(axis, group["n"], group[column], style, label)
         axis.set_xscale("log")
         axis.set_yscale("log")
-        axis.set_xlabel("Number of tuples $n = n_U$")
-        axis.set_title(point_title(size, prior))
-    axes[0, 0].set_ylabel("Excess risk")
+        entitle_point(axis, size, prior)
+    for axis in axes.flat[len(panels) - columns : len(panels)]:
+        axis.set_xlabel("Tuples $n = n_U$")
+        axis.tick_params(labelbottom=True)
+    for axis in axes[:, 0]:
+        axis.set_ylabel("Excess risk")
     legend_below(figure, axes[0, 0])
     return figure
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from mdpu.report.drawing import size_name
+from mdpu.report.drawing import entitle, size_name
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -71,11 +71,11 @@ def sample_name(sample: Sample) -> str:
     return f"m{sample.tuple_size}/prior{sample.prior}/n{sample.n}"
 
 
-def point_title(size: Any, prior: Any) -> str:
-    """Return what a panel of one tuple size and prior is called."""
-    return f"{size_name(int(size))}, $\\pi_+ = {prior}$"
+def entitle_point(axis: Axes, size: Any, prior: Any, *more: str) -> None:
+    """Write the title of a panel of one tuple size and prior."""
+    entitle(axis, size_name(int(size)), f"$\\pi_+ = {prior}$", *more)
 
 
 def line(axis: Axes, x: Any, y: Any, style: Mapping[str, Any], label: str, **more: Any) -> None:
     """Draw a line with small markers in a style of `mdpu.report.style`."""
-    axis.plot(x, y, **{"markersize": 4, "linewidth": 1.4, **style, **more}, label=label)
+    axis.plot(x, y, **{**style, **more}, label=label)

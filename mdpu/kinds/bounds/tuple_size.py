@@ -10,7 +10,7 @@ import pandas as pd
 
 from mdpu.kinds.bounds.mixture import ASSUMPTIONS, THRESHOLDS, estimates, expected, true_risk
 from mdpu.kinds.bounds.question import DELTA, Question, Simulation, Z, line, sample_name
-from mdpu.report.drawing import legend_below
+from mdpu.report.drawing import draw_panels, legend_below
 from mdpu.report.style import SERIES_STYLES
 from mdpu.theory.bounds import Sample, error_bounds
 from mdpu.theory.joint import joint_information, marginal_information
@@ -29,7 +29,7 @@ of two or more members.
 PANELS = {
     "joint": "Joint law: nats per image",
     "kept": "Share kept by marginals (%)",
-    "deviation": "Standard deviation of the estimate",
+    "deviation": "Deviation of the estimate",
     "excess": "Mean excess risk",
 }
 
@@ -72,9 +72,7 @@ def measure(simulation: Simulation) -> pd.DataFrame:
 
 def draw(rows: pd.DataFrame) -> Figure:
     """Draw the four measures against the tuple size, a line per prior, at the largest number of images."""
-    import matplotlib.pyplot as plt
-
-    figure, axes = plt.subplots(2, 2, figsize=(9.0, 6.4), sharex=True)
+    figure, axes = draw_panels(2, 2, 2.0, sharex=True)
     most = rows["images"].max()
     for axis, (column, label) in zip(axes.flat, PANELS.items(), strict=True):
         for place, (prior, group) in enumerate(rows[rows["images"] == most].groupby("prior")):

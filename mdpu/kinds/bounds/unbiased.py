@@ -9,7 +9,7 @@ import pandas as pd
 
 from mdpu.kinds.bounds.mixture import estimates, expected, true_risk
 from mdpu.kinds.bounds.question import Question, Simulation, Z, line, sample_name
-from mdpu.report.drawing import legend_below, size_name
+from mdpu.report.drawing import draw_panels, legend_below, size_name
 from mdpu.report.style import SERIES_STYLES
 
 if TYPE_CHECKING:
@@ -50,9 +50,7 @@ def measure(simulation: Simulation) -> pd.DataFrame:
 
 def draw(rows: pd.DataFrame) -> Figure:
     """Draw mean errors and standard deviations against the prior, a line per tuple size."""
-    import matplotlib.pyplot as plt
-
-    figure, (left, right) = plt.subplots(1, 2, figsize=(9.6, 3.4))
+    figure, ((left, right),) = draw_panels(1, 2, 2.1)
     sizes = sorted(rows["tuple_size"].unique())
     priors = sorted(rows["prior"].unique())
     step = (priors[1] - priors[0] if len(priors) > 1 else 0.1) / (len(sizes) + 2)
@@ -66,17 +64,15 @@ def draw(rows: pd.DataFrame) -> Figure:
             color=style["color"],
             marker=style["marker"],
             linestyle="none",
-            markersize=4,
-            capsize=2,
             label=label,
         )
         line(right, group["prior"], group["deviation"], {**style, "marker": ""}, label)
         line(right, group["prior"], group["observed_deviation"], {**style, "linestyle": "none"}, label)
     left.axhline(0, color="0.4", linewidth=0.8)
-    left.set_ylabel("Mean error / standard deviation")
+    left.set_ylabel("Mean error / deviation")
     left.set_title("The estimate is unbiased")
     right.set_yscale("log")
-    right.set_ylabel("Standard deviation of one estimate")
+    right.set_ylabel("Standard deviation")
     right.set_title(f"Its scatter, $n = n_U = {rows['n'].max()}$")
     for axis in (left, right):
         axis.set_xticks(priors)

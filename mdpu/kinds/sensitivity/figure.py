@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import matplotlib.pyplot as plt
 import pandas as pd
 from matplotlib.figure import Figure
 
 from mdpu.evaluate.sensitivity import JOINT_KEY, PANEL, SIDES_KEY, paired_differences, published_differences
 from mdpu.kinds.sensitivity.tables import key_title, ordered, panels, value_title
 from mdpu.learn.methods import load_method
-from mdpu.report.drawing import legend_below, size_name
-from mdpu.report.style import method_style, use_house_style
+from mdpu.report.drawing import LETTER, PAGE, draw_panels, entitle, legend_below, literal, size_name
+from mdpu.report.style import method_style
 from mdpu.study.grid import Experiment
 from mdpu.study.plan import Plan
 
 LINEAR = 10.0  # points; where differences go beyond twice this, the axis is logarithmic outside of it
-ROW_HEIGHT = 0.26  # inches
+ROW_HEIGHT = 0.135  # inches
 PANELS = 4  # side by side; where there are more, each dataset has a row
 
 
@@ -49,7 +48,6 @@ def sensitivity_figure(differences: pd.DataFrame, published: pd.DataFrame, datas
         standard deviation to each side, a small marker one trial; a vertical line is the paper's accuracy
         minus that of the protocol as it stands.
     """
-    use_house_style()
     rows: list[tuple[str, tuple[str, str, str] | None]] = []
     previous = None
     for alternative in ordered(differences):
@@ -69,15 +67,11 @@ def sensitivity_figure(differences: pd.DataFrame, published: pd.DataFrame, datas
     else:
         places = {panel: (0, column) for column, panel in enumerate(shown)}
     down, across = (max([0, *(place[side] for place in places.values())]) + 1 for side in (0, 1))
-    figure, axes = plt.subplots(
-        down,
-        across,
-        figsize=(3.0 + 2.7 * across, 0.6 + down * (1.0 + ROW_HEIGHT * max(4, len(rows)))),
-        squeeze=False,
-        sharey=True,
-    )
+    # A page wide even if there is one panel, for the names of the rows.
+    figure, axes = draw_panels(down, across, 0.7 + ROW_HEIGHT * max(4, len(rows)), PAGE, sharey=True)
     for axis in set(axes.flat) - {axes[place] for place in places.values()}:
         axis.set_visible(False)
+    beside = 0.2 + 1.15 * LETTER * max((len(label) for label, _ in rows), default=0)  # bold letters are wider
     for panel, at in places.items():
         axis = axes[at]
         panel_differences = differences[(differences[list(PANEL)] == list(panel)).all(axis=1)]
@@ -96,12 +90,10 @@ def sensitivity_figure(differences: pd.DataFrame, published: pd.DataFrame, datas
                 if trials is None or trials.notna().sum() == 0:
                     continue
                 heights = [position + offset] * len(trials)
-                axis.plot(trials, heights, **marker, markersize=2.2, markeredgewidth=0, alpha=0.5)
+                axis.plot(trials, heights, **marker, markersize=1.8, markeredgewidth=0, alpha=0.5)
                 spread = trials.std() if trials.notna().sum() > 1 else 0.0
-                axis.errorbar(
-                    trials.mean(), position + offset, xerr=spread, **marker, markersize=4.5, elinewidth=1, capsize=0
-                )
-            axis.plot([], [], **marker, markersize=4.5, label=load_method(method).title)
+                axis.errorbar(trials.mean(), position + offset, xerr=spread, **marker, elinewidth=0.8, capsize=0)
+            axis.plot([], [], **marker, label=load_method(method).title)
             if method in panel_published.index and len(method_differences):
                 target = panel_published.loc[method, "published_mean"] - method_differences["base_accuracy"].mean()
                 axis.axvline(
@@ -117,13 +109,20 @@ def sensitivity_figure(differences: pd.DataFrame, published: pd.DataFrame, datas
             axis.set_xscale("symlog", linthresh=LINEAR)
             axis.xaxis.set_major_formatter("{x:g}")
         dataset, size, n, prior = panel
-        axis.set_title(f"{datasets[dataset]}, {size_name(size).lower()}\n$\\pi_+ = {prior}$, $n = {n:,}$")
-        axis.set_xlabel("Change of test accuracy (points)")
+        entitle(
+            axis,
+            literal(datasets[dataset]),
+            size_name(size).lower(),
+            f"$\\pi_+ = {prior}$",
+            f"$n$ = {n:,}",
+            beside=beside,
+        )
+        axis.set_xlabel("Change (points)")
         for position, (_, row) in enumerate(rows):
             if row is None:
                 axis.axhspan(position - 0.5, position + 0.5, color="0.94", linewidth=0, zorder=0)
     first = axes[0, 0]
-    first.set_yticks(range(len(rows)), [label for label, _ in rows])
+    first.set_yticks(range(len(rows)), [literal(label) for label, _ in rows])
     for axis in axes[:, 0]:
         for label, (_, row) in zip(axis.get_yticklabels(), rows, strict=True):
             label.set_fontweight("bold" if row is None else "normal")
