@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from mdpu.files import read_csv, write_csv, write_text
 from mdpu.kinds import TABLE
+from mdpu.report.latex import latex_float
 from mdpu.report.sections import embedded, for_both_schemes
 from mdpu.report.style import use_house_style
-from mdpu.report.tables import latex_caption
 from mdpu.study.kind import Kind
 
 if TYPE_CHECKING:
@@ -25,8 +25,8 @@ def make(_plan: Plan, experiment: Experiment, _inputs: Mapping[str, Path], resul
     """Write an experiment of this kind as CSV, Markdown and LaTeX."""
     out, rows = results / "tables" / f"{experiment.name}.csv", loss_rows()
     write_csv(rows, out)
-    for suffix, render in ((".md", markdown_formulas), (".tex", latex_formulas)):
-        write_text(out.with_suffix(suffix), render(rows, experiment.title))
+    write_text(out.with_suffix(".md"), markdown_formulas(rows, experiment.title))
+    write_text(out.with_suffix(".tex"), latex_formulas(rows, experiment.title, experiment.name))
 
 
 def section(_plan: Plan, experiment: Experiment, results: Path) -> dict[str, Any]:
@@ -68,26 +68,11 @@ def markdown_formulas(rows: pd.DataFrame, title: str) -> str:
     return "\n".join([title, "", r"| Loss | Notation | $\ell(t, z)$ |", "| --- | --- | --- |", *lines, ""])
 
 
-def latex_formulas(rows: pd.DataFrame, title: str) -> str:
-    """Return Table I as LaTeX for the booktabs package."""
+def latex_formulas(rows: pd.DataFrame, title: str, name: str) -> str:
+    """Return Table I as LaTeX for the booktabs package, with a label of this name."""
     lines = [rf"{row.title} & ${row.notation}$ & ${row.formula}$ \\" for row in rows.itertuples()]
-    return "\n".join(
-        [
-            r"% needs \usepackage{booktabs}",
-            r"\begin{table}",
-            r"\centering",
-            latex_caption(title),
-            r"\begin{tabular}{lll}",
-            r"\toprule",
-            r"Loss & Notation & $\ell(t, z)$ \\",
-            r"\midrule",
-            *lines,
-            r"\bottomrule",
-            r"\end{tabular}",
-            r"\end{table}",
-            "",
-        ]
-    )
+    head = [r"Loss & Notation & $\ell(t, z)$ \\", r"\midrule"]
+    return "% needs \\usepackage{booktabs}\n" + latex_float(name, title, "lll", [*head, *lines], wide=False)
 
 
 def formula_image(formula: str) -> bytes:

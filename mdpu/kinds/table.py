@@ -11,7 +11,8 @@ import numpy as np
 from mdpu.files import read_csv, write_csv, write_text
 from mdpu.kinds import TABLE
 from mdpu.learn.methods import load_method
-from mdpu.report.tables import escape, latex_rows, markdown_rows
+from mdpu.report.latex import Best, latex_tables
+from mdpu.report.tables import markdown_rows
 from mdpu.study.grid import CELL, cell_name
 from mdpu.study.kind import Kind
 
@@ -34,13 +35,16 @@ def make(plan: Plan, experiment: Experiment, inputs: Mapping[str, Path], results
     out = results / "tables" / f"{experiment.name}.csv"
     keys = pd.DataFrame(experiment.runs).drop(columns="seed").drop_duplicates()
     cells = keys.merge(read_csv(inputs["summary"]), on=list(CELL), how="left", validate="one_to_one")
-    write_csv(beside_published(cells, plan.published_names), out)
+    beside = beside_published(cells, plan.published_names)
+    write_csv(beside, out)
     datasets = plan.titles(keys["dataset"])
     methods = list(dict.fromkeys(keys["method"]))
     not_run = list(plan.titles(experiment.not_run).values())
     title = f"{experiment.title}. {caption(cells, datasets, plan.protocol.reports_best_epoch)}"
-    for suffix, render in ((".md", markdown_table), (".tex", latex_table)):
-        write_text(out.with_suffix(suffix), render(cells, datasets, methods, title, not_run))
+    write_text(out.with_suffix(".md"), markdown_table(cells, datasets, methods, title, not_run))
+    write_text(out.with_suffix(".tex"), latex_table(cells, datasets, methods, title, experiment.name, not_run))
+    paper = out.with_name(f"{experiment.name}-paper.tex")
+    write_text(paper, latex_beside(beside, datasets, methods, title, paper.stem, not_run))
 
 
 def section(plan: Plan, experiment: Experiment, results: Path) -> dict[str, Any]:
@@ -153,24 +157,72 @@ def latex_table(
     datasets: Mapping[str, str],
     methods: Sequence[str],
     title: str,
+    name: str,
     not_run: Sequence[str] = (),
 ) -> str:
-    """Return the table as LaTeX for the booktabs package; parameters as in `markdown_table`."""
+    """Return the table as LaTeX, the best method of each row in bold.
+
+    Parameters as in `markdown_table`, and the ``name`` of its label.
+    """
 
     def show(cell: pd.Series) -> str:
-        value = _value(cell, r"\pm ")
-        if np.isnan(cell["mean"]):
-            return value
-        number, _, note = value.partition(" (")
-        bold = rf"\boldsymbol{{{number}}}" if cell["best"] else number
-        return f"${bold}$" + (f" ({note}" if note else "")
+        value = _value(cell, " ± ")
+        return Best(value) if cell["best"] else value
 
     header = ["Prior", "Dataset", *(load_method(method).title for method in methods)]
-    rows, previous = [], None
-    for prior, dataset, *values in _grid(cells, datasets, methods, show):
-        rows.append([prior if prior != previous else "", escape(dataset), *values])
-        previous = prior
-    return latex_rows(title, header, 2, rows, _note(not_run))
+    rows = [[f"Prior {prior}", *others] for prior, *others in _grid(cells, datasets, methods, show)]
+    return latex_tables(name, title, header, rows, names=2, groups=1, note=_note(not_run))
+
+
+def latex_beside(
+    cells: pd.DataFrame,
+    datasets: Mapping[str, str],
+    methods: Sequence[str],
+    title: str,
+    name: str,
+    not_run: Sequence[str] = (),
+) -> str:
+    """Return the table as LaTeX with the paper's numbers beside ours, where the paper has any of a method.
+
+    Parameters
+    ----------
+    cells : DataFrame
+        As `mdpu.evaluate.published.beside_published` returns it.
+    datasets, methods, title, name, not_run
+        As for `latex_table`.
+    """
+
+    def show(cell: pd.Series) -> str:
+        value = _value(cell, " ± ")
+        return Best(value) if cell["best"] else value
+
+    def show_published(cell: pd.Series) -> str:
+        if np.isnan(cell["published_mean"]):
+            return "–"
+        value = f"{cell['published_mean']:.2f} ± {cell['published_std']:.2f}"
+        return Best(value) if cell["published_bold"] else value
+
+    both = set(cells.loc[cells["published_mean"].notna(), "method"])
+    ours, paper = (_grid(cells, datasets, methods, render) for render in (show, show_published))
+    header, over = ["Prior", "Dataset"], ["", ""]
+    for method in methods:
+        method_title = load_method(method).title
+        header += ["Ours", "Paper"] if method in both else [method_title]
+        over += [method_title] * 2 if method in both else [""]
+    rows = [
+        [
+            f"Prior {prior}",
+            dataset,
+            *(
+                cell
+                for method, own, published in zip(methods, numbers, theirs[2:], strict=True)
+                for cell in ((own, published) if method in both else (own,))
+            ),
+        ]
+        for (prior, dataset, *numbers), theirs in zip(ours, paper, strict=True)
+    ]
+    beside = " Beside ours are the paper's numbers, with its bold." if both else ""
+    return latex_tables(name, title + beside, header, rows, names=2, groups=1, over=over, note=_note(not_run))
 
 
 def table_section(plan: Plan, name: str, title: str, cells: pd.DataFrame) -> dict[str, Any]:
@@ -205,7 +257,7 @@ KIND = Kind(
     make=make,
     section=section,
     reads=("summary",),
-    files=TABLE,
+    files=(*TABLE, "tables/{name}-paper.tex"),
     single=("variant", "tuple_size", "n", "loss"),
     settings=lambda plan, experiment: {"published": plan.published_names},
     tabulates=True,

@@ -76,7 +76,7 @@ def entitle(axis: Axes, *parts: str, beside: float = 0.4) -> None:
     beside : float
         Inches of the figure's width that labels take on the left of all panels.
     """
-    figure, place = axis.get_figure(), axis.get_subplotspec()
+    figure, place = axis.get_figure(root=True), axis.get_subplotspec()
     assert figure is not None and place is not None
     room = (figure.get_figwidth() - beside) / place.get_gridspec().ncols
     letters = int(0.95 * room / LETTER)

@@ -10,12 +10,17 @@ import pandas as pd
 from mdpu.data.pools import DEMANDS
 from mdpu.evaluate.largest_n import largest_n_table, training_counts
 from mdpu.files import write_csv, write_text
-from mdpu.report.tables import escape, latex_rows, markdown_rows
+from mdpu.report.latex import latex_tables
+from mdpu.report.tables import markdown_rows
 from mdpu.study.plan import Plan
 
 TITLE = (
     "Largest number of tuples without replacement, alone and with as many unlabeled images U, which may be images of "
     "tuples too or not; in brackets, whether one draw of each n fits"
+)
+LATEX_TITLE = (
+    "Largest number of tuples without replacement, alone and with as many unlabeled images U, which may be images of "
+    "tuples too or not; and whether one draw of n fits, or else how probable it is"
 )
 HEADER = ("Dataset", "M", "Prior", "n", "Tuples alone", "Overlapping U", "Disjoint U")
 
@@ -64,9 +69,23 @@ def largest_n_markdown(table: pd.DataFrame, datasets: Mapping[str, str]) -> str:
 
 
 def largest_n_latex(table: pd.DataFrame, datasets: Mapping[str, str]) -> str:
-    """Return the table as LaTeX; parameters as for `largest_n_rows`."""
-    rows = [[escape(cell) for cell in row] for row in largest_n_rows(table, datasets)]
-    return latex_rows(TITLE, HEADER, 1, rows)
+    """Return the table as LaTeX, a row per n; parameters as for `largest_n_rows`."""
+    rows = [
+        [
+            datasets[str(row["dataset"])],
+            *(str(row[key]) for key in ("tuple_size", "prior")),
+            f"{row['n']:,}",
+            *(
+                cell
+                for demand in DEMANDS
+                for cell in (f"{row[f'largest_{demand}']:,}", probability(row[f"fit_{demand}"]))
+            ),
+        ]
+        for row in table.to_dict("records")
+    ]
+    header = [*HEADER[:4], *(title for _ in DEMANDS for title in ("Largest", "Fits"))]
+    over = ["", "", "", "", *(title for title in HEADER[4:] for _ in range(2))]
+    return latex_tables("largest-n", LATEX_TITLE, header, rows, names=1, groups=1, over=over)
 
 
 def write_largest_n(plan: Plan, labels: Path, out: Path) -> None:

@@ -105,7 +105,7 @@ def downloads(results: Path, files: Iterable[str]) -> list[dict[str, str]]:
     return [
         {
             "file": Path(file).name,
-            "format": FORMATS[Path(file).suffix],
+            "format": "LaTeX, with the paper’s" if file.endswith("-paper.tex") else FORMATS[Path(file).suffix],
             "address": data_url(MEDIA_TYPES[Path(file).suffix], results / file),
         }
         for file in files

@@ -82,8 +82,8 @@ def make(plan: Plan, experiment: Experiment, inputs: Mapping[str, Path], results
     write_csv(summary, out)
     write_csv(nearest_to_published(plan, experiment, histories), out.with_name(f"{experiment.name}-nearest.csv"))
     datasets = plan.titles(run.dataset for run in experiment.runs)
-    for suffix, render in ((".md", sensitivity_markdown), (".tex", sensitivity_latex)):
-        write_text(out.with_suffix(suffix), render(summary, datasets, experiment.title))
+    write_text(out.with_suffix(".md"), sensitivity_markdown(summary, datasets, experiment.title))
+    write_text(out.with_suffix(".tex"), sensitivity_latex(summary, datasets, experiment.title, experiment.name))
     save_figure(draw(plan, experiment, histories), results / "figures" / f"{experiment.name}.svg")
 
 

@@ -11,7 +11,8 @@ import pandas as pd
 from mdpu.evaluate.sensitivity import ALTERNATIVE, JOINT_KEY, PANEL, SCOPE_KEY, SIDES_KEY, effects
 from mdpu.learn.methods import load_method
 from mdpu.report.drawing import size_name
-from mdpu.report.tables import escape, latex_rows, markdown_rows
+from mdpu.report.latex import latex_tables
+from mdpu.report.tables import markdown_rows
 
 Cell = Mapping[Any, Any]  # a row of the summary
 
@@ -257,16 +258,17 @@ def sensitivity_markdown(summary: pd.DataFrame, datasets: Mapping[str, str], tit
     return markdown_rows(title, header, 4, rows)
 
 
-def sensitivity_latex(summary: pd.DataFrame, datasets: Mapping[str, str], title: str) -> str:
-    """Return the table of paired differences as LaTeX; parameters as for `sensitivity_rows`."""
-    header, rows = sensitivity_rows(summary, datasets)
-    cells = [[*map(escape, row[:4]), *map(_latex, row[4:])] for row in rows]
-    return latex_rows(title, header, 4, cells, groups=True)
-
-
-def _latex(text: str) -> str:
-    """Return a difference or an accuracy as LaTeX sets numbers."""
-    number, _, note = text.partition(" (")
-    if not any(character.isdigit() for character in number):
-        return number.replace(NONE, "--")
-    return f"${escape(number).replace('$', '')}$" + (f" ({note}" if note else "")
+def sensitivity_latex(summary: pd.DataFrame, datasets: Mapping[str, str], title: str, name: str) -> str:
+    """Return the table of paired differences as LaTeX, with labels of this name; else as for `sensitivity_rows`."""
+    rows = []
+    for panel, alternative, cells in _layout(summary):
+        place = panel_title(panel, datasets)
+        if alternative is None:
+            numbers = [_accuracy(cell).removesuffix(" %") for cell in cells]
+            rows.append([place, "", "Protocol as it stands (accuracy, %)", *numbers])
+        else:
+            key, base, value = alternative
+            chosen = f" ({value_title(key, base, datasets)})" if key != JOINT_KEY else ""
+            rows.append([place, key_title(key) + chosen, value_title(key, value, datasets), *map(_difference, cells)])
+    header = ["", "", "Alternative", *(load_method(method).title for method in _methods(summary))]
+    return latex_tables(name, title, header, rows, names=3, groups=2)
