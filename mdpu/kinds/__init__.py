@@ -77,4 +77,4 @@ def figure_kind(
 
         return figure_section(plan, experiment, results, caption)
 
-    return Kind(make=make, section=section, reads=reads, files=FIGURE, **contract)
+    return Kind(make=make, section=section, reads=reads, files=FIGURE, caption=lambda experiment: caption, **contract)

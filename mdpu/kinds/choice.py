@@ -78,6 +78,7 @@ KIND = Kind(
             run.variant: plan.protocol.variant(run.variant)["training"]["prior_offset"] for run in experiment.runs
         },
     },
+    caption=lambda experiment: CAPTION,
     place="studies",
     template="sections/rows.html.j2",
 )

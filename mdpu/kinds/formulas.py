@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from mdpu.study.grid import Experiment
     from mdpu.study.plan import Plan
 
+CAPTION = "Losses of a score z against a label t, as the code defines them."
+
 
 def make(_plan: Plan, experiment: Experiment, _inputs: Mapping[str, Path], results: Path) -> None:
     """Write an experiment of this kind as CSV, Markdown and LaTeX."""
@@ -95,6 +97,7 @@ KIND = Kind(
     reads=(),
     files=TABLE,
     shows="nothing",
+    caption=lambda experiment: CAPTION,
     place="tables",
     template="sections/formulas.html.j2",
 )

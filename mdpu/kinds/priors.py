@@ -100,6 +100,7 @@ KIND = Kind(
     files=TABLE,
     single=("variant", "loss", "method"),
     check=check,
+    caption=lambda experiment: CAPTION,
     place="studies",
     template="sections/rows.html.j2",
 )

@@ -11,6 +11,7 @@ import numpy as np
 from mdpu.files import read_csv, write_csv, write_text
 from mdpu.kinds import TABLE
 from mdpu.learn.methods import load_method
+from mdpu.report.formats import WITH_PAPER
 from mdpu.report.latex import Best, latex_tables
 from mdpu.report.tables import markdown_rows
 from mdpu.study.grid import CELL, cell_name
@@ -43,7 +44,7 @@ def make(plan: Plan, experiment: Experiment, inputs: Mapping[str, Path], results
     title = f"{experiment.title}. {caption(cells, datasets, plan.protocol.reports_best_epoch)}"
     write_text(out.with_suffix(".md"), markdown_table(cells, datasets, methods, title, not_run))
     write_text(out.with_suffix(".tex"), latex_table(cells, datasets, methods, title, experiment.name, not_run))
-    paper = out.with_name(f"{experiment.name}-paper.tex")
+    paper = out.with_name(f"{experiment.name}{WITH_PAPER}")
     write_text(paper, latex_beside(beside, datasets, methods, title, paper.stem, not_run))
 
 
@@ -253,14 +254,18 @@ def table_section(plan: Plan, name: str, title: str, cells: pd.DataFrame) -> dic
     }
 
 
+CAPTION = """\
+Test accuracy in percent, mean ± standard deviation over trials, by prior and dataset. The best method of a row is bold.
+"""
 KIND = Kind(
     make=make,
     section=section,
     reads=("summary",),
-    files=(*TABLE, "tables/{name}-paper.tex"),
+    files=(*TABLE, f"tables/{{name}}{WITH_PAPER}"),
     single=("variant", "tuple_size", "n", "loss"),
     settings=lambda plan, experiment: {"published": plan.published_names},
     tabulates=True,
+    caption=lambda experiment: CAPTION,
     place="tables",
     template="sections/table.html.j2",
 )

@@ -154,16 +154,12 @@ def reference_lines(axes: Axes, accuracies: pd.Series, controls: Sequence[str]) 
 def name_outside(axis: Axes, accuracies: pd.Series, controls: Sequence[str]) -> None:
     """Name the controls whose accuracy lies outside of the vertical range of `axis`; arguments as `reference_lines`."""
     low, high = axis.get_ylim()
-    for arrow, place, outside in (("↓", 0.03, lambda value: value < low), ("↑", 0.97, lambda value: value > high)):
-        names = [
-            f"{load_method(control).title} {accuracies[control]:.1f} {arrow}"
-            for control in controls
-            if control in accuracies.index and outside(accuracies[control])
-        ]
-        vertical = "bottom" if place < 0.5 else "top"
-        ground = {"facecolor": "white", "edgecolor": "none", "pad": 0.5, "alpha": 0.7}
+    known: pd.Series = accuracies[accuracies.index.isin(controls)]
+    ground = {"facecolor": "white", "edgecolor": "none", "pad": 0.5, "alpha": 0.7}
+    for outside, arrow, height, side in ((known < low, "↓", 0.03, "bottom"), (known > high, "↑", 0.97, "top")):
+        names = [f"{load_method(str(name)).title} {value:.1f} {arrow}" for name, value in known[outside].items()]
         if names:
-            axis.text(0.98, place, "\n".join(names), transform=axis.transAxes, ha="right", va=vertical, bbox=ground)
+            axis.text(0.98, height, "\n".join(names), transform=axis.transAxes, ha="right", va=side, bbox=ground)
 
 
 def legend_below(figure: Figure, axes: Axes) -> None:

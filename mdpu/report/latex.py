@@ -167,9 +167,9 @@ def _escaped(character: str) -> str:
         return _LATEX[character]
     if " " <= character <= "~":
         return character
-    letter, *accents = unicodedata.normalize("NFD", character)
-    if letter.isascii() and letter.isalpha() and len(accents) == 1 and accents[0] in _ACCENTS:
-        return f"\\{_ACCENTS[accents[0]]}{{{letter}}}"
+    parts = unicodedata.normalize("NFD", character)
+    if len(parts) == 2 and parts[0].isascii() and parts[1] in _ACCENTS:
+        return f"\\{_ACCENTS[parts[1]]}{{{parts[0]}}}"
     return f"(U+{ord(character):04X})"
 
 

@@ -28,19 +28,12 @@ from mdpu.report.training import duration, read_training
 from mdpu.report.tuning_figure import CAPTION
 from mdpu.report.verdicts import LOOKS, audit_section, claims_section, comparison_rows, ranks_section, verdict_section
 from mdpu.study.config import BASE
-from mdpu.study.kind import load_kind
+from mdpu.study.kind import PARTS, load_kind
 from mdpu.study.plan import Plan
 
 TEMPLATES = resource("report")
 NO_DATA: dict[str, Any] = {"splits": [], "cells": {}, "config": ""}  # for the script
 STYLE = ("tokens.css", "style.css", "print.css")
-PARTS = {
-    "paper": "The paper",
-    "choices": "Open choices",
-    "theory": "The theorems",
-    "beyond": "Beyond the paper",
-    "bags": "Tuples as bags",
-}
 
 
 def render_page(plan: Plan, results: Path) -> str:

@@ -11,6 +11,7 @@ from typing import Any
 
 from mdpu.files import read_csv
 from mdpu.learn.methods import load_method
+from mdpu.report.formats import MEDIA_TYPES, format_name
 from mdpu.seals import check
 from mdpu.study.grid import CELL, Experiment
 from mdpu.study.plan import Plan
@@ -18,14 +19,6 @@ from mdpu.study.plan import Plan
 DARK_PAGE, DARK_INK = "#14181d", "#e4e8ec"  # as in report/tokens.css
 PAGE_SCALE = 1.35  # text of 8 pt becomes as large as the page's small print
 LEAST_CONTRAST = 3.0  # of a drawing's parts against the page (WCAG 2.2, 1.4.11)
-MEDIA_TYPES = {
-    ".csv": "text/csv",
-    ".md": "text/markdown",
-    ".pdf": "application/pdf",
-    ".svg": "image/svg+xml",
-    ".tex": "application/x-tex",
-}
-FORMATS = {".csv": "CSV", ".md": "Markdown", ".pdf": "PDF", ".svg": "SVG", ".tex": "LaTeX"}
 
 
 def data_url(kind: str, path: Path) -> str:
@@ -105,7 +98,7 @@ def downloads(results: Path, files: Iterable[str]) -> list[dict[str, str]]:
     return [
         {
             "file": Path(file).name,
-            "format": "LaTeX, with the paper’s" if file.endswith("-paper.tex") else FORMATS[Path(file).suffix],
+            "format": format_name(file),
             "address": data_url(MEDIA_TYPES[Path(file).suffix], results / file),
         }
         for file in files

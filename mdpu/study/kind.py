@@ -21,6 +21,14 @@ if TYPE_CHECKING:
     from mdpu.study.plan import Plan
 
 KINDS_FOLDER = PACKAGE / "kinds"
+# The parts of the report in order, by the value of `part` in an experiment's definition.
+PARTS = {
+    "paper": "The paper",
+    "choices": "Open choices",
+    "theory": "The theorems",
+    "beyond": "Beyond the paper",
+    "bags": "Tuples as bags",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,6 +61,8 @@ class Kind:
         From plan and experiment to everything else in the configuration that affects `files`, ready for JSON.
     tabulates : bool
         Whether claims and ranks count its rows as rows of a table.
+    caption : callable
+        From the experiment to what its files show, in general.
     place : {'tables', 'figures', 'studies'}
         The part of the report that shows it.
     template : str
@@ -70,6 +80,7 @@ class Kind:
     runs: Callable[[Mapping[str, Any], str], Iterable[Run]] = grid_runs
     settings: Callable[[Plan, Experiment], dict[str, Any]] = lambda plan, experiment: {}
     tabulates: bool = False
+    caption: Callable[[Experiment], str] = lambda experiment: ""
     place: Literal["tables", "figures", "studies"] = "figures"
     template: str = "sections/figure.html.j2"
 

@@ -360,6 +360,11 @@ class Plan:
             files |= {"split": self.layout.split(experiment.split)}
         return {read: files[read] for read in load_kind(experiment.kind).reads}
 
+    def experiment_caption(self, name: str) -> str:
+        """Return what the files of an experiment show, in general."""
+        experiment = self.experiment(name)
+        return " ".join(load_kind(experiment.kind).caption(experiment).split())
+
     def experiment_outputs(self, name: str) -> list[Path]:
         """Return the output files of an experiment."""
         return [self.layout.results / file for file in load_kind(self.experiment(name).kind).outputs(name)]

@@ -69,7 +69,7 @@ def test_latex_has_the_same_cells_between_booktabs_rules(cells):
     assert rules == [r"\toprule", r"\midrule", r"\midrule", r"\bottomrule"]
     assert r"\caption{50 \% \& more}" in lines
     assert r"\label{tab:mine}" in lines
-    assert r"\begin{tabular}{@{}lS[table-format=2.2(3)]S[table-format=2.2(2)]S[table-format=2.2(3)]@{}}" in lines
+    assert r"\begin{tabular}{@{}lS[table-format=2.2(3)]S[table-format=2.2(3)]S[table-format=2.2(3)]@{}}" in lines
     rows = [line for line in lines if line.endswith(r"\\")]
     assert rows == [
         r"{Dataset} & {URE} & {ReLU} & {ABS} \\",

@@ -199,7 +199,8 @@ def test_what_is_missing_is_installed_at_once(run, apt, capsys):
     run.find_tools()
     update, install = apt.commands
     assert update[:2] == ["apt-get", "update"]
-    assert install[-4:] == ["chromium", "chromium-driver", "texlive-latex-base", "texlive-latex-recommended"]
+    assert install[-7:-5] == ["chromium", "chromium-driver"]
+    assert all(package.startswith("texlive-") for package in install[-5:])
     assert "will be skipped" not in capsys.readouterr().out
 
 

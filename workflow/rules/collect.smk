@@ -10,8 +10,8 @@ rule collect:
     output:
         metrics=RESULTS / "metrics.parquet",
         csv=RESULTS / "metrics.csv",
-        summary=RESULTS / "summary.csv",
-        runs=RESULTS / "runs.csv",
+        summary=offered(RESULTS / "summary.csv", "summary", "Runs", "Cells"),
+        runs=offered(RESULTS / "runs.csv", "runs", "Runs", "Runs"),
     log:
         LOGS / "collect.log",
     benchmark:

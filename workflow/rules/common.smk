@@ -12,12 +12,13 @@ from mdpu.data.sources import MODULES
 from mdpu.errors import UserError
 from mdpu.files import PACKAGE
 from mdpu.hold import TOKEN
+from mdpu.report.formats import format_name
 from mdpu.study import grid
 from mdpu.study.closure import closure
 from mdpu.study.config import completed
 from mdpu.study.failed import without_failed
 from mdpu.study.intact import bring_to_present, check_results, mend, unrecorded
-from mdpu.study.kind import kind_module, load_kind
+from mdpu.study.kind import PARTS, kind_module, load_kind
 from mdpu.study.plan import Plan
 from mdpu.study.store import method_module, network_module
 
@@ -106,6 +107,25 @@ def source_code(source):
 def modules_of(runs, network):
     """The modules of the runs' methods and of their network."""
     return (*sorted({method_module(run.method) for run in runs}), network_module(network))
+
+
+def offered(file, caption, category, shown):
+    """An output that `snakemake --report` offers, with a caption of workflow/captions and labels.
+
+    What is shown is a text with wildcards, or a function of them, as the category is.
+    """
+    labels = {"Shown": shown, "Format": format_name(file)}
+    if callable(shown):
+        labels = lambda wildcards: {"Shown": shown(wildcards), "Format": format_name(file)}
+    return report(file, caption=f"../captions/{caption}.rst", category=category, labels=labels)
+
+
+def part_title(wildcards):
+    return PARTS[PLAN.part(wildcards.experiment)]
+
+
+def experiment_title(wildcards):
+    return PLAN.experiment(wildcards.experiment).title
 
 
 def shown_inputs(wildcards):

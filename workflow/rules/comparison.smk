@@ -8,7 +8,7 @@ rule compare:
         summary=rules.collect.output.summary,
         code=code("evaluation.compare"),
     output:
-        csv=RESULTS / "comparison.csv",
+        csv=offered(RESULTS / "comparison.csv", "comparison", "Evaluation", "Verdicts, number by number"),
         json=RESULTS / "comparison.json",
     log:
         LOGS / "compare.log",
@@ -29,9 +29,9 @@ rule claims:
         metrics=rules.collect.output.metrics,
         code=code("evaluation.claims"),
     output:
-        csv=RESULTS / "claims.csv",
+        csv=offered(RESULTS / "claims.csv", "claims", "Evaluation", "Claims"),
         json=RESULTS / "claims.json",
-        cases=RESULTS / "claims_cases.csv",
+        cases=offered(RESULTS / "claims_cases.csv", "claims_cases", "Evaluation", "Claims, case by case"),
     log:
         LOGS / "claims.log",
     benchmark:
@@ -52,10 +52,10 @@ rule ranks:
         summary=rules.collect.output.summary,
         code=code("evaluation.ranks"),
     output:
-        csv=RESULTS / "ranks.csv",
+        csv=offered(RESULTS / "ranks.csv", "ranks", "Evaluation", "Ranks"),
         json=RESULTS / "ranks.json",
-        svg=RESULTS / "ranks.svg",
-        pdf=RESULTS / "ranks.pdf",
+        svg=offered(RESULTS / "ranks.svg", "ranks", "Evaluation", "Ranks"),
+        pdf=offered(RESULTS / "ranks.pdf", "ranks", "Evaluation", "Ranks"),
     log:
         LOGS / "ranks.log",
     benchmark:
@@ -76,7 +76,7 @@ rule audit:
         descriptions=sorted({str(PLAN.layout.images(dataset).with_suffix(".json")) for dataset in PLAN.datasets}),
         code=code("evaluation.audit"),
     output:
-        csv=RESULTS / "audit.csv",
+        csv=offered(RESULTS / "audit.csv", "audit", "Evaluation", "Audit of the paper"),
         json=RESULTS / "audit.json",
     log:
         LOGS / "audit.log",

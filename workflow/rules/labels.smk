@@ -32,8 +32,8 @@ rule sheet:
         labels=RESULTS / "labels" / "{dataset}.npz",
         code=code("data.sheet"),
     output:
-        positive=RESULTS / "sheets" / "{dataset}" / "positive.png",
-        negative=RESULTS / "sheets" / "{dataset}" / "negative.png",
+        positive=offered(RESULTS / "sheets" / "{dataset}" / "positive.png", "sheet", "Data", "{dataset}, positive side"),
+        negative=offered(RESULTS / "sheets" / "{dataset}" / "negative.png", "sheet", "Data", "{dataset}, negative side"),
     log:
         LOGS / "sheets" / "{dataset}.log",
     benchmark:

@@ -7,9 +7,9 @@ rule largest_n:
         counts=[PLAN.layout.labels(dataset).with_suffix(".json") for dataset in PLAN.uncounted],
         code=code("evaluation.largest_n"),
     output:
-        csv=RESULTS / "largest_n.csv",
-        markdown=RESULTS / "largest_n.md",
-        latex=RESULTS / "largest_n.tex",
+        csv=offered(RESULTS / "largest_n.csv", "largest_n", "Data", "Largest n"),
+        markdown=offered(RESULTS / "largest_n.md", "largest_n", "Data", "Largest n"),
+        latex=offered(RESULTS / "largest_n.tex", "largest_n", "Data", "Largest n"),
     log:
         LOGS / "largest_n.log",
     benchmark:

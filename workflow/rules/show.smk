@@ -13,7 +13,10 @@ for _kind in sorted(KINDS):
             unpack(shown_inputs),
             code=code("showing.show", kind_module(_kind)),
         output:
-            [RESULTS / file for file in load_kind(_kind).outputs("{experiment}")],
+            [
+                offered(RESULTS / file, "experiment", part_title, experiment_title)
+                for file in load_kind(_kind).outputs("{experiment}")
+            ],
         log:
             LOGS / "show" / "{experiment}.log",
         benchmark:
@@ -25,6 +28,7 @@ for _kind in sorted(KINDS):
             "../../envs/mdpu.yaml"
         params:
             settings=lambda wildcards: PLAN.experiment_settings(wildcards.experiment),
+            caption=lambda wildcards: PLAN.experiment_caption(wildcards.experiment),
             results=RESULTS,
             inputs=lambda wildcards, input: [
                 f"--{name} {input[name]}" for name in PLAN.experiment_inputs(wildcards.experiment)

@@ -11,7 +11,12 @@ rule tune:
         split=lambda wildcards: PLAN.layout.split(tuning(wildcards).runs[0].split),
         code=lambda wildcards: code("training.tune", *modules_of(tuning(wildcards).runs, tuning(wildcards).network)),
     output:
-        grid=RESULTS / "tuning/{dataset}/{variant}/m{tuple_size}.csv",
+        grid=offered(
+            RESULTS / "tuning/{dataset}/{variant}/m{tuple_size}.csv",
+            "tuning",
+            "Tuning",
+            "{dataset}/{variant}/m{tuple_size}",
+        ),
         provenance=RESULTS / "tuning/{dataset}/{variant}/m{tuple_size}.json",
     log:
         LOGS / "tuning/{dataset}/{variant}/m{tuple_size}.log",

@@ -7,8 +7,8 @@ rule tuning_figure:
         grid=RESULTS / "tuning" / "{tuning}.csv",
         code=code("showing.tuning"),
     output:
-        svg=RESULTS / "figures" / "tuning" / "{tuning}.svg",
-        pdf=RESULTS / "figures" / "tuning" / "{tuning}.pdf",
+        svg=offered(RESULTS / "figures" / "tuning" / "{tuning}.svg", "tuning", "Tuning", "{tuning}"),
+        pdf=offered(RESULTS / "figures" / "tuning" / "{tuning}.pdf", "tuning", "Tuning", "{tuning}"),
     log:
         LOGS / "figures" / "tuning" / "{tuning}.log",
     benchmark:

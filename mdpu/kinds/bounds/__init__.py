@@ -96,6 +96,7 @@ KIND = Kind(
     },
     check=check,
     settings=lambda plan, experiment: dict(experiment.options),
+    caption=lambda experiment: find_question(experiment.options["question"]).caption,
     place="studies",
     template="sections/bounds.html.j2",
 )

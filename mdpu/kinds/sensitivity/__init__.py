@@ -123,6 +123,7 @@ KIND = Kind(
     check=check,
     runs=runs,
     settings=settings,
+    caption=lambda experiment: CAPTION,
     place="studies",
     template="sections/sensitivity.html.j2",
 )

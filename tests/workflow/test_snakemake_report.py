@@ -1,0 +1,72 @@
+"""What ``snakemake --report`` offers: every table and figure, with caption, category and labels."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+
+import pytest
+
+from mdpu.report.formats import FORMATS
+from mdpu.study.kind import PARTS
+
+pytestmark = pytest.mark.slow
+
+SHOWN = ("tables/*", "figures/**/*", "sheets/*/*", "*.csv", "largest_n.*", "ranks.*")
+NOT_OFFERED = {"metrics.csv"}  # a row per run and epoch
+
+
+def embedded(page: str, name: str) -> dict:
+    """Return a variable of the page's script."""
+    start = re.search(rf"\bvar {name} ?= ?(?=\{{)", page)
+    assert start is not None
+    return json.JSONDecoder().raw_decode(page, start.end())[0]
+
+
+def to_show(results) -> set[str]:
+    """Return the tables and figures in a folder of results."""
+    files = {file for pattern in SHOWN for file in results.glob(pattern) if file.suffix in FORMATS}
+    return {f"results/tiny/{file.relative_to(results)}" for file in files if file.name not in NOT_OFFERED}
+
+
+@pytest.fixture(scope="module")
+def report(finished, tmp_path_factory):
+    """The report of the tiny experiment. Proxies that lead nowhere stand for a machine without a network."""
+    page = tmp_path_factory.mktemp("snakemake-report") / "report.html"
+    nowhere = dict.fromkeys(("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"), "http://127.0.0.1:9")
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in nowhere.items():
+            patch.setitem(os.environ, name, value)
+        finished.snakemake("--report", str(page))
+    return page.read_text(encoding="utf-8")
+
+
+def test_it_offers_every_table_and_figure(report, finished):
+    offered = embedded(report, "results")
+    assert set(offered) == to_show(finished.results)
+    assert len(offered) > 20
+    for file, facts in offered.items():
+        assert facts["data_uri"].startswith("data:"), file
+        assert set(facts["labels"]) == {"Shown", "Format"}, file
+        assert facts["labels"]["Format"].startswith(FORMATS[f".{file.rpartition('.')[2]}"]), file
+
+
+def test_every_one_has_a_caption_and_a_category(report, finished):
+    offered, categories = embedded(report, "results"), embedded(report, "categories")
+    assert next(iter(categories)) == PARTS["paper"]
+    assert set(categories) == {PARTS["paper"], "Runs", "Data", "Evaluation"}
+    listed = [file for group in categories.values() for files in group.values() for file in files]
+    assert sorted(listed) == sorted(offered)
+    for file, facts in offered.items():
+        words = re.sub(r"<[^>]+>", " ", facts["caption"])
+        assert len(words.split()) > 5, file
+        assert "{{" not in words, file
+        assert "system-message" not in facts["caption"], f"{file}: docutils could not read its caption"
+
+
+def test_what_is_shown_is_said_in_the_titles_of_the_configuration(report):
+    labels = {file: facts["labels"]["Shown"] for file, facts in embedded(report, "results").items()}
+    assert labels["results/tiny/tables/tiny-table.tex"] == "Tiny table: pairs"
+    assert labels["results/tiny/figures/tiny-curves.svg"] == "Tiny figure: curves"
+    assert labels["results/tiny/sheets/digits/positive.png"] == "digits, positive side"
