@@ -47,6 +47,7 @@ def test_a_finished_run_has_every_output_of_the_contract(finished):
         "tables/tiny-table.csv",
         "tables/tiny-table.md",
         "tables/tiny-table.tex",
+        "tables/tiny-table-paper.tex",
         "runs.csv",
         *(f"figures/{name}.{suffix}" for name in ("tiny-curves", "figure1", "figure2") for suffix in ("svg", "pdf")),
         *(f"tables/table1.{suffix}" for suffix in ("csv", "md", "tex")),
