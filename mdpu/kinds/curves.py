@@ -88,6 +88,7 @@ def curves_figure(metrics: pd.DataFrame, datasets: Mapping[str, str]) -> Figure:
         n = ", ".join(f"{value:,}" for value in sorted(shown["n"].unique()))
         entitle(risk, literal(datasets[dataset]), size_name(size).lower(), f"$\\pi_+ = {prior}$", f"$n$ = {n}")
         accuracy.set_xlabel("Epoch")
+        accuracy.locator_params(axis="x", integer=True)
         accuracy.tick_params(labelbottom=True)
         if place % columns == 0:
             risk.set_ylabel("Training risk")
