@@ -32,12 +32,15 @@ if TYPE_CHECKING:
     from rocrate.model.entity import Entity
     from rocrate.rocrate import ROCrate
 
+WORKFLOW_CRATE = "https://w3id.org/workflowhub/workflow-ro-crate/1.0"
 PROFILES = {
     "https://w3id.org/ro/wfrun/process/0.5": "Process Run Crate",
     "https://w3id.org/ro/wfrun/workflow/0.5": "Workflow Run Crate",
     "https://w3id.org/ro/wfrun/provenance/0.5": "Provenance Run Crate",
-    "https://w3id.org/workflowhub/workflow-ro-crate/1.0": "Workflow RO-Crate",
+    WORKFLOW_CRATE: "Workflow RO-Crate",
 }
+# Of the words below, RO-Crate 1.1 has no `sha256`; this context has it.
+RUN_TERMS = "https://w3id.org/ro/terms/workflow-run/context"
 LICENCE = "https://spdx.org/licenses/MIT"
 SNAKEMAKE = "https://w3id.org/workflowhub/workflow-ro-crate#snakemake"
 COMPLETED = "http://schema.org/CompletedActionStatus"
@@ -91,6 +94,7 @@ class _Builder:
 
     def __init__(self, plan: Plan, crate: ROCrate) -> None:
         self.plan, self.crate = plan, crate
+        crate.metadata.extra_contexts.append(RUN_TERMS)
         self.results = plan.layout.results
         self._files: dict[Path, Entity] = {}
         self._tools: dict[tuple[str, str], Entity] = {}
@@ -115,6 +119,7 @@ class _Builder:
 
     def _describe_root(self) -> None:
         root = self.crate.root_dataset
+        self.crate.metadata.append_to("conformsTo", {"@id": WORKFLOW_CRATE})
         root["name"] = (
             f"Results of {self.plan.config['name']}: learning from M-tuple dominant positive and unlabeled data"
         )
@@ -220,7 +225,15 @@ class _Builder:
             cell = cell_name(key)
             numbers = [self._entity(f"#{name}") for name in runs.get(cell, [])]
             result = self._number(cell, mean, "mean accuracy")
-            yield self._action(f"#collect/{cell}", "collect", git_commit(), numbers, [result])
+            yield self._action(
+                f"#collect/{cell}",
+                "collect",
+                git_commit(),
+                numbers,
+                [result],
+                endTime=_written(self.results / "summary.csv"),
+                description="the mean of the trials",
+            )
 
     def _add_run(self, workflow: Entity, actions: list[Entity]) -> None:
         """Add the run of the workflow, which was organized by Snakemake and consists of the actions."""
