@@ -11,9 +11,9 @@ import pandas as pd
 from mdpu.evaluate.claims import FAILS, HOLDS, INCONCLUSIVE, PARTLY, STATUSES
 from mdpu.evaluate.claims import NOT_RUN as NOT_CHECKED
 from mdpu.evaluate.comparison import DIFFERS, NOT_RUN, REPRODUCED, VERDICTS
-from mdpu.evaluate.published import BASELINES, PROPOSED, family
+from mdpu.evaluate.published import BASELINES, PROPOSED, family, published_summary
 from mdpu.learn.methods import load_method
-from mdpu.study.grid import ROW
+from mdpu.study.grid import CELL, ROW
 
 MOST_FINDINGS = 5
 _WORDS = ("none", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
@@ -105,6 +105,65 @@ def headline(comparison: pd.DataFrame) -> str:
         parts.append(_baselines_do(unlike, baselines))
     sentence = "; ".join(parts) + "."
     return sentence[0].upper() + sentence[1:]
+
+
+def opening(
+    comparison: pd.DataFrame,
+    summary: pd.DataFrame,
+    titles: Mapping[str, str],
+    published_names: Mapping[str, str],
+    verification: Mapping[str, Any] | None = None,
+) -> str:
+    """Return the first sentence of the report: what the runs show of the paper, or else what they show by themselves.
+
+    Parameters
+    ----------
+    comparison, summary : DataFrame
+        As `mdpu.evaluate.comparison.compare` and `mdpu.evaluate.collect.summarize` return them.
+    titles, published_names : mapping
+        Of our datasets to what readers call them, and to the published row that each is compared with.
+    verification : mapping, optional
+        As `mdpu.evaluate.verify.verify` returns it, if numbers are expected.
+
+    Returns
+    -------
+    str
+        `headline`, if published numbers were run. Otherwise how many expected numbers are confirmed; or how far the
+        best method beyond the paper is above the best published number of each row; or at least what was run.
+    """
+    if said := headline(comparison):
+        return said
+    datasets = _listed([titles[name] for name in dict.fromkeys(summary["dataset"])])
+    what = f"{_titles(_in_order(summary))} on {datasets}, {_trials(summary)} each"
+    if verification is not None:
+        largest = verification["largest_difference"]
+        differ = "" if largest is None else f", differ from them by at most {largest:.2f} points"
+        cells = f"{verification['within']} of {verification['cells']} cells"
+        return f"The expected numbers are confirmed in {cells}: {what}{differ}."
+    if gains := _gains_on_published(summary, published_names):
+        return _gain_sentence(gains, "the best of the paper’s numbers", "it")
+    return f"{what}: {len(summary)} cell{'' if len(summary) == 1 else 's'} without a number in the paper."
+
+
+def _in_order(cells: pd.DataFrame) -> list[str]:
+    """Return the methods of cells: those of the paper in its order, then the others in theirs."""
+    return list(dict.fromkeys([*_there((*PROPOSED, *BASELINES), cells), *cells["method"]]))
+
+
+def _trials(cells: pd.DataFrame) -> str:
+    fewest, most = int(cells["trials"].min()), int(cells["trials"].max())
+    number = in_words(most) if fewest == most else f"{in_words(fewest)} to {in_words(most)}"
+    return f"{number} trial{'' if most == 1 else 's'}"
+
+
+def _gains_on_published(cells: pd.DataFrame, published_names: Mapping[str, str]) -> dict[str, pd.Series]:
+    """Return, by method beyond the paper, its means minus the highest published one of the same row."""
+    row = [axis for axis in CELL if axis != "method"]
+    best = published_summary().groupby(row)["mean"].max().rename("best")
+    beyond = cells[cells["method"].map(family) == "beyond"]
+    both = beyond.assign(dataset=beyond["dataset"].map(published_names)).join(best, on=row)
+    both = both.dropna(subset=["mean", "best"])
+    return {str(method): rows["mean"] - rows["best"] for method, rows in both.groupby("method")}
 
 
 def _baselines_do(unlike: Sequence[str], baselines: Sequence[str]) -> str:
@@ -242,13 +301,17 @@ def _beyond_finding(cells: pd.DataFrame, section: str) -> Finding | None:
             gains[method] = both[method] - both[proposed].max(axis=1)
     if not gains:
         return None
+    return Finding(_gain_sentence(gains, f"all of {_titles(proposed)}", "the best of them"), section)
+
+
+def _gain_sentence(gains: Mapping[str, pd.Series], whom: str, which: str) -> str:
+    """Return in how many rows the best of some methods beyond the paper is above `whom`, and how far from `which`."""
     best = max(gains, key=lambda method: gains[method].mean())
     gain = gains[best]
     of = f", the best of {len(gains)} methods beyond the paper," if len(gains) > 1 else ""
-    return Finding(
-        f"{load_method(best).title}{of} is above all of {_titles(proposed)} in {int((gain > 0).sum())} of {len(gain)} "
-        f"rows, and {in_points(gain.mean())} points from the best of them on average.",
-        section,
+    return (
+        f"{load_method(best).title}{of} is above {whom} in {int((gain > 0).sum())} of {len(gain)} rows, "
+        f"and {in_points(gain.mean())} points from {which} on average."
     )
 
 

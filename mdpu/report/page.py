@@ -14,7 +14,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from mdpu.data.diagnostics import summarize
 from mdpu.evaluate.evidence import table_cells
-from mdpu.evaluate.findings import bars, findings, headline, in_points
+from mdpu.evaluate.findings import bars, findings, in_points, opening
 from mdpu.evaluate.published import FAMILIES, NUMERALS, family, published_cells
 from mdpu.files import git_commit, read_csv, read_json, read_table, resource, versions, write_text
 from mdpu.report.cells import HEIGHT, WIDTH, cell_lines, drawer_data, verdicts_by_cell
@@ -130,7 +130,8 @@ def _evaluation(plan: Plan, results: Path, shown: Mapping[str, list[dict[str, An
     }
     if not plan.runs:
         nothing: dict[str, Any] = {
-            "headline": "",
+            "headline": "Nothing was trained.",
+            "verification": None,
             "findings": [],
             "bars": [],
             "forest": None,
@@ -138,21 +139,23 @@ def _evaluation(plan: Plan, results: Path, shown: Mapping[str, list[dict[str, An
             "cells": [],
         }
         return {**common, **nothing, "verdicts": {}, "data": NO_DATA, "training": None, "files": {}}
-    comparison = read_csv(results / "comparison.csv")
+    comparison, summary = read_csv(results / "comparison.csv"), read_csv(plan.layout.summary)
     runs, training = read_csv(results / "runs.csv"), read_training(plan)
     cells = cell_lines(plan, runs, read_table(plan.layout.metrics), training)
     verdicts = verdicts_by_cell(comparison)
     sections = [section for group in shown.values() for section in group]
     choices = [{**row, "section": section["name"]} for section in sections for row in section.get("choices", ())]
-    tables = table_cells(read_csv(plan.layout.summary), plan.table_rows)
+    tables = table_cells(summary, plan.table_rows)
+    verification = read_json(results / "verification.json") if plan.config.get("expected") else None
     beyond = next((section["name"] for section in (*shown["bags"], *shown["beyond"]) if "methods" in section), None)
     return {
         **common,
-        "headline": headline(comparison),
+        "headline": opening(comparison, summary, plan.titles(plan.datasets), plan.published_names, verification),
         "findings": findings(comparison, common["claims"], tables, choices, len(audit["anomalies"]), beyond),
         "bars": bars(comparison),
         "forest": {"panels": forest_panels(comparison), "span": SPAN, "width": FOREST_WIDTH, "height": FOREST_HEIGHT},
         "comparisons": comparison_rows(plan, comparison),
+        "verification": verification,
         "cells": cells,
         "curve": {"width": WIDTH, "height": HEIGHT},
         "seeds": sorted(set(runs["seed"])),
@@ -170,7 +173,6 @@ def _evaluation(plan: Plan, results: Path, shown: Mapping[str, list[dict[str, An
 def _making(plan: Plan, results: Path) -> dict[str, Any]:
     """Return what the page says of how the results were made: data, protocol, software, and what was not run."""
     titles = plan.titles(plan.config["definitions"]["datasets"])
-    expected = plan.config.get("expected")
     return {
         "datasets": [_dataset(plan, results, name) for name in plan.datasets],
         "protocol_yaml": yaml.safe_dump(plan.config["protocol"], sort_keys=False, allow_unicode=True),
@@ -181,7 +183,6 @@ def _making(plan: Plan, results: Path) -> dict[str, Any]:
         "tuning": _tuning(plan, results),
         "config": os.path.relpath(plan.layout.config),
         "metrics": os.path.relpath(plan.layout.metrics),
-        "verification": read_json(results / "verification.json") if expected and plan.runs else None,
         "commit": git_commit(),
         "packages": versions(("torch", "torchvision", "numpy", "pandas", "snakemake")),
     }

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from mdpu.evaluate.comparison import compare
-from mdpu.evaluate.findings import bars, findings, headline, in_words
+from mdpu.evaluate.findings import bars, findings, headline, in_words, opening
 from mdpu.evaluate.published import BASELINES, PROPOSED, family, published_summary
 from mdpu.study.config import available_methods
 
@@ -52,6 +52,72 @@ def test_a_number_that_two_readings_are_compared_with_is_not_called_a_number():
 def test_without_a_published_number_there_is_no_headline():
     assert headline(compared().assign(verdict="not run")) == ""
     assert bars(compared().assign(verdict="not run")) == []
+
+
+def summarized(means, dataset="mnist", n=10000, **changes):
+    """Return cells of pairs as they are summarized, from means by method and prior."""
+    key = {"dataset": dataset, "variant": "base", "tuple_size": 2, "n": n, "loss": "logistic", "trials": 3, **changes}
+    return pd.DataFrame(
+        [
+            {**key, "method": m, "prior": p, "mean": value}
+            for m, by_prior in means.items()
+            for p, value in by_prior.items()
+        ]
+    )
+
+
+TITLES = {"mnist": "MNIST", "digits": "Handwritten digits"}
+NOT_COMPARED = compared().assign(verdict="not run")
+
+
+def test_the_report_opens_with_the_papers_numbers_where_they_were_run():
+    cells = summarized({"bag-relu": {"0.5": 99.0}})
+    verification = {"cells": 3, "within": 3, "largest_difference": 0.1}
+    run = compared()
+    assert opening(run, cells, TITLES, {"mnist": "mnist"}, verification) == headline(run) != ""
+
+
+@pytest.mark.parametrize(
+    ("within", "largest", "sentence"),
+    [
+        (
+            4,
+            0.668,
+            "The expected numbers are confirmed in 4 of 4 cells: URE and ABS on Handwritten digits, three trials each, "
+            "differ from them by at most 0.67 points.",
+        ),
+        (
+            0,
+            None,
+            "The expected numbers are confirmed in 0 of 4 cells: URE and ABS on Handwritten digits, three trials each.",
+        ),
+    ],
+)
+def test_a_quick_experiment_is_told_by_its_expected_numbers(within, largest, sentence):
+    cells = summarized({"abs": {"0.4": 80.0, "0.5": 81.0}, "ure": {"0.4": 80.0, "0.5": 81.0}}, "digits")
+    verification = {"cells": 4, "within": within, "largest_difference": largest}
+    assert opening(NOT_COMPARED, cells, TITLES, {}, verification) == sentence
+
+
+def test_bag_methods_alone_are_told_by_the_best_published_numbers():
+    """For MNIST's pairs they are 90.55 and 88.99, those of ReLU."""
+    cells = summarized({"bag-relu": {"0.4": 92.55, "0.5": 88.49}, "bag-free": {"0.4": 91.0}, "chance": {"0.4": 99.0}})
+    assert opening(NOT_COMPARED, cells, TITLES, {"mnist": "mnist"}) == (
+        "Bag ReLU, the best of 2 methods beyond the paper, is above the best of the paper’s numbers in 1 of 2 rows, "
+        "and +0.8 points from it on average."
+    )
+
+
+@pytest.mark.parametrize(
+    "changes", [{"dataset": "digits"}, {"n": 30}, {"variant": "other"}, {"loss": "sigmoid"}], ids=str
+)
+def test_numbers_that_the_paper_does_not_have_are_not_compared_with_it(changes):
+    cells = summarized({"bag-relu": {"0.5": 99.0}}, **changes)
+    cells.loc[0, "trials"] = 1
+    title = TITLES[cells["dataset"][0]]
+    assert opening(NOT_COMPARED, cells, TITLES, {"mnist": "mnist"}) == (
+        f"Bag ReLU on {title}, one trial each: 1 cell without a number in the paper."
+    )
 
 
 def test_bars_count_every_comparison_once():

@@ -143,6 +143,8 @@ def test_the_best_of_a_row_is_bold(page, finished):
 def test_it_says_whether_the_numbers_are_the_expected_ones(page):
     box = page.find_element(By.ID, "verification")
     assert "Expected numbers confirmed: all 4 cells" in box.text
+    said = page.find_element(By.ID, "headline").text
+    assert said.startswith("The expected numbers are confirmed in 4 of 4 cells: ")
 
 
 def test_without_a_published_cell_the_verdict_is_one_sentence(page):
