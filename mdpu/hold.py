@@ -22,6 +22,7 @@ from pathlib import Path
 PROC = Path("/proc")
 # The environment variable that marks every descendant of a head process.
 TOKEN = "MDPU_HEAD"
+SNAKEMAKE = ("snakemake", "snakemake_logger_plugin_mdpu")  # by itself, and as ./run starts it
 SHELLS = ("bash", "sh")  # not listed: the command that they run is
 SECONDS_TO_END = 10.0
 SECONDS_BETWEEN_LOOKS = 10.0
@@ -294,7 +295,7 @@ def snakemake_in(clone: Path) -> int | None:
     """Return the number of a process that runs Snakemake in the clone on this machine, or None."""
     for number, words, _ in _own_processes():
         with contextlib.suppress(OSError):  # ended by now
-            named = any(Path(os.fsdecode(word)).name == "snakemake" for word in words[:4])
+            named = any(Path(os.fsdecode(word)).name in SNAKEMAKE for word in words[:4])
             if named and (PROC / str(number) / "cwd").readlink() == clone:
                 return number
     return None

@@ -14,7 +14,18 @@ from dataclasses import asdict, replace
 import pytest
 
 from mdpu import hold
-from mdpu.hold import TOKEN, HeldError, Hold, Owner, end_processes, processes, report_status, snakemake_in, start_of
+from mdpu.hold import (
+    SNAKEMAKE,
+    TOKEN,
+    HeldError,
+    Hold,
+    Owner,
+    end_processes,
+    processes,
+    report_status,
+    snakemake_in,
+    start_of,
+)
 
 
 @pytest.fixture
@@ -153,10 +164,11 @@ def test_a_lock_that_was_there_before_the_dead_holder_is_anothers(tmp_path, take
     assert not its_own.exists()
 
 
-def test_no_lock_is_released_while_a_snakemake_works_in_the_folder(tmp_path, take, said):
+@pytest.mark.parametrize("name", SNAKEMAKE)
+def test_no_lock_is_released_while_a_snakemake_works_in_the_folder(tmp_path, take, said, name):
     record(tmp_path, Owner("./run paper", "a token", pid=2**22 + 1))
     lock = add_lock(tmp_path)
-    bare = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)", "snakemake"], cwd=tmp_path)
+    bare = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)", name], cwd=tmp_path)
     try:
         while snakemake_in(tmp_path) is None:
             time.sleep(0.01)

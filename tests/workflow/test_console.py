@@ -36,7 +36,7 @@ def test_each_stage_is_a_line_and_the_last_is_the_report(ran):
         f"run: report: {clone.results / 'report.html'}",
     ]
     assert len(done.stdout.splitlines()) + len(done.stderr.splitlines()) < 20
-    assert not [line for line in done.stderr.splitlines() if not line.startswith("Using workflow specific profile")]
+    assert done.stderr == ""
 
 
 def test_a_second_run_says_that_nothing_changed(ran):
@@ -47,7 +47,9 @@ def test_a_second_run_says_that_nothing_changed(ran):
 
 def test_a_dry_run_and_the_status_say_what_would_run_and_why(ran):
     clone, _ = ran
-    assert clone.run("./run", "paper", *TINY, "-n").stdout == "nothing to do: everything is done and up to date\n"
+    looked = clone.run("./run", "paper", *TINY, "-n")
+    assert looked.stdout == "nothing to do: everything is done and up to date\n"
+    assert looked.stderr == ""
     more = clone.run("./run", "paper", *TINY, "--config", "name=tiny", "axes={seed: [1, 2, 3]}", "-n").stdout
     assert re.search(r"^split +3  Missing output files$", more, re.MULTILINE)
     assert "paper-" not in more
@@ -88,6 +90,19 @@ def test_shipped_runs_are_trained_again_and_a_changed_one_is_told(ran, make_clon
     told = clone.run("./run", "verify", "--cores", "2", "--runs", "12", status=1).stdout
     assert "for abs nobody has measured how far rounding moves it" in told
     assert told.splitlines()[-1] == "6 of 12 runs came out again, 6 of them bit for bit"
+
+
+def test_what_snakemake_says_of_a_wrong_option_is_shown(ran):
+    clone, _ = ran
+    done = clone.run("./run", "paper", *TINY, "--coers", "2", status=2)
+    assert "unrecognized arguments: --coers" in done.stderr
+    assert "profile" not in done.stderr.splitlines()[0]
+
+
+def test_verbose_is_snakemakes_own_text(ran):
+    clone, _ = ran
+    done = clone.run("./run", "paper", *TINY, "--verbose", "-n")
+    assert done.stderr.startswith("Using workflow specific profile profiles/default")
 
 
 def test_a_failed_job_is_one_sentence_and_the_status_has_the_end_of_its_log(fresh_clone):

@@ -273,7 +273,7 @@ def test_a_wrong_configuration_ends_with_the_status_of_what_read_it(run, monkeyp
 
 def test_it_ends_with_the_outcome_of_what_it_made(run, started):
     assert run.workflow("paper", ["--cores", "2"]) == 0
-    assert started[0][:3] == [str(run.VENV / "bin" / "python"), "-m", "snakemake"]
+    assert started[0][:3] == [str(run.VENV / "bin" / "python"), "-m", run.QUIET]
     assert started[1] == ("outcome", "--config=chosen.yaml")
 
 
@@ -281,7 +281,7 @@ def test_a_dry_run_claims_nothing(run, started):
     for option in ("-n", "--dry-run", "--dryrun"):
         assert run.workflow("quick", [option]) == 0
     assert len(started) == 3
-    assert all("snakemake" in command for command in started)
+    assert all(run.QUIET in command for command in started)
 
 
 def test_one_that_works_in_the_folder_stops_all_but_looks(run, started, tmp_path):
