@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -165,7 +166,12 @@ def _verification(path: Path) -> tuple[list[str], bool]:
     if facts["confirmed"]:
         largest = f"largest difference {facts['largest_difference']:.2f} points"
         return [f"expected numbers confirmed: {within}, {largest}"], True
-    return [f"expected numbers NOT confirmed: {within}", *(f"  {cell}" for cell in facts["outside"])], False
+    return [f"expected numbers NOT confirmed: {within}", *map(_outside, facts["outside"])], False
+
+
+def _outside(cell: Mapping[str, Any]) -> str:
+    mean = "no number" if cell["mean"] is None else f"{cell['mean']:.2f} %"
+    return f"  {cell_name(cell)}: {mean} instead of {cell['mean_expected']:.2f} ± {cell['tolerance']:.2f} %"
 
 
 def compare_shipped(results: Path, shipped: Path) -> tuple[str, bool]:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import heapq
 import json
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
+from operator import eq
 from pathlib import Path
 
 from mdpu.study.grid import Cohort, Run
@@ -55,8 +57,9 @@ def read_progress(path: Path) -> Progress | None:
 class TrainingWork:
     """The training of a plan: its size by cohort, what is done of it, and at which rate.
 
-    Sizes are numbers of images that are shown to a network. The rate is measured while cohorts train, for each network
-    by itself. A run that lies in the store counts as finished until its cohort begins and says how many it reused.
+    Sizes are numbers of images that are shown to a network. The rate is measured while cohorts train: a cohort's own,
+    or before it has one, that of the cohorts most like it. A run that lies in the store counts as finished until its
+    cohort begins and says how many it reused.
 
     Parameters
     ----------
@@ -111,7 +114,10 @@ class TrainingWork:
         return sum(self._last[name].runs - self._last[name].reused for name in names if name in self._last)
 
     def likely(self, number: int, started: Iterable[str]) -> list[str]:
-        """Return the `number` cohorts whose jobs probably come next: those with most to train that have not started."""
+        """Return the `number` cohorts whose jobs probably come next: those with most to train that have not started.
+
+        Snakemake's greedy scheduler starts the job with the largest input first, and a cohort's splits are its input.
+        """
         rest = set(self._plan.cohorts) - set(started)
         return sorted(sorted(rest), key=self.size, reverse=True)[:number]
 
@@ -122,14 +128,21 @@ class TrainingWork:
         if size == 0 or share == 1:
             return start
         cohort = self._plan.cohorts[name]
-        rate = self._rate([name]) or self._rate(self._alike(cohort))
+        rates = (self._rate(names) for names in chain([[name]], self._alike(cohort)))
+        rate = next((rate for rate in rates if rate is not None), None)
         if rate is None and kind_of(cohort) == FITTED:
             return start  # it takes seconds
         return None if rate is None else start + rate * size * (1 - share)
 
-    def _alike(self, cohort: Cohort) -> list[str]:
-        """Return the cohorts whose progress has been seen and whose rate is that of `cohort`."""
-        return [name for name in self._last if kind_of(self._plan.cohorts[name]) == kind_of(cohort)]
+    def _alike(self, cohort: Cohort) -> Iterator[list[str]]:
+        """Yield the cohorts of the same network whose progress has been seen, those that share most axes first."""
+        shared: dict[int, list[str]] = {}
+        for name in self._last:
+            other = self._plan.cohorts[name]
+            if kind_of(other) == kind_of(cohort):
+                shared.setdefault(sum(map(eq, _axes(other), _axes(cohort))), []).append(name)
+        for count in sorted(shared, reverse=True):
+            yield shared[count]
 
     def _rate(self, names: Sequence[str]) -> float | None:
         """Return the seconds for an image, measured over cohorts; None before there is anything to measure."""
@@ -140,6 +153,11 @@ class TrainingWork:
                 seconds += last.seconds - first.seconds
                 images += self.size(name) * (last.share - first.share)
         return seconds / images if images > 0 else None
+
+
+def _axes(cohort: Cohort) -> tuple[str, int]:
+    """Return what a cohort's rate may depend on, beside its network: variant and tuple size."""
+    return cohort.variant, cohort.runs[0].tuple_size
 
 
 def kind_of(cohort: Cohort) -> str:

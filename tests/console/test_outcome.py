@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from mdpu.console.folders import configuration_of, find_results
-from mdpu.console.outcome import compare_results, compare_shipped, describe_difference
+from mdpu.console.outcome import _verification, compare_results, compare_shipped, describe_difference
 from mdpu.errors import UserError
 
 KEY = {"dataset": "mnist", "variant": "base", "tuple_size": 2, "n": 30, "method": "abs", "loss": "logistic"}
@@ -73,6 +73,19 @@ def test_rows_that_are_shipped_are_compared_up_to_rounding(tmp_path):
     rows.assign(accuracy=[80.143, 80.3]).to_csv(shipped / "runs.csv", index=False)
     said, same = compare_shipped(tmp_path, shipped)
     assert (said.endswith("the third decimal, 1 differ"), same) == (True, False)
+
+
+def test_cells_outside_their_tolerance_are_listed(tmp_path):
+    cells = [{**KEY, "prior": "0.5", "mean": mean, "mean_expected": 81.547, "tolerance": 1.9} for mean in (76.9, None)]
+    facts = {"confirmed": False, "within": 16, "cells": 18, "outside": cells}
+    (tmp_path / "verification.json").write_text(json.dumps(facts))
+    lines, confirmed = _verification(tmp_path / "verification.json")
+    assert not confirmed
+    assert lines == [
+        "expected numbers NOT confirmed: 16 of 18 cells within tolerance",
+        f"  {cell(0.5)}: 76.90 % instead of 81.55 ± 1.90 %",
+        f"  {cell(0.5)}: no number instead of 81.55 ± 1.90 %",
+    ]
 
 
 def test_a_folder_without_numbers_is_named(tmp_path, results):
