@@ -37,9 +37,16 @@ class Coefficients:
 class RiskWeights:
     """What multiplies each of the four mean losses in the empirical risk (Eq. 11).
 
-    R = tuple_positive * mean_T l(g, +1) + tuple_negative * mean_T l(g, -1)
-      + unlabeled_positive * mean_U l(g, +1) + unlabeled_negative * mean_U l(g, -1),
-    where T holds all members of all tuples and U the unlabeled images.
+    The risk is the sum of ``tuple_positive * mean_T l(g, +1)``, ``tuple_negative * mean_T l(g, -1)``,
+    ``unlabeled_positive * mean_U l(g, +1)`` and ``unlabeled_negative * mean_U l(g, -1)``. T holds all members of all
+    tuples, and U the unlabeled images.
+
+    Attributes
+    ----------
+    tuple_positive, tuple_negative : float
+        Of the members of the tuples, as positives and as negatives.
+    unlabeled_positive, unlabeled_negative : float
+        Of the unlabeled images, as positives and as negatives.
     """
 
     tuple_positive: float
