@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -58,12 +59,12 @@ class Evidence:
     published_names: Mapping[str, str] = field(default_factory=dict)
     clusters: tuple[str, ...] = ("dataset", "seed")
 
-    @property
+    @cached_property
     def base_cells(self) -> pd.DataFrame:
         """The cells of the protocol as it stands and of the logistic loss, at every n."""
         return protocol_cells(self.cells)
 
-    @property
+    @cached_property
     def table(self) -> pd.DataFrame:
         """The base cells that stand in a table, as the paper's numbers do."""
         return table_cells(self.cells, self.rows)
@@ -72,15 +73,18 @@ class Evidence:
         """Runs of `methods` under the protocol as it stands, with the logistic loss."""
         return None if self.runs is None else protocol_cells(self.runs[self.runs["method"].isin(methods)])
 
-    def single_trials(self) -> Iterator[tuple[int, Evidence]]:
-        """Yield each seed and its evidence alone: cells of one trial, which have no deviation."""
-        if self.trials is None:
-            return
-        for seed in sorted(set(self.trials["seed"])):
-            own = self.trials[self.trials["seed"] == seed]
-            cells = own.assign(mean=own["accuracy"], std=math.nan, trials=own["accuracy"].notna().astype(int))
-            runs = None if self.runs is None else self.runs[self.runs["seed"] == seed]
-            yield seed, replace(self, cells=cells.drop(columns=["seed", "accuracy"]), runs=runs, trials=None)
+    @cached_property
+    def single_trials(self) -> dict[int, Evidence]:
+        """The evidence of each seed alone: cells of one trial, which have no deviation."""
+        seeds = [] if self.trials is None else sorted(set(self.trials["seed"]))
+        return {seed: self._single_trial(seed) for seed in seeds}
+
+    def _single_trial(self, seed: int) -> Evidence:
+        assert self.trials is not None
+        own = self.trials[self.trials["seed"] == seed]
+        cells = own.assign(mean=own["accuracy"], std=math.nan, trials=own["accuracy"].notna().astype(int))
+        runs = None if self.runs is None else self.runs[self.runs["seed"] == seed]
+        return replace(self, cells=cells.drop(columns=["seed", "accuracy"]), runs=runs, trials=None)
 
     def variant_rows(self, frame: pd.DataFrame, pairs: Collection[tuple[str, str]]) -> pd.DataFrame:
         """Return the rows of cells or runs whose dataset and variant are among `pairs`."""

@@ -121,7 +121,7 @@ def _in_single_trials(item: Claim, evidence: Evidence) -> dict[str, Any]:
         ``comparison.level``; ``trials``, the seeds that have cases; ``in_single_trials``, rate and interval in
         words. Missing, and ``counted, not tested``, where fewer than two seeds have cases.
     """
-    checked = [(seed, item.check(trial)) for seed, trial in evidence.single_trials()]
+    checked = [(seed, item.check(trial)) for seed, trial in evidence.single_trials.items()]
     cases_by_seed = [cases.assign(seed=seed) for seed, cases in checked if cases is not None and len(cases)]
     row: dict[str, Any] = dict.fromkeys(("trial_rate", "trial_low", "trial_high")) | {"trials": len(cases_by_seed)}
     if len(cases_by_seed) < 2:
