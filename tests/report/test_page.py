@@ -243,7 +243,7 @@ def test_light_and_dark_follow_the_system_until_a_reader_chooses(page):
     assert page_colours(page) == dark
 
 
-@pytest.mark.parametrize(("width", "text"), [(1400, 1), (390, 1), (320, 1), (1280, 2), (390, 2), (320, 2)])
+@pytest.mark.parametrize(("width", "text"), [(1400, 1), (390, 1), (320, 1), (1280, 2)])
 def test_nothing_but_a_table_scrolls_sideways(page, width, text):
     """A window of 1280 px shows 320 at 400 % (WCAG 1.4.10), and a reader may double the text alone (1.4.4)."""
     set_up(page, width)
