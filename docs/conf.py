@@ -55,6 +55,7 @@ sphinx_gallery_conf = {
     "abort_on_example_error": True,
     "download_all_examples": False,
     "show_signature": False,
+    "write_computation_times": False,
 }
 os.environ.setdefault("OMP_NUM_THREADS", "2")  # what the tutorials promise to run on
 
@@ -69,6 +70,8 @@ linkcheck_anchors = False
 
 html_theme = "pydata_sphinx_theme"
 html_title = "MDPU"
+html_static_path = ["_static"]
+html_css_files = ["gallery.css"]
 html_theme_options = {
     "navigation_with_keys": False,
     "navbar_persistent": ["search-button"],  # the field would have a label that is not what it shows

@@ -29,6 +29,7 @@ WIDTHS = {"desktop": 1280, "phone": 390}
 # One page of each sort: made by hand, by the gallery, from docstrings, from the schema, with wide tables.
 PAGES = [
     "index",
+    "auto_tutorials/index",
     "auto_tutorials/five_minutes",
     "auto_tutorials/photographs",
     "explanation/setting",
