@@ -32,6 +32,9 @@ import outcomes
 import pandas as pd
 
 ROOT = Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(ROOT / "tests" / "workflow"))
+import loopback_slurm  # noqa: E402
+
 # A cohort for each prior and tuple size. The first attempt of a job has one minute, the next one two.
 CONFIG = ["--config", "cohort={'mlp': ['method', 'loss', 'seed']}", "device=cpu", "checkpoint_seconds=2"]
 OFTEN = ["--slurm-init-seconds-before-status-checks=1", "--seconds-between-status-checks=1", "--latency-wait=20"]
@@ -55,19 +58,8 @@ def running() -> list[str]:
 
 def at_work(*others: str) -> tuple[str, int] | None:
     """Return a job that trains, and its process; none of some other jobs."""
-    processes = {job: process_of(job) for job in running() if job not in others}
+    processes = {job: loopback_slurm.training_process(job) for job in running() if job not in others}
     return next(((job, process) for job, process in processes.items() if process is not None), None)
-
-
-def process_of(job: str) -> int | None:
-    """Return the process of a job that trains, once there is one."""
-    for folder in Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError):
-            words = (folder / "cmdline").read_bytes().split(b"\0")
-            environment = (folder / "environ").read_bytes().split(b"\0")
-            if words[1:4] == [b"-m", b"mdpu", b"train"] and f"SLURM_JOB_ID={job}".encode() in environment:
-                return int(folder.name)
-    return None
 
 
 def wait_for(what: Callable[[], Found | None], head: subprocess.Popen[bytes]) -> Found:
@@ -124,9 +116,6 @@ def main() -> None:
     small = parser.parse_args().small
     files = ["config/quick.yaml", *(["benchmarks/faults/small.yaml"] if small else [])]
     here, results = ["./run", "paper", "--configfile", *files], ROOT / "results" / ("small" if small else "quick")
-    sys.path.insert(0, str(ROOT / "tests" / "workflow"))
-    import loopback_slurm
-
     if reason := loopback_slurm.why_not():
         sys.exit(f"no SLURM: {reason}")
     shutil.rmtree(results, ignore_errors=True)

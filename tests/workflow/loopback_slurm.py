@@ -123,6 +123,17 @@ def stop(base: Path) -> None:
             (SYSTEM / name).unlink()
 
 
+def training_process(job: str) -> int | None:
+    """Return the process of a job that trains, once there is one."""
+    for folder in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):  # ended by now
+            words = (folder / "cmdline").read_bytes().split(b"\0")
+            environment = (folder / "environ").read_bytes().split(b"\0")
+            if words[1:4] == [b"-m", b"mdpu", b"train"] and f"SLURM_JOB_ID={job}".encode() in environment:
+                return int(folder.name)
+    return None
+
+
 def _free_port() -> int:
     with socket.socket() as found:
         found.bind(("127.0.0.1", 0))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import re
@@ -10,7 +9,6 @@ import shutil
 import signal
 import subprocess
 import time
-from pathlib import Path
 
 import loopback_slurm
 import pandas as pd
@@ -50,17 +48,6 @@ def wait_until(condition, process):
     raise AssertionError("it never came to pass")
 
 
-def trains(job):
-    """Return the process of a job that trains, once there is one."""
-    for folder in Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError):
-            words = (folder / "cmdline").read_bytes().split(b"\0")
-            environment = (folder / "environ").read_bytes().split(b"\0")
-            if words[1:4] == [b"-m", b"mdpu", b"train"] and f"SLURM_JOB_ID={job}".encode() in environment:
-                return int(folder.name)
-    return None
-
-
 def runs(clone):
     """Return when each finished run was written."""
     return {str(path): path.stat().st_mtime_ns for path in sorted(clone.results.glob("runs/**/[!.]*.parquet"))}
@@ -78,12 +65,12 @@ def test_jobs_that_are_cancelled_or_fail_or_lose_their_head_train_nothing_twice(
     )
     first = wait_until(lambda: len(jobs := training_jobs()) == 2 and jobs, head)
     failing, cancelled = sorted(first)
-    os.kill(wait_until(lambda: trains(failing), head), signal.SIGKILL)
+    os.kill(wait_until(lambda: loopback_slurm.training_process(failing), head), signal.SIGKILL)
     subprocess.run(["scancel", cancelled], check=True)
     # Both are tried again; while they run, the head is killed, and with it what started it.
     second = wait_until(lambda: len(jobs := training_jobs().keys() - first.keys()) == 2 and jobs, head)
     for job in second:
-        wait_until(lambda job=job: trains(job), head)
+        wait_until(lambda job=job: loopback_slurm.training_process(job), head)
     os.kill(json.loads((fresh_clone.folder / ".snakemake" / "run.json").read_text())["pid"], signal.SIGKILL)
     head.kill()
     head.wait()
