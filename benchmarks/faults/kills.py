@@ -32,9 +32,9 @@ GONE_ON, LOCKED, SAME = "gone on from", "needs --unlock", "same bits"
 WITH = ("SIGKILL", "SIGKILL", "SIGKILL", "SIGTERM", "SIGINT")
 
 
-def start(configfile: str, log: Path) -> subprocess.Popen[str]:
+def start(configfiles: list[str], log: Path) -> subprocess.Popen[str]:
     """Start `./run` in a session of its own."""
-    command = ["./run", "paper", "--cores", "2", "--configfile", configfile]
+    command = ["./run", "paper", "--cores", "2", "--configfile", *configfiles]
     stream = log.open("w")
     return subprocess.Popen(command, cwd=ROOT, stdout=stream, stderr=stream, start_new_session=True, text=True)
 
@@ -114,7 +114,7 @@ def main() -> None:
     parser.add_argument("--kills", type=int, default=100)
     parser.add_argument("--minutes", type=float, default=float("inf"), help="start no further round after that time")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--configfile", default="benchmarks/faults/tiny.yaml")
+    parser.add_argument("--configfile", nargs="*", default=["benchmarks/faults/tiny.yaml"])
     parser.add_argument("--name", default="tiny", help="name of the configuration, i.e. folder of its results")
     parser.add_argument("--out", type=Path, required=True)
     given = parser.parse_args()

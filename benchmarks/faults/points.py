@@ -312,7 +312,8 @@ def points(given: argparse.Namespace) -> None:
     print(f"{sum(tally.values())} points of {given.fault}: {dict(tally)}, {time.monotonic() - started:.0f} s")
     kind = "a call that reads results" if given.reads else "a call that changes files"
     where = "the start of one of our functions" if given.fault == "MemoryError" else kind
-    outcomes.record(FAULTS.get(given.fault, given.fault), where, tally)
+    which = f"{where}, in {', '.join(given.only)}" if given.only else f"{where}, in every command"
+    outcomes.record(FAULTS.get(given.fault, given.fault), which, tally)
     sys.exit(set(tally) != {"recovered"})
 
 

@@ -1,0 +1,190 @@
+"""Disturb the training of one cohort in `./run --keep-going`; it has to be contained, reported, and mended by `./run`.
+
+    python benchmarks/faults/contained.py                        # every fault, at two points each
+    python benchmarks/faults/contained.py --points 5 --only EIO  # one fault, at five
+
+Run in a clone whose results may be deleted; needs gcc. An undisturbed run makes the reference. Each round starts from
+nothing. With `--keep-going`, the process that trains triples meets the fault at a chosen one of its calls (`calls.c`),
+and the process that trains pairs does not. A round passes if
+
+- the cohort of pairs has its numbers, and no output holds a traceback;
+- if the disturbed cohort failed, the status says so, the report names it with one sentence, and nothing else;
+- `./run`, once more, gives the very numbers of the reference, `./run check` finds nothing, and nothing is left over.
+"""
+
+from __future__ import annotations
+
+import argparse
+import errno
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from pathlib import Path
+
+import outcomes
+import pandas as pd
+from damage import cut, edit, flip
+from points import FAULTS, ROOT, build_counter
+
+RESULTS = ROOT / "results" / "contained"
+FILES = ["benchmarks/faults/tiny.yaml", "benchmarks/faults/contained.yaml"]
+RUN = ["./run", "paper", "--cores", "2", "--configfile", *FILES]
+DIVERGING = "benchmarks/faults/diverging.yaml"
+DISTURBED, OTHER = "digits/base/m3/n60", "digits/base/m2/n60"
+SPLIT = RESULTS / "splits/digits/base/m3/prior0.5/n60/seed1.npz"
+CLOCK_JUMPS = -1
+# What training meets at one of its calls, as the value of FAULT_ERROR.
+ERRORS = {
+    "ENOSPC": errno.ENOSPC,
+    "EDQUOT": errno.EDQUOT,
+    "EIO": errno.EIO,
+    "EROFS": errno.EROFS,
+    "ENOMEM": errno.ENOMEM,
+    "kill": 0,
+    "clock": CLOCK_JUMPS,
+}
+NAMES = FAULTS | {
+    "ENOMEM": "a request for memory is refused (ENOMEM)",
+    "kill": "the process is killed, as when memory runs out",
+    "clock": "the clock jumps ahead by a day",
+    "split": "a bit of the split flips after it was drawn, with its old time stamp",
+    "checkpoint": "the process is killed, and its checkpoint is damaged",
+    "NaN": "the objective of another cohort becomes NaN",
+}
+CONTAINED, WENT_ON = "contained, named in the report, made good by ./run", "went on to the same numbers"
+
+
+def run(*options: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run the workflow with further variables in its environment."""
+    return subprocess.run([*RUN, *options], cwd=ROOT, env={**os.environ, **environment}, capture_output=True, text=True)
+
+
+def numbers() -> pd.DataFrame:
+    """Return the histories of all runs, without those that diverge."""
+    table = pd.read_parquet(RESULTS / "metrics.parquet")
+    return table[table["variant"] == "base"].reset_index(drop=True)
+
+
+def disturbed_log() -> str:
+    """Return what the training of the disturbed cohort printed."""
+    return (RESULTS / "logs" / "train" / f"{DISTURBED}.log").read_text(errors="replace")
+
+
+def flip_the_split() -> None:
+    """Wait for the split, and flip a bit of it."""
+    while not SPLIT.exists():
+        time.sleep(0.01)
+    times = SPLIT.stat()
+    SPLIT.write_bytes(flip(SPLIT.read_bytes()))
+    os.utime(SPLIT, ns=(times.st_atime_ns, times.st_mtime_ns))
+
+
+def damage_the_checkpoint(point: int) -> None:
+    """Damage the checkpoints that a killed training left, in one of three ways."""
+    left = list(RESULTS.glob("checkpoints/**/[!.]*.pt"))
+    assert left, "there is no checkpoint to damage; the training was killed too early or too late"
+    for path in left:
+        path.write_bytes((cut, flip, edit)[point % 3](path.read_bytes()))
+
+
+def meet(fault: str, at: int, library: Path) -> subprocess.CompletedProcess[str]:
+    """Run the workflow while the disturbed cohort meets a fault."""
+    if fault == "split":
+        flipping = threading.Thread(target=flip_the_split, daemon=True)
+        flipping.start()
+        return run("--keep-going")
+    if fault == "NaN":
+        return run("--keep-going", "--configfile", DIVERGING)
+    number = ERRORS["kill" if fault == "checkpoint" else fault]
+    return run("--keep-going", LD_PRELOAD=str(library), FAULT_IN=DISTURBED, FAULT_AT=str(at), FAULT_ERROR=str(number))
+
+
+def count(library: Path, error: int, folder: Path) -> int:
+    """Return how many calls the training of the disturbed cohort makes that a fault can hit."""
+    counts = folder / "counted"
+    shutil.rmtree(RESULTS, ignore_errors=True)
+    facts = {"FAULT_IN": DISTURBED, "FAULT_AT": str(2**40), "FAULT_ERROR": str(error), "FAULT_COUNTS": str(counts)}
+    done = run(LD_PRELOAD=str(library), **facts)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return int(counts.read_text())
+
+
+def wrong_after_fault(done: subprocess.CompletedProcess[str], reference: pd.DataFrame) -> str | None:
+    """Return what the disturbed run did wrong, or None."""
+    if "Traceback" in done.stdout + done.stderr + disturbed_log():
+        return f"a traceback: {disturbed_log().strip().splitlines()[-1]}"
+    here, pairs = numbers(), reference[reference["tuple_size"] == 2].reset_index(drop=True)
+    if not here[here["tuple_size"] == 2].reset_index(drop=True)[pairs.columns].equals(pairs):
+        return "other numbers in the cohort beside it"
+    if done.returncode == 0:
+        return None if here.equals(reference) else "other numbers, and nothing said"
+    page = (RESULTS / "report.html").read_text(encoding="utf-8")
+    named = re.search(r'id="failed".*?</section>', page, re.DOTALL)
+    if named is None or DISTURBED not in named[0] or OTHER in named[0]:
+        return "the report does not name it"
+    said = [line for line in disturbed_log().splitlines() if line.startswith("error: ")]
+    return None if len(said) <= 1 else f"{len(said)} sentences"
+
+
+def wrong_at_the_end(reference: pd.DataFrame) -> str | None:
+    """Run once more, and return what is wrong with the result, or None."""
+    again = run()
+    if again.returncode:
+        return f"fails for good: {again.stderr.strip().splitlines()[-1:]}"
+    if not numbers().equals(reference):
+        return "other numbers"
+    checked = subprocess.run(["./run", "check", RESULTS.name], cwd=ROOT, capture_output=True, text=True)
+    if checked.returncode:
+        return f"other than sealed: {checked.stdout[-300:]}"
+    left = [*(path for path in RESULTS.rglob(".*") if path.suffix != ".seal"), *RESULTS.rglob("*.pt")]
+    return f"left over: {', '.join(map(str, left))}" if left else None
+
+
+def try_once(fault: str, at: int, point: int, library: Path, reference: pd.DataFrame) -> str:
+    """Return the outcome of a round."""
+    shutil.rmtree(RESULTS, ignore_errors=True)
+    done = meet(fault, at, library)
+    if wrong := wrong_after_fault(done, reference):
+        return wrong
+    if fault == "NaN" and "diverged" not in (RESULTS / "report.html").read_text(encoding="utf-8"):
+        return "the report does not say that runs diverged"
+    if fault == "checkpoint":
+        damage_the_checkpoint(point)
+    return wrong_at_the_end(reference) or (CONTAINED if done.returncode else WENT_ON)
+
+
+def main() -> None:
+    """Go through the faults and record each."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    known = [*ERRORS, "split", "checkpoint", "NaN"]
+    parser.add_argument("--only", nargs="*", default=known, choices=known)
+    parser.add_argument("--points", type=int, default=2, help="calls of training to try, evenly spread")
+    given = parser.parse_args()
+    good = True
+    with tempfile.TemporaryDirectory() as folder:
+        library = build_counter(Path(folder))
+        calls = {error: count(library, error, Path(folder)) for error in (0, errno.ENOMEM)}
+        reference = numbers()
+        print(f"training of {DISTURBED}: {calls[0]} calls, {calls[errno.ENOMEM]} requests for memory", flush=True)
+        for fault in given.only:
+            tally: Counter[str] = Counter()
+            number = calls[errno.ENOMEM if fault == "ENOMEM" else 0]
+            for point in range(given.points):
+                at = number * (2 * point + 1) // (2 * given.points) + 1
+                outcome = try_once(fault, at, point, library, reference)
+                tally[outcome] += 1
+                print(f"{fault} at call {at}: {outcome}", flush=True)
+            outcomes.record(NAMES[fault], "the training of one cohort in ./run --keep-going", tally)
+            good &= set(tally) <= {CONTAINED, WENT_ON}
+    shutil.rmtree(RESULTS)
+    sys.exit(not good)
+
+
+if __name__ == "__main__":
+    main()
