@@ -82,6 +82,13 @@ def test_an_old_python_is_refused(run, monkeypatch):
         run.main()
 
 
+@pytest.mark.parametrize("brace", "{}")
+def test_a_clone_with_a_brace_in_its_name_is_refused(run, monkeypatch, tmp_path, brace):
+    monkeypatch.setattr(run, "ROOT", tmp_path / f"a{brace}")
+    with pytest.raises(SystemExit, match="has a brace in its name, which Snakemake reads as a wildcard"):
+        run.main()
+
+
 def test_it_needs_nothing_but_the_standard_library():
     """Isolated from every installed package, the launcher still starts."""
     command = [sys.executable, "-I", "-S", str(REPOSITORY / "run"), "--help"]

@@ -87,6 +87,15 @@ def test_nothing_is_written_outside_the_results_folder_but_snakemakes_own(finish
         assert (finished.folder / name).read_bytes() == (fresh_clone.folder / name).read_bytes()
 
 
+def test_a_clone_may_lie_in_a_folder_of_any_name(make_clone, tmp_path):
+    """Spaces, quotes and what a shell would expand; `./run` refuses braces."""
+    clone = make_clone(tmp_path / 'it\'s a "clöne" $(touch bad); `touch bad` *')
+    clone.run("./run", "paper", "--cores", "2", "--configfile", "config/tiny.yaml", "--until", "sheet", "split")
+    made = files(clone.results)
+    assert {"sheets/digits/positive.png", "splits/digits/base/m3/prior0.5/n60/seed1.npz"} <= made
+    assert not list(tmp_path.rglob("bad"))
+
+
 def test_no_temporary_file_is_left(finished):
     names = [Path(name).name for name in files(finished.folder / "results")]
     assert not [name for name in names if name.startswith(".") and not name.endswith(".seal")]
