@@ -87,6 +87,8 @@ def read_seal(path: Path) -> Seal | None:
 
 def sha256(path: Path) -> str:
     """Return the SHA-256 of a file as hexadecimal digits; raise `UserError` if it is missing or cannot be read."""
+    if Path(path).is_fifo():  # reading it would block
+        raise UserError(f"{path} is a pipe, not a file")
     try:
         with Path(path).open("rb") as stream:
             return hashlib.file_digest(stream, "sha256").hexdigest()

@@ -156,9 +156,12 @@ class Trial:
 
 
 def contents(folder: Path) -> dict[str, bytes]:
-    """Return all files, without what tells of the way: what was there before, and how many runs the store had."""
+    """Return all files, without what tells of the way: what was there before, and how many runs the store had.
+
+    Records of progress tell of nothing else.
+    """
     found = {}
-    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+    for path in sorted(path for path in folder.rglob("*") if path.is_file() and "progress" not in path.parts):
         name = str(path.relative_to(folder))
         found[name] = path.read_bytes()
         with suppress(ValueError):

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 from mdpu.data.download import Archive, find_missing
 from mdpu.data.prepare import list_archives
 from mdpu.data.sources import SOURCES
 from mdpu.errors import UserError
+from mdpu.evaluate.verify import read_expected
 from mdpu.study.plan import Plan
 
 
 def check_files(plan: Plan, mirror: str | None) -> None:
     """Raise `UserError` if a plan needs files that are neither in ``data_dir`` nor to be had.
 
-    A line on standard error names each such file with its size, its checksum and its place. Nothing is downloaded.
+    A line on standard error names each such file with its size, its checksum and its place. Nothing is downloaded. The
+    same error says what is wrong with the table of expected numbers, which is compared with only at the end.
 
     Parameters
     ----------
@@ -23,6 +26,8 @@ def check_files(plan: Plan, mirror: str | None) -> None:
     mirror : str or None
         See `mdpu.data.download.fetch`.
     """
+    if plan.config.get("expected") and plan.runs:
+        read_expected(Path(plan.config["expected"]))
     missing = find_missing(raw_files(plan), plan.layout.data_dir, mirror)
     if not missing:
         return

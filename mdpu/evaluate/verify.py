@@ -31,19 +31,9 @@ def verify(summary: pd.DataFrame, expected_path: Path) -> dict[str, Any]:
     Raises
     ------
     UserError
-        If the file of expected numbers is missing, empty or of another shape.
+        As `read_expected` does.
     """
-    try:
-        expected = read_csv(expected_path)
-    except UserError as error:
-        raise UserError(f"config key expected: {error}") from None
-    if missing := [column for column in (*CELL, "mean", "tolerance") if column not in expected]:
-        raise UserError(f"config key expected: {expected_path} has no column {', '.join(missing)}")
-    if expected.empty:
-        raise UserError(f"config key expected: {expected_path} holds no cells to compare with")
-    for column in ("tuple_size", "n", "mean", "tolerance"):
-        if not pd.api.types.is_numeric_dtype(expected[column]):
-            raise UserError(f"config key expected: {expected_path} holds no numbers under {column}")
+    expected = read_expected(expected_path)
     both = expected.merge(summary[[*CELL, "mean"]], on=list(CELL), how="left", suffixes=("_expected", ""))
     difference = (both["mean"] - both["mean_expected"]).abs()
     within = difference <= both["tolerance"]
@@ -57,6 +47,28 @@ def verify(summary: pd.DataFrame, expected_path: Path) -> dict[str, Any]:
         # JSON has no word for a missing mean but null.
         "outside": outside.astype(object).where(outside.notna(), None).to_dict("records"),
     }
+
+
+def read_expected(path: Path) -> pd.DataFrame:
+    """Return the table of expected numbers.
+
+    Raises
+    ------
+    UserError
+        If the file is missing, empty or of another shape.
+    """
+    try:
+        expected = read_csv(path)
+    except UserError as error:
+        raise UserError(f"config key expected: {error}") from None
+    if missing := [column for column in (*CELL, "mean", "tolerance") if column not in expected]:
+        raise UserError(f"config key expected: {path} has no column {', '.join(missing)}")
+    if expected.empty:
+        raise UserError(f"config key expected: {path} holds no cells to compare with")
+    for column in ("tuple_size", "n", "mean", "tolerance"):
+        if not pd.api.types.is_numeric_dtype(expected[column]):
+            raise UserError(f"config key expected: {path} holds no numbers under {column}")
+    return expected
 
 
 def write_verification(summary: Path, expected: Path, out: Path) -> None:

@@ -59,6 +59,13 @@ def test_the_quick_experiment_needs_no_files():
     assert raw_files(Plan(select("quick", [], ["results_dir=elsewhere"]))) == []
 
 
+def test_expected_numbers_that_cannot_be_read_are_named_before_anything_is_trained(tmp_path):
+    (tmp_path / "expected.csv").write_text("a,b\n1,2\n")
+    values = ["results_dir=elsewhere", f"expected={tmp_path / 'expected.csv'}"]
+    with pytest.raises(UserError, match=r"config key expected: .* has no column dataset"):
+        check_files(Plan(select("quick", [], values)), None)
+
+
 def test_a_server_is_asked_and_nothing_is_downloaded(served, tmp_path):
     folder, address = served
     (folder / "there").write_text("content")

@@ -83,6 +83,7 @@ def test_class_names_are_in_the_npz_or_beside_it(tmp_path: Path) -> None:
     assert own.inputs(path) == [path, beside]
 
 
+@pytest.mark.bad_input
 @pytest.mark.parametrize(
     ("change", "said"),
     [
@@ -117,6 +118,7 @@ def test_a_bad_npz_ends_in_one_sentence(
     assert read_images(out).origin == str(path)
 
 
+@pytest.mark.bad_input
 @pytest.mark.parametrize("spoil", ["truncated", "text", "empty", "an npy", "missing"])
 def test_a_file_that_is_no_npz_ends_in_one_sentence(tmp_path: Path, spoil: str) -> None:
     path = tmp_path / "own.npz"
@@ -135,6 +137,7 @@ def test_a_file_that_is_no_npz_ends_in_one_sentence(tmp_path: Path, spoil: str) 
         own.image_shape(path)
 
 
+@pytest.mark.bad_input
 @pytest.mark.parametrize("content", ["[]", '{"classes": 3}', "{"])
 def test_a_bad_description_ends_in_one_sentence(tmp_path: Path, content: str) -> None:
     np.savez(tmp_path / "own.npz", **arrays())
@@ -183,6 +186,7 @@ def spoil_folder(pictures: Path, how: str) -> None:
             path.unlink()
 
 
+@pytest.mark.bad_input
 @pytest.mark.parametrize(
     ("how", "said"),
     [
@@ -229,6 +233,7 @@ def test_the_network_follows_the_images_unless_it_is_named(
         assert plan.own_files == {"own/own": [path]}
 
 
+@pytest.mark.bad_input
 def test_images_of_one_class_cannot_be_given_two_sides(mdpu: Command, settings: Settings, tmp_path: Path) -> None:
     path, out = tmp_path / "own.npz", tmp_path / "out.npz"
     np.savez(path, **arrays(classes=1), classes=np.array(["cat", "dog"]))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -74,6 +73,7 @@ TEXTS = {
 }
 
 
+@pytest.mark.bad_input
 @pytest.mark.parametrize("name", TEXTS)
 def test_a_file_that_is_no_configuration_is_named(tmp_path, name):
     content, words = TEXTS[name]
@@ -84,6 +84,7 @@ def test_a_file_that_is_no_configuration_is_named(tmp_path, name):
     assert words in sentence(error)
 
 
+@pytest.mark.bad_input
 @pytest.mark.parametrize("kind", ["missing", "folder", "pipe", "huge", "forbidden"])
 def test_what_is_no_readable_file_is_named_and_not_waited_for(tmp_path, kind):
     path = tmp_path / "bad.yaml"
@@ -177,6 +178,7 @@ VALUES = [
 ]
 
 
+@pytest.mark.bad_input
 @pytest.mark.parametrize("text", VALUES)
 def test_a_value_that_makes_no_sense_is_named_with_its_key(tmp_path, text):
     (tmp_path / "bad.yaml").write_text(text)
@@ -189,6 +191,7 @@ def test_more_than_a_hundred_bad_inputs_are_tried():
     assert len(TEXTS) + len(VALUES) > 100
 
 
+@pytest.mark.bad_input
 @pytest.mark.parametrize(
     ("value", "words"),
     [
@@ -220,6 +223,7 @@ def test_the_whole_goes_through_the_command_line_in_one_sentence(tmp_path):
 # -- images and expected numbers of one's own -----------------------------------------------------
 
 
+@pytest.mark.bad_input
 def test_a_pipe_of_images_is_not_waited_for(tmp_path):
     os.mkfifo(tmp_path / "pipe.npz")
     for read in (own.read, own.inputs):
@@ -228,6 +232,7 @@ def test_a_pipe_of_images_is_not_waited_for(tmp_path):
         assert sentence(error).endswith("it is a pipe or a device, not a file")
 
 
+@pytest.mark.bad_input
 @pytest.mark.parametrize("shape", [(4, 0, 2), (4, 2, 0), (4, 2, 2, 0), (0, 2, 2)])
 def test_images_without_pixel_or_channel_are_refused(tmp_path, shape):
     images, labels = np.zeros(shape, np.uint8), np.arange(shape[0]) % 2
@@ -240,8 +245,9 @@ def test_images_without_pixel_or_channel_are_refused(tmp_path, shape):
 SUMMARY = pd.DataFrame([["digits", "base", 2, 60, "0.5", "ure", "logistic", 80.0]], columns=[*CELL, "mean"])
 
 
+@pytest.mark.bad_input
 @pytest.mark.parametrize(
-    "kind", ["missing", "folder", "binary", "empty", "other columns", "words for numbers", "no rows"]
+    "kind", ["missing", "folder", "pipe", "binary", "empty", "other columns", "words for numbers", "no rows"]
 )
 def test_expected_numbers_of_another_shape_are_refused(tmp_path, kind):
     path = tmp_path / "expected.csv"
@@ -255,8 +261,10 @@ def test_expected_numbers_of_another_shape_are_refused(tmp_path, kind):
     }
     if kind == "folder":
         path.mkdir()
+    elif kind == "pipe":
+        os.mkfifo(path)
     elif kind != "missing":
         path.write_bytes(contents[kind])
     with pytest.raises(UserError) as error:
-        verify(SUMMARY, Path(path))
+        verify(SUMMARY, path)
     assert sentence(error).startswith("config key expected: ")
