@@ -26,6 +26,7 @@ import io
 import json
 import os
 import pkgutil
+import re
 import shlex
 import shutil
 import signal
@@ -53,6 +54,8 @@ FAULTS = {
     "EROFS": "read-only results (EROFS)",
     "MemoryError": "memory runs out (MemoryError)",
 }
+# What training takes from a run before it: finished runs, and unfinished ones.
+TAKEN = re.compile("/(runs|checkpoints)/")
 
 
 def build_counter(folder: Path) -> Path:
@@ -156,7 +159,7 @@ class Trial:
 
 
 def contents(folder: Path) -> dict[str, bytes]:
-    """Return all files, without what tells of the way: what was there before, and how many runs the store had.
+    """Return all files, without what tells of the way: what was there before, and what was taken from it.
 
     Records of progress tell of nothing else.
     """
@@ -167,6 +170,7 @@ def contents(folder: Path) -> dict[str, bytes]:
         with suppress(ValueError):
             if path.name.endswith(".seal"):
                 seal = {**json.loads(found[name]), "before": None}
+                seal["inputs"] = {file: sha for file, sha in seal["inputs"].items() if not TAKEN.search(file)}
                 if "/histories/" in name and name.endswith(".json.seal"):
                     seal["sha256"] = None
                 found[name] = json.dumps(seal).encode()
