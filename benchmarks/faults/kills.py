@@ -113,6 +113,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--kills", type=int, default=100)
     parser.add_argument("--minutes", type=float, default=float("inf"), help="start no further round after that time")
+    parser.add_argument("--within", type=float, help="longest time until a kill, in seconds; half a run unless given")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--configfile", nargs="*", default=["benchmarks/faults/tiny.yaml"])
     parser.add_argument("--name", default="tiny", help="name of the configuration, i.e. folder of its results")
@@ -123,7 +124,7 @@ def main() -> None:
     shutil.rmtree(ROOT / "results" / given.name, ignore_errors=True)
     started = time.monotonic()
     assert start(given.configfile, log).wait() == 0, log.read_text()
-    whole = time.monotonic() - started
+    within = given.within or 0.5 * (time.monotonic() - started)
     expected, metrics = result(results), pd.read_parquet(results / "metrics.parquet")
     shutil.rmtree(results)
     tally: Counter[str] = Counter()
@@ -133,7 +134,7 @@ def main() -> None:
         table.writerow(["kill", "signal", "to", "after s", "outcome"])
         while kills < given.kills and time.monotonic() - started < 60 * given.minutes:
             process = start(given.configfile, log)
-            wait, whom, name = chance.uniform(0.5, 0.5 * whole), chance.choice(WHOM), chance.choice(WITH)
+            wait, whom, name = chance.uniform(0.5, within), chance.choice(WHOM), chance.choice(WITH)
             try:
                 process.wait(wait)
                 sent = False
