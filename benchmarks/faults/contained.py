@@ -3,9 +3,9 @@
     python benchmarks/faults/contained.py                        # every fault, at two points each
     python benchmarks/faults/contained.py --points 5 --only EIO  # one fault, at five
 
-Run in a clone whose results may be deleted; needs gcc. An undisturbed run makes the reference. Each round starts from
-nothing. With `--keep-going`, the process that trains triples meets the fault at a chosen one of its calls (`calls.c`),
-and the process that trains pairs does not. A round passes if
+Run in a clone whose results may be deleted; needs gcc. An undisturbed run makes the reference. Each round starts where
+all splits are drawn and nothing is trained. With `--keep-going`, the process that trains triples meets the fault at a
+chosen one of its calls (`calls.c`), and the process that trains pairs does not. A round passes if
 
 - the cohort of pairs has its numbers, and no output holds a traceback;
 - if the disturbed cohort failed, the status says so, the report names it with one sentence, and nothing else;
@@ -30,7 +30,7 @@ from pathlib import Path
 import outcomes
 import pandas as pd
 from damage import cut, edit, flip
-from points import FAULTS, ROOT, build_counter
+from points import FAULTS, ROOT, build_counter, put_back
 
 RESULTS = ROOT / "results" / "contained"
 FILES = ["benchmarks/faults/tiny.yaml", "benchmarks/faults/contained.yaml"]
@@ -96,6 +96,7 @@ def damage_the_checkpoint(point: int) -> None:
 def meet(fault: str, at: int, library: Path) -> subprocess.CompletedProcess[str]:
     """Run the workflow while the disturbed cohort meets a fault."""
     if fault == "split":
+        SPLIT.unlink()  # it is drawn anew
         flipping = threading.Thread(target=flip_the_split, daemon=True)
         flipping.start()
         return run("--keep-going")
@@ -105,10 +106,18 @@ def meet(fault: str, at: int, library: Path) -> subprocess.CompletedProcess[str]
     return run("--keep-going", LD_PRELOAD=str(library), FAULT_IN=DISTURBED, FAULT_AT=str(at), FAULT_ERROR=str(number))
 
 
-def count(library: Path, error: int, folder: Path) -> int:
-    """Return how many calls the training of the disturbed cohort makes that a fault can hit."""
-    counts = folder / "counted"
+def draw(snapshot: Path) -> None:
+    """Draw the splits, and keep a copy of the results as they are then."""
     shutil.rmtree(RESULTS, ignore_errors=True)
+    done = run("--until", "split", "sheet", "audit", "largest_n")
+    assert done.returncode == 0, done.stdout + done.stderr
+    shutil.copytree(RESULTS, snapshot)
+
+
+def count(library: Path, error: int, snapshot: Path) -> int:
+    """Run undisturbed, and return how many calls the training of the disturbed cohort makes that a fault can hit."""
+    put_back(snapshot, RESULTS)
+    counts = snapshot.with_name("counts")
     facts = {"FAULT_IN": DISTURBED, "FAULT_AT": str(2**40), "FAULT_ERROR": str(error), "FAULT_COUNTS": str(counts)}
     done = run(LD_PRELOAD=str(library), **facts)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -148,7 +157,6 @@ def wrong_at_the_end(reference: pd.DataFrame) -> str | None:
 
 def try_once(fault: str, at: int, point: int, library: Path, reference: pd.DataFrame) -> str:
     """Return the outcome of a round."""
-    shutil.rmtree(RESULTS, ignore_errors=True)
     done = meet(fault, at, library)
     if wrong := wrong_after_fault(done, reference):
         return wrong
@@ -168,8 +176,9 @@ def main() -> None:
     given = parser.parse_args()
     good = True
     with tempfile.TemporaryDirectory() as folder:
-        library = build_counter(Path(folder))
-        calls = {error: count(library, error, Path(folder)) for error in (0, errno.ENOMEM)}
+        library, snapshot = build_counter(Path(folder)), Path(folder) / "drawn"
+        draw(snapshot)
+        calls = {error: count(library, error, snapshot) for error in (0, errno.ENOMEM)}
         reference = numbers()
         print(f"training of {DISTURBED}: {calls[0]} calls, {calls[errno.ENOMEM]} requests for memory", flush=True)
         for fault in given.only:
@@ -177,6 +186,7 @@ def main() -> None:
             number = calls[errno.ENOMEM if fault == "ENOMEM" else 0]
             for point in range(given.points):
                 at = number * (2 * point + 1) // (2 * given.points) + 1
+                put_back(snapshot, RESULTS)
                 outcome = try_once(fault, at, point, library, reference)
                 tally[outcome] += 1
                 print(f"{fault} at call {at}: {outcome}", flush=True)
