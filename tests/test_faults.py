@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import csv
+import errno
 import importlib
+import os
 import shutil
+import signal
+import subprocess
 import sys
 
 import pytest
@@ -49,6 +53,29 @@ def test_an_outcome_replaces_the_one_before_in_the_file_and_on_the_page(load, tm
     rows = ["| SIGKILL | anywhere | 9 | all recovered |\n", "| power cut | anywhere | 3 | all recovered |\n"]
     assert outcomes.render().endswith("".join(rows))
     assert page.read_text() == f"# Faults\n\n{outcomes.BEGIN}\n{outcomes.render()}\n{outcomes.END}\nThe end\n"
+
+
+WRITE = "import sys, time; start = time.time(); open(sys.argv[2], 'w').write('x'); print(time.time() - start > 86399)"
+
+
+@pytest.mark.skipif(not shutil.which("gcc"), reason="counting calls needs gcc")
+@pytest.mark.parametrize(
+    ("name", "error", "status", "said"),
+    [
+        ("here", 0, -signal.SIGKILL, ""),
+        ("here", errno.ENOSPC, 1, "No space left on device"),
+        ("here", -1, 0, "True"),  # the clock jumps
+        ("elsewhere", 0, 0, "False"),
+    ],
+)
+def test_the_process_that_is_named_meets_a_fault_and_no_other(load, tmp_path, name, error, status, said):
+    facts = {"FAULT_IN": "here", "FAULT_AT": "1", "FAULT_ERROR": str(error), "PYTHONDONTWRITEBYTECODE": "1"}
+    environment = {**os.environ, **facts, "LD_PRELOAD": str(load("points").build_counter(tmp_path))}
+    command = [sys.executable, "-c", WRITE, name, str(tmp_path / "written")]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    assert done.returncode == status
+    assert said in done.stdout + done.stderr
+    assert (tmp_path / "written").exists() == (status == 0)
 
 
 @pytest.mark.slow
