@@ -29,6 +29,7 @@ import pandas as pd
 ROOT = Path(__file__).resolve().parent.parent.parent
 WHOM = ("launcher", "Snakemake", "launcher and Snakemake", "a job", "everything")
 GONE_ON, LOCKED, SAME = "gone on from", "needs --unlock", "same bits"
+LEFT = "Snakemake, which outlived its launcher"
 WITH = ("SIGKILL", "SIGKILL", "SIGKILL", "SIGTERM", "SIGINT")
 
 
@@ -65,6 +66,7 @@ def send(process: subprocess.Popen[str], whom: str, number: int) -> bool:
     targets = {
         "launcher": [process.pid],
         "Snakemake": [head()],
+        LEFT: [head()],
         "launcher and Snakemake": [process.pid, head()],
         "a job": jobs()[:1],
     }
@@ -99,15 +101,6 @@ def compare(results: Path, expected: dict[str, bytes], metrics: pd.DataFrame) ->
     return f"left over: {', '.join(left)}" if left else SAME
 
 
-def finish(process: subprocess.Popen[str], log: Path) -> str | None:
-    """Wait for a run that was not killed outright; return what went wrong that the next one cannot mend, or None."""
-    process.wait()
-    text = log.read_text()
-    if " is at work in this folder; wait for it" in text:  # Snakemake, which outlived its launcher
-        time.sleep(2)
-    return LOCKED if "LockException" in text else None
-
-
 def main() -> None:
     """Run the rounds and write the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -140,10 +133,14 @@ def main() -> None:
                 sent = False
             except subprocess.TimeoutExpired:
                 sent = send(process, whom, getattr(signal, name))
-            wrong = finish(process, log)
+            process.wait()
+            if " is at work in this folder; wait for it" in log.read_text():
+                time.sleep(chance.uniform(0.5, within))
+                whom, name = LEFT, "SIGKILL"
+                sent = send(process, whom, signal.SIGKILL)
             if sent:
                 kills += 1
-                outcome = wrong or GONE_ON
+                outcome = LOCKED if "LockException" in log.read_text() else GONE_ON
                 table.writerow([kills, name, whom, f"{wait:.1f}", outcome])
                 tally[outcome] += 1
             if process.returncode == 0:
