@@ -133,6 +133,9 @@ def main() -> None:
                 sent = False
             except subprocess.TimeoutExpired:
                 sent = send(process, whom, getattr(signal, name))
+                if not sent:  # e.g. no job is at work
+                    whom = "everything"
+                    sent = send(process, whom, getattr(signal, name))
             process.wait()
             if " is at work in this folder; wait for it" in log.read_text():
                 time.sleep(chance.uniform(0.5, within))
