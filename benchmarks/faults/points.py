@@ -2,7 +2,7 @@
 
     python benchmarks/faults/points.py --out points.csv                            # SIGKILL at every call
     python benchmarks/faults/points.py --fault ENOSPC --points 10 --out full.csv   # a full disk, at ten calls each
-    python benchmarks/faults/points.py --fault MemoryError --points 10 --out memory.csv
+    python benchmarks/faults/points.py --fault EIO EROFS MemoryError --only train --points 3 --out train.csv
 
 Run in a clone; needs gcc. The commands are those that Snakemake lists for the experiment. Before each point the results
 are put back to what they were before the command, or, for a second pass, after it, as when a command runs again over
@@ -37,6 +37,7 @@ import threading
 import time
 from collections import Counter
 from contextlib import redirect_stderr, redirect_stdout, suppress
+from itertools import product
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -219,7 +220,7 @@ def judge(status: int, text: str, results: Path, trial: Trial, words: list[str],
 def main() -> None:
     """Run every point and write the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--fault", default="kill", help="kill, MemoryError, or an errno: ENOSPC, EIO, EDQUOT, EROFS")
+    parser.add_argument("--fault", nargs="*", default=["kill"], choices=FAULTS)
     parser.add_argument("--reads", action="store_true", help="count calls that read results instead")
     parser.add_argument("--points", type=int, help="calls to try of each command, evenly spread; all unless given")
     parser.add_argument("--minutes", type=float, default=float("inf"), help="try no further call after that time")
@@ -277,10 +278,12 @@ def points(given: argparse.Namespace) -> None:
     work = Path(tempfile.mkdtemp(prefix="points-"))
     if results.exists():
         shutil.move(results, work / "yours")
-    error = getattr(errno, given.fault, 0)
-    counter = FunctionStarts() if given.fault == "MemoryError" else file_calls(given.reads)
-    trial = Trial(str(plan.layout.write_config()), counter)
-    tally: Counter[str] = Counter()
+    config = str(plan.layout.write_config())
+    undisturbed = Trial(config, file_calls(given.reads))
+    trials = {
+        fault: Trial(config, FunctionStarts()) if fault == "MemoryError" else undisturbed for fault in given.fault
+    }
+    tallies: dict[str, Counter[str]] = {fault: Counter() for fault in given.fault}
     started = time.monotonic()
     try:
         with given.out.open("w", newline="") as stream:
@@ -289,39 +292,41 @@ def points(given: argparse.Namespace) -> None:
             for number, words in enumerate(commands):
                 before, after_folder = work / f"before{number}", work / f"after{number}"
                 shutil.copytree(results, before)
-                status, text, calls = trial.run(words)
+                status, text, _ = undisturbed.run(words)
                 assert status == 0, f"{words}: {text}"
                 shutil.copytree(results, after_folder)
                 after = contents(results)
                 if given.only and words[0] not in given.only:
                     continue
-                for state, snapshot in (("absent", before), ("there", after_folder)):
+                for (state, snapshot), fault in product((("absent", before), ("there", after_folder)), given.fault):
+                    trial, tally = trials[fault], tallies[fault]
                     put_back(snapshot, results)
                     calls = trial.run(words)[2]
                     for at in range(1, calls + 1, max(1, calls // (given.points or calls))):
                         if time.monotonic() - started > 60 * given.minutes:
                             break
                         put_back(snapshot, results)
-                        status, text, _ = trial.run(words, at, error)
+                        status, text, _ = trial.run(words, at, getattr(errno, fault, 0))
                         outcome = judge(status, text, results, trial, words, after)
                         tally[outcome.split(":")[0]] += 1
-                        table.writerow([words[0], state, at, calls, given.fault, outcome])
+                        table.writerow([words[0], state, at, calls, fault, outcome])
                         stream.flush()
                         if outcome != "recovered":
                             print(f"{words[0]} at call {at} of {calls}, outputs {state}: {outcome}", flush=True)
                 put_back(after_folder, results)
-                print(f"{number + 1}/{len(commands)} {words[0]}: {calls} calls, {dict(tally)}", flush=True)
+                print(f"{number + 1}/{len(commands)} {words[0]}: {tallies}", flush=True)
     finally:
         shutil.rmtree(results, ignore_errors=True)
         if (work / "yours").exists():
             shutil.move(work / "yours", results)
         shutil.rmtree(work, ignore_errors=True)
-    print(f"{sum(tally.values())} points of {given.fault}: {dict(tally)}, {time.monotonic() - started:.0f} s")
-    kind = "a call that reads results" if given.reads else "a call that changes files"
-    where = "the start of one of our functions" if given.fault == "MemoryError" else kind
-    which = f"{where}, in {', '.join(given.only)}" if given.only else f"{where}, in every command"
-    outcomes.record(FAULTS.get(given.fault, given.fault), which, tally)
-    sys.exit(set(tally) != {"recovered"})
+    print(f"{time.monotonic() - started:.0f} s")
+    for fault, tally in tallies.items():
+        kind = "a call that reads results" if given.reads else "a call that changes files"
+        where = "the start of one of our functions" if fault == "MemoryError" else kind
+        commands_tried = ", ".join(given.only) or "every command"
+        outcomes.record(FAULTS[fault], f"{where}, in {commands_tried}", tally)
+    sys.exit(any(set(tally) != {"recovered"} for tally in tallies.values()))
 
 
 if __name__ == "__main__":
