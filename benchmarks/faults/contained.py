@@ -73,7 +73,8 @@ def numbers() -> pd.DataFrame:
 
 def disturbed_log() -> str:
     """Return what the training of the disturbed cohort printed."""
-    return (RESULTS / "logs" / "train" / f"{DISTURBED}.log").read_text(errors="replace")
+    log = RESULTS / "logs" / "train" / f"{DISTURBED}.log"
+    return log.read_text(errors="replace") if log.exists() else ""
 
 
 def flip_the_split() -> None:
@@ -85,12 +86,12 @@ def flip_the_split() -> None:
     os.utime(SPLIT, ns=(times.st_atime_ns, times.st_mtime_ns))
 
 
-def damage_the_checkpoint(point: int) -> None:
-    """Damage the checkpoints that a killed training left, in one of three ways."""
+def damage_the_checkpoint(point: int) -> bool:
+    """Damage the checkpoints that a killed training left, in one of three ways; return whether there are any."""
     left = list(RESULTS.glob("checkpoints/**/[!.]*.pt"))
-    assert left, "there is no checkpoint to damage; the training was killed too early or too late"
     for path in left:
         path.write_bytes((cut, flip, edit)[point % 3](path.read_bytes()))
+    return bool(left)
 
 
 def meet(fault: str, at: int, library: Path) -> subprocess.CompletedProcess[str]:
@@ -128,6 +129,8 @@ def wrong_after_fault(done: subprocess.CompletedProcess[str], reference: pd.Data
     """Return what the disturbed run did wrong, or None."""
     if "Traceback" in done.stdout + done.stderr + disturbed_log():
         return f"a traceback: {disturbed_log().strip().splitlines()[-1]}"
+    if not (RESULTS / "metrics.parquet").exists():
+        return f"no numbers at all: {(done.stderr.strip() or done.stdout.strip()).splitlines()[-1:]}"
     here = numbers()
     pairs, expected = (table[table["tuple_size"] == 2].reset_index(drop=True) for table in (here, reference))
     if not pairs.equals(expected[pairs.columns]):  # without triples, their own columns are missing
@@ -163,8 +166,8 @@ def try_once(fault: str, at: int, point: int, library: Path, reference: pd.DataF
         return wrong
     if fault == "NaN" and "diverged" not in (RESULTS / "report.html").read_text(encoding="utf-8"):
         return "the report does not say that runs diverged"
-    if fault == "checkpoint":
-        damage_the_checkpoint(point)
+    if fault == "checkpoint" and not damage_the_checkpoint(point):
+        return "no checkpoint to damage; the kill came too early or too late"
     return wrong_at_the_end(reference) or (CONTAINED if done.returncode else WENT_ON)
 
 
