@@ -176,9 +176,19 @@ def legend_below(figure: Figure, axes: Axes) -> None:
 
 def save_figure(figure: Figure, path: Path) -> None:
     """Save a figure as SVG and, beside it, as PDF; the same figure is the same bytes whenever it is saved."""
+    _settle(figure)
     for file, metadata in ((path, {"Date": None}), (path.with_suffix(".pdf"), {"CreationDate": None})):
         with replacing(file) as temporary:
             figure.savefig(temporary, metadata=metadata)
+
+
+def _settle(figure: Figure) -> None:
+    """Lay a figure out for good, on a grid: the solver's last digits differ from time to time."""
+    figure.draw_without_rendering()
+    figure.set_layout_engine("none")
+    for axis in figure.axes:
+        if axis.get_axes_locator() is None:
+            axis.set_position(tuple(np.round(axis.get_position(original=True).bounds, 5)))
 
 
 def bands(axes: Axes, metrics: pd.DataFrame, measure: str, methods: Sequence[str], against: str = "epoch") -> None:
