@@ -229,7 +229,31 @@ def bag_facts() -> dict[str, object]:
         costs.append(relu["mean"] - free["mean"])
         facts["free"] += costs[-1] <= 1.5
     facts |= {"least_gain": min(gains), "free_cost": max(costs)}
-    return facts | prior_facts() | choice_facts(bags) | gap_facts(cells)
+    return facts | prior_facts() | choice_facts(bags) | gap_facts(cells) | second_facts(bags)
+
+
+def second_facts(runs: pd.DataFrame) -> dict[str, object]:
+    """Return what is said of the methods of the paper in the trials of the second edition."""
+    verdicts = read(REFERENCE / "comparison.csv")
+    facts: dict[str, object] = {
+        f"second_{name}": int((verdicts["verdict"] == verdict).sum())
+        for name, verdict in (
+            ("reproduced", REPRODUCED),
+            ("close", CLOSE),
+            ("inconclusive", INCONCLUSIVE),
+            ("differs", DIFFERS),
+        )
+    }
+    rows = {
+        method: set(group[list(ROW)].itertuples(index=False, name=None)) for method, group in runs.groupby("method")
+    }
+    paired = rows["bag-relu"] & rows["relu-part"]
+    assert all(rows[method] == paired for method in (*PROPOSED, "supervised"))
+    facts |= {"second_cells": len(verdicts), "paired": len(paired), "unpaired": len(rows["bag-relu"] - paired)}
+    for claim, said in read(REFERENCE / "claims.csv").set_index("claim")["ours"].items():
+        name, (held, _, cases) = str(claim).replace("-", "_"), said.partition(" of ")
+        facts |= {f"claim_{name}": said, f"held_{name}": held, f"cases_{name}": cases}
+    return facts
 
 
 def prior_facts() -> dict[str, object]:
@@ -265,16 +289,26 @@ def choice_facts(bags: pd.DataFrame) -> dict[str, object]:
 
 
 def gap_facts(cells: pd.DataFrame) -> dict[str, object]:
-    """Return how far bag-relu is below full supervision on MNIST."""
+    """Return how far bag-relu is below full supervision on MNIST and on the letters."""
     gaps = {}
-    for size in SIZES:
-        by_prior = [
-            ours(cells, "mnist", size, prior, "supervised")["mean"]
-            - ours(cells, "mnist", size, prior, "bag-relu")["mean"]
-            for prior in PRIORS
-        ]
-        gaps[f"gap_{size}"] = "{:.1f}, {:.1f} and {:.1f}".format(*by_prior)
+    for dataset, name in (("mnist", "gap"), ("emnist-letters-a-i", "gap_letters")):
+        for size in SIZES:
+            by_prior = [
+                ours(cells, dataset, size, prior, "supervised")["mean"]
+                - ours(cells, dataset, size, prior, "bag-relu")["mean"]
+                for prior in PRIORS
+            ]
+            gaps[f"{name}_{size}"] = "{:.1f}, {:.1f} and {:.1f}".format(*by_prior)
     return gaps
+
+
+def test_the_table_of_finishes():
+    measured = pd.read_json(REFERENCE / "finishing.jsonl", lines=True)
+    rows = table("docs/explanation/findings.md", "| finish |")
+    for (_, accuracy, gain), row in zip(rows, measured.to_dict("records"), strict=True):
+        assert_says(accuracy, row["accuracy"], row["std"], row["candidate"])
+        if gain != "–":
+            assert_says(gain, row["gain"], row["gain_std"], row["candidate"])
 
 
 def test_what_is_said_of_bags():
