@@ -12,7 +12,7 @@ from typing import Any
 import pandas as pd
 
 from mdpu.errors import UserError
-from mdpu.evaluate.comparison import NOT_RUN, VERDICTS
+from mdpu.evaluate.comparison import DIFFERS, NOT_RUN, VERDICTS
 from mdpu.files import read_csv, read_json
 from mdpu.seals import read_seal, sha256
 from mdpu.study.grid import AXES, CELL, cell_name
@@ -142,7 +142,8 @@ def _verdict_line(results: Path) -> Sequence[str]:
     verdicts = _verdicts(results)
     if verdicts.empty:
         return []
-    counts = [f"{(verdicts == verdict).sum()} {verdict}" for verdict in VERDICTS if verdict != NOT_RUN]
+    counts = [f"{(verdicts == verdict).sum()} {verdict}" for verdict in VERDICTS if verdict not in (NOT_RUN, DIFFERS)]
+    counts.append(f"{(verdicts == DIFFERS).sum()} different")
     return [f"{len(verdicts)} numbers of the paper: {', '.join(counts)}"]
 
 
