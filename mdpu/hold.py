@@ -273,7 +273,8 @@ def _name(words: list[bytes]) -> str:
     """Return a short name of a command line: the module that Python runs, with its command, or the program."""
     if b"-m" in words:
         words = words[words.index(b"-m") + 1 :]
-        return b" ".join(words[:2] if words[0] == b"mdpu" else words[:1]).decode(errors="replace")
+        name = b" ".join(words[:2] if words[0] == b"mdpu" else words[:1]).decode(errors="replace")
+        return SNAKEMAKE[0] if name in SNAKEMAKE else name
     return Path(os.fsdecode(words[0])).name
 
 

@@ -98,12 +98,17 @@ def assert_user_error(done: subprocess.CompletedProcess[str], sentence: str) -> 
 # -- what it prints -------------------------------------------------------------------------------
 
 
+def name_of(command):
+    """Return what a command is called: Typer writes its function's underscores as hyphens."""
+    return command.name or command.callback.__name__.replace("_", "-")
+
+
 def test_help_lists_every_command_in_its_panel():
     command = [sys.executable, "-m", "mdpu", "--help"]
     environment = {**os.environ, "COLUMNS": "120"}
     done = subprocess.run(command, cwd=REPOSITORY, env=environment, capture_output=True, text=True)
     assert done.returncode == 0
-    registered = [command.name or command.callback.__name__ for command in cli.app.registered_commands]
+    registered = [name_of(command) for command in cli.app.registered_commands]
     # The rest of a line that starts with a name and a space is its description, which may go on below.
     listed = [match[1] for match in re.finditer(r"^│ ([a-z-]+) +[A-Z]", done.stdout, re.MULTILINE)]
     assert listed == registered
@@ -113,7 +118,7 @@ def test_help_lists_every_command_in_its_panel():
 
 def test_help_of_every_command_names_its_options():
     for command in cli.app.registered_commands:
-        name = command.name or command.callback.__name__
+        name = name_of(command)
         found = mdpu(name, "--help")
         assert found.returncode == 0, name
         if name in RULES:

@@ -47,7 +47,8 @@ def test_a_run_killed_at_several_moments_ends_with_the_same_numbers(fresh_clone,
         process.wait()
         assert not (results / "report.html").exists()
     done = fresh_clone.run(*command)
-    assert "was killed; going on from what it finished\nrun: ended what it had left at work: mdpu " in done.stdout
+    # What the last kill left at work may have ended by itself since; tests/test_hold.py has one that does not.
+    assert "was killed; going on from what it finished\n" in done.stdout
     assert "\nrun: released its lock\n" in done.stdout
     assert fresh_clone.jobs() == {}
     assert not list(results.rglob("*.pt"))

@@ -23,5 +23,6 @@ def parse_quietly(argv: Sequence[str] | None) -> tuple[ArgumentParser, Namespace
 
 
 if __name__ == "__main__":
+    sys.argv[0] = "snakemake"  # what its help and its errors call it
     cli.parse_args = parse_quietly
     cli.main()
