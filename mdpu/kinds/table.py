@@ -111,11 +111,24 @@ def _grid(
     return rows
 
 
-def _value(cell: pd.Series, plus_minus: str) -> str:
+def _value(cell: pd.Series) -> str:
     if np.isnan(cell["mean"]):
         return "diverged"
-    deviation = "" if np.isnan(cell["std"]) else f"{plus_minus}{cell['std']:.2f}"
+    deviation = "" if np.isnan(cell["std"]) else f" ± {cell['std']:.2f}"
     return f"{cell['mean']:.2f}{deviation}" + (f" ({cell['diverged']} diverged)" if cell["diverged"] else "")
+
+
+def _table(
+    cells: pd.DataFrame, datasets: Mapping[str, str], methods: Sequence[str], mark: Callable[[str], str]
+) -> tuple[list[str], list[list[str]]]:
+    """Return header and rows of the table; `mark` marks the number of the best method of a row."""
+    header = ["Prior", "Dataset", *(load_method(method).title for method in methods)]
+    return header, _grid(cells, datasets, methods, _marking(mark))
+
+
+def _marking(mark: Callable[[str], str]) -> Callable[[pd.Series], str]:
+    """Return what shows a cell's number, marked if it is the best of its row."""
+    return lambda cell: mark(_value(cell)) if cell["best"] else _value(cell)
 
 
 def markdown_table(
@@ -140,13 +153,8 @@ def markdown_table(
     not_run : sequence of str
         Titles of datasets that belong to the table but were not run; they go on a separate line.
     """
-
-    def show(cell: pd.Series) -> str:
-        value = _value(cell, " ± ")
-        return f"**{value}**" if cell["best"] else value
-
-    header = ["Prior", "Dataset", *(load_method(method).title for method in methods)]
-    return markdown_rows(title, header, 2, _grid(cells, datasets, methods, show), _note(not_run))
+    header, rows = _table(cells, datasets, methods, lambda value: f"**{value}**")
+    return markdown_rows(title, header, 2, rows, _note(not_run))
 
 
 def _note(not_run: Sequence[str]) -> str:
@@ -165,13 +173,8 @@ def latex_table(
 
     Parameters as in `markdown_table`, and the ``name`` of its label.
     """
-
-    def show(cell: pd.Series) -> str:
-        value = _value(cell, " ± ")
-        return Best(value) if cell["best"] else value
-
-    header = ["Prior", "Dataset", *(load_method(method).title for method in methods)]
-    rows = [[f"Prior {prior}", *others] for prior, *others in _grid(cells, datasets, methods, show)]
+    header, rows = _table(cells, datasets, methods, Best)
+    rows = [[f"Prior {prior}", *others] for prior, *others in rows]
     return latex_tables(name, title, header, rows, names=2, groups=1, note=_note(not_run))
 
 
@@ -193,10 +196,6 @@ def latex_beside(
         As for `latex_table`.
     """
 
-    def show(cell: pd.Series) -> str:
-        value = _value(cell, " ± ")
-        return Best(value) if cell["best"] else value
-
     def show_published(cell: pd.Series) -> str:
         if np.isnan(cell["published_mean"]):
             return "–"
@@ -204,7 +203,7 @@ def latex_beside(
         return Best(value) if cell["published_bold"] else value
 
     both = set(cells.loc[cells["published_mean"].notna(), "method"])
-    ours, paper = (_grid(cells, datasets, methods, render) for render in (show, show_published))
+    ours, paper = (_grid(cells, datasets, methods, render) for render in (_marking(Best), show_published))
     header, over = ["Prior", "Dataset"], ["", ""]
     for method in methods:
         method_title = load_method(method).title
