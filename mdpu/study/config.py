@@ -85,15 +85,21 @@ def parse_value(text: str) -> Config:
 
 
 def completed(config: Config) -> Config:
-    """Return a configuration with every required key, and its keys in the order of the paper's configuration.
+    """Return a configuration with every required key: if some are missing, it is merged over the paper's."""
+    return merge(_paper(), config) if set(schema()["required"]) - config.keys() else config
 
-    If required keys are missing, it is merged over the paper's. The order of its keys says nothing, but Snakemake
-    compares params as text, and merges files in an order of its own.
+
+def canonical(config: Config) -> Config:
+    """Return a completed configuration with its keys in the order of the paper's.
+
+    The order of its keys says nothing, but Snakemake compares params as text, and merges files in an order of its own.
     """
-    paper: Config = yaml.safe_load(resource(PAPER).read_text(encoding="utf-8"))
-    if set(schema()["required"]) - config.keys():
-        return merge(paper, config)
-    return _in_order_of(paper, config)
+    return _in_order_of(_paper(), completed(config))
+
+
+def _paper() -> Config:
+    config: Config = yaml.safe_load(resource(PAPER).read_text(encoding="utf-8"))
+    return config
 
 
 def _in_order_of(model: Mapping[str, Any], config: Mapping[str, Any]) -> Config:

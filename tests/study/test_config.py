@@ -12,7 +12,7 @@ from snakemake.utils import update_config
 
 from mdpu.errors import UserError
 from mdpu.files import REPOSITORY
-from mdpu.study.config import METHODS_FOLDER, SCHEMA, completed, load_config, merge
+from mdpu.study.config import METHODS_FOLDER, SCHEMA, canonical, load_config, merge
 from mdpu.study.plan import Plan
 
 
@@ -50,7 +50,7 @@ def test_keys_come_in_one_order_whoever_merged_the_files(name):
     update_config(merged, on_top)
     ours = load_config(files)
     assert json.dumps(merged) != json.dumps(ours)
-    assert json.dumps(completed(merged)) == json.dumps(ours)
+    assert json.dumps(canonical(merged)) == json.dumps(ours)
 
 
 def test_a_method_is_known_by_its_file(monkeypatch, tmp_path):

@@ -15,7 +15,7 @@ from mdpu.hold import TOKEN
 from mdpu.report.formats import format_name
 from mdpu.study import grid
 from mdpu.study.closure import closure
-from mdpu.study.config import completed
+from mdpu.study.config import canonical
 from mdpu.study.failed import without_failed
 from mdpu.study.intact import bring_to_present, check_results, mend, unrecorded
 from mdpu.study.kind import PARTS, kind_module, load_kind
@@ -23,7 +23,7 @@ from mdpu.study.plan import Plan
 from mdpu.study.store import method_module, network_module
 
 try:
-    PLAN = Plan(completed(config))
+    PLAN = Plan(canonical(config))
     if PLAN.config.get("without_failed"):
         PLAN = Plan(without_failed(PLAN.config))
         for _cohort, _reason in PLAN.failed.items():
