@@ -8,9 +8,9 @@ import sys
 import time
 from pathlib import Path
 from types import TracebackType
+from typing import NoReturn
 
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from tqdm import tqdm
 
 SECONDS_BETWEEN_LINES = 10.0
 SECONDS_BETWEEN_RECORDS = 1.0
@@ -39,14 +39,11 @@ class Steps:
         self.done = 0
         self._recorded = 0.0
         self._started = self._last = time.monotonic()
-        self._bar: Progress | None = None
+        self._bar: tqdm[NoReturn] | None = None
 
     def __enter__(self) -> Steps:
         if sys.stderr.isatty():
-            columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-            self._bar = Progress(*columns, console=Console(stderr=True), transient=True)
-            self._bar.add_task(self.what, total=self.total)
-            self._bar.start()
+            self._bar = tqdm(desc=self.what, total=self.total, unit=f" {self.unit}", leave=False)
         self._write_record()
         return self
 
@@ -54,7 +51,7 @@ class Steps:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self._bar is not None:
-            self._bar.stop()
+            self._bar.close()
 
     def advance(self, steps: int = 1) -> None:
         """Count `steps` as done."""
@@ -63,7 +60,7 @@ class Steps:
         if now - self._recorded >= SECONDS_BETWEEN_RECORDS or self.done == self.total:
             self._write_record()
         if self._bar is not None:
-            self._bar.update(self._bar.task_ids[0], completed=self.done)
+            self._bar.update(steps)
         elif now - self._last >= SECONDS_BETWEEN_LINES or self.done == self.total:
             self._last = now
             left = (now - self._started) / self.done * (self.total - self.done)

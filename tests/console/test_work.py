@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import heapq
+import io
 import itertools
+import re
 import sys
 from pathlib import Path
 
@@ -181,6 +183,24 @@ def test_progress_that_cannot_be_recorded_does_not_stop_the_work(tmp_path):
     (tmp_path / "file").touch()
     with Steps("training", 2, "run-epochs", tmp_path / "file" / "n30.json") as steps:
         steps.advance(2)
+
+
+def test_a_terminal_shows_a_bar_that_goes_when_the_work_is_done(monkeypatch):
+    shown = Terminal()
+    monkeypatch.setattr("sys.stderr", shown)
+    with Steps("training", 20, "epochs") as steps:
+        for _ in range(20):
+            steps.advance()
+    drawn = shown.getvalue().split("\r")
+    assert any(re.match(r"training:\s+0%.* 0/20 ", line) for line in drawn)
+    assert drawn[-2].strip() == ""
+
+
+class Terminal(io.StringIO):
+    """A stream that says it is a terminal."""
+
+    def isatty(self):
+        return True
 
 
 def test_every_rule_has_a_stage():
