@@ -18,26 +18,18 @@ prints a JSON line for each prior and candidate: the mean of the last ten epochs
 import argparse
 import json
 import math
-import platform
 import sys
 import types
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import torch
+from shared import Labelled, machine, protocol_settings
 
-from mdpu.data.images import read_images
-from mdpu.data.labels import binarize
-from mdpu.data.splits import draw_split
-from mdpu.files import REPOSITORY
-from mdpu.learn import Sample, Task, fit_each, trainer
+from mdpu.learn import Task, fit_each, trainer
 from mdpu.learn.bags import MEMORY, BagRiskHead, unlabeled_bags
-from mdpu.learn.device import choose_device, describe
-from mdpu.learn.evaluation import TestRates
+from mdpu.learn.device import choose_device
 from mdpu.learn.method import NetworkMethod
-from mdpu.study.config import load_config
-from mdpu.study.plan import Plan
 
 BASE = "bag-relu-last"
 GROUPINGS = 4
@@ -104,11 +96,10 @@ def decaying(make_optimizer, steps):
     return make
 
 
-def accuracies(tasks, samples, images, labels, settings, device):
+def accuracies(tasks, samples, data, settings, device):
     """Return the mean accuracy of the last epochs of each task, in percent, in the order of the tasks."""
-    rates = TestRates(images.test_images, labels["test"], images.train_images, labels["train"])
-    found = {}
-    for model in fit_each(tasks, images.train_images, samples, settings, evaluation=rates, device=device):
+    rates, found = data.rates(), {}
+    for model in fit_each(tasks, data.images.train_images, samples, settings, evaluation=rates, device=device):
         last = model.history.tail(LAST)
         share = rates.share_positive
         right = share * last["true_positive_rate"] + (1 - share) * last["true_negative_rate"]
@@ -132,21 +123,14 @@ def main():
     arguments = parser.parse_args()
     device = choose_device(arguments.device)
     torch.set_num_threads(arguments.threads)
-    images = read_images(Path(arguments.images))
-    labels = binarize(images, arguments.positive, arguments.negative)
-    settings = replace(Plan(load_config([REPOSITORY / "config.yaml"])).settings("base", "mlp"), epochs=arguments.epochs)
+    data = Labelled.read(arguments.images, arguments.positive, arguments.negative)
+    settings, trials = protocol_settings(arguments.epochs), range(1, arguments.trials + 1)
     for prior in arguments.priors:
-        samples = {}
-        for trial in range(1, arguments.trials + 1):
-            split = draw_split(labels["train"], arguments.tuple_size, prior, arguments.n, arguments.n, trial)
-            samples[str(trial)] = Sample(split.tuples, split.unlabeled)
+        samples = data.samples(arguments.tuple_size, prior, arguments.n, trials)
 
         def measured(method, prior=prior, samples=samples):
-            tasks = [
-                Task(method, arguments.tuple_size, prior, seed=trial, sample=str(trial))
-                for trial in range(1, arguments.trials + 1)
-            ]
-            return accuracies(tasks, samples, images, labels, settings, device)
+            tasks = [Task(method, arguments.tuple_size, prior, seed=trial, sample=str(trial)) for trial in trials]
+            return accuracies(tasks, samples, data, settings, device)
 
         base, plain = measured(BASE), trainer.make_optimizer
         for name, (head, memory) in {BASE: (BagRiskHead, 0.0), **CANDIDATES}.items():
@@ -166,9 +150,7 @@ def main():
                 "gain": round(gain.mean(), 2),
                 "gain_std": round(gain.std(ddof=1), 2),
                 "trials": arguments.trials,
-                "device": describe(device),
-                "torch": torch.__version__,
-                "python": platform.python_version(),
+                **machine(device),
             }
             print(json.dumps(figures), flush=True)
 

@@ -9,46 +9,27 @@ training, so its figure depends on the number of epochs; the protocol has 100.
 
 import argparse
 import json
-import platform
 import statistics
 import time
-from dataclasses import replace
-from pathlib import Path
 
 import torch
+from shared import Labelled, machine, protocol_settings
 
-from mdpu.data.images import read_images
-from mdpu.data.labels import binarize
-from mdpu.data.splits import draw_split
-from mdpu.files import REPOSITORY
-from mdpu.learn import Sample, Task, fit_each
-from mdpu.learn.device import choose_device, describe
-from mdpu.learn.evaluation import TestRates
-from mdpu.study.config import load_config
-from mdpu.study.plan import Plan
+from mdpu.learn import Task, fit_each
+from mdpu.learn.device import choose_device
 
 PRIORS = (0.4, 0.5, 0.6)
 TRIALS = (1, 2, 3)
 
 
-def samples_of(labels, tuple_size, n):
-    """Return the splits of every prior and trial, by name."""
-    splits = {
-        f"{prior} {trial}": draw_split(labels["train"], tuple_size, prior, n, n, trial)
-        for prior in PRIORS
-        for trial in TRIALS
-    }
-    return {name: Sample(split.tuples, split.unlabeled) for name, split in splits.items()}
-
-
-def cost(method, tuple_size, samples, images, labels, settings, device):
+def cost(method, tuple_size, samples, data, settings, device):
     """Return the seconds and processor seconds that a run of a method costs per epoch."""
     tasks = [
         Task(method, tuple_size, prior, seed=trial, sample=f"{prior} {trial}") for prior in PRIORS for trial in TRIALS
     ]
-    rates = TestRates(images.test_images, labels["test"], images.train_images, labels["train"])
+    rates, images = data.rates(), data.images.train_images
     wall, processor = time.perf_counter(), time.process_time()
-    for _ in fit_each(tasks, images.train_images, samples, settings, evaluation=rates, device=device):
+    for _ in fit_each(tasks, images, samples, settings, evaluation=rates, device=device):
         pass
     run_epochs = len(tasks) * settings.epochs
     return (time.perf_counter() - wall) / run_epochs, (time.process_time() - processor) / run_epochs
@@ -68,16 +49,18 @@ def main():
     arguments = parser.parse_args()
     device = choose_device(arguments.device)
     torch.set_num_threads(arguments.threads)
-    images = read_images(Path(arguments.images))
-    labels = binarize(images, list(images.classes)[0::2], list(images.classes)[1::2])
-    settings = replace(Plan(load_config([REPOSITORY / "config.yaml"])).settings("base", "mlp"), epochs=arguments.epochs)
+    data, settings = Labelled.read(arguments.images), protocol_settings(arguments.epochs)
     for tuple_size in arguments.tuple_sizes:
-        samples = samples_of(labels, tuple_size, arguments.n)
+        samples = {
+            f"{prior} {trial}": data.sample(tuple_size, prior, arguments.n, trial)
+            for prior in PRIORS
+            for trial in TRIALS
+        }
         methods = ["relu", *(method for method in arguments.methods if method != "relu")]
         rounds = {method: [] for method in methods}
         for _ in range(arguments.rounds):
             for method in methods:
-                rounds[method].append(cost(method, tuple_size, samples, images, labels, settings, device))
+                rounds[method].append(cost(method, tuple_size, samples, data, settings, device))
         medians = {
             method: [statistics.median(column) for column in zip(*costs, strict=True)]
             for method, costs in rounds.items()
@@ -91,9 +74,7 @@ def main():
                 "processor_seconds_per_run_epoch": round(processor_seconds, 4),
                 "times_relu": round(seconds / medians["relu"][0], 3),
                 "times_relu_processor": round(processor_seconds / medians["relu"][1], 3),
-                "device": describe(device),
-                "torch": torch.__version__,
-                "python": platform.python_version(),
+                **machine(device),
             }
             print(json.dumps(figures), flush=True)
 

@@ -29,17 +29,11 @@ import pandas as pd
 import torch
 from numpy.typing import NDArray
 from scipy import stats
+from shared import Labelled, machine, protocol_settings
 
-from mdpu.data.images import read_images
-from mdpu.data.labels import binarize
-from mdpu.data.splits import draw_split
-from mdpu.files import REPOSITORY
-from mdpu.learn import Sample, Task, fit
-from mdpu.learn.device import choose_device, describe
-from mdpu.learn.evaluation import TestRates
+from mdpu.learn import Task, fit
+from mdpu.learn.device import choose_device
 from mdpu.learn.networks import mlp
-from mdpu.study.config import load_config
-from mdpu.study.plan import Plan
 
 METHODS = ("ure", "relu", "abs")
 
@@ -59,22 +53,18 @@ def in_order(order: int) -> AbstractContextManager[object]:
 def train_all(arguments: argparse.Namespace) -> pd.DataFrame:
     """Train every run in every precision and order; return one row each."""
     torch.set_num_threads(arguments.threads)
-    device, images = choose_device(arguments.device), read_images(arguments.images)
-    plan = Plan(load_config([REPOSITORY / "config.yaml"]))
-    sides, protocol = plan.dataset("mnist"), plan.settings("base", "mlp")
-    labels = binarize(images, sides["positive"], sides["negative"])
-    rates = TestRates(images.test_images, labels["test"], images.train_images, labels["train"])
+    device, data = choose_device(arguments.device), Labelled.read(arguments.images)
+    rates, protocol = data.rates(), protocol_settings(arguments.epochs)
     shares = [rates.share_positive, 1 - rates.share_positive]
     rows = []
-    print(describe(device), "torch", torch.__version__)
+    print(*machine(device).values())
     for seed in arguments.seeds:
         tasks = [Task(method, arguments.tuple_size, 0.5, seed=seed) for method in METHODS]
-        split = draw_split(labels["train"], arguments.tuple_size, 0.5, arguments.n, arguments.n, seed)
-        sample = Sample(split.tuples, split.unlabeled)
+        sample = data.sample(arguments.tuple_size, 0.5, arguments.n, seed)
         for precision, order in itertools.product(arguments.precisions, range(arguments.orders)):
-            settings = replace(protocol, precision=precision, epochs=arguments.epochs or protocol.epochs)
+            settings = replace(protocol, precision=precision)
             with in_order(order):
-                models = fit(tasks, images.train_images, sample, settings, evaluation=rates, device=device)
+                models = fit(tasks, data.images.train_images, sample, settings, evaluation=rates, device=device)
             for task, history in ((model.task, model.history) for model in models):
                 last = history[["true_positive_rate", "true_negative_rate"]].tail(10) @ shares
                 rows.append((task.tuple_size, task.method, seed, precision, order, 100 * last.mean()))

@@ -15,33 +15,25 @@ from __future__ import annotations
 
 import argparse
 import json
-import platform
 import resource
 import statistics
 import subprocess
 import sys
 import time
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import torch
+from shared import Labelled, machine, protocol_settings
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
-from mdpu.data.images import read_images
-from mdpu.data.labels import binarize
-from mdpu.data.splits import draw_split
-from mdpu.files import REPOSITORY
-from mdpu.learn import Sample, Task, fit_each
-from mdpu.learn.device import choose_device, describe
-from mdpu.learn.evaluation import TestRates
+from mdpu.learn import Task, fit_each
+from mdpu.learn.device import choose_device
 from mdpu.learn.losses import LOSSES
-from mdpu.study.config import load_config
-from mdpu.study.plan import Plan
 from mdpu.theory import risk_weights
 
-SETTINGS = Plan(load_config([REPOSITORY / "config.yaml"])).settings("base", "mlp")
+SETTINGS = protocol_settings()
 METHODS = ("ure", "relu", "abs")
 CASES = {
     "ordinary": {"precision": "fp32"},
@@ -56,11 +48,12 @@ CASES = {
 }
 
 
-def ordinary_epochs(tasks, samples, images, labels, epochs, device):
+def ordinary_epochs(tasks, samples, data, epochs, device):
     """Train each task by itself; return the accuracy of the last epoch and the seconds of every task and epoch."""
+    images = data.images
     train_images = torch.from_numpy(images.train_images).float().flatten(1).div(255)
     test_images = torch.from_numpy(images.test_images).float().flatten(1).div(255).to(device)
-    test_labels = torch.from_numpy(labels["test"]).to(device)
+    test_labels = torch.from_numpy(data.labels["test"]).to(device)
     loss, seconds, accuracies = LOSSES["logistic"], [], []
     for task in tasks:
         sample = samples[task.sample]
@@ -94,12 +87,12 @@ def ordinary_epochs(tasks, samples, images, labels, epochs, device):
     return accuracies, seconds
 
 
-def cohort_epochs(tasks, samples, images, labels, epochs, device, precision):
+def cohort_epochs(tasks, samples, data, epochs, device, precision):
     """Train the tasks as a cohort; return the accuracies of the last epoch and the seconds per task and epoch.
 
     Stacks train side by side, so an epoch of all tasks is as many epochs of stacks, whichever they are.
     """
-    rates = TestRates(images.test_images, labels["test"], images.train_images, labels["train"])
+    rates, images = data.rates(), data.images.train_images
     settings = replace(SETTINGS, precision=precision, epochs=epochs)
     steps, accuracies, last = [], [], time.perf_counter()
 
@@ -111,9 +104,7 @@ def cohort_epochs(tasks, samples, images, labels, epochs, device, precision):
         steps.append((now - last, task_epochs))
         last = now
 
-    for model in fit_each(
-        tasks, images.train_images, samples, settings, evaluation=rates, device=device, advance=advance
-    ):
+    for model in fit_each(tasks, images, samples, settings, evaluation=rates, device=device, advance=advance):
         true_positive, true_negative = model.history[["true_positive_rate", "true_negative_rate"]].iloc[-1]
         accuracies.append(rates.share_positive * true_positive + (1 - rates.share_positive) * true_negative)
     stacks = len(steps) // epochs
@@ -146,20 +137,15 @@ def measure(name, arguments):
     case = CASES[name]
     device = choose_device(arguments.device)
     torch.set_num_threads(arguments.threads)
-    images = read_images(Path(arguments.images))
-    classes = list(images.classes)
-    labels = binarize(images, classes[0::2], classes[1::2])
+    data = Labelled.read(arguments.images)
     count, n, tuple_size = case.get("runs", 9), case.get("n", 10_000), case.get("tuple_size", 2)
     tasks = [Task(METHODS[i % 3], tuple_size, 0.5, seed=1 + i // 3, sample=str(1 + i // 3)) for i in range(count)]
-    samples = {}
-    for task in tasks:
-        split = draw_split(labels["train"], tuple_size, 0.5, n, n, task.seed)
-        samples[task.sample] = Sample(split.tuples, split.unlabeled)
+    samples = data.samples(tuple_size, 0.5, n, {task.seed for task in tasks})
     epochs = arguments.ordinary_epochs if name == "ordinary" else arguments.epochs
     if name == "ordinary":
-        accuracies, seconds = ordinary_epochs(tasks, samples, images, labels, epochs, device)
+        accuracies, seconds = ordinary_epochs(tasks, samples, data, epochs, device)
     else:
-        accuracies, seconds = cohort_epochs(tasks, samples, images, labels, epochs, device, case["precision"])
+        accuracies, seconds = cohort_epochs(tasks, samples, data, epochs, device, case["precision"])
     kept = [figure for i, figure in enumerate(seconds) if i % epochs]  # the first of each, or of all, is warm-up
     median, mean = statistics.median(kept), statistics.mean(kept)
     dtype = torch.bfloat16 if case["precision"] == "bf16" else torch.float32
@@ -178,9 +164,7 @@ def measure(name, arguments):
         "peak_rss_gib": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20, 2),
         "peak_gpu_gib": round(memory / 2**30, 2),
         "accuracy": round(float(np.mean(accuracies)), 4),
-        "device": describe(device),
-        "torch": torch.__version__,
-        "python": platform.python_version(),
+        **machine(device),
     }
 
 

@@ -1,0 +1,61 @@
+"""What the benchmarks on real images share: images with their labels, splits, the protocol's settings, the machine."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from mdpu.data.images import ImageSet, read_images
+from mdpu.data.labels import binarize
+from mdpu.data.splits import draw_split
+from mdpu.files import REPOSITORY
+from mdpu.learn import Sample, Settings
+from mdpu.learn.device import describe
+from mdpu.learn.evaluation import TestRates
+from mdpu.study.config import load_config
+from mdpu.study.plan import Plan
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """The images of a dataset and their labels, -1 or +1, by part: ``train`` and ``test``."""
+
+    images: ImageSet
+    labels: dict[str, NDArray[np.int8]]
+
+    @classmethod
+    def read(cls, path: str, positive: Sequence[str] = (), negative: Sequence[str] = ()) -> Labelled:
+        """Read prepared images; unless classes are named, every other one is positive, beginning with the first."""
+        images = read_images(Path(path))
+        classes = list(images.classes)
+        return cls(images, binarize(images, list(positive) or classes[0::2], list(negative) or classes[1::2]))
+
+    def rates(self) -> TestRates:
+        """Return what counts right answers on the test images."""
+        return TestRates(self.images.test_images, self.labels["test"], self.images.train_images, self.labels["train"])
+
+    def sample(self, tuple_size: int, prior: float, n: int, trial: int) -> Sample:
+        """Draw `n` tuples and `n` unlabeled images."""
+        split = draw_split(self.labels["train"], tuple_size, prior, n, n, trial)
+        return Sample(split.tuples, split.unlabeled)
+
+    def samples(self, tuple_size: int, prior: float, n: int, trials: Iterable[int]) -> dict[str, Sample]:
+        """Draw one sample for each trial, by the trial's number."""
+        return {str(trial): self.sample(tuple_size, prior, n, trial) for trial in trials}
+
+
+def protocol_settings(epochs: int | None = None) -> Settings:
+    """Return the settings of the protocol on grey images, with another number of epochs if one is given."""
+    settings = Plan(load_config([REPOSITORY / "config.yaml"])).settings("base", "mlp")
+    return settings if epochs is None else replace(settings, epochs=epochs)
+
+
+def machine(device: torch.device) -> dict[str, str]:
+    """Return what every figure is said with."""
+    return {"device": describe(device), "torch": torch.__version__, "python": platform.python_version()}
