@@ -1,4 +1,4 @@
-"""What it costs to choose the epoch without labels: regret against the best epoch, method by method."""
+"""What it costs to choose the epoch, or hyper-parameters, without labels: regret against the best, by method."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from mdpu.errors import UserError
 from mdpu.files import read_csv, write_csv
 from mdpu.kinds import TABLE
 from mdpu.learn.methods import load_method
 from mdpu.report.drawing import size_name
 from mdpu.report.tables import write_rows
+from mdpu.study.config import BASE
 from mdpu.study.kind import Kind
 
 if TYPE_CHECKING:
@@ -19,28 +21,65 @@ if TYPE_CHECKING:
     from mdpu.study.grid import Experiment
     from mdpu.study.plan import Plan
 
-CAPTION = """\
+WAYS = ("protocol", "bags", "members")
+KEYS = {
+    "among": {
+        "title": "What is chosen: an epoch of each run, or a variant of each trial.",
+        "enum": ["epochs", "variants"],
+    }
+}
+EPOCHS = """\
 Regret in points: the accuracy of the best epoch minus that of the epoch chosen, on the half of the test images from
 which no bag is drawn. The last epochs are the protocol's mean. The other two choices use 2,000 held-out tuples and
 2,000 unlabeled images of the other half, and no label: the epoch with the lowest estimated error of bags, or of their
 members. A number is the mean over cells and trials; in brackets is the largest of a cell.
 """
-HEADER = ["Tuples", "Method", "Runs", "Best epoch, %", "Last epochs", "By bags", "By members"]
+VARIANTS = """\
+Regret in points: the accuracy with the best hyper-parameters minus that with those chosen, on the half of the test
+images from which no bag is drawn; both are means of the last epochs. The protocol's are those of every other table.
+The other two choices use 2,000 held-out tuples and 2,000 unlabeled images of the other half, and no label: the
+hyper-parameters with the lowest estimated error of bags, or of their members. They are chosen trial by trial. A number
+is the mean over cells and trials; in brackets is the largest of a cell. Tried are {tried}.
+"""
+HEADERS = {
+    "epochs": ["Tuples", "Method", "Runs", "Best epoch, %", "Last epochs", "By bags", "By members"],
+    "variants": ["Tuples", "Method", "Trials", "Best, %", "The protocol's", "By bags", "By members"],
+}
+
+
+def among(experiment: Experiment) -> str:
+    """Return what is chosen: ``epochs`` of a run, or ``variants`` of a trial."""
+    return str(experiment.options.get("among", "epochs"))
+
+
+def caption(experiment: Experiment) -> str:
+    """Return what the table shows."""
+    if among(experiment) == "epochs":
+        return EPOCHS
+    return VARIANTS.format(tried=", ".join(dict.fromkeys(run.variant for run in experiment.runs)))
+
+
+def check(definition: Mapping[str, Any], config: Mapping[str, Any], where: str) -> None:
+    """Raise `UserError` if the base is missing, which other variants are compared with."""
+    if definition.get("among") == "variants" and BASE not in definition["variant"]:
+        raise UserError(f"{where}.variant: base is what the others are compared with; add it")
 
 
 def make(plan: Plan, experiment: Experiment, inputs: Mapping[str, Path], results: Path) -> None:
     """Write the regret of each cell as CSV, and of each method and tuple size as Markdown and LaTeX."""
-    from mdpu.evaluate.choice import choose_epochs, summarize_regret
+    from mdpu.evaluate.choice import choose_epochs, choose_settings, summarize_regret
     from mdpu.evaluate.collect import read_histories
 
     metrics = read_histories(experiment.runs, inputs["metrics"])
     variants = dict.fromkeys(run.variant for run in experiment.runs)
     offsets = {name: plan.protocol.variant(name)["training"]["prior_offset"] for name in variants}
     average = plan.protocol.reporting()["average_last"]
-    cells = summarize_regret(choose_epochs(metrics, offsets, average if isinstance(average, int) else 10))
+    choose = choose_epochs if among(experiment) == "epochs" else choose_settings
+    cells = summarize_regret(choose(metrics, offsets, average if isinstance(average, int) else 10))
     out = results / "tables" / f"{experiment.name}.csv"
     write_csv(cells, out)
-    write_rows(out, experiment.title, CAPTION, HEADER, 2, table_rows(cells, experiment))
+    header = HEADERS[among(experiment)]
+    write_rows(out, experiment.title, caption(experiment), header, 2, table_rows(cells, experiment))
 
 
 def table_rows(cells: pd.DataFrame, experiment: Experiment) -> list[list[str]]:
@@ -52,8 +91,8 @@ def table_rows(cells: pd.DataFrame, experiment: Experiment) -> list[list[str]]:
             if group.empty:
                 continue
             trials = group["trials"]
-            means = {way: (group[way] * trials).sum() / trials.sum() for way in ("best", "last", "bags", "members")}
-            regrets = [f"{means[way]:.2f} ({group[way].max():.2f})" for way in ("last", "bags", "members")]
+            means = {way: (group[way] * trials).sum() / trials.sum() for way in ("best", *WAYS)}
+            regrets = [f"{means[way]:.2f} ({group[way].max():.2f})" for way in WAYS]
             title = load_method(method).title
             rows.append([size_name(size), title, str(int(trials.sum())), f"{means['best']:.2f}", *regrets])
     return rows
@@ -64,7 +103,7 @@ def section(plan: Plan, experiment: Experiment, results: Path) -> dict[str, Any]
     from mdpu.report.sections import rows_section
 
     cells = read_csv(results / "tables" / f"{experiment.name}.csv")
-    return rows_section(experiment, CAPTION, HEADER, 2, table_rows(cells, experiment))
+    return rows_section(experiment, caption(experiment), HEADERS[among(experiment)], 2, table_rows(cells, experiment))
 
 
 KIND = Kind(
@@ -72,13 +111,15 @@ KIND = Kind(
     section=section,
     reads=("metrics",),
     files=TABLE,
+    keys=KEYS,
+    check=check,
     settings=lambda plan, experiment: {
         "average_last": plan.protocol.reporting()["average_last"],
         "offsets": {
             run.variant: plan.protocol.variant(run.variant)["training"]["prior_offset"] for run in experiment.runs
         },
     },
-    caption=lambda experiment: CAPTION,
+    caption=caption,
     place="studies",
     template="sections/rows.html.j2",
 )

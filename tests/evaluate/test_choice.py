@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from mdpu.evaluate.choice import choose_epochs, summarize_regret
+from mdpu.evaluate.choice import choose_epochs, choose_settings, summarize_regret
 from mdpu.study.grid import Run, run_columns
 from mdpu.theory import tuple_law
 
@@ -43,9 +43,9 @@ def test_the_best_epoch_is_chosen_where_the_bags_are_without_noise() -> None:
     (row,) = choose_epochs(metrics, {"base": 0.0}, 2).to_dict("records")
     assert (row["bags_epoch"], row["members_epoch"]) == (2, 2)
     assert row["best"] == row["bags"] == row["members"] == pytest.approx(100 * (0.4 * 0.95 + 0.6 * 0.9))
-    assert row["last"] == pytest.approx((80 + 60) / 2)
+    assert row["protocol"] == pytest.approx((80 + 60) / 2)
     (cell,) = summarize_regret(choose_epochs(metrics, {"base": 0.0}, 2)).to_dict("records")
-    assert (cell["bags"], cell["last"]) == (0, pytest.approx(row["best"] - 70))
+    assert (cell["bags"], cell["protocol"]) == (0, pytest.approx(row["best"] - 70))
 
 
 def test_a_choice_uses_the_prior_that_the_method_is_told_or_estimates() -> None:
@@ -56,6 +56,39 @@ def test_a_choice_uses_the_prior_that_the_method_is_told_or_estimates() -> None:
     assert choose_epochs(metrics, {"offset": 0.6}, 1)["bags_epoch"].item() == 1
     assert choose_epochs(metrics, {"offset": 0.0}, 1)["bags_epoch"].item() == 2
     assert choose_epochs(metrics.assign(estimated_prior=0.8), {"offset": 0.0}, 1)["bags_epoch"].item() == 1
+
+
+def trial_of(classifiers: dict[str, list[tuple[float, float]]], method: str = "relu", seed: int = 1) -> pd.DataFrame:
+    """Return the histories of the variants of one trial."""
+    runs = {name: Run("mnist", name, 3, 10, "0.4", method, "logistic", seed) for name in classifiers}
+    return pd.concat([metrics_of(run, classifiers[name]) for name, run in runs.items()], ignore_index=True)
+
+
+def test_the_variant_that_ends_best_is_chosen_where_the_bags_are_without_noise() -> None:
+    """The fast one has the best epoch, but its last two are worse; each trial chooses for itself."""
+    first = trial_of(
+        {"base": [(0.7, 0.3)] * 3, "fast": [(0.95, 0.05), (0.6, 0.4), (0.6, 0.4)], "slow": [(0.8, 0.2)] * 3}
+    )
+    second = trial_of({"base": [(0.9, 0.2)] * 3, "slow": [(0.8, 0.2)] * 3}, seed=2)
+    metrics = pd.concat([first, second], ignore_index=True)
+    chosen = choose_settings(metrics, dict.fromkeys(("base", "fast", "slow"), 0.0), 2)
+    assert chosen["bags_variant"].tolist() == chosen["members_variant"].tolist() == ["slow", "base"]
+    assert chosen["variant"].tolist() == ["base", "base"]
+    assert chosen["protocol"].tolist() == pytest.approx([70, 84])
+    assert chosen["bags"].tolist() == chosen["best"].tolist() == pytest.approx([80, 84])
+    (cell,) = summarize_regret(chosen).to_dict("records")
+    assert (cell["bags"], cell["protocol"]) == pytest.approx((0, 5))
+
+
+def test_a_trial_whose_base_diverged_is_left_out_and_other_variants_are_not_chosen() -> None:
+    metrics = trial_of({"base": [(0.7, 0.3)], "slow": [(0.8, 0.2)]})
+    lost = metrics["variant"] == "slow"
+    spoiled = metrics.assign(others_true_positive_rate=metrics["others_true_positive_rate"].mask(lost))
+    offsets = {"base": 0.0, "slow": 0.0}
+    assert choose_settings(spoiled, offsets, 1)["bags_variant"].tolist() == ["base"]
+    spoiled = metrics.assign(others_true_positive_rate=metrics["others_true_positive_rate"].mask(~lost))
+    assert choose_settings(spoiled, offsets, 1).empty
+    assert choose_settings(metrics.drop(columns="validation_unlabeled"), offsets, 1).empty
 
 
 def test_runs_without_a_score_are_left_out() -> None:

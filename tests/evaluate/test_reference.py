@@ -284,7 +284,7 @@ def choice_facts(bags: pd.DataFrame) -> dict[str, object]:
     claims = read(REFERENCE / "claims.csv").set_index("claim")["ours"]
     hold, _, runs = claims["bags-hold-their-accuracy"].partition(" of ")
     assert int(runs) == (bags["method"] == "bag-relu").sum()
-    means = {f"regret_{way}": np.average(relu[way], weights=relu["trials"]) for way in ("bags", "members", "last")}
+    means = {f"regret_{way}": np.average(relu[way], weights=relu["trials"]) for way in ("bags", "members", "protocol")}
     return means | {"hold": int(hold), "runs": int(runs)}
 
 

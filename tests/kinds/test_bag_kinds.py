@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from mdpu.errors import UserError
-from mdpu.kinds import misspecification, priors
+from mdpu.kinds import choice, misspecification, priors
 from mdpu.study.grid import Run, run_columns
 
 
@@ -45,3 +45,10 @@ def test_a_figure_along_one_key_takes_no_variant_of_another():
     for wrong in ({**definition, "variant": ["base", "wide"]}, {"variant": ["base", "broken-05"]}):
         with pytest.raises(UserError, match="departs from the protocol in something else"):
             misspecification.check(wrong, config, "experiment")
+
+
+def test_hyper_parameters_are_chosen_among_variants_with_the_base():
+    choice.check({"among": "variants", "variant": ["base", "rate-2e-3"]}, {}, "experiment")
+    choice.check({"variant": ["rate-2e-3"]}, {}, "experiment")
+    with pytest.raises(UserError, match=r"experiment\.variant: base is what the others are compared with"):
+        choice.check({"among": "variants", "variant": ["rate-2e-3"]}, {}, "experiment")
