@@ -1,10 +1,9 @@
-r"""Keep what a workflow gave under results/reference: its rows, verdicts and claims, without what was not run.
+"""Keep what `./run reference` gave as the shipped numbers, and write anew what follows from them.
 
-    python benchmarks/keep_reference.py results/paper results/reference \
-        figures/figure4.svg sensitivity/sensitivity.csv
+    ./run reference && python benchmarks/keep_reference.py
 
-writes runs.csv (accuracy and last risk of every run), comparison.csv and claims.csv, and copies the other files named.
-`python -m mdpu pack` keeps the runs themselves.
+writes results/reference: every run's accuracy and last risk, the runs themselves, the tables of `TABLES`, and the page.
+Then benchmarks/judge_reference.py gives verdicts and claims, and benchmarks/write_article.py the article.
 """
 
 from __future__ import annotations
@@ -13,33 +12,33 @@ import argparse
 import shutil
 from pathlib import Path
 
-from mdpu.files import read_csv, write_csv
-from mdpu.study.grid import AXES
+import judge_reference
+import write_article
 
-CLAIM_COLUMNS = ["claim", "said_by", "statement", "ours", "in_single_trials", "paper"]
+from mdpu.files import REPOSITORY, read_csv, write_csv
+from mdpu.study.grid import AXES
+from mdpu.study.store import RunStore
+
+REFERENCE = REPOSITORY / "results" / "reference"
+# Tables beside runs.csv that documents quote.
+TABLES = ("bags-priors", "bags-choice")
 
 
 def main() -> None:
-    """Read a folder of results, trim and write."""
+    """Read a folder of results, and write what is kept of it."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("results", type=Path, help="results/<name>, finished")
-    parser.add_argument("reference", type=Path, help="folder to write to")
-    parser.add_argument("files", nargs="*", help="other files of the results to copy")
-    arguments = parser.parse_args()
-
-    runs = read_csv(arguments.results / "runs.csv")[[*AXES, "accuracy", "first_epoch", "last_epoch", "risk"]]
-    comparison = read_csv(arguments.results / "comparison.csv")
-    claims = read_csv(arguments.results / "claims.csv")
-    kept = {
-        "runs": runs.round({"accuracy": 4, "risk": 6}),
-        "comparison": comparison[comparison["verdict"] != "not run"],
-        "claims": claims.loc[claims["ours_cases"] > 0, CLAIM_COLUMNS],
-    }
-    for name, table in kept.items():
-        write_csv(table, arguments.reference / f"{name}.csv")
-        print(f"{arguments.reference / name}.csv: {len(table)} rows")
-    for name in arguments.files:
-        shutil.copy(arguments.results / name, arguments.reference)
+    parser.add_argument("results", nargs="?", type=Path, default=REPOSITORY / "results" / "paper-reference")
+    results = parser.parse_args().results
+    runs = read_csv(results / "runs.csv")[[*AXES, "accuracy", "first_epoch", "last_epoch", "risk"]]
+    write_csv(runs.round({"accuracy": 4, "risk": 6}), REFERENCE / "runs.csv")
+    for name in ("report.html", *(f"tables/{table}.csv" for table in TABLES)):
+        shutil.copy(results / name, REFERENCE)
+    packed = RunStore(results / "runs").pack(REFERENCE / "finished.parquet")
+    print(f"{len(runs)} runs kept, {packed} packed")
+    judge_reference.main()
+    write_article.PAGE.write_text(write_article.render(), encoding="utf-8")
+    for seal in REFERENCE.rglob(".*.seal"):  # these files are checked by git
+        seal.unlink()
 
 
 if __name__ == "__main__":
