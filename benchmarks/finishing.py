@@ -6,7 +6,9 @@ Each candidate differs from `bag-relu-last`, which has the last weights, in one 
 - decay: the learning rate falls to zero along a cosine;
 - regrouped: the unlabeled images of a minibatch are grouped into bags four times;
 - entropy 0.05, entropy 0.2: so many times the mean entropy of r on unlabeled images is added;
-- mean and regrouped: both.
+- mixup: the pixels of each tuple are mixed with those of another tuple of the minibatch, those of each unlabeled image
+  with those of another one (Zhang et al. 2018, with Beta(0.2, 0.2) and targets that are the same);
+- mean and regrouped, mean and mixup: both.
 
     python benchmarks/finishing.py --images results/datasets/mnist.npz --positive 0 2 4 6 8 \
         --negative 1 3 5 7 9 --priors 0.5 0.6
@@ -20,7 +22,11 @@ import json
 import math
 import sys
 import types
+from collections.abc import Callable
+from contextlib import nullcontext
+from dataclasses import dataclass
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 import torch
@@ -30,10 +36,21 @@ from mdpu.learn import Task, fit_each, trainer
 from mdpu.learn.bags import MEMORY, BagRiskHead, unlabeled_bags
 from mdpu.learn.device import choose_device
 from mdpu.learn.method import NetworkMethod
+from mdpu.learn.perceptron import StackedMLP
 
 BASE = "bag-relu-last"
 GROUPINGS = 4
 LAST = 10
+MIXING = 0.2
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """What differs from `BASE`: the head, the memory of the running mean, and what is patched while it trains."""
+
+    head: type = BagRiskHead
+    memory: float = 0.0
+    patched: Callable = lambda settings, tuple_size, n: nullcontext()
 
 
 class RegroupedHead(BagRiskHead):
@@ -62,28 +79,10 @@ def entropy_head(weight):
     return EntropyHead
 
 
-# By name: the head, and the memory of the running mean.
-CANDIDATES = {
-    "mean": (BagRiskHead, MEMORY),
-    "decay": (BagRiskHead, 0.0),
-    "regrouped": (RegroupedHead, 0.0),
-    "entropy 0.05": (entropy_head(0.05), 0.0),
-    "entropy 0.2": (entropy_head(0.2), 0.0),
-    "mean and regrouped": (RegroupedHead, MEMORY),
-}
-
-
-def register(name, head, memory):
-    """Make a candidate a method, as a file in mdpu/learn/methods would, and return its name."""
-    method = f"bag-{''.join(letter if letter.isalnum() else '-' for letter in name)}"
-    module = types.ModuleType(f"mdpu.learn.methods.{method.replace('-', '_')}")
-    module.METHOD = NetworkMethod(name, head, memory=memory, log_odds=True)
-    sys.modules[module.__name__] = module
-    return method
-
-
-def decaying(make_optimizer, steps):
-    """Return `make_optimizer`, with a learning rate that falls to zero over so many steps."""
+def decaying(settings, tuple_size, n):
+    """Let the learning rate fall to zero along a cosine."""
+    steps = settings.epochs * math.ceil(n / trainer.tuples_per_batch(settings, tuple_size))
+    make_optimizer = trainer.make_optimizer
 
     def make(*arguments):
         optimizer, parts = make_optimizer(*arguments)
@@ -93,7 +92,48 @@ def decaying(make_optimizer, steps):
         optimizer.register_step_post_hook(lambda *_: schedule.step())
         return optimizer, parts
 
-    return make
+    return mock.patch.object(trainer, "make_optimizer", make)
+
+
+def mixing(settings, tuple_size, n):
+    """Mix each tuple, and each unlabeled image, with another one of the minibatch; there are as many of both."""
+    forward, random = StackedMLP.forward, np.random.default_rng(0)
+
+    def mixed(images):
+        """Return images (S, rows, d), each mixed with its image of another row."""
+        share = torch.from_numpy(random.beta(MIXING, MIXING, images.shape[:2]).astype(np.float32))
+        other = images[:, torch.from_numpy(random.permutation(images.shape[1]))]
+        return torch.lerp(other.float(), images.float(), share.view(*share.shape, *[1] * (images.ndim - 2)))
+
+    def forward_mixed(network, images):
+        count = images.shape[1] // (tuple_size + 1)
+        tuples, unlabeled = images[:, : count * tuple_size], images[:, count * tuple_size :]
+        as_wholes = mixed(tuples.unflatten(1, (count, tuple_size))).flatten(1, 2)
+        return forward(network, torch.cat([as_wholes, mixed(unlabeled)], dim=1))
+
+    return mock.patch.object(StackedMLP, "forward", forward_mixed)
+
+
+CANDIDATES = {
+    BASE: Candidate(),
+    "mean": Candidate(memory=MEMORY),
+    "decay": Candidate(patched=decaying),
+    "regrouped": Candidate(RegroupedHead),
+    "entropy 0.05": Candidate(entropy_head(0.05)),
+    "entropy 0.2": Candidate(entropy_head(0.2)),
+    "mixup": Candidate(patched=mixing),
+    "mean and regrouped": Candidate(RegroupedHead, MEMORY),
+    "mean and mixup": Candidate(memory=MEMORY, patched=mixing),
+}
+
+
+def register(name, candidate):
+    """Make a candidate a method, as a file in mdpu/learn/methods would, and return its name."""
+    method = f"bag-{''.join(letter if letter.isalnum() else '-' for letter in name)}"
+    module = types.ModuleType(f"mdpu.learn.methods.{method.replace('-', '_')}")
+    module.METHOD = NetworkMethod(name, candidate.head, memory=candidate.memory, log_odds=True)
+    sys.modules[module.__name__] = module
+    return method
 
 
 def accuracies(tasks, samples, data, settings, device):
@@ -118,6 +158,7 @@ def main():
     parser.add_argument("--n", type=int, default=10_000)
     parser.add_argument("--trials", type=int, default=3)
     parser.add_argument("--epochs", type=int, default=100)
+    parser.add_argument("--only", nargs="+", choices=CANDIDATES, default=list(CANDIDATES))
     parser.add_argument("--device", default="auto")
     parser.add_argument("--threads", type=int, default=2)
     arguments = parser.parse_args()
@@ -128,17 +169,15 @@ def main():
     for prior in arguments.priors:
         samples = data.samples(arguments.tuple_size, prior, arguments.n, trials)
 
-        def measured(method, prior=prior, samples=samples):
+        def measured(name, prior=prior, samples=samples):
+            method = register(name, CANDIDATES[name])
             tasks = [Task(method, arguments.tuple_size, prior, seed=trial, sample=str(trial)) for trial in trials]
-            return accuracies(tasks, samples, data, settings, device)
+            with CANDIDATES[name].patched(settings, arguments.tuple_size, arguments.n):
+                return accuracies(tasks, samples, data, settings, device)
 
-        base, plain = measured(BASE), trainer.make_optimizer
-        for name, (head, memory) in {BASE: (BagRiskHead, 0.0), **CANDIDATES}.items():
-            if name == "decay":
-                per_epoch = math.ceil(arguments.n / trainer.tuples_per_batch(settings, arguments.tuple_size))
-                trainer.make_optimizer = decaying(plain, settings.epochs * per_epoch)
-            found = base if name == BASE else measured(register(name, head, memory))
-            trainer.make_optimizer = plain
+        base = measured(BASE)
+        for name in arguments.only:
+            found = base if name == BASE else measured(name)
             gain = found - base
             figures = {
                 "images": Path(arguments.images).stem,
