@@ -311,6 +311,20 @@ def test_the_table_of_finishes():
             assert_says(gain, row["gain"], row["gain_std"], row["candidate"])
 
 
+def test_the_table_of_calibration():
+    measured = pd.read_json(REFERENCE / "calibration.jsonl", lines=True)
+    errors = (100 * measured.pivot(index="method", columns="prior", values="calibration_error")).round(1)
+    rows = table("docs/how-to/estimator.md", "calibration error")
+    assert {name.strip("`"): [float(value) for value in values] for name, *values in rows} == {
+        str(method): errors.loc[method].tolist() for method in errors.index
+    }
+    measured["doubt"] = measured["confidence"] < measured["accuracy"]
+    doubts = measured.groupby("method")["doubt"].agg(["all", "any"])
+    assert doubts.loc[["bag-relu", "relu-part"], "all"].all()
+    assert not doubts.loc["relu", "any"]
+    assert errors.T["bag-nce"].lt(errors.T.drop(columns="bag-nce").min(axis=1)).all()
+
+
 def test_what_is_said_of_bags():
     facts, said = bag_facts(), words("docs/explanation/findings.md")
     for sentence in SENTENCES["bags"]:
