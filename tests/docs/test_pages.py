@@ -35,7 +35,7 @@ ELSEWHERE = {
 # Blocks that are neither run nor checked here: diagrams, and the module that `test_module.py` has.
 SHOWN = {("*", "mermaid"), ("config/README.md", "python")}
 # Programs that are not the project's: what they are given is not checked.
-TOOLS = {"cat", "cd", "du", "export", "git", "pip", "ruff", "snakefmt", "source", "ssh", "uv", "$EDITOR"}
+TOOLS = {"cat", "cd", "awk", "du", "export", "find", "git", "pip", "ruff", "snakefmt", "source", "ssh", "uv", "$EDITOR"}
 COMMANDS = typer.main.get_command(app)
 
 
