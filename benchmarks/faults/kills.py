@@ -1,6 +1,6 @@
 """Kill `./run` at random moments, again and again, with nothing but `./run` after it, and say what came of it.
 
-    python benchmarks/faults/kills.py --kills 100 --out kills.csv
+    python benchmarks/faults/kills.py --kills 100 --out kills.csv      # goes on from kills.csv, if it is there
 
 Run in a clone whose results may be deleted. An undisturbed run makes the reference. Then `./run` is started, and after
 a random time SIGKILL, SIGTERM or SIGINT goes to the launcher, to Snakemake, to a job, or to all of them; the next round
@@ -11,7 +11,7 @@ from nothing again. No round may need `--unlock`, and no file may be other than 
 from __future__ import annotations
 
 import argparse
-import csv
+import contextlib
 import json
 import os
 import random
@@ -31,6 +31,8 @@ WHOM = ("launcher", "Snakemake", "launcher and Snakemake", "a job", "everything"
 GONE_ON, LOCKED, SAME = "gone on from", "needs --unlock", "same bits"
 LEFT = "Snakemake, which outlived its launcher"
 WITH = ("SIGKILL", "SIGKILL", "SIGKILL", "SIGTERM", "SIGINT")
+# Pairs and triples at one prior: two cohorts, and each of the other commands.
+FILES = ["benchmarks/faults/tiny.yaml", "benchmarks/faults/contained.yaml"]
 
 
 def start(configfiles: list[str], log: Path) -> subprocess.Popen[str]:
@@ -101,6 +103,37 @@ def compare(results: Path, expected: dict[str, bytes], metrics: pd.DataFrame) ->
     return f"left over: {', '.join(left)}" if left else SAME
 
 
+def disturb(process: subprocess.Popen[str], log: Path, chance: random.Random, within: float) -> tuple[str, ...]:
+    """Signal somebody at a random moment and wait for the end; return the signal, to whom, and when, if it got there.
+
+    With the launcher alone dead, Snakemake goes on, and the next `./run` says so and ends; then Snakemake is killed.
+    """
+    wait, whom, name = chance.uniform(0.5, within), chance.choice(WHOM), chance.choice(WITH)
+    sent = False
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(wait)
+    if process.poll() is None:
+        sent = send(process, whom, getattr(signal, name))
+        if not sent:  # e.g. no job is at work
+            whom = "everything"
+            sent = send(process, whom, getattr(signal, name))
+    process.wait()
+    if " is at work in this folder; wait for it" in log.read_text():
+        time.sleep(chance.uniform(0.5, within))
+        whom, name = LEFT, "SIGKILL"
+        sent = send(process, whom, signal.SIGKILL)
+    return (name, whom, f"{wait:.1f}") if sent else ()
+
+
+def record(rounds: outcomes.Rounds) -> None:
+    """Write the two rows of the table."""
+    tally = rounds.count("outcome")
+    of_kills = Counter({name: tally.pop(name) for name in (GONE_ON, LOCKED) if name in tally})
+    fault = "SIGKILL, SIGTERM or SIGINT to launcher, Snakemake, a job or all"
+    outcomes.record(fault, "a random moment of ./run", of_kills)
+    outcomes.record("the same, then ./run to its end", "all numbers", tally)
+
+
 def main() -> None:
     """Run the rounds and write the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -108,61 +141,36 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=float("inf"), help="start no further round after that time")
     parser.add_argument("--within", type=float, help="longest time until a kill, in seconds; half a run unless given")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--configfile", nargs="*", default=["benchmarks/faults/tiny.yaml"])
-    parser.add_argument("--name", default="tiny", help="name of the configuration, i.e. folder of its results")
+    parser.add_argument("--configfile", nargs="*", default=FILES)
+    parser.add_argument("--name", default="contained", help="name of the configuration, i.e. folder of its results")
     parser.add_argument("--out", type=Path, required=True)
     given = parser.parse_args()
     results, log = ROOT / "results" / given.name, given.out.with_suffix(".log")
-    chance = random.Random(given.seed)
-    shutil.rmtree(ROOT / "results" / given.name, ignore_errors=True)
+    rounds = outcomes.Rounds(given.out, "signal", "to", "after s", "outcome")
+    chance = random.Random(given.seed + len(rounds.rows))
+    shutil.rmtree(results, ignore_errors=True)
     started = time.monotonic()
     assert start(given.configfile, log).wait() == 0, log.read_text()
     within = given.within or 0.5 * (time.monotonic() - started)
     expected, metrics = result(results), pd.read_parquet(results / "metrics.parquet")
     shutil.rmtree(results)
-    tally: Counter[str] = Counter()
-    kills = completions = 0
-    with given.out.open("w", newline="") as stream:
-        table = csv.writer(stream)
-        table.writerow(["kill", "signal", "to", "after s", "outcome"])
-        while kills < given.kills and time.monotonic() - started < 60 * given.minutes:
-            process = start(given.configfile, log)
-            wait, whom, name = chance.uniform(0.5, within), chance.choice(WHOM), chance.choice(WITH)
-            try:
-                process.wait(wait)
-                sent = False
-            except subprocess.TimeoutExpired:
-                sent = send(process, whom, getattr(signal, name))
-                if not sent:  # e.g. no job is at work
-                    whom = "everything"
-                    sent = send(process, whom, getattr(signal, name))
+    last = False
+    while not last:
+        kills = sum(bool(row["signal"]) for row in rounds.rows)
+        last = kills >= given.kills or time.monotonic() - started > 60 * given.minutes
+        process = start(given.configfile, log)
+        if last:
             process.wait()
-            if " is at work in this folder; wait for it" in log.read_text():
-                time.sleep(chance.uniform(0.5, within))
-                whom, name = LEFT, "SIGKILL"
-                sent = send(process, whom, signal.SIGKILL)
-            if sent:
-                kills += 1
-                outcome = LOCKED if "LockException" in log.read_text() else GONE_ON
-                table.writerow([kills, name, whom, f"{wait:.1f}", outcome])
-                tally[outcome] += 1
-            if process.returncode == 0:
-                completions += 1
-                outcome = compare(results, expected, metrics)
-                table.writerow(["", "", "", "", outcome])
-                tally[outcome] += 1
-                shutil.rmtree(results)
-            stream.flush()
-            print(f"{kills} kills, {completions} completions: {dict(tally)}", flush=True)
-        last = start(given.configfile, log)
-        assert last.wait() == 0, log.read_text()
-        tally[compare(results, expected, metrics)] += 1
-    of_kills = {name: count for name, count in tally.items() if name in (GONE_ON, LOCKED)}
-    fault = "SIGKILL, SIGTERM or SIGINT to launcher, Snakemake, a job or all"
-    outcomes.record(fault, "a random moment of ./run", of_kills)
-    outcomes.record("the same, then ./run to its end", "all numbers", Counter(tally) - Counter(of_kills))
-    print(f"{kills} kills, {completions + 1} completions, {time.monotonic() - started:.0f} s: {dict(tally)}")
-    sys.exit(bool(set(tally) - {GONE_ON, SAME}))
+        elif told := disturb(process, log, chance, within):
+            rounds.add(*told, LOCKED if "LockException" in log.read_text() else GONE_ON)
+        if process.returncode == 0:
+            rounds.add("", "", "", compare(results, expected, metrics))
+            shutil.rmtree(results)
+        elif last:
+            rounds.add("", "", "", f"fails for good: {log.read_text()[-300:]}")
+        record(rounds)
+        print(f"{time.monotonic() - started:.0f} s: {kills} kills, {dict(rounds.count('outcome'))}", flush=True)
+    sys.exit(bool(rounds.count("outcome").keys() - {GONE_ON, SAME}))
 
 
 if __name__ == "__main__":

@@ -1,11 +1,16 @@
 """The table of faults that were tried: each harness writes its row, and docs/explanation/faults.md shows them all.
 
 python benchmarks/faults/outcomes.py      # writes the table of docs/explanation/faults.md anew from outcomes.csv
+
+A harness writes its row after every round, from the rounds in the file that it is given with ``--out``. Started again
+with the same file, it goes on from it; to try everything anew, delete the file.
 """
 
 from __future__ import annotations
 
 import csv
+import sys
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -14,6 +19,45 @@ FILE = HERE / "outcomes.csv"
 PAGE = HERE.parent.parent / "docs" / "explanation" / "faults.md"
 BEGIN, END = "<!-- outcomes: written by the harnesses -->\n", "<!-- end of outcomes -->\n"
 COLUMNS = ("fault", "where", "rounds", "outcome")
+
+
+class Rounds:
+    """The rounds that a harness has tried, in a file that an interrupted harness goes on from.
+
+    Parameters
+    ----------
+    path : Path
+        A CSV file, with a line for each round.
+    columns : str
+        Its columns: first those that say what is tried, then what came of it.
+    """
+
+    def __init__(self, path: Path, *columns: str) -> None:
+        self.path, self.columns = path, columns
+        self.rows: list[dict[str, str]] = []
+        if not path.exists():
+            path.write_text(",".join(columns) + "\n", encoding="utf-8")
+            return
+        with path.open(newline="", encoding="utf-8") as stream:
+            table = csv.DictReader(stream)
+            if tuple(table.fieldnames or ()) != columns:
+                sys.exit(f"{path} has other columns than {', '.join(columns)}; delete it or name another file")
+            self.rows = list(table)
+
+    def add(self, *values: object) -> None:
+        """Add a round, a value for each column."""
+        row = dict(zip(self.columns, map(str, values), strict=True))
+        with self.path.open("a", newline="", encoding="utf-8") as stream:
+            csv.DictWriter(stream, self.columns, lineterminator="\n").writerow(row)
+        self.rows.append(row)
+
+    def has(self, *values: object) -> bool:
+        """Return whether a round has these values in the first columns."""
+        return any([row[name] for name, _ in zip(self.columns, values)] == [*map(str, values)] for row in self.rows)
+
+    def count(self, column: str, **chosen: str) -> Counter[str]:
+        """Return how many rounds have each value of a column, of those that have the chosen values in others."""
+        return Counter(row[column] for row in self.rows if chosen.items() <= row.items())
 
 
 def record(fault: str, where: str, outcomes: Mapping[str, int]) -> None:
