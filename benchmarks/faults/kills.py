@@ -145,6 +145,7 @@ def main() -> None:
     parser.add_argument("--name", default="contained", help="name of the configuration, i.e. folder of its results")
     parser.add_argument("--out", type=Path, required=True)
     given = parser.parse_args()
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell ignores it in a background command
     results, log = ROOT / "results" / given.name, given.out.with_suffix(".log")
     rounds = outcomes.Rounds(given.out, "signal", "to", "after s", "outcome")
     chance = random.Random(given.seed + len(rounds.rows))

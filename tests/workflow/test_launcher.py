@@ -307,6 +307,9 @@ def test_a_failed_workflow_claims_nothing_and_hands_its_status_on(run, monkeypat
     assert started == []
 
 
+STOPPED = "def main() -> None:\n    signal.raise_signal(signal.SIGINT)\n"
+
+
 @pytest.mark.parametrize(("second", "outcomes"), [(0, 1), (1, 0)])
 def test_keep_going_reports_what_was_trained_and_still_fails(run, monkeypatch, started, second, outcomes):
     commands = []
@@ -321,6 +324,40 @@ def test_keep_going_reports_what_was_trained_and_still_fails(run, monkeypatch, s
     first, rest = commands
     assert rest == [*first, "--config", "without_failed=True"]
     assert [command[0] for command in started] == ["outcome"] * outcomes
+
+
+def test_a_signal_before_the_workflow_has_started_is_handed_on(run, monkeypatch, started):
+    sent, handlers = [], {}
+
+    def start(command, **_):
+        handlers[signal.SIGINT](signal.SIGINT, None)
+        return SimpleNamespace(wait=lambda: 1, send_signal=sent.append)
+
+    monkeypatch.setattr(subprocess, "Popen", start)
+    monkeypatch.setattr("signal.signal", handlers.__setitem__)
+    assert run.workflow("quick", []) == 128 + signal.SIGINT
+    assert sent == [signal.SIGINT]
+
+
+def test_a_workflow_in_the_background_can_be_interrupted(run):
+    """Shells start background commands with SIGINT ignored, which a child would inherit."""
+    ask = "import signal, sys; sys.exit(signal.getsignal(signal.SIGINT) is not signal.default_int_handler)"
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        assert run.work([sys.executable, "-c", ask], "./run") == 0
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def test_a_run_that_is_interrupted_before_its_workflow_ends_without_a_traceback(tmp_path):
+    script = tmp_path / "run"
+    script.write_text((REPOSITORY / "run").read_text().replace("def main() -> None:\n", STOPPED))
+    (tmp_path / "mdpu").symlink_to(REPOSITORY / "mdpu")
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True)
+    assert done.returncode == 128 + signal.SIGINT
+    assert done.stderr == ""
 
 
 def test_who_stops_a_run_gets_no_report_on_the_rest(run, monkeypatch, started):
