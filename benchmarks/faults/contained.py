@@ -1,7 +1,7 @@
 """Disturb the training of one cohort in `./run --keep-going`; it has to be contained, reported, and mended by `./run`.
 
-    python benchmarks/faults/contained.py                        # every fault, at two points each
-    python benchmarks/faults/contained.py --points 5 --only EIO  # one fault, at five
+    python benchmarks/faults/contained.py --out contained.csv                        # every fault, at two points each
+    python benchmarks/faults/contained.py --out contained.csv --points 5 --only EIO  # one fault, at five
 
 Run in a clone whose results may be deleted; needs gcc. An undisturbed run makes the reference. Each round starts where
 all splits are drawn and nothing is trained. With `--keep-going`, the process that trains triples meets the fault at a
@@ -24,7 +24,6 @@ import sys
 import tempfile
 import threading
 import time
-from collections import Counter
 from pathlib import Path
 
 import outcomes
@@ -179,8 +178,9 @@ def main() -> None:
     known = [*ERRORS, "split", "checkpoint", "NaN"]
     parser.add_argument("--only", nargs="*", default=known, choices=known)
     parser.add_argument("--points", type=int, default=2, help="calls of training to try, evenly spread")
+    parser.add_argument("--out", type=Path, required=True)
     given = parser.parse_args()
-    good = True
+    rounds = outcomes.Rounds(given.out, "fault", "call", "of", "outcome")
     with tempfile.TemporaryDirectory() as folder:
         library, snapshot = build_counter(Path(folder)), Path(folder) / "drawn"
         draw(snapshot)
@@ -189,18 +189,19 @@ def main() -> None:
         reference = numbers()
         print(f"training of {DISTURBED}: {sorted(calls.values())} calls", flush=True)
         for fault in given.only:
-            tally: Counter[str] = Counter()
             number = calls[errno.ENOMEM if fault == "ENOMEM" else 0]  # requests for memory, or changes of files
             for point in range(given.points):
                 at = number * (2 * point + 1) // (2 * given.points) + 1
+                if rounds.has(fault, at):
+                    continue
                 put_back(snapshot, RESULTS)
                 outcome = try_once(fault, at, point, library, reference)
-                tally[outcome] += 1
+                rounds.add(fault, at, number, outcome)
                 print(f"{fault} at call {at}: {outcome}", flush=True)
-            outcomes.record(NAMES[fault], "the training of one cohort in ./run --keep-going", tally)
-            good &= set(tally) <= {CONTAINED, WENT_ON}
+                where = "the training of one cohort in ./run --keep-going"
+                outcomes.record(NAMES[fault], where, rounds.count("outcome", fault=fault))
     shutil.rmtree(RESULTS)
-    sys.exit(not good)
+    sys.exit(bool(rounds.count("outcome").keys() - {CONTAINED, WENT_ON}))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Damage every stored file in seven ways; it has to be noticed, and `./run` has to make it anew with the same contents.
 
-    python benchmarks/faults/damage.py --out damage.csv
+    python benchmarks/faults/damage.py --out damage.csv      # goes on from damage.csv, if it is there
 
 Run in a clone whose results may be deleted. A file is deleted, cut in half, one of its bits flipped, or a digit edited,
 each also with its old time stamp. Noticing is tried file by file. Making anew is tried on every `groups`-th file at
@@ -10,7 +10,6 @@ once, until each file was damaged in each way: data has to come back bit for bit
 from __future__ import annotations
 
 import argparse
-import csv
 import io
 import os
 import shutil
@@ -90,15 +89,33 @@ def run(configfile: str) -> str:
     return done.stdout + done.stderr if done.returncode == 0 else f"FAILED\n{done.stdout}{done.stderr}"
 
 
+def notice(path: Path, way: str, check: Callable[[Path], tuple[Any, list[Any]]], results: Path) -> bool:
+    """Damage a file, return whether a check of the results names it, and put it back."""
+    content, times = path.read_bytes(), path.stat()
+    damage(path, way)
+    noticed = path in {finding.path for finding in check(results)[1]}
+    path.write_bytes(content)
+    os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
+    return noticed
+
+
+def record(rounds: outcomes.Rounds) -> None:
+    """Write the two rows of the table."""
+    fault, where = "deleted, cut, a bit flipped, edited; with new and old time", "every stored file"
+    outcomes.record(fault, where, rounds.count("noticed"))
+    outcomes.record(f"{fault}; then ./run", where, rounds.count("afterwards"))
+
+
 def main() -> None:
     """Try all and write the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--configfile", default="benchmarks/faults/tiny.yaml")
+    parser.add_argument("--configfile", nargs="*", default=["benchmarks/faults/tiny.yaml"])
     parser.add_argument("--name", default="tiny", help="name of the configuration, i.e. folder of its results")
     parser.add_argument("--groups", type=int, default=2, help="make anew every so manieth file at once")
     parser.add_argument("--out", type=Path, required=True)
     given = parser.parse_args()
     sys.path.insert(0, str(ROOT))
+    out = given.out.resolve()
     os.chdir(ROOT)
     from mdpu.study.intact import check_results
 
@@ -110,40 +127,25 @@ def main() -> None:
     files = stored(results)
     expected = {path: path.read_bytes() for path in files}
     assert check_results(results)[1] == []
-    tally: Counter[str] = Counter()
-    with given.out.open("w", newline="") as stream:
-        table = csv.writer(stream)
-        table.writerow(["file", "damage", "noticed", "made anew"])
-        noticed = {}
-        for path in files:
-            times = path.stat()
-            for way in WAYS:
-                damage(path, way)
-                noticed[path, way] = path in {finding.path for finding in check_results(results)[1]}
-                path.write_bytes(expected[path])
-                os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
-        print(f"{sum(noticed.values())} of {len(noticed)} cases noticed", flush=True)
-        for way in WAYS:
-            for group in range(given.groups):
-                chosen = files[group :: given.groups]
-                for path in chosen:
-                    damage(path, way)
-                text = run(given.configfile)
-                findings = {finding.path for finding in check_results(results)[1]}
-                for path in chosen:
-                    whole = path.exists() and path not in findings
-                    outcome = "NO" if not whole else "yes" if same(path, expected[path]) else "with other contents"
-                    tally[outcome] += 1
-                    table.writerow([path, way, noticed[path, way], outcome])
-                stream.flush()
-                said = text.splitlines()[:1] if text.startswith("FAILED") else ""
-                print(f"{way}, group {group + 1} of {given.groups}: {dict(tally)} {said}", flush=True)
-    print(f"{len(files)} files, {len(noticed)} cases, {time.monotonic() - started:.0f} s")
-    named = Counter("named by ./run check" if told else "missed" for told in noticed.values())
-    remade = Counter({"yes": "made anew", "NO": "broken"}.get(outcome, outcome) for outcome in tally.elements())
-    outcomes.record("deleted, cut, a bit flipped, edited; with new and old time", "every stored file", named)
-    outcomes.record("the same, then ./run", "every stored file", remade)
-    sys.exit(set(tally) != {"yes"} or not all(noticed.values()))
+    rounds = outcomes.Rounds(out, "damage", "file", "noticed", "afterwards")
+    for way, group in product(WAYS, range(given.groups)):
+        chosen = [path for path in files[group :: given.groups] if not rounds.has(way, path)]
+        if not chosen:
+            continue
+        noticed = [notice(path, way, check_results, results) for path in chosen]
+        for path in chosen:
+            damage(path, way)
+        text = run(given.configfile)
+        findings = {finding.path for finding in check_results(results)[1]}
+        for path, seen in zip(chosen, noticed, strict=True):
+            whole = path.exists() and path not in findings
+            kind = BROKEN if not whole else comparison(path, expected[path])
+            rounds.add(way, path, NAMED if seen else "missed", kind)
+        record(rounds)
+        said = text.splitlines()[:1] if text.startswith("FAILED") else ""
+        print(f"{time.monotonic() - started:.0f} s, {way}: {dict(rounds.count('afterwards'))} {said}", flush=True)
+    print(f"{len(files)} files, {len(rounds.rows)} cases")
+    sys.exit(bool(rounds.count("noticed").keys() - {NAMED} or rounds.count("afterwards").keys() - {SAME, DATED}))
 
 
 if __name__ == "__main__":

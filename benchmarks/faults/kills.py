@@ -29,6 +29,7 @@ import pandas as pd
 ROOT = Path(__file__).resolve().parent.parent.parent
 WHOM = ("launcher", "Snakemake", "launcher and Snakemake", "a job", "everything")
 GONE_ON, LOCKED, SAME = "gone on from", "needs --unlock", "same bits"
+HELD = " is at work in this folder; wait for it"
 LEFT = "Snakemake, which outlived its launcher"
 WITH = ("SIGKILL", "SIGKILL", "SIGKILL", "SIGTERM", "SIGINT")
 # Pairs and triples at one prior: two cohorts, and each of the other commands.
@@ -118,7 +119,7 @@ def disturb(process: subprocess.Popen[str], log: Path, chance: random.Random, wi
             whom = "everything"
             sent = send(process, whom, getattr(signal, name))
     process.wait()
-    if " is at work in this folder; wait for it" in log.read_text():
+    if HELD in log.read_text():
         time.sleep(chance.uniform(0.5, within))
         whom, name = LEFT, "SIGKILL"
         sent = send(process, whom, signal.SIGKILL)
@@ -160,15 +161,16 @@ def main() -> None:
         kills = sum(bool(row["signal"]) for row in rounds.rows)
         last = kills >= given.kills or time.monotonic() - started > 60 * given.minutes
         process = start(given.configfile, log)
-        if last:
-            process.wait()
-        elif told := disturb(process, log, chance, within):
+        told = () if last else disturb(process, log, chance, within)
+        process.wait()
+        if told:
             rounds.add(*told, LOCKED if "LockException" in log.read_text() else GONE_ON)
         if process.returncode == 0:
             rounds.add("", "", "", compare(results, expected, metrics))
             shutil.rmtree(results)
-        elif last:
-            rounds.add("", "", "", f"fails for good: {log.read_text()[-300:]}")
+        elif last or (not told and HELD not in log.read_text()):
+            rounds.add("", "", "", f"fails by itself: {log.read_text()[-300:]}")
+            last = True
         record(rounds)
         print(f"{time.monotonic() - started:.0f} s: {kills} kills, {dict(rounds.count('outcome'))}", flush=True)
     sys.exit(bool(rounds.count("outcome").keys() - {GONE_ON, SAME}))

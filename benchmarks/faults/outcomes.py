@@ -53,7 +53,7 @@ class Rounds:
 
     def has(self, *values: object) -> bool:
         """Return whether a round has these values in the first columns."""
-        return any([row[name] for name, _ in zip(self.columns, values)] == [*map(str, values)] for row in self.rows)
+        return any([*row.values()][: len(values)] == [*map(str, values)] for row in self.rows)
 
     def count(self, column: str, **chosen: str) -> Counter[str]:
         """Return how many rounds have each value of a column, of those that have the chosen values in others."""

@@ -1,6 +1,6 @@
 """Kill or fail every command of a tiny workflow at each of its calls that change files, and say what came of it.
 
-    python benchmarks/faults/points.py --out points.csv                            # SIGKILL at every call
+    python benchmarks/faults/points.py --out points.csv                  # SIGKILL at every call; goes on from points.csv
     python benchmarks/faults/points.py --fault ENOSPC --points 10 --out full.csv   # a full disk, at ten calls each
     python benchmarks/faults/points.py --fault EIO EROFS MemoryError --only train --points 3 --out train.csv
 
@@ -18,7 +18,6 @@ passes if
 from __future__ import annotations
 
 import argparse
-import csv
 import ctypes
 import errno
 import importlib
@@ -115,10 +114,12 @@ class Trial:
         The resolved configuration.
     counter : object
         `file_calls` or `FunctionStarts`.
+    results : Path
+        Where the commands work.
     """
 
-    def __init__(self, config: str, counter: Any) -> None:
-        self.config, self.counter = config, counter
+    def __init__(self, config: str, counter: Any, results: Path) -> None:
+        self.config, self.counter, self.results = config, counter, results
 
     def run(self, words: list[str], at: int = 0, error: int = 0) -> tuple[int, str, int]:
         """Run a command that is disturbed at a call, or at none; return its status, standard error and calls."""
@@ -135,6 +136,29 @@ class Trial:
         status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
         text, calls = json.loads(told) if told else ("", 0)
         return status, text, calls
+
+    def disturb(self, words: list[str], at: int, fault: str, snapshot: Path, after: dict[str, bytes]) -> str:
+        """Disturb a command at a call, run it once more, and return what came of it; ``recovered`` is what should.
+
+        It starts from a snapshot of the results, and `after` is what an undisturbed command leaves.
+        """
+        put_back(snapshot, self.results)
+        status, text, _ = self.run(words, at, getattr(errno, fault, 0))
+        if wrong := torn(self.results):
+            return f"torn: {', '.join(wrong)}"
+        if status not in (0, -signal.SIGKILL):
+            last = text.strip().splitlines()[-1:] or [""]
+            if "Traceback" in text or not last[0].startswith("error: "):
+                return f"no sentence: {last[0][:200]}"
+        status, text, _ = self.run(words)
+        if status:
+            return f"fails for good: {text.strip().splitlines()[-1:]}"
+        now = contents(self.results)
+        if extra := sorted(now.keys() - after.keys()):
+            return f"leftover: {', '.join(extra)}"
+        if other := sorted(name for name in after if now.get(name) != after[name]):
+            return f"other bytes: {', '.join(other)}"
+        return "recovered"
 
     def _run_here(self, words: list[str], at: int, error: int) -> tuple[int, str]:
         from mdpu import cli
@@ -196,25 +220,6 @@ def torn(results: Path) -> list[str]:
         if seal is not None and sealed_path(path).exists() and not seal.matches(sha256(sealed_path(path))):
             wrong.append(str(sealed_path(path)))
     return wrong
-
-
-def judge(status: int, text: str, results: Path, trial: Trial, words: list[str], after: dict[str, bytes]) -> str:
-    """Return what came of a disturbed command, and of the same command run once more; ``recovered`` is what should."""
-    if wrong := torn(results):
-        return f"torn: {', '.join(wrong)}"
-    if status not in (0, -signal.SIGKILL):
-        last = text.strip().splitlines()[-1:] or [""]
-        if "Traceback" in text or not last[0].startswith("error: "):
-            return f"no sentence: {last[0][:200]}"
-    status, text, _ = trial.run(words)
-    if status:
-        return f"fails for good: {text.strip().splitlines()[-1:]}"
-    now = contents(results)
-    if extra := sorted(now.keys() - after.keys()):
-        return f"leftover: {', '.join(extra)}"
-    if other := sorted(name for name in after if now.get(name) != after[name]):
-        return f"other bytes: {', '.join(other)}"
-    return "recovered"
 
 
 def main() -> None:
@@ -279,54 +284,50 @@ def points(given: argparse.Namespace) -> None:
     if results.exists():
         shutil.move(results, work / "yours")
     config = str(plan.layout.write_config())
-    undisturbed = Trial(config, file_calls(given.reads))
-    trials = {
-        fault: Trial(config, FunctionStarts()) if fault == "MemoryError" else undisturbed for fault in given.fault
-    }
-    tallies: dict[str, Counter[str]] = {fault: Counter() for fault in given.fault}
+    undisturbed = Trial(config, file_calls(given.reads), results)
+    memory = Trial(config, FunctionStarts(), results)
+    trials = {fault: memory if fault == "MemoryError" else undisturbed for fault in given.fault}
+    rounds = outcomes.Rounds(given.out, "fault", "command", "outputs before", "call", "of", "outcome")
     started = time.monotonic()
     try:
-        with given.out.open("w", newline="") as stream:
-            table = csv.writer(stream)
-            table.writerow(["command", "outputs before", "call", "of", "fault", "outcome"])
-            for number, words in enumerate(commands):
-                before, after_folder = work / f"before{number}", work / f"after{number}"
-                shutil.copytree(results, before)
-                status, text, _ = undisturbed.run(words)
-                assert status == 0, f"{words}: {text}"
-                shutil.copytree(results, after_folder)
-                after = contents(results)
-                if given.only and words[0] not in given.only:
-                    continue
-                for (state, snapshot), fault in product((("absent", before), ("there", after_folder)), given.fault):
-                    trial, tally = trials[fault], tallies[fault]
-                    put_back(snapshot, results)
-                    calls = trial.run(words)[2]
-                    for at in range(1, calls + 1, max(1, calls // (given.points or calls))):
-                        if time.monotonic() - started > 60 * given.minutes:
-                            break
-                        put_back(snapshot, results)
-                        status, text, _ = trial.run(words, at, getattr(errno, fault, 0))
-                        outcome = judge(status, text, results, trial, words, after)
-                        tally[outcome.split(":")[0]] += 1
-                        table.writerow([words[0], state, at, calls, fault, outcome])
-                        stream.flush()
-                        if outcome != "recovered":
-                            print(f"{words[0]} at call {at} of {calls}, outputs {state}: {outcome}", flush=True)
-                put_back(after_folder, results)
-                print(f"{number + 1}/{len(commands)} {words[0]}: {tallies}", flush=True)
+        for number, words in enumerate(commands):
+            before, after = work / f"before{number}", work / f"after{number}"
+            shutil.copytree(results, before)
+            status, text, _ = undisturbed.run(words)
+            assert status == 0, f"{words}: {text}"
+            shutil.copytree(results, after)
+            expected = contents(results)
+            if given.only and words[0] not in given.only:
+                continue
+            for (state, snapshot), fault in product((("absent", before), ("there", after)), given.fault):
+                trial, command = trials[fault], (fault, " ".join(words), state)
+                put_back(snapshot, results)
+                calls = trial.run(words)[2]
+                for at in range(1, calls + 1, max(1, calls // (given.points or calls))):
+                    if rounds.has(*command, at) or time.monotonic() - started > 60 * given.minutes:
+                        continue
+                    outcome = trial.disturb(words, at, fault, snapshot, expected)
+                    rounds.add(*command, at, calls, outcome)
+                    if outcome != "recovered":
+                        print(f"{words[0]} at call {at} of {calls}, outputs {state}: {outcome}", flush=True)
+                record(rounds, fault, given)
+            put_back(after, results)
+            print(f"{time.monotonic() - started:.0f} s, {number + 1}/{len(commands)} {words[0]}: ", end="")
+            print(dict(rounds.count("outcome")), flush=True)
     finally:
         shutil.rmtree(results, ignore_errors=True)
         if (work / "yours").exists():
             shutil.move(work / "yours", results)
         shutil.rmtree(work, ignore_errors=True)
-    print(f"{time.monotonic() - started:.0f} s")
-    for fault, tally in tallies.items():
-        kind = "a call that reads results" if given.reads else "a call that changes files"
-        where = "the start of one of our functions" if fault == "MemoryError" else kind
-        commands_tried = ", ".join(given.only) or "every command"
-        outcomes.record(FAULTS[fault], f"{where}, in {commands_tried}", tally)
-    sys.exit(any(set(tally) != {"recovered"} for tally in tallies.values()))
+    sys.exit(bool(rounds.count("outcome").keys() - {"recovered"}))
+
+
+def record(rounds: outcomes.Rounds, fault: str, given: argparse.Namespace) -> None:
+    """Write a fault's row of the table."""
+    kind = "a call that reads results" if given.reads else "a call that changes files"
+    where = "the start of one of our functions" if fault == "MemoryError" else kind
+    tally = Counter(row["outcome"].split(":")[0] for row in rounds.rows if row["fault"] == fault)
+    outcomes.record(FAULTS[fault], f"{where}, in {', '.join(given.only) or 'every command'}", tally)
 
 
 if __name__ == "__main__":
