@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextvars import ContextVar
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -43,12 +43,17 @@ class Seal:
     edited: bool = False
 
     def to_json(self) -> str:
-        """Return the text of the seal."""
-        return json.dumps(asdict(self), indent=1, ensure_ascii=False) + "\n"
+        """Return the text of the seal, with a checksum of its own."""
+        facts = asdict(self)
+        return json.dumps({**facts, "seal": _of_facts(facts)}, indent=1, ensure_ascii=False) + "\n"
 
     def matches(self, checksum: str) -> bool:
         """Return whether a file with this checksum is one that was written under this seal."""
         return checksum in (self.sha256, self.before)
+
+
+def _of_facts(facts: Mapping[str, object]) -> str:
+    return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
 
 
 def seal_path(path: Path) -> Path:
@@ -75,13 +80,15 @@ def read_seal(path: Path) -> Seal | None:
         If the system cannot read it.
     """
     try:
-        return Seal(**json.loads(seal_path(path).read_text(encoding="utf-8")))
+        facts = json.loads(seal_path(path).read_text(encoding="utf-8"))
+        own = facts.pop("seal", None)  # which the first seals did not have
+        return Seal(**facts) if own in (None, _of_facts(facts)) else Seal("broken")
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
         reason = error.strerror or error
         raise UserError(f"{seal_path(path)} could not be read ({reason}); mend that and run again") from None
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, AttributeError):
         return Seal("broken")
 
 

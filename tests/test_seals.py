@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import errno
+import json
 import os
 from unittest import mock
 
@@ -99,6 +101,28 @@ def test_what_has_no_seal_is_ones_own(tmp_path):
     (tmp_path / "a.json").write_text("{}")
     assert read_json(tmp_path / "a.json") == {}
     assert read_seal(tmp_path / "a.json") is None
+
+
+@given(st.data())
+def test_no_byte_of_a_seal_can_change_its_meaning_unnoticed(tmp_path_factory, data):
+    folder = tmp_path_factory.mktemp("flip")
+    write_text(folder / "source", "x")
+    with recording():
+        check(folder / "source")
+        write_text(folder / "a", "y")
+    seal, content = read_seal(folder / "a"), bytearray(seal_path(folder / "a").read_bytes())
+    place = data.draw(st.integers(0, len(content) - 1))
+    content[place] ^= data.draw(st.integers(1, 255))
+    seal_path(folder / "a").write_bytes(bytes(content))
+    assert read_seal(folder / "a") in (seal, Seal("broken"))  # the same meaning with another space between words
+
+
+def test_a_seal_without_a_checksum_of_its_own_counts(tmp_path):
+    """The first seals had none."""
+    write_text(tmp_path / "a", "x")
+    seal = read_seal(tmp_path / "a")
+    seal_path(tmp_path / "a").write_text(json.dumps(dataclasses.asdict(seal)))
+    assert read_seal(tmp_path / "a") == seal
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"sha": "a"}'])

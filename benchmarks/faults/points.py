@@ -193,7 +193,7 @@ def contents(folder: Path) -> dict[str, bytes]:
         found[name] = path.read_bytes()
         with suppress(ValueError):
             if path.name.endswith(".seal"):
-                seal = {**json.loads(found[name]), "before": None}
+                seal = {**json.loads(found[name]), "before": None, "seal": None}
                 if "/histories/" in name:  # it read what a run before it had left, instead of images
                     seal["inputs"] = None
                 if "/histories/" in name and name.endswith(".json.seal"):

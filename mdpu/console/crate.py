@@ -61,7 +61,7 @@ COMMANDS = {
     "report": "report",
 }
 SHOW = "show"
-LEFT_OUT = BESIDE | {"runs"}  # finished runs are in the histories
+LEFT_OUT = BESIDE | {"runs", "config"}  # finished runs are in the histories; one configuration is added
 
 
 def write_crate(plan: Plan, path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from base64 import urlsafe_b64decode
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,16 +16,19 @@ from mdpu.study.plan import Plan
 from mdpu.study.store import RunStore
 
 # Folders beside the results that hold no results.
-BESIDE = frozenset(("logs", "benchmarks", "checkpoints", "config", "progress", "reported"))
+BESIDE = frozenset(("logs", "benchmarks", "checkpoints", "progress", "reported"))
 CHANGED, MISSING, STALE, UNSEALED, EDITED = "changed", "missing", "stale", "unsealed", "edited"
 UNRECORDED = "unrecorded"
+# Of which settings, and from which inputs, is not known.
+UNKNOWN = {UNRECORDED: "was made while nothing recorded its settings", UNSEALED: "has lost its seal"}
 WORDS = {
     CHANGED: "has changed since it was written",
     MISSING: "was written, but is not there",
     STALE: "was made from another version of",
-    UNSEALED: "has no seal, so nothing is known of it; delete it, or keep it with `python -m mdpu accept`",
+    UNSEALED: "has no seal, so nothing is known of it; keep it with `python -m mdpu accept`, or delete it; "
+    "if a rule made it, ./run makes it anew",
     EDITED: "was edited on purpose",
-    UNRECORDED: "was made while nothing recorded its settings",
+    UNRECORDED: UNKNOWN[UNRECORDED],
 }
 
 
@@ -73,13 +76,16 @@ def check_results(results: Path) -> tuple[int, list[Finding]]:
     if not results.is_dir():
         raise UserError(f"{results} is no folder of results")
     files = {path: read_seal(path) for path in _files(results)}
-    # Some inputs are outside the folder: the images that configurations share.
+    # Some inputs are outside the folder: the images that configurations share, which have seals, and files of the
+    # user's, which have none.
+    images = results.parent / "datasets"
     ahead = [seal for seal in files.values() if seal]
     while ahead:
         for path in map(Path, ahead.pop().inputs):
-            if path not in files and (seal := read_seal(path)) is not None:
+            seal = read_seal(path)
+            if path not in files and (seal is not None or (path.is_relative_to(images) and path.exists())):
                 files[path] = seal
-                ahead.append(seal)
+                ahead += [seal] if seal else []
     checksums = {path: sha256(path) if path.exists() else None for path in files}
     states = {path: _state(seal, checksums[path]) for path, seal in files.items()}
     findings = [Finding(path, state) for path, state in states.items() if state]
@@ -115,7 +121,24 @@ def _state(seal: Seal | None, checksum: str | None) -> str | None:
     return EDITED if seal.edited else None
 
 
-def unrecorded(plan: Plan, records: Path) -> list[Finding]:
+def made_by_rules(records: Path) -> set[Path]:
+    """Return the outputs that Snakemake has a record of.
+
+    Parameters
+    ----------
+    records : Path
+        Snakemake's folder of records, ``.snakemake/metadata``. The name of a record is the path of its output in
+        Base64, cut into folders ``@...`` where it is longer than a file's name may be.
+    """
+    made = set()
+    for record in records.rglob("*"):
+        if record.is_file() and record.read_bytes().endswith(b"}"):
+            name = "".join(part.removeprefix("@") for part in record.relative_to(records).parts)
+            made.add(Path(urlsafe_b64decode(name).decode()))
+    return made
+
+
+def unrecorded(plan: Plan, made: Collection[Path]) -> list[Finding]:
     """Return the labels, splits, tunings and histories that Snakemake has no record of.
 
     Only a head records a job's settings, and only when the job ends. A cluster's job that ends while there is no head
@@ -125,23 +148,17 @@ def unrecorded(plan: Plan, records: Path) -> list[Finding]:
     Parameters
     ----------
     plan : Plan
-    records : Path
-        Snakemake's folder of records, ``.snakemake/metadata``. The name of a record is the path of its output in
-        Base64, cut into folders ``@...`` where it is longer than a file's name may be.
+    made : collection of Path
+        As `made_by_rules` returns it.
     """
-    recorded = set()
-    for record in records.rglob("*"):
-        if record.is_file() and record.read_bytes().endswith(b"}"):
-            name = "".join(part.removeprefix("@") for part in record.relative_to(records).parts)
-            recorded.add(Path(urlsafe_b64decode(name).decode()))
     layout = plan.layout
-    made = [
+    outputs = [
         *map(layout.labels, plan.datasets),
         *map(layout.split, plan.splits),
         *map(layout.tuned, plan.tunings),
         *map(layout.history, plan.cohorts),
     ]
-    return [Finding(path, UNRECORDED) for path in made if path.exists() and path not in recorded]
+    return [Finding(path, UNRECORDED) for path in outputs if path.exists() and path not in made]
 
 
 def bring_to_present(folder: Path) -> list[Path]:
@@ -157,17 +174,20 @@ def bring_to_present(folder: Path) -> list[Path]:
     return ahead
 
 
-def mend(plan: Plan, findings: Iterable[Finding]) -> list[str]:
+def mend(plan: Plan, findings: Iterable[Finding], made: Collection[Path]) -> list[str]:
     """Delete what must be remade, restore lost runs, and return a line for each.
 
     A finished run is restored from its cohort's histories. If they are broken too, the runs that share its minibatches
-    are deleted with it: they all train again together, so that it rounds as it did.
+    are deleted with it: they all train again together, so that it rounds as it did. A run that has only lost its seal
+    is then kept.
 
     Parameters
     ----------
     plan : Plan
     findings : iterable of Finding
         As `check_results` and `unrecorded` return them.
+    made : collection of Path
+        As `made_by_rules` returns it. Other files without a seal are the user's, and are left.
 
     Raises
     ------
@@ -175,24 +195,31 @@ def mend(plan: Plan, findings: Iterable[Finding]) -> list[str]:
         If a file cannot be deleted or restored, e.g. because the results are read-only or the disk is full.
     """
     store = RunStore(plan.layout.store)
-    wrong = {finding.path: finding.what for finding in findings if finding.what not in (UNSEALED, EDITED)}
-    broken = set(wrong)
+    states = {finding.path: finding.what for finding in findings}
+    broken = {path for path, what in states.items() if what not in (UNSEALED, EDITED)}
     lines = []
-    for run in [run for run in plan.runs if store.path(run) in broken]:
-        cohort = plan.cohort_of(run)
+    for run in plan.runs:
+        path, cohort = store.path(run), plan.cohort_of(run)
+        if path not in broken and states.get(path) != UNSEALED:
+            continue
         try:
-            _delete(store.path(run))
+            if path in broken:
+                _delete(path)
             store.restore(run, plan.layout.history(cohort.name))
-            broken.remove(store.path(run))
-            lines.append(f"{store.path(run)} was not what was written: it is put back from its cohort's histories")
+            broken.discard(path)
+            lines.append(f"{path} {_why(states[path])}: it is put back from its cohort's histories")
         except UserError:
-            broken.add(plan.layout.history(cohort.name))
-            broken |= {store.path(other) for other in cohort.runs if other.split == run.split}
-    for path in sorted(broken):
+            if path in broken:
+                broken.add(plan.layout.history(cohort.name))
+                broken |= {store.path(other) for other in cohort.runs if other.split == run.split}
+    for path in sorted(broken | {path for path, what in states.items() if what == UNSEALED and path in made}):
         _delete(path)
-        why = WORDS[UNRECORDED] if wrong.get(path) == UNRECORDED else "was not what was written"
-        lines.append(f"{path} {why}: it is made anew")
+        lines.append(f"{path} {_why(states.get(path))}: it is made anew")
     return lines
+
+
+def _why(state: str | None) -> str:
+    return UNKNOWN.get(state or "", "was not what was written")
 
 
 def _delete(path: Path) -> None:

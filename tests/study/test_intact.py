@@ -27,6 +27,7 @@ from mdpu.study.intact import (
     Finding,
     bring_to_present,
     check_results,
+    made_by_rules,
     mend,
     unrecorded,
 )
@@ -84,8 +85,23 @@ def test_what_has_no_seal_is_named_and_left(chain):
     Path("results/x/notes.txt").write_text("mine")
     assert found() == [Finding(Path("results/x/notes.txt"), UNSEALED)]
     plan = SimpleNamespace(runs=[], layout=SimpleNamespace(store=Path("results/x/runs")))
-    assert mend(plan, found()) == []
+    assert mend(plan, found(), chain.values()) == []
     assert Path("results/x/notes.txt").exists()
+
+
+@pytest.mark.parametrize("name", ["images", "histories", "table", "page"])
+def test_what_lost_its_seal_is_named_and_made_anew_if_a_rule_made_it(chain, name):
+    seal_path(chain[name]).unlink()
+    assert found() == [Finding(chain[name], UNSEALED)]
+    plan = SimpleNamespace(runs=[], layout=SimpleNamespace(store=Path("results/x/runs")))
+    assert mend(plan, found(), chain.values()) == [f"{chain[name]} has lost its seal: it is made anew"]
+    assert not chain[name].exists()
+
+
+def test_a_damaged_seal_is_found(chain):
+    seal = seal_path(chain["table"])
+    seal.write_text(seal.read_text().replace("histories", "histoires"))
+    assert found() == [Finding(chain["table"], CHANGED)]
 
 
 def test_logs_and_temporary_files_are_no_results(chain):
@@ -127,7 +143,7 @@ def plan(tmp_path):
 
 def test_what_is_broken_goes_with_its_seal(chain, plan):
     chain["table"].write_text("broken")
-    assert mend(plan, found()) == [f"{chain['table']} was not what was written: it is made anew"]
+    assert mend(plan, found(), []) == [f"{chain['table']} was not what was written: it is made anew"]
     assert not chain["table"].exists()
     assert not seal_path(chain["table"]).exists()
 
@@ -154,12 +170,14 @@ def test_what_snakemake_has_no_record_of_is_made_anew(tmp_path, longest):
     record(records, labels, longest=longest)
     record(records, first, longest=longest)
     record(records, second, content='{"rule": "tr')  # cut short
-    assert unrecorded(plan, records) == [Finding(split, UNRECORDED), Finding(second, UNRECORDED)]
-    assert mend(plan, unrecorded(plan, records)) == [
+    made = made_by_rules(records)
+    assert made == {labels, first}
+    assert unrecorded(plan, made) == [Finding(split, UNRECORDED), Finding(second, UNRECORDED)]
+    assert mend(plan, unrecorded(plan, made), made) == [
         f"{path} was made while nothing recorded its settings: it is made anew" for path in sorted((split, second))
     ]
     assert [path.exists() for path in (labels, split, first, second, own)] == [True, False, True, False, True]
-    assert unrecorded(plan, records) == []
+    assert unrecorded(plan, made) == []
 
 
 def test_what_a_clock_that_was_ahead_dated_gets_the_present_time_and_nothing_else_changes(chain):
@@ -179,7 +197,7 @@ def test_a_lost_run_is_put_back_bit_for_bit(plan):
     path = plan.store.path(RUNS[1])
     before = path.read_bytes()
     path.write_bytes(b"broken")
-    (line,) = mend(plan, [Finding(path, CHANGED)])
+    (line,) = mend(plan, [Finding(path, CHANGED)], [])
     assert line.endswith("it is put back from its cohort's histories")
     assert path.read_bytes() == before
     assert plan.store.load(RUNS[1], f"print of {RUNS[1].name}") is not None
@@ -191,9 +209,22 @@ def test_a_run_whose_histories_are_broken_too_is_trained_again_in_its_company(pl
     histories.with_suffix(suffix).write_bytes(b"broken")
     path = plan.store.path(RUNS[0])
     path.unlink()
-    mend(plan, [Finding(path, MISSING), Finding(histories.with_suffix(suffix), CHANGED)])
+    mend(plan, [Finding(path, MISSING), Finding(histories.with_suffix(suffix), CHANGED)], [])
     # Of its split, hence of its minibatches, is the other method's run of the same seed.
     gone = [run for run in RUNS if not plan.store.path(run).exists()]
     assert gone == [run for run in RUNS if run.split == RUNS[0].split]
     assert len(gone) == 2
     assert not histories.exists()
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_a_run_without_its_seal_is_sealed_from_its_histories_or_kept(plan, whole):
+    path = plan.store.path(RUNS[0])
+    before = path.read_bytes()
+    seal_path(path).unlink()
+    if not whole:
+        plan.layout.history("a").unlink()
+    lines = mend(plan, [Finding(path, UNSEALED)], [])
+    assert lines == [f"{path} has lost its seal: it is put back from its cohort's histories"] * whole
+    assert path.read_bytes() == before
+    assert seal_path(path).exists() == whole

@@ -17,7 +17,7 @@ from mdpu.study import grid
 from mdpu.study.closure import closure
 from mdpu.study.config import canonical
 from mdpu.study.failed import without_failed
-from mdpu.study.intact import bring_to_present, check_results, mend, unrecorded
+from mdpu.study.intact import bring_to_present, check_results, made_by_rules, mend, unrecorded
 from mdpu.study.kind import PARTS, kind_module, load_kind
 from mdpu.study.plan import Plan
 from mdpu.study.store import method_module, network_module
@@ -31,8 +31,8 @@ try:
     # Under ./run, files that have changed since they were written, or that Snakemake has no record of, are deleted, so
     # that the rules below remake them.
     elif TOKEN in os.environ and workflow.is_main_process and not workflow.dryrun and PLAN.layout.results.exists():
-        _findings = [*check_results(PLAN.layout.results)[1], *unrecorded(PLAN, Path(".snakemake/metadata"))]
-        for line in mend(PLAN, _findings):
+        _made = made_by_rules(Path(".snakemake/metadata"))
+        for line in mend(PLAN, [*check_results(PLAN.layout.results)[1], *unrecorded(PLAN, _made)], _made):
             logger.warning(line)
         bring_to_present(PLAN.layout.results.parent)
     COHORTS = PLAN.cohorts
