@@ -37,7 +37,8 @@ FILES = ["benchmarks/faults/tiny.yaml", "benchmarks/faults/contained.yaml"]
 
 
 def start(configfiles: list[str], log: Path) -> subprocess.Popen[str]:
-    """Start `./run` in a session of its own."""
+    """Start `./run` in a session of its own, with a new log: what outlived an earlier one may still write into that."""
+    log.unlink(missing_ok=True)
     command = ["./run", "paper", "--cores", "2", "--configfile", *configfiles]
     stream = log.open("w")
     return subprocess.Popen(command, cwd=ROOT, stdout=stream, stderr=stream, start_new_session=True, text=True)

@@ -1,6 +1,6 @@
 """Kill or fail every command of a tiny workflow at each of its calls that change files, and say what came of it.
 
-    python benchmarks/faults/points.py --out points.csv                  # SIGKILL at every call; goes on from points.csv
+    python benchmarks/faults/points.py --out points.csv                            # SIGKILL at every call
     python benchmarks/faults/points.py --fault ENOSPC --points 10 --out full.csv   # a full disk, at ten calls each
     python benchmarks/faults/points.py --fault EIO EROFS MemoryError --only train --points 3 --out train.csv
 
