@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import importlib
 import importlib.util
 import os
 import signal
 import subprocess
 import sys
+import threading
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from types import SimpleNamespace
@@ -248,6 +250,17 @@ def test_verbose_gives_snakemakes_own_text(run):
     assert command[-3:] == ["--cores", "2", "-n"]
 
 
+def test_snakemake_is_asked_to_end_while_its_main_thread_holds_the_lock(run, monkeypatch):
+    monkeypatch.syspath_prepend(REPOSITORY / "workflow" / "plugins")
+    starter = importlib.import_module(f"{run.SNAKEMAKE}.__main__")
+    scheduler = SimpleNamespace(_lock=threading.Lock(), _open_jobs=threading.Semaphore(0), _user_kill=None)
+    with scheduler._lock:  # as when the signal comes
+        starter.exit_in_a_thread(scheduler, signal.SIGTERM, None)
+        assert scheduler._user_kill is None
+    assert scheduler._open_jobs.acquire(timeout=10)
+    assert scheduler._user_kill == "graceful"
+
+
 @pytest.mark.parametrize(
     ("arguments", "files", "values", "others"),
     [
@@ -280,7 +293,7 @@ def test_a_wrong_configuration_ends_with_the_status_of_what_read_it(run, monkeyp
 
 def test_it_ends_with_the_outcome_of_what_it_made(run, started):
     assert run.workflow("paper", ["--cores", "2"]) == 0
-    assert started[0][:3] == [str(run.VENV / "bin" / "python"), "-m", run.QUIET]
+    assert started[0][:3] == [str(run.VENV / "bin" / "python"), "-m", run.SNAKEMAKE]
     assert started[1] == ("outcome", "--config=chosen.yaml")
 
 
@@ -288,7 +301,7 @@ def test_a_dry_run_claims_nothing(run, started):
     for option in ("-n", "--dry-run", "--dryrun"):
         assert run.workflow("quick", [option]) == 0
     assert len(started) == 3
-    assert all(run.QUIET in command for command in started)
+    assert all(run.SNAKEMAKE in command for command in started)
 
 
 def test_one_that_works_in_the_folder_stops_all_but_looks(run, started, tmp_path):

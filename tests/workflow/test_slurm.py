@@ -96,6 +96,44 @@ def test_jobs_that_are_cancelled_or_fail_or_lose_their_head_train_nothing_twice(
     pd.testing.assert_frame_equal(here, pd.read_parquet(fresh_clone.results / "metrics.parquet"), check_exact=True)
 
 
+def heads():
+    """Return the state of every job of `head.sh`, by number, in order of submission."""
+    known = subprocess.run(["scontrol", "--oneliner", "show", "job"], capture_output=True, text=True, check=True)
+    found = re.findall(r"JobId=(\d+) JobName=mdpu-head .*JobState=(\w+)", known.stdout)
+    return dict(sorted(found, key=lambda job: int(job[0])))
+
+
+def test_a_head_that_runs_out_of_time_is_continued_by_its_successor(slurm, fresh_clone):
+    """The limit is SLURM's shortest, a minute; training is halted until it is over."""
+    command = ["sbatch", "--time=1", "profiles/slurm/head.sh", "paper", "--configfile", "config/tiny.yaml", *OFTEN]
+    watcher = subprocess.Popen(["sleep", "infinity"])
+    try:
+        fresh_clone.run(*command)
+        jobs = wait_until(lambda: len(jobs := training_jobs()) == 2 and jobs, watcher)
+        processes = [wait_until(lambda job=job: loopback_slurm.training_process(job), watcher) for job in jobs]
+        for process in processes:
+            os.kill(process, signal.SIGSTOP)
+        first, second = wait_until(lambda: len(found := heads()) == 2 and found, watcher)
+        wait_until(lambda: heads()[first] == "TIMEOUT" and heads()[second] == "RUNNING", watcher)
+        log = fresh_clone.folder / f"head-{second}.log"
+        wait_until(
+            lambda: log.exists() and "run: waiting for its jobs that run under SLURM: " in log.read_text(), watcher
+        )
+        for process in processes:
+            os.kill(process, signal.SIGCONT)
+        wait_until(lambda: not training_jobs(), watcher)
+        trained = runs(fresh_clone)
+        wait_until(lambda: heads()[second] != "RUNNING", watcher)
+    finally:
+        watcher.kill()
+        watcher.wait()
+    assert [*heads().values()] == ["TIMEOUT", "COMPLETED", "CANCELLED"], log.read_text()
+    assert "was killed; going on from what it finished" in log.read_text()
+    assert (fresh_clone.results / "report.html").exists()
+    assert runs(fresh_clone) == trained
+    assert len(trained) == 12
+
+
 def test_the_state_of_the_folder_names_its_jobs(slurm, fresh_clone):
     submitted = ["sbatch", "--parsable", "--comment", "rule_train", "-D", str(fresh_clone.folder), "--wrap", "sleep 60"]
     job = subprocess.run(submitted, capture_output=True, text=True, check=True).stdout.strip()

@@ -1,18 +1,33 @@
-"""Snakemake without the line that names its profile, which it prints before it asks a logger plugin."""
+"""Snakemake as `./run` starts it: it always ends after SIGTERM, and with our logger it does not name its profile."""
 
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 from contextlib import redirect_stderr
 from io import StringIO
+from threading import Thread
 
 from snakemake import cli
+from snakemake.scheduling.job_scheduler import JobScheduler
 
 parse_args = cli.parse_args
+exit_gracefully = JobScheduler.exit_gracefully
+
+
+def exit_in_a_thread(scheduler: JobScheduler, *_signal: object) -> None:
+    """Ask the scheduler to end.
+
+    Snakemake 9 does so in the signal's handler, which waits for a lock. If the main thread held it when the signal came,
+    Snakemake hung for good.
+    """
+    Thread(target=exit_gracefully, args=(scheduler,), daemon=True).start()
 
 
 def parse_quietly(argv: Sequence[str] | None) -> tuple[ArgumentParser, Namespace]:
-    """Return what Snakemake makes of the command line; errors are printed, the profile is not."""
+    """Return what Snakemake makes of the command line. Errors are printed.
+
+    The profile is not; Snakemake names it before it asks a logger plugin.
+    """
     said = StringIO()
     try:
         with redirect_stderr(said):
@@ -24,5 +39,7 @@ def parse_quietly(argv: Sequence[str] | None) -> tuple[ArgumentParser, Namespace
 
 if __name__ == "__main__":
     sys.argv[0] = "snakemake"  # what its help and its errors call it
-    cli.parse_args = parse_quietly
+    if "--logger" in sys.argv:  # ./run --verbose is Snakemake's own text, with all of its lines
+        cli.parse_args = parse_quietly
+    JobScheduler.exit_gracefully = exit_in_a_thread
     cli.main()
