@@ -167,6 +167,9 @@ def _pictures(path: Path, part: str, classes: list[str]) -> list[tuple[int, Path
     ]
     if not pictures:
         raise UserError(f"there is no picture in {part}/<class>/")
+    for _, file in pictures:
+        if not file.is_file():  # reading a pipe would block
+            raise UserError(f"{file} is no file, but a folder, a pipe or a link to nothing")
     return pictures
 
 

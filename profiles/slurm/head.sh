@@ -18,7 +18,13 @@ cd "${SLURM_SUBMIT_DIR:?}" || exit 1
 limit=$(squeue --noheader --jobs="$SLURM_JOB_ID" --format=%l)
 successor=$(sbatch --parsable --dependency="afterany:$SLURM_JOB_ID" --partition="$SLURM_JOB_PARTITION" --time="$limit" \
     profiles/slurm/head.sh "$@") || exit 1
+# At the time limit SLURM asks all processes to end and kills those that are left half a minute later. This shell outlives
+# the others: SLURM would lose sight of them if it ended first, and the successor would find them at work.
+out_of_time=
+trap 'out_of_time=yes' TERM
 ./run "$@" --profile profiles/slurm
 status=$?
-scancel "${successor%%;*}"
+if [ -z "$out_of_time" ] && [ "$status" -ne 143 ]; then # 143: SIGTERM, but only to ./run
+    scancel "${successor%%;*}"
+fi
 exit "$status"

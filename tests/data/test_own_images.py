@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -184,6 +185,10 @@ def spoil_folder(pictures: Path, how: str) -> None:
     elif how == "none":
         for path in (pictures / "test").rglob("*.png"):
             path.unlink()
+    else:
+        path = pictures / "test" / "dog" / "00.png"
+        path.unlink()
+        {"pipe": os.mkfifo, "folder": Path.mkdir, "link": lambda path: path.symlink_to("nothing")}[how](path)
 
 
 @pytest.mark.bad_input
@@ -197,6 +202,9 @@ def spoil_folder(pictures: Path, how: str) -> None:
         ("class", "test/cow has no counterpart in train"),
         ("part", "it has no folder test"),
         ("none", "there is no picture in test/<class>/"),
+        ("pipe", "00.png is no file, but a folder, a pipe or a link to nothing"),
+        ("folder", "00.png is no file, but a folder, a pipe or a link to nothing"),
+        ("link", "00.png is no file, but a folder, a pipe or a link to nothing"),
     ],
 )
 def test_a_bad_folder_ends_in_one_sentence(pictures: Path, how: str, said: str) -> None:

@@ -17,8 +17,8 @@ exit_gracefully = JobScheduler.exit_gracefully
 def exit_in_a_thread(scheduler: JobScheduler, *_signal: object) -> None:
     """Ask the scheduler to end.
 
-    Snakemake 9 does so in the signal's handler, which waits for a lock. If the main thread held it when the signal came,
-    Snakemake hung for good.
+    Snakemake 9 does so in the signal's handler, which waits for a lock. If the main thread holds the lock when the
+    signal comes, Snakemake hangs for good.
     """
     Thread(target=exit_gracefully, args=(scheduler,), daemon=True).start()
 
