@@ -1,0 +1,81 @@
+"""Data is never run as code, text never reaches a shell, and only downloads use the network: our syntax says so."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+import pytest
+import torch
+
+from mdpu.files import PACKAGE, REPOSITORY
+from mdpu.learn.checkpoint import Checkpoint
+
+SOURCES = [*PACKAGE.rglob("*.py"), *(REPOSITORY / "workflow").rglob("*.py"), REPOSITORY / "run"]
+TREES = {str(path.relative_to(REPOSITORY)): ast.parse(path.read_text(encoding="utf-8")) for path in SOURCES}
+NETWORK = {"aiohttp", "ftplib", "http.client", "http.server", "httpx", "requests", "socket", "urllib.request"}
+UNPICKLERS = {"cloudpickle", "dill", "joblib", "marshal", "pickle", "shelve"}
+SHELLS = {"os.system", "os.popen", "subprocess.getoutput", "subprocess.getstatusoutput", "eval", "exec"}
+UNPACKERS = {"extract", "extractall", "unpack_archive"}
+
+
+def imports(tree: ast.AST) -> set[str]:
+    """Return the modules that a file imports, and those that a module imported from may be."""
+    names = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names |= {name.name for name in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names |= {node.module, *(f"{node.module}.{name.name}" for name in node.names)}
+    return names
+
+
+def calls(tree: ast.AST) -> Iterator[tuple[str, dict[str, str]]]:
+    """Yield what a file calls, and with which named arguments."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            yield ast.unparse(node.func), {word.arg: ast.unparse(word.value) for word in node.keywords if word.arg}
+
+
+def test_only_downloads_use_the_network():
+    assert [name for name, tree in TREES.items() if imports(tree) & NETWORK] == ["mdpu/data/download.py"]
+
+
+def test_nothing_is_unpickled():
+    assert not [name for name, tree in TREES.items() if imports(tree) & UNPICKLERS]
+    loads = [(called, words) for tree in TREES.values() for called, words in calls(tree)]
+    assert {words.get("weights_only") for called, words in loads if called == "torch.load"} == {"True"}
+    assert {words.get("allow_pickle") for called, words in loads if called == "np.load"} == {"False"}
+    assert not [called for called, _ in loads if called.endswith(("read_pickle", "yaml.unsafe_load", "yaml.full_load"))]
+
+
+def test_no_text_reaches_a_shell_or_is_run_as_code():
+    for name, tree in TREES.items():
+        for called, words in calls(tree):
+            assert called not in SHELLS, name
+            assert words.get("shell", "False") == "False", name
+
+
+def test_no_archive_says_where_its_files_go():
+    """CIFAR-10's, which torchvision unpacks, has a pinned checksum."""
+    assert not [name for name, tree in TREES.items() for called, _ in calls(tree) if called.split(".")[-1] in UNPACKERS]
+
+
+@pytest.mark.parametrize("text", ["import socket", "from urllib import request", "import urllib.request as web"])
+def test_the_network_is_found(text):
+    assert imports(ast.parse(text)) & NETWORK
+
+
+class Bomb:
+    """An object that runs code as it is unpickled."""
+
+    def __reduce__(self):
+        return (pytest.fail, ("it was unpickled",))
+
+
+def test_a_checkpoint_that_would_run_code_is_not_used(tmp_path, capsys):
+    path = tmp_path / "a.pt"
+    torch.save({"key": "key", "epochs": 3, "state": {}, "optimizer": Bomb(), "history": torch.zeros(5)}, path)
+    optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)])
+    assert Checkpoint(path, "key", 0).restore({}, optimizer, torch.zeros(5)) == 0
+    assert capsys.readouterr().err == f"checkpoint {path} is not what was written; training begins anew\n"
