@@ -55,6 +55,44 @@ def test_an_outcome_replaces_the_one_before_in_the_file_and_on_the_page(load, tm
     assert page.read_text() == f"# Faults\n\n{outcomes.BEGIN}\n{outcomes.render()}\n{outcomes.END}\nThe end\n"
 
 
+def test_rounds_are_on_disk_at_once_and_gone_on_from(load, tmp_path):
+    outcomes = load("outcomes")
+    first = outcomes.Rounds(tmp_path / "rounds.csv", "fault", "call", "outcome")
+    first.add("kill", 1, "recovered")
+    first.add("EIO", 1, 'torn: "a", b')
+    again = outcomes.Rounds(tmp_path / "rounds.csv", "fault", "call", "outcome")
+    assert again.has("kill", 1)
+    assert not again.has("kill", 2)
+    again.add("kill", 2, "recovered")
+    assert again.count("outcome") == {"recovered": 2, 'torn: "a", b': 1}
+    assert again.count("outcome", fault="kill") == {"recovered": 2}
+    assert len((tmp_path / "rounds.csv").read_text().splitlines()) == 4
+    with pytest.raises(SystemExit, match="has other columns than"):
+        outcomes.Rounds(tmp_path / "rounds.csv", "fault", "outcome")
+
+
+@pytest.mark.parametrize(
+    ("name", "before", "after", "outcome"),
+    [
+        ("a.csv", "1", "1", "SAME"),
+        ("a.csv", "1", "2", "OTHER"),
+        (
+            "a.json",
+            '{"x": 1, "provenance": {"wall_seconds": 1}}',
+            '{"x": 1, "provenance": {"wall_seconds": 2}}',
+            "DATED",
+        ),
+        ("a.json", '{"x": 1, "wall_seconds": 1}', '{"x": 2, "wall_seconds": 1}', "OTHER"),
+        ("a.html", "2026-01-01, 80.1 in 5 s", "2026-01-02, 80.1 in 7 s", "DATED"),
+        ("a.html", "2026-01-01, 80.1 in 5 s", "2026-01-01, 80.2 in 5 s", "OTHER"),
+    ],
+)
+def test_what_is_made_anew_may_differ_in_its_date_alone(load, tmp_path, name, before, after, outcome):
+    damage = load("damage")
+    (tmp_path / name).write_text(after)
+    assert damage.comparison(tmp_path / name, before.encode()) == getattr(damage, outcome)
+
+
 WRITE = "import sys, time; start = time.time(); open(sys.argv[2], 'w').write('x'); print(time.time() - start > 86399)"
 
 

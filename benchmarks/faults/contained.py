@@ -52,6 +52,7 @@ NAMES = FAULTS | {
     "ENOMEM": "a request for memory is refused (ENOMEM)",
     "kill": "the process is killed, as when memory runs out",
     "clock": "the clock jumps ahead by a day",
+    "GPU": "the GPU is lost",
     "split": "a bit of the split flips after it was drawn, with its old time stamp",
     "checkpoint": "the process is killed, and its checkpoint is damaged",
     "NaN": "the objective of another cohort becomes NaN",
@@ -102,6 +103,9 @@ def meet(fault: str, at: int, library: Path) -> subprocess.CompletedProcess[str]
         return run("--keep-going")
     if fault == "NaN":
         return run("--keep-going", *DIVERGING)
+    if fault == "GPU":
+        lost = str(Path(__file__).resolve().parent / "lost_gpu")
+        return run("--keep-going", PYTHONPATH=lost, FAULT_IN=DISTURBED, FAULT_AT=str(at))
     number = ERRORS["kill" if fault == "checkpoint" else fault]
     return run("--keep-going", LD_PRELOAD=str(library), FAULT_IN=DISTURBED, FAULT_AT=str(at), FAULT_ERROR=str(number))
 
@@ -175,7 +179,7 @@ def try_once(fault: str, at: int, point: int, library: Path, reference: pd.DataF
 def main() -> None:
     """Go through the faults and record each."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    known = [*ERRORS, "split", "checkpoint", "NaN"]
+    known = [*ERRORS, "GPU", "split", "checkpoint", "NaN"]
     parser.add_argument("--only", nargs="*", default=known, choices=known)
     parser.add_argument("--points", type=int, default=2, help="calls of training to try, evenly spread")
     parser.add_argument("--out", type=Path, required=True)
@@ -191,7 +195,7 @@ def main() -> None:
         for fault in given.only:
             number = calls[errno.ENOMEM if fault == "ENOMEM" else 0]  # requests for memory, or changes of files
             for point in range(given.points):
-                at = number * (2 * point + 1) // (2 * given.points) + 1
+                at = point + 1 if fault == "GPU" else number * (2 * point + 1) // (2 * given.points) + 1
                 if rounds.has(fault, at):
                     continue
                 put_back(snapshot, RESULTS)

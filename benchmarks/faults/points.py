@@ -44,6 +44,7 @@ import outcomes
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
+FILES = ["benchmarks/faults/tiny.yaml", "benchmarks/faults/points.yaml"]
 # What the table of outcomes calls them.
 FAULTS = {
     "kill": "SIGKILL",
@@ -229,7 +230,7 @@ def main() -> None:
     parser.add_argument("--reads", action="store_true", help="count calls that read results instead")
     parser.add_argument("--points", type=int, help="calls to try of each command, evenly spread; all unless given")
     parser.add_argument("--minutes", type=float, default=float("inf"), help="try no further call after that time")
-    parser.add_argument("--configfile", nargs="*", default=["benchmarks/faults/tiny.yaml"])
+    parser.add_argument("--configfile", nargs="*", default=FILES)
     parser.add_argument("--only", nargs="*", default=[], help="commands of these names only")
     parser.add_argument("--out", type=Path, required=True)
     given = parser.parse_args()
