@@ -53,7 +53,7 @@ def runs(clone):
     return {str(path): path.stat().st_mtime_ns for path in sorted(clone.results.glob("runs/**/[!.]*.parquet"))}
 
 
-def test_jobs_that_are_cancelled_or_fail_or_lose_their_head_train_nothing_twice(slurm, fresh_clone):
+def test_jobs_that_are_cancelled_fail_are_preempted_or_lose_their_head_train_nothing_twice(slurm, fresh_clone):
     fresh_clone.change_config(protocol__training__epochs=300, checkpoint_seconds=1)
     head = subprocess.Popen(
         COMMAND,
@@ -67,10 +67,16 @@ def test_jobs_that_are_cancelled_or_fail_or_lose_their_head_train_nothing_twice(
     failing, cancelled = sorted(first)
     os.kill(wait_until(lambda: loopback_slurm.training_process(failing), head), signal.SIGKILL)
     subprocess.run(["scancel", cancelled], check=True)
-    # Both are tried again; while they run, the head is killed, and with it what started it.
+    # Both are tried again. One is put back into the queue, as SLURM does with a preempted job, but without the delay.
     second = wait_until(lambda: len(jobs := training_jobs().keys() - first.keys()) == 2 and jobs, head)
+    preempted, _ = sorted(second)
+    before = wait_until(lambda: loopback_slurm.training_process(preempted), head)
+    subprocess.run(["scontrol", "requeue", preempted], check=True)
+    wait_until(lambda: preempted not in training_jobs(), head)
+    subprocess.run(["scontrol", "update", f"JobId={preempted}", "StartTime=now"], check=True)
+    # While both run, the head is killed, and with it what started it.
     for job in second:
-        wait_until(lambda job=job: loopback_slurm.training_process(job), head)
+        wait_until(lambda job=job: loopback_slurm.training_process(job) not in (None, before), head)
     os.kill(json.loads((fresh_clone.folder / ".snakemake" / "run.json").read_text())["pid"], signal.SIGKILL)
     head.kill()
     head.wait()
@@ -110,9 +116,10 @@ def running_head(*others):
 
 def test_a_head_that_runs_out_of_time_is_continued_by_its_successor(slurm, fresh_clone):
     """Training is halted until the head that started it runs no more. On a slow machine more heads run out of time."""
-    command = ["sbatch", "--time=2", "profiles/slurm/head.sh", "paper", "--configfile", "config/tiny.yaml", *OFTEN]
+    tiny = ["paper", "--configfile", "config/tiny.yaml"]
+    fresh_clone.run("./run", *tiny, "--until", "split")  # a head has one minute
     with subprocess.Popen(["sleep", "1400"]) as patience:
-        fresh_clone.run(*command)
+        fresh_clone.run("sbatch", "--time=1", "profiles/slurm/head.sh", *tiny, *OFTEN)
         jobs = wait_until(lambda: len(jobs := training_jobs()) == 2 and jobs, patience)
         processes = [wait_until(lambda job=job: loopback_slurm.training_process(job), patience) for job in jobs]
         for process in processes:
