@@ -95,8 +95,10 @@ def damage(path: Path, way: str) -> None:
 def stored(results: Path) -> list[Path]:
     """Return every file that the results consist of, the images they were made from, and the seals of all."""
     from mdpu.seals import sealed_path
+    from mdpu.study.intact import BESIDE
 
-    seals = [*results.rglob(".*.seal"), *(results.parent / "datasets").rglob(".*.seal")]
+    found = [*results.rglob(".*.seal"), *(results.parent / "datasets").rglob(".*.seal")]
+    seals = [seal for seal in found if BESIDE.isdisjoint(seal.parts)]
     return [*sorted(map(sealed_path, seals)), *sorted(seals)]
 
 

@@ -13,7 +13,7 @@ import pandas as pd
 
 from mdpu.errors import UserError
 from mdpu.evaluate.comparison import DIFFERS, NOT_RUN, VERDICTS
-from mdpu.files import read_csv, read_json
+from mdpu.files import read_csv, read_json, replacing
 from mdpu.seals import read_seal, sha256
 from mdpu.study.grid import AXES, CELL, cell_name
 from mdpu.study.plan import Plan
@@ -155,9 +155,9 @@ def _since(results: Path, kept: Path) -> str:
         line = f"since the report of {changed:%Y-%m-%d %H:%M} UTC: {compare_results(kept, results)}"
     except (OSError, UserError):
         line = "this is the first report here"
-    kept.mkdir(exist_ok=True)
     for path in files:
-        shutil.copyfile(path, kept / path.name)
+        with replacing(kept / path.name) as temporary:  # in one step and sealed, as `compare_results` relies on it
+            shutil.copyfile(path, temporary)
     return line
 
 

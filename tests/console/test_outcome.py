@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from mdpu.console.folders import configuration_of, find_results
-from mdpu.console.outcome import _verification, compare_results, compare_shipped, describe_difference
+from mdpu.console.outcome import _since, _verification, compare_results, compare_shipped, describe_difference
 from mdpu.errors import UserError
 
 KEY = {"dataset": "mnist", "variant": "base", "tuple_size": 2, "n": 30, "method": "abs", "loss": "logistic"}
@@ -59,6 +59,18 @@ def test_equal_results_do_not_differ(results):
     difference = compare_results(same, same)
     assert str(difference) == "nothing changed"
     assert difference.same == 2
+
+
+@pytest.mark.parametrize("keep", [10, 60, 100])
+def test_what_the_last_report_said_is_compared_unless_it_is_broken(results, keep):
+    here = results("a", {0.4: 90.0, 0.5: 80.0})
+    kept = here / "reported"
+    assert _since(here, kept) == "this is the first report here"
+    assert _since(here, kept).endswith(" UTC: nothing changed")
+    content = (kept / "summary.csv").read_bytes()
+    (kept / "summary.csv").write_bytes(content[: len(content) * keep // 100])
+    assert _since(here, kept).endswith(" UTC: nothing changed") == (keep == 100)
+    assert (kept / "summary.csv").read_bytes() == content
 
 
 def test_rows_that_are_shipped_are_compared_up_to_rounding(tmp_path):
