@@ -29,6 +29,7 @@ import pandas as pd
 ROOT = Path(__file__).resolve().parent.parent.parent
 WHOM = ("launcher", "Snakemake", "launcher and Snakemake", "a job", "everything")
 GONE_ON, LOCKED, SAME = "gone on from", "needs --unlock", "same bits"
+PATIENCE, HANGS = 1800.0, -1000  # seconds until a `./run` counts as hanging, and what its status then is
 HELD = " is at work in this folder; wait for it"
 LEFT = "Snakemake, which outlived its launcher"
 WITH = ("SIGKILL", "SIGKILL", "SIGKILL", "SIGTERM", "SIGINT")
@@ -119,12 +120,22 @@ def disturb(process: subprocess.Popen[str], log: Path, chance: random.Random, wi
         if not sent:  # e.g. no job is at work
             whom = "everything"
             sent = send(process, whom, getattr(signal, name))
-    process.wait()
+    end(process)
     if HELD in log.read_text():
         time.sleep(chance.uniform(0.5, within))
         whom, name = LEFT, "SIGKILL"
         sent = send(process, whom, signal.SIGKILL)
     return (name, whom, f"{wait:.1f}") if sent else ()
+
+
+def end(process: subprocess.Popen[str]) -> None:
+    """Wait for the end of a `./run`; one that hangs is killed, and its status says so."""
+    try:
+        process.wait(PATIENCE)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        process.returncode = HANGS
 
 
 def record(rounds: outcomes.Rounds) -> None:
@@ -163,9 +174,10 @@ def main() -> None:
         last = kills >= given.kills or time.monotonic() - started > 60 * given.minutes
         process = start(given.configfile, log)
         told = () if last else disturb(process, log, chance, within)
-        process.wait()
+        end(process)
         if told:
-            rounds.add(*told, LOCKED if "LockException" in log.read_text() else GONE_ON)
+            ended = LOCKED if "LockException" in log.read_text() else GONE_ON
+            rounds.add(*told, "hangs" if process.returncode == HANGS else ended)
         if process.returncode == 0:
             rounds.add("", "", "", compare(results, expected, metrics))
             shutil.rmtree(results)
