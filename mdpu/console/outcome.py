@@ -162,8 +162,12 @@ def _since(results: Path, kept: Path) -> str:
 
 
 def _verification(path: Path) -> tuple[list[str], bool]:
+    """Return what to say of the expected numbers, and whether none of those that were run is outside."""
     facts = read_json(path)
+    if not facts["cells"]:
+        return [f"expected numbers: none of their {facts['not_run']} cells was run"], True
     within = f"{facts['within']} of {facts['cells']} cells within tolerance"
+    within += f" ({facts['not_run']} more not run)" if facts["not_run"] else ""
     if facts["confirmed"]:
         largest = f"largest difference {facts['largest_difference']:.2f} points"
         return [f"expected numbers confirmed: {within}, {largest}"], True

@@ -128,14 +128,15 @@ def opening(
     Returns
     -------
     str
-        `headline`, if published numbers were run. Otherwise how many expected numbers are confirmed; or how far the
-        best method beyond the paper is above the best published number of each row; or at least what was run.
+        `headline`, if published numbers were run. Otherwise how many expected numbers are confirmed, if any was run; or
+        how far the best method beyond the paper is above the best published number of each row; or at least what was
+        run.
     """
     if said := headline(comparison):
         return said
     datasets = _listed([titles[name] for name in dict.fromkeys(summary["dataset"])])
     what = f"{_titles(_in_order(summary))} on {datasets}, {_trials(summary)} each"
-    if verification is not None:
+    if verification is not None and verification["cells"]:
         largest = verification["largest_difference"]
         differ = "" if largest is None else f", differ from them by at most {largest:.2f} points"
         cells = f"{verification['within']} of {verification['cells']} cells"
@@ -277,15 +278,22 @@ def rows_by_method(cells: pd.DataFrame) -> pd.DataFrame:
 
 
 def _best_finding(cells: pd.DataFrame) -> Finding | None:
-    """Return which method is the best in most rows, where there is nothing to compare with."""
+    """Return which method is the best in most rows, where there is nothing to compare with.
+
+    Methods that are equal to the two printed decimals share a row, and those that lead in equally many share the
+    finding.
+    """
     means = rows_by_method(cells)
-    competing = means[[method for method in means if family(str(method)) != "control"]].dropna()
+    methods = [method for method in _in_order(cells) if method in means and family(method) != "control"]
+    competing = means[methods].dropna().round(2)
     if competing.shape[1] < 2 or competing.empty:
         return None
-    wins = competing.idxmax(axis=1).value_counts()
+    wins = competing.eq(competing.max(axis=1), axis=0).sum()
+    first = [method for method in methods if wins[method] == wins.max()]
+    lead = f"{_titles(first)} {'is' if len(first) == 1 else 'are each'}"
+    among = f"of {_titles(methods)} " if len(first) < len(methods) else ""
     return Finding(
-        f"{load_method(str(wins.index[0])).title} is the most accurate of {_titles(map(str, competing))} in "
-        f"{wins.iloc[0]} of {len(competing)} rows of the tables.",
+        f"{lead} the most accurate {among}in {wins.max()} of {len(competing)} rows of the tables.",
         "runs",
     )
 

@@ -13,7 +13,7 @@ from mdpu.study.grid import CELL
 
 
 def verify(summary: pd.DataFrame, expected_path: Path) -> dict[str, Any]:
-    """Compare cell means with expected ones.
+    """Compare cell means with expected ones, as far as the cells were run: a selection holds only some of them.
 
     Parameters
     ----------
@@ -25,8 +25,9 @@ def verify(summary: pd.DataFrame, expected_path: Path) -> dict[str, Any]:
     Returns
     -------
     dict
-        ``confirmed`` (whether every expected cell was found within its tolerance), ``cells``,
-        ``within``, ``largest_difference`` and a list of ``outside``.
+        ``cells``, the number of expected cells that were run, and ``not_run``, that of the others; ``within``, how many
+        of them lie within their tolerance, with a list of those ``outside``; ``largest_difference`` in points; and
+        ``confirmed``, whether some were run and all of these lie within.
 
     Raises
     ------
@@ -34,14 +35,15 @@ def verify(summary: pd.DataFrame, expected_path: Path) -> dict[str, Any]:
         As `read_expected` does.
     """
     expected = read_expected(expected_path)
-    both = expected.merge(summary[[*CELL, "mean"]], on=list(CELL), how="left", suffixes=("_expected", ""))
+    both = expected.merge(summary[[*CELL, "mean"]], on=list(CELL), suffixes=("_expected", ""))
     difference = (both["mean"] - both["mean_expected"]).abs()
     within = difference <= both["tolerance"]
     outside = both.loc[~within, [*CELL, "mean_expected", "mean", "tolerance"]]
     return {
         "expected": str(expected_path),
-        "confirmed": bool(within.all()),
+        "confirmed": bool(len(both) and within.all()),
         "cells": len(both),
+        "not_run": len(expected) - len(both),
         "within": int(within.sum()),
         "largest_difference": None if difference.isna().all() else round(float(difference.max()), 3),
         # JSON has no word for a missing mean but null.

@@ -89,7 +89,7 @@ def test_rows_that_are_shipped_are_compared_up_to_rounding(tmp_path):
 
 def test_cells_outside_their_tolerance_are_listed(tmp_path):
     cells = [{**KEY, "prior": "0.5", "mean": mean, "mean_expected": 81.547, "tolerance": 1.9} for mean in (76.9, None)]
-    facts = {"confirmed": False, "within": 16, "cells": 18, "outside": cells}
+    facts = {"confirmed": False, "within": 16, "cells": 18, "not_run": 0, "outside": cells}
     (tmp_path / "verification.json").write_text(json.dumps(facts))
     lines, confirmed = _verification(tmp_path / "verification.json")
     assert not confirmed
@@ -98,6 +98,23 @@ def test_cells_outside_their_tolerance_are_listed(tmp_path):
         f"  {cell(0.5)}: 76.90 % instead of 81.55 ± 1.90 %",
         f"  {cell(0.5)}: no number instead of 81.55 ± 1.90 %",
     ]
+
+
+@pytest.mark.parametrize(
+    ("cells", "said"),
+    [
+        (
+            6,
+            "expected numbers confirmed: 6 of 6 cells within tolerance (12 more not run), "
+            "largest difference 0.40 points",
+        ),
+        (0, "expected numbers: none of their 18 cells was run"),
+    ],
+)
+def test_a_selection_is_held_to_what_it_ran(tmp_path, cells, said):
+    facts = {"cells": cells, "within": cells, "not_run": 18 - cells, "confirmed": cells > 0, "outside": []}
+    (tmp_path / "verification.json").write_text(json.dumps(facts | {"largest_difference": 0.4}))
+    assert _verification(tmp_path / "verification.json") == ([said], True)
 
 
 def test_a_folder_without_numbers_is_named(tmp_path, results):

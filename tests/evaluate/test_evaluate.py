@@ -149,32 +149,35 @@ def summary_of(**means):
 
 
 @pytest.mark.parametrize(
-    ("ours", "confirmed", "within", "largest"),
+    ("ours", "confirmed", "cells", "within", "largest"),
     [
-        ({"abs": 80.0, "ure": 70.0}, True, 2, 0.0),
-        ({"abs": 81.0, "ure": 69.6}, True, 2, 1.0),
-        ({"abs": 81.01, "ure": 70.0}, False, 1, 1.01),
-        ({"abs": 80.0, "ure": 70.0, "relu": 1.0}, True, 2, 0.0),
-        ({"abs": 80.5}, False, 1, 0.5),
-        ({"abs": np.nan, "ure": 70.0}, False, 1, 0.0),
+        ({"abs": 80.0, "ure": 70.0}, True, 2, 2, 0.0),
+        ({"abs": 81.0, "ure": 69.6}, True, 2, 2, 1.0),
+        ({"abs": 81.01, "ure": 70.0}, False, 2, 1, 1.01),
+        ({"abs": 80.0, "ure": 70.0, "relu": 1.0}, True, 2, 2, 0.0),
+        ({"abs": 80.5}, True, 1, 1, 0.5),
+        ({"abs": 81.5}, False, 1, 0, 1.5),
+        ({"abs": np.nan, "ure": 70.0}, False, 2, 1, 0.0),
     ],
-    ids=["equal", "at the edge", "outside", "a cell more", "a cell missing", "diverged"],
+    ids=["equal", "at the edge", "outside", "a cell more", "one not run", "one not run, one outside", "diverged"],
 )
-def test_numbers_are_confirmed_when_every_expected_cell_is_within_its_tolerance(
-    tmp_path, ours, confirmed, within, largest
+def test_numbers_are_confirmed_when_every_expected_cell_that_was_run_is_within_its_tolerance(
+    tmp_path, ours, confirmed, cells, within, largest
 ):
     summary_of(abs=80.0, ure=70.0).assign(tolerance=[1.0, 0.5]).to_csv(tmp_path / "expected.csv", index=False)
     found = verify(summary_of(**ours), tmp_path / "expected.csv")
-    assert (found["confirmed"], found["cells"], found["within"]) == (confirmed, 2, within)
+    assert (found["confirmed"], found["cells"], found["within"]) == (confirmed, cells, within)
     assert found["largest_difference"] == pytest.approx(largest)
-    assert len(found["outside"]) == 2 - within
+    assert len(found["outside"]) == cells - within
+    assert found["not_run"] == 2 - cells
     json.dumps(found, allow_nan=False)
 
 
 def test_numbers_of_which_none_is_there_are_not_confirmed(tmp_path):
     summary_of(abs=80.0).assign(tolerance=1.0).to_csv(tmp_path / "expected.csv", index=False)
     found = verify(summary_of(ure=80.0), tmp_path / "expected.csv")
-    assert (found["confirmed"], found["within"], found["largest_difference"]) == (False, 0, None)
+    assert (found["confirmed"], found["cells"], found["not_run"]) == (False, 0, 1)
+    assert (found["outside"], found["largest_difference"]) == ([], None)
     json.dumps(found, allow_nan=False)
 
 

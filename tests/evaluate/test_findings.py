@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pandas as pd
 import pytest
 
@@ -92,11 +94,14 @@ def test_the_report_opens_with_the_papers_numbers_where_they_were_run():
             "The expected numbers are confirmed in 0 of 4 cells: URE and ABS on Handwritten digits, three trials each.",
         ),
     ],
+    ids=["confirmed", "diverged"],
 )
 def test_a_quick_experiment_is_told_by_its_expected_numbers(within, largest, sentence):
     cells = summarized({"abs": {"0.4": 80.0, "0.5": 81.0}, "ure": {"0.4": 80.0, "0.5": 81.0}}, "digits")
     verification = {"cells": 4, "within": within, "largest_difference": largest}
     assert opening(NOT_COMPARED, cells, TITLES, {}, verification) == sentence
+    without = opening(NOT_COMPARED, cells, TITLES, {}, {"cells": 0, "not_run": 4})
+    assert without == "URE and ABS on Handwritten digits, three trials each: 4 cells without a number in the paper."
 
 
 def test_bag_methods_alone_are_told_by_the_best_published_numbers():
@@ -155,17 +160,33 @@ def test_a_finding_says_what_its_evidence_says():
     assert len(found) == 5
 
 
-def test_where_nothing_is_compared_the_best_method_is_named():
-    rows = {"dataset": "digits", "tuple_size": 2, "prior": "0.5"}
+@pytest.mark.parametrize(
+    ("rows", "text"),
+    [
+        ({"abs": [81, 81], "ure": [80, 80]}, "ABS is the most accurate of URE and ABS in 2 of 2 rows of the tables."),
+        (
+            {"abs": [81, 79], "relu": [80, 81], "ure": [70, 70]},
+            "ReLU and ABS are each the most accurate of URE, ReLU and ABS in 1 of 2 rows of the tables.",
+        ),
+        (
+            {"abs": [81.001, 79], "ure": [81.002, 79]},
+            "URE and ABS are each the most accurate in 2 of 2 rows of the tables.",
+        ),
+        (
+            {"abs": [81, 79], "ure": [80, 80], "relu": [math.nan] * 2},
+            "URE and ABS are each the most accurate in 1 of 2 rows of the tables.",
+        ),
+    ],
+    ids=["one leads", "two lead", "equal as printed", "one diverged"],
+)
+def test_where_nothing_is_compared_the_best_methods_are_named(rows, text):
+    key = {"dataset": "digits", "tuple_size": 2, "prior": "0.5"}
+    rows = {**rows, "chance": [99, 99]}
     cells = pd.DataFrame(
-        [
-            {**rows, "n": n, "method": m, "mean": v}
-            for n in (1, 2)
-            for m, v in (("ure", 80.0), ("abs", 81.0), ("chance", 99.0))
-        ]
+        [{**key, "n": n, "method": method, "mean": rows[method][n]} for n in (0, 1) for method in rows]
     )
     first, last = findings(compared().assign(verdict="not run"), [], cells, [], 7)
-    assert first.text == "ABS is the most accurate of ABS and URE in 2 of 2 rows of the tables."
+    assert first.text == text
     assert last.section == "audit"
 
 
