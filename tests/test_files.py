@@ -228,6 +228,13 @@ def test_attributes_survive_in_a_table(tmp_path):
     assert found["a"].tolist() == [1.5]
 
 
+def test_a_part_of_a_table_is_read(tmp_path):
+    table = pd.DataFrame({"method": ["ure", "relu", "abs"], "seed": [1, 2, 1], "risk": [0.1, 0.2, 0.3]})
+    write_table(table, tmp_path / "x.parquet")
+    some = read_table(tmp_path / "x.parquet", ["risk", "method", "another"], {"method": {"abs", "relu"}, "seed": {1}})
+    assert some.to_dict("list") == {"method": ["abs"], "risk": [0.3]}
+
+
 # -- digests and provenance -----------------------------------------------------------------------
 
 

@@ -42,7 +42,13 @@ def read_histories(runs: Iterable[Run], metrics: Path) -> pd.DataFrame:
     UserError
         If the file is missing or broken.
     """
-    return pd.DataFrame(list(runs)).merge(read_table(metrics), on=list(AXES))
+    keys = pd.DataFrame(list(runs))
+    near = read_table(metrics, among={axis: set(keys[axis]) for axis in AXES})
+    return keys.merge(near, on=list(AXES))
+
+
+# What `reported_accuracy` reads of the metrics, beside the axes.
+REPORTED = ("accuracy", "true_positive_rate", "true_negative_rate")
 
 
 def reported_accuracy(metrics: pd.DataFrame, test_prior: str) -> pd.Series:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
-from scipy import stats
+from scipy import special  # scipy.stats, which calls it, takes half a second to load
 
 from mdpu.evaluate.published import TRIALS, published_cells
 from mdpu.files import provenance, read_csv, write_csv, write_json
@@ -69,7 +69,7 @@ def welch_interval(
         trials or no deviation, and both are the difference itself where neither sample varies.
     """
     difference, error, freedom = _welch(mean, std, trials, other_mean, other_std, other_trials)
-    half = np.where(error == 0, 0.0, stats.t.ppf((1 + level) / 2, freedom) * error)
+    half = np.where(error == 0, 0.0, special.stdtrit(freedom, (1 + level) / 2) * error)
     return difference - half, difference + half
 
 
@@ -120,7 +120,7 @@ def prediction_interval(
     """
     mean, std, trials, further = (np.asarray(values, float) for values in (mean, std, trials, other_trials))
     trials = np.where(trials > 1, trials, np.nan)
-    half = stats.t.ppf((1 + level) / 2, trials - 1) * std * np.sqrt(1 / trials + 1 / further)
+    half = special.stdtrit(trials - 1, (1 + level) / 2) * std * np.sqrt(1 / trials + 1 / further)
     return mean - half, mean + half
 
 
@@ -149,8 +149,8 @@ def equivalence_p(
     """
     difference, error, freedom = _welch(mean, std, trials, other_mean, other_std, other_trials)
     with np.errstate(invalid="ignore", divide="ignore"):
-        not_below = stats.t.sf((difference + margin) / error, freedom)
-        not_above = stats.t.cdf((difference - margin) / error, freedom)
+        not_below = special.stdtr(freedom, -(difference + margin) / error)
+        not_above = special.stdtr(freedom, (difference - margin) / error)
     without_noise = np.where(np.abs(difference) < margin, 0.0, 1.0)
     return np.where(error == 0, without_noise, np.maximum(not_below, not_above))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
@@ -11,7 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from mdpu.evaluate.collect import reported_accuracy, run_accuracies
+from mdpu.evaluate.collect import REPORTED, reported_accuracy, run_accuracies
 from mdpu.evaluate.published import PROPOSED, published_summary
 from mdpu.study.config import BASE
 from mdpu.study.grid import AXES, ROW
@@ -19,6 +20,7 @@ from mdpu.study.plan import Plan
 
 ASKED = (*PROPOSED, "bag-relu", "bag-free")  # methods whose single runs claims are about
 ESTIMATES = ("estimated_prior", "estimated_prior_low", "estimated_prior_high")
+MEASURES = ("epoch", *REPORTED, "risk", "objective", *ESTIMATES)  # of the metrics, what `our_evidence` reads
 WINDOW = 5  # epochs of the moving average whose highest value is a run's best accuracy
 
 
@@ -139,15 +141,15 @@ def varied_upwards(plan: Plan, key: str, number: Callable[[str], float]) -> set[
     number : callable
         Makes a number of the key's value, as the configuration writes it; NaN is larger than nothing.
     """
-    pairs = set()
-    for dataset in plan.datasets:
-        for variant in plan.config["definitions"]["variants"]:
-            departures = plan.protocol.departures(variant, [plan.network(dataset)])
-            if [departure.key for departure in departures] == [key]:
-                (only,) = departures
-                if number(only.value) > number(only.base):
-                    pairs.add((dataset, variant))
-    return pairs
+    networks = {dataset: plan.network(dataset) for dataset in plan.datasets}
+    larger = set()
+    for network, variant in itertools.product(set(networks.values()), plan.config["definitions"]["variants"]):
+        departures = plan.protocol.departures(variant, [network])
+        if [departure.key for departure in departures] == [key]:
+            (only,) = departures
+            if number(only.value) > number(only.base):
+                larger.add((network, variant))
+    return {(dataset, variant) for dataset, network in networks.items() for of, variant in larger if of == network}
 
 
 def _multiple(written: str) -> float:

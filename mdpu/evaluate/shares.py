@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import stats
+from scipy import special
 
 
 def share_interval(holding: ArrayLike, cases: ArrayLike, level: float) -> tuple[float, float]:
@@ -38,10 +38,10 @@ def share_interval(holding: ArrayLike, cases: ArrayLike, level: float) -> tuple[
         effective = float(clusters)
     else:
         variance = clusters / (clusters - 1) * np.sum((hold - share * count) ** 2) / total**2
-        few = stats.t.ppf((1 + level) / 2, total - 1) / stats.t.ppf((1 + level) / 2, clusters - 1)
+        few = special.stdtrit(total - 1, (1 + level) / 2) / special.stdtrit(clusters - 1, (1 + level) / 2)
         effective = min(total, share * (1 - share) / variance * few**2 if variance > 0 else total * few**2)
     tail = (1 - level) / 2
     held, failed = effective * share, effective * (1 - share)
-    low = stats.beta.ppf(tail, held, failed + 1) if held else 0.0
-    high = stats.beta.ppf(1 - tail, held + 1, failed) if failed else 1.0
+    low = special.betaincinv(held, failed + 1, tail) if held else 0.0
+    high = special.betaincinv(held + 1, failed, 1 - tail) if failed else 1.0
     return float(low), float(high)

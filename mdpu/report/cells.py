@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from functools import cache
 from typing import Any, cast
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from mdpu.evaluate.collect import reported_accuracy
 from mdpu.evaluate.findings import were_run
@@ -83,9 +85,15 @@ def _curves(metrics: pd.DataFrame, test_prior: str, names: Mapping[tuple[Any, ..
     epochs, accuracies = metrics["epoch"].to_numpy(), reported_accuracy(metrics, test_prior).to_numpy()
     curves = {}
     for key, rows in groups.items():
-        chosen = rows[np.unique(np.linspace(0, len(rows) - 1, POINTS).round().astype(int))]
+        chosen = rows[_places(len(rows))]
         curves[names[cast("tuple[Any, ...]", key)]] = epochs[chosen], accuracies[chosen]
     return curves
+
+
+@cache
+def _places(count: int) -> NDArray[np.int_]:
+    """Return up to `POINTS` places among `count`, evenly spread, the first and the last among them."""
+    return np.unique(np.linspace(0, count - 1, POINTS).round().astype(int))
 
 
 def drawn(curves: list[tuple[np.ndarray, np.ndarray]]) -> dict[str, Any]:
@@ -111,9 +119,9 @@ def drawn(curves: list[tuple[np.ndarray, np.ndarray]]) -> dict[str, Any]:
     lines = []
     for epochs, accuracy in curves:
         there = ~np.isnan(accuracy)
-        across = (epochs[there] - first) / max(1, last - first) * WIDTH
-        up = HEIGHT - (accuracy[there] - low) / (high - low) * HEIGHT
-        lines.append(" ".join(f"{x:.0f},{y:.0f}" for x, y in zip(across, up, strict=True)))
+        across = ((epochs[there] - first) / max(1, last - first) * WIDTH).round().astype(int).tolist()
+        up = (HEIGHT - (accuracy[there] - low) / (high - low) * HEIGHT).round().astype(int).tolist()
+        lines.append(" ".join(f"{x},{y}" for x, y in zip(across, up, strict=True)))
     return {"lines": lines, "low": low, "high": high, "first": first, "last": last}
 
 

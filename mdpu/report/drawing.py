@@ -184,7 +184,9 @@ def save_figure(figure: Figure, path: Path) -> None:
 
 def _settle(figure: Figure) -> None:
     """Lay a figure out for good, on a grid: the solver's last digits differ from time to time."""
-    figure.draw_without_rendering()
+    engine = figure.get_layout_engine()
+    if engine is not None:
+        engine.execute(figure)
     figure.set_layout_engine("none")
     for axis in figure.axes:
         if axis.get_axes_locator() is None:

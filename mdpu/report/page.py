@@ -13,6 +13,7 @@ import yaml
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from mdpu.data.diagnostics import summarize
+from mdpu.evaluate.collect import REPORTED
 from mdpu.evaluate.evidence import table_cells
 from mdpu.evaluate.findings import bars, findings, in_points, opening
 from mdpu.evaluate.published import FAMILIES, NUMERALS, family, published_cells
@@ -28,6 +29,7 @@ from mdpu.report.training import duration, read_training
 from mdpu.report.tuning_figure import CAPTION
 from mdpu.report.verdicts import LOOKS, audit_section, claims_section, comparison_rows, ranks_section, verdict_section
 from mdpu.study.config import BASE
+from mdpu.study.grid import AXES
 from mdpu.study.kind import PARTS, load_kind
 from mdpu.study.plan import Plan
 
@@ -141,7 +143,7 @@ def _evaluation(plan: Plan, results: Path, shown: Mapping[str, list[dict[str, An
         return {**common, **nothing, "verdicts": {}, "data": NO_DATA, "training": None, "files": {}}
     comparison, summary = read_csv(results / "comparison.csv"), read_csv(plan.layout.summary)
     runs, training = read_csv(results / "runs.csv"), read_training(plan)
-    cells = cell_lines(plan, runs, read_table(plan.layout.metrics), training)
+    cells = cell_lines(plan, runs, read_table(plan.layout.metrics, [*AXES, "epoch", *REPORTED]), training)
     verdicts = verdicts_by_cell(comparison)
     sections = [section for group in shown.values() for section in group]
     choices = [{**row, "section": section["name"]} for section in sections for row in section.get("choices", ())]

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
+from typing import TYPE_CHECKING
 
 from mdpu.evaluate.ranks import Ranking, write_ranks
 from mdpu.learn.methods import load_method
 from mdpu.report.drawing import PAGE, draw_panels, save_figure
 from mdpu.report.style import method_style
 from mdpu.study.plan import Plan
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 SOURCES = {"ours": "Our runs", "paper": "The paper's numbers"}
 

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
-from matplotlib.figure import Figure
-from matplotlib.patches import Rectangle
 
 from mdpu.files import read_csv
 from mdpu.learn.methods import load_method
 from mdpu.report.drawing import draw_panels, literal, panel_columns, save_figure
 from mdpu.report.style import METHOD_STYLES
 from mdpu.study.plan import Plan
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 COLUMNS = 3
 CAPTION = """\
@@ -39,6 +41,8 @@ def tuning_figure(grid: pd.DataFrame, title: str) -> Figure:
         A panel per method, dark where the estimate is low; each field holds the estimate in percent, the chosen one in
         a frame. A point that diverged is a dash on white.
     """
+    from matplotlib.patches import Rectangle
+
     known = list(METHOD_STYLES)
     methods = sorted(
         grid["method"].unique(), key=lambda method: (known.index(method) if method in known else 99, method)

@@ -10,8 +10,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from mdpu.data.images import is_path
 from mdpu.errors import UserError
 from mdpu.files import PACKAGE, resource
@@ -98,8 +96,7 @@ def canonical(config: Config) -> Config:
 
 
 def _paper() -> Config:
-    config: Config = yaml.safe_load(resource(PAPER).read_text(encoding="utf-8"))
-    return config
+    return load_yaml(resource(PAPER))
 
 
 def _in_order_of(model: Mapping[str, Any], config: Mapping[str, Any]) -> Config:
@@ -115,7 +112,7 @@ def schema() -> Config:
     from mdpu.study.kind import available_kinds, load_kind
 
     kinds = {name: load_kind(name) for name in available_kinds()}
-    content: Config = yaml.safe_load(SCHEMA.read_text(encoding="utf-8"))
+    content = load_yaml(SCHEMA)
     experiment = content["properties"]["definitions"]["properties"]["experiments"]["additionalProperties"]
     experiment["properties"]["kind"] |= {"enum": list(kinds)}
     for kind in kinds.values():
@@ -225,8 +222,9 @@ def _check_experiment(experiment: Config, config: Config, where: str) -> None:
     runs = _number_of_runs(axes, selected(config, "datasets"))
     if runs > MOST_RUNS:
         raise UserError(f"{where} asks for {runs:,} runs, but {MOST_RUNS:,} is the most; shorten its axes")
+    methods = available_methods()
     for method in axes["method"]:
-        known(method, available_methods(), f"{where}.method")
+        known(method, methods, f"{where}.method")
     for dataset in axes.get("datasets", []):
         known(dataset, config["definitions"]["datasets"], f"{where}.datasets")
     if isinstance(axes.get("n"), Mapping):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from decimal import Decimal, InvalidOperation
 from typing import Any, cast
 
@@ -69,17 +69,17 @@ class Run:
     @property
     def name(self) -> str:
         """Path-like name, unique per run."""
-        return name_of(asdict(self), AXES)
+        return name_of(vars(self), AXES)
 
     @property
     def cell(self) -> str:
         """Name of the cell to which the run belongs."""
-        return cell_name(asdict(self))
+        return cell_name(vars(self))
 
     @property
     def split(self) -> str:
         """Name of the split that the run trains on."""
-        return name_of(asdict(self), ("dataset", "variant", "tuple_size", "prior", "n", "seed"))
+        return name_of(vars(self), ("dataset", "variant", "tuple_size", "prior", "n", "seed"))
 
     @property
     def trial(self) -> str:
@@ -88,7 +88,7 @@ class Run:
         It contains dataset, tuple size, n, prior and seed, so that trials of two cells are independent. It contains
         neither variant, method nor loss, so that comparisons within a cell stay paired.
         """
-        return trial_name(asdict(self))
+        return trial_name(vars(self))
 
 
 AXES = tuple(axis.name for axis in fields(Run))
@@ -134,7 +134,7 @@ def parse_run(text: str) -> Run:
 
 def run_columns(run: Run) -> dict[str, Any]:
     """Return a run as the key columns of tidy tables."""
-    return asdict(run)
+    return dict(vars(run))
 
 
 def grid_runs(spec: Mapping[str, Any], dataset: str) -> Iterator[Run]:

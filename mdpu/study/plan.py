@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import astuple, replace
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +54,7 @@ class Plan:
         self.layout = Layout(config)
         self.failed: dict[str, str] = config.get("failed", {})
         self._first_variants: dict[tuple[str, str, int, int], str] = {}
+        self._cohort_axes: dict[str, tuple[str, ...]] = {}  # by dataset
 
     # -- what there is to train -------------------------------------------------------------------
 
@@ -141,15 +142,17 @@ class Plan:
         for run in self.runs:
             groups.setdefault(self._cohort_name(run), []).append(run)
         return {
-            name: Cohort(name, self.network(runs[0].dataset), _needs_gpu(runs[0]), tuple(runs))
+            name: Cohort(name, self.network(runs[0].dataset), _needs_gpu(runs[0].method), tuple(runs))
             for name, runs in sorted(groups.items())
         }
 
     def _cohort_name(self, run: Run) -> str:
         """Return the name of the cohort that trains a run."""
-        spans = self._spanned(self.network(run.dataset))
-        name = name_of(run_columns(run), [axis for axis in AXES if axis not in spans])
-        return name if _needs_gpu(run) else f"{name}/cpu"
+        if run.dataset not in self._cohort_axes:
+            spans = self._spanned(self.network(run.dataset))
+            self._cohort_axes[run.dataset] = tuple(axis for axis in AXES if axis not in spans)
+        name = name_of(run_columns(run), self._cohort_axes[run.dataset])
+        return name if _needs_gpu(run.method) else f"{name}/cpu"
 
     def _spanned(self, network: str) -> Sequence[str]:
         """Return the axes that a network's cohorts span: the configured ones, or all that a stack can hold."""
@@ -399,5 +402,6 @@ class Plan:
         }
 
 
-def _needs_gpu(run: Run) -> bool:
-    return not isinstance(load_method(run.method), FittedMethod)
+@cache
+def _needs_gpu(method: str) -> bool:
+    return not isinstance(load_method(method), FittedMethod)

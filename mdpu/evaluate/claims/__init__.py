@@ -15,9 +15,10 @@ import pandas as pd
 
 from mdpu.evaluate.claims import bags, paper  # each registers its claims
 from mdpu.evaluate.claims.claim import CASE, CLAIMS, Claim
-from mdpu.evaluate.evidence import Evidence, our_evidence, paper_evidence
+from mdpu.evaluate.evidence import MEASURES, Evidence, our_evidence, paper_evidence
 from mdpu.evaluate.shares import share_interval
 from mdpu.files import provenance, read_csv, read_table, write_csv, write_json
+from mdpu.study.grid import AXES
 from mdpu.study.plan import Plan
 
 __all__ = ["CASE", "CLAIMS", "STATUSES", "Claim", "bags", "check_claims", "paper", "status", "write_claims"]
@@ -144,7 +145,7 @@ def write_claims(plan: Plan, summary: Path, metrics: Path, out: Path, cases: Pat
     """
     started = time.perf_counter()
     rule, reporting = plan.config["comparison"], plan.protocol.reporting()
-    ours = our_evidence(plan, read_csv(summary), read_table(metrics))
+    ours = our_evidence(plan, read_csv(summary), read_table(metrics, [*AXES, *MEASURES]))
     checked, all_cases = check_claims(ours, paper_evidence(rule))
     write_csv(checked, out)
     write_csv(all_cases, cases)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
-from scipy import stats
 
 from mdpu.evaluate.claims.claim import (
     beside,
@@ -141,7 +140,7 @@ def gain_ranks_as_information(evidence: Evidence) -> pd.DataFrame:
     ]
     pairs = pairs.assign(gain=pairs["mean"] - pairs["mean_right"], ratio=ratio)
     ranked = [
-        {"dataset": dataset, "correlation": stats.spearmanr(group["gain"], group["ratio"]).statistic}
+        {"dataset": dataset, "correlation": group["gain"].rank().corr(group["ratio"].rank())}
         for dataset, group in pairs.groupby("dataset")
         if len(group) > 2
     ]

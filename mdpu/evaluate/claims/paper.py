@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy import stats
+from scipy import special
 
 from mdpu.evaluate.claims.claim import (
     beside,
@@ -308,7 +308,7 @@ def corrected_grows_significantly_more_steeply(evidence: Evidence) -> pd.DataFra
     slopes = slopes[slopes["variance"].notna() & slopes["variance_right"].notna()]
     variance = slopes["variance"] + slopes["variance_right"]
     freedom = variance**2 / (slopes["quartic"] + slopes["quartic_right"])  # Welch and Satterthwaite's
-    reach = stats.t.ppf((1 + evidence.rule["level"]) / 2, freedom) * np.sqrt(variance)
+    reach = special.stdtrit(freedom, (1 + evidence.rule["level"]) / 2) * np.sqrt(variance)
     return make_cases(slopes, slopes["slope"] - slopes["slope_right"] - reach, 0.0)
 
 
