@@ -86,14 +86,15 @@ def _welch(
     Error and freedom are missing where a sample has fewer than two trials or no deviation, and the freedom alone
     where neither sample varies.
     """
+    counts = np.asarray(trials, float), np.asarray(other_trials, float)
     first, second = (
-        np.where(np.asarray(n) > 1, np.square(np.asarray(s, float)) / n, np.nan)
-        for s, n in ((std, trials), (other_std, other_trials))
+        np.where(n > 1, np.square(np.asarray(s, float)) / n, np.nan)
+        for s, n in zip((std, other_std), counts, strict=True)
     )
     difference = np.asarray(mean, float) - np.asarray(other_mean, float)
     variance = first + second
     with np.errstate(invalid="ignore", divide="ignore"):
-        freedom = variance**2 / (first**2 / (np.asarray(trials) - 1.0) + second**2 / (np.asarray(other_trials) - 1.0))
+        freedom = variance**2 / (first**2 / (counts[0] - 1) + second**2 / (counts[1] - 1))
     return difference, np.sqrt(variance), freedom
 
 

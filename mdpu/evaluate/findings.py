@@ -327,8 +327,9 @@ def _choices_finding(choices: Sequence[Mapping[str, Any]]) -> Finding | None:
     if not choices:
         return None
     widest = max(choices, key=lambda row: max(abs(row["lowest"]), abs(row["highest"])))
+    effects = dict.fromkeys(in_points(widest[side]) for side in ("lowest", "highest"))
     return Finding(
         f"Of {len(choices)} choices that the paper leaves open, “{widest['title'].lower()}” moves the numbers most: "
-        f"by {in_points(widest['lowest'])} to {in_points(widest['highest'])} points.",
+        f"by {' to '.join(effects)} points.",
         str(widest["section"]),
     )

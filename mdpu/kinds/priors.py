@@ -71,13 +71,18 @@ def table_rows(runs: pd.DataFrame, titles: Mapping[str, str]) -> list[list[str]]
                 f"{n:,}",
                 str(prior),
                 str(trials),
-                f"{error.mean():+.3f} ({error[abs(error).argmax()]:+.3f})",
+                f"{_signed(error.mean())} ({_signed(error[abs(error).argmax()])})",
                 f"{held} of {trials}",
                 *(f"{count} of {2 * trials}" for count in noticed),
                 str(unknown),
             ]
         )
     return rows
+
+
+def _signed(error: float) -> str:
+    """Return an error with its sign; one that rounds to zero is positive."""
+    return f"{round(error, 3) + 0.0:+.3f}"
 
 
 def _inside(cell: pd.DataFrame, prior: float) -> pd.Series:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from itertools import groupby
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 import pandas as pd
 import yaml
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup, escape
 
 from mdpu.data.diagnostics import summarize
 from mdpu.evaluate.collect import REPORTED
@@ -36,6 +38,13 @@ from mdpu.study.plan import Plan
 TEMPLATES = resource("report")
 NO_DATA: dict[str, Any] = {"splits": [], "cells": {}, "config": ""}  # for the script
 STYLE = ("tokens.css", "style.css", "print.css")
+# Files that belong to no experiment, and stand beside what they show.
+OFFERED = {
+    "comparison": ("csv",),
+    "claims": ("csv",),
+    "ranks": ("svg", "pdf", "csv"),
+    "largest_n": ("csv", "md", "tex"),
+}
 
 
 def render_page(plan: Plan, results: Path) -> str:
@@ -78,13 +87,20 @@ def environment() -> Environment:
         lstrip_blocks=True,
     )
     made.globals |= {"families": FAMILIES, "looks": LOOKS, "numerals": NUMERALS}
-    made.filters |= {"duration": duration, "points": points, "signed": signed}
+    made.filters |= {"duration": duration, "points": points, "signed": signed, "typeset": typeset}
     return made
 
 
 def points(value: float | None) -> str:
     """Return a number of percent or points with two decimals, a dash if it is missing."""
     return "–" if value is None or pd.isna(value) else f"{value:.2f}"
+
+
+def typeset(text: object) -> Markup:
+    """Return words as a page shows them: names between backticks as code, true minus signs, curved apostrophes."""
+    words = str(escape(str(text).replace("'", "’")))
+    words = re.sub(r"`([^`]+)`", r"<code>\1</code>", words)
+    return Markup(re.sub(r"(?<![\w.])-(?=\d)", "−", words))
 
 
 def signed(value: float | None) -> str:
@@ -164,7 +180,9 @@ def _evaluation(plan: Plan, results: Path, shown: Mapping[str, list[dict[str, An
         "verdicts": verdicts,
         "training": training,
         "data": {**drawer_data(cells, verdicts, training.splits), "config": os.path.relpath(plan.layout.config)},
-        "files": {name: downloads(results, [f"{name}.csv"]) for name in ("comparison", "claims", "ranks", "largest_n")},
+        "files": {
+            name: downloads(results, [f"{name}.{suffix}" for suffix in suffixes]) for name, suffixes in OFFERED.items()
+        },
         "trials": len({run.seed for run in plan.runs}),
         "rank_figure": figure_url(results / "ranks.svg"),
         "rank_width": figure_width(results / "ranks.svg"),
@@ -223,6 +241,7 @@ def _tuning(plan: Plan, results: Path) -> dict[str, Any]:
                 "title": plan.tuning_title(name),
                 "image": figure_url(results / "figures" / "tuning" / f"{name}.svg"),
                 "width": figure_width(results / "figures" / "tuning" / f"{name}.svg"),
+                "downloads": downloads(results, [f"figures/tuning/{name}.{suffix}" for suffix in ("svg", "pdf")]),
             }
             for name in plan.tunings
         ],

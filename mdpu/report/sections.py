@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import colorsys
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -88,6 +89,8 @@ def _luminance(colour: str) -> float:
 def downloads(results: Path, files: Iterable[str]) -> list[dict[str, str]]:
     """Return files of the results for the template: their name, what a reader calls the format, and an address.
 
+    Two files of one format are told apart by their names.
+
     The address holds the file itself, so that a report that is passed on keeps its downloads.
 
     Raises
@@ -95,10 +98,14 @@ def downloads(results: Path, files: Iterable[str]) -> list[dict[str, str]]:
     UserError
         If a file is missing.
     """
+    files = list(files)
+    formats = Counter(map(format_name, files))
     return [
         {
             "file": Path(file).name,
-            "format": format_name(file),
+            "format": format_name(file)
+            if formats[format_name(file)] == 1
+            else f"{format_name(file)} {Path(file).stem}",
             "address": data_url(MEDIA_TYPES[Path(file).suffix], results / file),
         }
         for file in files

@@ -26,6 +26,7 @@ LOOKS = {
     DIFFERS: ("≠", "differs"),
     NOT_RUN: ("·", "unrun"),
 }
+CLAIMANTS = ("paper", "reviewers", "project")  # in the order of their claims
 WITH_NUMBERS = [verdict for verdict in LOOKS if verdict != NOT_RUN]
 
 
@@ -37,13 +38,17 @@ def verdict_section(plan: Plan, results: Path) -> dict[str, Any]:
     facts = read_json(results / "comparison.json")
     run = were_run(comparison)
     methods = list(dict.fromkeys(comparison["method"]))
+    were = set(run[["table", "method"]].itertuples(index=False, name=None))
+    columns = {table: [method for method in methods if (table, method) in were] for table in TABLES}
     datasets = [name for name in plan.published_names if name in set(run["dataset"])]
     grid = [
         {
             "title": plan.dataset(dataset)["title"],
             "prior": prior,
             "first": index == 0,
-            "cells": [_look(by_cell.loc[table, method]) for table in TABLES for method in methods],
+            "cells": [
+                [_look(by_cell.loc[table, method]) for method in shown] for table, shown in columns.items() if shown
+            ],
         }
         for dataset in datasets
         for index, (prior, rows) in enumerate(comparison[comparison["dataset"] == dataset].groupby("prior"))
@@ -59,8 +64,7 @@ def verdict_section(plan: Plan, results: Path) -> dict[str, Any]:
             {**row, "family": family(row["method"]), "method": load_method(row["method"]).title}
             for row in facts["spreads"]
         ],
-        "tables": TABLES,
-        "methods": methods,
+        "columns": {TABLES[table]: shown for table, shown in columns.items() if shown},
         "titles": {method: load_method(method).title for method in methods},
         "grid": grid,
         "fewest_trials": FEWEST_TRIALS,
@@ -104,7 +108,10 @@ def _titled(plan: Plan, row: dict[str, Any]) -> dict[str, Any]:
 
 
 def claims_section(plan: Plan, results: Path) -> list[dict[str, Any]]:
-    """Return the claims, each with its pass rates in words and our failing cases; none where nothing was run."""
+    """Return the claims, the paper's first, each with its pass rates in words and our failing cases.
+
+    Where nothing was run there are none.
+    """
     if not plan.runs:
         return []
     rows = read_json(results / "claims.json")["claims"]
@@ -115,7 +122,7 @@ def claims_section(plan: Plan, results: Path) -> list[dict[str, Any]]:
         for source in ("ours", "paper"):
             rate = row[f"{source}_rate"]
             row[source] += "" if rate is None else f" ({100 * rate:.0f} %)"
-    return list(rows)
+    return sorted(rows, key=lambda row: CLAIMANTS.index(row["said_by"]))
 
 
 def _case(case: dict[Any, Any]) -> dict[str, Any]:

@@ -11,6 +11,7 @@ import pytest
 
 from mdpu.files import read_csv
 from mdpu.report.sections import contrast
+from mdpu.report.verdicts import CLAIMANTS
 from mdpu.seals import sha256
 
 Keys = pytest.importorskip("selenium.webdriver.common.keys").Keys
@@ -68,6 +69,12 @@ def visible(page, selector):
 
 def count(page, selector):
     return len(page.find_elements(By.CSS_SELECTOR, selector))
+
+
+def lay_out(page):
+    """Lay out every section, also those that are out of sight."""
+    sections = "document.querySelectorAll('.parts > section')"
+    page.execute_script(f"for (const section of {sections}) section.style.contentVisibility = 'visible'")
 
 
 def column(page, label):
@@ -243,14 +250,25 @@ def test_light_and_dark_follow_the_system_until_a_reader_chooses(page):
     assert page_colours(page) == dark
 
 
-@pytest.mark.parametrize(("width", "text"), [(1400, 1), (390, 1), (320, 1), (1280, 2)])
+@pytest.mark.parametrize(("width", "text"), [(1400, 1), (390, 1), (320, 1), (1280, 2), (390, 2), (320, 2)])
 def test_nothing_but_a_table_scrolls_sideways(page, width, text):
     """A window of 1280 px shows 320 at 400 % (WCAG 1.4.10), and a reader may double the text alone (1.4.4)."""
     set_up(page, width)
     page.execute_script(f"document.documentElement.style.fontSize = '{100 * text}%'")
+    lay_out(page)  # a section that is laid out only in sight cuts off what is too wide, and nothing would scroll
     root = "document.documentElement"
     wide, window = page.execute_script(f"return [{root}.scrollWidth, {root}.clientWidth]")
     assert wide <= window
+
+
+def test_the_contents_lead_to_sections_that_were_out_of_sight(page):
+    links = page.find_elements(By.CSS_SELECTOR, "nav a")
+    for link in [*links[::-3], links[0]]:
+        link.click()
+        settled = "requestAnimationFrame(() => requestAnimationFrame(arguments[0]))"
+        page.execute_async_script(settled)
+        place = page.execute_script("return document.querySelector(location.hash).getBoundingClientRect().top")
+        assert -1 <= place < 450, link.text
 
 
 def test_paper_loses_nothing(page):
@@ -324,6 +342,7 @@ def test_tables_and_figures_can_be_saved(page, synthetic):
 @pytest.mark.parametrize(("width", "scheme"), [(1400, "light"), (1400, "dark"), (320, "light"), (320, "dark")])
 def test_axe_finds_no_violation(page, checkers, width, scheme):
     set_up(page, width, scheme)
+    lay_out(page)
     page.execute_script((checkers / "axe-core" / "axe.min.js").read_text(encoding="utf-8"))
     tags = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
     page.set_script_timeout(300)
@@ -352,12 +371,13 @@ def test_the_page_holds_no_address_but_its_own(synthetic):
 
 def test_claims_that_were_checked_have_a_chip_and_an_effect(page, synthetic):
     claims = pd.read_csv(synthetic.layout.results / "claims.csv")
+    claims = claims.sort_values("said_by", key=lambda said: said.map(CLAIMANTS.index), kind="stable")
     checked = claims[claims["status"] != "not run"]
     rows = page.find_elements(By.CSS_SELECTOR, "#claims tbody tr")
     chips = [row.find_element(By.CSS_SELECTOR, ".chip").text for row in rows]
     assert chips == list(checked["status"])
     effects = [row.find_element(By.CSS_SELECTOR, "td[data-label='Effect']").text for row in rows]
-    assert effects == ["–" if pd.isna(effect) else f"{effect:+.3g}" for effect in checked["effect"]]
+    assert effects == ["–" if pd.isna(effect) else f"{effect:+.3g}".replace("-", "−") for effect in checked["effect"]]
     unchecked = page.find_elements(By.CSS_SELECTOR, "#claims > details li")
     assert len(unchecked) == (claims["status"] == "not run").sum()
 

@@ -12,9 +12,9 @@ from mdpu.evaluate.claims import check_claims
 from mdpu.evaluate.comparison import compare, spreads, totals, welch_interval
 from mdpu.evaluate.evidence import Evidence, paper_evidence
 from mdpu.evaluate.published import published_cells
-from mdpu.files import REPOSITORY, write_csv, write_json
+from mdpu.files import REPOSITORY, read_csv, write_csv, write_json
 from mdpu.kinds.table import table_section
-from mdpu.report.page import column_groups, environment
+from mdpu.report.page import column_groups, environment, typeset
 from mdpu.report.verdicts import claims_section, verdict_section
 from mdpu.study.config import load_config
 from mdpu.study.grid import AXES
@@ -50,25 +50,36 @@ def rendered(name, **shown):
 def test_only_what_was_run_is_in_the_grid(plan, tmp_path):
     section = section_of(plan, tmp_path, "mnist")
     assert [(row["title"], row["prior"]) for row in section["grid"]] == [("MNIST", p) for p in ("0.4", "0.5", "0.6")]
-    glyphs = [cell["glyph"] for row in section["grid"] for cell in row["cells"]]
+    glyphs = [cell["glyph"] for row in section["grid"] for cells in row["cells"] for cell in cells]
     assert set(glyphs) == {"=", "?"}  # equal means, but some published deviations are too wide to tell
     wide = published_cells().query("dataset == 'mnist'")
     half = [welch_interval(0, 0.5, 3, 0, std, 3, 0.95)[1] for std in wide["published_std"]]
     assert glyphs.count("?") == sum(value > 4 for value in half) > 0
-    assert all(len(row["cells"]) == 4 * 6 for row in section["grid"])
+    assert all([len(cells) for cells in row["cells"]] == [6] * 4 for row in section["grid"])
     assert (section["compared"], section["comparisons"], section["cells"]) == (72, 648, 504)
+
+
+def test_tables_and_methods_that_were_not_run_have_no_column(plan, tmp_path):
+    section_of(plan, tmp_path, "mnist")
+    found = read_csv(tmp_path / "comparison.csv")
+    left_out = (found["table"] != 2) | found["method"].isin(["siamese", "kmeans"])
+    write_csv(found.assign(verdict=found["verdict"].mask(left_out, "not run")), tmp_path / "comparison.csv")
+    section = verdict_section(plan, tmp_path)
+    assert section["columns"] == {"II, pairs": ["ure", "relu", "abs", "contrastive"]}
+    assert all([len(cells) for cells in row["cells"]] == [4] for row in section["grid"])
 
 
 def test_a_cell_stands_in_its_column_with_a_glyph_of_its_own(plan, tmp_path):
     section = section_of(plan, tmp_path, "emnist-letters-a-i", {"relu": 30.0, "abs": 1.5}, std=0.1)
-    methods = section["methods"]
+    (methods,) = {tuple(shown) for shown in section["columns"].values()}
     for row in section["grid"]:
         assert row["title"] == "EMNIST-Letters (A-I)"
-        glyphs = np.array([cell["glyph"] for cell in row["cells"]]).reshape(4, 6)
+        glyphs = np.array([[cell["glyph"] for cell in cells] for cells in row["cells"]])
+        assert glyphs.shape == (4, 6)
         assert set(glyphs[:, methods.index("relu")]) <= {"≠"}
         assert set(glyphs[:, methods.index("abs")]) <= {"≈", "?"}
         assert set(glyphs[:, methods.index("ure")]) <= {"=", "?"}
-    first = section["grid"][0]["cells"][methods.index("relu")]
+    first = section["grid"][0]["cells"][0][methods.index("relu")]
     assert first["words"].startswith("differs (+30.00 points; beyond the wider margin")
 
 
@@ -106,7 +117,7 @@ def test_with_five_trials_the_page_tells_predictions_and_equivalence(plan, tmp_p
 
 def test_a_verdict_leads_to_the_runs_of_its_cell(plan, tmp_path):
     section = section_of(plan, tmp_path, "mnist")
-    first = section["grid"][0]["cells"][section["methods"].index("relu")]
+    first = section["grid"][0]["cells"][0][section["columns"]["II, pairs"].index("relu")]
     assert first["cell"] == "mnist/base/m2/n10000/prior0.4/relu/logistic"
     page = rendered("verdict", verdict=section)
     assert len(re.findall(r'<a class="mark \w+" href="#mnist/base/m', page)) == 72
@@ -139,6 +150,36 @@ def test_a_claim_lists_our_failing_cases_and_leads_to_their_cells(plan, tmp_path
     assert 'data-label="In single trials" class="quiet">counted, not tested</td>' in page
     assert "the 1 of our cases where it does not hold" in page
     assert f'<li><a href="#{cell}">{cell}</a>: 76, 84</li>' in page
+
+
+def test_the_papers_claims_come_first_and_each_says_whose_it_is(plan, tmp_path):
+    evidence = paper_evidence(plan.config["comparison"])
+    claims, cases = check_claims(evidence, evidence)
+    write_csv(cases, tmp_path / "claims_cases.csv")
+    write_json(tmp_path / "claims.json", {"claims": claims.assign(status="holds", effect=-0.5).to_dict("records")})
+    shown = claims_section(plan, tmp_path)
+    claimants = [row["said_by"] for row in shown]
+    assert claimants == sorted(claimants, key=["paper", "reviewers", "project"].index)
+    page = rendered("claims", claims=shown, level="95 %", files={"claims": []})
+    assert page.count("Claimed by this project; the paper does not say it") == claimants.count("project") > 0
+    assert page.count("Asked by reviewers; the paper does not say it") == claimants.count("reviewers") > 0
+    assert "<code>bag-relu</code>" in page
+    assert "`" not in page
+    assert '<td data-label="Effect">−0.5</td>' in page
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("-0.12 ± 0.30", "−0.12 ± 0.30"),
+        ("+0.1 (-0.2)", "+0.1 (−0.2)"),
+        ("CIFAR-10, 0.4-0.6", "CIFAR-10, 0.4-0.6"),
+        ("the paper's `bag-relu`", "the paper’s <code>bag-relu</code>"),
+        ("<b> & `<i>`", "&lt;b&gt; &amp; <code>&lt;i&gt;</code>"),
+    ],
+)
+def test_words_are_typeset_and_never_markup(text, shown):
+    assert typeset(text) == shown
 
 
 def test_rows_of_a_table_are_prior_by_prior_as_in_the_paper(plan):

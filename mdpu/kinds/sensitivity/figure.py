@@ -78,7 +78,7 @@ def sensitivity_figure(differences: pd.DataFrame, published: pd.DataFrame, datas
         panel_published = published[(published[list(PANEL)] == list(panel)).all(axis=1)].set_index("method")
         for place, method in enumerate(methods):
             style = method_style(method)
-            marker = {"color": style["color"], "marker": style["marker"], "linestyle": ""}
+            marker = {"color": style["color"], "marker": style["marker"] or "x", "linestyle": ""}  # controls have none
             method_differences = panel_differences[panel_differences["method"] == method]
             offset = 0.6 * ((place + 0.5) / len(methods) - 0.5)
             by_alternative = {
