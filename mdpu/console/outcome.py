@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,6 +22,8 @@ from mdpu.study.plan import Plan
 TABLES = ("summary", "comparison")  # what is kept, to compare the next time with
 MOST = 20  # flips that `diff` lists
 ROUNDED = 5.1e-4  # points by which a shipped accuracy may differ
+# What two pages of the same runs may say differently: when, by which commit, and with which packages they were made.
+VARIES = re.compile(r"<(\w+)[^>]* data-varies>.*?</\1>", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -180,14 +183,14 @@ def _outside(cell: Mapping[str, Any]) -> str:
 
 
 def compare_shipped(results: Path, shipped: Path) -> tuple[str, bool]:
-    """Compare the accuracy of each run with the shipped rows, and return a sentence and whether none differs.
+    """Compare rows and page with the shipped ones, and return a sentence and whether no row differs.
 
     Parameters
     ----------
     results : Path
-        Folder with ``runs.csv``.
+        Folder with ``runs.csv`` and ``report.html``.
     shipped : Path
-        Folder with ``runs.csv``, whose accuracies are rounded.
+        Folder with the same files; its accuracies are rounded.
 
     Raises
     ------
@@ -198,7 +201,18 @@ def compare_shipped(results: Path, shipped: Path) -> tuple[str, bool]:
     both = ours.merge(read_csv(shipped / "runs.csv"), on=list(AXES), suffixes=("", "_shipped"))
     differ = int(((both["accuracy"] - both["accuracy_shipped"]).abs() > ROUNDED).sum())
     share = f"{len(both) - differ} of {len(both)} shipped rows of these runs are the same to the third decimal"
-    return share + (f", {differ} differ" if differ else ""), differ == 0
+    page, shipped_page = (_without_what_varies(folder / "report.html") for folder in (results, shipped))
+    alike = "the page is the shipped one, but for when it was made"
+    another = "the page is another than the shipped one, which other code or another selection made"
+    said = [share, *([f"{differ} differ"] if differ else []), alike if page == shipped_page else another]
+    return "; ".join(said), differ == 0
+
+
+def _without_what_varies(page: Path) -> str:
+    try:
+        return VARIES.sub("", page.read_text(encoding="utf-8"))
+    except (OSError, UnicodeError):
+        raise UserError(f"{page} could not be read; run the rule that makes it, or restore the shipped one") from None
 
 
 def describe_difference(before: Path, after: Path) -> list[str]:

@@ -73,18 +73,25 @@ def test_what_the_last_report_said_is_compared_unless_it_is_broken(results, keep
     assert (kept / "summary.csv").read_bytes() == content
 
 
-def test_rows_that_are_shipped_are_compared_up_to_rounding(tmp_path):
+def test_rows_and_page_that_are_shipped_are_compared_up_to_rounding_and_time(tmp_path):
     runs = [{**KEY, "prior": 0.5, "seed": seed, "accuracy": 80 + seed / 7} for seed in (1, 2, 3)]
     pd.DataFrame(runs).to_csv(tmp_path / "runs.csv", index=False)
+    (tmp_path / "report.html").write_text("<p>80.2</p>\n<p class=a data-varies>Made on <b>Monday</b>\nat 7.</p>")
     shipped = tmp_path / "reference"
     shipped.mkdir()
     rows = pd.DataFrame(runs[:2])
     rows.round(3).to_csv(shipped / "runs.csv", index=False)
+    with pytest.raises(UserError, match=r"reference/report\.html could not be read"):
+        compare_shipped(tmp_path, shipped)
+    (shipped / "report.html").write_text("<p>80.2</p>\n<p class=a data-varies>Made on Tuesday.</p>")
     said, same = compare_shipped(tmp_path, shipped)
-    assert (said, same) == ("2 of 2 shipped rows of these runs are the same to the third decimal", True)
+    assert said.startswith("2 of 2 shipped rows of these runs are the same to the third decimal; ")
+    assert (said.endswith("; the page is the shipped one, but for when it was made"), same) == (True, True)
     rows.assign(accuracy=[80.143, 80.3]).to_csv(shipped / "runs.csv", index=False)
+    (shipped / "report.html").write_text("<p>80.3</p>\n<p class=a data-varies>Made on Tuesday.</p>")
     said, same = compare_shipped(tmp_path, shipped)
-    assert (said.endswith("the third decimal, 1 differ"), same) == (True, False)
+    assert "the third decimal; 1 differ; the page is another than the shipped one" in said
+    assert not same
 
 
 def test_cells_outside_their_tolerance_are_listed(tmp_path):

@@ -76,9 +76,7 @@ def test_shipped_runs_are_trained_again_and_a_changed_one_is_told(ran, make_clon
     finished, _ = ran
     clone = make_clone(tmp_path / "clone")
     shipped = clone.folder / "results" / "reference"
-    (clone.folder / "config" / "reference.yaml").write_bytes((clone.folder / "config" / "tiny.yaml").read_bytes())
-    shutil.copy(finished.results / "runs.csv", shipped / "runs.csv")
-    RunStore(finished.results / "runs").pack(shipped / "finished.parquet")
+    ship(finished, clone)
     lines = clone.run("./run", "verify", "--cores", "2", "--runs", "2", "--seed", "7").stdout.splitlines()
     assert [line.endswith(" %, equal bit for bit") for line in lines[-3:]] == [True, True, False]
     assert lines[-1] == "2 of 2 runs came out again, 2 of them bit for bit"
@@ -90,6 +88,28 @@ def test_shipped_runs_are_trained_again_and_a_changed_one_is_told(ran, make_clon
     told = clone.run("./run", "verify", "--cores", "2", "--runs", "12", status=1).stdout
     assert "for abs nobody has measured how far rounding moves it" in told
     assert told.splitlines()[-1] == "6 of 12 runs came out again, 6 of them bit for bit"
+
+
+def test_the_shipped_page_is_made_again_but_for_its_time(ran, make_clone, tmp_path):
+    """The page of the clone that trained says for how long; that of another clone is the same where runs are reused."""
+    finished, _ = ran
+    first, second = (make_clone(tmp_path / name) for name in ("first", "second"))
+    ship(finished, first)
+    said = first.run("./run", "reference", "--cores", "2").stdout
+    assert "12 of 12 shipped rows of these runs are the same to the third decimal; the page is another" in said
+    ship(finished, second)
+    shutil.copy(first.results / "report.html", second.folder / "results" / "reference" / "report.html")
+    said = second.run("./run", "reference", "--cores", "2").stdout
+    assert "third decimal; the page is the shipped one, but for when it was made" in said
+
+
+def ship(finished, clone):
+    """Make the runs and the page of one clone those that another ships."""
+    shipped = clone.folder / "results" / "reference"
+    (clone.folder / "config" / "reference.yaml").write_bytes((clone.folder / "config" / "tiny.yaml").read_bytes())
+    for name in ("runs.csv", "report.html"):
+        shutil.copy(finished.results / name, shipped / name)
+    RunStore(finished.results / "runs").pack(shipped / "finished.parquet")
 
 
 def test_what_snakemake_says_of_a_wrong_option_is_shown(ran):
