@@ -27,12 +27,14 @@ extensions = [
     "sphinxcontrib.mermaid",
     "empty_headers",
     "generated",
+    "mathml",
     "repository_links",
 ]
 exclude_patterns = ["_build", "_ext", "tutorials"]  # the gallery makes auto_tutorials of tutorials
 
 # Markdown
-myst_enable_extensions = ["deflist"]
+myst_enable_extensions = ["deflist", "dollarmath"]
+myst_dmath_allow_space = myst_dmath_allow_digits = False  # a lone dollar is a dollar, as on code hosts
 myst_heading_anchors = 4
 myst_fence_as_directive = ["mermaid"]
 
@@ -71,7 +73,7 @@ linkcheck_anchors = False
 html_theme = "pydata_sphinx_theme"
 html_title = "MDPU"
 html_static_path = ["_static"]
-html_css_files = ["gallery.css"]
+html_css_files = ["gallery.css", "layout.css"]
 html_theme_options = {
     "navigation_with_keys": False,
     "navbar_persistent": ["search-button"],  # the field would have a label that is not what it shows

@@ -113,7 +113,7 @@ def test_the_readmes_table(cells):
     ("header", "columns", "n"),
     [
         *(
-            ((f"| {title}, n = {n:,} ",), [(dataset, size, prior) for size in SIZES for prior in PRIORS], n)
+            ((f"| {title}, $n$ = {n:,} ",), [(dataset, size, prior) for size in SIZES for prior in PRIORS], n)
             for dataset, title, smaller, larger in (
                 ("mnist", "MNIST", 10_000, 12_000),
                 ("fashion-mnist", "Fashion-MNIST", 10_000, 12_000),
@@ -159,7 +159,7 @@ def best_of(cells: pd.DataFrame, dataset: str, size: str, prior: str, n: int) ->
 
 def assert_row_of_bags(cells, title: str, kind: str, values: list[str]) -> None:
     """Check a row of a table of bags, whose title names a dataset and n."""
-    dataset, n = BAGS_TITLES[title.partition(", n = ")[0]], int(title.partition(" = ")[2].replace(",", ""))
+    dataset, n = BAGS_TITLES[title.partition(", $n$ = ")[0]], int(title.partition(" = ")[2].replace(",", ""))
     paper = published_cells().set_index(["dataset", "tuple_size", "n", "prior", "method"]).sort_index()
     for (size, prior), text in zip([(size, prior) for size in SIZES for prior in PRIORS], values, strict=True):
         if kind == "paper's best":
@@ -184,7 +184,7 @@ def test_the_readmes_table_of_bags(newest):
     rows = table("README.md", "accuracy in %", "triples")
     assert len(rows) == 3
     for kind, *values in rows:
-        assert_row_of_bags(newest, "MNIST, n = 10,000", kind, values)
+        assert_row_of_bags(newest, "MNIST, $n$ = 10,000", kind, values)
     rows = bag_facts()["rows"]
     assert f"In all {rows} rows" in words("README.md") and bag_facts()["paper"] == rows
 
@@ -414,7 +414,7 @@ def test_the_bounds_of_precision():
 
 
 def test_the_table_of_sizes(cells):
-    for size, method, *values in table("docs/explanation/findings.md", "| n |"):
+    for size, method, *values in table("docs/explanation/findings.md", "| $n$ |"):
         for n, text in zip(range(2_000, 14_000, 2_000), values, strict=True):
             assert_says(text, *ours(cells, "mnist", size, "0.5", method.strip("`"), n=n), (size, method, n))
 
@@ -447,7 +447,7 @@ def test_the_table_of_losses(cells):
 
 
 def test_the_table_of_told_priors(cells):
-    for size, method, *values in table("docs/explanation/findings.md", "told pi_+"):
+    for size, method, *values in table("docs/explanation/findings.md", "told $"):
         for variant, text in zip(TOLD.values(), values, strict=True):
             where = size, method, variant
             assert_says(text, *ours(cells, "mnist", size, "0.5", method.strip("`"), variant=variant), where)
