@@ -46,7 +46,7 @@ def to_mathml(tex: str, display: str) -> str:
 
 
 def set_spaces(row: ElementTree.Element) -> None:
-    """Leave the spaces that TeX leaves: a thin one around names of functions, none around a slash, a stop and after a sign."""
+    """Leave the spaces that TeX leaves: thin ones around a function's name, none around a slash or after a sign."""
     for before, node, after in zip([None, *row], row, [*row[1:], None], strict=False):
         follows_operator = before is None or (before.tag == "mo" and before.text not in (")", "]"))
         if node.tag == "mo" and node.text in ("/", ".", ":"):

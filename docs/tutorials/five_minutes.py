@@ -36,7 +36,8 @@ labels = np.where(digits % 2 == 0, 1, -1).astype(np.int8)
 from mdpu.data.splits import draw_split
 
 PRIOR = 0.4
-split = draw_split(labels[:1200], tuple_size=3, prior=PRIOR, n=400, n_unlabeled=800, trial=0)
+known = labels[:1200]
+split = draw_split(known, tuple_size=3, prior=PRIOR, n=400, n_unlabeled=800, trial=0)
 tuples, unlabeled = images[split.tuples], images[split.unlabeled]
 print("tuples", tuples.shape, "and unlabeled images", unlabeled.shape)
 
@@ -80,7 +81,8 @@ figure, axes = plt.subplots(3, 8, figsize=(8, 4.2), layout="constrained")
 for k, axis in enumerate(axes.flat):
     axis.imshow(new[k].reshape(8, 8), cmap="gray_r")
     axis.set(xticks=[], yticks=[], title=f"{100 * probabilities[k]:.0f} %")
-    axis.spines[:].set(color="black" if answers[k] == truth[k] else "red", linewidth=1 if answers[k] == truth[k] else 3)
+    if answers[k] != truth[k]:
+        axis.spines[:].set(color="red", linewidth=3)
 figure.suptitle("Probability of an even digit")
 plt.show()
 
@@ -97,7 +99,8 @@ print(f"accuracy on {len(new)} new images: {100 * classifier.score(new, truth):.
 
 held_out = draw_split(truth, tuple_size=3, prior=PRIOR, n=150, n_unlabeled=300, trial=1)
 estimate = classifier.risk_estimate(new[held_out.tuples], new[held_out.unlabeled])
-print(f"error rate without labels: {estimate.risk:.3f}, between {estimate.low:.3f} and {estimate.high:.3f}")
+print(f"error rate without labels: {estimate.risk:.3f},")
+print(f"between {estimate.low:.3f} and {estimate.high:.3f}")
 
 # %%
 # Where to go next

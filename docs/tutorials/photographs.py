@@ -21,9 +21,10 @@ from sklearn.datasets import load_sample_image
 from sklearn.feature_extraction.image import extract_patches_2d
 
 temple, flower = load_sample_image("china.jpg"), load_sample_image("flower.jpg")
+photographs = {"Temple: positive": temple, "Flower: negative": flower}
 figure, axes = plt.subplots(1, 2, figsize=(8, 2.8), layout="constrained")
-for axis, photograph, title in zip(axes, (temple, flower), ("Temple: positive", "Flower: negative"), strict=True):
-    axis.imshow(photograph)
+for axis, title in zip(axes, photographs, strict=True):
+    axis.imshow(photographs[title])
     axis.set_title(title)
     axis.set_axis_off()
     axis.axvline(420, color="white", linestyle="--")
@@ -38,11 +39,12 @@ SIZE, EDGE = 16, 420
 
 def cut(photographs, n, seed):
     """Return n patches of each photograph, and the side of each."""
-    patches = [extract_patches_2d(picture, (SIZE, SIZE), max_patches=n, random_state=seed) for picture in photographs]
+    how = {"patch_size": (SIZE, SIZE), "max_patches": n, "random_state": seed}
+    patches = [extract_patches_2d(picture, **how) for picture in photographs]
     return np.concatenate(patches), np.repeat([1, -1], n).astype(np.int8)
 
 
-train, train_sides = cut((temple[:, :EDGE], flower[:, :EDGE]), 1500, seed=0)
+train, sides = cut((temple[:, :EDGE], flower[:, :EDGE]), 1500, seed=0)
 test, test_sides = cut((temple[:, EDGE:], flower[:, EDGE:]), 500, seed=1)
 print(train.dtype, train.shape, test.shape)
 
@@ -53,7 +55,8 @@ print(train.dtype, train.shape, test.shape)
 
 from mdpu.data.splits import draw_split
 
-split = draw_split(train_sides, tuple_size=4, prior=0.5, n=300, n_unlabeled=1200, trial=0)
+PRIOR = 0.5
+split = draw_split(sides, tuple_size=4, prior=PRIOR, n=300, n_unlabeled=1200, trial=0)
 tuples, unlabeled = train[split.tuples], train[split.unlabeled]
 
 figure, axes = plt.subplots(4, 8, figsize=(6, 3.4), layout="constrained")
@@ -86,9 +89,10 @@ network = nn.Sequential(
     nn.Flatten(),
     nn.Linear(32 * 4, 1),
 )
-classifier = MDPUClassifier(prior=0.5, network=network, n_epochs=40, random_state=0)
+classifier = MDPUClassifier(prior=PRIOR, network=network, n_epochs=40, random_state=0)
 classifier.fit(tuples, unlabeled)
-print(f"patches on the right, accuracy: {100 * classifier.score(test, test_sides):.1f} %")
+accuracy = 100 * classifier.score(test, test_sides)
+print(f"patches on the right, accuracy: {accuracy:.1f} %")
 
 # %%
 # A map of the photographs
@@ -99,10 +103,13 @@ print(f"patches on the right, accuracy: {100 * classifier.score(test, test_sides
 figure, axes = plt.subplots(1, 2, figsize=(8, 3.2), layout="constrained")
 for axis, photograph in zip(axes, (temple, flower), strict=True):
     rows, columns = (length // SIZE for length in photograph.shape[:2])
-    grid = photograph[: rows * SIZE, : columns * SIZE].reshape(rows, SIZE, columns, SIZE, 3).swapaxes(1, 2)
-    chances = classifier.predict_proba(grid.reshape(-1, SIZE, SIZE, 3))[:, 1].reshape(rows, columns)
-    axis.imshow(photograph, extent=(0, columns, rows, 0))
-    shown = axis.imshow(chances, extent=(0, columns, rows, 0), cmap="coolwarm", alpha=0.6, vmin=0, vmax=1)
+    whole = photograph[: rows * SIZE, : columns * SIZE]
+    grid = whole.reshape(rows, SIZE, columns, SIZE, 3).swapaxes(1, 2)
+    chances = classifier.predict_proba(grid.reshape(-1, SIZE, SIZE, 3))[:, 1]
+    place = {"extent": (0, columns, rows, 0)}
+    axis.imshow(photograph, **place)
+    colours = {"cmap": "coolwarm", "alpha": 0.6, "vmin": 0, "vmax": 1}
+    shown = axis.imshow(chances.reshape(rows, columns), **place, **colours)
     axis.set_axis_off()
 figure.colorbar(shown, ax=axes, label="Probability of the temple", shrink=0.8)
 plt.show()

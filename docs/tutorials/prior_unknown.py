@@ -20,7 +20,8 @@ from mdpu.data.splits import draw_split
 images, digits = load_digits(return_X_y=True)
 images = images / 16
 labels = np.where(digits % 2 == 0, 1, -1).astype(np.int8)
-split = draw_split(labels[:1200], tuple_size=2, prior=0.3, n=500, n_unlabeled=1000, trial=0)
+known = labels[:1200]
+split = draw_split(known, tuple_size=2, prior=0.3, n=500, n_unlabeled=1000, trial=0)
 tuples, unlabeled = images[split.tuples], images[split.unlabeled]
 
 # %%
@@ -32,7 +33,8 @@ from mdpu.estimator import MDPUClassifier
 
 classifier = MDPUClassifier(random_state=0).fit(tuples, unlabeled)
 estimate = classifier.prior_estimate_
-print(f"estimated prior: {classifier.prior_:.3f}, between {estimate.low:.3f} and {estimate.high:.3f}")
+print(f"estimated prior: {classifier.prior_:.3f},")
+print(f"between {estimate.low:.3f} and {estimate.high:.3f}")
 print(f"do the data say anything of it? {estimate.known}")
 
 # %%
@@ -45,11 +47,13 @@ print(f"do the data say anything of it? {estimate.known}")
 
 new, truth = images[1200:], labels[1200:]
 guesses = [0.1, 0.3, 0.5, 0.7]
-reached = [MDPUClassifier(prior=guess, random_state=0).fit(tuples, unlabeled).score(new, truth) for guess in guesses]
+told = [MDPUClassifier(prior=guess, random_state=0) for guess in guesses]
+reached = [one.fit(tuples, unlabeled).score(new, truth) for one in told]
 
 figure, axis = plt.subplots(figsize=(5, 3), layout="constrained")
 axis.plot(guesses, 100 * np.array(reached), label="prior given")
-axis.plot(classifier.prior_, 100 * classifier.score(new, truth), "o", label="prior estimated")
+accuracy = 100 * classifier.score(new, truth)
+axis.plot(classifier.prior_, accuracy, "o", label="prior estimated")
 axis.axvline(0.3, color="gray", linestyle=":", label="true prior")
 axis.set(xlabel="Prior", ylabel="Accuracy (%)")
 axis.legend()

@@ -18,7 +18,8 @@ from mdpu.files import REPOSITORY
 from mdpu.study.config import load_config
 from mdpu.study.plan import Plan
 
-plan = Plan(load_config([REPOSITORY / "config.yaml", REPOSITORY / "config" / "quick.yaml"]))
+layers = [REPOSITORY / "config.yaml", REPOSITORY / "config" / "quick.yaml"]
+plan = Plan(load_config(layers))
 print(len(plan.runs), "runs, such as", plan.runs[0].name)
 
 # %%
@@ -27,8 +28,9 @@ print(len(plan.runs), "runs, such as", plan.runs[0].name)
 # A *cell* is what a table has in one place: a dataset, tuple size, prior, number of tuples and method, here with three
 # seeds. These are the cells of URE, ReLU and ABS on 800 pairs at prior 0.5.
 
-cells = {method: plan.find_runs(f"digits/base/m2/n800/prior0.5/{method}/logistic") for method in ("ure", "relu", "abs")}
-runs = [run for found in cells.values() for run in found]
+cell = "digits/base/m2/n800/prior0.5/{method}/logistic"
+cells = [plan.find_runs(cell.format(method=name)) for name in ("ure", "relu", "abs")]
+runs = [run for found in cells for run in found]
 
 # %%
 # Images get a side, and each trial draws its tuples and unlabeled images. A trial's name is the key of all its random
@@ -41,7 +43,8 @@ from mdpu.data.splits import draw_split
 definition = plan.dataset("digits")
 images = SOURCES["digits"].read(REPOSITORY)
 labels = binarize(images, definition["positive"], definition["negative"], ())
-splits = {run.split: draw_split(labels["train"], 2, 0.5, 800, 800, run.trial) for run in runs}
+train, test = labels["train"], labels["test"]
+splits = {run.split: draw_split(train, 2, 0.5, 800, 800, run.trial) for run in runs}
 
 # %%
 # Nine trainings of 50 epochs follow. They share minibatches where they can.
@@ -50,10 +53,17 @@ from mdpu.learn import Sample, TestRates, fit
 from mdpu.study.cohort import task_of
 
 tasks = [task_of(plan, run) for run in runs]
-samples = {name: Sample(split.tuples, split.unlabeled) for name, split in splits.items()}
-evaluation = TestRates(images.test_images, labels["test"], images.train_images, labels["train"])
+samples = {key: Sample(drawn.tuples, drawn.unlabeled) for key, drawn in splits.items()}
+evaluation = TestRates(images.test_images, test, images.train_images, train)
 settings = plan.settings("base", "mlp")
-models = fit(tasks, images.train_images, samples, settings, evaluation=evaluation, device="cpu")
+models = fit(
+    tasks,
+    images.train_images,
+    samples,
+    settings,
+    evaluation=evaluation,
+    device="cpu",
+)
 
 # %%
 # The numbers
@@ -67,16 +77,20 @@ share = evaluation.share_positive
 
 
 def accuracy(history):
-    """Return the accuracy in percent over the last ten epochs."""
-    last = history.tail(10)
-    return 100 * (share * last["true_positive_rate"] + (1 - share) * last["true_negative_rate"]).mean()
+    """Return the accuracy of every epoch, in percent."""
+    positives, negatives = history["true_positive_rate"], history["true_negative_rate"]
+    return 100 * (share * positives + (1 - share) * negatives)
 
 
-reached = pd.Series([accuracy(model.history) for model in models], index=[run.method for run in runs])
-ours = reached.groupby(level=0, sort=False).agg(["mean", "std"])
+methods = [run.method for run in runs]
+reached = [accuracy(model.history).tail(10).mean() for model in models]
+groups = pd.Series(reached, index=methods).groupby(level=0, sort=False)
+ours = groups.agg(["mean", "std"])
 
-expected = pd.read_csv(REPOSITORY / "results" / "reference" / "quick.csv").query("tuple_size == 2 and prior == 0.5")
-expected = expected.set_index("method").rename(columns={"mean": "expected"})
+reference = REPOSITORY / "results" / "reference"
+expected = pd.read_csv(reference / "quick.csv").set_index("method")
+expected = expected.query("tuple_size == 2 and prior == 0.5")
+expected = expected.rename(columns={"mean": "expected"})
 table = ours.join(expected[["expected", "tolerance"]])
 table["within"] = (table["mean"] - table["expected"]).abs() <= table["tolerance"]
 print(table.round(2))
@@ -96,8 +110,7 @@ for run, model in zip(runs, models, strict=True):
     if run.seed == runs[0].seed:
         history = model.history
         axes[0].plot(history["epoch"], history["objective"], label=run.method)
-        rates = share * history["true_positive_rate"] + (1 - share) * history["true_negative_rate"]
-        axes[1].plot(history["epoch"], 100 * rates, label=run.method)
+        axes[1].plot(history["epoch"], accuracy(history), label=run.method)
 axes[0].axhline(0, color="gray", linewidth=0.8)
 axes[0].set(xlabel="Epoch", ylabel="Objective")
 axes[1].set(xlabel="Epoch", ylabel="Test accuracy (%)")
@@ -111,16 +124,16 @@ plt.show()
 # in the repository. Here they are beside the published numbers of Tables II and IV; bars are standard deviations of
 # three trials. ``./run verify`` trains a sample of these runs again.
 
-kept = pd.read_csv(REPOSITORY / "results" / "reference" / "comparison.csv")
+kept = pd.read_csv(reference / "comparison.csv")
 kept = kept[(kept["dataset"] == "mnist") & kept["method"].isin(("ure", "relu", "abs"))]
 
 figure, axis = plt.subplots(figsize=(5, 4), layout="constrained")
 for method, rows in kept.groupby("method", sort=False):
-    axis.errorbar(
-        rows["published_mean"], rows["mean"], rows["std"], rows["published_std"], fmt="o", markersize=4, label=method
-    )
+    numbers = (rows[key] for key in ("published_mean", "mean", "std", "published_std"))
+    axis.errorbar(*numbers, fmt="o", markersize=4, label=method)
 axis.plot([76, 94], [76, 94], color="gray", linewidth=0.8)
-axis.set(xlabel="Published accuracy (%)", ylabel="Ours (%)", title="MNIST, pairs and triples")
+axis.set(xlabel="Published accuracy (%)", ylabel="Ours (%)")
+axis.set_title("MNIST, pairs and triples")
 axis.legend()
 plt.show()
 

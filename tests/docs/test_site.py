@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from formulas import find_formulas
 from tracked import list_files
 
 from mdpu.files import REPOSITORY
@@ -33,6 +34,8 @@ PAGES = [
     "auto_tutorials/five_minutes",
     "auto_tutorials/photographs",
     "explanation/setting",
+    "explanation/bags",
+    "explanation/bounds",
     "explanation/findings",
     "how-to/add-dataset",
     "reference/generated/mdpu.estimator.MDPUClassifier",
@@ -74,6 +77,17 @@ def test_every_page_is_in_the_site(site):
 def is_page(name: str) -> bool:
     """Return whether a file is a page that is written by hand."""
     return name.startswith("docs/") and name.endswith(".md")
+
+
+def test_every_formula_is_drawn(site):
+    pages = [name for name in list_files() if is_page(name) and "/_" not in name]
+    for name in pages:
+        made = (site / Path(name).relative_to("docs").with_suffix(".html")).read_text(encoding="utf-8")
+        article = bs4.BeautifulSoup(made, "html.parser").find("article")
+        assert len(article.find_all("math")) == len(find_formulas(REPOSITORY / name)), name
+        for code in article.find_all(["code", "pre"]):
+            code.decompose()
+        assert "$" not in article.text, name
 
 
 def test_every_tutorial_was_run(site):
@@ -143,6 +157,34 @@ def test_a_page_fits_its_window(opened, name):
     page = opened(name)
     width, window = page.execute_script("return [document.documentElement.scrollWidth, window.innerWidth]")
     assert width <= window
+
+
+@in_a_browser
+@pytest.mark.parametrize("opened", [("phone", "light")], indirect=True, ids="-".join)
+def test_a_wide_formula_scrolls_by_keyboard(opened):
+    page = opened("explanation/bounds")
+    wide = [box for box in page.find_elements("class name", "formula") if is_wide(page, box)]
+    assert wide
+    wide[0].send_keys(webdriver.Keys.ARROW_RIGHT)
+    waiting = webdriver.support.wait.WebDriverWait(page, 5)
+    assert waiting.until(lambda page: page.execute_script("return arguments[0].scrollLeft", wide[0]) > 0)
+
+
+def is_wide(page, box) -> bool:
+    """Return whether an element holds more than its width."""
+    return page.execute_script("return arguments[0].scrollWidth > arguments[0].clientWidth", box)
+
+
+@in_a_browser
+@pytest.mark.parametrize("opened", [("desktop", "light")], indirect=True, ids="-".join)
+def test_code_is_read_without_scrolling_on_a_desktop(opened, site):
+    """Tutorials and explanations: 88 characters fit into the column."""
+    pages = [path for folder in ("auto_tutorials", "explanation") for path in sorted((site / folder).glob("*.html"))]
+    assert len(pages) > 15
+    for path in pages:
+        page = opened(str(path.relative_to(site).with_suffix("")))
+        blocks = page.find_elements("css selector", "article .highlight pre")
+        assert [block.text for block in blocks if is_wide(page, block)] == [], path.name
 
 
 @in_a_browser
