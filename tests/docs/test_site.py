@@ -20,6 +20,7 @@ from mdpu.study.config import schema
 pytest.importorskip("sphinx_gallery")
 bs4 = pytest.importorskip("bs4")
 webdriver = pytest.importorskip("selenium.webdriver")
+waits = pytest.importorskip("selenium.webdriver.support.ui")
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
 in_a_browser = pytest.mark.skipif(
@@ -166,8 +167,7 @@ def test_a_wide_formula_scrolls_by_keyboard(opened):
     wide = [box for box in page.find_elements("class name", "formula") if is_wide(page, box)]
     assert wide
     wide[0].send_keys(webdriver.Keys.ARROW_RIGHT)
-    waiting = webdriver.support.wait.WebDriverWait(page, 5)
-    assert waiting.until(lambda page: page.execute_script("return arguments[0].scrollLeft", wide[0]) > 0)
+    waits.WebDriverWait(page, 5).until(lambda page: page.execute_script("return arguments[0].scrollLeft > 0", wide[0]))
 
 
 def is_wide(page, box) -> bool:

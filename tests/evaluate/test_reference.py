@@ -414,7 +414,7 @@ def test_the_bounds_of_precision():
 
 
 def test_the_table_of_sizes(cells):
-    for size, method, *values in table("docs/explanation/findings.md", "| $n$ |"):
+    for size, method, *values in table("docs/explanation/findings.md", "| $n$ tuples |"):
         for n, text in zip(range(2_000, 14_000, 2_000), values, strict=True):
             assert_says(text, *ours(cells, "mnist", size, "0.5", method.strip("`"), n=n), (size, method, n))
 
