@@ -48,12 +48,13 @@ def to_mathml(tex: str, display: str) -> str:
 def set_spaces(row: ElementTree.Element) -> None:
     """Leave the spaces that TeX leaves: thin ones around a function's name, none around a slash or after a sign."""
     for before, node, after in zip([None, *row], row, [*row[1:], None], strict=False):
+        text = node.text or ""
         follows_operator = before is None or (before.tag == "mo" and before.text not in (")", "]"))
-        if node.tag == "mo" and node.text in ("/", ".", ":"):
+        if node.tag == "mo" and text in ("/", ".", ":"):
             node.attrib.update(lspace="0", rspace="0")
-        elif node.tag == "mo" and node.text in ("+", "-", "−") and follows_operator:
+        elif node.tag == "mo" and text in ("+", "-", "−") and follows_operator:
             node.set("form", "prefix")
-        elif node.tag in ("mi", "mo") and len(node.text or "") > 1 and node.text.isalpha():
+        elif node.tag in ("mi", "mo") and len(text) > 1 and text.isalpha():
             opens = after is not None and after.text in ("(", "[")
             node.tag = "mo"
             node.attrib.update(lspace="0" if follows_operator else "0.167em", rspace="0" if opens else "0.167em")
