@@ -34,7 +34,7 @@ exclude_patterns = ["_build", "_ext", "tutorials"]  # the gallery makes auto_tut
 
 # Markdown
 myst_enable_extensions = ["deflist", "dollarmath"]
-myst_dmath_allow_space = myst_dmath_allow_digits = False  # a lone dollar is a dollar, as on code hosts
+myst_dmath_allow_space = False  # a lone dollar is a dollar, as on code hosts
 myst_heading_anchors = 4
 myst_fence_as_directive = ["mermaid"]
 

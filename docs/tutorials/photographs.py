@@ -37,10 +37,10 @@ plt.show()
 SIZE, EDGE = 16, 420
 
 
-def cut(photographs, n, seed):
-    """Return n patches of each photograph, and the side of each."""
+def cut(pictures, n, seed):
+    """Return n patches of each picture, and the side of each."""
     how = {"patch_size": (SIZE, SIZE), "max_patches": n, "random_state": seed}
-    patches = [extract_patches_2d(picture, **how) for picture in photographs]
+    patches = [extract_patches_2d(picture, **how) for picture in pictures]
     return np.concatenate(patches), np.repeat([1, -1], n).astype(np.int8)
 
 

@@ -8,7 +8,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from mdit_py_plugins.dollarmath import dollarmath_plugin
 
-WITH_FORMULAS = MarkdownIt().enable("table").use(dollarmath_plugin, allow_space=False, allow_digits=False)
+WITH_FORMULAS = MarkdownIt().enable("table").use(dollarmath_plugin, allow_space=False)
 
 
 def find_formulas(page: Path) -> list[Token]:
