@@ -327,7 +327,9 @@ def record(rounds: outcomes.Rounds, fault: str, given: argparse.Namespace) -> No
     """Write a fault's row of the table."""
     kind = "a call that reads results" if given.reads else "a call that changes files"
     where = "the start of one of our functions" if fault == "MemoryError" else kind
-    tally = Counter(row["outcome"].split(":")[0] for row in rounds.rows if row["fault"] == fault)
+    tried = [row for row in rounds.rows if row["fault"] == fault]
+    chosen = [row for row in tried if not given.only or row["command"].split()[0] in given.only]
+    tally = Counter(row["outcome"].split(":")[0] for row in chosen)
     outcomes.record(FAULTS[fault], f"{where}, in {', '.join(given.only) or 'every command'}", tally)
 
 
