@@ -39,6 +39,12 @@ def training_jobs():
     return {match[1]: match[2] for match in found if match}
 
 
+def start_now(job):
+    """Ask SLURM to start a job now, not after the two minutes that it gives itself, and return whether it runs."""
+    subprocess.run(["scontrol", "update", f"JobId={job}", "StartTime=now"], capture_output=True)
+    return job in training_jobs()
+
+
 def wait_until(condition, process):
     for _ in range(6000):
         if value := condition():
@@ -67,16 +73,16 @@ def test_jobs_that_are_cancelled_fail_are_preempted_or_lose_their_head_train_not
     failing, cancelled = sorted(first)
     os.kill(wait_until(lambda: loopback_slurm.training_process(failing), head), signal.SIGKILL)
     subprocess.run(["scancel", cancelled], check=True)
-    # Both are tried again. One is put back into the queue, as SLURM does with a preempted job, but without the delay.
+    # Both are tried again. One is put back into the queue, as SLURM does with a preempted job; the other is halted.
     second = wait_until(lambda: len(jobs := training_jobs().keys() - first.keys()) == 2 and jobs, head)
-    preempted, _ = sorted(second)
-    before = wait_until(lambda: loopback_slurm.training_process(preempted), head)
+    preempted = min(second)
+    before, halted = (wait_until(lambda job=job: loopback_slurm.training_process(job), head) for job in sorted(second))
+    os.kill(halted, signal.SIGSTOP)
     subprocess.run(["scontrol", "requeue", preempted], check=True)
-    wait_until(lambda: preempted not in training_jobs(), head)
-    subprocess.run(["scontrol", "update", f"JobId={preempted}", "StartTime=now"], check=True)
+    wait_until(lambda: loopback_slurm.training_process(preempted) != before, head)
+    wait_until(lambda: start_now(preempted) and loopback_slurm.training_process(preempted), head)
+    os.kill(halted, signal.SIGCONT)
     # While both run, the head is killed, and with it what started it.
-    for job in second:
-        wait_until(lambda job=job: loopback_slurm.training_process(job) not in (None, before), head)
     os.kill(json.loads((fresh_clone.folder / ".snakemake" / "run.json").read_text())["pid"], signal.SIGKILL)
     head.kill()
     head.wait()
