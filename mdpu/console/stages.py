@@ -9,14 +9,16 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from mdpu.console.work import TrainingWork, makespan
+from mdpu.console.work import START_SECONDS, TrainingWork, makespan
 
 STAGES = ("images", "splits", "tune", "train", "evaluate", "report")
 TARGETS = frozenset(("all", "report", "tables", "figures", "evaluation", "datasets"))
+COLLECT = "collect"
 _STAGE_OF = {"labels": "splits", "sheet": "splits", "split": "splits", "tune": "tune", "train": "train"} | {
     "render_report": "report"
 }
-# Seconds of a job before one of its stage has been seen to end, on a machine that draws a split in the time given here.
+# Seconds of a job before one of its stage has been seen to end, on a machine that draws a split in the time given here
+# and starts to train after `START_SECONDS`.
 USUAL_SECONDS = {"images": 5.0, "splits": 1.5, "tune": 60.0, "evaluate": 4.0, "report": 4.0}
 
 
@@ -101,10 +103,12 @@ class Tracker:
         self.lock = threading.RLock()
         self._clock = clock
         self._cohorts: list[str] = []  # that have started, in this order
+        self._collected = True  # unless a job is to collect the numbers, for which most of the evaluation waits
 
     def expect(self, jobs: Mapping[str, int]) -> None:
         """Take note of how many jobs of each rule will run."""
         with self.lock:
+            self._collected = not jobs.get(COLLECT)
             totals = Counter[str]()
             for rule, number in jobs.items():
                 if name := stage_of(rule):
@@ -134,8 +138,9 @@ class Tracker:
                 stage, job = ended
                 stage.done += 1
                 stage.durations.append(self._clock() - job.started)
+                self._collected |= job.rule == COLLECT
                 if job.cohort is not None and self.work is not None:
-                    self.work.update([job.cohort])
+                    self.work.finish(job.cohort, self._clock() - job.started)
 
     def fail(self, number: int) -> None:
         """Take note that a job has failed; it may start again."""
@@ -159,8 +164,10 @@ class Tracker:
                 self.work.update(self._training)
 
     @property
-    def _training(self) -> list[str]:
-        return [job.cohort for job in self.stages["train"].running.values() if job.cohort is not None]
+    def _training(self) -> dict[str, float]:
+        """The cohorts that train now, each with the seconds since its process began."""
+        jobs, now = self.stages["train"].running.values(), self._clock()
+        return {job.cohort: now - job.started for job in jobs if job.cohort is not None}
 
     @property
     def reused(self) -> int:
@@ -193,15 +200,27 @@ class Tracker:
             after = [self._stage_left(self.stages[name], now) for name in ("evaluate", "report")]
             return sum(before) + training + sum(after)
 
+    @property
+    def _slowness(self) -> float:
+        """How many times as long as usual the jobs take that have been seen: splits, and what precedes training."""
+        seen = []
+        if splits := self.stages["splits"].mean:
+            seen.append(splits / USUAL_SECONDS["splits"])
+        if self.work is not None and (start := self.work.start_seconds):
+            seen.append(start / START_SECONDS)
+        return sum(seen) / len(seen) if seen else 1.0
+
     def _stage_left(self, stage: Stage, now: float) -> float:
-        splits = self.stages["splits"].mean
-        return makespan(*stage.seconds_left(now, splits / USUAL_SECONDS["splits"] if splits else 1.0), self.slots)
+        running, waiting = stage.seconds_left(now, self._slowness)
+        if stage.name == "evaluate" and not self._collected and waiting:
+            return waiting[0] + makespan(running, waiting[1:], self.slots)  # the collection goes alone
+        return makespan(running, waiting, self.slots)
 
     def _training_left(self, now: float) -> float | None:
         stage = self.stages["train"]
         if stage.total == 0 or self.work is None:
             return 0.0
-        running = [self.work.seconds_left(name) for name in self._training]
+        running = [self.work.seconds_left(name, elapsed) for name, elapsed in self._training.items()]
         waiting = [self.work.seconds_left(name) for name in self.work.likely(stage.waiting, self._cohorts)]
         known = [seconds for seconds in [*running, *waiting] if seconds is not None]
         if len(known) < len(running) + len(waiting):

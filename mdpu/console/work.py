@@ -5,18 +5,19 @@ from __future__ import annotations
 import heapq
 import json
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from operator import eq
 from pathlib import Path
+from statistics import fmean
 
 from mdpu.study.grid import Cohort, Run
 from mdpu.study.plan import Plan
 from mdpu.study.store import RunStore
 
 FITTED = "no network"  # the rate of methods that train none
-START_SECONDS = 5.0  # of a training process: imports and images
+START_SECONDS = 5.0  # of a training process before it trains, imports and images, until one has been seen
+OWN = 0.1  # share of a cohort's work that counts for its rate as others have it, until it has more of its own
 RECENT_SECONDS = 120.0  # of training, over which the rate is measured: a machine does not stay as busy as it was
 
 
@@ -57,9 +58,10 @@ def read_progress(path: Path) -> Progress | None:
 class TrainingWork:
     """The training of a plan: its size by cohort, what is done of it, and at which rate.
 
-    Sizes are numbers of images that are shown to a network. The rate is measured while cohorts train: a cohort's own,
-    or before it has one, that of the cohorts most like it. A run that lies in the store counts as finished until its
-    cohort begins and says how many it reused.
+    Sizes are numbers of images that are shown to a network. The rate is measured while cohorts train: a cohort's own
+    and, as long as it has little of one, that of the cohorts most like it. What a process takes before and after its
+    training is measured too: on a busy machine it is longer than the training of a small cohort. A run that lies in the
+    store counts as finished until its cohort begins and says how many it reused.
 
     Parameters
     ----------
@@ -72,6 +74,8 @@ class TrainingWork:
         self._plan, self._read = plan, read
         self._recent: dict[str, deque[Progress]] = {}
         self._last: dict[str, Progress] = {}
+        self._starts: dict[str, float] = {}  # seconds of a process before it trains
+        self._ends: dict[str, float] = {}  # and after it has trained
         store = RunStore(plan.layout.store)
         self._whole = {name: images_shown(plan, cohort.runs) for name, cohort in plan.cohorts.items()}
         self._missing = {
@@ -83,9 +87,9 @@ class TrainingWork:
         """Delete what an earlier training of a cohort recorded."""
         self._plan.layout.progress(cohort).unlink(missing_ok=True)
 
-    def update(self, cohorts: Iterable[str]) -> None:
-        """Read how far cohorts are that train now, or that have just finished."""
-        for name in cohorts:
+    def update(self, cohorts: Mapping[str, float]) -> None:
+        """Read how far cohorts are that train now; each comes with the seconds since its process began."""
+        for name, elapsed in cohorts.items():
             progress = self._read(self._plan.layout.progress(name))
             if progress is not None and progress != self._last.get(name):
                 self._last[name] = progress
@@ -93,6 +97,14 @@ class TrainingWork:
                 recent.append(progress)
                 while len(recent) > 2 and recent[1].seconds < progress.seconds - RECENT_SECONDS:
                     recent.popleft()
+                # What is recorded is a little old, by an epoch at most; the least difference is the truest.
+                self._starts[name] = min(self._starts.get(name, elapsed), elapsed - progress.seconds)
+
+    def finish(self, name: str, elapsed: float) -> None:
+        """Take note that the process of a cohort has ended, `elapsed` seconds after it began."""
+        self.update({name: elapsed})
+        if name in self._last:
+            self._ends[name] = max(0.0, elapsed - self._starts[name] - self._last[name].seconds)
 
     def size(self, name: str) -> float:
         """Return the images that a cohort's training shows to networks, in all its epochs."""
@@ -121,18 +133,30 @@ class TrainingWork:
         rest = set(self._plan.cohorts) - set(started)
         return sorted(sorted(rest), key=self.size, reverse=True)[:number]
 
-    def seconds_left(self, name: str) -> float | None:
-        """Return the seconds that a cohort's process still takes, or None if its rate is unknown."""
+    @property
+    def start_seconds(self) -> float | None:
+        """Seconds of a process before it trains, on average; None before one has been seen."""
+        return fmean(self._starts.values()) if self._starts else None
+
+    def seconds_left(self, name: str, elapsed: float = 0.0) -> float | None:
+        """Return the seconds that a cohort's process still takes, or None if its rate is unknown.
+
+        Parameters
+        ----------
+        name : str
+        elapsed : float
+            Seconds since it began.
+        """
         size, share = self.size(name), self.share(name)
-        start = 0.0 if name in self._last else START_SECONDS
+        start = 0.0 if name in self._last else max(0.0, (self.start_seconds or START_SECONDS) - elapsed)
+        aside = start + (fmean(self._ends.values()) if self._ends else 0.0)
         if size == 0 or share == 1:
-            return start
+            return aside
         cohort = self._plan.cohorts[name]
-        rates = (self._rate(names) for names in chain([[name]], self._alike(cohort)))
-        rate = next((rate for rate in rates if rate is not None), None)
+        rate = self._rate(name)
         if rate is None and kind_of(cohort) == FITTED:
-            return start  # it takes seconds
-        return None if rate is None else start + rate * size * (1 - share)
+            return aside  # it takes seconds
+        return None if rate is None else aside + rate * size * (1 - share)
 
     def _alike(self, cohort: Cohort) -> Iterator[list[str]]:
         """Yield the cohorts of the same network whose progress has been seen, those that share most axes first."""
@@ -144,15 +168,29 @@ class TrainingWork:
         for count in sorted(shared, reverse=True):
             yield shared[count]
 
-    def _rate(self, names: Sequence[str]) -> float | None:
-        """Return the seconds for an image, measured over cohorts; None before there is anything to measure."""
+    def _rate(self, name: str) -> float | None:
+        """Return the seconds that a cohort needs for an image; None before there is anything to measure.
+
+        The first epochs of a cohort say little, so the rate of those most like it counts as if it had been measured
+        over the share `OWN` of the cohort itself.
+        """
+        alike = (self._measured(names) for names in self._alike(self._plan.cohorts[name]))
+        seconds, images = self._measured([name])
+        others = next(((time, shown) for time, shown in alike if shown > 0), None)
+        if others is not None:
+            weight = OWN * self.size(name)
+            seconds, images = seconds + others[0] / others[1] * weight, images + weight
+        return seconds / images if images > 0 else None
+
+    def _measured(self, names: Iterable[str]) -> tuple[float, float]:
+        """Return the seconds that cohorts trained of late, and the images that they showed in them."""
         seconds = images = 0.0
         for name in names:
             if name in self._last:
                 first, last = self._recent[name][0], self._last[name]
                 seconds += last.seconds - first.seconds
                 images += self.size(name) * (last.share - first.share)
-        return seconds / images if images > 0 else None
+        return seconds, images
 
 
 def _axes(cohort: Cohort) -> tuple[str, int]:
