@@ -12,10 +12,10 @@ MEDIA_TYPES = {
     ".tex": "application/x-tex",
 }
 FORMATS = {".csv": "CSV", ".md": "Markdown", ".pdf": "PDF", ".png": "PNG", ".svg": "SVG", ".tex": "LaTeX"}
+BESIDE = "LaTeX, with the paper’s"  # a table with the paper's numbers beside ours
 WITH_PAPER = "-paper.tex"  # how the name of a LaTeX table ends that has the paper's numbers beside ours
 
 
 def format_name(file: str | Path) -> str:
     """Return what a reader calls the format of a file."""
-    name = FORMATS[Path(file).suffix]
-    return f"{name}, with the paper’s" if str(file).endswith(WITH_PAPER) else name
+    return BESIDE if str(file).endswith(WITH_PAPER) else FORMATS[Path(file).suffix]

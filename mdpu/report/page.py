@@ -25,6 +25,7 @@ from mdpu.report.drawing import size_name
 from mdpu.report.forest import HEIGHT as FOREST_HEIGHT
 from mdpu.report.forest import SPAN, forest_panels
 from mdpu.report.forest import WIDTH as FOREST_WIDTH
+from mdpu.report.formats import BESIDE
 from mdpu.report.largest_n import HEADER, largest_n_rows
 from mdpu.report.sections import data_url, downloads, figure_url, figure_width
 from mdpu.report.training import duration, read_training
@@ -86,14 +87,19 @@ def environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.globals |= {"families": FAMILIES, "looks": LOOKS, "numerals": NUMERALS}
-    made.filters |= {"duration": duration, "points": points, "signed": signed, "typeset": typeset}
+    made.globals |= {"beside": BESIDE, "families": FAMILIES, "looks": LOOKS, "numerals": NUMERALS}
+    made.filters |= {"duration": duration, "points": points, "signed": signed, "typeset": typeset, "effect": effect}
     return made
 
 
 def points(value: float | None) -> str:
     """Return a number of percent or points with two decimals, a dash if it is missing."""
     return "–" if value is None or pd.isna(value) else f"{value:.2f}"
+
+
+def effect(value: float) -> str:
+    """Return an effect in whatever unit, with its sign and three digits."""
+    return (f"{value:+,.0f}" if abs(value) >= 1000 else f"{value:+.3g}").replace("-", "−")
 
 
 def typeset(text: object) -> Markup:

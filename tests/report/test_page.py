@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 from mdpu.files import read_csv
+from mdpu.report.page import effect as shown_effect
 from mdpu.report.sections import contrast
 from mdpu.report.verdicts import CLAIMANTS
 from mdpu.seals import sha256
@@ -377,7 +378,7 @@ def test_claims_that_were_checked_have_a_chip_and_an_effect(page, synthetic):
     chips = [row.find_element(By.CSS_SELECTOR, ".chip").text for row in rows]
     assert chips == list(checked["status"])
     effects = [row.find_element(By.CSS_SELECTOR, "td[data-label='Effect']").text for row in rows]
-    assert effects == ["–" if pd.isna(effect) else f"{effect:+.3g}".replace("-", "−") for effect in checked["effect"]]
+    assert effects == ["–" if pd.isna(effect) else shown_effect(effect) for effect in checked["effect"]]
     unchecked = page.find_elements(By.CSS_SELECTOR, "#claims > details li")
     assert len(unchecked) == (claims["status"] == "not run").sum()
 

@@ -14,7 +14,7 @@ from mdpu.evaluate.evidence import Evidence, paper_evidence
 from mdpu.evaluate.published import published_cells
 from mdpu.files import REPOSITORY, read_csv, write_csv, write_json
 from mdpu.kinds.table import table_section
-from mdpu.report.page import column_groups, environment, typeset
+from mdpu.report.page import column_groups, effect, environment, typeset
 from mdpu.report.verdicts import claims_section, verdict_section
 from mdpu.study.config import load_config
 from mdpu.study.grid import AXES
@@ -148,7 +148,7 @@ def test_a_claim_lists_our_failing_cases_and_leads_to_their_cells(plan, tmp_path
     cells = r'<td data-label="Cases">1 of 2 \(50 %\)</td><td data-label="Effect">\S+</td>'
     assert re.search(cells + r'<td data-label="In single trials">50 % \(', page)
     assert 'data-label="In single trials" class="quiet">counted, not tested</td>' in page
-    assert "the 1 of our cases where it does not hold" in page
+    assert "our 1 case where it does not hold" in page
     assert f'<li><a href="#{cell}">{cell}</a>: 76, 84</li>' in page
 
 
@@ -166,6 +166,11 @@ def test_the_papers_claims_come_first_and_each_says_whose_it_is(plan, tmp_path):
     assert "<code>bag-relu</code>" in page
     assert "`" not in page
     assert '<td data-label="Effect">−0.5</td>' in page
+
+
+@pytest.mark.parametrize(("value", "shown"), [(-0.5, "−0.5"), (0.37512, "+0.375"), (-3511.4, "−3,511")])
+def test_effects_have_a_sign_and_few_digits(value, shown):
+    assert effect(value) == shown
 
 
 @pytest.mark.parametrize(
