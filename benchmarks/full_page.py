@@ -185,17 +185,22 @@ def evaluate(plan: Plan, processes: int) -> None:
         list(pool.map(make, itertools.repeat(plan.config), names))
 
 
-def write_results(plan: Plan, kept: Path | None = None, processes: int = 1) -> dict[str, float]:
-    """Write a whole folder of results, and return the seconds of its evaluation and of its page."""
+def write_results(plan: Plan, kept: Path | None = None, processes: int = 1) -> dict[str, tuple[float, float]]:
+    """Write a whole folder of results, and return the wall and the processor seconds of its evaluation and its page."""
     write_data(plan)
     write_training(plan, histories(plan, kept))
-    seconds = {}
-    started = time.perf_counter()
-    evaluate(plan, processes)
-    seconds["evaluation"] = time.perf_counter() - started
-    started = time.perf_counter()
-    write_page(plan, plan.layout.results, plan.layout.results / "report.html")
-    return {**seconds, "page": time.perf_counter() - started}
+    page = plan.layout.results / "report.html"
+    return {
+        "evaluation": seconds_of(lambda: evaluate(plan, processes)),
+        "page": seconds_of(lambda: write_page(plan, plan.layout.results, page)),
+    }
+
+
+def seconds_of(work: Callable[[], None]) -> tuple[float, float]:
+    """Do some work, and return its wall seconds and the processor seconds of this process and its children."""
+    wall, processor = time.perf_counter(), sum(os.times()[:4])
+    work()
+    return time.perf_counter() - wall, sum(os.times()[:4]) - processor
 
 
 def seconds_to_interact(page: Path, width: int) -> float:
@@ -234,8 +239,8 @@ def main() -> None:
     seconds = write_results(plan, arguments.kept, os.cpu_count() or 1)
     page = plan.layout.results / "report.html"
     print(f"{len(plan.runs)} runs in {len(plan.cohorts)} cohorts")
-    for part, count in seconds.items():
-        print(f"{part}: {count:.1f} s")
+    for part, (wall, processor) in seconds.items():
+        print(f"{part}: {wall:.1f} s, {processor:.1f} processor s")
     print(f"{page}: {page.stat().st_size / 1e6:.2f} MB")
     for width in (1400, 390) if arguments.browser else ():
         times = sorted(seconds_to_interact(page, width) for _ in range(REPEATS))
