@@ -5,6 +5,7 @@ At the FAULT_AT-th time that training may write a checkpoint, it gets the error 
 
 import os
 import sys
+import threading
 from types import FrameType
 
 left = int(os.environ["FAULT_AT"])
@@ -20,4 +21,5 @@ def lose(frame: FrameType, event: str, _argument: object) -> None:
 
 
 if os.environ["FAULT_IN"] in sys.orig_argv:
-    sys.setprofile(lose)
+    for switch in (sys.setprofile, threading.setprofile):  # training has threads of its own
+        switch(lose)
