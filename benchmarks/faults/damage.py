@@ -38,7 +38,7 @@ NAMED, SAME, DATED, OTHER, BROKEN = (
 )
 # What tells of the occasion on which a file was made: when, by which commit, and after what was there before.
 OCCASION = {"before", "commit", "date", "inputs", "reused", "seal", "sha256", "trained", "wall_seconds"}
-SECONDS = re.compile(r"(20\d\d-\d\d-\d\d)|\b\d+ s\b")
+SECONDS = re.compile(r"20\d\d-\d\d-\d\d|\b(\d+ h )?(\d+ min )?\d+ s\b|\b(\d+ h )?\d+ min\b|\b\d+ h\b")
 
 
 def told(path: Path, content: bytes) -> object:
