@@ -61,7 +61,7 @@ class TrainingWork:
     Sizes are numbers of images that are shown to a network. The rate is measured while cohorts train: a cohort's own
     and, as long as it has little of one, that of the cohorts most like it. What a process takes before and after its
     training is measured too: on a busy machine it is longer than the training of a small cohort. A run that lies in the
-    store counts as finished until its cohort begins and says how many it reused.
+    store counts as finished until cohorts begin and say that they do not reuse what lies there.
 
     Parameters
     ----------
@@ -110,8 +110,15 @@ class TrainingWork:
         """Return the images that a cohort's training shows to networks, in all its epochs."""
         progress = self._last.get(name)
         if progress is None:
-            return self._missing[name]
+            return self._whole[name] - self._trust * (self._whole[name] - self._missing[name])
         return self._whole[name] * (progress.runs - progress.reused) / progress.runs
+
+    @property
+    def _trust(self) -> float:
+        """Share of what the store holds that cohorts reused when they began; after an edit of the protocol it is 0."""
+        stored = sum(self._whole[name] - self._missing[name] for name in self._last)
+        reused = sum(self._whole[name] * last.reused / last.runs for name, last in self._last.items())
+        return min(1.0, reused / stored) if stored else 1.0
 
     def share(self, name: str) -> float:
         """Return which share of a cohort's training is done."""

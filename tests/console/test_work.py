@@ -198,6 +198,17 @@ def test_a_cohort_that_reuses_its_runs_counts_for_nothing(plan):
     assert (half.reused([name]), half.trained([name])) == (4, 4)
 
 
+@pytest.mark.parametrize(("reused", "share"), [(0, 1.0), (2, 0.5), (4, 0.0)])
+def test_stored_runs_count_as_finished_as_far_as_cohorts_reuse_them(plan, monkeypatch, reused, share):
+    """All runs lie in the store; an edit of the protocol makes them worthless."""
+    monkeypatch.setattr("pathlib.Path.exists", lambda path: True)
+    work = TrainingWork(plan, lambda path: Progress(4, reused, 0, 100, 1.0))
+    first, second = plan.cohorts
+    assert work.size(second) == 0
+    work.update({first: 6.0})
+    assert work.size(second) == pytest.approx(share * images_shown(plan, plan.cohorts[second].runs))
+
+
 def test_what_a_training_process_records_is_read(tmp_path):
     path = tmp_path / "m2" / "n30.json"
     assert read_progress(path) is None
