@@ -207,7 +207,7 @@ class Tracker:
         if splits := self.stages["splits"].mean:
             seen.append(splits / USUAL_SECONDS["splits"])
         if self.work is not None and (start := self.work.start_seconds):
-            seen.append(start / START_SECONDS)
+            seen.append(math.sqrt(start / START_SECONDS))  # the other jobs read less, and so wait less
         return sum(seen) / len(seen) if seen else 1.0
 
     def _stage_left(self, stage: Stage, now: float) -> float:

@@ -116,7 +116,7 @@ def tables(tmp_path, monkeypatch):
     return Plan(select("paper", [], ["datasets=[mnist]", "experiments=[table2, table3, table4, table5]"]))
 
 
-BUSY = {"start": 15.0, "seconds": 11.0}  # of a process before it trains, and of a job of the evaluation
+BUSY = {"start": 15.0, "seconds": 7.0}  # of a process before it trains, and of a job of the evaluation
 
 
 @pytest.mark.parametrize(
