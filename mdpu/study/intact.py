@@ -19,8 +19,12 @@ from mdpu.study.store import RunStore
 BESIDE = frozenset(("logs", "benchmarks", "checkpoints", "progress", "reported"))
 CHANGED, MISSING, STALE, UNSEALED, EDITED = "changed", "missing", "stale", "unsealed", "edited"
 UNRECORDED = "unrecorded"
-# Of which settings, and from which inputs, is not known.
-UNKNOWN = {UNRECORDED: "was made while nothing recorded its settings", UNSEALED: "has lost its seal"}
+# Why a file is made anew that is as it was written.
+REASONS = {
+    STALE: "was made from inputs that have changed since",
+    UNRECORDED: "was made while nothing recorded its settings",
+    UNSEALED: "has lost its seal",
+}
 WORDS = {
     CHANGED: "has changed since it was written",
     MISSING: "was written, but is not there",
@@ -28,7 +32,7 @@ WORDS = {
     UNSEALED: "has no seal, so nothing is known of it; keep it with `python -m mdpu accept`, or delete it; "
     "if a rule made it, ./run makes it anew",
     EDITED: "was edited on purpose",
-    UNRECORDED: UNKNOWN[UNRECORDED],
+    UNRECORDED: REASONS[UNRECORDED],
 }
 
 
@@ -219,7 +223,7 @@ def mend(plan: Plan, findings: Iterable[Finding], made: Collection[Path]) -> lis
 
 
 def _why(state: str | None) -> str:
-    return UNKNOWN.get(state or "", "was not what was written")
+    return REASONS.get(state or "", "was not what was written")
 
 
 def _delete(path: Path) -> None:
