@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.fft import next_fast_len
 
 from mdpu.theory import check_prior, coefficients, tuple_law
 
@@ -87,26 +89,31 @@ def probability_of_fit(
         If `tuple_size` or `prior` is out of range.
     """
     unlabeled = n if n_unlabeled is None else n_unlabeled
+    draws = {
+        "tuples": [(n, 0)],
+        "overlapping": [(n, 0), (0, unlabeled)],
+        "disjoint": [(n, unlabeled)],
+    }[demand]
+    laws = [_needed_positives(tuple_size, prior, *counts) for counts in draws]
+    return math.prod(_fits(law, positives, negatives) for law in laws)
+
+
+@lru_cache(maxsize=64)  # datasets share it: it knows nothing of the images that there are
+def _needed_positives(tuple_size: int, prior: float, tuples: int, unlabeled: int) -> NDArray[np.float64]:
+    """Return the probability of 0, 1, .. positives among the images of so many tuples and unlabeled images."""
     negatives_law = tuple_law(tuple_size, prior)
-    coin = np.array([1 - check_prior(prior), prior])  # positives of one unlabeled image
-    positives_law = np.zeros(tuple_size + 1)
-    positives_law[tuple_size - np.arange(negatives_law.size)] = negatives_law
-    tuple_demand, unlabeled_demand = (positives_law, n), (coin, unlabeled)
-    if demand == "disjoint":
-        return _fits([tuple_demand, unlabeled_demand], positives, negatives)
-    fit = _fits([tuple_demand], positives, negatives)
-    return fit if demand == "tuples" else fit * _fits([unlabeled_demand], positives, negatives)
+    of_tuple = np.zeros(tuple_size + 1)
+    of_tuple[tuple_size - np.arange(negatives_law.size)] = negatives_law
+    of_image = np.array([1 - check_prior(prior), prior])
+    images = tuple_size * tuples + unlabeled
+    length = next_fast_len(images + 1, real=True)
+    transform = np.fft.rfft(of_tuple, length) ** tuples * np.fft.rfft(of_image, length) ** unlabeled
+    law = np.fft.irfft(transform, length)[: images + 1]
+    law.flags.writeable = False
+    return law
 
 
-def _fits(parts: list[tuple[NDArray[np.float64], int]], positives: int, negatives: int) -> float:
-    """Return the probability that independent draws need no more images of either side than there are.
-
-    A part is the law of one draw's number of positives, 0 .. M, and the number of draws.
-    """
-    images = sum((law.size - 1) * count for law, count in parts)
-    transform = np.ones((images + 1) // 2 + 1, dtype=np.complex128)
-    for law, count in parts:
-        transform *= np.fft.rfft(law, images + 1) ** count
-    needed = np.fft.irfft(transform, images + 1)  # probability of 0 .. images positives
-    least = max(0, images - negatives)  # fewer positives would mean more negatives than there are
+def _fits(needed: NDArray[np.float64], positives: int, negatives: int) -> float:
+    """Return the probability that neither side needs more images than there are, by the law of the positives."""
+    least = max(0, needed.size - 1 - negatives)  # fewer positives would mean more negatives than there are
     return float(np.clip(needed[least : positives + 1].sum(), 0.0, 1.0))

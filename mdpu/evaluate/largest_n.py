@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -57,17 +58,19 @@ def largest_n_table(plan: Plan, counts: Mapping[str, Mapping[str, int]]) -> pd.D
     published = published_cells()
     rows = []
     order = {name: position for position, name in enumerate(plan.config["definitions"]["datasets"])}
-    points = {(order[run.dataset], run.dataset, run.tuple_size, float(run.prior), run.prior) for run in plan.runs}
-    for _, dataset, size, number, prior in sorted(points):
+    used: dict[tuple[int, str, int, float, str], set[int]] = defaultdict(set)
+    for run in plan.runs:
+        used[order[run.dataset], run.dataset, run.tuple_size, float(run.prior), run.prior].add(run.n)
+    for point in sorted(used):
+        _, dataset, size, number, prior = point
         published_here = published[
             (published["dataset"] == plan.published_names[dataset])
             & (published["tuple_size"] == size)
             & (published["prior"] == prior)
         ]
-        used = {run.n for run in plan.runs if (run.dataset, run.tuple_size, run.prior) == (dataset, size, prior)}
         pools = counts[dataset]["positive"], counts[dataset]["negative"], size, number
         largest = {f"largest_{demand}": expected_largest_n(*pools, demand) for demand in DEMANDS}
-        for n in sorted(set(published_here["n"]) or used):
+        for n in sorted(set(published_here["n"]) or used[point]):
             fit = {f"fit_{demand}": probability_of_fit(*pools, int(n), demand) for demand in DEMANDS}
             rows.append(
                 {
