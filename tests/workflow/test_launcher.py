@@ -159,6 +159,19 @@ def test_an_environment_is_made_anew_when_the_lock_changed_or_an_installation_wa
     assert commands == []
 
 
+def test_an_environment_of_another_clone_is_left_as_it_is(run, monkeypatch, tmp_path):
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "made-from").write_text("another lock")
+    run.VENV.symlink_to(other)
+    monkeypatch.setattr(
+        subprocess, "run", lambda *_, **__: run.VENV.mkdir(exist_ok=True) or SimpleNamespace(returncode=0)
+    )
+    run.make_environment()
+    assert not run.VENV.is_symlink()
+    assert (other / "made-from").read_text() == "another lock"
+
+
 def test_a_failed_installation_ends_in_one_sentence_and_is_tried_again(run, monkeypatch):
     monkeypatch.setattr(subprocess, "run", lambda *_, **__: SimpleNamespace(returncode=1))
     for _ in range(2):
