@@ -8,15 +8,13 @@ and the Brier score.
     python benchmarks/calibration.py --images results/datasets/mnist.npz --methods bag-relu relu
 """
 
-import argparse
 import json
 
 import numpy as np
-import torch
-from shared import Labelled, machine, protocol_settings
+from scipy.special import expit
+from shared import Labelled, begin, machine, protocol_settings, training_parser
 
 from mdpu.learn import Task, fit
-from mdpu.learn.device import choose_device
 
 BINS = 15
 
@@ -42,19 +40,14 @@ def figures_of(probabilities, truth, prior):
 
 def main():
     """Print a JSON line for every tuple size, prior and method."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--images", required=True)
+    parser = training_parser(__doc__)
     parser.add_argument("--methods", nargs="+", default=["bag-relu", "bag-nce", "relu", "abs", "relu-part", "ure"])
     parser.add_argument("--tuple-sizes", nargs="+", type=int, default=[2])
     parser.add_argument("--priors", nargs="+", type=float, default=[0.4, 0.5, 0.6])
     parser.add_argument("--n", type=int, default=10_000)
     parser.add_argument("--trials", type=int, default=3)
-    parser.add_argument("--epochs", type=int, default=100)
-    parser.add_argument("--device", default="auto")
-    parser.add_argument("--threads", type=int, default=2)
     arguments = parser.parse_args()
-    device = choose_device(arguments.device)
-    torch.set_num_threads(arguments.threads)
+    device = begin(arguments)
     data, settings = Labelled.read(arguments.images), protocol_settings(arguments.epochs)
     truth, trials = data.labels["test"] > 0, range(1, arguments.trials + 1)
     for tuple_size in arguments.tuple_sizes:
@@ -64,7 +57,7 @@ def main():
                 tasks = [Task(method, tuple_size, prior, seed=trial, sample=str(trial)) for trial in trials]
                 models = fit(tasks, data.images.train_images, samples, settings, device=device)
                 scores = (model.decision_function(data.images.test_images).astype(np.float64) for model in models)
-                figures = np.mean([figures_of(1 / (1 + np.exp(-score)), truth, prior) for score in scores], axis=0)
+                figures = np.mean([figures_of(expit(score), truth, prior) for score in scores], axis=0)
                 named = dict(zip(("accuracy", "confidence", "calibration_error", "brier"), figures, strict=True))
                 rounded = {name: round(float(figure), 4) for name, figure in named.items()}
                 place = {"method": method, "tuple_size": tuple_size, "prior": prior, "trials": arguments.trials}

@@ -17,7 +17,6 @@ prints a JSON line for each prior and candidate: the mean of the last ten epochs
 `bag-relu-last`, paired by trial.
 """
 
-import argparse
 import json
 import math
 import sys
@@ -30,11 +29,10 @@ from unittest import mock
 
 import numpy as np
 import torch
-from shared import Labelled, machine, protocol_settings
+from shared import Labelled, begin, machine, protocol_settings, training_parser
 
 from mdpu.learn import Task, fit_each, trainer
 from mdpu.learn.bags import MEMORY, BagRiskHead, unlabeled_bags
-from mdpu.learn.device import choose_device
 from mdpu.learn.method import NetworkMethod
 from mdpu.learn.perceptron import StackedMLP
 
@@ -149,21 +147,16 @@ def accuracies(tasks, samples, data, settings, device):
 
 def main():
     """Print a JSON line for every prior and candidate."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--images", required=True)
+    parser = training_parser(__doc__)
     parser.add_argument("--positive", nargs="+", required=True, help="classes on the positive side")
     parser.add_argument("--negative", nargs="+", required=True, help="classes on the negative side")
     parser.add_argument("--tuple-size", type=int, default=2)
     parser.add_argument("--priors", nargs="+", type=float, default=[0.5])
     parser.add_argument("--n", type=int, default=10_000)
     parser.add_argument("--trials", type=int, default=3)
-    parser.add_argument("--epochs", type=int, default=100)
     parser.add_argument("--only", nargs="+", choices=CANDIDATES, default=list(CANDIDATES))
-    parser.add_argument("--device", default="auto")
-    parser.add_argument("--threads", type=int, default=2)
     arguments = parser.parse_args()
-    device = choose_device(arguments.device)
-    torch.set_num_threads(arguments.threads)
+    device = begin(arguments)
     data = Labelled.read(arguments.images, arguments.positive, arguments.negative)
     settings, trials = protocol_settings(arguments.epochs), range(1, arguments.trials + 1)
     for prior in arguments.priors:

@@ -7,16 +7,13 @@ training, so its figure depends on the number of epochs; the protocol has 100.
     python benchmarks/method_cost.py --images results/datasets/mnist.npz --methods bag-relu bag-free --epochs 100
 """
 
-import argparse
 import json
 import statistics
 import time
 
-import torch
-from shared import Labelled, machine, protocol_settings
+from shared import Labelled, begin, machine, protocol_settings, training_parser
 
 from mdpu.learn import Task, fit_each
-from mdpu.learn.device import choose_device
 
 PRIORS = (0.4, 0.5, 0.6)
 TRIALS = (1, 2, 3)
@@ -37,18 +34,13 @@ def cost(method, tuple_size, samples, data, settings, device):
 
 def main():
     """Print a JSON line for every method and tuple size."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--images", required=True)
+    parser = training_parser(__doc__, epochs=40)
     parser.add_argument("--methods", nargs="+", default=["bag-relu"])
     parser.add_argument("--tuple-sizes", nargs="+", type=int, default=[2, 3])
     parser.add_argument("--n", type=int, default=10_000)
-    parser.add_argument("--epochs", type=int, default=40)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--device", default="auto")
-    parser.add_argument("--threads", type=int, default=2)
     arguments = parser.parse_args()
-    device = choose_device(arguments.device)
-    torch.set_num_threads(arguments.threads)
+    device = begin(arguments)
     data, settings = Labelled.read(arguments.images), protocol_settings(arguments.epochs)
     for tuple_size in arguments.tuple_sizes:
         samples = {

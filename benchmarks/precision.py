@@ -26,13 +26,11 @@ from unittest import mock
 
 import numpy as np
 import pandas as pd
-import torch
 from numpy.typing import NDArray
 from scipy import stats
-from shared import Labelled, machine, protocol_settings
+from shared import Labelled, begin, machine, protocol_settings
 
 from mdpu.learn import Task, fit
-from mdpu.learn.device import choose_device
 from mdpu.learn.networks import mlp
 
 METHODS = ("ure", "relu", "abs")
@@ -52,8 +50,7 @@ def in_order(order: int) -> AbstractContextManager[object]:
 
 def train_all(arguments: argparse.Namespace) -> pd.DataFrame:
     """Train every run in every precision and order; return one row each."""
-    torch.set_num_threads(arguments.threads)
-    device, data = choose_device(arguments.device), Labelled.read(arguments.images)
+    device, data = begin(arguments), Labelled.read(arguments.images)
     rates, protocol = data.rates(), protocol_settings(arguments.epochs)
     shares = [rates.share_positive, 1 - rates.share_positive]
     rows = []

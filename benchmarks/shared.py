@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import platform
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -16,7 +17,7 @@ from mdpu.data.labels import binarize
 from mdpu.data.splits import draw_split
 from mdpu.files import REPOSITORY
 from mdpu.learn import Sample, Settings
-from mdpu.learn.device import describe
+from mdpu.learn.device import choose_device, describe
 from mdpu.learn.evaluation import TestRates
 from mdpu.study.config import load_config
 from mdpu.study.plan import Plan
@@ -30,7 +31,7 @@ class Labelled:
     labels: dict[str, NDArray[np.int8]]
 
     @classmethod
-    def read(cls, path: str, positive: Sequence[str] = (), negative: Sequence[str] = ()) -> Labelled:
+    def read(cls, path: str | Path, positive: Sequence[str] = (), negative: Sequence[str] = ()) -> Labelled:
         """Read prepared images; unless classes are named, every other one is positive, beginning with the first."""
         images = read_images(Path(path))
         classes = list(images.classes)
@@ -48,6 +49,22 @@ class Labelled:
     def samples(self, tuple_size: int, prior: float, n: int, trials: Iterable[int]) -> dict[str, Sample]:
         """Draw one sample for each trial, by the trial's number."""
         return {str(trial): self.sample(tuple_size, prior, n, trial) for trial in trials}
+
+
+def training_parser(description: str | None, epochs: int = 100) -> argparse.ArgumentParser:
+    """Return a parser with the arguments of everything that trains on prepared images."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--images", required=True)
+    parser.add_argument("--epochs", type=int, default=epochs)
+    parser.add_argument("--device", default="auto")
+    parser.add_argument("--threads", type=int, default=2)
+    return parser
+
+
+def begin(arguments: argparse.Namespace) -> torch.device:
+    """Take the threads that were asked for, and return the device."""
+    torch.set_num_threads(arguments.threads)
+    return choose_device(arguments.device)
 
 
 def protocol_settings(epochs: int | None = None) -> Settings:

@@ -24,12 +24,11 @@ from dataclasses import replace
 
 import numpy as np
 import torch
-from shared import Labelled, machine, protocol_settings
+from shared import Labelled, begin, machine, protocol_settings, training_parser
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
 from mdpu.learn import Task, fit_each
-from mdpu.learn.device import choose_device
 from mdpu.learn.losses import LOSSES
 from mdpu.theory import risk_weights
 
@@ -135,8 +134,7 @@ def flops(tuple_size, n):
 def measure(name, arguments):
     """Return the figures of one case."""
     case = CASES[name]
-    device = choose_device(arguments.device)
-    torch.set_num_threads(arguments.threads)
+    device = begin(arguments)
     data = Labelled.read(arguments.images)
     count, n, tuple_size = case.get("runs", 9), case.get("n", 10_000), case.get("tuple_size", 2)
     tasks = [Task(METHODS[i % 3], tuple_size, 0.5, seed=1 + i // 3, sample=str(1 + i // 3)) for i in range(count)]
@@ -170,11 +168,7 @@ def measure(name, arguments):
 
 def main():
     """Measure every case in a process of its own and print the figures as JSON lines."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--images", required=True)
-    parser.add_argument("--device", default="auto")
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--epochs", type=int, default=SETTINGS.epochs, help="of cohorts; the first is warm-up")
+    parser = training_parser(__doc__, SETTINGS.epochs)
     parser.add_argument("--ordinary-epochs", type=int, default=4, help="of the ordinary loop; the first is warm-up")
     parser.add_argument("--only", nargs="+", choices=CASES, default=list(CASES))
     parser.add_argument("--one", choices=CASES, help=argparse.SUPPRESS)

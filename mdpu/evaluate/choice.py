@@ -37,15 +37,10 @@ def choose_epochs(metrics: pd.DataFrame, offsets: Mapping[str, float], average_l
         epoch in percent, at the training prior; ``protocol``, the mean of the last epochs; and for each of `RISKS` its
         epoch (``bags_epoch``) and the accuracy there (``bags``). The regret of a choice is ``best`` minus it.
     """
-    rows = []
-    for key, run in _estimated_runs(metrics, offsets):
-        chosen = {name: int(run[name].argmin()) for name in RISKS}
-        rows.append(
-            dict(zip(AXES, key, strict=True))
-            | {"best": run["elsewhere"].max(), "protocol": run["elsewhere"].tail(average_last).mean()}
-            | {f"{name}_epoch": run["epoch"].iloc[place] for name, place in chosen.items()}
-            | {name: run["elsewhere"].iloc[place] for name, place in chosen.items()}
-        )
+    rows = [
+        dict(zip(AXES, key, strict=True)) | _choice(run, "epoch", run["elsewhere"].tail(average_last).mean())
+        for key, run in _estimated_runs(metrics, offsets)
+    ]
     return pd.DataFrame(rows, columns=_columns("epoch"))
 
 
@@ -69,17 +64,32 @@ def choose_settings(metrics: pd.DataFrame, offsets: Mapping[str, float], average
     ]
     trial, rows = [axis for axis in AXES if axis != "variant"], []
     for key, variants in pd.DataFrame(runs, columns=[*AXES, *measured]).groupby(trial, sort=False):
-        accuracy = variants.set_index("variant")["elsewhere"]
-        if BASE not in accuracy:
-            continue
-        chosen = {name: variants["variant"].iloc[int(variants[name].argmin())] for name in RISKS}
-        rows.append(
-            dict(zip(trial, key, strict=True))
-            | {"variant": BASE, "best": accuracy.max(), "protocol": accuracy[BASE]}
-            | {f"{name}_variant": variant for name, variant in chosen.items()}
-            | {name: accuracy[variant] for name, variant in chosen.items()}
-        )
+        base = variants.loc[variants["variant"] == BASE, "elsewhere"]
+        if len(base):
+            rows.append(
+                dict(zip(trial, key, strict=True)) | {"variant": BASE} | _choice(variants, "variant", base.item())
+            )
     return pd.DataFrame(rows, columns=_columns("variant"))
+
+
+def _choice(options: pd.DataFrame, chosen: str, protocol: float) -> dict[str, object]:
+    """Return what the best of some options, the protocol's and those with the least risks give.
+
+    Parameters
+    ----------
+    options : DataFrame
+        A row per option: its name or number in the column `chosen`, ``elsewhere`` and each of `RISKS`.
+    chosen : str
+        What an option is, ``epoch`` or ``variant``.
+    protocol : float
+        Accuracy of the protocol's own choice.
+    """
+    places = {name: int(options[name].argmin()) for name in RISKS}
+    return (
+        {"best": options["elsewhere"].max(), "protocol": protocol}
+        | {f"{name}_{chosen}": options[chosen].iloc[place] for name, place in places.items()}
+        | {name: options["elsewhere"].iloc[place] for name, place in places.items()}
+    )
 
 
 def _columns(chosen: str) -> list[str]:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mdpu.errors import UserError
+from mdpu.study.config import BASE
 from mdpu.study.kind import Kind, load_kind
 
 if TYPE_CHECKING:
@@ -46,6 +47,12 @@ def show(plan: Plan, name: str, inputs: Mapping[str, Path], results: Path) -> No
     if missing := [f"--{read}" for read in kind.reads if read not in inputs]:
         raise UserError(f"experiment {name} is of kind {experiment.kind}, which needs {' and '.join(missing)}")
     kind.make(plan, experiment, inputs, results)
+
+
+def check_base(definition: Mapping[str, Any], where: str) -> None:
+    """Raise `UserError` if the base is missing among the variants, which the others are compared with."""
+    if BASE not in definition["variant"]:
+        raise UserError(f"{where}.variant: base is what the others are compared with; add it")
 
 
 def figure_kind(

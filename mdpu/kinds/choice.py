@@ -6,13 +6,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mdpu.errors import UserError
 from mdpu.files import read_csv, write_csv
-from mdpu.kinds import TABLE
+from mdpu.kinds import TABLE, check_base
 from mdpu.learn.methods import load_method
 from mdpu.report.drawing import size_name
 from mdpu.report.tables import write_rows
-from mdpu.study.config import BASE
 from mdpu.study.kind import Kind
 
 if TYPE_CHECKING:
@@ -60,9 +58,9 @@ def caption(experiment: Experiment) -> str:
 
 
 def check(definition: Mapping[str, Any], config: Mapping[str, Any], where: str) -> None:
-    """Raise `UserError` if the base is missing, which other variants are compared with."""
-    if definition.get("among") == "variants" and BASE not in definition["variant"]:
-        raise UserError(f"{where}.variant: base is what the others are compared with; add it")
+    """Raise `UserError` if variants are chosen among, and the base is missing."""
+    if definition.get("among") == "variants":
+        check_base(definition, where)
 
 
 def make(plan: Plan, experiment: Experiment, inputs: Mapping[str, Path], results: Path) -> None:

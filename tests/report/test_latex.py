@@ -117,7 +117,15 @@ TABLES = {
     "formulas": latex_formulas(loss_rows(), AWKWARD, "formulas"),
     "sensitivity": sensitivity_latex(DIFFERENCES, {"images": AWKWARD}, AWKWARD, "sensitivity"),
     "largest-n": largest_n_latex(LARGEST, TITLES),
-    "choice": latex_tables("choice", choice.CAPTION, choice.HEADER, CHOICES, names=2, groups=1),
+    "choice": latex_tables("choice", choice.EPOCHS, choice.HEADERS["epochs"], CHOICES, names=2, groups=1),
+    "choice-variants": latex_tables(
+        "choice-variants",
+        choice.VARIANTS.format(tried=AWKWARD),
+        choice.HEADERS["variants"],
+        CHOICES,
+        names=2,
+        groups=1,
+    ),
     "priors": latex_tables("priors", priors.CAPTION, priors.HEADER, PRIORS, names=2, groups=1),
     "awkward-rows": latex_tables("awkward-rows", AWKWARD, [AWKWARD, "b"], [[AWKWARD, "1"], ["[1]", "*"]]),
 }

@@ -11,9 +11,8 @@ from dataclasses import astuple
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mdpu.errors import UserError
 from mdpu.files import read_csv, write_csv, write_text
-from mdpu.kinds import FIGURE
+from mdpu.kinds import FIGURE, check_base
 from mdpu.report.sections import figure_section
 from mdpu.study.config import BASE, available_methods, known
 from mdpu.study.grid import Run, grid_runs
@@ -39,8 +38,7 @@ def check(definition: Mapping[str, Any], config: Mapping[str, Any], where: str) 
         known(reporting, config["definitions"].get("reportings", {}), f"{where}.reporting")
     for method in definition.get("base_method", []):
         known(method, available_methods(), f"{where}.base_method")
-    if BASE not in definition["variant"]:
-        raise UserError(f"{where}.variant: base is what the others are compared with; add it")
+    check_base(definition, where)
 
 
 def runs(definition: Mapping[str, Any], dataset: str) -> Iterator[Run]:
