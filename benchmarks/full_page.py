@@ -38,7 +38,6 @@ from mdpu.evaluate.comparison import write_comparison
 from mdpu.evaluate.published import published_summary
 from mdpu.files import read_table, write_csv, write_json, write_table
 from mdpu.kinds import show
-from mdpu.learn.risk import TERMS
 from mdpu.report.largest_n import write_largest_n
 from mdpu.report.page import write_page
 from mdpu.report.rank_figure import show_ranks
@@ -77,7 +76,10 @@ def stand_in(classes: list[str], colour: bool, seed: int) -> ImageSet:
 
 
 def write_data(plan: Plan) -> None:
-    """Write images, labels, sheets and splits of stand-ins; the counts are those of the configuration."""
+    """Write all that needs no metrics: images, labels, sheets and splits of stand-ins, the audit and the largest n.
+
+    The counts are those of the configuration.
+    """
     by_source: dict[Path, dict[str, None]] = {}
     for name in plan.datasets:
         sides = [
@@ -102,10 +104,15 @@ def write_data(plan: Plan) -> None:
             write_split(split, plan.layout.split(run.split))
             facts = diagnose(split, labels["train"], run.tuple_size, prior)
             write_json(plan.layout.split(run.split).with_suffix(".json"), facts)
+    results = plan.layout.results
+    write_audit(plan, results / "labels", results / "audit.csv")
+    write_largest_n(plan, results / "labels", results / "largest_n.csv")
 
 
 def histories(plan: Plan, kept: Path | None) -> pd.DataFrame:
     """Return a history of every run: a kept one, or a curve that ends near the paper's number."""
+    from mdpu.learn.risk import TERMS  # with torch, which no rule after the training loads
+
     keys = pd.DataFrame(list(plan.runs))
     frames = []
     if kept is not None:
@@ -139,14 +146,12 @@ def write_training(plan: Plan, metrics: pd.DataFrame) -> None:
         write_json(plan.layout.history(cohort.name).with_suffix(".json"), facts)
 
 
-# What the workflow makes beside the experiments, by rule; the audit and the largest n need no metrics.
+# What the workflow makes of the metrics beside the experiments, by rule.
 RULES: dict[str, Callable[[Plan, Path], object]] = {
     "claims": lambda plan, results: write_claims(
         plan, plan.layout.summary, plan.layout.metrics, results / "claims.csv", results / "claims_cases.csv"
     ),
-    "largest_n": lambda plan, results: write_largest_n(plan, results / "labels", results / "largest_n.csv"),
     "ranks": lambda plan, results: show_ranks(plan, plan.layout.summary, results / "ranks.csv", results / "ranks.svg"),
-    "audit": lambda plan, results: write_audit(plan, results / "labels", results / "audit.csv"),
     "compare": lambda plan, results: write_comparison(plan, plan.layout.summary, results / "comparison.csv"),
 }
 

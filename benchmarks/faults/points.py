@@ -244,8 +244,10 @@ def main() -> None:
 
 
 def load_everything() -> None:
-    """Load what any command loads, here and once, instead of in each child."""
+    """Load what any command loads, and read the training code, here and once, instead of in each child."""
+    import jsonschema  # noqa: F401
     import sklearn.datasets  # noqa: F401
+    import torch._dynamo  # noqa: F401  an optimizer loads it
     from matplotlib import pyplot as plt
     from PIL import Image
 
@@ -260,6 +262,11 @@ def load_everything() -> None:
     for suffix in ("svg", "pdf"):
         figure.savefig(io.BytesIO(), format=suffix)
     plt.close(figure)
+    from mdpu.study.config import available_methods
+    from mdpu.study.store import training_digest
+
+    for method in available_methods():
+        training_digest(method, "mlp")
 
 
 def points(given: argparse.Namespace) -> None:

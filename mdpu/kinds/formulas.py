@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from markupsafe import Markup
+
 from mdpu.files import read_csv, write_csv, write_text
 from mdpu.kinds import TABLE
 from mdpu.report.latex import latex_float
-from mdpu.report.sections import embedded, for_both_schemes
-from mdpu.report.style import use_house_style
 from mdpu.study.kind import Kind
 
 if TYPE_CHECKING:
@@ -32,17 +31,15 @@ def make(_plan: Plan, experiment: Experiment, _inputs: Mapping[str, Path], resul
 
 
 def section(_plan: Plan, experiment: Experiment, results: Path) -> dict[str, Any]:
-    """Return the table of losses for the template, its formulas as images."""
+    """Return the table of losses for the template, its formulas as MathML."""
+    from mdpu.report.mathml import to_mathml
+
     rows = read_csv(results / "tables" / f"{experiment.name}.csv").to_dict("records")
     return {
         "name": experiment.name,
         "title": experiment.title,
-        "rows": [{**row, "image": _shown(row["formula"])} for row in rows],
+        "rows": [{**row, "formula": Markup(to_mathml(row["formula"], "inline"))} for row in rows],
     }
-
-
-def _shown(formula: str) -> str:
-    return embedded("image/svg+xml", for_both_schemes(formula_image(formula)))
 
 
 def loss_rows() -> pd.DataFrame:
@@ -75,20 +72,6 @@ def latex_formulas(rows: pd.DataFrame, title: str, name: str) -> str:
     lines = [rf"{row.title} & ${row.notation}$ & ${row.formula}$ \\" for row in rows.itertuples()]
     head = [r"Loss & Notation & $\ell(t, z)$ \\", r"\midrule"]
     return "% needs \\usepackage{booktabs}\n" + latex_float(name, title, "lll", [*head, *lines], wide=False)
-
-
-def formula_image(formula: str) -> bytes:
-    """Return a formula as SVG, its letters as outlines, so that it looks the same whatever fonts a reader has."""
-    import matplotlib.pyplot as plt
-
-    use_house_style()
-    with plt.rc_context({"svg.fonttype": "path", "mathtext.fontset": "cm"}):
-        figure = plt.figure(figsize=(0.1, 0.1), layout="none")
-        figure.text(0, 0, f"${formula}$", fontsize=12)
-        stream = io.BytesIO()
-        figure.savefig(stream, format="svg", bbox_inches="tight", pad_inches=0.02, metadata={"Date": None})
-        plt.close(figure)
-    return stream.getvalue()
 
 
 KIND = Kind(

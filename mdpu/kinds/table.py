@@ -231,17 +231,18 @@ def table_section(plan: Plan, name: str, title: str, cells: pd.DataFrame) -> dic
     marked = cells.assign(best=best_methods(cells)).sort_values(
         "prior", key=lambda prior: prior.astype(float), kind="stable"
     )
-    rows = []
-    for (prior, dataset), group in marked.groupby(list(ROW_HEADINGS), sort=False):
-        by_method = {cell["method"]: cell for cell in group.to_dict("records")}
-        rows.append(
-            {
-                "prior": prior,
-                "dataset": plan.dataset(str(dataset))["title"],
-                "cells": [by_method.get(method) for method in methods],
-                "names": [cell_name(by_method[method]) if method in by_method else None for method in methods],
-            }
-        )
+    by_row: dict[tuple[str, str], dict[str, dict[Any, Any]]] = {}
+    for cell in marked.to_dict("records"):
+        by_row.setdefault((cell["prior"], cell["dataset"]), {})[cell["method"]] = cell
+    rows = [
+        {
+            "prior": prior,
+            "dataset": plan.dataset(dataset)["title"],
+            "cells": [by_method.get(method) for method in methods],
+            "names": [cell_name(by_method[method]) if method in by_method else None for method in methods],
+        }
+        for (prior, dataset), by_method in by_row.items()
+    ]
     return {
         "name": name,
         "title": title,

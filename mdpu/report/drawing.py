@@ -176,10 +176,15 @@ def legend_below(figure: Figure, axes: Axes) -> None:
 
 def save_figure(figure: Figure, path: Path) -> None:
     """Save a figure as SVG and, beside it, as PDF; the same figure is the same bytes whenever it is saved."""
+    from matplotlib.backends.backend_pdf import FigureCanvasPdf
+    from matplotlib.backends.backend_svg import FigureCanvasSVG
+
     _settle(figure)
-    for file, metadata in ((path, {"Date": None}), (path.with_suffix(".pdf"), {"CreationDate": None})):
-        with replacing(file) as temporary:
-            figure.savefig(temporary, metadata=metadata)
+    # `Figure.savefig` draws a figure twice, first without ink, to lay it out; this one is laid out.
+    with replacing(path) as temporary:
+        FigureCanvasSVG(figure).print_svg(temporary, metadata={"Date": None})  # type: ignore[no-untyped-call]
+    with replacing(path.with_suffix(".pdf")) as temporary:
+        FigureCanvasPdf(figure).print_pdf(temporary, metadata={"CreationDate": None})  # type: ignore[no-untyped-call]
 
 
 def _settle(figure: Figure) -> None:

@@ -70,8 +70,17 @@ def dark_twin(colour: str) -> str:
     hue, lightness, saturation = colorsys.rgb_to_hls(red, green, blue)
     if lightness < 0.9 and contrast(colour, DARK_PAGE) >= LEAST_CONTRAST:
         return colour
-    held = min(0.92, max(0.15, 1 - lightness))
-    return "#" + "".join(f"{round(255 * part):02x}" for part in colorsys.hls_to_rgb(hue, held, saturation))
+    lightness = min(0.92, max(0.15, 1 - lightness))
+    twin = _hexadecimal(colorsys.hls_to_rgb(hue, lightness, saturation))
+    was_seen = contrast(colour, "#ffffff") >= LEAST_CONTRAST
+    while was_seen and contrast(twin, DARK_PAGE) < LEAST_CONTRAST:  # a pure blue is dark at any middle lightness
+        lightness += 0.02
+        twin = _hexadecimal(colorsys.hls_to_rgb(hue, lightness, saturation))
+    return twin
+
+
+def _hexadecimal(parts: tuple[float, float, float]) -> str:
+    return "#" + "".join(f"{round(255 * part):02x}" for part in parts)
 
 
 def contrast(first: str, second: str) -> float:

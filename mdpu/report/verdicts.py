@@ -46,13 +46,11 @@ def verdict_section(plan: Plan, results: Path) -> dict[str, Any]:
             "title": plan.dataset(dataset)["title"],
             "prior": prior,
             "first": index == 0,
-            "cells": [
-                [_look(by_cell.loc[table, method]) for method in shown] for table, shown in columns.items() if shown
-            ],
+            "cells": [[_look(by_cell[table, method]) for method in shown] for table, shown in columns.items() if shown],
         }
         for dataset in datasets
         for index, (prior, rows) in enumerate(comparison[comparison["dataset"] == dataset].groupby("prior"))
-        for by_cell in [rows.set_index(["table", "method"])]
+        for by_cell in [{(row["table"], row["method"]): row for row in rows.to_dict("records")}]
     ]
     return {
         "rule": facts["rule"],
@@ -71,7 +69,7 @@ def verdict_section(plan: Plan, results: Path) -> dict[str, Any]:
     }
 
 
-def _look(cell: pd.Series) -> dict[str, str | None]:
+def _look(cell: dict[Any, Any]) -> dict[str, str | None]:
     glyph, kind = LOOKS[cell["verdict"]]
     if cell["verdict"] == NOT_RUN:
         return {"glyph": glyph, "kind": kind, "words": "not run", "cell": None}

@@ -25,7 +25,7 @@ from mdpu.evaluate.sensitivity import ALTERNATIVE, PANEL
 from mdpu.files import REPOSITORY
 from mdpu.kinds.bounds import QUESTIONS, find_question
 from mdpu.kinds.curves import curves_figure
-from mdpu.kinds.formulas import formula_image, loss_rows, markdown_formulas
+from mdpu.kinds.formulas import loss_rows, markdown_formulas
 from mdpu.kinds.loss import loss_figure
 from mdpu.kinds.losses import losses_figure
 from mdpu.kinds.misspecification import misspecification_figure
@@ -202,9 +202,6 @@ def test_table_one_has_every_loss_with_its_formula():
     assert list(rows["loss"]) == list(LOSSES)
     text = markdown_formulas(rows, "Table I")
     assert all(f"${loss.formula}$" in text for loss in LOSSES.values())
-    images = [formula_image(formula) for formula in rows["formula"]]
-    assert len(set(images)) == len(images)
-    assert images == [formula_image(formula) for formula in rows["formula"]]
 
 
 def test_the_figure_of_losses_draws_the_code_and_shows_ramps_dead_gradient():

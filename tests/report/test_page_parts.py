@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from mdpu.files import REPOSITORY, write_json
@@ -26,6 +26,7 @@ def test_contrast_is_that_of_wcag():
 
 
 @given(COLOURS)
+@example("#0000ff")
 def test_what_can_be_seen_on_paper_can_be_seen_in_the_dark(colour):
     if contrast(colour, "#ffffff") >= LEAST_CONTRAST:
         assert contrast(dark_twin(colour), DARK_PAGE) >= min(LEAST_CONTRAST, contrast(colour, DARK_PAGE))
