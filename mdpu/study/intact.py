@@ -182,8 +182,8 @@ def mend(plan: Plan, findings: Iterable[Finding], made: Collection[Path]) -> lis
     """Delete what must be remade, restore lost runs, and return a line for each.
 
     A finished run is restored from its cohort's histories. If they are broken too, the runs that share its minibatches
-    are deleted with it: they all train again together, so that it rounds as it did. A run that has only lost its seal
-    is then kept.
+    are deleted with it: they all train again together, so that it rounds as it did. A run without a seal is kept where
+    there never were histories of its cohort: somebody brought it from elsewhere.
 
     Parameters
     ----------
@@ -204,18 +204,19 @@ def mend(plan: Plan, findings: Iterable[Finding], made: Collection[Path]) -> lis
     lines = []
     for run in plan.runs:
         path, cohort = store.path(run), plan.cohort_of(run)
+        history = plan.layout.history(cohort.name)
         if path not in broken and states.get(path) != UNSEALED:
             continue
         try:
             if path in broken:
                 _delete(path)
-            store.restore(run, plan.layout.history(cohort.name))
+            store.restore(run, history)
             broken.discard(path)
             lines.append(f"{path} {_why(states[path])}: it is put back from its cohort's histories")
         except UserError:
-            if path in broken:
-                broken.add(plan.layout.history(cohort.name))
-                broken |= {store.path(other) for other in cohort.runs if other.split == run.split}
+            trained_here = history.exists() or {history, history.with_suffix(".json")} & states.keys()
+            if path in broken or trained_here:
+                broken |= {history, *(store.path(other) for other in cohort.runs if other.split == run.split)}
     for path in sorted(broken | {path for path, what in states.items() if what == UNSEALED and path in made}):
         _delete(path)
         lines.append(f"{path} {_why(states.get(path))}: it is made anew")

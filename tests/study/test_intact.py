@@ -217,6 +217,17 @@ def test_a_run_whose_histories_are_broken_too_is_trained_again_in_its_company(pl
     assert not histories.exists()
 
 
+@pytest.mark.parametrize("lost", ["histories", "provenance"])
+def test_a_run_without_its_seal_whose_histories_are_lost_too_is_trained_again(plan, lost):
+    path, histories = plan.store.path(RUNS[0]), plan.layout.history("a")
+    seal_path(path).unlink()
+    gone = histories if lost == "histories" else histories.with_suffix(".json")
+    gone.unlink()
+    lines = mend(plan, [Finding(gone, MISSING), Finding(path, UNSEALED)], [])
+    assert f"{path} has lost its seal: it is made anew" in lines
+    assert not path.exists()
+
+
 @pytest.mark.parametrize("whole", [True, False])
 def test_a_run_without_its_seal_is_sealed_from_its_histories_or_kept(plan, whole):
     path = plan.store.path(RUNS[0])
