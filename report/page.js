@@ -208,6 +208,13 @@
     goTo(name);
   });
 
+  // -- what is wider than its place --------------------------------------------------------------
+
+  const widths = new ResizeObserver((entries) => {
+    for (const { target } of entries) target.classList.toggle("wide", target.scrollWidth > target.clientWidth);
+  });
+  for (const box of document.querySelectorAll(".scroll")) widths.observe(box);
+
   // -- the address -------------------------------------------------------------------------------
 
   const follow = () => {

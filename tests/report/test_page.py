@@ -262,6 +262,19 @@ def test_nothing_but_a_table_scrolls_sideways(page, width, text):
     assert wide <= window
 
 
+@pytest.mark.parametrize("width", [1400, 390])
+def test_what_is_wider_than_its_place_says_so_and_nothing_else_does(page, width):
+    set_up(page, width)
+    lay_out(page)
+    page.execute_async_script("requestAnimationFrame(() => requestAnimationFrame(arguments[0]))")
+    told = page.execute_script(
+        "return [...document.querySelectorAll('.scroll')].map(box => "
+        "[box.scrollWidth > box.clientWidth, getComputedStyle(box, '::before').content !== 'none'])"
+    )
+    assert all(wide == said for wide, said in told)
+    assert any(wide for wide, _ in told) or width > 390
+
+
 def test_the_contents_lead_to_sections_that_were_out_of_sight(page):
     links = page.find_elements(By.CSS_SELECTOR, "nav a")
     for link in [*links[::-3], links[0]]:
