@@ -2,8 +2,8 @@
 
 python benchmarks/faults/outcomes.py      # writes the table of docs/explanation/faults.md anew from outcomes.csv
 
-A harness writes its row after every round, from the rounds in the file that it is given with ``--out``. Started again
-with the same file, it goes on from it; to try everything anew, delete the file.
+A harness writes its row, at the latest when it ends, from the rounds in the file that it is given with ``--out``.
+Started again with the same file, it goes on from it; to try everything anew, delete the file.
 """
 
 from __future__ import annotations

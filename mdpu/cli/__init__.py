@@ -16,6 +16,8 @@ from mdpu.seals import recording
 SYSTEM_FAULTS = (errno.EIO, errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.ESTALE, errno.EMFILE, errno.ENFILE)
 # How torch's errors of a device begin; they are RuntimeErrors like any other.
 GPU_ERRORS = ("CUDA", "cuDNN", "cuBLAS", "NCCL", "NVML", "No CUDA GPUs")
+# What torch says where a checkpoint cannot be written; it gives no number of an error.
+WRITE_ERRORS = ("basic_ios", "PytorchStreamWriter")
 NO_MEMORY = "there is not enough memory; give the job more, or ask for less"
 
 __all__ = ["app", "carry", "console", "data", "evaluation", "inspect", "main", "showing", "training"]
@@ -41,6 +43,8 @@ def main() -> None:
         text = str(error)
         if "can't allocate memory" in text:
             fail(NO_MEMORY)
+        if any(words in text for words in WRITE_ERRORS):
+            fail("a checkpoint could not be written; see whether the disk is full or fails, and run again")
         if not text.startswith(GPU_ERRORS):
             raise
         fail(f"the GPU failed ({text.splitlines()[0]}); see whether nvidia-smi still lists it, and run again")

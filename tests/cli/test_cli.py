@@ -70,6 +70,8 @@ def mdpu(*arguments: object, cwd: Path = REPOSITORY) -> subprocess.CompletedProc
             "a.log could not be read or written (No space left",
         ),
         (RuntimeError("cuDNN error: CUDNN_STATUS_INTERNAL_ERROR"), "see whether nvidia-smi still lists it"),
+        (RuntimeError("basic_ios::clear: iostream error"), "a checkpoint could not be written; see whether the disk"),
+        (RuntimeError("PytorchStreamWriter failed writing file data/0: file write failed"), "a checkpoint could not"),
     ],
 )
 def test_what_the_machine_does_to_a_job_ends_in_one_sentence(monkeypatch, error, sentence):
