@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import re
 import textwrap
 from collections.abc import Iterable, Sequence
@@ -180,11 +181,14 @@ def save_figure(figure: Figure, path: Path) -> None:
     from matplotlib.backends.backend_svg import FigureCanvasSVG
 
     _settle(figure)
-    # `Figure.savefig` draws a figure twice, first without ink, to lay it out; this one is laid out.
-    with replacing(path) as temporary:
-        FigureCanvasSVG(figure).print_svg(temporary, metadata={"Date": None})  # type: ignore[no-untyped-call]
-    with replacing(path.with_suffix(".pdf")) as temporary:
-        FigureCanvasPdf(figure).print_pdf(temporary, metadata={"CreationDate": None})  # type: ignore[no-untyped-call]
+    # `Figure.savefig` draws a figure twice, first without ink, to lay it out; this one is laid out. It is drawn in
+    # memory, because an error of the disk leaves matplotlib's writers with one of their own.
+    svg, pdf = io.BytesIO(), io.BytesIO()
+    FigureCanvasSVG(figure).print_svg(svg, metadata={"Date": None})  # type: ignore[no-untyped-call]
+    FigureCanvasPdf(figure).print_pdf(pdf, metadata={"CreationDate": None})  # type: ignore[no-untyped-call]
+    for file, content in ((path, svg), (path.with_suffix(".pdf"), pdf)):
+        with replacing(file) as temporary:
+            temporary.write_bytes(content.getvalue())
 
 
 def _settle(figure: Figure) -> None:
