@@ -183,8 +183,11 @@ def check_mdpu(arguments: list[str]) -> None:
 
 
 def check_script(block: Block, script: str, arguments: list[str]) -> None:
-    """Check that a script exists, and that its text has the options."""
+    """Check that a script exists, and that its text, or that of a module beside it that it imports, has the options."""
     if script in re.findall(r"^```python (\S+)", (REPOSITORY / block.page).read_text(), re.M):
         return
-    text = (REPOSITORY / script).read_text(encoding="utf-8")
+    path = REPOSITORY / script
+    text = path.read_text(encoding="utf-8")
+    imported = [path.with_name(f"{name}.py") for name in re.findall(r"^(?:import|from) (\w+)", text, re.M)]
+    text += "".join(module.read_text(encoding="utf-8") for module in imported if module.exists())
     assert all(f'"{word}"' in text for word in arguments if word.startswith("--")), arguments
