@@ -83,9 +83,9 @@ def test_rounds_are_on_disk_at_once_and_gone_on_from(load, tmp_path):
             "DATED",
         ),
         ("a.json", '{"x": 1, "wall_seconds": 1}', '{"x": 2, "wall_seconds": 1}', "OTHER"),
-        ("a.html", "2026-01-01, 80.1 in 5 s", "2026-01-02, 80.1 in 7 s", "DATED"),
-        ("a.html", "80.1 in 50 s", "80.1 in 1 min 7 s", "DATED"),
-        ("a.html", "2026-01-01, 80.1 in 5 s", "2026-01-01, 80.2 in 5 s", "OTHER"),
+        ("a.html", "2026-01-01: 80.1", "2026-01-02: 80.1", "DATED"),
+        ("a.html", "80.1<i data-varies> in 50 s</i>", "80.1<i data-varies> in 1 min 7 s</i>", "DATED"),
+        ("a.html", "80.1<i data-varies> in 5 s</i>", "80.2<i data-varies> in 5 s</i>", "OTHER"),
     ],
 )
 def test_what_is_made_anew_may_differ_in_its_date_alone(load, tmp_path, name, before, after, outcome):
