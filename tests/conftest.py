@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
@@ -25,6 +26,15 @@ settings.load_profile("mdpu")
 REPOSITORY = Path(__file__).resolve().parent.parent
 
 TINY = REPOSITORY / "benchmarks" / "faults" / "tiny.yaml"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put the files first that take longest, so that no worker is alone with one of them at the end."""
+    seconds: Counter[Path] = Counter()
+    for item in items:
+        limit = item.get_closest_marker("timeout")
+        seconds[item.path] += limit.args[0] if limit else 60 if item.get_closest_marker("slow") else 1
+    items.sort(key=lambda item: -seconds[item.path])
 
 
 @pytest.fixture
