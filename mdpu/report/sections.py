@@ -71,16 +71,14 @@ def dark_twin(colour: str) -> str:
     if lightness < 0.9 and contrast(colour, DARK_PAGE) >= LEAST_CONTRAST:
         return colour
     lightness = min(0.92, max(0.15, 1 - lightness))
-    twin = _hexadecimal(colorsys.hls_to_rgb(hue, lightness, saturation))
-    was_seen = contrast(colour, "#ffffff") >= LEAST_CONTRAST
-    while was_seen and contrast(twin, DARK_PAGE) < LEAST_CONTRAST:  # a pure blue is dark at any middle lightness
-        lightness += 0.02
-        twin = _hexadecimal(colorsys.hls_to_rgb(hue, lightness, saturation))
-    return twin
+    if contrast(colour, "#ffffff") >= LEAST_CONTRAST:  # seen on paper; a pure blue is dark at any middle lightness
+        while contrast(_colour(hue, lightness, saturation), DARK_PAGE) < LEAST_CONTRAST:
+            lightness += 0.02
+    return _colour(hue, lightness, saturation)
 
 
-def _hexadecimal(parts: tuple[float, float, float]) -> str:
-    return "#" + "".join(f"{round(255 * part):02x}" for part in parts)
+def _colour(hue: float, lightness: float, saturation: float) -> str:
+    return "#" + "".join(f"{round(255 * part):02x}" for part in colorsys.hls_to_rgb(hue, lightness, saturation))
 
 
 def contrast(first: str, second: str) -> float:

@@ -182,8 +182,8 @@ def mend(plan: Plan, findings: Iterable[Finding], made: Collection[Path]) -> lis
     """Delete what must be remade, restore lost runs, and return a line for each.
 
     A finished run is restored from its cohort's histories. If they are broken too, the runs that share its minibatches
-    are deleted with it: they all train again together, so that it rounds as it did. A run without a seal is kept where
-    there never were histories of its cohort: somebody brought it from elsewhere.
+    are deleted with it: they all train again together, so that it rounds as it did. A run without a seal is kept unless
+    its cohort's histories are broken: somebody brought it from elsewhere.
 
     Parameters
     ----------
@@ -214,8 +214,8 @@ def mend(plan: Plan, findings: Iterable[Finding], made: Collection[Path]) -> lis
             broken.discard(path)
             lines.append(f"{path} {_why(states[path])}: it is put back from its cohort's histories")
         except UserError:
-            trained_here = history.exists() or {history, history.with_suffix(".json")} & states.keys()
-            if path in broken or trained_here:
+            lost = any(states.get(file) in (CHANGED, MISSING) for file in (history, history.with_suffix(".json")))
+            if path in broken or lost:
                 broken |= {history, *(store.path(other) for other in cohort.runs if other.split == run.split)}
     for path in sorted(broken | {path for path, what in states.items() if what == UNSEALED and path in made}):
         _delete(path)

@@ -35,6 +35,7 @@ from mdpu.kinds.setting import setting_figure, setting_rows
 from mdpu.kinds.size import size_figure
 from mdpu.learn.losses import LOSSES
 from mdpu.report.drawing import COLUMN, PAGE, in_order, save_figure
+from mdpu.report.mathml import to_mathml
 from mdpu.report.rank_figure import rank_figure
 from mdpu.report.style import LOSS_STYLES, METHOD_STYLES, STYLE
 from mdpu.report.tuning_figure import tuning_figure
@@ -202,6 +203,8 @@ def test_table_one_has_every_loss_with_its_formula():
     assert list(rows["loss"]) == list(LOSSES)
     text = markdown_formulas(rows, "Table I")
     assert all(f"${loss.formula}$" in text for loss in LOSSES.values())
+    drawn = [to_mathml(formula, "inline") for formula in rows["formula"]]
+    assert len(set(drawn)) == len(drawn)
 
 
 def test_the_figure_of_losses_draws_the_code_and_shows_ramps_dead_gradient():

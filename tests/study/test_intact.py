@@ -228,6 +228,17 @@ def test_a_run_without_its_seal_whose_histories_are_lost_too_is_trained_again(pl
     assert not path.exists()
 
 
+def test_a_run_without_a_seal_that_whole_histories_do_not_name_is_kept(plan):
+    """It was brought from elsewhere, among runs that were trained here."""
+    path, provenance = plan.store.path(RUNS[0]), plan.layout.history("a").with_suffix(".json")
+    facts = read_json(provenance)
+    del facts["fingerprints"][RUNS[0].name]
+    write_json(provenance, facts)
+    seal_path(path).unlink()
+    assert mend(plan, [Finding(path, UNSEALED)], []) == []
+    assert path.exists()
+
+
 @pytest.mark.parametrize("whole", [True, False])
 def test_a_run_without_its_seal_is_sealed_from_its_histories_or_kept(plan, whole):
     path = plan.store.path(RUNS[0])
