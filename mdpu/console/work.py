@@ -29,22 +29,16 @@ class Progress:
     ----------
     runs, reused : int
         All runs of the cohort, and those that came from the store.
-    done, total : int
-        Epochs of runs.
+    share : float
+        Of the training that is done.
     seconds : float
         Since training began.
     """
 
     runs: int
     reused: int
-    done: int
-    total: int
+    share: float
     seconds: float
-
-    @property
-    def share(self) -> float:
-        """Share of the training that is done."""
-        return self.done / self.total if self.total else 1.0
 
 
 def read_progress(path: Path) -> Progress | None:
