@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Callable, Generator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from typing import TypeVar
@@ -17,9 +19,10 @@ def side_by_side(
 ) -> Generator[tuple[Key, int | Result], None, None]:
     """Advance jobs side by side, and yield what each one yields and finally returns, in order of arrival.
 
-    While many jobs are left, the most advanced ones continue, so that only `workers` of them are in progress. The last
-    jobs, fewer than twice as many, take turns, so that they end together and no thread is idle: two workers do three
-    equal jobs in the time of one and a half.
+    While many jobs are left, the most advanced ones continue, so that only `workers` of them are in progress. Of the
+    last jobs, fewer than twice as many, those continue that will take longest, so that all end together and no thread
+    is idle: two workers do three equal jobs in the time of one and a half. How long a job will take follows from the
+    seconds of its steps, as if all jobs had as many steps.
 
     Parameters
     ----------
@@ -44,20 +47,26 @@ def side_by_side(
         for key, job in jobs.items():
             ended = False
             while not ended:
-                ended, outcome = _step(job)
+                ended, outcome, _ = _step(job)
                 yield key, outcome
         return
 
     threads = torch.get_num_threads()
     steps = dict.fromkeys(jobs, 0)  # of the jobs that have not ended
-    running: dict[Future[tuple[bool, int | Result]], Key] = {}
+    seconds = dict.fromkeys(jobs, 0.0)  # that these steps took
+    length = 0  # the most steps that a job had that has ended
+    running: dict[Future[tuple[bool, int | Result, float]], Key] = {}
+
+    def left(key: Key) -> float:
+        done = steps[key]
+        all_steps = length or 2 * max(steps.values())  # before any job has ended, half of the steps may be done
+        return (all_steps - done) * seconds[key] / done if done else math.inf
 
     def fill(pool: ThreadPoolExecutor) -> None:
         while waiting := [key for key in steps if key not in running.values()]:
             if len(running) == workers:
                 return
-            choose = min if len(steps) < 2 * workers else max
-            chosen = choose(waiting, key=steps.__getitem__)
+            chosen = max(waiting, key=left if len(steps) < 2 * workers else steps.__getitem__)
             running[pool.submit(_step, jobs[chosen])] = chosen
 
     try:
@@ -67,12 +76,13 @@ def side_by_side(
                 outcomes = []
                 for future in wait(running, return_when=FIRST_COMPLETED).done:
                     key = running.pop(future)
-                    ended, outcome = future.result()
+                    ended, outcome, taken = future.result()
                     outcomes.append((key, outcome))
                     if ended:
-                        del steps[key]
+                        length = max(length, steps.pop(key))
                     else:
                         steps[key] += 1
+                        seconds[key] += taken
                 fill(pool)
                 yield from outcomes
     finally:
@@ -88,9 +98,11 @@ def complete(job: Generator[int, None, Result], advance: Callable[[int], None] =
             return end.value
 
 
-def _step(job: Generator[int, None, Result]) -> tuple[bool, int | Result]:
-    """Advance a job; return whether it has ended, and what it yielded or returned."""
+def _step(job: Generator[int, None, Result]) -> tuple[bool, int | Result, float]:
+    """Advance a job; return whether it has ended, what it yielded or returned, and the seconds that this took."""
+    started = time.perf_counter()
     try:
-        return False, next(job)
+        ended, outcome = False, next(job)
     except StopIteration as end:
-        return True, end.value
+        ended, outcome = True, end.value
+    return ended, outcome, time.perf_counter() - started
