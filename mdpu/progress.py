@@ -28,21 +28,15 @@ class Steps:
     unit : str
         Name of the steps, plural.
     record : Path, optional
-        JSON file to keep up to date, once a second at most, with the ``share`` that is done and the ``seconds`` since
-        the start.
-    effort : float, optional
-        What all steps take together, in any unit, where some take longer than others.
+        JSON file to keep up to date, once a second at most, with ``done``, ``total`` and ``seconds`` since the start.
     **facts
         What else is recorded.
     """
 
-    def __init__(
-        self, what: str, total: int, unit: str, record: Path | None = None, effort: float | None = None, **facts: object
-    ) -> None:
+    def __init__(self, what: str, total: int, unit: str, record: Path | None = None, **facts: object) -> None:
         self.what, self.total, self.unit = what, total, unit
         self.record, self.facts = record, facts
         self.done = 0
-        self._effort, self._spent = total if effort is None else effort, 0.0
         self._recorded = 0.0
         self._started = self._last = time.monotonic()
         self._bar: tqdm[NoReturn] | None = None
@@ -59,15 +53,9 @@ class Steps:
         if self._bar is not None:
             self._bar.close()
 
-    @property
-    def share(self) -> float:
-        """Share of the effort that is done."""
-        return self._spent / self._effort if self._effort and self.done < self.total else 1.0
-
-    def advance(self, steps: int = 1, effort: float | None = None) -> None:
-        """Count `steps` as done, which took `effort`; without it, each takes one."""
+    def advance(self, steps: int = 1) -> None:
+        """Count `steps` as done."""
         self.done += steps
-        self._spent += steps if effort is None else effort
         now = time.monotonic()
         if now - self._recorded >= SECONDS_BETWEEN_RECORDS or self.done == self.total:
             self._write_record()
@@ -75,7 +63,7 @@ class Steps:
             self._bar.update(steps)
         elif now - self._last >= SECONDS_BETWEEN_LINES or self.done == self.total:
             self._last = now
-            left = (now - self._started) / self.share * (1 - self.share)
+            left = (now - self._started) / self.done * (self.total - self.done)
             print(f"{self.what}: {self.done}/{self.total} {self.unit}, about {left:.0f} s left", file=sys.stderr)
 
     def _write_record(self) -> None:
@@ -83,7 +71,7 @@ class Steps:
         if self.record is None:
             return
         self._recorded = time.monotonic()
-        facts = {"share": self.share, "seconds": round(self._recorded - self._started, 3)}
+        facts = {"done": self.done, "total": self.total, "seconds": round(self._recorded - self._started, 3)}
         temporary = self.record.with_suffix(".new")
         with contextlib.suppress(OSError):
             self.record.parent.mkdir(parents=True, exist_ok=True)

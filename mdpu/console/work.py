@@ -29,16 +29,22 @@ class Progress:
     ----------
     runs, reused : int
         All runs of the cohort, and those that came from the store.
-    share : float
-        Of the training that is done.
+    done, total : int
+        Epochs of runs.
     seconds : float
         Since training began.
     """
 
     runs: int
     reused: int
-    share: float
+    done: int
+    total: int
     seconds: float
+
+    @property
+    def share(self) -> float:
+        """Share of the training that is done."""
+        return self.done / self.total if self.total else 1.0
 
 
 def read_progress(path: Path) -> Progress | None:

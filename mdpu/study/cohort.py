@@ -31,7 +31,6 @@ from mdpu.learn.tuning import chosen_rates
 from mdpu.learn.tuning import tune as tune_tasks
 from mdpu.progress import Steps
 from mdpu.seals import check
-from mdpu.study.effort import Effort
 from mdpu.study.grid import AXES, Cohort, Run
 from mdpu.study.history import run_history
 from mdpu.study.plan import Plan
@@ -179,13 +178,11 @@ def train(plan: Plan, name: str, files: Files, threads: int = 2, only: Sequence[
             key = digest([fingerprints[missing[task]] for row in stack for task in row])
             return Checkpoint(files.checkpoints / name / f"{key}.pt", key, plan.config["checkpoint_seconds"])
 
-        effort = Effort(list(missing), settings, device)
         steps = Steps(
             f"{name} on {trained_on}",
             len(missing) * settings.epochs,
             "run-epochs",
             files.progress,
-            effort.total,
             runs=len(runs),
             reused=len(runs) - len(missing),
         )
@@ -209,7 +206,7 @@ def train(plan: Plan, name: str, files: Files, threads: int = 2, only: Sequence[
                     labels=labels["train"],
                     evaluation=evaluation,
                     device=device,
-                    advance=lambda done: steps.advance(done, effort.of(done)),
+                    advance=steps.advance,
                     checkpoint_of=checkpoint_of,
                     memory=memory_budget(device, plan.config["memory_mb"]),
                 ):

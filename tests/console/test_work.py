@@ -69,7 +69,7 @@ class Machine:
             return None
         runs = len(self.plan.cohorts[name].runs)
         share = min(1.0, seconds / (self.duration(name) - self.start))
-        return Progress(runs, 0, share, min(seconds, self.duration(name) - self.start))
+        return Progress(runs, 0, int(1000 * share), 1000, min(seconds, self.duration(name) - self.start))
 
 
 def split_size(cohort):
@@ -141,9 +141,9 @@ def test_the_time_left_is_within_a_quarter_from_a_tenth_of_the_work_on(tables, s
 
 def test_the_rate_of_a_cohort_is_that_of_those_most_like_it(tables):
     records = {
-        "m2/n10000": [Progress(1, 0, 0.0, 0.0), Progress(1, 0, 0.5, 60.0)],
-        "m3/n10000": [Progress(1, 0, 0.0, 0.0), Progress(1, 0, 0.5, 200.0)],
-        "m2/n12000": [Progress(1, 0, 0.0, 0.0)] * 2,  # it has begun, and shows no rate
+        "m2/n10000": [Progress(1, 0, 0, 2, 0.0), Progress(1, 0, 1, 2, 60.0)],
+        "m3/n10000": [Progress(1, 0, 0, 2, 0.0), Progress(1, 0, 1, 2, 200.0)],
+        "m2/n12000": [Progress(1, 0, 0, 2, 0.0)] * 2,  # it has begun, and shows no rate
     }
     work = TrainingWork(tables, lambda path: records[f"{path.parent.name}/{path.stem}"].pop(0))
     for _ in range(2):
@@ -154,8 +154,8 @@ def test_the_rate_of_a_cohort_is_that_of_those_most_like_it(tables):
 
 def test_the_first_epoch_of_a_cohort_says_little_of_its_rate(tables):
     records = {
-        "m2/n10000": [Progress(1, 0, 0.0, 0.0), Progress(1, 0, 1.0, 100.0)],
-        "m2/n12000": [Progress(1, 0, 0.0, 0.0), Progress(1, 0, 0.01, 12.0)],  # ten times as slow, once
+        "m2/n10000": [Progress(1, 0, 0, 100, 0.0), Progress(1, 0, 100, 100, 100.0)],
+        "m2/n12000": [Progress(1, 0, 0, 100, 0.0), Progress(1, 0, 1, 100, 12.0)],  # ten times as slow, once
     }
     work = TrainingWork(tables, lambda path: records[f"{path.parent.name}/{path.stem}"].pop(0))
     for _ in range(2):
@@ -167,7 +167,7 @@ def test_what_surrounds_the_training_of_a_cohort_is_measured(tables):
     """It takes 20 s until a process trains, and 3 s to end; the record is up to 2 s old."""
     seconds = iter([0.0, 4.0, 6.0, 8.0])
     first, second = "mnist/base/m2/n10000", "mnist/base/m2/n12000"
-    work = TrainingWork(tables, lambda path: Progress(1, 0, time / 8, time) if (time := next(seconds)) else None)
+    work = TrainingWork(tables, lambda path: Progress(1, 0, int(time), 8, time) if (time := next(seconds)) else None)
     for elapsed in (10.0, 25.0, 26.0):
         work.update({first: elapsed})
     assert work.start_seconds == pytest.approx(20.0)
@@ -188,7 +188,9 @@ def test_there_is_no_estimate_before_there_is_a_rate(plan):
 
 
 def test_a_cohort_that_reuses_its_runs_counts_for_nothing(plan):
-    whole, half = (TrainingWork(plan, lambda path, reused=reused: Progress(8, reused, 0.0, 1.0)) for reused in (0, 4))
+    whole, half = (
+        TrainingWork(plan, lambda path, reused=reused: Progress(8, reused, 0, 100, 1.0)) for reused in (0, 4)
+    )
     (name, *_) = plan.cohorts
     for work in (whole, half):
         work.update({name: 6.0})
@@ -200,7 +202,7 @@ def test_a_cohort_that_reuses_its_runs_counts_for_nothing(plan):
 def test_stored_runs_count_as_finished_as_far_as_cohorts_reuse_them(plan, monkeypatch, reused, share):
     """All runs lie in the store; an edit of the protocol makes them worthless."""
     monkeypatch.setattr("pathlib.Path.exists", lambda path: True)
-    work = TrainingWork(plan, lambda path: Progress(4, reused, 0.0, 1.0))
+    work = TrainingWork(plan, lambda path: Progress(4, reused, 0, 100, 1.0))
     first, second = plan.cohorts
     assert work.size(second) == 0
     work.update({first: 6.0})
@@ -215,8 +217,8 @@ def test_what_a_training_process_records_is_read(tmp_path):
         for _ in range(20):
             steps.advance()
     last = read_progress(path)
-    assert (first.share, first.runs, first.reused) == (0.0, 3, 1)
-    assert last.share == 1.0
+    assert (first.done, first.total, first.runs, first.reused) == (0, 20, 3, 1)
+    assert (last.done, last.share) == (20, 1.0)
     assert last.seconds >= first.seconds
     path.write_text("{")
     assert read_progress(path) is None
