@@ -58,8 +58,8 @@ def side_by_side(
     running: dict[Future[tuple[bool, int | Result, float]], Key] = {}
 
     def left(key: Key) -> float:
-        done = steps[key]
-        all_steps = length or 2 * max(steps.values())  # before any job has ended, half of the steps may be done
+        done, most = steps[key], max(steps.values())
+        all_steps = length if length > most else 2 * most  # of a job like none that has ended, half may be done
         return (all_steps - done) * seconds[key] / done if done else math.inf
 
     def fill(pool: ThreadPoolExecutor) -> None:
