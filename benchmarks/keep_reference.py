@@ -31,7 +31,7 @@ def main() -> None:
     results = parser.parse_args().results
     runs = read_csv(results / "runs.csv")[[*AXES, "accuracy", "first_epoch", "last_epoch", "risk"]]
     write_csv(runs.round({"accuracy": 4, "risk": 6}), REFERENCE / "runs.csv")
-    for name in ("report.html", *(f"tables/{table}.csv" for table in TABLES)):
+    for name in ("report.html", "ranks.csv", *(f"tables/{table}.csv" for table in TABLES)):
         shutil.copy(results / name, REFERENCE)
     packed = RunStore(results / "runs").pack(REFERENCE / "finished.parquet")
     print(f"{len(runs)} runs kept, {packed} packed")

@@ -24,11 +24,12 @@ from mdpu.files import REPOSITORY, read_csv
 from mdpu.kinds.sensitivity.tables import key_title, value_title
 from mdpu.learn.methods import load_method
 from mdpu.study.config import Config, load_config
-from mdpu.study.grid import AXES, ROW
+from mdpu.study.grid import ROW
 
 REFERENCE = REPOSITORY / "results" / "reference"
-# The article's methods are still those of the first edition, whose trials one seed drew for all cells.
-PROPOSED_IN = REFERENCE / "first"
+# The studies of single choices, and the baselines, are those of the first edition, whose trials one seed drew for all
+# cells.
+FIRST = REFERENCE / "first"
 TEMPLATE = REPOSITORY / "docs" / "_templates" / "article.md.j2"
 PAGE = REPOSITORY / "docs" / "explanation" / "article.md"
 VERDICTS = {"reproduced": REPRODUCED, "close": CLOSE, "inconclusive": INCONCLUSIVE, "differs": DIFFERS}
@@ -41,7 +42,6 @@ CLAIMS = (
     "corrected-accuracy-holds",
     "corrected-beats-ure",
     "corrected-beats-ure-significantly",
-    "proposed-beat-baselines",
     "corrected-varies-less",
     "corrected-grows-more-steeply",
     "corrected-grows-significantly-more-steeply",
@@ -62,15 +62,63 @@ def counted(cells: pd.DataFrame, title: str) -> dict[str, Any]:
     }
 
 
+def proposed_cells(folder: Path) -> pd.DataFrame:
+    """Return the comparisons of the article's methods in a folder."""
+    cells = read_csv(folder / "comparison.csv")
+    return cells[cells["method"].isin(PROPOSED)]
+
+
 def verdict_facts(config: Config) -> tuple[dict[str, dict[str, Any]], pd.DataFrame]:
     """Return the counts of verdicts by method, by dataset and of all, and the cells that were counted."""
-    cells = read_csv(PROPOSED_IN / "tables" / "comparison.csv")
-    cells = cells[cells["method"].isin(PROPOSED)]
+    cells = proposed_cells(REFERENCE)
     facts = {name: counted(cells[cells["method"] == name], f"`{name}`") for name in PROPOSED}
     for name in config["definitions"]["datasets"]:
         if name in set(cells["dataset"]):
             facts[name] = counted(cells[cells["dataset"] == name], title_of(config, name))
     return {**facts, "all": counted(cells, "all")}, cells
+
+
+def edition_facts(config: Config) -> dict[str, Any]:
+    """Return what the second edition says otherwise than the first: verdicts, and claims that both speak to."""
+    first, second = (proposed_cells(folder).set_index("cell") for folder in (FIRST / "tables", REFERENCE))
+    both = first.merge(second, left_index=True, right_index=True, suffixes=("_first", ""))
+    claims = {folder: claim_facts(folder) for folder in (FIRST / "tables", REFERENCE)}
+    before, after = claims.values()
+    differ = [
+        {
+            "method": row["method"],
+            "row": f"{title_of(config, row['dataset'])}, {'pairs' if row['tuple_size'] == 2 else 'triples'}, "
+            f"n = {row['n']:,}, prior {row['prior']}",
+            "first": row["verdict_first"],
+            "second": row["verdict"],
+            "difference_first": f"{row['difference_first']:+.1f}",
+            "difference": f"{row['difference']:+.1f}",
+        }
+        for row in both.to_dict("records")
+        if DIFFERS in (row["verdict_first"], row["verdict"])
+    ]
+    return {
+        "cells": len(both),
+        "same": int((both["verdict"] == both["verdict_first"]).sum()),
+        "opposite": int(
+            (
+                both[["verdict", "verdict_first"]].isin([REPRODUCED, CLOSE, DIFFERS]).all(axis=1)
+                & ((both["verdict"] == DIFFERS) != (both["verdict_first"] == DIFFERS))
+            ).sum()
+        ),
+        "counts": [
+            {"title": "first", **counted(first.loc[both.index], "first")},
+            {"title": "second", **counted(second.loc[both.index], "second")},
+        ],
+        "correlation": f"{both['difference'].corr(both['difference_first']):.2f}",
+        "differ": differ,
+        "claims": [
+            {**after[name], "first": before[name]["ours"], "first_in_trials": before[name]["in_single_trials"]}
+            for name in CLAIMS
+            if name in before and name in after
+        ],
+        "baselines": before["proposed-beat-baselines"]["ours"],
+    }
 
 
 def title_of(config: Config, dataset: str) -> str:
@@ -89,7 +137,7 @@ def claim_facts(folder: Path) -> dict[str, dict[str, Any]]:
 
 def letters_facts() -> dict[str, Any]:
     """Return how far the numbers of the letters lie below the published ones where the sides are read as stated."""
-    cells = read_csv(PROPOSED_IN / "letters" / "comparison.csv")
+    cells = read_csv(FIRST / "letters" / "comparison.csv")
     difference = cells.loc[(cells["reading"] == "as stated") & cells["method"].isin(PROPOSED), "difference"]
     return {
         "low": f"{-difference.max():.0f}",
@@ -101,7 +149,7 @@ def letters_facts() -> dict[str, Any]:
 
 def sensitivity_rows(config: Config) -> list[dict[str, str]]:
     """Return, for each method, the choice with the largest effect whose interval excludes zero."""
-    effects = read_csv(PROPOSED_IN / "sensitivity" / "sensitivity.csv")
+    effects = read_csv(FIRST / "sensitivity" / "sensitivity.csv")
     effects = effects[effects["method"].isin(PROPOSED) & (effects["low"] * effects["high"] > 0)]
     rows = []
     for method in PROPOSED:
@@ -123,7 +171,7 @@ def sensitivity_rows(config: Config) -> list[dict[str, str]]:
 
 def ranks_facts() -> dict[str, Any]:
     """Return the average ranks of the proposed methods over our rows, and over the article's."""
-    ranks = read_csv(PROPOSED_IN / "tables" / "ranks.csv")
+    ranks = read_csv(REFERENCE / "ranks.csv")
     ranks = ranks[(ranks["unit"] == "row") & ranks["method"].isin(PROPOSED)]
 
     def said(source: str) -> str:
@@ -178,16 +226,15 @@ def facts() -> Mapping[str, Any]:
     """Return everything that the article states in numbers."""
     config = load_config([REPOSITORY / "config.yaml"])
     verdicts, cells = verdict_facts(config)
-    claims = claim_facts(PROPOSED_IN / "tables")
-    bag_claims = {name: row for name, row in claim_facts(REFERENCE).items() if row["said_by"] == "project"}
-    rows = [read_csv(folder / "runs.csv")[list(AXES)] for folder in (PROPOSED_IN / "tables", REFERENCE)]
+    claims = claim_facts(REFERENCE)
+    bag_claims = {name: row for name, row in claims.items() if row["said_by"] == "project"}
     trials = np.unique(cells["trials"])
     assert len(trials) == 1, "the cells have different numbers of trials; say so in the article"
     return {
         "verdicts": verdicts,
         "datasets": listed([title_of(config, name) for name in dict.fromkeys(cells["dataset"])]),
         "trials": int(trials[0]),
-        "claims": {**claims, **bag_claims},
+        "claims": claims,
         "claim_rows": [claims[name] for name in CLAIMS],
         "bag_rows": list(bag_claims.values()),
         "letters": letters_facts(),
@@ -197,8 +244,8 @@ def facts() -> Mapping[str, Any]:
         "costs": cost_facts(config["protocol"]["training"]["epochs"]),
         "margin": f"{config['comparison']['margin']:g}",
         "wider": f"{config['comparison']['wider_margin']:g}",
-        "runs_total": len(pd.concat(rows).drop_duplicates()),
-        "first_edition": PROPOSED_IN != REFERENCE,
+        "runs_total": len(read_csv(REFERENCE / "runs.csv")),
+        "editions": edition_facts(config),
     }
 
 
