@@ -313,10 +313,16 @@ def _beyond_finding(cells: pd.DataFrame, section: str) -> Finding | None:
 
 
 def _gain_sentence(gains: Mapping[str, pd.Series], whom: str, which: str) -> str:
-    """Return in how many rows the best of some methods beyond the paper is above `whom`, and how far from `which`."""
-    best = max(gains, key=lambda method: gains[method].mean())
-    gain = gains[best]
-    of = f", the best of {len(gains)} methods beyond the paper," if len(gains) > 1 else ""
+    """Return in how many rows the best of some methods beyond the paper is above `whom`, and how far from `which`.
+
+    Methods that were run in fewer rows than others do not compete: their rows may be the ones where most is to be
+    gained.
+    """
+    most = max(map(len, gains.values()))
+    rivals = {method: gain for method, gain in gains.items() if len(gain) == most}
+    best = max(rivals, key=lambda method: rivals[method].mean())
+    gain = rivals[best]
+    of = f", the best of {len(rivals)} methods beyond the paper," if len(rivals) > 1 else ""
     return (
         f"{load_method(best).title}{of} is above {whom} in {int((gain > 0).sum())} of {len(gain)} rows, "
         f"and {in_points(gain.mean())} points from {which} on average."

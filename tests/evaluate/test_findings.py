@@ -106,7 +106,12 @@ def test_a_quick_experiment_is_told_by_its_expected_numbers(within, largest, sen
 
 def test_bag_methods_alone_are_told_by_the_best_published_numbers():
     """For MNIST's pairs they are 90.55 and 88.99, those of ReLU."""
-    cells = summarized({"bag-relu": {"0.4": 92.55, "0.5": 88.49}, "bag-free": {"0.4": 91.0}, "chance": {"0.4": 99.0}})
+    methods = {
+        "bag-relu": {"0.4": 92.55, "0.5": 88.49},
+        "bag-free": {"0.4": 91.0, "0.5": 88.0},
+        "chance": {"0.4": 99.0},
+    }
+    cells = summarized(methods | {"bag-abs": {"0.4": 99.0}})  # in fewer rows, so out of the competition
     assert opening(NOT_COMPARED, cells, TITLES, {"mnist": "mnist"}) == (
         "Bag ReLU, the best of 2 methods beyond the paper, is above the best of the paper’s numbers in 1 of 2 rows, "
         "and +0.8 points from it on average."
