@@ -291,6 +291,22 @@ def gap_facts(cells: pd.DataFrame) -> dict[str, object]:
     return gaps
 
 
+@pytest.mark.parametrize(
+    ("header", "variants"),
+    [
+        ("| bags, told |", ("prior-minus-10", "base", "prior-plus-10")),
+        ("| bags, broken |", ("base", "broken-10")),
+    ],
+)
+def test_the_tables_of_bags_in_other_variants(newest, header, variants):
+    rows = table("docs/explanation/findings.md", header)
+    assert len(rows) >= 10
+    for size, method, *values in rows:
+        for variant, text in zip(variants, values, strict=True):
+            where = size, method.strip("`"), variant
+            assert_says(text, *ours(newest, "mnist", size, "0.5", where[1], variant=variant), where)
+
+
 def test_the_table_of_the_ablation(newest):
     rows = table("docs/explanation/findings.md", "| without |")
     assert len(rows) == 7
