@@ -229,7 +229,37 @@ def bag_facts() -> dict[str, object]:
         costs.append(relu["mean"] - free["mean"])
         facts["free"] += costs[-1] <= 1.5
     facts |= {"least_gain": min(gains), "free_cost": max(costs)}
-    return facts | prior_facts() | choice_facts(bags) | gap_facts(cells) | second_facts(bags)
+    return facts | prior_facts() | choice_facts(bags) | gap_facts(cells) | second_facts(bags) | loss_facts(cells)
+
+
+def loss_facts(cells: pd.DataFrame) -> dict[str, object]:
+    """Return the points that methods lose on MNIST without a part, with a prior told wrong, and with broken tuples."""
+
+    def mean(method: str, size: str = "pairs", prior: str = "0.5", variant: str = "base") -> float:
+        return float(ours(cells, "mnist", size, prior, method, variant=variant)["mean"])
+
+    facts: dict[str, object] = {}
+    for part, method in (("joint", "marginal-relu"), ("correction", "bag-ure")):
+        facts |= {
+            f"{part}_{prior[2:]}": mean("bag-relu", prior=prior) - mean(method, prior=prior) for prior in PRIORS[1:]
+        }
+    lost = {
+        (method, size, variant): mean(method, size) - mean(method, size, variant=variant)
+        for method in ("relu-part", "bag-relu", "bag-abs", "bag-nce", "bag-likelihood", "bag-free")
+        for size in SIZES
+        for variant in ("prior-minus-10", "prior-plus-10")
+    }
+    assert not any(loss for (method, *_), loss in lost.items() if method == "bag-free")
+    for variant, name in (("prior-minus-10", "low"), ("prior-plus-10", "high")):
+        facts |= {f"{name}_{size}": lost["bag-relu", size, variant] for size in SIZES}
+        others = [lost[method, size, variant] for method in ("bag-abs", "bag-nce", "bag-likelihood") for size in SIZES]
+        facts |= {f"{name}_least": min(others), f"{name}_most": max(others)}
+    part = [loss for (method, *_), loss in lost.items() if method == "relu-part"]
+    facts |= {"part_least": min(part), "part_most": max(part)}
+    for method, size in (("bag-relu", "pairs"), ("relu-part", "pairs"), ("bag-relu", "triples")):
+        loss = mean(method, size) - mean(method, size, variant="broken-10")
+        facts[f"broken_{method}_{size}".replace("-", "_")] = loss
+    return facts
 
 
 def second_facts(runs: pd.DataFrame) -> dict[str, object]:
