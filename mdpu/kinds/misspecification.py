@@ -119,6 +119,7 @@ def misspecification_figure(
     for axis in axes.flat[max(0, count - columns) : count]:
         axis.set_xlabel(label)
         axis.xaxis.set_major_formatter("{x:g}")
+        axis.locator_params(axis="x", nbins=5)
         axis.tick_params(labelbottom=True)
     for axis in axes[:, 0]:
         axis.set_ylabel("Test accuracy (%)")

@@ -331,6 +331,13 @@ FIGURES = {
     "misspecification": lambda: misspecification_figure(
         accuracies(methods=ALL).assign(variant=lambda rows: rows["seed"].map(str)), OFFSETS, DATASETS
     ),
+    "misspecification by a tenth, on two tuple sizes": lambda: misspecification_figure(
+        accuracies(methods=ALL, sizes=(2, 3))
+        .query("dataset == 'mnist'")
+        .assign(variant=lambda rows: rows["seed"].map(str)),
+        dict(zip(OFFSETS, (-0.1, 0.0, 0.1), strict=False)),
+        {"mnist": "MNIST"},
+    ),
     "sensitivity": lambda: sensitivity_figure(differences(), PUBLISHED, DATASETS),
     "setting": lambda: setting_of(np.tile(np.array([1, -1], dtype=np.int8), 100), 2),
     "setting of large tuples": lambda: setting_of(np.tile(np.array([1, -1], dtype=np.int8), 100), 7),
