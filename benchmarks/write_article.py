@@ -82,8 +82,7 @@ def edition_facts(config: Config) -> dict[str, Any]:
     """Return what the second edition says otherwise than the first: verdicts, and claims that both speak to."""
     first, second = (proposed_cells(folder).set_index("cell") for folder in (FIRST / "tables", REFERENCE))
     both = first.merge(second, left_index=True, right_index=True, suffixes=("_first", ""))
-    claims = {folder: claim_facts(folder) for folder in (FIRST / "tables", REFERENCE)}
-    before, after = claims.values()
+    before, after = (claim_facts(folder) for folder in (FIRST / "tables", REFERENCE))
     differ = [
         {
             "method": row["method"],
@@ -107,8 +106,8 @@ def edition_facts(config: Config) -> dict[str, Any]:
             ).sum()
         ),
         "counts": [
-            {"title": "first", **counted(first.loc[both.index], "first")},
-            {"title": "second", **counted(second.loc[both.index], "second")},
+            counted(first.loc[both.index], "first"),
+            counted(second.loc[both.index], "second"),
         ],
         "correlation": f"{both['difference'].corr(both['difference_first']):.2f}",
         "differ": differ,
