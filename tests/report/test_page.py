@@ -8,6 +8,7 @@ import subprocess
 
 import pandas as pd
 import pytest
+from browsing import click
 
 from mdpu.files import read_csv
 from mdpu.report.page import effect as shown_effect
@@ -107,7 +108,7 @@ def test_every_finding_leads_to_its_evidence(page):
     for link in links:
         fragment = link.get_attribute("href").split("#")[1]
         assert page.find_element(By.ID, fragment.split("?")[0]).is_displayed()
-    links[0].click()
+    click(links[0])
     assert set(column(page, "From")) == {"proposed"}
 
 
@@ -155,7 +156,7 @@ def test_filters_and_search_combine(page, comparison, hostile):
     shown = page.find_element(By.CSS_SELECTOR, ".controls output").text
     assert shown == f"{len(expected)} of {len(comparison)} shown"
     assert page.current_url.endswith("?method=siamese&dataset=emnist-letters-a-i&q=SIAM+margin")
-    page.find_element(By.CSS_SELECTOR, ".controls button").click()
+    click(page.find_element(By.CSS_SELECTOR, ".controls button"))
     assert count(page, SHOWN) == len(comparison)
 
 
@@ -192,7 +193,7 @@ def test_the_address_of_a_cell_opens_it_and_back_closes_it(page, synthetic):
     assert page.find_element(By.ID, "drawer").is_displayed()
     page.get("about:blank")
     page.get(address(synthetic, "#table2"))
-    page.find_element(By.CSS_SELECTOR, LINK).click()
+    click(page.find_element(By.CSS_SELECTOR, LINK))
     assert page.find_element(By.ID, "drawer").is_displayed()
     page.back()
     assert not page.find_element(By.ID, "drawer").is_displayed()
@@ -200,7 +201,7 @@ def test_the_address_of_a_cell_opens_it_and_back_closes_it(page, synthetic):
 
 
 def test_a_mark_of_the_forest_opens_its_cell(page):
-    page.find_element(By.CSS_SELECTOR, f"#forest g[data-cell='{CELL}'] :last-child").click()
+    click(page.find_element(By.CSS_SELECTOR, f"#forest g[data-cell='{CELL}'] :last-child"))
     assert "URE" in page.find_element(By.ID, "drawer-title").text
 
 
@@ -278,7 +279,7 @@ def test_what_is_wider_than_its_place_says_so_and_nothing_else_does(page, width)
 def test_the_contents_lead_to_sections_that_were_out_of_sight(page):
     links = page.find_elements(By.CSS_SELECTOR, "nav a")
     for link in [*links[::-3], links[0]]:
-        link.click()
+        click(link)
         settled = "requestAnimationFrame(() => requestAnimationFrame(arguments[0]))"
         page.execute_async_script(settled)
         place = page.execute_script("return document.querySelector(location.hash).getBoundingClientRect().top")
@@ -311,10 +312,10 @@ def test_everything_is_there_without_a_script(browser, synthetic, comparison):
         assert not browser.find_elements(By.CSS_SELECTOR, ".controls *")
         assert not browser.find_elements(By.CSS_SELECTOR, "tr[hidden], section[hidden]")
         assert count(browser, "#comparisons-table tbody tr") == len(comparison)
-        browser.find_element(By.CSS_SELECTOR, "#table2 input[value='paper']").click()
+        click(browser.find_element(By.CSS_SELECTOR, "#table2 input[value='paper']"))
         assert not browser.find_element(By.CSS_SELECTOR, "#table2 .ours").is_displayed()
-        browser.find_element(By.CSS_SELECTOR, "#table2 input[value='all']").click()
-        browser.find_element(By.CSS_SELECTOR, LINK).click()
+        click(browser.find_element(By.CSS_SELECTOR, "#table2 input[value='all']"))
+        click(browser.find_element(By.CSS_SELECTOR, LINK))
         line = browser.find_element(By.CSS_SELECTOR, "#runs tr:target")
         assert line.text.startswith(CELL)
         assert len(line.find_elements(By.CSS_SELECTOR, "polyline")) == 3
@@ -327,7 +328,7 @@ def test_hostile_names_are_text(page, hostile):
     assert hostile in page.find_element(By.CSS_SELECTOR, "#datasets tbody").text
     scripts = page.find_elements(By.TAG_NAME, "script")
     assert [script.get_attribute("id") for script in scripts] == ["data", ""]
-    page.find_element(By.CSS_SELECTOR, "#table4 a.ours[href^='#emnist']").click()
+    click(page.find_element(By.CSS_SELECTOR, "#table4 a.ours[href^='#emnist']"))
     assert page.find_element(By.ID, "drawer-title").text.startswith(hostile)
 
 
@@ -363,7 +364,7 @@ def test_axe_finds_no_violation(page, checkers, width, scheme):
     run = "axe.run(arguments[0], {runOnly: {type: 'tag', values: arguments[1]}, resultTypes: ['violations']})"
     listed = ".then(found => arguments[2](found.violations.map(v => [v.id, v.help, v.nodes.map(n => n.html)])))"
     assert page.execute_async_script(run + listed, "body", tags) == []
-    page.find_element(By.CSS_SELECTOR, LINK).click()
+    click(page.find_element(By.CSS_SELECTOR, LINK))
     assert page.execute_async_script(run + listed, "#drawer", tags) == []
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from browsing import click
 
 from mdpu.report.verdicts import CLAIMANTS
 
@@ -58,7 +59,7 @@ def test_navigation_leads_to_sections_that_exist(page):
     assert targets == [section.get_attribute("id") for section in page.find_elements(By.TAG_NAME, "section")][1:]
     for target in targets:
         section = page.find_element(By.ID, target)
-        page.find_element(By.CSS_SELECTOR, f"nav a[href='#{target}']").click()
+        click(page.find_element(By.CSS_SELECTOR, f"nav a[href='#{target}']"))
         assert section.find_element(By.TAG_NAME, "h3").is_displayed()
 
 
