@@ -1,4 +1,4 @@
-"""Test accuracy against the number of tuples: the shape of Figure 4."""
+"""Test accuracy against what was collected: the number of tuples, the shape of Figure 4, or the size of each."""
 
 from __future__ import annotations
 
@@ -29,10 +29,13 @@ if TYPE_CHECKING:
     from mdpu.study.plan import Plan
 
 CAPTION = """\
-Test accuracy against the number of tuples. A line is the mean over trials, its band one standard deviation to
-each side; trials that diverged are left out. Controls, where they were run, are thin lines without a band. Panels of
-one dataset have the same axes.
+Test accuracy against how many tuples there are, or against how many images each has. A line is the mean over trials,
+its band one standard deviation to each side; trials that diverged are left out. Controls, where they were run, are thin
+lines without a band. Panels of one dataset have the same axes.
 """
+
+# What the figure can be drawn along: what its axis says, and how many make one on it.
+ALONG = {"n": ("Tuples $n$ (thousands)", 1000), "tuple_size": ("Tuple size $M$", 1)}
 
 
 def draw(plan: Plan, experiment: Experiment, inputs: Mapping[str, Path]) -> Figure:
@@ -40,11 +43,12 @@ def draw(plan: Plan, experiment: Experiment, inputs: Mapping[str, Path]) -> Figu
     from mdpu.evaluate.collect import read_histories, run_accuracies
 
     accuracies = run_accuracies(read_histories(experiment.runs, inputs["metrics"]), plan.protocol.reporting())
-    return size_figure(in_order(accuracies, experiment), plan.titles(run.dataset for run in experiment.runs))
+    datasets = plan.titles(run.dataset for run in experiment.runs)
+    return size_figure(in_order(accuracies, experiment), datasets, experiment.options.get("along", "n"))
 
 
-def size_figure(accuracies: pd.DataFrame, datasets: Mapping[str, str]) -> Figure:
-    """Draw test accuracy against the number of tuples.
+def size_figure(accuracies: pd.DataFrame, datasets: Mapping[str, str], along: str = "n") -> Figure:
+    """Draw test accuracy against the number of tuples, or against their size.
 
     Parameters
     ----------
@@ -52,38 +56,42 @@ def size_figure(accuracies: pd.DataFrame, datasets: Mapping[str, str]) -> Figure
         As `mdpu.evaluate.collect.run_accuracies` returns it, of runs with one variant and one loss.
     datasets : mapping
         Titles by name, in order.
+    along : str
+        Column of the horizontal axis: ``"n"`` or ``"tuple_size"``.
 
     Returns
     -------
     Figure
-        A row of panels per tuple size and prior, a panel per dataset. A line is the mean over trials, its band
-        one standard deviation to each side. Controls are thin lines without a band.
+        A row of panels per prior and value of the other column, a panel per dataset. A line is the mean over trials,
+        its band one standard deviation to each side. Controls are thin lines without a band.
     """
     from matplotlib.ticker import FuncFormatter
 
     methods, controls = competitors_and_controls(accuracies)
-    rows = sorted(set(accuracies[["tuple_size", "prior"]].itertuples(index=False, name=None)))
+    (other,) = ALONG.keys() - {along}
+    label, unit = ALONG[along]
+    rows = sorted(set(accuracies[[other, "prior"]].itertuples(index=False, name=None)))
     if len(datasets) == 1:
-        panels = [[(size, prior, dataset) for size, prior in rows for dataset in datasets]]
+        panels = [[(*row, dataset) for row in rows for dataset in datasets]]
     else:
-        panels = [[(size, prior, dataset) for dataset in datasets] for size, prior in rows]
+        panels = [[(*row, dataset) for dataset in datasets] for row in rows]
     figure, axes = draw_panels(len(panels), len(panels[0]), 1.8, sharex=True)
     for dataset in datasets:
         same = [
             axes[row, column] for row, line in enumerate(panels) for column, key in enumerate(line) if key[2] == dataset
         ]
-        means = accuracies[accuracies["dataset"] == dataset].groupby(["method", "tuple_size", "prior", "n"])["accuracy"]
+        means = accuracies[accuracies["dataset"] == dataset].groupby(["method", other, "prior", along])["accuracy"]
         is_control = means.mean().index.get_level_values("method").isin(controls)
         share_range(same, means.mean()[~is_control], beyond=means.mean()[is_control])
     for row, line in enumerate(panels):
-        for column, (size, prior, dataset) in enumerate(line):
+        for column, (value, prior, dataset) in enumerate(line):
             axis = axes[row, column]
             shown = accuracies[
-                (accuracies["dataset"] == dataset) & (accuracies["tuple_size"] == size) & (accuracies["prior"] == prior)
+                (accuracies["dataset"] == dataset) & (accuracies[other] == value) & (accuracies["prior"] == prior)
             ]
-            bands(axis, shown, "accuracy", methods, against="n")
+            bands(axis, shown, "accuracy", methods, against=along)
             for control in controls:
-                means = shown[shown["method"] == control].groupby("n")["accuracy"].mean()
+                means = shown[shown["method"] == control].groupby(along)["accuracy"].mean()
                 style = method_style(control)
                 axis.plot(
                     means.index,
@@ -93,15 +101,17 @@ def size_figure(accuracies: pd.DataFrame, datasets: Mapping[str, str]) -> Figure
                     linewidth=1,
                     label=load_method(control).title,
                 )
-            entitle(axis, literal(datasets[dataset]), size_name(size).lower(), f"$\\pi_+ = {prior}$")
-            axis.set_xticks(sorted(accuracies["n"].unique()))
-            axis.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value / 1000:g}"))
+            which = size_name(value).lower() if other == "tuple_size" else f"$n = {value:,}$".replace(",", "{,}")
+            entitle(axis, literal(datasets[dataset]), which, f"$\\pi_+ = {prior}$")
+            axis.set_xticks(sorted(accuracies[along].unique()))
+            axis.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value / unit:g}"))
             axis.tick_params(labelleft=column == 0 or len(datasets) > 1)  # the row of one dataset shares its axes
         axes[row, 0].set_ylabel("Test accuracy (%)")
     for axis in axes[-1]:
-        axis.set_xlabel("Tuples $n$ (thousands)")
+        axis.set_xlabel(label)
     legend_below(figure, axes[0, 0])
     return figure
 
 
-KIND = figure_kind(draw, CAPTION, single=("variant", "loss"))
+KEYS = {"along": {"title": "What the figure is drawn along; n by default.", "enum": [*ALONG]}}
+KIND = figure_kind(draw, CAPTION, keys=KEYS, single=("variant", "loss"))

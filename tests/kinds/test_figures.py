@@ -131,6 +131,19 @@ def test_accuracy_against_n_has_a_panel_per_dataset_and_tuple_size():
     assert band[:, 1].min() == pytest.approx((by_n.mean() - by_n.std()).min())
 
 
+def test_accuracy_against_the_tuple_size_has_a_panel_per_n():
+    table = accuracies(ns=(2000, 4000))
+    axes = size_figure(table[table["dataset"] == "svhn"], {"svhn": "SVHN"}, along="tuple_size").axes
+    assert ["2{,}000" in axis.get_title() for axis in axes] == [True, False]
+    chosen = table[(table["dataset"] == "svhn") & (table["n"] == 4000) & (table["method"] == "abs")]
+    line = named_lines(axes[1])["ABS"]
+    assert list(line.get_xdata()) == [2, 3]
+    np.testing.assert_allclose(line.get_ydata(), chosen.groupby("tuple_size")["accuracy"].mean())
+    axes[0].figure.canvas.draw()
+    assert [tick.get_text() for tick in axes[0].get_xticklabels()] == ["2", "3"]
+    assert {axis.get_xlabel() for axis in axes} == {"Tuple size $M$"}
+
+
 def test_controls_are_lines_without_a_band_against_n():
     axis = size_figure(accuracies(ns=(10, 20), methods=["ure", "supervised"]), DATASETS).axes[0]
     assert set(named_lines(axis)) == {"URE", "Supervised"}
