@@ -34,8 +34,8 @@ its band one standard deviation to each side; trials that diverged are left out.
 lines without a band. Panels of one dataset have the same axes.
 """
 
-# What the figure can be drawn along: what its axis says, and how many make one on it.
-ALONG = {"n": ("Tuples $n$ (thousands)", 1000), "tuple_size": ("Tuple size $M$", 1)}
+# What the figure can be drawn against: what its axis says, and how many make one on it.
+AGAINST = {"n": ("Tuples $n$ (thousands)", 1000), "tuple_size": ("Tuple size $M$", 1)}
 
 
 def draw(plan: Plan, experiment: Experiment, inputs: Mapping[str, Path]) -> Figure:
@@ -44,10 +44,10 @@ def draw(plan: Plan, experiment: Experiment, inputs: Mapping[str, Path]) -> Figu
 
     accuracies = run_accuracies(read_histories(experiment.runs, inputs["metrics"]), plan.protocol.reporting())
     datasets = plan.titles(run.dataset for run in experiment.runs)
-    return size_figure(in_order(accuracies, experiment), datasets, experiment.options.get("along", "n"))
+    return size_figure(in_order(accuracies, experiment), datasets, experiment.options.get("against", "n"))
 
 
-def size_figure(accuracies: pd.DataFrame, datasets: Mapping[str, str], along: str = "n") -> Figure:
+def size_figure(accuracies: pd.DataFrame, datasets: Mapping[str, str], against: str = "n") -> Figure:
     """Draw test accuracy against the number of tuples, or against their size.
 
     Parameters
@@ -56,7 +56,7 @@ def size_figure(accuracies: pd.DataFrame, datasets: Mapping[str, str], along: st
         As `mdpu.evaluate.collect.run_accuracies` returns it, of runs with one variant and one loss.
     datasets : mapping
         Titles by name, in order.
-    along : str
+    against : str
         Column of the horizontal axis: ``"n"`` or ``"tuple_size"``.
 
     Returns
@@ -68,8 +68,8 @@ def size_figure(accuracies: pd.DataFrame, datasets: Mapping[str, str], along: st
     from matplotlib.ticker import FuncFormatter
 
     methods, controls = competitors_and_controls(accuracies)
-    (other,) = ALONG.keys() - {along}
-    label, unit = ALONG[along]
+    (other,) = AGAINST.keys() - {against}
+    label, unit = AGAINST[against]
     rows = sorted(set(accuracies[[other, "prior"]].itertuples(index=False, name=None)))
     if len(datasets) == 1:
         panels = [[(*row, dataset) for row in rows for dataset in datasets]]
@@ -80,7 +80,7 @@ def size_figure(accuracies: pd.DataFrame, datasets: Mapping[str, str], along: st
         same = [
             axes[row, column] for row, line in enumerate(panels) for column, key in enumerate(line) if key[2] == dataset
         ]
-        means = accuracies[accuracies["dataset"] == dataset].groupby(["method", other, "prior", along])["accuracy"]
+        means = accuracies[accuracies["dataset"] == dataset].groupby(["method", other, "prior", against])["accuracy"]
         is_control = means.mean().index.get_level_values("method").isin(controls)
         share_range(same, means.mean()[~is_control], beyond=means.mean()[is_control])
     for row, line in enumerate(panels):
@@ -89,9 +89,9 @@ def size_figure(accuracies: pd.DataFrame, datasets: Mapping[str, str], along: st
             shown = accuracies[
                 (accuracies["dataset"] == dataset) & (accuracies[other] == value) & (accuracies["prior"] == prior)
             ]
-            bands(axis, shown, "accuracy", methods, against=along)
+            bands(axis, shown, "accuracy", methods, against=against)
             for control in controls:
-                means = shown[shown["method"] == control].groupby(along)["accuracy"].mean()
+                means = shown[shown["method"] == control].groupby(against)["accuracy"].mean()
                 style = method_style(control)
                 axis.plot(
                     means.index,
@@ -103,7 +103,7 @@ def size_figure(accuracies: pd.DataFrame, datasets: Mapping[str, str], along: st
                 )
             which = size_name(value).lower() if other == "tuple_size" else f"$n = {value:,}$".replace(",", "{,}")
             entitle(axis, literal(datasets[dataset]), which, f"$\\pi_+ = {prior}$")
-            axis.set_xticks(sorted(accuracies[along].unique()))
+            axis.set_xticks(sorted(accuracies[against].unique()))
             axis.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value / unit:g}"))
             axis.tick_params(labelleft=column == 0 or len(datasets) > 1)  # the row of one dataset shares its axes
         axes[row, 0].set_ylabel("Test accuracy (%)")
@@ -113,5 +113,5 @@ def size_figure(accuracies: pd.DataFrame, datasets: Mapping[str, str], along: st
     return figure
 
 
-KEYS = {"along": {"title": "What the figure is drawn along; n by default.", "enum": [*ALONG]}}
+KEYS = {"against": {"title": "What accuracy is drawn against; n by default.", "enum": [*AGAINST]}}
 KIND = figure_kind(draw, CAPTION, keys=KEYS, single=("variant", "loss"))

@@ -133,7 +133,7 @@ def test_accuracy_against_n_has_a_panel_per_dataset_and_tuple_size():
 
 def test_accuracy_against_the_tuple_size_has_a_panel_per_n():
     table = accuracies(ns=(2000, 4000))
-    axes = size_figure(table[table["dataset"] == "svhn"], {"svhn": "SVHN"}, along="tuple_size").axes
+    axes = size_figure(table[table["dataset"] == "svhn"], {"svhn": "SVHN"}, against="tuple_size").axes
     assert ["2{,}000" in axis.get_title() for axis in axes] == [True, False]
     chosen = table[(table["dataset"] == "svhn") & (table["n"] == 4000) & (table["method"] == "abs")]
     line = named_lines(axes[1])["ABS"]

@@ -83,3 +83,9 @@ def test_the_guide_to_a_kind_literally(finished_clone):
     finished_clone.change_config(**{"definitions__experiments__tiny-table__measure": "std"})
     sentence = "tiny-table.measure: only an experiment of kind spread has a measure"
     assert sentence in finished_clone.snakemake(status=1)
+
+
+def test_no_two_kinds_have_a_key_of_one_name():
+    """The schema holds the keys of all kinds side by side, so one would hide the other."""
+    keys = [key for name in available_kinds() for key in load_kind(name).keys]
+    assert len(keys) == len(set(keys))
