@@ -30,6 +30,7 @@ from mdpu.learn.methods import load_method
 from mdpu.study.config import load_config
 from mdpu.study.grid import AXES, CELL, ROW
 from mdpu.study.plan import Plan
+from mdpu.theory.joint import joint_information, marginal_information
 
 REFERENCE = REPOSITORY / "results" / "reference"
 FIRST = REFERENCE / "first"
@@ -70,7 +71,7 @@ def summarized(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def ours(cells, dataset, size, prior, method, loss="logistic", variant="base", n=None):
-    key = {"dataset": dataset, "variant": variant, "tuple_size": SIZES[size], "n": n or SMALLER[dataset]}
+    key = {"dataset": dataset, "variant": variant, "tuple_size": SIZES.get(size, size), "n": n or SMALLER[dataset]}
     return cells.loc[tuple({**key, "prior": prior, "method": method, "loss": loss}[axis] for axis in CELL)]
 
 
@@ -130,10 +131,12 @@ def test_the_readmes_table(newest):
             ],
             None,
         ),
+        (("| neighbours |",), [("mnist", size, prior) for size in SIZES for prior in PRIORS], 10_000),
     ],
     ids=[
         *(f"{name}, {size} n" for name in ("MNIST", "Fashion-MNIST", "A-I") for size in ("smaller", "larger")),
         "at prior 0.5",
+        "neighbours",
     ],
 )
 def test_the_tables_of_methods(newest, header, columns, n):
@@ -207,7 +210,8 @@ def newest_of(first: pd.DataFrame) -> pd.DataFrame:
 def bag_facts() -> dict[str, object]:
     """Return what docs/explanation/findings.md counts of the methods on bags, by name."""
     cells = newest_of(summarized(first_edition().drop_duplicates(list(AXES), keep="last")))
-    bags = read(REFERENCE / "runs.csv").query("variant == 'base'")
+    runs = read(REFERENCE / "runs.csv").query("variant == 'base'")
+    bags = runs[runs["method"].eq("bag-relu") & in_tables(runs)]
     facts: dict[str, object] = dict.fromkeys(
         ("rows", "paper", "paper_significant", "others", "others_significant", "tested", "free"), 0
     )
@@ -229,7 +233,15 @@ def bag_facts() -> dict[str, object]:
         costs.append(relu["mean"] - free["mean"])
         facts["free"] += costs[-1] <= 1.5
     facts |= {"least_gain": min(gains), "free_cost": max(costs)}
-    return facts | prior_facts() | choice_facts(bags) | gap_facts(cells) | second_facts(bags) | loss_facts(cells)
+    facts |= prior_facts() | choice_facts(runs) | gap_facts(cells) | loss_facts(cells) | collected_facts(cells)
+    return facts | second_facts(runs[in_tables(runs)])
+
+
+def in_tables(runs: pd.DataFrame) -> pd.Series:
+    """Return whether runs belong to a row of the paper's Tables II to V."""
+    stated = set(published_cells()[list(ROW)].itertuples(index=False, name=None))
+    rows = runs[list(ROW)].assign(dataset=runs["dataset"].str.removesuffix("-a-i"))
+    return pd.Series([row in stated for row in rows.itertuples(index=False, name=None)], runs.index)
 
 
 def loss_facts(cells: pd.DataFrame) -> dict[str, object]:
@@ -243,22 +255,55 @@ def loss_facts(cells: pd.DataFrame) -> dict[str, object]:
         facts |= {
             f"{part}_{prior[2:]}": mean("bag-relu", prior=prior) - mean(method, prior=prior) for prior in PRIORS[1:]
         }
+    others_told, neighbours = ("bag-abs", "bag-nce", "bag-likelihood"), ("bag-count", "bag-em")
     lost = {
         (method, size, variant): mean(method, size) - mean(method, size, variant=variant)
-        for method in ("relu-part", "bag-relu", "bag-abs", "bag-nce", "bag-likelihood", "bag-free")
+        for method in ("relu-part", "bag-relu", *others_told, *neighbours, "bag-free")
         for size in SIZES
         for variant in ("prior-minus-10", "prior-plus-10")
     }
     assert not any(loss for (method, *_), loss in lost.items() if method == "bag-free")
     for variant, name in (("prior-minus-10", "low"), ("prior-plus-10", "high")):
         facts |= {f"{name}_{size}": lost["bag-relu", size, variant] for size in SIZES}
-        others = [lost[method, size, variant] for method in ("bag-abs", "bag-nce", "bag-likelihood") for size in SIZES]
+        others = [lost[method, size, variant] for method in others_told for size in SIZES]
         facts |= {f"{name}_least": min(others), f"{name}_most": max(others)}
+        facts |= {f"{name}_{m[4:]}_{size}": lost[m, size, variant] for m in neighbours for size in SIZES}
+    facts["em_gains"] = -facts.pop("low_em_triples")
     part = [loss for (method, *_), loss in lost.items() if method == "relu-part"]
     facts |= {"part_least": min(part), "part_most": max(part)}
-    for method, size in (("bag-relu", "pairs"), ("relu-part", "pairs"), ("bag-relu", "triples")):
-        loss = mean(method, size) - mean(method, size, variant="broken-10")
-        facts[f"broken_{method}_{size}".replace("-", "_")] = loss
+    for method in ("abs", "relu-part", "bag-relu", "bag-free"):
+        for size in SIZES:
+            for share in ("05", "10", "20"):
+                loss = mean(method, size) - mean(method, size, variant=f"broken-{share}")
+                facts[f"broken_{share}_{method}_{size}".replace("-", "_")] = loss
+    wrong = [mean(method, variant="broken-20") for method in ("ure", "abs", "relu-part", "bag-relu", "bag-free")]
+    return facts | {"broken_20_least": min(wrong), "broken_20_most": max(wrong)}
+
+
+def collected_facts(cells: pd.DataFrame) -> dict[str, object]:
+    """Return what is said of the size and of the number of tuples, on MNIST at prior 0.5."""
+
+    def mean(method: str, size: str | int, n: int = 10_000) -> float:
+        return float(ours(cells, "mnist", size, "0.5", method, n=n)["mean"])
+
+    facts: dict[str, object] = {}
+    for method in ("abs", "relu-part", "bag-relu"):
+        by_size = [mean(method, size) for size in range(2, 8)]
+        even, odd = by_size[::2], by_size[1::2]
+        assert all(low < high for low, high in [*zip(even, odd, strict=True), *zip(even[1:], odd[:-1], strict=True)])
+        name = method.replace("-", "_")
+        facts |= {f"{name}_least_size": min(by_size), f"{name}_most_size": max(by_size)}
+        facts[f"{name}_seven"] = by_size[1] - by_size[5]
+    behind = [
+        ours(cells, "mnist", size, prior, "bag-relu")["mean"] - ours(cells, "mnist", size, prior, "bag-em")["mean"]
+        for size in SIZES
+        for prior in PRIORS
+    ]
+    facts |= {"em_least": min(behind), "em_most": max(behind)}
+    for size in SIZES:
+        facts[f"third_{size}"] = mean("bag-relu", size, 4_000)
+        facts[f"others_whole_{size}"] = max(mean(method, size, 12_000) for method in ("abs", "relu-part"))
+        facts[f"late_gain_{size}"] = mean("bag-relu", size, 12_000) - mean("bag-relu", size, 8_000)
     return facts
 
 
@@ -291,6 +336,7 @@ def prior_facts() -> dict[str, object]:
         "largest_error": error.max(),
         "worst": f"{sizes[worst['tuple_size']]} of {titles[worst['dataset']]} at {worst['prior']}",
         "held": int(inside(true).sum()),
+        "estimated": len(estimates),
         "twice": 2 * len(estimates),
         "noticed_10": int(sum((~inside(true + side * 0.1)).sum() for side in (-1, 1))),
         "noticed_05": int(sum((~inside(true + side * 0.05)).sum() for side in (-1, 1))),
@@ -325,7 +371,7 @@ def gap_facts(cells: pd.DataFrame) -> dict[str, object]:
     ("header", "variants"),
     [
         ("| bags, told |", ("prior-minus-10", "base", "prior-plus-10")),
-        ("| bags, broken |", ("base", "broken-10")),
+        ("| bags, broken |", ("base", "broken-05", "broken-10", "broken-20")),
     ],
 )
 def test_the_tables_of_bags_in_other_variants(newest, header, variants):
@@ -335,6 +381,35 @@ def test_the_tables_of_bags_in_other_variants(newest, header, variants):
         for variant, text in zip(variants, values, strict=True):
             where = size, method.strip("`"), variant
             assert_says(text, *ours(newest, "mnist", size, "0.5", where[1], variant=variant), where)
+
+
+def test_the_table_of_bags_against_n(newest):
+    rows = table("docs/explanation/findings.md", "| bags, $n$ |")
+    assert len(rows) == 8
+    for size, method, *values in rows:
+        for n, text in zip(range(2_000, 14_000, 2_000), values, strict=True):
+            assert_says(text, *ours(newest, "mnist", size, "0.5", method.strip("`"), n=n), (size, method, n))
+
+
+def test_the_table_of_tuple_sizes(newest):
+    methods, information = table("docs/explanation/findings.md", "| bags, $M$ |"), {}
+    for name, *values in methods[-2:]:
+        information[name] = [float(value) for value in values]
+    for kept, bits in zip(information.values(), (joint_information, marginal_information), strict=True):
+        assert kept == [round(bits(size, 0.5), 3) for size in range(2, 8)]
+    for method, *values in methods[:-2]:
+        for size, text in zip(range(2, 8), values, strict=True):
+            assert_says(text, *ours(newest, "mnist", size, "0.5", method.strip("`")), (size, method))
+
+
+def test_the_table_of_tuning():
+    regrets = read(REFERENCE / "bags-tuning.csv").set_index(["prior", "method"])
+    rows = table("docs/explanation/findings.md", "| tuning |")
+    assert len(rows) == len(regrets)
+    for prior, method, *values in rows:
+        found = regrets.loc[(prior, method.strip("`")), ["best", "protocol", "bags", "members"]]
+        for text, value in zip(values, found, strict=True):
+            assert_says(text, value, 0.0, (prior, method))
 
 
 def test_the_table_of_the_ablation(newest):
