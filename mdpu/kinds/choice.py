@@ -41,7 +41,7 @@ is the mean over cells and trials; in brackets is the largest of a cell. Tried a
 """
 HEADERS = {
     "epochs": ["Tuples", "Method", "Runs", "Best epoch, %", "Last epochs", "By bags", "By members"],
-    "variants": ["Tuples", "Method", "Trials", "Best, %", "The protocol's", "By bags", "By members"],
+    "variants": ["Tuples", "Method", "Trials", "Best, %", "By the protocol", "By bags", "By members"],
 }
 
 
