@@ -21,7 +21,7 @@ from mdpu.study.store import RunStore
 
 REFERENCE = REPOSITORY / "results" / "reference"
 # Tables beside runs.csv that documents quote.
-TABLES = ("bags-priors", "bags-choice", "bags-tuning")
+TABLES = ("bags-priors", "bags-choice", "bags-choice-neighbours", "bags-choice-ablation", "bags-tuning")
 
 
 def main() -> None:
