@@ -350,6 +350,11 @@ def choice_facts(bags: pd.DataFrame) -> dict[str, object]:
     hold, _, runs = claims["bags-hold-their-accuracy"].partition(" of ")
     assert int(runs) == (bags["method"] == "bag-relu").sum()
     means = {f"regret_{way}": np.average(relu[way], weights=relu["trials"]) for way in ("bags", "members", "protocol")}
+    for way in ("protocol", "bags"):
+        costs = regrets.groupby("method")[way].mean()[list(PROPOSED)]
+        means[f"proposed_{way}"] = "{:.1f}, {:.1f} and {:.1f}".format(*costs)
+    others = pd.concat([read(REFERENCE / f"bags-choice-{name}.csv") for name in ("neighbours", "ablation")])
+    means |= {f"others_{way}": others[way].max() for way in ("protocol", "bags")}
     return means | {"hold": int(hold), "runs": int(runs)}
 
 
