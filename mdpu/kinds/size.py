@@ -104,7 +104,7 @@ def size_figure(accuracies: pd.DataFrame, datasets: Mapping[str, str], against: 
             which = size_name(value).lower() if other == "tuple_size" else f"$n = {value:,}$".replace(",", "{,}")
             entitle(axis, literal(datasets[dataset]), which, f"$\\pi_+ = {prior}$")
             axis.set_xticks(sorted(accuracies[against].unique()))
-            axis.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value / unit:g}"))
+            axis.xaxis.set_major_formatter(FuncFormatter(lambda tick, _: f"{tick / unit:g}"))
             axis.tick_params(labelleft=column == 0 or len(datasets) > 1)  # the row of one dataset shares its axes
         axes[row, 0].set_ylabel("Test accuracy (%)")
     for axis in axes[-1]:

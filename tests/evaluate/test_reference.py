@@ -234,9 +234,13 @@ def bag_facts() -> dict[str, object]:
         facts["free"] += costs[-1] <= 1.5
     facts |= {"least_gain": min(gains), "free_cost": max(costs)}
     facts |= prior_facts() | choice_facts(runs) | gap_facts(cells) | loss_facts(cells) | collected_facts(cells)
+    return facts | second_facts(runs[in_tables(runs)]) | cost_facts()
+
+
+def cost_facts() -> dict[str, object]:
+    """Return how many times as long as ReLU the methods on bags take, on pairs."""
     costs = pd.read_json(REFERENCE / "method-cost.jsonl", lines=True).query("tuple_size == 2")
-    facts |= {f"cost_{row.method}".replace("-", "_"): row.times_relu for row in costs.itertuples()}
-    return facts | second_facts(runs[in_tables(runs)])
+    return {f"cost_{row.method}".replace("-", "_"): row.times_relu for row in costs.itertuples()}
 
 
 def in_tables(runs: pd.DataFrame) -> pd.Series:
