@@ -11,7 +11,7 @@ import numpy as np
 from mdpu.files import read_csv, write_csv, write_text
 from mdpu.kinds import TABLE
 from mdpu.learn.methods import load_method
-from mdpu.report.formats import WITH_PAPER
+from mdpu.report.formats import WITH_PAPER, number_of_trials
 from mdpu.report.latex import Best, latex_tables
 from mdpu.report.tables import markdown_rows
 from mdpu.study.grid import CELL, cell_name
@@ -85,16 +85,11 @@ def caption(cells: pd.DataFrame, datasets: Mapping[str, str], best_epoch: bool) 
         sizes.setdefault(int(sizes_of_dataset.iloc[0]), []).append(datasets[name])
     first, *others = sizes
     spread = f"n = {first:,}" + "".join(f"; {n:,} on {', '.join(sizes[n])}" for n in others)
+    trials = number_of_trials([int(count) for count in cells["trials"]])
     return (
-        f"Test accuracy in percent, mean ± standard deviation over {number_of_trials(cells)}, each {epochs}. {spread}. "
+        f"Test accuracy in percent, mean ± standard deviation over {trials}, each {epochs}. {spread}. "
         f"The best method of a row is bold."
     )
-
-
-def number_of_trials(cells: pd.DataFrame) -> str:
-    """Return the number of trials of the cells, in words."""
-    least, most = int(cells["trials"].min()), int(cells["trials"].max())
-    return f"{least} to {most} trials" if least < most else f"{most} trial{'s' if most > 1 else ''}"
 
 
 def _grid(

@@ -1,7 +1,8 @@
-"""What the files of a report are called, and their media types."""
+"""What a report calls its files and its numbers of trials, and the media types of files."""
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from pathlib import Path
 
 MEDIA_TYPES = {
@@ -19,3 +20,9 @@ WITH_PAPER = "-paper.tex"  # how the name of a LaTeX table ends that has the pap
 def format_name(file: str | Path) -> str:
     """Return what a reader calls the format of a file."""
     return BESIDE if str(file).endswith(WITH_PAPER) else FORMATS[Path(file).suffix]
+
+
+def number_of_trials(counts: Collection[int]) -> str:
+    """Return numbers of trials in words: ``3 trials``, or ``3 to 5 trials``."""
+    least, most = min(counts), max(counts)
+    return f"{least} to {most} trials" if least < most else f"{most} trial{'s' if most > 1 else ''}"

@@ -27,7 +27,7 @@ from mdpu.report.forest import SPAN, forest_panels
 from mdpu.report.forest import WIDTH as FOREST_WIDTH
 from mdpu.report.formats import BESIDE
 from mdpu.report.largest_n import HEADER, largest_n_rows
-from mdpu.report.sections import data_url, downloads, figure_url, figure_width
+from mdpu.report.sections import data_url, downloads, figure_url, figure_width, trials_of
 from mdpu.report.training import duration, read_training
 from mdpu.report.tuning_figure import CAPTION
 from mdpu.report.verdicts import LOOKS, audit_section, claims_section, comparison_rows, ranks_section, verdict_section
@@ -189,7 +189,7 @@ def _evaluation(plan: Plan, results: Path, shown: Mapping[str, list[dict[str, An
         "files": {
             name: downloads(results, [f"{name}.{suffix}" for suffix in suffixes]) for name, suffixes in OFFERED.items()
         },
-        "trials": len({run.seed for run in plan.runs}),
+        "trials": trials_of(plan.runs),
         "rank_figure": figure_url(results / "ranks.svg"),
         "rank_width": figure_width(results / "ranks.svg"),
         "size_name": size_name,

@@ -12,9 +12,9 @@ from typing import Any
 
 from mdpu.files import read_csv
 from mdpu.learn.methods import load_method
-from mdpu.report.formats import MEDIA_TYPES, format_name
+from mdpu.report.formats import MEDIA_TYPES, format_name, number_of_trials
 from mdpu.seals import check
-from mdpu.study.grid import CELL, Experiment
+from mdpu.study.grid import CELL, Experiment, Run
 from mdpu.study.plan import Plan
 
 DARK_PAGE, DARK_INK = "#14181d", "#e4e8ec"  # as in report/tokens.css
@@ -139,16 +139,22 @@ def seen(plan: Plan, experiment: Experiment, results: Path) -> str:
 
 
 def figure_section(plan: Plan, experiment: Experiment, results: Path, caption: str) -> dict[str, Any]:
-    """Return a figure for the template: name, title, caption, image, what it shows in words, and number of trials."""
+    """Return a figure for the template: name, title, caption, image, what it shows in words, and its trials."""
     return {
         "name": experiment.name,
         "title": experiment.title,
         "caption": caption,
-        "trials": len({run.seed for run in experiment.runs}),
+        "trials": trials_of(experiment.runs),
         "seen": seen(plan, experiment, results),
         "image": figure_url(results / "figures" / f"{experiment.name}.svg"),
         "width": figure_width(results / "figures" / f"{experiment.name}.svg"),
     }
+
+
+def trials_of(runs: Sequence[Run]) -> str:
+    """Return in words how many trials the cells of some runs have; nothing if there are no runs."""
+    counts = Counter(run.cell for run in runs).values()
+    return number_of_trials(counts) if counts else ""
 
 
 def rows_section(

@@ -26,7 +26,7 @@ METHODS_FOLDER = PACKAGE / "learn" / "methods"
 BASE = "base"
 # Settings that every network has; `check_networks` knows the others.
 OPTIMIZATION = ("batch_size", "learning_rate", "weight_decay")
-GRID = ("variant", "tuple_size", "prior", "method", "loss", "seed")
+GRID = ("variant", "tuple_size", "n", "prior", "method", "loss", "seed")
 MOST_RUNS = 1_000_000
 # Folders of results_dir that belong to no configuration.
 OTHERS_FOLDERS = {"reference": "the committed reference results", "datasets": "the images"}
@@ -227,9 +227,10 @@ def _check_experiment(experiment: Config, config: Config, where: str) -> None:
         known(method, methods, f"{where}.method")
     for dataset in axes.get("datasets", []):
         known(dataset, config["definitions"]["datasets"], f"{where}.datasets")
-    if isinstance(axes.get("n"), Mapping):
-        for dataset in axes["n"].keys() - {"default"}:
-            known(dataset, [*config["definitions"]["datasets"], "default"], f"{where}.n")
+    for axis, names in (("n", config["definitions"]["datasets"]), ("seed", methods)):
+        if isinstance(axes.get(axis), Mapping):
+            for name in axes[axis].keys() - {"default"}:
+                known(name, [*names, "default"], f"{where}.{axis}")
     for variant in axes["variant"]:
         known(variant, config["definitions"]["variants"], f"{where}.variant")
     for axis in kind.single:
@@ -243,12 +244,14 @@ def _check_experiment(experiment: Config, config: Config, where: str) -> None:
 
 def _number_of_runs(axes: Config, datasets: Sequence[str]) -> int:
     """Return an upper bound of the number of runs of a definition's grid, without making them."""
-    listed = [len(value) for key, value in axes.items() if key in GRID and isinstance(value, list)]
-    sizes = axes.get("n", 1)
-    most = max(
-        (len(n) for n in (sizes.values() if isinstance(sizes, Mapping) else [sizes]) if isinstance(n, list)), default=1
-    )
-    return math.prod(listed) * most * len(datasets)
+    return math.prod(_most_values(axes[axis]) for axis in GRID if axis in axes) * len(datasets)
+
+
+def _most_values(axis: Any) -> int:
+    """Return the number of values of an axis; the largest, if they are given by dataset or by method."""
+    if isinstance(axis, Mapping):
+        return max(map(_most_values, axis.values()))
+    return len(axis) if isinstance(axis, list) else 1
 
 
 def known(name: str, names: Iterable[str], where: str) -> None:

@@ -139,10 +139,8 @@ def run_columns(run: Run) -> dict[str, Any]:
 
 def grid_runs(spec: Mapping[str, Any], dataset: str) -> Iterator[Run]:
     """Yield the runs of an experiment's definition on one dataset."""
-    sizes = spec["n"]
-    if isinstance(sizes, Mapping):
-        sizes = sizes.get(dataset, sizes["default"])
-    points = itertools.product(
+    sizes = values_for(dataset, spec["n"])
+    cells = itertools.product(
         [dataset],
         spec["variant"],
         spec["tuple_size"],
@@ -150,9 +148,15 @@ def grid_runs(spec: Mapping[str, Any], dataset: str) -> Iterator[Run]:
         map(canonical_prior, spec["prior"]),
         spec["method"],
         spec["loss"],
-        spec["seed"],
     )
-    yield from itertools.starmap(Run, points)
+    for cell in cells:
+        *_, method, _ = cell
+        yield from (Run(*cell, seed) for seed in values_for(method, spec["seed"]))
+
+
+def values_for(name: str, axis: Any) -> Any:
+    """Return the values of an axis for a dataset or a method: those under its name, or those of all."""
+    return axis.get(name, axis["default"]) if isinstance(axis, Mapping) else axis
 
 
 @dataclass(frozen=True)

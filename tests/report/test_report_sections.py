@@ -15,6 +15,7 @@ from mdpu.evaluate.published import published_cells
 from mdpu.files import REPOSITORY, read_csv, write_csv, write_json
 from mdpu.kinds.table import table_section
 from mdpu.report.page import column_groups, effect, environment, typeset
+from mdpu.report.sections import trials_of
 from mdpu.report.verdicts import claims_section, verdict_section
 from mdpu.study.config import load_config
 from mdpu.study.grid import AXES
@@ -206,3 +207,18 @@ def test_without_a_run_it_is_one_sentence(plan, tmp_path):
     page = rendered("verdict", verdict=section_of(plan, tmp_path, "mnist") | {"compared": 0})
     assert "None of the paper’s 504 numbers was run" in page
     assert "<table" not in page
+
+
+@pytest.mark.parametrize(
+    ("seeds", "words"),
+    [
+        ({"default": [1]}, "1 trial"),
+        ({"default": [1, 2, 3]}, "3 trials"),
+        ({"default": [1, 2, 3], "abs": [1, 2, 3, 4, 5]}, "3 to 5 trials"),
+    ],
+)
+def test_trials_are_counted_by_cell(seeds, words):
+    changed = load_config([REPOSITORY / "config.yaml"])
+    changed["definitions"]["experiments"]["table2"]["seed"] = seeds
+    assert trials_of(Plan(changed).experiment("table2").runs) == words
+    assert trials_of(()) == ""

@@ -214,11 +214,23 @@ def test_an_experiment_spans_no_axis_that_its_kind_cannot_show(experiment, axis,
         Plan(changed)
 
 
-def test_a_misspelt_dataset_among_the_sizes_is_named():
+@pytest.mark.parametrize(
+    ("axis", "values", "sentence"),
+    [
+        ("n", {"default": 10, "mnits": 10}, "table2.n: 'mnits' is unknown; did you mean 'mnist'?"),
+        ("seed", {"default": [1], "kmaens": [1]}, "table2.seed: 'kmaens' is unknown; did you mean 'kmeans'?"),
+        ("seed", {"kmeans": [1]}, "table2.seed: 'default' is a required property"),
+        ("seed", {"default": [1], "kmeans": [-1]}, "table2.seed.kmeans.0: -1 is less than the minimum of 0"),
+        ("seed", [-1], "table2.seed.0: -1 is less than the minimum of 0"),
+        ("seed", 3, "table2.seed: 3 is not of type 'array'"),
+    ],
+)
+def test_what_is_wrong_with_the_sizes_of_a_dataset_or_the_trials_of_a_method_is_named(axis, values, sentence):
     changed = load_config([REPOSITORY / "config.yaml"])
-    changed["definitions"]["experiments"]["table2"]["n"]["mnits"] = 10
-    with pytest.raises(UserError, match=r"table2\.n: 'mnits' is unknown; did you mean 'mnist'"):
+    changed["definitions"]["experiments"]["table2"][axis] = values
+    with pytest.raises(UserError) as error:
         Plan(changed)
+    assert sentence in str(error.value)
 
 
 @pytest.mark.parametrize(
