@@ -3,7 +3,7 @@
     ./run reference && python benchmarks/keep_reference.py
 
 writes results/reference: every run's accuracy and last risk, the runs themselves, the tables of `TABLES`, and the page.
-Then benchmarks/judge_reference.py gives verdicts and claims, and benchmarks/write_article.py the article.
+Then benchmarks/judge_reference.py gives verdicts and claims, and benchmarks/write_documents.py the documents.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ import shutil
 from pathlib import Path
 
 import judge_reference
-import write_article
+from documents.rows import Reference
+from write_documents import write
 
 from mdpu.files import REPOSITORY, read_csv, write_csv
 from mdpu.study.grid import AXES
@@ -36,7 +37,7 @@ def main() -> None:
     packed = RunStore(results / "runs").pack(REFERENCE / "finished.parquet")
     print(f"{len(runs)} runs kept, {packed} packed")
     judge_reference.main()
-    write_article.PAGE.write_text(write_article.render(), encoding="utf-8")
+    write(Reference())
     for seal in REFERENCE.rglob(".*.seal"):  # these files are checked by git
         seal.unlink()
 

@@ -1,4 +1,7 @@
-"""The numbers that the documents print are those of results/reference, and these agree with one another."""
+"""The rows of results/reference agree with one another, and tables of the documents with the rows.
+
+tests/docs/test_numbers.py compares the documents with what writes them; here their tables are read as a reader would.
+"""
 
 from __future__ import annotations
 
@@ -9,39 +12,25 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-import yaml
-from scipy import stats
 
 from mdpu.evaluate.collect import summarize
 from mdpu.evaluate.comparison import (
-    CLOSE,
-    DIFFERS,
-    INCONCLUSIVE,
     NOT_RUN,
-    REPRODUCED,
     compare,
-    spreads,
-    welch_interval,
 )
-from mdpu.evaluate.published import PROPOSED, published_cells
+from mdpu.evaluate.published import published_cells
 from mdpu.files import REPOSITORY
-from mdpu.kinds.sensitivity.tables import KEY_TITLES
 from mdpu.learn.methods import load_method
 from mdpu.study.config import load_config
-from mdpu.study.grid import AXES, CELL, ROW
+from mdpu.study.grid import AXES, CELL
 from mdpu.study.plan import Plan
-from mdpu.theory.joint import joint_information, marginal_information
 
 REFERENCE = REPOSITORY / "results" / "reference"
 FIRST = REFERENCE / "first"
 SMALLER = {"mnist": 10_000, "fashion-mnist": 10_000, "emnist-letters": 7_000, "emnist-letters-a-i": 7_000}
 SIZES = {"pairs": 2, "triples": 3}
 PRIORS = ("0.4", "0.5", "0.6")
-# Sentences of the documents with numbers in them, and what they are said of.
-SENTENCES = yaml.safe_load(Path(__file__).with_name("sentences.yaml").read_text(encoding="utf-8"))
-JUDGED = runpy.run_path(str(REPOSITORY / "benchmarks" / "judge_reference.py"))
 COMPARED = sorted(path.parent for path in REFERENCE.glob("**/comparison.csv"))
-LOSSES = ("logistic", "squared", "hinge", "ramp")
 TOLD = {
     "0.30": "prior-minus-20",
     "0.40": "prior-minus-10",
@@ -183,15 +172,6 @@ def test_the_table_of_bags(newest):
         assert_row_of_bags(newest, title, kind, values)
 
 
-def test_the_readmes_table_of_bags(newest):
-    rows = table("README.md", "accuracy in %", "triples")
-    assert len(rows) == 3
-    for kind, *values in rows:
-        assert_row_of_bags(newest, "MNIST, $n$ = 10,000", kind, values)
-    rows = bag_facts()["rows"]
-    assert f"In all {rows} rows" in words("README.md") and bag_facts()["paper"] == rows
-
-
 def first_edition() -> pd.DataFrame:
     return pd.concat([read(path) for path in sorted(FIRST.glob("*/runs.csv"))])
 
@@ -205,177 +185,6 @@ def newest(cells) -> pd.DataFrame:
 def newest_of(first: pd.DataFrame) -> pd.DataFrame:
     second = summarized(read(REFERENCE / "runs.csv"))
     return pd.concat([first[~first.index.isin(second.index)], second]).sort_index()
-
-
-def bag_facts() -> dict[str, object]:
-    """Return what docs/explanation/findings.md counts of the methods on bags, by name."""
-    cells = newest_of(summarized(first_edition().drop_duplicates(list(AXES), keep="last")))
-    runs = read(REFERENCE / "runs.csv").query("variant == 'base'")
-    bags = runs[runs["method"].eq("bag-relu") & in_tables(runs)]
-    facts: dict[str, object] = dict.fromkeys(
-        ("rows", "paper", "paper_significant", "others", "others_significant", "tested", "free"), 0
-    )
-    published = published_cells().set_index(["dataset", "tuple_size", "n", "prior"]).sort_index()
-    gains, costs, names = [], [], {size: name for name, size in SIZES.items()}
-    for dataset, size, n, prior in sorted(set(bags[list(ROW)].itertuples(index=False, name=None))):
-        row = (dataset, names[size], prior)
-        relu, free = (ours(cells, *row, method, n=n) for method in ("bag-relu", "bag-free"))
-        paper = published.loc[dataset.removesuffix("-a-i"), size, n, prior]
-        paper = paper.sort_values("published_mean").iloc[-1][["published_mean", "published_std"]]
-        rivals = {"paper": paper.tolist(), "others": best_of(cells, *row, n).tolist()}
-        for name, (mean, std) in rivals.items():
-            facts[name] += relu["mean"] > mean
-            low, _ = welch_interval(relu["mean"], relu["std"], 3, mean, std, 3, 0.95)
-            facts[f"{name}_significant"] += low > 0
-        facts["tested"] += not np.isnan(rivals["others"][1])
-        facts["rows"] += 1
-        gains.append(relu["mean"] - max(mean for mean, _ in rivals.values()))
-        costs.append(relu["mean"] - free["mean"])
-        facts["free"] += costs[-1] <= 1.5
-    facts |= {"least_gain": min(gains), "free_cost": max(costs)}
-    facts |= prior_facts() | choice_facts(runs) | gap_facts(cells) | loss_facts(cells) | collected_facts(cells)
-    return facts | second_facts(runs[in_tables(runs)]) | cost_facts()
-
-
-def cost_facts() -> dict[str, object]:
-    """Return how many times as long as ReLU the methods on bags take, on pairs."""
-    costs = pd.read_json(REFERENCE / "method-cost.jsonl", lines=True).query("tuple_size == 2")
-    return {f"cost_{row.method}".replace("-", "_"): row.times_relu for row in costs.itertuples()}
-
-
-def in_tables(runs: pd.DataFrame) -> pd.Series:
-    """Return whether runs belong to a row of the paper's Tables II to V."""
-    stated = set(published_cells()[list(ROW)].itertuples(index=False, name=None))
-    rows = runs[list(ROW)].assign(dataset=runs["dataset"].str.removesuffix("-a-i"))
-    return pd.Series([row in stated for row in rows.itertuples(index=False, name=None)], runs.index)
-
-
-def loss_facts(cells: pd.DataFrame) -> dict[str, object]:
-    """Return the points that methods lose on MNIST without a part, with a prior told wrong, and with broken tuples."""
-
-    def mean(method: str, size: str = "pairs", prior: str = "0.5", variant: str = "base") -> float:
-        return float(ours(cells, "mnist", size, prior, method, variant=variant)["mean"])
-
-    facts: dict[str, object] = {}
-    for part, method in (("joint", "marginal-relu"), ("correction", "bag-ure")):
-        facts |= {
-            f"{part}_{prior[2:]}": mean("bag-relu", prior=prior) - mean(method, prior=prior) for prior in PRIORS[1:]
-        }
-    others_told, neighbours = ("bag-abs", "bag-nce", "bag-likelihood"), ("bag-count", "bag-em")
-    lost = {
-        (method, size, variant): mean(method, size) - mean(method, size, variant=variant)
-        for method in ("relu-part", "bag-relu", *others_told, *neighbours, "bag-free")
-        for size in SIZES
-        for variant in ("prior-minus-10", "prior-plus-10")
-    }
-    assert not any(loss for (method, *_), loss in lost.items() if method == "bag-free")
-    for variant, name in (("prior-minus-10", "low"), ("prior-plus-10", "high")):
-        facts |= {f"{name}_{size}": lost["bag-relu", size, variant] for size in SIZES}
-        others = [lost[method, size, variant] for method in others_told for size in SIZES]
-        facts |= {f"{name}_least": min(others), f"{name}_most": max(others)}
-        facts |= {f"{name}_{m[4:]}_{size}": lost[m, size, variant] for m in neighbours for size in SIZES}
-    facts["em_gains"] = -facts.pop("low_em_triples")
-    part = [loss for (method, *_), loss in lost.items() if method == "relu-part"]
-    facts |= {"part_least": min(part), "part_most": max(part)}
-    for method in ("abs", "relu-part", "bag-relu", "bag-free"):
-        for size in SIZES:
-            for share in ("05", "10", "20"):
-                loss = mean(method, size) - mean(method, size, variant=f"broken-{share}")
-                facts[f"broken_{share}_{method}_{size}".replace("-", "_")] = loss
-    wrong = [mean(method, variant="broken-20") for method in ("ure", "abs", "relu-part", "bag-relu", "bag-free")]
-    return facts | {"broken_20_least": min(wrong), "broken_20_most": max(wrong)}
-
-
-def collected_facts(cells: pd.DataFrame) -> dict[str, object]:
-    """Return what is said of the size and of the number of tuples, on MNIST at prior 0.5."""
-
-    def mean(method: str, size: str | int, n: int = 10_000) -> float:
-        return float(ours(cells, "mnist", size, "0.5", method, n=n)["mean"])
-
-    facts: dict[str, object] = {}
-    for method in ("abs", "relu-part", "bag-relu"):
-        by_size = [mean(method, size) for size in range(2, 8)]
-        even, odd = by_size[::2], by_size[1::2]
-        assert all(low < high for low, high in [*zip(even, odd, strict=True), *zip(even[1:], odd[:-1], strict=True)])
-        name = method.replace("-", "_")
-        facts |= {f"{name}_least_size": min(by_size), f"{name}_most_size": max(by_size)}
-        facts[f"{name}_seven"] = by_size[1] - by_size[5]
-    behind = [
-        ours(cells, "mnist", size, prior, "bag-relu")["mean"] - ours(cells, "mnist", size, prior, "bag-em")["mean"]
-        for size in SIZES
-        for prior in PRIORS
-    ]
-    facts |= {"em_least": min(behind), "em_most": max(behind)}
-    for size in SIZES:
-        facts[f"third_{size}"] = mean("bag-relu", size, 4_000)
-        facts[f"others_whole_{size}"] = max(mean(method, size, 12_000) for method in ("abs", "relu-part"))
-        facts[f"late_gain_{size}"] = mean("bag-relu", size, 12_000) - mean("bag-relu", size, 8_000)
-    return facts
-
-
-def second_facts(runs: pd.DataFrame) -> dict[str, object]:
-    """Return what the claims of the second edition count; every method has the same rows."""
-    rows = {
-        method: set(group[list(ROW)].itertuples(index=False, name=None)) for method, group in runs.groupby("method")
-    }
-    assert all(rows[method] == rows["bag-relu"] for method in (*PROPOSED, "relu-part", "supervised", "bag-free"))
-    facts: dict[str, object] = {}
-    for claim, said in read(REFERENCE / "claims.csv").set_index("claim")["ours"].items():
-        name, (held, _, cases) = str(claim).replace("-", "_"), said.partition(" of ")
-        facts |= {f"claim_{name}": said, f"held_{name}": held, f"cases_{name}": cases}
-    return facts
-
-
-def prior_facts() -> dict[str, object]:
-    estimates = read(REFERENCE / "bags-priors.csv")
-    true = estimates["prior"].astype(float)
-    error = (estimates["estimated_prior"] - true).abs()
-    worst = estimates.loc[error.idxmax()]
-    titles = {name: title for title, name in BAGS_TITLES.items()}
-    sizes = {size: name for name, size in SIZES.items()}
-
-    def inside(prior: pd.Series) -> pd.Series:
-        return estimates["estimated_prior_low"].le(prior) & estimates["estimated_prior_high"].ge(prior)
-
-    return {
-        "near": int((error <= 0.03).sum()),
-        "largest_error": error.max(),
-        "worst": f"{sizes[worst['tuple_size']]} of {titles[worst['dataset']]} at {worst['prior']}",
-        "held": int(inside(true).sum()),
-        "estimated": len(estimates),
-        "twice": 2 * len(estimates),
-        "noticed_10": int(sum((~inside(true + side * 0.1)).sum() for side in (-1, 1))),
-        "noticed_05": int(sum((~inside(true + side * 0.05)).sum() for side in (-1, 1))),
-    }
-
-
-def choice_facts(bags: pd.DataFrame) -> dict[str, object]:
-    regrets = read(REFERENCE / "bags-choice.csv")
-    relu = regrets[regrets["method"] == "bag-relu"]
-    claims = read(REFERENCE / "claims.csv").set_index("claim")["ours"]
-    hold, _, runs = claims["bags-hold-their-accuracy"].partition(" of ")
-    assert int(runs) == (bags["method"] == "bag-relu").sum()
-    means = {f"regret_{way}": np.average(relu[way], weights=relu["trials"]) for way in ("bags", "members", "protocol")}
-    for way in ("protocol", "bags"):
-        costs = regrets.groupby("method")[way].mean()[list(PROPOSED)]
-        means[f"proposed_{way}"] = "{:.1f}, {:.1f} and {:.1f}".format(*costs)
-    others = pd.concat([read(REFERENCE / f"bags-choice-{name}.csv") for name in ("neighbours", "ablation")])
-    means |= {f"others_{way}": others[way].max() for way in ("protocol", "bags")}
-    return means | {"hold": int(hold), "runs": int(runs)}
-
-
-def gap_facts(cells: pd.DataFrame) -> dict[str, object]:
-    """Return how far bag-relu is below full supervision on MNIST and on the letters."""
-    gaps = {}
-    for dataset, name in (("mnist", "gap"), ("emnist-letters-a-i", "gap_letters")):
-        for size in SIZES:
-            by_prior = [
-                ours(cells, dataset, size, prior, "supervised")["mean"]
-                - ours(cells, dataset, size, prior, "bag-relu")["mean"]
-                for prior in PRIORS
-            ]
-            gaps[f"{name}_{size}"] = "{:.1f}, {:.1f} and {:.1f}".format(*by_prior)
-    return gaps
 
 
 @pytest.mark.parametrize(
@@ -400,181 +209,6 @@ def test_the_table_of_bags_against_n(newest):
     for size, method, *values in rows:
         for n, text in zip(range(2_000, 14_000, 2_000), values, strict=True):
             assert_says(text, *ours(newest, "mnist", size, "0.5", method.strip("`"), n=n), (size, method, n))
-
-
-def test_the_table_of_tuple_sizes(newest):
-    methods, information = table("docs/explanation/findings.md", "| bags, $M$ |"), {}
-    for name, *values in methods[-2:]:
-        information[name] = [float(value) for value in values]
-    for kept, bits in zip(information.values(), (joint_information, marginal_information), strict=True):
-        assert kept == [round(bits(size, 0.5), 3) for size in range(2, 8)]
-    for method, *values in methods[:-2]:
-        for size, text in zip(range(2, 8), values, strict=True):
-            assert_says(text, *ours(newest, "mnist", size, "0.5", method.strip("`")), (size, method))
-
-
-def test_the_table_of_tuning():
-    regrets = read(REFERENCE / "bags-tuning.csv").set_index(["prior", "method"])
-    rows = table("docs/explanation/findings.md", "| tuning |")
-    assert len(rows) == len(regrets)
-    for prior, method, *values in rows:
-        found = regrets.loc[(prior, method.strip("`")), ["best", "protocol", "bags", "members"]]
-        for text, value in zip(values, found, strict=True):
-            assert_says(text, value, 0.0, (prior, method))
-
-
-def test_the_table_of_the_ablation(newest):
-    rows = table("docs/explanation/findings.md", "| without |")
-    assert len(rows) == 7
-    for method, _, *values in rows:
-        for prior, text in zip(("0.5", "0.6"), values, strict=True):
-            assert_says(text, *ours(newest, "mnist", "pairs", prior, method.strip("`")), (method, prior))
-
-
-def test_the_table_of_finishes():
-    measured = pd.read_json(REFERENCE / "finishing.jsonl", lines=True)
-    rows = table("docs/explanation/findings.md", "| finish |")
-    for (_, accuracy, gain), row in zip(rows, measured.to_dict("records"), strict=True):
-        assert_says(accuracy, row["accuracy"], row["std"], row["candidate"])
-        if gain != "–":
-            assert_says(gain, row["gain"], row["gain_std"], row["candidate"])
-
-
-def test_the_table_of_calibration():
-    measured = pd.read_json(REFERENCE / "calibration.jsonl", lines=True)
-    errors = (100 * measured.pivot(index="method", columns="prior", values="calibration_error")).round(1)
-    rows = table("docs/how-to/estimator.md", "calibration error")
-    assert {name.strip("`"): [float(value) for value in values] for name, *values in rows} == {
-        str(method): errors.loc[method].tolist() for method in errors.index
-    }
-    measured["doubt"] = measured["confidence"] < measured["accuracy"]
-    doubts = measured.groupby("method")["doubt"].agg(["all", "any"])
-    assert doubts.loc[["bag-relu", "relu-part"], "all"].all()
-    assert not doubts.loc["relu", "any"]
-    assert errors.T["bag-nce"].lt(errors.T.drop(columns="bag-nce").min(axis=1)).all()
-
-
-def test_what_is_said_of_bags():
-    facts, said = bag_facts(), words("docs/explanation/findings.md")
-    for sentence in SENTENCES["bags"]:
-        assert sentence.strip().format(**facts) in said
-
-
-@pytest.fixture(scope="module")
-def verdicts() -> pd.DataFrame:
-    """The verdicts of the second edition, and those of the first of the baselines, which the second does not have."""
-    first = read(FIRST / "tables" / "comparison.csv")
-    return pd.concat([read(REFERENCE / "comparison.csv"), first[~first["method"].isin(PROPOSED)]])
-
-
-def test_the_table_of_verdicts(verdicts):
-    found = verdicts[verdicts["method"].isin(PROPOSED)]
-    titles = {"MNIST": "mnist", "Fashion-MNIST": "fashion-mnist", "EMNIST-Letters (A-I)": "emnist-letters-a-i"}
-    for name, *counts in table("docs/explanation/findings.md", "reproduced", "inconclusive"):
-        key = titles.get(name, name.strip("`"))
-        named_rows = found if name == "all" else found[(found["method"] == key) | (found["dataset"] == key)]
-        expected = [(named_rows["verdict"] == verdict).sum() for verdict in (REPRODUCED, CLOSE, INCONCLUSIVE, DIFFERS)]
-        assert [int(count) for count in counts] == expected, name
-
-
-def words(document: str) -> str:
-    """Return a document with every run of white space as one space."""
-    return " ".join((REPOSITORY / document).read_text(encoding="utf-8").split())
-
-
-@pytest.mark.parametrize(("document", "rows", "sentence"), SENTENCES["verdicts"])
-def test_the_sentences_that_count_verdicts(verdicts, document, rows, sentence):
-    chosen = verdicts if "method" in rows else verdicts[verdicts["method"].isin(PROPOSED)]
-    for axis, value in rows.items():
-        chosen = chosen[chosen[axis] == value]
-    counts = {verdict: (chosen["verdict"] == verdict).sum() for verdict in (REPRODUCED, CLOSE, INCONCLUSIVE, DIFFERS)}
-    assert sentence.format(**counts) in words(document)
-
-
-def test_the_table_of_claims():
-    found = pd.read_csv(REFERENCE / "claims.csv").query("said_by != 'project'")
-    found = found[["claim", "ours", "in_single_trials", "paper"]]
-    rows = [
-        [name.strip("`"), *others]
-        for name, *others in table("docs/explanation/findings.md", "claim", "in single trials")
-    ]
-    assert rows == found.to_numpy().tolist()
-
-
-@pytest.mark.parametrize(("document", "whose", "claim", "sentence"), SENTENCES["claims"])
-def test_the_sentences_that_count_claims(document, whose, claim, sentence):
-    found = pd.read_csv(REFERENCE / "claims.csv").set_index("claim").loc[claim]
-    hold, cases = (int(number) for number in found[whose].split(" of "))
-    in_trials = re.fullmatch(r"(\d+) % \((\d+) to (\d+)\)", str(found.get("in_single_trials")))
-    shares = dict(zip(("rate", "low", "high"), in_trials.groups(), strict=True)) if in_trials else {}
-    assert sentence.format(hold=hold, fail=cases - hold, cases=cases, **shares) in words(document)
-
-
-def test_the_papers_part_wise_correction_beats_the_published_ones_on_mnist(newest):
-    part, whole = (
-        [ours(newest, "mnist", size, prior, method)["mean"] for size in SIZES for prior in PRIORS for method in methods]
-        for methods in (("relu-part", "relu-part"), ("relu", "abs"))
-    )
-    difference = np.subtract(part, whole)
-    assert (
-        f"published corrections in {(difference > 0).sum()} of {len(difference)} comparisons on MNIST, by "
-        f"{difference.min():.1f} to {difference.max():.1f} points" in words("README.md")
-    )
-
-
-def test_the_ratios_of_deviations():
-    found = spreads(read(REFERENCE / "comparison.csv")).set_index("method").loc[list(PROPOSED)]
-    ratios, larger = (
-        [f"{value:{form}}" for value in found[name]] for name, form in (("ratio", ".1f"), ("larger", "d"))
-    )
-    assert set(found["cells"]) == {24}  # the letters A to I are another reading
-    said = words("docs/explanation/findings.md")
-    assert "of URE, ReLU and ABS are {}, {} and {} times the paper's (root mean squares)".format(*ratios) in said
-    assert "and larger in {}, {} and {}.".format(*larger) in said
-
-
-def test_the_bounds_of_precision():
-    wide = pd.read_csv(FIRST / "mnist" / "precision.csv").pivot_table(
-        index=["method", "seed"], columns="precision", values="accuracy"
-    )
-    for title, *_, deviation, least in table("docs/explanation/performance.md", "at least", "deviation"):
-        difference = (wide["bf16"] - wide["fp32"]).loc[title.lower()]
-        bound = stats.ttest_1samp(difference, 0.0, alternative="greater").confidence_interval(0.95).low
-        assert_says(deviation, difference.std(), 0.0, title)
-        assert_says(least, bound, 0.0, title)
-
-
-def test_the_table_of_sizes(cells):
-    for size, method, *values in table("docs/explanation/findings.md", "| $n$ tuples |"):
-        for n, text in zip(range(2_000, 14_000, 2_000), values, strict=True):
-            assert_says(text, *ours(cells, "mnist", size, "0.5", method.strip("`"), n=n), (size, method, n))
-
-
-def test_the_table_of_the_sensitivity_study():
-    found = read(FIRST / "sensitivity" / "sensitivity.csv").astype({"value": str})
-    columns = [(dataset, method) for dataset in ("mnist", "fashion-mnist") for method in ("ure", "relu", "abs")]
-    (_, _, _, *accuracies), *rows = table("docs/explanation/protocol.md", "alternative", "Fashion-MNIST URE")
-    for (dataset, method), said in zip(columns, accuracies, strict=True):
-        matching = found[(found["dataset"] == dataset) & (found["method"] == method)]
-        assert_says(said.removesuffix(" %"), matching["base_mean"].iloc[0], 0.0, (dataset, method))
-    alternatives = list(dict.fromkeys(found[["key", "value"]].itertuples(index=False, name=None)))
-    order = {key: place for place, key in enumerate(KEY_TITLES)}
-    expected = sorted(alternatives, key=lambda alternative: order[alternative[0]])
-    for (key, value), (_, _, _, *cells) in zip(expected, rows, strict=True):
-        for (dataset, method), text in zip(columns, cells, strict=True):
-            key_rows = found[(found["key"] == key) & (found["value"] == value)]
-            cell = key_rows[(key_rows["dataset"] == dataset) & (key_rows["method"] == method)].to_dict("records")
-            if text == "–":
-                assert not cell
-                continue
-            assert_says(text.strip("*"), cell[0]["difference"], cell[0]["std"], (key, value, dataset, method))
-            assert text.startswith("**") == (cell[0]["low"] > 0 or cell[0]["high"] < 0), (key, value, dataset, method)
-
-
-def test_the_table_of_losses(cells):
-    for size, method, *values in table("docs/explanation/findings.md", *LOSSES):
-        for loss, text in zip(LOSSES, values, strict=True):
-            assert_says(text, *ours(cells, "mnist", size, "0.5", method.strip("`"), loss), (size, method, loss))
 
 
 def test_the_table_of_told_priors(cells):

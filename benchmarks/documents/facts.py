@@ -1,0 +1,516 @@
+"""What the documents count and measure, by name; `docs/_templates` puts it into sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from documents.rows import LAST_EPOCHS, PRIORS, SIZES, Reference, columns, parts_of
+from documents.tables import LOSSES
+from mdpu.evaluate.comparison import CLOSE, DIFFERS, INCONCLUSIVE, REPRODUCED, spreads, welch_interval
+from mdpu.evaluate.published import PROPOSED
+from mdpu.learn.methods import load_method
+from mdpu.study.grid import ROW
+
+GREY = ("mnist", "fashion-mnist", "emnist-letters-a-i")
+VERDICTS = {"reproduced": REPRODUCED, "close": CLOSE, "inconclusive": INCONCLUSIVE, "differs": DIFFERS}
+SIZE_NAMES = {size: name for name, size in SIZES.items()}
+
+
+def counted(cells: pd.DataFrame) -> dict[str, Any]:
+    """Return how many compared cells have each verdict, and the median of the absolute differences."""
+    counts = {name: int((cells["verdict"] == verdict).sum()) for name, verdict in VERDICTS.items()}
+    return {"cells": len(cells), **counts, "median": f"{cells['difference'].abs().median():.1f}"}
+
+
+def differing(reference: Reference, cells: pd.DataFrame, with_dataset: bool = False) -> str:
+    """Return in words which of some compared cells differ, and by how many points."""
+    cells = cells[cells["verdict"] == DIFFERS]
+    cells = cells.assign(title=[load_method(method).title for method in cells["method"]])
+    groups = []
+    for (dataset, title, size, n), group in cells.groupby(["dataset", "title", "tuple_size", "n"], sort=False):
+        where = f"{reference.title(dataset)}, " if with_dataset else ""
+        points = listed([f"{row.prior} ({row.difference:+.1f})" for row in group.itertuples()])
+        groups.append(f"{where}{title} on {SIZE_NAMES[size]} with $n$ = {n:,} at {points}")
+    return "; ".join(groups)
+
+
+def verdicts_in_words(reference: Reference, cells: pd.DataFrame) -> str:
+    """Return how many of some compared cells have each verdict, and which differ."""
+    counts = counted(cells)
+    are, differ = ("is" if counts["reproduced"] == 1 else "are"), ("differs" if counts["differs"] == 1 else "differ")
+    which = f": {differing(reference, cells)}" if counts["differs"] else ""
+    return (
+        f"{counts['reproduced']} {are} reproduced, {counts['close']} close, {counts['inconclusive']} inconclusive and "
+        f"{counts['differs']} {differ}{which}"
+    )
+
+
+def listed(words: Sequence[str]) -> str:
+    """Return words as a list in a sentence."""
+    return f"{', '.join(words[:-1])} and {words[-1]}" if len(words) > 1 else "".join(words)
+
+
+def numbers(values: Iterable[float], digits: int = 1) -> str:
+    """Return numbers as a list in a sentence."""
+    return listed([f"{value:.{digits}f}" for value in values])
+
+
+def claim_facts(claims: pd.DataFrame) -> dict[str, dict[str, Any]]:
+    """Return the claims by name: ``hold`` of ``cases``, ``fail``, the share in single trials, and the paper's."""
+    facts = {}
+    for row in claims.to_dict("records"):
+        hold, cases = (int(part) for part in row["ours"].split(" of "))
+        share, _, interval = str(row["in_single_trials"]).partition(" % (")
+        low, _, high = interval.rstrip(")").partition(" to ")
+        paper = dict(zip(("paper_hold", "paper_cases"), str(row["paper"]).split(" of "), strict=False))
+        more = {"share": share, "low": low, "high": high} if interval else {}
+        facts[row["claim"]] = {**row, "hold": hold, "cases": cases, "fail": cases - hold, **more, **paper}
+    return facts
+
+
+def baseline_facts(reference: Reference) -> dict[str, Any]:
+    """Return how the baselines lie beside the paper's numbers and beside chance."""
+
+    def differences(method: str, dataset: str, sizes: Sequence[str] = tuple(SIZES), larger: bool = False) -> pd.Series:
+        rows = reference.compared(
+            method=method,
+            dataset=dataset,
+            tuple_size=[SIZES[size] for size in sizes],
+            n=reference.size(dataset, larger),
+        )
+        assert len(rows) == len(sizes) * len(PRIORS)
+        return rows["difference"]
+
+    far = pd.concat([differences(method, "mnist") for method in ("siamese", "kmeans")])
+    mnist = [reference.mean(*where, "contrastive") for where in columns(["mnist"])]
+    facts: dict[str, Any] = {
+        "contrastive_off": differences("contrastive", "mnist").abs().max(),
+        "contrastive_chance": max(abs(mean - 50) for mean in mnist),
+        "far": far.abs().min(),
+        "kmeans_fashion": differences("kmeans", "fashion-mnist"),
+        "fashion_contrastive": reference.compared(method="contrastive", dataset="fashion-mnist")["difference"]
+        .abs()
+        .max(),
+        "fashion_contrastive_least": reference.compared(method="contrastive", dataset="fashion-mnist")["mean"].min(),
+        "letters_kmeans": reference.compared(method="kmeans", dataset="emnist-letters-a-i")["difference"],
+        "letters_siamese": reference.compared(method="siamese", dataset="emnist-letters-a-i")["difference"],
+        "letters_contrastive": reference.compared(method="contrastive", dataset="emnist-letters-a-i")["mean"],
+    }
+    raw = [reference.last_epochs(*where, "kmeans")["raw_accuracy"] for where in columns(["mnist"])]
+    facts["kmeans_raw"] = 100 * pd.concat(raw)
+    for size in SIZES:
+        own = [(("mnist", size, prior), reference.last_epochs("mnist", size, prior, "siamese")) for prior in PRIORS]
+        facts[f"siamese_negatives_{size}"] = numbers(100 * rates["true_negative_rate"].mean() for _, rates in own)
+        for method in ("siamese", "kmeans"):
+            facts[f"{method}_{size}"] = differences(method, "mnist", [size])
+            means = [reference.mean("mnist", size, prior, method, n=12_000) for prior in PRIORS]
+            facts[f"{method}_{size}_12000"] = numbers(means)
+    facts["siamese_turned"] = numbers(100 - reference.mean("mnist", "pairs", prior, "siamese") for prior in PRIORS)
+    rates = reference.last_epochs("fashion-mnist", "pairs", "0.5", "siamese")
+    facts["siamese_negatives_fashion"] = 100 * rates["true_negative_rate"].mean()
+    facts["siamese_most"] = reference.cells.query("method == 'siamese'")["mean"].max()
+    return facts
+
+
+def part_facts(reference: Reference) -> dict[str, Any]:
+    """Return what is said of the scope of the correction."""
+    gains = [
+        reference.mean(*where, "relu-part") - reference.mean(*where, method)
+        for where in columns(["mnist"])
+        for method in ("relu", "abs")
+    ]
+    others = [
+        reference.mean(*where, "relu-part") - reference.mean(*where, method)
+        for where in columns(["fashion-mnist", "emnist-letters", "emnist-letters-a-i"], ["0.5"])
+        for method in ("relu", "abs")
+    ]
+    drop: dict[str, list[float]] = {"relu": [], "relu-part": []}
+    early = {}
+    for method, drops in drop.items():
+        for size in SIZES:
+            accuracy = reference.history("mnist", size, "0.5", method).pivot(
+                index="epoch", columns="seed", values="accuracy"
+            )
+            drops += (100 * (accuracy.max() - accuracy.tail(LAST_EPOCHS).mean())).tolist()
+            early[method, size] = 100 * accuracy.loc[10]
+    return {
+        "gain": pd.Series(gains),
+        "everywhere": pd.Series([*gains, *others]),
+        "urge": parts_of(reference.last_epochs("mnist", "pairs", "0.5", "ure").mean())[0],
+        "runs": len(drop["relu"]),
+        "drop": {method: pd.Series(drops) for method, drops in drop.items()},
+        "early": early,
+    }
+
+
+def figure4_facts(reference: Reference) -> dict[str, Any]:
+    """Return at how many steps accuracy grows with n, and how many slopes are steeper than URE's."""
+    rising, steeper = dict.fromkeys(PROPOSED, 0), 0
+    sizes = range(2_000, 14_000, 2_000)
+    for size in SIZES:
+        slopes = {}
+        for method in PROPOSED:
+            means = [reference.first_cell("mnist", size, "0.5", method, n=n)["mean"] for n in sizes]
+            rising[method] += int(np.sum(np.diff(means) > 0))
+            slopes[method] = np.polyfit(sizes, means, 1)[0]
+        steeper += sum(slopes[method] > slopes["ure"] for method in PROPOSED[1:])
+    return {"rising": rising, "steps": 2 * (len(sizes) - 1), "steeper": steeper}
+
+
+def fashion_facts(reference: Reference) -> dict[str, Any]:
+    """Return how far the proposed methods lie from the paper's numbers on Fashion-MNIST."""
+    found = reference.compared(dataset="fashion-mnist").set_index("method")["difference"]
+    published = reference.published["published_mean"].unstack("method")
+    below = sum(int((published[method] < published["ure"]).sum()) for method in PROPOSED[1:])
+    assert below == 1, "the paper has one number of a corrected method below URE's"
+    return {
+        "relu": found["relu"],
+        "median": {method: found[method].abs().median() for method in PROPOSED},
+        "effect": {
+            (row["key"], row["value"]): row["difference"]
+            for row in reference.sensitivity
+            if row["dataset"] == "fashion-mnist" and row["method"] == "relu"
+        },
+    }
+
+
+def letters_facts(reference: Reference) -> dict[str, Any]:
+    """Return how far numbers lie below the published ones where the sides are read as the paper states them."""
+    difference = reference.as_stated["difference"]
+    return {
+        "low": f"{-difference.max():.0f}",
+        "high": f"{-difference.min():.0f}",
+        "below": int((difference < 0).sum()),
+        "cells": len(difference),
+    }
+
+
+def told_facts(reference: Reference) -> dict[str, Any]:
+    """Return what a prior that is told wrong costs the published methods."""
+
+    def mean(method: str, size: str, variant: str) -> float:
+        return float(reference.first_cell("mnist", size, "0.5", method, variant=variant)["mean"])
+
+    def lost(methods: Sequence[str], sizes: Iterable[str], offset: str) -> list[float]:
+        return [
+            mean(method, size, "base") - mean(method, size, f"prior-{sign}-{offset}")
+            for method in methods
+            for size in sizes
+            for sign in ("minus", "plus")
+        ]
+
+    above = [
+        mean("relu-part", size, variant) > mean(method, size, variant)
+        for method in PROPOSED
+        for size in SIZES
+        for variant in ("base", *(f"prior-{s}-{o}" for s in ("minus", "plus") for o in ("05", "10", "20")))
+    ]
+    assert all(above)
+    return {
+        "small": max(lost(PROPOSED, SIZES, "05")),
+        **{size: lost(PROPOSED, [size], "10") for size in SIZES},
+        **{
+            f"part_{size}": max(lost(["relu-part"], [size], "05") + lost(["relu-part"], [size], "10")) for size in SIZES
+        },
+        "high": {method: mean(method, "pairs", "prior-plus-20") for method in (*PROPOSED, "relu-part")},
+    }
+
+
+def edition_facts(reference: Reference) -> dict[str, Any]:
+    """Return what the second edition says otherwise than the first: verdicts, and claims that both speak to."""
+    first, second = (
+        cells[cells["method"].isin(PROPOSED)] for cells in (reference.first_comparison, reference.comparison)
+    )
+    both = first.merge(second, on="cell", suffixes=("_first", ""))
+    before, after = claim_facts(reference.first_claims), claim_facts(reference.read("claims"))
+    definite = both[["verdict", "verdict_first"]].isin([REPRODUCED, CLOSE, DIFFERS]).all(axis=1)
+    flipped = definite & ((both["verdict"] == DIFFERS) != (both["verdict_first"] == DIFFERS))
+    differ = both[both[["verdict", "verdict_first"]].eq(DIFFERS).any(axis=1)]
+    again = both[both[["verdict", "verdict_first"]].eq(DIFFERS).all(axis=1)]
+    gone = both[(both["verdict_first"] == DIFFERS) & (both["verdict"] != DIFFERS)]
+    return {
+        "cells": len(both),
+        "same": int((both["verdict"] == both["verdict_first"]).sum()),
+        "opposite": int(flipped.sum()),
+        "first": counted(first[first["cell"].isin(both["cell"])]),
+        "second": counted(second[second["cell"].isin(both["cell"])]),
+        "correlation": f"{both['difference'].corr(both['difference_first']):.2f}",
+        "differ": [
+            {**row, "row": described(reference, row), "title": f"`{row['method']}`"}
+            for row in differ.to_dict("records")
+        ],
+        "again": differing(reference, again, with_dataset=True),
+        "again_count": len(again),
+        "gone": listed(
+            [f"{load_method(r['method']).title} on {described(reference, r)}" for r in gone.to_dict("records")]
+        ),
+        "gone_count": len(gone),
+        "ratio": {
+            name: spreads(cells).set_index("method").loc["ure", "ratio"]
+            for name, cells in (("first", first), ("second", second))
+        },
+        "claims": [
+            (name, before[name], after[name])
+            for name in after
+            if name in before and after[name]["said_by"] != "project"
+        ],
+        "before": before,
+    }
+
+
+def described(reference: Reference, row: Mapping[str, Any]) -> str:
+    """Return a cell of a table in words."""
+    size = SIZE_NAMES[row["tuple_size"]]
+    return f"{reference.title(row['dataset'])}, {size}, n = {row['n']:,}, prior {row['prior']}"
+
+
+def rank_facts(reference: Reference) -> dict[str, Any]:
+    """Return the average ranks of the proposed methods over our rows, and over the paper's."""
+    ranks = reference.read("ranks")
+    ranks = ranks[(ranks["unit"] == "row") & ranks["method"].isin(PROPOSED)].sort_values("average_rank")
+
+    def said(source: str) -> str:
+        own = ranks[ranks["source"] == source].to_dict("records")
+        return ", ".join(f"{row['average_rank']:.2f} ({load_method(row['method']).title})" for row in own)
+
+    sizes = ranks.groupby("source")["blocks"].first()
+    ours, paper = "ours", next(source for source in sizes.index if source != "ours")
+    order = ranks[ranks["source"] == ours].set_index("method")["average_rank"]
+    return {
+        "ours": said(ours),
+        "paper": said(paper),
+        "rows": int(sizes[ours]),
+        "paper_rows": int(sizes[paper]),
+        "abs_before_relu": order["abs"] < order["relu"],
+    }
+
+
+def spread_facts(reference: Reference) -> dict[str, Any]:
+    """Return the deviations over trials beside the paper's."""
+    found = spreads(reference.compared()).set_index("method").loc[list(PROPOSED)]
+    (cells,) = set(found["cells"])
+    return {
+        "cells": cells,
+        "ratios": numbers(found["ratio"]),
+        "larger": listed(found["larger"].astype(str).tolist()),
+        "runs": int(reference.compared()["trials"].sum()),
+    }
+
+
+def in_tables(reference: Reference, runs: pd.DataFrame) -> pd.Series:
+    """Return whether runs belong to a row of the paper's Tables II to V."""
+    stated = set(reference.published.reset_index()[list(ROW)].itertuples(index=False, name=None))
+    names = {name: reference.stated(name) for name in runs["dataset"].unique()}
+    rows = runs[list(ROW)].assign(dataset=runs["dataset"].map(names))
+    return pd.Series([row in stated for row in rows.itertuples(index=False, name=None)], runs.index)
+
+
+def bag_facts(reference: Reference) -> dict[str, Any]:
+    """Return what is counted of the methods on bags."""
+    runs = reference.runs.query("variant == 'base'")
+    runs = runs[in_tables(reference, runs)]
+    rows = {
+        method: set(group[list(ROW)].itertuples(index=False, name=None)) for method, group in runs.groupby("method")
+    }
+    assert all(rows[method] == rows["bag-relu"] for method in (*PROPOSED, "relu-part", "supervised", "bag-free"))
+    facts: dict[str, Any] = dict.fromkeys(("paper", "paper_significant", "others", "others_significant", "free"), 0)
+    gains, costs, above = [], [], []
+    for dataset, size, n, prior in sorted(rows["bag-relu"]):
+        row = (dataset, SIZE_NAMES[size], prior)
+        relu, free = (reference.cell(*row, method, n=n) for method in ("bag-relu", "bag-free"))
+        paper, others = reference.best_published(*row, n=n), reference.best_other(*row, n=n)
+        for name, rival, trials in (("paper", paper, 3), ("others", others, int(others.get("count", 0)))):
+            facts[name] += relu["mean"] > rival["mean"]
+            low, _ = welch_interval(
+                relu["mean"], relu["std"], int(relu["count"]), rival["mean"], rival["std"], trials, 0.95
+            )
+            facts[f"{name}_significant"] += low > 0
+        gains.append(relu["mean"] - max(paper["mean"], others["mean"]))
+        above.append(relu["mean"] - paper["mean"])
+        costs.append(relu["mean"] - free["mean"])
+    facts |= {"rows": len(gains), "least_gain": min(gains), "free_cost": max(costs)}
+    facts |= {"free": sum(cost <= 1.5 for cost in costs), "above": pd.Series(above)}
+    facts["runs"] = int(runs["method"].isin(["bag-relu", "bag-free"]).sum())
+    return facts
+
+
+def estimate_facts(reference: Reference) -> dict[str, Any]:
+    """Return how near the estimated priors of `bag-free` come to the true ones."""
+    estimates = reference.read("bags-priors")
+    true = estimates["prior"].astype(float)
+    error = (estimates["estimated_prior"] - true).abs()
+    worst = estimates.loc[error.idxmax()]
+
+    def inside(prior: pd.Series) -> pd.Series:
+        return estimates["estimated_prior_low"].le(prior) & estimates["estimated_prior_high"].ge(prior)
+
+    return {
+        "near": int((error <= 0.03).sum()),
+        "largest": error.max(),
+        "worst": f"{SIZE_NAMES[worst['tuple_size']]} of {reference.title(worst['dataset'])} at {worst['prior']}",
+        "held": int(inside(true).sum()),
+        "runs": len(estimates),
+        "told": 2 * len(estimates),
+        "noticed": {
+            offset: int(sum((~inside(true + side * offset)).sum() for side in (-1, 1))) for offset in (0.05, 0.1)
+        },
+    }
+
+
+def choice_facts(reference: Reference) -> dict[str, Any]:
+    """Return what epochs cost that are chosen without labels."""
+    regrets = reference.read("bags-choice")
+    relu = regrets[regrets["method"] == "bag-relu"]
+    others = pd.concat([reference.read(f"bags-choice-{name}") for name in ("neighbours", "ablation")])
+    ways = ("bags", "members", "protocol")
+    return {
+        "bag_relu": {way: np.average(relu[way], weights=relu["trials"]) for way in ways},
+        "proposed": {way: numbers(regrets.groupby("method")[way].mean()[list(PROPOSED)]) for way in ways},
+        "others": {way: others[way].max() for way in ways},
+    }
+
+
+def llp_facts(reference: Reference) -> dict[str, Any]:
+    """Return how learning from label proportions does on MNIST at prior 0.4, and what it answers at the others."""
+    rows = [(("mnist", size, "0.4"), reference.best_other("mnist", size, "0.4")) for size in SIZES]
+    negatives = {
+        prior: reference.last_epochs("mnist", "pairs", prior, "llp")["true_negative_rate"] for prior in PRIORS[1:]
+    }
+    return {
+        "best_at_04": all(best["mean"] == reference.mean(*row, "llp") for row, best in rows),
+        "all_positive_at_06": negatives["0.6"].max() == 0,
+        "false_positives_at_05": 100 * (1 - negatives["0.5"].mean()),
+    }
+
+
+def scope_facts(reference: Reference) -> dict[str, Any]:
+    """Return how part-wise correction does under four losses, in the first edition."""
+    gains = {
+        (size, loss): reference.first_cell("mnist", size, "0.5", "relu-part", loss=loss)["mean"]
+        - reference.first_cell("mnist", size, "0.5", "relu", loss=loss)["mean"]
+        for size in SIZES
+        for loss in LOSSES
+    }
+    return {
+        "cells": len(gains),
+        "lost": sum(gain < 0 for gain in gains.values()),
+        "ramp": min(gains[size, "ramp"] for size in SIZES),
+    }
+
+
+def rate_facts(reference: Reference) -> dict[str, float]:
+    """Return what a learning rate of 4e-5 gives URE on MNIST pairs."""
+    (gain,) = (
+        row["difference"]
+        for row in reference.sensitivity
+        if (row["key"], row["value"], row["dataset"], row["method"]) == ("learning_rate", "4e-05", "mnist", "ure")
+    )
+    return {"gain": gain}
+
+
+def tuning_facts(reference: Reference) -> dict[str, Any]:
+    """Return the regrets of hyper-parameters that are chosen without labels, as columns."""
+    return dict(reference.read("bags-tuning")[["protocol", "bags", "members"]].items())
+
+
+def gap_facts(reference: Reference) -> dict[tuple[str, str], str]:
+    """Return how far `bag-relu` is below full supervision, by dataset and size, at the three priors."""
+    return {
+        (dataset, size): numbers(
+            reference.mean(dataset, size, prior, "supervised") - reference.mean(dataset, size, prior, "bag-relu")
+            for prior in PRIORS
+        )
+        for dataset in GREY
+        for size in SIZES
+    }
+
+
+def loss_facts(reference: Reference) -> dict[str, Any]:
+    """Return the points that methods lose on MNIST without a part, with a prior told wrong, and with broken tuples."""
+
+    def mean(method: str, size: str = "pairs", prior: str = "0.5", variant: str = "base") -> float:
+        return reference.mean("mnist", size, prior, method, variant=variant)
+
+    def lost(method: str, size: str, variant: str) -> float:
+        return mean(method, size) - mean(method, size, variant=variant)
+
+    told = {"low": "prior-minus-10", "high": "prior-plus-10"}
+    methods = ("relu-part", "bag-relu", "bag-abs", "bag-nce", "bag-likelihood", "bag-count", "bag-em", "bag-free")
+    by_told = {
+        (name, method, size): lost(method, size, variant)
+        for name, variant in told.items()
+        for method in methods
+        for size in SIZES
+    }
+    assert not any(loss for (_, method, _), loss in by_told.items() if method == "bag-free")
+    others = {
+        name: [by_told[name, method, size] for method in ("bag-abs", "bag-nce", "bag-likelihood") for size in SIZES]
+        for name in told
+    }
+    part = [by_told[name, "relu-part", size] for name in told for size in SIZES]
+    assert max(part) < min(max(by_told[name, m, s] for name in told for s in SIZES) for m in methods[1:-1])
+    wrong = ("ure", "abs", "relu-part", "bag-relu", "bag-free")
+    return {
+        "joint": [mean("bag-relu", prior=prior) - mean("marginal-relu", prior=prior) for prior in PRIORS[1:]],
+        "correction": [mean("bag-relu", prior=prior) - mean("bag-ure", prior=prior) for prior in PRIORS[1:]],
+        "told": by_told,
+        "others": others,
+        "part": part,
+        "broken": {
+            (method, size, share): lost(method, size, f"broken-{share}")
+            for method in ("abs", "relu-part", "bag-relu", "bag-free")
+            for size in SIZES
+            for share in ("05", "10", "20")
+        },
+        "fifth": [mean(method, variant="broken-20") for method in wrong],
+    }
+
+
+def collected_facts(reference: Reference) -> dict[str, Any]:
+    """Return what is said of the size and of the number of tuples, on MNIST at prior 0.5, and of the nearest method."""
+    by_size = {
+        method: [reference.mean("mnist", size, "0.5", method) for size in range(2, 8)]
+        for method in ("abs", "relu-part", "bag-relu")
+    }
+    for means in by_size.values():
+        even, odd = means[::2], means[1::2]
+        pairs = [*zip(even, odd, strict=True), *zip(even[1:], odd[:-1], strict=True)]
+        assert all(low < high for low, high in pairs), "odd sizes are better than the even ones beside them"
+
+    def mean(method: str, size: str, n: int) -> float:
+        return reference.mean("mnist", size, "0.5", method, n=n)
+
+    return {
+        "by_size": by_size,
+        "behind": [reference.mean(*c, "bag-relu") - reference.mean(*c, "bag-em") for c in columns(["mnist"])],
+        "third": {size: mean("bag-relu", size, 4_000) for size in SIZES},
+        "whole": {size: max(mean(method, size, 12_000) for method in ("abs", "relu-part")) for size in SIZES},
+        "late": {size: mean("bag-relu", size, 12_000) - mean("bag-relu", size, 8_000) for size in SIZES},
+    }
+
+
+def cost_facts(reference: Reference) -> dict[str, Any]:
+    """Return what the methods on bags cost beside ReLU, and what a run of ReLU costs."""
+    rows = pd.read_json(reference.folder / "method-cost.jsonl", lines=True)
+    epochs = reference.config["protocol"]["training"]["epochs"]
+    relu = rows.query("method == 'relu' and tuple_size == 2").iloc[0]
+    return {
+        "times": {(row.method, row.tuple_size): row.times_relu for row in rows.itertuples()},
+        "processor": {(row.method, row.tuple_size): row.times_relu_processor for row in rows.itertuples()},
+        "run": relu["processor_seconds_per_run_epoch"] * epochs,
+        "epochs": epochs,
+        "device": relu["device"],
+    }
+
+
+def effect_rows(reference: Reference) -> list[dict[str, Any]]:
+    """Return, for each of the paper's methods, the open choice with the largest effect whose interval excludes zero."""
+    clear = [row for row in reference.sensitivity if row["low"] * row["high"] > 0]
+    return [
+        max((row for row in clear if row["method"] == method), key=lambda row: abs(row["difference"]))
+        for method in PROPOSED
+    ]

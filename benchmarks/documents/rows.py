@@ -1,0 +1,274 @@
+"""The rows of results/reference, and how to look up a cell of ours or of the paper's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from scipy import stats
+
+from mdpu.evaluate.published import PROPOSED, published_cells
+from mdpu.files import REPOSITORY, read_csv, read_table
+from mdpu.learn.methods import load_method
+from mdpu.study.config import Config, load_config
+from mdpu.study.grid import AXES, CELL, ROW, cell_name
+
+REFERENCE = REPOSITORY / "results" / "reference"
+FIRST = REFERENCE / "first"
+SIZES = {"pairs": 2, "triples": 3}
+PRIORS = ("0.4", "0.5", "0.6")
+LAST_EPOCHS = 10
+
+
+class Reference:
+    """The shipped runs: those of the second edition, and those of the first that the second does not have.
+
+    Parameters
+    ----------
+    folder : Path
+        With the rows of the second edition.
+    first : Path
+        With a folder for each part of the first edition.
+    """
+
+    def __init__(self, folder: Path = REFERENCE, first: Path = FIRST) -> None:
+        self.folder = folder
+        self.first = first
+
+    def read(self, name: str) -> pd.DataFrame:
+        """Return a CSV file of the second edition."""
+        return read_csv(self.folder / f"{name}.csv")
+
+    @cached_property
+    def config(self) -> Config:
+        """The paper's configuration."""
+        return load_config([REPOSITORY / "config.yaml"])
+
+    @cached_property
+    def runs(self) -> pd.DataFrame:
+        """Runs of the second edition, one a row."""
+        return self.read("runs")
+
+    @cached_property
+    def first_runs(self) -> pd.DataFrame:
+        """Runs of the first edition, one a row. A run that is in several folders is the same in all."""
+        found = pd.concat([read_csv(path) for path in sorted(self.first.glob("*/runs.csv"))])
+        return found.drop_duplicates(list(AXES), keep="last")
+
+    @cached_property
+    def cells(self) -> pd.DataFrame:
+        """Mean, deviation and number of the trials of every cell, by `CELL`."""
+        first, second = self.first_cells, summarized(self.runs)
+        return pd.concat([first[~first.index.isin(second.index)], second]).sort_index()
+
+    @cached_property
+    def first_cells(self) -> pd.DataFrame:
+        """The same of the first edition alone."""
+        return summarized(self.first_runs)
+
+    @cached_property
+    def comparison(self) -> pd.DataFrame:
+        """Our cells beside the paper's, each with its verdict."""
+        second, first = self.read("comparison"), self.first_comparison
+        return pd.concat([second, first[~first["cell"].isin(second["cell"])]], ignore_index=True)
+
+    @cached_property
+    def first_comparison(self) -> pd.DataFrame:
+        """The same of the first edition alone."""
+        return read_csv(self.first / "tables" / "comparison.csv")
+
+    @cached_property
+    def first_claims(self) -> pd.DataFrame:
+        """The claims of the first edition."""
+        return read_csv(self.first / "tables" / "claims.csv")
+
+    @cached_property
+    def as_stated(self) -> pd.DataFrame:
+        """The proposed methods' cells on all letters, with the sides as the paper states them."""
+        found = read_csv(self.first / "letters" / "comparison.csv")
+        return found[(found["reading"] == "as stated") & found["method"].isin(PROPOSED)]
+
+    @cached_property
+    def sensitivity(self) -> list[dict[str, Any]]:
+        """The change of accuracy by each open choice, of the proposed methods."""
+        found = read_csv(self.first / "sensitivity" / "sensitivity.csv").astype({"value": str, "base": str})
+        return [dict(row) for row in found[found["method"].isin(PROPOSED)].to_dict("records")]
+
+    @cached_property
+    def precision(self) -> pd.DataFrame:
+        """Accuracies in bfloat16 and in single precision, run by run."""
+        return read_csv(self.first / "mnist" / "precision.csv")
+
+    @cached_property
+    def published(self) -> pd.DataFrame:
+        """The paper's cells, by row of a table and method."""
+        return published_cells().set_index([*ROW, "method"]).sort_index()
+
+    @cached_property
+    def histories(self) -> pd.DataFrame:
+        """Every epoch of the runs, with the run's axes."""
+        second, first = (read_table(folder / "finished.parquet") for folder in (self.folder, self.first))
+        known = first.set_index(list(AXES)).index.isin(second.set_index(list(AXES)).index)
+        return pd.concat([first[~known], second], ignore_index=True)
+
+    @property
+    def trials(self) -> int:
+        """The number of trials of the proposed methods' cells."""
+        (trials,) = set(self.compared()["trials"])
+        return int(trials)
+
+    def size(self, dataset: str, larger: bool = False) -> int:
+        """Return the n of a dataset in Tables II and IV, or in the two with more tuples."""
+        sizes = self.config["definitions"]["experiments"]["table3" if larger else "table2"]["n"]
+        return int(sizes.get(dataset, sizes["default"]))
+
+    def title(self, dataset: str) -> str:
+        """Return the title of a dataset."""
+        return str(self.config["definitions"]["datasets"][dataset]["title"])
+
+    def stated(self, dataset: str) -> str:
+        """Return the dataset of the paper that a dataset is compared with."""
+        return str(self.config["definitions"]["datasets"][dataset].get("published", dataset))
+
+    def cell(
+        self,
+        dataset: str,
+        size: str | int,
+        prior: str,
+        method: str,
+        *,
+        n: int | None = None,
+        loss: str = "logistic",
+        variant: str = "base",
+    ) -> pd.Series:
+        """Return ``mean``, ``std`` and ``count`` of a cell; n is that of Tables II and IV unless it is given.
+
+        Raises
+        ------
+        KeyError
+            If no run of the cell is shipped.
+        """
+        key = key_of(dataset, size, prior, method, n or self.size(dataset), loss, variant)
+        return _row(self.cells, key)
+
+    def first_cell(
+        self,
+        dataset: str,
+        size: str | int,
+        prior: str,
+        method: str,
+        *,
+        n: int | None = None,
+        loss: str = "logistic",
+        variant: str = "base",
+    ) -> pd.Series:
+        """Return a cell of the first edition; everything else as in `cell`."""
+        return _row(self.first_cells, key_of(dataset, size, prior, method, n or self.size(dataset), loss, variant))
+
+    def mean(self, *names: Any, **options: Any) -> float:
+        """Return the mean accuracy of a cell; parameters as in `cell`."""
+        return float(self.cell(*names, **options)["mean"])
+
+    def paper(self, dataset: str, size: str, prior: str, method: str, *, n: int | None = None) -> pd.Series:
+        """Return ``mean`` and ``std`` of a cell of the paper's; raise KeyError if it has none."""
+        key = (self.stated(dataset), SIZES[size], n or self.size(dataset), prior, method)
+        return self.published.loc[key, ["published_mean", "published_std"]].set_axis(["mean", "std"])
+
+    def best_published(self, dataset: str, size: str, prior: str, *, n: int | None = None) -> pd.Series:
+        """Return the highest of the paper's numbers in a row."""
+        row = self.published.loc[(self.stated(dataset), SIZES[size], n or self.size(dataset), prior)]
+        best = row["published_mean"].idxmax()
+        return row.loc[best, ["published_mean", "published_std"]].set_axis(["mean", "std"])
+
+    def best_other(self, dataset: str, size: str, prior: str, *, n: int | None = None) -> pd.Series:
+        """Return the best method of a row that neither learns from bags nor is a control."""
+        key = key_of(dataset, size, prior, "", n or self.size(dataset))
+        levels = [axis for axis in CELL if axis != "method"]
+        row = self.cells.xs(tuple(key[axis] for axis in levels), level=levels)
+        rivals = [name for name in row.index if not (name.startswith("bag-") or load_method(name).control)]
+        found = row.loc[row.loc[rivals, "mean"].idxmax()]
+        assert isinstance(found, pd.Series)
+        return found
+
+    def last_epochs(self, *names: Any, **options: Any) -> pd.DataFrame:
+        """Return the means of the last ten epochs of a cell's runs, a run a row; parameters as in `cell`."""
+        history = self.history(*names, **options)
+        last = history[history["epoch"] > history["epoch"].max() - LAST_EPOCHS]
+        return last.groupby("seed").mean(numeric_only=True)
+
+    def history(
+        self, dataset: str, size: str | int, prior: str, method: str, *, n: int | None = None, loss: str = "logistic"
+    ) -> pd.DataFrame:
+        """Return every epoch of the runs of a cell, under the protocol as it stands."""
+        key = key_of(dataset, size, prior, method, n or self.size(dataset), loss)
+        return self._by_cell.get_group(cell_name(key))
+
+    @cached_property
+    def _by_cell(self) -> Any:
+        names = self.histories[list(CELL)].drop_duplicates()
+        names["cell"] = [cell_name(key) for key in names.to_dict("records")]
+        return self.histories.merge(names, on=list(CELL)).groupby("cell")
+
+    def compared(self, **axes: Any) -> pd.DataFrame:
+        """Return the compared cells with these values; without a method, those of the paper's own three."""
+        chosen = self.comparison
+        for axis, value in ({"method": list(PROPOSED)} | axes).items():
+            chosen = chosen[chosen[axis].isin([value] if isinstance(value, (str, int)) else value)]
+        return chosen
+
+
+def _row(cells: pd.DataFrame, key: Mapping[str, Any]) -> pd.Series:
+    found = cells.loc[tuple(key[axis] for axis in CELL)]
+    assert isinstance(found, pd.Series)
+    return found
+
+
+def key_of(
+    dataset: str, size: str | int, prior: str, method: str, n: int, loss: str = "logistic", variant: str = "base"
+) -> Mapping[str, Any]:
+    """Return the axes of a cell by name; a size is M, or ``pairs`` or ``triples``."""
+    return {
+        "dataset": dataset,
+        "variant": variant,
+        "tuple_size": SIZES.get(str(size), size),
+        "n": n,
+        "prior": prior,
+        "method": method,
+        "loss": loss,
+    }
+
+
+def summarized(runs: pd.DataFrame) -> pd.DataFrame:
+    """Return mean, deviation and number of the runs of every cell."""
+    return runs.groupby(list(CELL))["accuracy"].agg(["mean", "std", "count"])
+
+
+def columns(datasets: Iterable[str], priors: Sequence[str] = PRIORS) -> list[tuple[str, str, str]]:
+    """Return the columns of a table over datasets, pairs and triples, and priors."""
+    return [(dataset, size, prior) for dataset in datasets for size in SIZES for prior in priors]
+
+
+def parts_of(last: pd.Series) -> tuple[float, float]:
+    """Return the tuple part and the unlabeled part of a risk."""
+    return (
+        float(last["risk_tuple_positive"] + last["risk_tuple_negative"]),
+        float(last["risk_unlabeled_positive"] + last["risk_unlabeled_negative"]),
+    )
+
+
+def precision_of(reference: Reference, method: str) -> dict[str, float]:
+    """Return the accuracies of a method in bfloat16 and in single precision, and how much lower the first may be."""
+    wide = reference.precision.query("method == @method").pivot(index="seed", columns="precision", values="accuracy")
+    difference = wide["bf16"] - wide["fp32"]
+    bound = stats.ttest_1samp(difference, 0.0, alternative="greater").confidence_interval(0.95).low
+    return {
+        "bf16": wide["bf16"].mean(),
+        "fp32": wide["fp32"].mean(),
+        "mean": difference.mean(),
+        "error": difference.sem(),
+        "deviation": difference.std(),
+        "least": bound,
+    }
