@@ -172,7 +172,7 @@ def fashion_facts(reference: Reference) -> dict[str, Any]:
         "median": {method: found[method].abs().median() for method in PROPOSED},
         "effect": {
             (row["key"], row["value"]): row["difference"]
-            for row in reference.sensitivity
+            for row in reference.sensitivity.to_dict("records")
             if row["dataset"] == "fashion-mnist" and row["method"] == "relu"
         },
     }
@@ -406,7 +406,7 @@ def rate_facts(reference: Reference) -> dict[str, float]:
     """Return what a learning rate of 4e-5 gives URE on MNIST pairs."""
     (gain,) = (
         row["difference"]
-        for row in reference.sensitivity
+        for row in reference.sensitivity.to_dict("records")
         if (row["key"], row["value"], row["dataset"], row["method"]) == ("learning_rate", "4e-05", "mnist", "ure")
     )
     return {"gain": gain}
@@ -509,8 +509,6 @@ def cost_facts(reference: Reference) -> dict[str, Any]:
 
 def effect_rows(reference: Reference) -> list[dict[str, Any]]:
     """Return, for each of the paper's methods, the open choice with the largest effect whose interval excludes zero."""
-    clear = [row for row in reference.sensitivity if row["low"] * row["high"] > 0]
-    return [
-        max((row for row in clear if row["method"] == method), key=lambda row: abs(row["difference"]))
-        for method in PROPOSED
-    ]
+    clear = reference.sensitivity.query("low * high > 0")
+    clear = clear.loc[clear["difference"].abs().groupby(clear["method"]).idxmax()].set_index("method", drop=False)
+    return [dict(row) for row in clear.loc[list(PROPOSED)].to_dict("records")]

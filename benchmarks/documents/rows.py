@@ -92,10 +92,10 @@ class Reference:
         return found[(found["reading"] == "as stated") & found["method"].isin(PROPOSED)]
 
     @cached_property
-    def sensitivity(self) -> list[dict[str, Any]]:
+    def sensitivity(self) -> pd.DataFrame:
         """The change of accuracy by each open choice, of the proposed methods."""
         found = read_csv(self.first / "sensitivity" / "sensitivity.csv").astype({"value": str, "base": str})
-        return [dict(row) for row in found[found["method"].isin(PROPOSED)].to_dict("records")]
+        return found[found["method"].isin(PROPOSED)]
 
     @cached_property
     def precision(self) -> pd.DataFrame:

@@ -10,7 +10,7 @@ import pandas as pd
 from documents.rows import PRIORS, SIZES, Reference, columns, parts_of, precision_of
 from mdpu.evaluate.comparison import CLOSE, DIFFERS, INCONCLUSIVE, REPRODUCED
 from mdpu.evaluate.published import PROPOSED
-from mdpu.kinds.sensitivity.tables import KEY_TITLES, key_title, value_title
+from mdpu.kinds.sensitivity.tables import key_title, ordered, value_title
 from mdpu.learn.methods import load_method
 from mdpu.report.tables import markdown_rows
 from mdpu.theory.joint import joint_information, marginal_information
@@ -279,16 +279,14 @@ class Tables:
         """The change of accuracy by each open choice; bold where its interval excludes zero."""
         found = self._reference.sensitivity
         where = [(dataset, method) for dataset in datasets for method in PROPOSED]
-        by_cell = {(row["key"], row["value"], row["dataset"], row["method"]): row for row in found}
-        first = {(row["dataset"], row["method"]): row["base_mean"] for row in found}
+        by_cell = {(row["key"], row["value"], row["dataset"], row["method"]): row for row in found.to_dict("records")}
+        first = {cell[2:]: row["base_mean"] for cell, row in by_cell.items()}
         header = ["key", "protocol", "alternative"]
         titles = {method: load_method(method).title for method in PROPOSED}
         header += [f"{self._reference.title(d)} {titles[m]}" if m == PROPOSED[0] else titles[m] for d, m in where]
         rows = [["", "", "accuracy of the protocol as it stands", *(f"{first[column]:.1f} %" for column in where)]]
-        order = {key: place for place, key in enumerate(KEY_TITLES)}
-        alternatives = dict.fromkeys((row["key"], row["base"], row["value"]) for row in found)
         last = ""
-        for key, base, value in sorted(alternatives, key=lambda alternative: order[alternative[0]]):
+        for key, base, value in ordered(found):
             cells = [by_cell.get((key, value, *column)) for column in where]
             names = [key_title(key), value_title(key, base, {})] if key != last else ["", ""]
             rows.append([*names, value_title(key, value, {}), *map(_difference, cells)])

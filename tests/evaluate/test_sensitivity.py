@@ -332,15 +332,20 @@ def test_where_the_paper_has_no_cells_there_is_no_order():
 def test_every_key_and_value_of_the_papers_studies_has_words():
     plan = Plan({**PAPER, "experiments": "all"})
     keys = set()
-    for name in ("sensitivity", "sensitivity-joint"):
+    for name, networks in (
+        ("sensitivity", ["mlp"]),
+        ("sensitivity-triples", ["mlp"]),
+        ("sensitivity-joint", ["mlp"]),
+        ("sensitivity-colour", ["resnet34"]),
+    ):
         experiment = plan.experiment(name)
         for variant in dict.fromkeys(run.variant for run in experiment.runs):
-            for departure in plan.protocol.departures(variant, ["mlp"]):
+            for departure in plan.protocol.departures(variant, networks):
                 keys.add(departure.key)
                 assert key_title(departure.key) != departure.key.replace("_", " "), departure
                 assert "[" not in value_title(departure.key, departure.value, {})
     assert {"n_counts", "n_unlabeled", "replacement", "overlap", "hidden", "batch_counts", "optimizer"} <= keys
-    assert {"learning_rate", "weight_decay", "hyperparameters"} <= keys
+    assert {"learning_rate", "weight_decay", "hyperparameters", "stem"} <= keys
     words = departures_title("hidden = [300, 300, 300]; average_last = best", {})
     assert words == "Hidden layers: 300-300-300; Epochs reported: best on test"
     assert departures_title("none", {}) == "The protocol as it stands"
