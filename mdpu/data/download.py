@@ -47,25 +47,36 @@ class DownloadError(Exception):
 
 @dataclass(frozen=True)
 class Part:
-    """A file that an archive holds, which may lie in ``data_dir`` under its path, or gzipped with ``.gz`` after it.
+    """A file that an archive holds, which may lie in ``data_dir`` by itself.
+
+    It may lie under its path or in a folder ``gzip`` beside it, and may be gzipped, with ``.gz`` after its name.
 
     Attributes
     ----------
     path : str
         Path within ``data_dir``.
-    sha256 : str
-        Hexadecimal digits, of the content without gzip.
+    sha256 : str, optional
+        Hexadecimal digits, of the content without gzip. None if it is not known.
+    size : int, optional
+        Bytes of the content without gzip, by which it is known if its SHA-256 is not.
     """
 
     path: str
-    sha256: str
+    sha256: str | None
+    size: int | None = None
 
     def find(self, data_dir: Path) -> Path | None:
         """Return the file that holds the right content, or None."""
-        for path in (data_dir / self.path, data_dir / f"{self.path}.gz"):
-            if path.is_file() and _content_sha256(path) == self.sha256:
-                return path
+        stated = data_dir / self.path
+        for place in (stated, stated.parent / "gzip" / stated.name):
+            for path in (place, place.with_name(f"{place.name}.gz")):
+                if path.is_file() and self._is_right(path):
+                    return path
         return None
+
+    def _is_right(self, path: Path) -> bool:
+        sha256, size = _content(path)
+        return sha256 == self.sha256 if self.sha256 else size == self.size
 
 
 @dataclass(frozen=True)
@@ -84,7 +95,7 @@ class Archive:
         Bytes, to say in advance how much there is to download.
     parts : tuple of Part
         Unpacked files that serve as well, if all of them are in ``data_dir``: a folder that another program has filled.
-        Empty if their contents are not known, so that they cannot be verified.
+        Empty if nothing is known of their contents, so that they cannot be verified.
     """
 
     path: str
@@ -348,13 +359,13 @@ def _find_parts(archive: Archive, path: Path) -> Path | None:
     return found[0] if len(found) == 1 else path.parent
 
 
-def _content_sha256(path: Path) -> str | None:
-    """Return the SHA-256 of a file's content, unpacked if it is gzipped; None if it is broken."""
+def _content(path: Path) -> tuple[str, int] | tuple[None, None]:
+    """Return SHA-256 and size of a file's content, unpacked if it is gzipped; None of a broken one."""
     try:
         with open_content(path) as stream:
-            return hashlib.file_digest(stream, "sha256").hexdigest()
+            return hashlib.file_digest(stream, "sha256").hexdigest(), stream.tell()
     except (OSError, EOFError, zlib.error):
-        return None
+        return None, None
 
 
 def open_content(path: Path) -> gzip.GzipFile | io.BufferedReader:

@@ -22,7 +22,7 @@ from publishers import Mirror, Truth, cifar_batches, expect, idx, make_emnist_zi
 from mdpu.data.images import read_images
 from mdpu.data.labels import read_labels
 from mdpu.data.prepare import load_source
-from mdpu.data.sources import SOURCES
+from mdpu.data.sources import SOURCES, emnist
 from mdpu.errors import UserError
 from mdpu.files import REPOSITORY, read_json
 from mdpu.study.config import available_sources, load_config
@@ -344,3 +344,42 @@ def test_files_that_lie_unpacked_serve_where_their_content_is_known(
     status, said = mdpu("dataset", "emnist-letters", *settings(mirror=str(mirror)), "--out", tmp_path / "again.npz")
     assert status == 2
     assert "EMNIST/raw/gzip.zip could not be fetched" in said
+
+
+@pytest.mark.parametrize("folder", [".", "gzip"])
+@pytest.mark.parametrize("split", ["digits", "balanced"])
+def test_a_split_of_emnist_serves_by_itself_where_its_checksums_are_not_known(
+    split: str, folder: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    classes = {"digits": 10, "balanced": 47}[split]
+    numbers = (classes * 6, classes * 2)
+    monkeypatch.setitem(emnist.NUMBERS, split, numbers)
+    raw = tmp_path / "data" / "EMNIST" / "raw" / folder
+    raw.mkdir(parents=True)
+    generator = np.random.default_rng(5)
+    truth = {}
+    for part, number in zip(("train", "test"), numbers, strict=True):
+        truth[part] = generator.integers(0, 256, (number, 28, 28)), generator.permutation(number) % classes
+        for kind, array in zip(("images-idx3", "labels-idx1"), truth[part], strict=True):
+            content = idx(array)
+            gzipped = folder == "gzip" or part == "test"
+            name = f"emnist-{split}-{part}-{kind}-ubyte" + (".gz" if gzipped else "")
+            (raw / name).write_bytes(gzip.compress(content) if gzipped else content)
+    nowhere = tmp_path / "empty"
+    nowhere.mkdir()
+    images, _ = load_source(f"emnist-{split}", tmp_path / "data", str(nowhere), tmp_path / "scratch")
+    for part, (pixels, labels) in truth.items():
+        np.testing.assert_array_equal(getattr(images, f"{part}_images"), pixels.transpose(0, 2, 1))
+        np.testing.assert_array_equal(getattr(images, f"{part}_labels"), labels)
+    assert "from its own files" in images.origin and "checksums are not known" in images.origin
+    (file,) = raw.glob("*test-labels*")
+    file.write_bytes(gzip.compress(gzip.decompress(file.read_bytes())[:-1]))
+    with pytest.raises(UserError, match=r"EMNIST/raw/gzip\.zip could not be fetched"):
+        load_source(f"emnist-{split}", tmp_path / "data", str(nowhere), tmp_path / "again")
+
+
+def test_the_numbers_of_images_of_emnist_are_those_of_the_paper() -> None:
+    datasets = load_config([REPOSITORY / "config.yaml"])["definitions"]["datasets"]
+    for split, numbers in emnist.NUMBERS.items():
+        counts = datasets[f"emnist-{split}"]["counts"]
+        assert numbers == tuple(sum(counts[part].values()) for part in ("train", "test"))

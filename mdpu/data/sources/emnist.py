@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import shutil
 import zipfile
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path, PurePosixPath
 
@@ -19,8 +20,10 @@ PATH = "EMNIST/raw/gzip.zip"
 FILES = [f"{part}-{kind}" for part in ("train", "test") for kind in ("images-idx3-ubyte", "labels-idx1-ubyte")]
 
 
-# SHA-256 of the contents of a split's four files, which serve without the archive. Those of other splits are not known.
-CONTENTS = {
+# Training and test images of a split, by which its own files are known; they serve without the archive.
+NUMBERS = {"digits": (240_000, 40_000), "letters": (124_800, 20_800), "balanced": (112_800, 18_800)}
+# SHA-256 of the contents of a split's files. Those of the other splits are not known here.
+SHA256 = {
     "letters": {
         "train-images-idx3-ubyte": "7a786db773b2096a7b9a3f3275388a27711f4451548c3ca8be96f09ae94371ae",
         "train-labels-idx1-ubyte": "e8e94c3f4353d5532fd9604b939cb4c76e7847945b9b0d9ff7884d881dead6bc",
@@ -31,13 +34,18 @@ CONTENTS = {
 
 
 def archives(split: str) -> list[Archive]:
-    """Return the one file that holds every split; the unpacked files of `split` serve as well, if they are known."""
+    """Return the one file that holds every split; the unpacked files of `split` serve as well."""
     from torchvision.datasets import EMNIST
 
-    folder = PurePosixPath(PATH).parent
-    contents = CONTENTS.get(split, {})
-    parts = tuple(Part(str(folder / f"emnist-{split}-{file}"), sha256) for file, sha256 in contents.items())
-    return [Archive(PATH, EMNIST.md5, (EMNIST.url,), 561_753_746, parts)]
+    return [Archive(PATH, EMNIST.md5, (EMNIST.url,), 561_753_746, tuple(parts(split, "EMNIST/raw/")))]
+
+
+def parts(split: str, folder: str = "") -> Iterator[Part]:
+    """Yield the four files of a split, with `folder` before their names."""
+    for file in FILES:
+        number = NUMBERS[split][file.startswith("test")]
+        size = 16 + 28 * 28 * number if "images" in file else 8 + number  # an idx header, then a byte each
+        yield Part(f"{folder}emnist-{split}-{file}", SHA256.get(split, {}).get(file), size)
 
 
 def read(folder: Path, split: str) -> ImageSet:
@@ -76,20 +84,24 @@ def read(folder: Path, split: str) -> ImageSet:
         **arrays,
         classes=[name.upper() for name in names] if split == "letters" else names,
         origin=f"EMNIST {split} (Cohen, Afshar, Tapson and van Schaik; from NIST Special Database 19), via torchvision"
-        + (", from its own files instead of the archive" if source.is_dir() else ""),
+        + (_of_parts(split) if source.is_dir() else ""),
         licence="none stated; derived from NIST Special Database 19",
     )
+
+
+def _of_parts(split: str) -> str:
+    verified = "" if split in SHA256 else ", which have the right numbers of images; their checksums are not known"
+    return f", from its own files instead of the archive{verified}"
 
 
 def copy_parts(source: Path, target: Path, split: str) -> None:
     """Copy the four files of `split` from a folder where they lie unpacked or gzipped."""
     target.mkdir(parents=True)
-    for file, sha256 in CONTENTS[split].items():
-        name = f"emnist-{split}-{file}"
-        found = Part(name, sha256).find(source)
+    for part in parts(split):
+        found = part.find(source)
         if found is None:
-            raise UserError(f"{source / name} has changed while it was read; run again")
-        with open_content(found) as stream, (target / name).open("wb") as copy:
+            raise UserError(f"{source / part.path} has changed while it was read; run again")
+        with open_content(found) as stream, (target / part.path).open("wb") as copy:
             shutil.copyfileobj(stream, copy, 1 << 20)
 
 
