@@ -154,7 +154,7 @@ def figure4_facts(reference: Reference) -> dict[str, Any]:
     for size in SIZES:
         slopes = {}
         for method in PROPOSED:
-            means = [reference.first_cell("mnist", size, "0.5", method, n=n)["mean"] for n in sizes]
+            means = [reference.mean("mnist", size, "0.5", method, n=n, first=True) for n in sizes]
             rising[method] += int(np.sum(np.diff(means) > 0))
             slopes[method] = np.polyfit(sizes, means, 1)[0]
         steeper += sum(slopes[method] > slopes["ure"] for method in PROPOSED[1:])
@@ -193,7 +193,7 @@ def told_facts(reference: Reference) -> dict[str, Any]:
     """Return what a prior that is told wrong costs the published methods."""
 
     def mean(method: str, size: str, variant: str) -> float:
-        return float(reference.first_cell("mnist", size, "0.5", method, variant=variant)["mean"])
+        return reference.mean("mnist", size, "0.5", method, variant=variant, first=True)
 
     def lost(methods: Sequence[str], sizes: Iterable[str], offset: str) -> list[float]:
         return [
@@ -390,8 +390,8 @@ def llp_facts(reference: Reference) -> dict[str, Any]:
 def scope_facts(reference: Reference) -> dict[str, Any]:
     """Return how part-wise correction does under four losses, in the first edition."""
     gains = {
-        (size, loss): reference.first_cell("mnist", size, "0.5", "relu-part", loss=loss)["mean"]
-        - reference.first_cell("mnist", size, "0.5", "relu", loss=loss)["mean"]
+        (size, loss): reference.mean("mnist", size, "0.5", "relu-part", loss=loss, first=True)
+        - reference.mean("mnist", size, "0.5", "relu", loss=loss, first=True)
         for size in SIZES
         for loss in LOSSES
     }
@@ -460,6 +460,12 @@ def loss_facts(reference: Reference) -> dict[str, Any]:
         "told": by_told,
         "others": others,
         "part": part,
+        "part_below": [
+            f"{size} at {prior}"
+            for size in SIZES
+            for prior, variant in (("0.4", "prior-minus-10"), ("0.6", "prior-plus-10"))
+            if mean("relu-part", size, variant=variant) < mean("bag-relu", size, variant=variant)
+        ],
         "broken": {
             (method, size, share): lost(method, size, f"broken-{share}")
             for method in ("abs", "relu-part", "bag-relu", "bag-free")

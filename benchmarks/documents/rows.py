@@ -143,8 +143,18 @@ class Reference:
         n: int | None = None,
         loss: str = "logistic",
         variant: str = "base",
+        first: bool = False,
     ) -> pd.Series:
-        """Return ``mean``, ``std`` and ``count`` of a cell; n is that of Tables II and IV unless it is given.
+        """Return ``mean``, ``std`` and ``count`` of a cell.
+
+        Parameters
+        ----------
+        dataset, size, prior, method, loss, variant
+            As `key_of` takes them.
+        n : int, optional
+            That of Tables II and IV unless it is given.
+        first : bool
+            Whether the cell is that of the first edition.
 
         Raises
         ------
@@ -152,21 +162,9 @@ class Reference:
             If no run of the cell is shipped.
         """
         key = key_of(dataset, size, prior, method, n or self.size(dataset), loss, variant)
-        return _row(self.cells, key)
-
-    def first_cell(
-        self,
-        dataset: str,
-        size: str | int,
-        prior: str,
-        method: str,
-        *,
-        n: int | None = None,
-        loss: str = "logistic",
-        variant: str = "base",
-    ) -> pd.Series:
-        """Return a cell of the first edition; everything else as in `cell`."""
-        return _row(self.first_cells, key_of(dataset, size, prior, method, n or self.size(dataset), loss, variant))
+        found = (self.first_cells if first else self.cells).loc[tuple(key[axis] for axis in CELL)]
+        assert isinstance(found, pd.Series)
+        return found
 
     def mean(self, *names: Any, **options: Any) -> float:
         """Return the mean accuracy of a cell; parameters as in `cell`."""
@@ -218,12 +216,6 @@ class Reference:
         for axis, value in ({"method": list(PROPOSED)} | axes).items():
             chosen = chosen[chosen[axis].isin([value] if isinstance(value, (str, int)) else value)]
         return chosen
-
-
-def _row(cells: pd.DataFrame, key: Mapping[str, Any]) -> pd.Series:
-    found = cells.loc[tuple(key[axis] for axis in CELL)]
-    assert isinstance(found, pd.Series)
-    return found
 
 
 def key_of(

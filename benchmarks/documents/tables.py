@@ -137,9 +137,13 @@ class Tables:
         first : bool
             Whether the cells are those of the first edition.
         """
-        cell = self._reference.first_cell if first else self._reference.cell
+        cell = self._reference.cell
         rows = [
-            [size, f"`{method}`", *(shown(cell("mnist", size, "0.5", method, **point)) for point in points)]
+            [
+                size,
+                f"`{method}`",
+                *(shown(cell("mnist", size, "0.5", method, first=first, **point)) for point in points),
+            ]
             for size in SIZES
             for method in methods
         ]
