@@ -15,7 +15,7 @@ from typing import Any
 
 from documents import facts
 from documents.markdown import reflow
-from documents.rows import Reference
+from documents.rows import Reference, counted
 from documents.tables import Tables, shown
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
@@ -89,7 +89,7 @@ def environment(reference: Reference) -> Environment:
         "datasets": facts.listed([reference.title(name) for name in facts.GREY]),
         "trials": reference.trials,
         "effects": lambda: facts.effect_rows(reference),
-        "verdicts": lambda **axes: facts.counted(reference.compared(**axes)),
+        "verdicts": lambda **axes: counted(reference.compared(**axes)),
         "verdicts_in_words": lambda **axes: facts.verdicts_in_words(reference, reference.compared(**axes)),
         "ours": lambda *names, digits=1, **options: shown(reference.cell(*names, **options), digits),
         "paper": lambda *names, digits=1, **options: shown(reference.paper(*names, **options), digits),

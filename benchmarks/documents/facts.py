@@ -8,22 +8,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from documents.rows import LAST_EPOCHS, PRIORS, SIZES, Reference, columns, parts_of
+from documents.rows import LAST_EPOCHS, PRIORS, SIZES, Reference, columns, counted, parts_of
 from documents.tables import LOSSES
-from mdpu.evaluate.comparison import CLOSE, DIFFERS, INCONCLUSIVE, REPRODUCED, spreads, welch_interval
+from mdpu.evaluate.comparison import CLOSE, DIFFERS, REPRODUCED, spreads, welch_interval
 from mdpu.evaluate.published import PROPOSED
 from mdpu.learn.methods import load_method
 from mdpu.study.grid import ROW
 
 GREY = ("mnist", "fashion-mnist", "emnist-letters-a-i")
-VERDICTS = {"reproduced": REPRODUCED, "close": CLOSE, "inconclusive": INCONCLUSIVE, "differs": DIFFERS}
 SIZE_NAMES = {size: name for name, size in SIZES.items()}
-
-
-def counted(cells: pd.DataFrame) -> dict[str, Any]:
-    """Return how many compared cells have each verdict, and the median of the absolute differences."""
-    counts = {name: int((cells["verdict"] == verdict).sum()) for name, verdict in VERDICTS.items()}
-    return {"cells": len(cells), **counts, "median": f"{cells['difference'].abs().median():.1f}"}
 
 
 def differing(reference: Reference, cells: pd.DataFrame, with_dataset: bool = False) -> str:

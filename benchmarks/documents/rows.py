@@ -10,6 +10,7 @@ from typing import Any
 import pandas as pd
 from scipy import stats
 
+from mdpu.evaluate.comparison import CLOSE, DIFFERS, INCONCLUSIVE, REPRODUCED
 from mdpu.evaluate.published import PROPOSED, published_cells
 from mdpu.files import REPOSITORY, read_csv, read_table
 from mdpu.learn.methods import load_method
@@ -21,6 +22,8 @@ FIRST = REFERENCE / "first"
 SIZES = {"pairs": 2, "triples": 3}
 PRIORS = ("0.4", "0.5", "0.6")
 LAST_EPOCHS = 10
+VERDICTS = {"reproduced": REPRODUCED, "close": CLOSE, "inconclusive": INCONCLUSIVE, "differs": DIFFERS}
+ANSWERS = ("predicted", "equivalent")  # questions that are answered where five of our trials did not diverge
 
 
 class Reference:
@@ -236,6 +239,13 @@ def key_of(
 def summarized(runs: pd.DataFrame) -> pd.DataFrame:
     """Return mean, deviation and number of the runs of every cell."""
     return runs.groupby(list(CELL))["accuracy"].agg(["mean", "std", "count"])
+
+
+def counted(cells: pd.DataFrame) -> dict[str, Any]:
+    """Return how many compared cells have each verdict and answer, and the median of the absolute differences."""
+    verdicts = {name: int((cells["verdict"] == verdict).sum()) for name, verdict in VERDICTS.items()}
+    answers = {name: "–" if cells[name].isna().all() else int(cells[name].eq(True).sum()) for name in ANSWERS}
+    return {"cells": len(cells), **verdicts, **answers, "median": f"{cells['difference'].abs().median():.1f}"}
 
 
 def columns(datasets: Iterable[str], priors: Sequence[str] = PRIORS) -> list[tuple[str, str, str]]:

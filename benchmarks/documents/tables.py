@@ -7,15 +7,13 @@ from typing import Any
 
 import pandas as pd
 
-from documents.rows import PRIORS, SIZES, Reference, columns, parts_of, precision_of
-from mdpu.evaluate.comparison import CLOSE, DIFFERS, INCONCLUSIVE, REPRODUCED
+from documents.rows import ANSWERS, PRIORS, SIZES, VERDICTS, Reference, columns, counted, parts_of, precision_of
 from mdpu.evaluate.published import PROPOSED
 from mdpu.kinds.sensitivity.tables import key_title, ordered, value_title
 from mdpu.learn.methods import load_method
 from mdpu.report.tables import markdown_rows
 from mdpu.theory.joint import joint_information, marginal_information
 
-VERDICTS = (REPRODUCED, CLOSE, INCONCLUSIVE, DIFFERS)
 LOSSES = ("logistic", "squared", "hinge", "ramp")
 # The priors that a method is told where 0.5 is true, and the variants that tell them.
 TOLD = {
@@ -208,11 +206,11 @@ class Tables:
         rows = []
         for name, axes in named.items():
             cells = self._reference.compared(**axes)
-            counts = [str((cells["verdict"] == verdict).sum()) for verdict in VERDICTS]
-            median = f"{cells['difference'].abs().median():.1f}"
-            rows.append([name, str(len(cells)), *counts, median] if wide else [name, *counts])
+            counts = counted(cells)
+            keys = ("cells", *VERDICTS, *ANSWERS, "median") if wide else VERDICTS
+            rows.append([name, *(str(counts[key]) for key in keys)])
         names = ["reproduced", "close", "inconclusive", "differ"]
-        return markdown(["", "cells", *names, "median difference"] if wide else ["", *names], 1, rows)
+        return markdown(["", "cells", *names, *ANSWERS, "median difference"] if wide else ["", *names], 1, rows)
 
     def claims(self) -> str:
         """The paper's claims and those that it suggests, counted."""
@@ -240,9 +238,11 @@ class Tables:
 
     def editions(self, editions: Mapping[str, Mapping[str, Any]]) -> str:
         """How many numbers have each verdict in each edition."""
-        names = ["reproduced", "close", "inconclusive", "differs", "median"]
-        rows = [[name, *(str(counts[key]) for key in names)] for name, counts in editions.items()]
-        return markdown(["edition", *names[:3], "differ", "median difference"], 1, rows)
+        keys = (*VERDICTS, *ANSWERS, "median")
+        rows = [[name, *(str(counts[key]) for key in keys)] for name, counts in editions.items()]
+        return markdown(
+            ["edition", "reproduced", "close", "inconclusive", "differ", *ANSWERS, "median difference"], 1, rows
+        )
 
     def differing(self, cells: Sequence[Mapping[str, Any]]) -> str:
         """Numbers that differ in one of the editions, with their differences and verdicts."""
