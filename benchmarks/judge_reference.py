@@ -40,7 +40,7 @@ SELECTED: dict[Path, dict[str, Any]] = {
 # The runs of the first edition were drawn before trials were keyed by the cell: one seed drew those of all cells and
 # datasets.
 CLUSTERS_OF_FIRST = ("seed",)
-CLAIM_COLUMNS = ["claim", "said_by", "statement", "ours", "in_single_trials", "paper"]
+CLAIM_COLUMNS = ["claim", "said_by", "statement", "ours", "in_single_trials", "status", "paper"]
 
 
 def plan_of(selected: dict[str, Any]) -> Plan:

@@ -225,6 +225,9 @@ def edition_facts(reference: Reference) -> dict[str, Any]:
     differ = both[both[["verdict", "verdict_first"]].eq(DIFFERS).any(axis=1)]
     again = both[both[["verdict", "verdict_first"]].eq(DIFFERS).all(axis=1)]
     gone = both[(both["verdict_first"] == DIFFERS) & (both["verdict"] != DIFFERS)]
+    claims = [
+        (name, before[name], after[name]) for name in after if name in before and after[name]["said_by"] != "project"
+    ]
     return {
         "cells": len(both),
         "same": int((both["verdict"] == both["verdict_first"]).sum()),
@@ -246,10 +249,11 @@ def edition_facts(reference: Reference) -> dict[str, Any]:
             name: spreads(cells).set_index("method").loc["ure", "ratio"]
             for name, cells in (("first", first), ("second", second))
         },
-        "claims": [
-            (name, before[name], after[name])
-            for name in after
-            if name in before and after[name]["said_by"] != "project"
+        "claims": claims,
+        "turned": [
+            f"`{name}`: {was['status']} ({was['ours']}) in the first edition, {now['status']} ({now['ours']}) now"
+            for name, was, now in claims
+            if was["status"] != now["status"]
         ],
         "before": before,
     }

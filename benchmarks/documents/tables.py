@@ -259,9 +259,17 @@ class Tables:
 
     def claims_of_editions(self, claims: Sequence[tuple[str, Mapping[str, Any], Mapping[str, Any]]]) -> str:
         """Claims in both editions."""
-        kept = ("ours", "in_single_trials")
+        kept = ("ours", "in_single_trials", "status")
         rows = [[f"`{name}`", *(edition[key] for edition in both for key in kept)] for name, *both in claims]
-        header = ["claim", "first edition", "in single trials", "second edition", "in single trials"]
+        header = [
+            "claim",
+            "first edition",
+            "in single trials",
+            "status",
+            "second edition",
+            "in single trials",
+            "status",
+        ]
         return markdown(header, 1, rows)
 
     def tuning(self) -> str:
