@@ -384,6 +384,27 @@ def llp_facts(reference: Reference) -> dict[str, Any]:
     }
 
 
+def digits_facts(reference: Reference) -> dict[str, Any]:
+    """Return how the scopes of the correction do on digits: accuracies in percent, and rates of `relu-part`."""
+    found = reference.scope
+    wide = 100 * found["accuracy"].unstack("method")
+    part, whole = (found.xs(method, level="method") for method in ("relu-part", "relu"))
+
+    def matched(rates: pd.DataFrame, size: int, prior: str) -> float:
+        row = rates.loc[(size, prior, "logistic")]
+        return 100 * float(prior) * row["true_positive_rate"] + (100 - 100 * float(prior)) * row["true_negative_rate"]
+
+    return {
+        "accuracy": wide,
+        "tpr": part["true_positive_rate"],
+        "matched": {
+            (size, prior): (matched(part, size, prior), matched(whole, size, prior))
+            for size, prior in ((2, "0.7"), (3, "0.8"))
+        },
+        "class_leads": int((wide["relu-class"] > wide["relu-part"]).sum()),
+    }
+
+
 def scope_facts(reference: Reference) -> dict[str, Any]:
     """Return how part-wise correction does under four losses, in the first edition."""
     gains = {

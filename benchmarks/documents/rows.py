@@ -101,6 +101,12 @@ class Reference:
         return found[found["method"].isin(PROPOSED)]
 
     @cached_property
+    def scope(self) -> pd.DataFrame:
+        """The study of the correction's scope on digits: means over trials, by tuple size, prior, loss and method."""
+        keys = ["tuple_size", "prior", "loss", "method"]
+        return self.read("scope").groupby(keys, sort=False).mean(numeric_only=True).drop(columns=["n", "seed"])
+
+    @cached_property
     def precision(self) -> pd.DataFrame:
         """Accuracies in bfloat16 and in single precision, run by run."""
         return read_csv(self.first / "mnist" / "precision.csv")

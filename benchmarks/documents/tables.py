@@ -13,6 +13,7 @@ from mdpu.kinds.sensitivity.tables import key_title, ordered, value_title
 from mdpu.learn.methods import load_method
 from mdpu.report.tables import markdown_rows
 from mdpu.theory.joint import joint_information, marginal_information
+from mdpu.theory.law import coefficients
 
 LOSSES = ("logistic", "squared", "hinge", "ramp")
 # The priors that a method is told where 0.5 is true, and the variants that tell them.
@@ -25,6 +26,7 @@ TOLD = {
     "0.60": "prior-plus-10",
     "0.70": "prior-plus-20",
 }
+SCOPES = ("ure", "relu", "relu-class", "relu-part", "abs-part")  # as config/scope.yaml has them
 # What the candidates of finishing.jsonl do.
 FINISHES = {
     "bag-relu-last": "last weights",
@@ -188,6 +190,27 @@ class Tables:
             values = [self._reference.last_epochs("mnist", size, "0.5", method).mean() for method in methods]
             rows.append([size, *(" / ".join(f"{part:.2f}" for part in parts_of(value)) for value in values)])
         return markdown(["", *(f"`{method}`" for method in methods)], 1, rows)
+
+    def scope(self) -> str:
+        """The scopes of the correction on digits: accuracies, the best bold; and two values of part-wise correction."""
+        rows = []
+        for (size, prior, loss), group in self._reference.scope.groupby(["tuple_size", "prior", "loss"], sort=False):
+            accuracy = group.droplevel([0, 1, 2])["accuracy"]
+            texts = {method: f"{100 * value:.1f}" for method, value in accuracy.items()}
+            best = f"{100 * accuracy.max():.1f}"
+            shares = coefficients(size, float(prior))
+            part = group.xs("relu-part", level="method").iloc[0]
+            rows.append(
+                [
+                    *(str(size), prior, loss),
+                    *(f"{share:.3f}" for share in (shares.a, shares.b)),
+                    *(f"**{texts[method]}**" if texts[method] == best else texts[method] for method in SCOPES),
+                    f"{part['true_positive_rate']:.3f}",
+                    f"{part['tuple_part']:.2f}",
+                ]
+            )
+        names = ["size $M$", "prior $\\pi_+$", "loss", "share $a$", "share $b$"]
+        return markdown([*names, *(f"`{method}`" for method in SCOPES), "TPR", "part $R_T$"], 3, rows)
 
     def verdicts(self, datasets: Sequence[str], wide: bool = False) -> str:
         """How many of the proposed methods' numbers have each verdict: by method, by dataset, and of all.
