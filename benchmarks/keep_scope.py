@@ -27,7 +27,7 @@ def main() -> None:
     runs["tuple_part"] = runs["risk_tuple_positive"] + runs["risk_tuple_negative"]
     out = REFERENCE / "scope.csv"
     kept = runs[[*AXES, "accuracy", "true_positive_rate", "true_negative_rate", "tuple_part"]]
-    write_csv(kept.round(dict.fromkeys(kept.columns[len(AXES):], 6)), out)
+    write_csv(kept.round(dict.fromkeys(kept.columns[len(AXES) :], 6)), out)
     out.with_name(f".{out.name}.seal").unlink(missing_ok=True)  # these files are checked by git
     print(f"{len(kept)} runs kept")
 
