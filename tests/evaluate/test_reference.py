@@ -31,15 +31,6 @@ SMALLER = {"mnist": 10_000, "fashion-mnist": 10_000, "emnist-letters": 7_000, "e
 SIZES = {"pairs": 2, "triples": 3}
 PRIORS = ("0.4", "0.5", "0.6")
 COMPARED = sorted(path.parent for path in REFERENCE.glob("**/comparison.csv"))
-TOLD = {
-    "0.30": "prior-minus-20",
-    "0.40": "prior-minus-10",
-    "0.45": "prior-minus-05",
-    "0.50": "base",
-    "0.55": "prior-plus-05",
-    "0.60": "prior-plus-10",
-    "0.70": "prior-plus-20",
-}
 
 
 def read(path: Path) -> pd.DataFrame:
@@ -209,13 +200,6 @@ def test_the_table_of_bags_against_n(newest):
     for size, method, *values in rows:
         for n, text in zip(range(2_000, 14_000, 2_000), values, strict=True):
             assert_says(text, *ours(newest, "mnist", size, "0.5", method.strip("`"), n=n), (size, method, n))
-
-
-def test_the_table_of_told_priors(cells):
-    for size, method, *values in table("docs/explanation/findings.md", "told $"):
-        for variant, text in zip(TOLD.values(), values, strict=True):
-            where = size, method, variant
-            assert_says(text, *ours(cells, "mnist", size, "0.5", method.strip("`"), variant=variant), where)
 
 
 @pytest.mark.parametrize("folder", COMPARED, ids=lambda folder: folder.name)
