@@ -92,13 +92,12 @@ def environment(reference: Reference) -> Environment:
         "verdicts": lambda **axes: counted(reference.compared(**axes)),
         "verdicts_in_words": lambda **axes: facts.verdicts_in_words(reference, reference.compared(**axes)),
         "ours": lambda *names, digits=1, **options: shown(reference.cell(*names, **options), digits),
-        "paper": lambda *names, digits=1, **options: shown(reference.paper(*names, **options), digits),
         "checked": checked,
         "numbers": facts.numbers,
     }
     for digits, name in enumerate(("whole", "one", "two")):
         made.filters[name] = f"{{:.{digits}f}}".format
-    made.filters |= {"signed": "{:+.1f}".format, "thousands": "{:,}".format}
+    made.filters["thousands"] = "{:,}".format
     return made
 
 

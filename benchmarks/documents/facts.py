@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy import stats
 
-from documents.rows import LAST_EPOCHS, PRIORS, SIZES, Reference, columns, counted, parts_of
-from documents.tables import LOSSES
+from documents.rows import LAST_EPOCHS, LOSSES, PRIORS, SIZES, Reference, columns, counted, parts_of
 from mdpu.evaluate.comparison import CLOSE, DIFFERS, REPRODUCED, spreads, welch_interval
 from mdpu.evaluate.published import PROPOSED
 from mdpu.learn.methods import load_method
@@ -80,15 +80,14 @@ def baseline_facts(reference: Reference) -> dict[str, Any]:
 
     far = pd.concat([differences(method, "mnist") for method in ("siamese", "kmeans")])
     mnist = [reference.mean(*where, "contrastive") for where in columns(["mnist"])]
+    fashion = reference.compared(method="contrastive", dataset="fashion-mnist")
     facts: dict[str, Any] = {
         "contrastive_off": differences("contrastive", "mnist").abs().max(),
         "contrastive_chance": max(abs(mean - 50) for mean in mnist),
         "far": far.abs().min(),
         "kmeans_fashion": differences("kmeans", "fashion-mnist"),
-        "fashion_contrastive": reference.compared(method="contrastive", dataset="fashion-mnist")["difference"]
-        .abs()
-        .max(),
-        "fashion_contrastive_least": reference.compared(method="contrastive", dataset="fashion-mnist")["mean"].min(),
+        "fashion_contrastive": fashion["difference"].abs().max(),
+        "fashion_contrastive_least": fashion["mean"].min(),
         "letters_kmeans": reference.compared(method="kmeans", dataset="emnist-letters-a-i")["difference"],
         "letters_siamese": reference.compared(method="siamese", dataset="emnist-letters-a-i")["difference"],
         "letters_contrastive": reference.compared(method="contrastive", dataset="emnist-letters-a-i")["mean"],
@@ -96,8 +95,8 @@ def baseline_facts(reference: Reference) -> dict[str, Any]:
     raw = [reference.last_epochs(*where, "kmeans")["raw_accuracy"] for where in columns(["mnist"])]
     facts["kmeans_raw"] = 100 * pd.concat(raw)
     for size in SIZES:
-        own = [(("mnist", size, prior), reference.last_epochs("mnist", size, prior, "siamese")) for prior in PRIORS]
-        facts[f"siamese_negatives_{size}"] = numbers(100 * rates["true_negative_rate"].mean() for _, rates in own)
+        own = [reference.last_epochs("mnist", size, prior, "siamese") for prior in PRIORS]
+        facts[f"siamese_negatives_{size}"] = numbers(100 * rates["true_negative_rate"].mean() for rates in own)
         for method in ("siamese", "kmeans"):
             facts[f"{method}_{size}"] = differences(method, "mnist", [size])
             means = [reference.mean("mnist", size, prior, method, n=12_000) for prior in PRIORS]
@@ -122,21 +121,18 @@ def part_facts(reference: Reference) -> dict[str, Any]:
         for method in ("relu", "abs")
     ]
     drop: dict[str, list[float]] = {"relu": [], "relu-part": []}
-    early = {}
     for method, drops in drop.items():
         for size in SIZES:
             accuracy = reference.history("mnist", size, "0.5", method).pivot(
                 index="epoch", columns="seed", values="accuracy"
             )
             drops += (100 * (accuracy.max() - accuracy.tail(LAST_EPOCHS).mean())).tolist()
-            early[method, size] = 100 * accuracy.loc[10]
     return {
         "gain": pd.Series(gains),
         "everywhere": pd.Series([*gains, *others]),
         "urge": parts_of(reference.last_epochs("mnist", "pairs", "0.5", "ure").mean())[0],
         "runs": len(drop["relu"]),
         "drop": {method: pd.Series(drops) for method, drops in drop.items()},
-        "early": early,
     }
 
 
@@ -163,11 +159,6 @@ def fashion_facts(reference: Reference) -> dict[str, Any]:
     return {
         "relu": found["relu"],
         "median": {method: found[method].abs().median() for method in PROPOSED},
-        "effect": {
-            (row["key"], row["value"]): row["difference"]
-            for row in reference.sensitivity.to_dict("records")
-            if row["dataset"] == "fashion-mnist" and row["method"] == "relu"
-        },
     }
 
 
@@ -235,10 +226,7 @@ def edition_facts(reference: Reference) -> dict[str, Any]:
         "first": counted(first[first["cell"].isin(both["cell"])]),
         "second": counted(second[second["cell"].isin(both["cell"])]),
         "correlation": f"{both['difference'].corr(both['difference_first']):.2f}",
-        "differ": [
-            {**row, "row": described(reference, row), "title": f"`{row['method']}`"}
-            for row in differ.to_dict("records")
-        ],
+        "differ": [{**row, "row": described(reference, row)} for row in differ.to_dict("records")],
         "again": differing(reference, again, with_dataset=True),
         "again_count": len(again),
         "gone": listed(
@@ -320,7 +308,7 @@ def bag_facts(reference: Reference) -> dict[str, Any]:
         row = (dataset, SIZE_NAMES[size], prior)
         relu, free = (reference.cell(*row, method, n=n) for method in ("bag-relu", "bag-free"))
         paper, others = reference.best_published(*row, n=n), reference.best_other(*row, n=n)
-        for name, rival, trials in (("paper", paper, 3), ("others", others, int(others.get("count", 0)))):
+        for name, rival, trials in (("paper", paper, 3), ("others", others, int(others["count"]))):
             facts[name] += relu["mean"] > rival["mean"]
             low, _ = welch_interval(
                 relu["mean"], relu["std"], int(relu["count"]), rival["mean"], rival["std"], trials, 0.95
@@ -418,16 +406,6 @@ def scope_facts(reference: Reference) -> dict[str, Any]:
         "lost": sum(gain < 0 for gain in gains.values()),
         "ramp": min(gains[size, "ramp"] for size in SIZES),
     }
-
-
-def rate_facts(reference: Reference) -> dict[str, float]:
-    """Return what a learning rate of 4e-5 gives URE on MNIST pairs."""
-    (gain,) = (
-        row["difference"]
-        for row in reference.sensitivity.to_dict("records")
-        if (row["key"], row["value"], row["dataset"], row["method"]) == ("learning_rate", "4e-05", "mnist", "ure")
-    )
-    return {"gain": gain}
 
 
 def tuning_facts(reference: Reference) -> dict[str, Any]:
@@ -536,3 +514,18 @@ def effect_rows(reference: Reference) -> list[dict[str, Any]]:
     clear = reference.sensitivity.query("low * high > 0")
     clear = clear.loc[clear["difference"].abs().groupby(clear["method"]).idxmax()].set_index("method", drop=False)
     return [dict(row) for row in clear.loc[list(PROPOSED)].to_dict("records")]
+
+
+def precision_of(reference: Reference, method: str) -> dict[str, float]:
+    """Return the accuracies of a method in bfloat16 and in single precision, and how much lower the first may be."""
+    wide = reference.precision.query("method == @method").pivot(index="seed", columns="precision", values="accuracy")
+    difference = wide["bf16"] - wide["fp32"]
+    bound = stats.ttest_1samp(difference, 0.0, alternative="greater").confidence_interval(0.95).low
+    return {
+        "bf16": wide["bf16"].mean(),
+        "fp32": wide["fp32"].mean(),
+        "mean": difference.mean(),
+        "error": difference.sem(),
+        "deviation": difference.std(),
+        "least": bound,
+    }

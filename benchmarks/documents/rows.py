@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from scipy import stats
 
 from mdpu.evaluate.comparison import CLOSE, DIFFERS, INCONCLUSIVE, REPRODUCED
 from mdpu.evaluate.published import PROPOSED, published_cells
@@ -21,6 +20,7 @@ REFERENCE = REPOSITORY / "results" / "reference"
 FIRST = REFERENCE / "first"
 SIZES = {"pairs": 2, "triples": 3}
 PRIORS = ("0.4", "0.5", "0.6")
+LOSSES = ("logistic", "squared", "hinge", "ramp")
 LAST_EPOCHS = 10
 VERDICTS = {"reproduced": REPRODUCED, "close": CLOSE, "inconclusive": INCONCLUSIVE, "differs": DIFFERS}
 ANSWERS = ("predicted", "equivalent")  # questions that are answered where five of our trials did not diverge
@@ -99,6 +99,11 @@ class Reference:
         """The change of accuracy by each open choice, of the proposed methods."""
         found = read_csv(self.first / "sensitivity" / "sensitivity.csv").astype({"value": str, "base": str})
         return found[found["method"].isin(PROPOSED)]
+
+    def effect(self, key: str, value: str, dataset: str, method: str) -> float:
+        """Return the points by which an open choice moves a method on pairs of a dataset."""
+        found = self.sensitivity.set_index(["key", "value", "dataset", "method"])["difference"]
+        return float(found.loc[key, value, dataset, method])
 
     @cached_property
     def scope(self) -> pd.DataFrame:
@@ -265,18 +270,3 @@ def parts_of(last: pd.Series) -> tuple[float, float]:
         float(last["risk_tuple_positive"] + last["risk_tuple_negative"]),
         float(last["risk_unlabeled_positive"] + last["risk_unlabeled_negative"]),
     )
-
-
-def precision_of(reference: Reference, method: str) -> dict[str, float]:
-    """Return the accuracies of a method in bfloat16 and in single precision, and how much lower the first may be."""
-    wide = reference.precision.query("method == @method").pivot(index="seed", columns="precision", values="accuracy")
-    difference = wide["bf16"] - wide["fp32"]
-    bound = stats.ttest_1samp(difference, 0.0, alternative="greater").confidence_interval(0.95).low
-    return {
-        "bf16": wide["bf16"].mean(),
-        "fp32": wide["fp32"].mean(),
-        "mean": difference.mean(),
-        "error": difference.sem(),
-        "deviation": difference.std(),
-        "least": bound,
-    }

@@ -7,7 +7,8 @@ from typing import Any
 
 import pandas as pd
 
-from documents.rows import ANSWERS, PRIORS, SIZES, VERDICTS, Reference, columns, counted, parts_of, precision_of
+from documents.facts import precision_of
+from documents.rows import ANSWERS, LOSSES, PRIORS, SIZES, VERDICTS, Reference, columns, counted, parts_of
 from mdpu.evaluate.published import PROPOSED
 from mdpu.kinds.sensitivity.tables import key_title, ordered, value_title
 from mdpu.learn.methods import load_method
@@ -15,7 +16,6 @@ from mdpu.report.tables import markdown_rows
 from mdpu.theory.joint import joint_information, marginal_information
 from mdpu.theory.law import coefficients
 
-LOSSES = ("logistic", "squared", "hinge", "ramp")
 # The priors that a method is told where 0.5 is true, and the variants that tell them.
 TOLD = {
     "0.30": "prior-minus-20",
@@ -59,10 +59,10 @@ class Tables:
     def __init__(self, reference: Reference) -> None:
         self._reference = reference
 
-    def methods(self, dataset: str, methods: Sequence[str], larger: bool = False, title: str = "") -> str:
+    def methods(self, dataset: str, methods: Sequence[str], larger: bool = False) -> str:
         """Methods by size and prior on one dataset; the paper's numbers stand below those of its own methods."""
         n = self._reference.size(dataset, larger)
-        title = title or f"{self._reference.title(dataset)}, $n$ = {n:,}"
+        title = f"{self._reference.title(dataset)}, $n$ = {n:,}"
         return self._methods([title, *COLUMNS], columns([dataset]), methods, n)
 
     def neighbours(self, dataset: str, methods: Sequence[str]) -> str:

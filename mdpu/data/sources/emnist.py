@@ -37,7 +37,9 @@ def archives(split: str) -> list[Archive]:
     """Return the one file that holds every split; the unpacked files of `split` serve as well."""
     from torchvision.datasets import EMNIST
 
-    return [Archive(PATH, EMNIST.md5, (EMNIST.url,), 561_753_746, tuple(parts(split, "EMNIST/raw/")))]
+    return [
+        Archive(PATH, EMNIST.md5, (EMNIST.url,), 561_753_746, tuple(parts(split, f"{PurePosixPath(PATH).parent}/")))
+    ]
 
 
 def parts(split: str, folder: str = "") -> Iterator[Part]:
