@@ -13,6 +13,7 @@ from mdpu.learn.method import NetworkMethod
 from mdpu.learn.methods import load_method
 from mdpu.report.drawing import size_name
 from mdpu.report.tables import write_rows
+from mdpu.study.config import all_values
 from mdpu.study.grid import AXES
 from mdpu.study.kind import Kind
 
@@ -35,7 +36,7 @@ HEADER = ["Dataset", "Tuples", "n", "Prior", "Trials", "Error", "Held", *(f"Noti
 
 def check(definition: Mapping[str, Any], config: Mapping[str, Any], where: str) -> None:
     """Raise `UserError` unless every method estimates the prior."""
-    for name in definition["method"]:
+    for name in all_values(definition["method"]):
         method = load_method(name)
         if not isinstance(method, NetworkMethod) or method.prior is None:
             raise UserError(f"{where}.method: {name} estimates no prior; bag-free does")

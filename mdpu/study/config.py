@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import itertools
 import math
 import pkgutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -222,12 +223,12 @@ def _check_experiment(experiment: Config, config: Config, where: str) -> None:
     runs = _number_of_runs(axes, selected(config, "datasets"))
     if runs > MOST_RUNS:
         raise UserError(f"{where} asks for {runs:,} runs, but {MOST_RUNS:,} is the most; shorten its axes")
-    methods = available_methods()
-    for method in axes["method"]:
+    datasets, methods = config["definitions"]["datasets"], available_methods()
+    for method in all_values(axes["method"]):
         known(method, methods, f"{where}.method")
     for dataset in axes.get("datasets", []):
-        known(dataset, config["definitions"]["datasets"], f"{where}.datasets")
-    for axis, names in (("n", config["definitions"]["datasets"]), ("seed", methods)):
+        known(dataset, datasets, f"{where}.datasets")
+    for axis, names in (("n", datasets), ("method", datasets), ("seed", methods)):
         if isinstance(axes.get(axis), Mapping):
             for name in axes[axis].keys() - {"default"}:
                 known(name, [*names, "default"], f"{where}.{axis}")
@@ -240,6 +241,12 @@ def _check_experiment(experiment: Config, config: Config, where: str) -> None:
                 f"{where}.{axis}: an experiment of kind {experiment['kind']} shows one {axis.replace('_', ' ')}, "
                 "but several are given; make it several experiments"
             )
+
+
+def all_values(axis: Any) -> list[Any]:
+    """Return the values of an axis that is a list, or a list for each dataset or method; each once."""
+    lists = axis.values() if isinstance(axis, Mapping) else [axis]
+    return list(dict.fromkeys(itertools.chain.from_iterable(lists)))
 
 
 def _number_of_runs(axes: Config, datasets: Sequence[str]) -> int:

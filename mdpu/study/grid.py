@@ -146,7 +146,7 @@ def grid_runs(spec: Mapping[str, Any], dataset: str) -> Iterator[Run]:
         spec["tuple_size"],
         [sizes] if isinstance(sizes, int) else sizes,
         map(canonical_prior, spec["prior"]),
-        spec["method"],
+        values_for(dataset, spec["method"]),
         spec["loss"],
     )
     for cell in cells:

@@ -218,6 +218,9 @@ def test_an_experiment_spans_no_axis_that_its_kind_cannot_show(experiment, axis,
     ("axis", "values", "sentence"),
     [
         ("n", {"default": 10, "mnits": 10}, "table2.n: 'mnits' is unknown; did you mean 'mnist'?"),
+        ("method", {"default": ["abs"], "mnits": ["abs"]}, "table2.method: 'mnits' is unknown; did you mean 'mnist'?"),
+        ("method", {"default": ["abs"], "mnist": ["asb"]}, "table2.method: 'asb' is unknown; did you mean 'abs'?"),
+        ("method", {"mnist": ["abs"]}, "table2.method: 'default' is a required property"),
         ("seed", {"default": [1], "kmaens": [1]}, "table2.seed: 'kmaens' is unknown; did you mean 'kmeans'?"),
         ("seed", {"kmeans": [1]}, "table2.seed: 'default' is a required property"),
         ("seed", {"default": [1], "kmeans": [-1]}, "table2.seed.kmeans.0: -1 is less than the minimum of 0"),
@@ -225,7 +228,7 @@ def test_an_experiment_spans_no_axis_that_its_kind_cannot_show(experiment, axis,
         ("seed", 3, "table2.seed: 3 is not of type 'array'"),
     ],
 )
-def test_what_is_wrong_with_the_sizes_of_a_dataset_or_the_trials_of_a_method_is_named(axis, values, sentence):
+def test_what_is_wrong_with_the_values_of_a_dataset_or_a_method_is_named(axis, values, sentence):
     changed = load_config([REPOSITORY / "config.yaml"])
     changed["definitions"]["experiments"]["table2"][axis] = values
     with pytest.raises(UserError) as error:

@@ -48,6 +48,13 @@ def test_a_method_may_have_trials_of_its_own():
     }
 
 
+def test_a_dataset_may_have_methods_of_its_own():
+    method = {"default": ["ure"], "deep": ["abs", "ure"]}
+    plan = Plan(config(datasets=["flat", "deep"], **{FIRST + "method": method}))
+    found = {(run.dataset, run.method) for run in plan.experiment("first").runs}
+    assert found == {("flat", "ure"), ("deep", "abs"), ("deep", "ure")}
+
+
 def test_failed_cohorts_are_left_out_and_what_is_left_keeps_its_runs():
     whole = Plan(config())
     deep = {name: "why" for name in whole.cohorts if name.startswith("deep/")}
