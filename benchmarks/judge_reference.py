@@ -32,7 +32,6 @@ TABLES = ["table2", "table3", "table4", "table5"]
 SELECTED: dict[Path, dict[str, Any]] = {
     REFERENCE: {"overlay": "config/reference.yaml"},
     FIRST / "tables": {"datasets": ["mnist", "fashion-mnist", "emnist-letters-a-i"], "experiments": TABLES},
-    FIRST / "tables-mnist": {"datasets": ["mnist"]},
     FIRST / "letters": {"overlay": "config/letters.yaml"},
     FIRST / "sensitivity": {"overlay": "config/sensitivity.yaml"},
     FIRST / "sides": {"datasets": ["emnist-letters", "emnist-letters-a-i"], "experiments": ["sensitivity-sides"]},

@@ -2,7 +2,7 @@
 
     ./run reference && python benchmarks/keep_reference.py
 
-writes results/reference: every run's accuracy and last risk, the runs themselves, the tables of `TABLES`, and the page.
+writes results/reference: every run's accuracy and last risk, the runs themselves, the tables, the figures and the page.
 Then benchmarks/judge_reference.py gives verdicts and claims, and benchmarks/write_documents.py the documents.
 """
 
@@ -21,8 +21,8 @@ from mdpu.study.grid import AXES
 from mdpu.study.store import RunStore
 
 REFERENCE = REPOSITORY / "results" / "reference"
-# Tables beside runs.csv that documents quote.
-TABLES = ("bags-priors", "bags-choice", "bags-choice-neighbours", "bags-choice-ablation", "bags-tuning")
+# Folders of the results, and the files of each that are kept.
+KEPT = {"tables": "*.csv", "figures": "*.svg"}
 
 
 def main() -> None:
@@ -32,8 +32,13 @@ def main() -> None:
     results = parser.parse_args().results
     runs = read_csv(results / "runs.csv")[[*AXES, "accuracy", "first_epoch", "last_epoch", "risk"]]
     write_csv(runs.round({"accuracy": 4, "risk": 6}), REFERENCE / "runs.csv")
-    for name in ("report.html", "ranks.csv", *(f"tables/{table}.csv" for table in TABLES)):
+    for name in ("report.html", "ranks.csv"):
         shutil.copy(results / name, REFERENCE)
+    for folder, pattern in KEPT.items():
+        shutil.rmtree(REFERENCE / folder, ignore_errors=True)
+        (REFERENCE / folder).mkdir()
+        for path in sorted((results / folder).glob(pattern)):
+            shutil.copy(path, REFERENCE / folder)
     packed = RunStore(results / "runs").pack(REFERENCE / "finished.parquet")
     print(f"{len(runs)} runs kept, {packed} packed")
     judge_reference.main()

@@ -40,12 +40,15 @@ ARTICLE_CLAIMS = (
     "corrected-accuracy-holds",
     "corrected-beats-ure",
     "corrected-beats-ure-significantly",
+    "proposed-beat-baselines",
     "corrected-varies-less",
     "corrected-grows-more-steeply",
     "corrected-grows-significantly-more-steeply",
     "accuracy-grows-with-n",
     "triples-beat-pairs",
     "lower-prior-is-easier",
+    "loss-hardly-matters",
+    "every-loss-beats-the-baselines",
 )
 
 

@@ -62,15 +62,16 @@ class Reference:
         return found.drop_duplicates(list(AXES), keep="last")
 
     @cached_property
-    def cells(self) -> pd.DataFrame:
-        """Mean, deviation and number of the trials of every cell, by `CELL`."""
-        first, second = self.first_cells, summarized(self.runs)
-        return pd.concat([first[~first.index.isin(second.index)], second]).sort_index()
+    def newest_runs(self) -> pd.DataFrame:
+        """Runs of the second edition, and those of cells that the first alone has."""
+        first, second = self.first_runs, self.runs
+        known = first.set_index(list(CELL)).index.isin(second.set_index(list(CELL)).index)
+        return pd.concat([first[~known], second], ignore_index=True)
 
     @cached_property
-    def first_cells(self) -> pd.DataFrame:
-        """The same of the first edition alone."""
-        return summarized(self.first_runs)
+    def cells(self) -> pd.DataFrame:
+        """Mean, deviation and number of the trials of every cell, by `CELL`."""
+        return summarized(self.newest_runs)
 
     @cached_property
     def comparison(self) -> pd.DataFrame:
@@ -114,7 +115,7 @@ class Reference:
     @cached_property
     def precision(self) -> pd.DataFrame:
         """Accuracies in bfloat16 and in single precision, run by run."""
-        return read_csv(self.first / "mnist" / "precision.csv")
+        return self.read("precision")
 
     @cached_property
     def published(self) -> pd.DataFrame:
@@ -157,7 +158,6 @@ class Reference:
         n: int | None = None,
         loss: str = "logistic",
         variant: str = "base",
-        first: bool = False,
     ) -> pd.Series:
         """Return ``mean``, ``std`` and ``count`` of a cell.
 
@@ -167,8 +167,6 @@ class Reference:
             As `key_of` takes them.
         n : int, optional
             That of Tables II and IV unless it is given.
-        first : bool
-            Whether the cell is that of the first edition.
 
         Raises
         ------
@@ -176,13 +174,21 @@ class Reference:
             If no run of the cell is shipped.
         """
         key = key_of(dataset, size, prior, method, n or self.size(dataset), loss, variant)
-        found = (self.first_cells if first else self.cells).loc[tuple(key[axis] for axis in CELL)]
+        found = self.cells.loc[tuple(key[axis] for axis in CELL)]
         assert isinstance(found, pd.Series)
         return found
 
     def mean(self, *names: Any, **options: Any) -> float:
         """Return the mean accuracy of a cell; parameters as in `cell`."""
         return float(self.cell(*names, **options)["mean"])
+
+    def lost(self, dataset: str, size: str | int, prior: str, method: str, *, variant: str) -> float:
+        """Return the points that a variant costs a method, in the mean over the trials that both have."""
+        n = self.size(dataset)
+        keys = [key_of(dataset, size, prior, method, n, variant=name) for name in ("base", variant)]
+        runs = self.newest_runs.set_index(list(CELL))
+        base, other = (runs.loc[[tuple(key[axis] for axis in CELL)]].set_index("seed")["accuracy"] for key in keys)
+        return float((base - other).mean())
 
     def paper(self, dataset: str, size: str, prior: str, method: str, *, n: int | None = None) -> pd.Series:
         """Return ``mean`` and ``std`` of a cell of the paper's; raise KeyError if it has none."""

@@ -126,23 +126,14 @@ class Tables:
             if best_other or name != "others' best"
         ]
 
-    def along(
-        self, header: Sequence[str], methods: Sequence[str], points: Sequence[dict[str, Any]], first: bool = False
-    ) -> str:
-        """Methods on MNIST at prior 0.5, by size; a column for each set of keywords of `Reference.cell`.
-
-        Parameters
-        ----------
-        header, methods, points
-        first : bool
-            Whether the cells are those of the first edition.
-        """
+    def along(self, header: Sequence[str], methods: Sequence[str], points: Sequence[dict[str, Any]]) -> str:
+        """Methods on MNIST at prior 0.5, by size; a column for each set of keywords of `Reference.cell`."""
         cell = self._reference.cell
         rows = [
             [
                 size,
                 f"`{method}`",
-                *(shown(cell("mnist", size, "0.5", method, first=first, **point)) for point in points),
+                *(shown(cell("mnist", size, "0.5", method, **point)) for point in points),
             ]
             for size in SIZES
             for method in methods
@@ -153,18 +144,17 @@ class Tables:
         """Methods by variant, which `variants` gives by what a column is called."""
         return self.along([name, "", *variants], methods, [{"variant": variant} for variant in variants.values()])
 
-    def numbers(self, name: str, methods: Sequence[str], numbers: Sequence[int], first: bool = False) -> str:
+    def numbers(self, name: str, methods: Sequence[str], numbers: Sequence[int]) -> str:
         """Methods by number of tuples."""
-        return self.along([name, "", *(f"{n:,}" for n in numbers)], methods, [{"n": n} for n in numbers], first)
+        return self.along([name, "", *(f"{n:,}" for n in numbers)], methods, [{"n": n} for n in numbers])
 
     def losses(self, methods: Sequence[str]) -> str:
-        """Methods by loss, in the first edition."""
-        return self.along(["", "", *LOSSES], methods, [{"loss": loss} for loss in LOSSES], first=True)
+        """Methods by loss."""
+        return self.along(["", "", *LOSSES], methods, [{"loss": loss} for loss in LOSSES])
 
     def told(self, methods: Sequence[str]) -> str:
-        """Methods by the prior that they are told, in the first edition."""
-        variants = [{"variant": variant} for variant in TOLD.values()]
-        return self.along(["told $\\pi_+$", "", *TOLD], methods, variants, first=True)
+        """Methods by the prior that they are told."""
+        return self.along(["told $\\pi_+$", "", *TOLD], methods, [{"variant": variant} for variant in TOLD.values()])
 
     def tuple_sizes(self, methods: Sequence[str], sizes: Sequence[int]) -> str:
         """Methods by tuple size on MNIST at prior 0.5, and the information of a tuple in nats."""
@@ -298,7 +288,7 @@ class Tables:
     def tuning(self) -> str:
         """What it costs to choose hyper-parameters without labels."""
         ways = ["best", "protocol", "bags", "members"]
-        found = self._reference.read("bags-tuning").to_dict("records")
+        found = self._reference.read("tables/bags-tuning").to_dict("records")
         rows = [[row["prior"], f"`{row['method']}`", *(f"{row[way]:.2f}" for way in ways)] for row in found]
         return markdown(["tuning", "", *ways], 2, rows)
 
