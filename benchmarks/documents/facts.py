@@ -532,7 +532,6 @@ def cost_facts(reference: Reference) -> dict[str, Any]:
             "runs": int(whole["runs"]),
             "wall": whole["wall_seconds"] / 60,
             "processor": whole["processor_seconds"] / 60,
-            "per_run": whole["processor_seconds"] / whole["runs"],
             "device": whole["device"],
         },
     }

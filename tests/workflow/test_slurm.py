@@ -60,7 +60,8 @@ def runs(clone):
 
 
 def test_jobs_that_are_cancelled_fail_are_preempted_or_lose_their_head_train_nothing_twice(slurm, fresh_clone):
-    fresh_clone.change_config(protocol__training__epochs=300, checkpoint_seconds=1)
+    # A second attempt asks for twice the memory, and the node holds two of them.
+    fresh_clone.change_config(protocol__training__epochs=300, checkpoint_seconds=1, memory_mb=3000)
     head = subprocess.Popen(
         COMMAND,
         cwd=fresh_clone.folder,
