@@ -333,7 +333,12 @@ def test_a_failed_workflow_claims_nothing_and_hands_its_status_on(run, monkeypat
     assert started == []
 
 
-STOPPED = "def main() -> None:\n    signal.raise_signal(signal.SIGINT)\n"
+# Shells let their background commands ignore SIGINT, and these tests may be one.
+STOPPED = """\
+def main() -> None:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.raise_signal(signal.SIGINT)
+"""
 
 
 @pytest.mark.parametrize(("second", "outcomes"), [(0, 1), (1, 0)])
