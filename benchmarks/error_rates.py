@@ -4,10 +4,10 @@
 
 Simulates normal trials of ours against three of the paper's and prints one table, in percent. A column is a pair of
 deviations and a number of trials of ours: both sides with a deviation drawn from the 504 published ones, or each side
-with its own, drawn together from a cell of URE, ReLU or ABS in results/reference/first/tables. Rules on single cells
-are tried on 60,000 of them (standard error of a share at most 0.2 points), rules on many cells on 2,000 tables of 36
-cells of three datasets (at most 1.1), with cells that are independent or whose trials of one seed correlate, within a
-dataset or over all. Margins and level are those of config.yaml. Fifteen seconds of one core.
+with its own, drawn together from a cell of URE, ReLU or ABS in results/reference. Rules on single cells are tried on
+60,000 of them (standard error of a share at most 0.2 points), rules on many cells on 2,000 tables of 36 cells of three
+datasets (at most 1.1), with cells that are independent or whose trials of one seed correlate, within a dataset or over
+all. Margins and level are those of config.yaml. Fifteen seconds of one core.
 """
 
 from __future__ import annotations
@@ -206,7 +206,7 @@ def columns() -> dict[str, Column]:
     """Return the settings by their titles."""
     rule = yaml.safe_load((REPOSITORY / "config.yaml").read_text(encoding="utf-8"))["comparison"]
     published = published_cells()["published_std"].to_numpy()
-    cells = read_csv(REPOSITORY / "results" / "reference" / "first" / "tables" / "comparison.csv")
+    cells = read_csv(REPOSITORY / "results" / "reference" / "comparison.csv")
     measured = cells.loc[cells["method"].isin(PROPOSED), ["std", "published_std"]].to_numpy().T
     deviations = {"published": np.stack([published, published]), "ours, the paper's": measured}
     return {
