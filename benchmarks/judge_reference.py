@@ -33,7 +33,6 @@ SELECTED: dict[Path, dict[str, Any]] = {
     REFERENCE: {"overlay": "config/reference.yaml"},
     FIRST / "tables": {"datasets": ["mnist", "fashion-mnist", "emnist-letters-a-i"], "experiments": TABLES},
     FIRST / "letters": {"overlay": "config/letters.yaml"},
-    FIRST / "sensitivity": {"overlay": "config/sensitivity.yaml"},
     FIRST / "sides": {"datasets": ["emnist-letters", "emnist-letters-a-i"], "experiments": ["sensitivity-sides"]},
 }
 # The runs of the first edition were drawn before trials were keyed by the cell: one seed drew those of all cells and

@@ -22,7 +22,7 @@ from mdpu.study.store import RunStore
 
 REFERENCE = REPOSITORY / "results" / "reference"
 # Folders of the results, and the files of each that are kept.
-KEPT = {"tables": "*.csv", "figures": "*.svg"}
+KEPT = {"tables": "*.csv", "sensitivity": "*.csv", "figures": "*.svg"}
 
 
 def main() -> None:

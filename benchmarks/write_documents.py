@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from documents import facts
+from documents import facts, open_choices
 from documents.markdown import reflow
 from documents.rows import Reference, counted
 from documents.tables import Tables, shown
@@ -60,7 +60,9 @@ class _Lazy(dict[str, Any]):
         self._reference = reference
 
     def __missing__(self, group: str) -> Any:
-        find: Callable[[Reference], Any] = getattr(facts, f"{group}_facts")
+        find: Callable[[Reference], Any] = next(
+            getattr(part, f"{group}_facts") for part in (facts, open_choices) if hasattr(part, f"{group}_facts")
+        )
         self[group] = find(self._reference)
         return self[group]
 
@@ -91,13 +93,14 @@ def environment(reference: Reference) -> Environment:
         "grey": facts.GREY,
         "datasets": facts.listed([reference.title(name) for name in facts.GREY]),
         "trials": reference.trials,
-        "effects": lambda: facts.effect_rows(reference),
+        "effects": lambda: open_choices.effect_rows(reference),
         "verdicts": lambda **axes: counted(reference.compared(**axes)),
         "verdicts_in_words": lambda **axes: facts.verdicts_in_words(reference, reference.compared(**axes)),
         "ours": lambda *names, digits=1, **options: shown(reference.cell(*names, **options), digits),
         "checked": checked,
         "numbers": facts.numbers,
     }
+    made.filters["range"] = lambda values: f"{min(values):+.1f} to {max(values):+.1f}"
     for digits, name in enumerate(("whole", "one", "two")):
         made.filters[name] = f"{{:.{digits}f}}".format
     made.filters["thousands"] = "{:,}".format

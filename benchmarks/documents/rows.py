@@ -15,10 +15,12 @@ from mdpu.files import REPOSITORY, read_csv, read_table
 from mdpu.learn.methods import load_method
 from mdpu.study.config import Config, load_config
 from mdpu.study.grid import AXES, CELL, ROW, cell_name
+from mdpu.study.plan import Plan
 
 REFERENCE = REPOSITORY / "results" / "reference"
 FIRST = REFERENCE / "first"
 SIZES = {"pairs": 2, "triples": 3}
+SENSITIVITY = {"pairs": "sensitivity", "triples": "sensitivity-triples"}  # the study of each size
 PRIORS = ("0.4", "0.5", "0.6")
 LOSSES = ("logistic", "squared", "hinge", "ramp")
 LAST_EPOCHS = 10
@@ -49,6 +51,10 @@ class Reference:
     def config(self) -> Config:
         """The paper's configuration."""
         return load_config([REPOSITORY / "config.yaml"])
+
+    def selected(self, overlay: str) -> int:
+        """Return how many runs an overlay of `config` selects."""
+        return len(Plan(load_config([REPOSITORY / "config.yaml", REPOSITORY / "config" / overlay])).runs)
 
     @cached_property
     def runs(self) -> pd.DataFrame:
@@ -97,14 +103,26 @@ class Reference:
 
     @cached_property
     def sensitivity(self) -> pd.DataFrame:
-        """The change of accuracy by each open choice, of the proposed methods."""
-        found = read_csv(self.first / "sensitivity" / "sensitivity.csv").astype({"value": str, "base": str})
+        """The change of accuracy by each open choice, on pairs and on triples, of the proposed methods."""
+        return pd.concat(map(self.study, SENSITIVITY.values()), ignore_index=True)
+
+    def study(self, name: str) -> pd.DataFrame:
+        """Return the paired differences of a sensitivity study, of the proposed methods."""
+        found = read_csv(self._of_study(f"{name}.csv")).astype({"value": str, "base": str})
         return found[found["method"].isin(PROPOSED)]
 
-    def effect(self, key: str, value: str, dataset: str, method: str) -> float:
-        """Return the points by which an open choice moves a method on pairs of a dataset."""
-        found = self.sensitivity.set_index(["key", "value", "dataset", "method"])["difference"]
-        return float(found.loc[key, value, dataset, method])
+    def nearest(self, name: str) -> pd.DataFrame:
+        """Return the distances of a study's combinations to the published numbers, the nearest first."""
+        return read_csv(self._of_study(f"{name}-nearest.csv"))
+
+    def _of_study(self, file: str) -> Path:
+        second = self.folder / "sensitivity" / file
+        return second if second.exists() else next(self.first.glob(f"*/{file}"))
+
+    def effect(self, key: str, value: str, dataset: str, size: str, method: str) -> float:
+        """Return the points by which an open choice moves a method on pairs or triples of a dataset."""
+        found = self.sensitivity.set_index(["key", "value", "dataset", "tuple_size", "method"])["difference"]
+        return float(found.loc[key, value, dataset, SIZES[size], method])
 
     @cached_property
     def scope(self) -> pd.DataFrame:
@@ -218,10 +236,18 @@ class Reference:
         return last.groupby("seed").mean(numeric_only=True)
 
     def history(
-        self, dataset: str, size: str | int, prior: str, method: str, *, n: int | None = None, loss: str = "logistic"
+        self,
+        dataset: str,
+        size: str | int,
+        prior: str,
+        method: str,
+        *,
+        n: int | None = None,
+        loss: str = "logistic",
+        variant: str = "base",
     ) -> pd.DataFrame:
-        """Return every epoch of the runs of a cell, under the protocol as it stands."""
-        key = key_of(dataset, size, prior, method, n or self.size(dataset), loss)
+        """Return every epoch of the runs of a cell; parameters as in `cell`."""
+        key = key_of(dataset, size, prior, method, n or self.size(dataset), loss, variant)
         return self._by_cell.get_group(cell_name(key))
 
     @cached_property

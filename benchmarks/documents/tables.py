@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from documents.facts import precision_of
-from documents.rows import ANSWERS, LOSSES, PRIORS, SIZES, VERDICTS, Reference, columns, counted, parts_of
+from documents.rows import ANSWERS, LOSSES, PRIORS, SENSITIVITY, SIZES, VERDICTS, Reference, columns, counted, parts_of
 from mdpu.evaluate.published import PROPOSED
 from mdpu.kinds.sensitivity.tables import key_title, ordered, value_title
 from mdpu.learn.methods import load_method
@@ -300,9 +300,9 @@ class Tables:
             rows.append([FINISHES[row["candidate"]], f"{row['accuracy']:.1f} ± {row['std']:.1f}", gain])
         return markdown(["finish", "accuracy", "gain, paired"], 1, rows)
 
-    def sensitivity(self, datasets: Sequence[str]) -> str:
+    def sensitivity(self, datasets: Sequence[str], size: str) -> str:
         """The change of accuracy by each open choice; bold where its interval excludes zero."""
-        found = self._reference.sensitivity
+        found = self._reference.study(SENSITIVITY[size])
         where = [(dataset, method) for dataset in datasets for method in PROPOSED]
         by_cell = {(row["key"], row["value"], row["dataset"], row["method"]): row for row in found.to_dict("records")}
         first = {cell[2:]: row["base_mean"] for cell, row in by_cell.items()}
