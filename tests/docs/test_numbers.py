@@ -147,3 +147,12 @@ def test_verdicts_are_told_in_words(script):
     told = words(reference, cells.head(1))
     assert told.startswith("0 are reproduced, 0 close, 0 inconclusive and 1 differs: ") and "(+1.0)" in told
     assert "3 differ: " in words(reference, cells) and "(-2.3)" in words(reference, cells)
+
+
+def test_the_bold_differences_of_the_open_choices_are_counted(written):
+    text = written[REPOSITORY / "docs" / "explanation" / "protocol.md"]
+    (bold, differences) = re.search(r"for (\d+) of the (\d+) differences", text).groups()
+    studies = [table for table in tables(text) if table[0][1] == "protocol"]
+    assert len(studies) == 2
+    cells = [cell for table in studies for row in table[3:] for cell in row[3:] if "±" in cell]
+    assert (len(cells), sum(cell.startswith("**") for cell in cells)) == (int(differences), int(bold))
