@@ -333,9 +333,11 @@ def _choices_finding(choices: Sequence[Mapping[str, Any]]) -> Finding | None:
     if not choices:
         return None
     widest = max(choices, key=lambda row: max(abs(row["lowest"]), abs(row["highest"])))
-    effects = dict.fromkeys(in_points(widest[side]) for side in ("lowest", "highest"))
+    same = [row for row in choices if row["title"] == widest["title"]]  # a choice has a row in each study of it
+    lowest, highest = min(row["lowest"] for row in same), max(row["highest"] for row in same)
+    number = len({row["title"] for row in choices})
     return Finding(
-        f"Of {len(choices)} choices that the paper leaves open, “{widest['title'].lower()}” moves the numbers most: "
-        f"by {' to '.join(effects)} points.",
+        f"Of {number} choices that the paper leaves open, “{widest['title'].lower()}” moves the numbers most: "
+        f"by {' to '.join(dict.fromkeys(map(in_points, (lowest, highest))))} points.",
         str(widest["section"]),
     )
