@@ -166,7 +166,7 @@ class Reference:
         """Return the dataset of the paper that a dataset is compared with."""
         return str(self.config["definitions"]["datasets"][dataset].get("published", dataset))
 
-    def cell(
+    def key(
         self,
         dataset: str,
         size: str | int,
@@ -176,8 +176,8 @@ class Reference:
         n: int | None = None,
         loss: str = "logistic",
         variant: str = "base",
-    ) -> pd.Series:
-        """Return ``mean``, ``std`` and ``count`` of a cell.
+    ) -> Mapping[str, Any]:
+        """Return the axes of a cell by name.
 
         Parameters
         ----------
@@ -185,19 +185,24 @@ class Reference:
             As `key_of` takes them.
         n : int, optional
             That of Tables II and IV unless it is given.
+        """
+        return key_of(dataset, size, prior, method, n or self.size(dataset), loss, variant)
+
+    def cell(self, *names: Any, **options: Any) -> pd.Series:
+        """Return ``mean``, ``std`` and ``count`` of a cell; parameters as in `key`.
 
         Raises
         ------
         KeyError
             If no run of the cell is shipped.
         """
-        key = key_of(dataset, size, prior, method, n or self.size(dataset), loss, variant)
+        key = self.key(*names, **options)
         found = self.cells.loc[tuple(key[axis] for axis in CELL)]
         assert isinstance(found, pd.Series)
         return found
 
     def mean(self, *names: Any, **options: Any) -> float:
-        """Return the mean accuracy of a cell; parameters as in `cell`."""
+        """Return the mean accuracy of a cell; parameters as in `key`."""
         return float(self.cell(*names, **options)["mean"])
 
     def lost(self, dataset: str, size: str | int, prior: str, method: str, *, variant: str) -> float:
@@ -230,25 +235,14 @@ class Reference:
         return found
 
     def last_epochs(self, *names: Any, **options: Any) -> pd.DataFrame:
-        """Return the means of the last ten epochs of a cell's runs, a run a row; parameters as in `cell`."""
+        """Return the means of the last ten epochs of a cell's runs, a run a row; parameters as in `key`."""
         history = self.history(*names, **options)
         last = history[history["epoch"] > history["epoch"].max() - LAST_EPOCHS]
         return last.groupby("seed").mean(numeric_only=True)
 
-    def history(
-        self,
-        dataset: str,
-        size: str | int,
-        prior: str,
-        method: str,
-        *,
-        n: int | None = None,
-        loss: str = "logistic",
-        variant: str = "base",
-    ) -> pd.DataFrame:
-        """Return every epoch of the runs of a cell; parameters as in `cell`."""
-        key = key_of(dataset, size, prior, method, n or self.size(dataset), loss, variant)
-        return self._by_cell.get_group(cell_name(key))
+    def history(self, *names: Any, **options: Any) -> pd.DataFrame:
+        """Return every epoch of the runs of a cell; parameters as in `key`."""
+        return self._by_cell.get_group(cell_name(self.key(*names, **options)))
 
     @cached_property
     def _by_cell(self) -> Any:
