@@ -20,7 +20,7 @@ from mdpu.data.download import list_absent
 from mdpu.errors import UserError
 from mdpu.learn import Sample, Task, fit
 from mdpu.learn.device import choose_device, describe
-from mdpu.study.cohort import files_of, fingerprints_of, settings_on, tasks_of
+from mdpu.study.cohort import accepted_settings, files_of, fingerprints_of, settings_on, tasks_of
 from mdpu.study.grid import Cohort, Run
 from mdpu.study.plan import Plan
 from mdpu.study.store import RunStore
@@ -56,12 +56,12 @@ def states_of(plan: Plan) -> dict[Run, str]:
             elif run not in expected:
                 states[run] = STORED
             else:
-                states[run] = REUSE if expected[run] == stored[run] else STALE
+                states[run] = REUSE if stored[run] in expected[run] else STALE
     return states
 
 
-def _fingerprints(plan: Plan, cohort: Cohort, stored: Mapping[Run, str]) -> dict[Run, str]:
-    """Return the fingerprints of stored runs whose images, labels and splits are there."""
+def _fingerprints(plan: Plan, cohort: Cohort, stored: Mapping[Run, str]) -> dict[Run, list[str]]:
+    """Return the fingerprints with which stored runs count, of those whose images, labels and splits are there."""
     files = files_of(plan, cohort)
     if not files.images.exists() or not files.labels.exists() or (files.tuned and not files.tuned.exists()):
         return {}
@@ -69,7 +69,9 @@ def _fingerprints(plan: Plan, cohort: Cohort, stored: Mapping[Run, str]) -> dict
     runs = [run for run in stored if run.split in splits]
     device = choose_device(plan.config["device"] if cohort.needs_gpu else "cpu")
     try:
-        return fingerprints_of(tasks_of(plan, runs, files.tuned), settings_on(plan, cohort, device), files, splits)
+        return fingerprints_of(
+            tasks_of(plan, runs, files.tuned), accepted_settings(plan, cohort, device), files, splits
+        )
     except UserError:  # a file is broken; ./run makes it anew
         return {}
 

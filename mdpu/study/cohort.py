@@ -25,7 +25,7 @@ from mdpu.learn.device import describe, leased_device, memory_budget, resolve_pr
 from mdpu.learn.evaluation import TestRates
 from mdpu.learn.fitting import fit_each
 from mdpu.learn.prior import estimate_prior as estimate_prior_of
-from mdpu.learn.task import Sample, Settings, Task
+from mdpu.learn.task import Precision, Sample, Settings, Task
 from mdpu.learn.trainer import Stack
 from mdpu.learn.tuning import chosen_rates
 from mdpu.learn.tuning import tune as tune_tasks
@@ -37,6 +37,8 @@ from mdpu.study.plan import Plan
 from mdpu.study.store import RunStore, fingerprint, group_by_origin
 from mdpu.study.validation import draw_validation_bags
 from mdpu.theory import check_prior
+
+CHOSEN_BY_HARDWARE: tuple[Precision, ...] = ("bf16", "fp32")  # the precisions that ``auto`` may stand for
 
 
 @dataclass(frozen=True)
@@ -100,16 +102,27 @@ def settings_on(plan: Plan, cohort: Cohort, device: torch.device) -> Settings:
     return replace(settings, precision=resolve_precision(settings.precision, device))
 
 
+def accepted_settings(plan: Plan, cohort: Cohort, device: torch.device) -> list[Settings]:
+    """Return the settings with which a finished run of a cohort counts, those that are used on a device first.
+
+    With ``auto`` the hardware chooses the precision. So a run counts that other hardware trained in another precision.
+    """
+    own = settings_on(plan, cohort, device)
+    if plan.settings(cohort.variant, cohort.network).precision != "auto":
+        return [own]
+    return [own, *(replace(own, precision=other) for other in CHOSEN_BY_HARDWARE if other != own.precision)]
+
+
 def fingerprints_of(
-    tasks: Mapping[Run, Task], settings: Settings, files: Files, split_files: Mapping[str, Path]
-) -> dict[Run, str]:
-    """Return the fingerprints of runs, which decide whether a finished run is reused.
+    tasks: Mapping[Run, Task], accepted: Sequence[Settings], files: Files, split_files: Mapping[str, Path]
+) -> dict[Run, list[str]]:
+    """Return the fingerprints of runs, which decide whether a finished run is reused: one for each of the settings.
 
     Parameters
     ----------
     tasks : mapping from Run to Task
-    settings : Settings
-        As `settings_on` returns them.
+    accepted : sequence of Settings
+        As `accepted_settings` returns them.
     files : Files
     split_files : mapping from str to Path
         Files of splits by name.
@@ -121,7 +134,10 @@ def fingerprints_of(
     """
     shared = {"images": check(files.images), "labels": check(files.labels)}
     sums = {split: check(path) for split, path in split_files.items()}
-    return {run: fingerprint(run, task, settings, {**shared, "split": sums[run.split]}) for run, task in tasks.items()}
+    return {
+        run: [fingerprint(run, task, settings, {**shared, "split": sums[run.split]}) for settings in accepted]
+        for run, task in tasks.items()
+    }
 
 
 def files_of(plan: Plan, cohort: Cohort) -> Files:
@@ -164,10 +180,11 @@ def train(plan: Plan, name: str, files: Files, threads: int = 2, only: Sequence[
     runs = cohort.select(only) if only else cohort.runs
     torch.set_num_threads(threads)
     with leased_device(plan.config["device"] if cohort.needs_gpu else "cpu") as device:
-        settings = settings_on(plan, cohort, device)
+        accepted = accepted_settings(plan, cohort, device)
+        settings = accepted[0]
         tasks = tasks_of(plan, runs, files.tuned)
         split_files = {split: files.splits / f"{split}.npz" for split in sorted({run.split for run in runs})}
-        fingerprints = fingerprints_of(tasks, settings, files, split_files)
+        fingerprints = fingerprints_of(tasks, accepted, files, split_files)
         store = RunStore(files.store)
         histories = {run: history for run in runs if (history := store.load(run, fingerprints[run])) is not None}
         missing = {task: run for run, task in tasks.items() if run not in histories}
@@ -175,7 +192,7 @@ def train(plan: Plan, name: str, files: Files, threads: int = 2, only: Sequence[
         trained_on = describe(device)
 
         def checkpoint_of(stack: Stack) -> Checkpoint:
-            key = digest([fingerprints[missing[task]] for row in stack for task in row])
+            key = digest([fingerprints[missing[task]][0] for row in stack for task in row])
             return Checkpoint(files.checkpoints / name / f"{key}.pt", key, plan.config["checkpoint_seconds"])
 
         steps = Steps(
@@ -212,7 +229,7 @@ def train(plan: Plan, name: str, files: Files, threads: int = 2, only: Sequence[
                 ):
                     run = missing[model.task]
                     history = run_history(run, model.history, evaluation.share_positive)
-                    histories[run] = store.save(run, history, fingerprints[run], trained_now)
+                    histories[run] = store.save(run, history, fingerprints[run][0], trained_now)
 
     write_table(pd.concat([histories[run] for run in runs], ignore_index=True), files.out)
     shutil.rmtree(files.checkpoints / name, ignore_errors=True)
@@ -221,8 +238,8 @@ def train(plan: Plan, name: str, files: Files, threads: int = 2, only: Sequence[
         "runs": len(runs),
         "reused": len(runs) - len(missing),
         "trained": group_by_origin({run: histories[run] for run in runs}),
-        "fingerprints": {run.name: fingerprints[run] for run in runs},
-        "settings": settings.flat(),
+        "fingerprints": {run.name: histories[run].attrs["fingerprint"] for run in runs},
+        "settings": plan.settings(cohort.variant, cohort.network).flat(),
     }
     inputs = [files.images, files.labels, *split_files.values(), *([files.tuned] if files.tuned else [])]
     write_json(files.out.with_suffix(".json"), provenance(started, inputs, device=trained_on, **facts))

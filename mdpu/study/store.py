@@ -8,7 +8,7 @@ carries its origin, even to other machines: the commit, device, packages and mac
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import asdict
 from functools import cache
 from pathlib import Path
@@ -94,13 +94,13 @@ class RunStore:
         """Return the file of a run."""
         return self.folder / f"{run.name}.parquet"
 
-    def load(self, run: Run, fingerprint: str) -> pd.DataFrame | None:
-        """Return a run's history if it is stored intact, with this fingerprint and a known origin, else None."""
+    def load(self, run: Run, fingerprints: Collection[str]) -> pd.DataFrame | None:
+        """Return a run's history if it is stored intact, with one of the fingerprints and a known origin, else None."""
         try:
             history = read_table(self.path(run))
         except UserError:
             return None
-        return history if history.attrs.get("fingerprint") == fingerprint and "origin" in history.attrs else None
+        return history if history.attrs.get("fingerprint") in fingerprints and "origin" in history.attrs else None
 
     def fingerprint(self, run: Run) -> str | None:
         """Return the fingerprint of a stored run without reading its history, or None if it is not stored."""

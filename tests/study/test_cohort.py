@@ -72,18 +72,39 @@ def test_auto_is_recorded_as_what_it_became(has_bf16, resolved, files, monkeypat
     monkeypatch.setattr(device, "_cpu_has_bf16", lambda: has_bf16)
     train(planned(protocol__training__precision="auto"), NAME, files, threads=1)
     (trained,) = facts_of(files)["trained"]
-    assert trained["precision"] == facts_of(files)["settings"]["precision"] == resolved
+    assert trained["precision"] == resolved
+    assert facts_of(files)["settings"]["precision"] == "auto"
 
 
-def test_a_run_of_another_precision_is_not_taken_and_one_of_the_same_is(files, monkeypatch, threads):
-    """As on a machine without bf16 after one with it."""
+@pytest.mark.parametrize("first_has_bf16", [True, False])
+def test_what_hardware_of_another_precision_trained_counts_where_hardware_chooses(
+    first_has_bf16, files, monkeypatch, threads
+):
+    """As on a machine without bf16 after one with it: it takes what is there, and trains in its own what is not."""
+    auto = planned(protocol__training__precision="auto")
+    first, second = ("bf16", "fp32") if first_has_bf16 else ("fp32", "bf16")
+    monkeypatch.setattr(device, "_cpu_has_bf16", lambda: first_has_bf16)
+    train(auto, NAME, files, threads=1)
+    histories = pd.read_parquet(files.out)
+    monkeypatch.setattr(device, "_cpu_has_bf16", lambda: not first_has_bf16)
+    train(auto, NAME, files, threads=1)
+    assert facts_of(files)["reused"] == 8
+    pd.testing.assert_frame_equal(pd.read_parquet(files.out), histories, check_exact=True)
+
+    lost = auto.cohort(NAME).runs[3]
+    RunStore(files.store).path(lost).unlink()
+    train(auto, NAME, files, threads=1)
+    assert {part["precision"]: len(part["runs"]) for part in facts_of(files)["trained"]} == {first: 7, second: 1}
+    kept = {run.name: RunStore(files.store).fingerprint(run) for run in auto.cohort(NAME).runs}
+    assert facts_of(files)["fingerprints"] == kept
+
+
+def test_where_the_protocol_names_a_precision_no_other_counts(files, monkeypatch, threads):
     monkeypatch.setattr(device, "_cpu_has_bf16", lambda: True)
     train(planned(protocol__training__precision="auto"), NAME, files, threads=1)
-    assert facts_of(files)["reused"] == 0
     train(planned(protocol__training__precision="bf16"), NAME, files, threads=1)
     assert facts_of(files)["reused"] == 8
-    monkeypatch.setattr(device, "_cpu_has_bf16", lambda: False)
-    train(planned(protocol__training__precision="auto"), NAME, files, threads=1)
+    train(planned(protocol__training__precision="fp32"), NAME, files, threads=1)
     assert facts_of(files)["reused"] == 0
     (trained,) = facts_of(files)["trained"]
     assert trained["precision"] == "fp32"

@@ -33,12 +33,12 @@ def store(tmp_path):
 
 
 def test_a_run_is_found_by_its_fingerprint_alone(store):
-    found = store.load(RUNS[0], f"print of {RUNS[0].name}")
+    found = store.load(RUNS[0], ["another", f"print of {RUNS[0].name}"])
     pd.testing.assert_frame_equal(found, history(RUNS[0]), check_exact=True)
     assert found.attrs["origin"] == HERE
-    assert store.load(RUNS[0], "another") is None
+    assert store.load(RUNS[0], ["another"]) is None
     store.path(RUNS[0]).write_bytes(b"nonsense")
-    assert store.load(RUNS[0], f"print of {RUNS[0].name}") is None
+    assert store.load(RUNS[0], [f"print of {RUNS[0].name}"]) is None
 
 
 def test_a_run_of_unknown_origin_is_not_taken(tmp_path):
@@ -47,7 +47,7 @@ def test_a_run_of_unknown_origin_is_not_taken(tmp_path):
     marked.attrs = {"fingerprint": "abc"}
     kept.path(RUNS[0]).parent.mkdir(parents=True)
     marked.to_parquet(kept.path(RUNS[0]))
-    assert kept.load(RUNS[0], "abc") is None
+    assert kept.load(RUNS[0], ["abc"]) is None
     with pytest.raises(UserError, match="has no finished run"):
         kept.pack(tmp_path / "packed.parquet")
 
