@@ -15,6 +15,8 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from snakemake.scheduling.job_scheduler import JobRateLimiter
+from snakemake.settings.types import MaxJobsPerTimespan
 
 from mdpu.files import REPOSITORY
 
@@ -272,6 +274,34 @@ def test_snakemake_is_asked_to_end_while_its_main_thread_holds_the_lock(run, mon
         assert scheduler._user_kill is None
     assert scheduler._open_jobs.acquire(timeout=10)
     assert scheduler._user_kill == "graceful"
+
+
+def test_the_scheduler_selects_again_by_itself_only_if_the_limit_held_jobs_back(run, monkeypatch):
+    monkeypatch.syspath_prepend(REPOSITORY / "workflow" / "plugins")
+    starter = importlib.import_module(f"{run.SNAKEMAKE}.__main__")
+    later = []
+    monkeypatch.setattr(starter, "select_later", lambda _, delay: later.append(delay))
+    scheduler = SimpleNamespace(job_rate_limiter=JobRateLimiter(MaxJobsPerTimespan(2, "1h")))
+    starter.select_later_if_held_back(scheduler, 3600)  # nothing was started yet
+    starter.register_and_look(scheduler.job_rate_limiter, 1)
+    starter.select_later_if_held_back(scheduler, 3600)
+    assert later == []
+    starter.register_and_look(scheduler.job_rate_limiter, 1)
+    starter.select_later_if_held_back(scheduler, 3600)
+    assert later == [3600]
+
+
+def test_jobs_that_the_limit_held_back_are_started_later(run, tmp_path):
+    """The two that may be started at once have ended when the others may, so that nothing else wakes the scheduler."""
+    (tmp_path / "Snakefile").write_text(
+        "rule all:\n    input: [f'{name}.txt' for name in 'abcde']\n"
+        "rule one:\n    output: '{name}.txt'\n    shell: 'touch {output}'\n"
+    )
+    command = [sys.executable, "-m", run.SNAKEMAKE, "--cores", "2", "--max-jobs-per-timespan", "2/2s"]
+    plugins = {**os.environ, "PYTHONPATH": str(REPOSITORY / "workflow" / "plugins")}
+    done = subprocess.run(command, cwd=tmp_path, env=plugins, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert "6 of 6 steps (100%) done" in done.stderr
 
 
 @pytest.mark.parametrize(
