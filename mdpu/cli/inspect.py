@@ -128,14 +128,15 @@ def verify_sample(
     seed: SampleSeed = 0,
     out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Scratch folder to train into.")] = SCRATCH,
     threads: Annotated[int | None, typer.Option(min=1, help="CPU threads; the configuration's unless given.")] = None,
+    rows: Annotated[Path | None, typer.Option(metavar="FILE", help="CSV of what came out to write, too.")] = None,
 ) -> None:
     """Train the runs that `sample` draws again, each by itself, and compare them with the finished ones.
 
     On a CPU of the same kind they are the same bit for bit. Elsewhere the accuracy may move as far as other rounding
     moved that of shipped trials. Exits with status 1 if one moved further.
     """
-    from mdpu.evaluate.retrained import draw_runs, rounding_tolerances, verify_runs
-    from mdpu.files import read_csv
+    from mdpu.evaluate.retrained import draw_runs, rounding_tolerances, verified_rows, verify_runs
+    from mdpu.files import read_csv, write_csv
 
     chosen = load_plan(config)
     tolerances = rounding_tolerances(read_csv(shipped / "runs.csv"))
@@ -143,6 +144,8 @@ def verify_sample(
     for done in verify_runs(chosen, draw_runs(chosen, runs, seed), tolerances, out, threads):
         print(done, flush=True)
         verified.append(done)
+        if rows is not None:
+            write_csv(verified_rows(verified), rows)
     equal, agree = sum(done.equal for done in verified), sum(done.agrees for done in verified)
     print(f"{agree} of {len(verified)} runs came out again, {equal} of them bit for bit")
     if agree < len(verified):

@@ -8,7 +8,7 @@ trials that were trained twice, with two precisions. An accuracy may move as far
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +20,7 @@ from mdpu.files import read_table
 from mdpu.randomness import Stream
 from mdpu.study.cohort import compare_histories, train_again
 from mdpu.study.config import BASE
-from mdpu.study.grid import AXES, Run
+from mdpu.study.grid import AXES, Run, run_columns
 from mdpu.study.plan import Plan
 from mdpu.study.store import RunStore
 
@@ -41,6 +41,8 @@ class Verified:
         Whether the histories are equal bit for bit.
     tolerance : float
         Points by which the accuracy may move; missing (NaN) if rounding was not measured for the method.
+    recorded_on, again_on : str
+        Precision and device of the two trainings, as ``bf16, AMD EPYC, AVX512-bf16 (1 threads)``.
     """
 
     run: Run
@@ -48,6 +50,8 @@ class Verified:
     again: float
     equal: bool
     tolerance: float
+    recorded_on: str
+    again_on: str
 
     @property
     def agrees(self) -> bool:
@@ -140,4 +144,16 @@ def verify_runs(
     for run in runs:
         recorded, again = read_table(store.path(run)), train_again(plan, run, out, alone=True, threads=threads)
         old, new = (float(run_accuracies(one, reporting)["accuracy"].item()) for one in (recorded, again))
-        yield Verified(run, old, new, not compare_histories(recorded, again), tolerances.get(run.method, np.nan))
+        equal = not compare_histories(recorded, again)
+        yield Verified(run, old, new, equal, tolerances.get(run.method, np.nan), _place(recorded), _place(again))
+
+
+def _place(history: pd.DataFrame) -> str:
+    origin = history.attrs["origin"]
+    return f"{origin['precision']}, {origin['device']}"
+
+
+def verified_rows(verified: Iterable[Verified]) -> pd.DataFrame:
+    """Return a table of runs that were trained again: their keys, and the other attributes of `Verified`."""
+    rows = [{**run_columns(one.run), **asdict(one)} for one in verified]
+    return pd.DataFrame(rows).drop(columns="run")

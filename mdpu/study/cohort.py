@@ -34,7 +34,7 @@ from mdpu.seals import check
 from mdpu.study.grid import AXES, Cohort, Run
 from mdpu.study.history import run_history
 from mdpu.study.plan import Plan
-from mdpu.study.store import RunStore, fingerprint, group_by_origin
+from mdpu.study.store import RunStore, fingerprint, group_by_origin, own_columns
 from mdpu.study.validation import draw_validation_bags
 from mdpu.theory import check_prior
 
@@ -413,7 +413,7 @@ def retrain(plan: Plan, name: str, out: Path, alone: bool = False, threads: int 
 def train_again(plan: Plan, run: Run, out: Path, alone: bool = False, threads: int | None = None) -> pd.DataFrame:
     """Train a run again in a scratch folder, from the images, labels and split of the results; return its history.
 
-    Parameters and errors are those of `retrain`.
+    It is marked with fingerprint and origin as `RunStore` marks it. Parameters and errors are those of `retrain`.
     """
     layout = plan.layout
     cohort, tuning = plan.cohort_of(run), plan.tuning_name(run)
@@ -430,7 +430,7 @@ def train_again(plan: Plan, run: Run, out: Path, alone: bool = False, threads: i
         layout.tuned(tuning) if tuning else None,
     )
     train(plan, cohort.name, files, threads or plan.config["threads"], [other.name for other in company])
-    return read_table(files.out).merge(pd.DataFrame([run]), on=list(AXES))
+    return read_table(RunStore(files.store).path(run))
 
 
 def compare_histories(recorded: pd.DataFrame, again: pd.DataFrame) -> dict[str, float]:
@@ -448,7 +448,8 @@ def compare_histories(recorded: pd.DataFrame, again: pd.DataFrame) -> dict[str, 
     UserError
         If they have different epochs or measures.
     """
-    # Runs of several tuple sizes that were packed together come back with their columns in another order.
+    # A cohort's histories have the measures of all its runs, and packed runs come back with columns in another order.
+    recorded, again = own_columns(recorded), own_columns(again)
     if set(recorded.columns) != set(again.columns) or len(recorded) != len(again):
         raise UserError(
             f"the recorded history has {len(recorded)} epochs of {len(recorded.columns)} columns, the new one "

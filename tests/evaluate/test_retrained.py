@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from mdpu.evaluate.retrained import ROUNDED_OTHERWISE, Verified, rounding_tolerances
+from mdpu.evaluate.retrained import ROUNDED_OTHERWISE, Verified, rounding_tolerances, verified_rows
 from mdpu.files import REPOSITORY
 from mdpu.study.config import load_config
 from mdpu.study.grid import AXES, Run
@@ -52,16 +52,33 @@ def test_the_variant_differs_from_the_protocol_in_its_precision_alone():
     assert config["definitions"]["variants"][ROUNDED_OTHERWISE] == {"training": {"precision": "fp32"}}
 
 
+def verified(recorded, again, equal, tolerance):
+    return Verified(RUN, recorded, again, equal, tolerance, "bf16, one CPU", "fp32, another")
+
+
 @pytest.mark.parametrize(
-    ("verified", "agrees", "words"),
+    ("found", "agrees", "words"),
     [
-        (Verified(RUN, 90.0, 90.0, True, np.nan), True, "90.00 %, equal bit for bit"),
-        (Verified(RUN, 90.0, 90.3, False, 0.4), True, "90.00 % recorded, 90.30 % now; within the 0.40 points"),
-        (Verified(RUN, 90.0, 90.5, False, 0.4), False, "90.50 % now; MORE than the 0.40 points of rounding"),
-        (Verified(RUN, 90.0, 90.0, False, np.nan), False, "for ure nobody has measured"),
-        (Verified(RUN, np.nan, np.nan, False, 0.4), False, "MORE than"),
+        (verified(90.0, 90.0, True, np.nan), True, "90.00 %, equal bit for bit"),
+        (verified(90.0, 90.3, False, 0.4), True, "90.00 % recorded, 90.30 % now; within the 0.40 points"),
+        (verified(90.0, 90.5, False, 0.4), False, "90.50 % now; MORE than the 0.40 points of rounding"),
+        (verified(90.0, 90.0, False, np.nan), False, "for ure nobody has measured"),
+        (verified(np.nan, np.nan, False, 0.4), False, "MORE than"),
     ],
 )
-def test_what_is_said_of_a_run(verified, agrees, words):
-    assert verified.agrees is agrees
-    assert words in str(verified)
+def test_what_is_said_of_a_run(found, agrees, words):
+    assert found.agrees is agrees
+    assert words in str(found)
+
+
+def test_a_row_has_the_runs_key_and_what_came_out():
+    (row,) = verified_rows([verified(90.0, 90.3, False, 0.4)]).to_dict("records")
+    assert {axis: row.pop(axis) for axis in AXES} == vars(RUN)
+    assert row == {
+        "recorded": 90.0,
+        "again": 90.3,
+        "equal": False,
+        "tolerance": 0.4,
+        "recorded_on": "bf16, one CPU",
+        "again_on": "fp32, another",
+    }

@@ -18,7 +18,8 @@ from mdpu.files import write_csv
 from mdpu.learn import device
 from mdpu.learn.device import cpu_model
 from mdpu.randomness import Stream
-from mdpu.study.cohort import Files, task_of, train, tune
+from mdpu.study.cohort import Files, compare_histories, task_of, train, tune
+from mdpu.study.grid import AXES
 from mdpu.study.plan import Plan
 from mdpu.study.store import RunStore
 
@@ -127,6 +128,17 @@ def test_a_network_too_large_for_the_jobs_memory_is_refused_in_one_sentence(file
     with pytest.raises(UserError, match=r"takes about \d+ MB, but 500 MB are allowed; raise memory_mb or") as error:
         train(large, NAME, files, threads=1)
     assert "\n" not in str(error.value)
+
+
+def test_measures_that_only_other_runs_have_are_no_difference():
+    """Alone, a run comes back without them. One that it has itself is missed."""
+    run = Plan(config()).cohort(NAME).runs[0]
+    alone = pd.DataFrame([run]).assign(epoch=1, accuracy=0.9, risk=0.1)
+    beside_others = alone.assign(estimated_prior=np.nan)[[*AXES, "epoch", "accuracy", "estimated_prior", "risk"]]
+    assert compare_histories(beside_others, alone) == compare_histories(alone, beside_others) == {}
+    assert compare_histories(alone, beside_others.assign(risk=0.3)) == {"risk": pytest.approx(0.2)}
+    with pytest.raises(UserError, match="run the workflow again"):
+        compare_histories(alone.assign(estimated_prior=0.5), alone)
 
 
 # -- tasks ----------------------------------------------------------------------------------------
