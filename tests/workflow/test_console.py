@@ -95,6 +95,9 @@ def test_the_shipped_page_is_made_again_but_for_its_time(ran, make_clone, tmp_pa
     finished, _ = ran
     clone = make_clone(tmp_path / "clone")
     ship(finished, clone)
+    forecast = clone.run("./run", "plan", "reference", "--config", "axes={seed: [1]}").stdout
+    assert "12 finished runs unpacked into results/tiny/runs" in forecast  # all are, whatever is selected
+    assert "train     0 runs\nreuse     0 runs, and 6 more if their splits are the same" in forecast
     said = clone.run("./run", "reference", "--cores", "2").stdout
     assert "12 of 12 shipped rows of these runs are the same to the third decimal; the page is the shipped one" in said
     shipped = clone.folder / "results" / "reference" / "report.html"
