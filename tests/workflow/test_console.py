@@ -85,9 +85,11 @@ def test_shipped_runs_are_trained_again_and_a_changed_one_is_told(ran, make_clon
     runs.loc[runs["method"] == "abs", "fingerprint"] = "another"
     runs.to_parquet(shipped / "finished.parquet")
     accept(shipped / "finished.parquet")
-    told = clone.run("./run", "verify", "--cores", "2", "--runs", "12", status=1).stdout
+    rows = clone.folder / "rows.csv"
+    told = clone.run("./run", "verify", "--cores", "2", "--runs", "12", "--rows", str(rows), status=1).stdout
     assert "for abs nobody has measured how far rounding moves it" in told
     assert told.splitlines()[-1] == "6 of 12 runs came out again, 6 of them bit for bit"
+    assert dict(pd.read_csv(rows).groupby("method")["equal"].sum()) == {"abs": 0, "ure": 6}
 
 
 def test_the_shipped_page_is_made_again_but_for_its_time(ran, make_clone, tmp_path):
