@@ -10,7 +10,7 @@ import pandas as pd
 
 from mdpu.evaluate.claims import FAILS, HOLDS, INCONCLUSIVE, PARTLY, STATUSES
 from mdpu.evaluate.claims import NOT_RUN as NOT_CHECKED
-from mdpu.evaluate.comparison import DIFFERS, NOT_RUN, REPRODUCED, VERDICTS
+from mdpu.evaluate.comparison import DIFFERS, IMPLIED, NOT_RUN, REPRODUCED, VERDICTS
 from mdpu.evaluate.published import BASELINES, PROPOSED, family, published_summary
 from mdpu.learn.methods import load_method
 from mdpu.study.grid import CELL, ROW
@@ -42,6 +42,21 @@ def were_run(comparison: pd.DataFrame) -> pd.DataFrame:
     return comparison[comparison["verdict"] != NOT_RUN]
 
 
+def once(comparison: pd.DataFrame) -> pd.DataFrame:
+    """Return one comparison of each published number that was run.
+
+    A number that was run in two readings of its dataset counts as the numbers imply, not as the paper states.
+
+    Parameters
+    ----------
+    comparison : DataFrame
+        As `mdpu.evaluate.comparison.compare` returns it.
+    """
+    run = were_run(comparison)
+    twice = run.duplicated(["table", "prior", "published_dataset", "method"], keep=False)
+    return run[~twice | (run["reading"] == IMPLIED)]
+
+
 def in_words(count: int) -> str:
     """Return a number as a word up to ten, and in digits beyond."""
     return _WORDS[count] if count < len(_WORDS) else str(count)
@@ -71,40 +86,51 @@ def _unlike(run: pd.DataFrame, methods: Sequence[str]) -> list[str]:
     return [method for method in _there(methods, run) if differs[method] > 1 / 2]
 
 
-def headline(comparison: pd.DataFrame) -> str:
+def headline(comparison: pd.DataFrame, titles: Mapping[str, str]) -> str:
     """Return the answer in one sentence, or nothing if no published number was run.
 
     Parameters
     ----------
     comparison : DataFrame
         As `mdpu.evaluate.comparison.compare` returns it.
+    titles : mapping
+        Of our datasets to what readers call them.
 
     Returns
     -------
     str
         How many numbers of the proposed methods agree or cannot be told apart, and how many baselines do: those of
-        which at most half of the numbers differ. A published number that two readings of its dataset were run for
-        counts twice, and then the sentence speaks of comparisons.
+        which at most half of the numbers differ. Each published number counts once, as `once` says. Another sentence
+        tells of the reading that does not count, if a dataset was run in two.
     """
-    run = were_run(comparison)
+    run = once(comparison)
     if run.empty:
         return ""
-    twice = run.duplicated(["table", "prior", "published_dataset", "method"]).any()
-    noun = "comparisons" if twice else "numbers"
     proposed = run[run["method"].isin(PROPOSED)]
     baselines = _there(BASELINES, run)
     unlike = _unlike(run, baselines)
-    alike = len(proposed) - int((proposed["verdict"] == DIFFERS).sum())
     parts = []
     if len(proposed):
         parts.append(
-            f"{alike} of the {len(proposed)} {noun} of the proposed methods agree with the paper or cannot be told "
-            "apart from it"
+            f"{_alike(proposed)} of the {len(proposed)} numbers of the proposed methods agree with the paper or cannot "
+            "be told apart from it"
         )
     if baselines:
         parts.append(_baselines_do(unlike, baselines))
     sentence = "; ".join(parts) + "."
-    return sentence[0].upper() + sentence[1:]
+    others = were_run(comparison).drop(run.index)
+    others = others[others["method"].isin(PROPOSED)]
+    readings = [
+        f" {titles[str(dataset)]} is read here as its numbers imply; read as the paper states it, {_alike(rows)} of "
+        f"{len(rows)} do."
+        for dataset, rows in others.groupby("dataset", sort=False)
+    ]
+    return sentence[0].upper() + sentence[1:] + "".join(readings)
+
+
+def _alike(run: pd.DataFrame) -> int:
+    """Return how many of some comparisons do not differ."""
+    return int((run["verdict"] != DIFFERS).sum())
 
 
 def opening(
@@ -132,7 +158,7 @@ def opening(
         how far the best method beyond the paper is above the best published number of each row; or at least what was
         run.
     """
-    if said := headline(comparison):
+    if said := headline(comparison, titles):
         return said
     datasets = _listed([titles[name] for name in dict.fromkeys(summary["dataset"])])
     what = f"{_titles(_in_order(summary))} on {datasets}, {_trials(summary)} each"
@@ -178,7 +204,7 @@ def _baselines_do(unlike: Sequence[str], baselines: Sequence[str]) -> str:
 
 def bars(comparison: pd.DataFrame) -> list[dict[str, Any]]:
     """Return the verdicts of each method that was run: its title, family, number of comparisons, and counts."""
-    run = were_run(comparison)
+    run = once(comparison)
     return [
         {
             "method": method,
@@ -217,7 +243,7 @@ def findings(
     beyond : str, optional
         Section that shows methods beyond the paper; without one there is no finding about them.
     """
-    run = were_run(comparison)
+    run = once(comparison)
     found = [
         _proposed_finding(run),
         _baseline_finding(run),

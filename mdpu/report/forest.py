@@ -1,4 +1,4 @@
-"""The forest plot of the first screen: ours minus the paper's with its interval, one line per comparison."""
+"""The forest plot of the first screen: ours minus the paper's with its interval, one line per number."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from mdpu.evaluate.findings import bars, were_run
+from mdpu.evaluate.findings import bars, once
 
 SPAN = 8.0  # points to each side; what lies beyond is drawn at the edge
 WIDTH, HEIGHT = 120, 160  # of a panel, in its own units
@@ -29,7 +29,7 @@ def forest_panels(comparison: pd.DataFrame) -> list[dict[str, Any]]:
         panel, ``beyond`` (-1, 0 or 1, the side on which the difference leaves the panel), ``verdict``, ``cell`` and
         ``words``; and ``outside``, the number of marks beyond. A cell without a difference has no mark.
     """
-    run = were_run(comparison)
+    run = once(comparison)
     panels = []
     for panel in bars(comparison):
         rows = run[run["method"] == panel["method"]].dropna(subset="difference")
