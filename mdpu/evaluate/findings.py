@@ -10,8 +10,8 @@ import pandas as pd
 
 from mdpu.evaluate.claims import FAILS, HOLDS, INCONCLUSIVE, PARTLY, STATUSES
 from mdpu.evaluate.claims import NOT_RUN as NOT_CHECKED
-from mdpu.evaluate.comparison import DIFFERS, IMPLIED, NOT_RUN, REPRODUCED, VERDICTS
-from mdpu.evaluate.published import BASELINES, PROPOSED, family, published_summary
+from mdpu.evaluate.comparison import DIFFERS, NOT_RUN, REPRODUCED, VERDICTS
+from mdpu.evaluate.published import BASELINES, PROPOSED, family, in_one_reading, published_summary
 from mdpu.learn.methods import load_method
 from mdpu.study.grid import CELL, ROW
 
@@ -40,21 +40,6 @@ class Finding:
 def were_run(comparison: pd.DataFrame) -> pd.DataFrame:
     """Return the comparisons of cells that were run; `comparison` is as `mdpu.evaluate.comparison.compare` has it."""
     return comparison[comparison["verdict"] != NOT_RUN]
-
-
-def once(comparison: pd.DataFrame) -> pd.DataFrame:
-    """Return one comparison of each published number that was run.
-
-    A number that was run in two readings of its dataset counts as the numbers imply, not as the paper states.
-
-    Parameters
-    ----------
-    comparison : DataFrame
-        As `mdpu.evaluate.comparison.compare` returns it.
-    """
-    run = were_run(comparison)
-    twice = run.duplicated(["table", "prior", "published_dataset", "method"], keep=False)
-    return run[~twice | (run["reading"] == IMPLIED)]
 
 
 def in_words(count: int) -> str:
@@ -100,10 +85,10 @@ def headline(comparison: pd.DataFrame, titles: Mapping[str, str]) -> str:
     -------
     str
         How many numbers of the proposed methods agree or cannot be told apart, and how many baselines do: those of
-        which at most half of the numbers differ. Each published number counts once, as `once` says. Another sentence
-        tells of the reading that does not count, if a dataset was run in two.
+        which at most half of the numbers differ. Each published number counts once, as `in_one_reading` says.
+        Another sentence tells of the reading that does not count, if a dataset was run in two.
     """
-    run = once(comparison)
+    run = in_one_reading(were_run(comparison))
     if run.empty:
         return ""
     proposed = run[run["method"].isin(PROPOSED)]
@@ -204,7 +189,7 @@ def _baselines_do(unlike: Sequence[str], baselines: Sequence[str]) -> str:
 
 def bars(comparison: pd.DataFrame) -> list[dict[str, Any]]:
     """Return the verdicts of each method that was run: its title, family, number of comparisons, and counts."""
-    run = once(comparison)
+    run = in_one_reading(were_run(comparison))
     return [
         {
             "method": method,
@@ -243,7 +228,7 @@ def findings(
     beyond : str, optional
         Section that shows methods beyond the paper; without one there is no finding about them.
     """
-    run = once(comparison)
+    run = in_one_reading(were_run(comparison))
     found = [
         _proposed_finding(run),
         _baseline_finding(run),

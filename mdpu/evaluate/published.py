@@ -63,6 +63,19 @@ def published_summary() -> pd.DataFrame:
     return cells.assign(variant="base", loss="logistic", trials=TRIALS)[[*CELL, "mean", "std", "trials"]]
 
 
+def in_one_reading(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return rows without those of a dataset as the paper states it that were also run as its numbers imply.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        With tuple_size, n, prior, method, ``dataset`` (ours) and ``published_dataset`` (the row of the paper that it is
+        compared with). The two datasets are the same in the reading that the paper states.
+    """
+    twice = rows.duplicated(["tuple_size", "n", "prior", "method", "published_dataset"], keep=False)
+    return rows[~twice | (rows["dataset"] != rows["published_dataset"])]
+
+
 def beside_published(cells: pd.DataFrame, published_names: Mapping[str, str]) -> pd.DataFrame:
     """Return our cells with the published ones beside them where the paper has the same cell.
 

@@ -6,7 +6,8 @@ from typing import Any
 
 import pandas as pd
 
-from mdpu.evaluate.findings import bars, once
+from mdpu.evaluate.findings import bars, were_run
+from mdpu.evaluate.published import in_one_reading
 
 SPAN = 8.0  # points to each side; what lies beyond is drawn at the edge
 WIDTH, HEIGHT = 120, 160  # of a panel, in its own units
@@ -29,7 +30,7 @@ def forest_panels(comparison: pd.DataFrame) -> list[dict[str, Any]]:
         panel, ``beyond`` (-1, 0 or 1, the side on which the difference leaves the panel), ``verdict``, ``cell`` and
         ``words``; and ``outside``, the number of marks beyond. A cell without a difference has no mark.
     """
-    run = once(comparison)
+    run = in_one_reading(were_run(comparison))
     panels = []
     for panel in bars(comparison):
         rows = run[run["method"] == panel["method"]].dropna(subset="difference")

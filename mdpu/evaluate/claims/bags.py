@@ -15,7 +15,7 @@ from mdpu.evaluate.claims.claim import (
     one_sided,
 )
 from mdpu.evaluate.evidence import WINDOW, Evidence
-from mdpu.evaluate.published import PROPOSED, published_cells
+from mdpu.evaluate.published import PROPOSED, in_one_reading, published_cells
 from mdpu.learn.methods import load_method
 from mdpu.study.grid import ROW
 from mdpu.theory.joint import joint_information, marginal_information
@@ -62,7 +62,8 @@ def bags_beat_the_proposed_methods(evidence: Evidence) -> pd.DataFrame:
 
 @claim(
     "bags-beat-the-published-numbers",
-    "In a row, `bag-relu` is more accurate than the paper's highest number of any method.",
+    "In a row, `bag-relu` is more accurate than the paper's highest number of any method. A row that was run in two "
+    "readings of its dataset counts as the paper's numbers imply.",
     PLACE,
     said_by="project",
 )
@@ -74,9 +75,11 @@ def bags_beat_the_published_numbers(evidence: Evidence) -> pd.DataFrame | None:
     best = published_cells().sort_values("published_mean").drop_duplicates(keys, keep="last")
     names = evidence.published_names
     own = evidence.table[evidence.table["method"] == BEST]
-    own = own.assign(own=own["dataset"], dataset=own["dataset"].map(lambda name: names.get(name, name)))
-    pairs = own.merge(best[[*ROW, "published_mean"]], on=list(ROW))
-    return make_cases(pairs.assign(dataset=pairs["own"]), pairs["mean"], pairs["published_mean"])
+    own = own.assign(published_dataset=own["dataset"].map(lambda name: names.get(name, name)))
+    row = ["published_dataset" if axis == "dataset" else axis for axis in ROW]
+    best = best.rename(columns={"dataset": "published_dataset"})[[*row, "published_mean"]]
+    pairs = in_one_reading(own).merge(best, on=row)
+    return make_cases(pairs, pairs["mean"], pairs["published_mean"])
 
 
 @claim(
