@@ -5,7 +5,7 @@ the deviations' variance that a common effect of the seed explains, and the mean
 Beside each stands the interval that independent trials would give: the middle 95 % over 2,000 draws in which the seeds
 of every cell are shuffled on their own.
 
-    python benchmarks/cell_independence.py results/reference/first/tables/runs.csv    # keyed by the seed alone
+    python benchmarks/cell_independence.py results/reference/first/runs.csv    # keyed by the seed alone
     snakemake --cores 2 --configfile config/quick.yaml config/independence.yaml -- results/independence/runs.csv
     python benchmarks/cell_independence.py results/independence/runs.csv
 """

@@ -2,7 +2,7 @@
 
     python benchmarks/judge_reference.py
 
-writes comparison.csv from every runs.csv, and claims.csv and ranks.csv where finished.parquet has the histories.
+writes comparison.csv, claims.csv and, of the second edition, ranks.csv, from runs.csv and finished.parquet.
 Nothing is trained. A change of a rule, or of the words of a claim, needs this and nothing else for the numbers of the
 documents to be those of the rule; tests/evaluate/test_reference.py says which are not.
 """
@@ -28,12 +28,10 @@ from mdpu.study.plan import Plan
 REFERENCE = REPOSITORY / "results" / "reference"
 FIRST = REFERENCE / "first"
 TABLES = ["table2", "table3", "table4", "table5"]
-# What each folder with histories selects from config.yaml, as the commands in results/reference/README.md do.
+# What each folder selects from config.yaml, as the commands in results/reference/README.md do.
 SELECTED: dict[Path, dict[str, Any]] = {
     REFERENCE: {"overlay": "config/reference.yaml"},
-    FIRST / "tables": {"datasets": ["mnist", "fashion-mnist", "emnist-letters-a-i"], "experiments": TABLES},
-    FIRST / "letters": {"overlay": "config/letters.yaml"},
-    FIRST / "sides": {"datasets": ["emnist-letters", "emnist-letters-a-i"], "experiments": ["sensitivity-sides"]},
+    FIRST: {"datasets": ["mnist", "fashion-mnist", "emnist-letters-a-i"], "experiments": TABLES},
 }
 # The runs of the first edition were drawn before trials were keyed by the cell: one seed drew those of all cells and
 # datasets.
@@ -50,37 +48,29 @@ def plan_of(selected: dict[str, Any]) -> Plan:
     return Plan(config)
 
 
-def finished_runs(folder: Path) -> pd.DataFrame:
-    """Return the histories that belong to a folder."""
-    return read_table((FIRST if FIRST in folder.parents else REFERENCE) / "finished.parquet")
-
-
-def judged_claims(folder: Path, runs: pd.DataFrame, finished: pd.DataFrame) -> pd.DataFrame:
+def judged_claims(folder: Path) -> pd.DataFrame:
     """Return the claims of a folder that its runs speak to."""
-    keys = list(AXES)
-    metrics = runs[keys].merge(finished, on=keys, how="left", validate="one_to_many")
+    keys, runs = list(AXES), read_csv(folder / "runs.csv")
+    metrics = runs[keys].merge(read_table(folder / "finished.parquet"), on=keys, how="left", validate="one_to_many")
     metrics = metrics.sort_values([*keys, "epoch"], ignore_index=True)
     plan = plan_of(SELECTED[folder])
     evidence = our_evidence(plan, summarize(runs), metrics)
-    if FIRST in folder.parents:
+    if folder == FIRST:
         evidence = replace(evidence, clusters=CLUSTERS_OF_FIRST)
     checked, _ = check_claims(evidence, paper_evidence(plan.config["comparison"]))
     return checked.loc[checked["ours_cases"] > 0, CLAIM_COLUMNS]
 
 
 def main() -> None:
-    """Judge and write every folder."""
-    plan = plan_of({})
-    for path in sorted(REFERENCE.glob("**/runs.csv")):
-        folder, runs = path.parent, read_csv(path)
-        found = compare(summarize(runs), plan.published_names, plan.config["comparison"])
+    """Judge and write both folders."""
+    for folder, selected in SELECTED.items():
+        plan, summary = plan_of(selected), summarize(read_csv(folder / "runs.csv"))
+        rule = plan.config["comparison"]
+        found = compare(summary, plan.published_names, rule)
         write_csv(found[found["verdict"] != NOT_RUN], folder / "comparison.csv")
-        if folder in SELECTED:
-            write_csv(judged_claims(folder, runs, finished_runs(folder)), folder / "claims.csv")
-        if (folder / "ranks.csv").exists():
-            rows = plan_of(SELECTED[folder]).table_rows
-            ranks = rankings(summarize(runs), rows, 1 - plan.config["comparison"]["level"])
-            write_csv(rank_table(ranks), folder / "ranks.csv")
+        write_csv(judged_claims(folder), folder / "claims.csv")
+        if folder == REFERENCE:
+            write_csv(rank_table(rankings(summary, plan.table_rows, 1 - rule["level"])), folder / "ranks.csv")
         print(folder.relative_to(REPOSITORY), found["verdict"].value_counts().drop(NOT_RUN).to_dict())
 
 

@@ -2,9 +2,9 @@ r"""Make results/reference/quick.csv, the expected numbers of ./run, with tolera
 
 Another CPU adds the same numbers in another order. URE hardly notices; the gradient of a corrected risk jumps where
 the risk crosses zero, so that a difference in the last bit grows. The quick experiment is therefore trained in several
-orders of summation (as benchmarks/precision.py does): the expected mean of a cell is the mean over these, and the
-tolerance of a method is six times the deviation of its cells from theirs (pooled over cells), but at least half a
-point. A wrong risk weight, split or optimizer setting moves cells by several points.
+orders of summation: the expected mean of a cell is the mean over these, and the tolerance of a method is six times the
+deviation of its cells from theirs (pooled over cells), but at least half a point. A wrong risk weight, split or
+optimizer setting moves cells by several points.
 
     python benchmarks/make_quick_reference.py          # after ./run, which makes images, labels and splits
 """
@@ -12,17 +12,23 @@ point. A wrong risk weight, split or optimizer setting moves cells by several po
 from __future__ import annotations
 
 import math
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
+from unittest import mock
 
+import numpy as np
 import pandas as pd
 import torch
-from precision import in_order
+from numpy.typing import NDArray
 
 from mdpu.data.images import read_images
 from mdpu.data.labels import read_labels
 from mdpu.evaluate.collect import run_accuracies, summarize
 from mdpu.learn import fit
 from mdpu.learn.evaluation import TestRates
+from mdpu.learn.networks import mlp
 from mdpu.study.cohort import read_sample, task_of
 from mdpu.study.config import load_config
 from mdpu.study.grid import CELL
@@ -32,6 +38,21 @@ from mdpu.study.plan import Plan
 ROOT = Path(__file__).resolve().parent.parent
 ORDERS = 6
 DEVIATIONS, LEAST = 6, 0.5
+
+
+def in_order(order: int) -> AbstractContextManager[object]:
+    """Return a context in which perceptrons take their pixels in the given order; order 0 is the one they have.
+
+    The weights of the first layer move with the pixels. So nothing changes but the order in which products are added.
+    """
+
+    def prepare(images: NDArray[Any]) -> mlp.Vectors:
+        vectors = mlp.prepare(images)
+        return replace(vectors, pixels=np.random.default_rng(order).permutation(vectors.pixels))
+
+    if order == 0:
+        return nullcontext()
+    return mock.patch.object(mlp, "NETWORK", replace(mlp.NETWORK, prepare=prepare))
 
 
 def main() -> None:

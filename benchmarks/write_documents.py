@@ -92,6 +92,7 @@ def environment(reference: Reference) -> Environment:
         "claims_of_the_article": [claims[name] for name in ARTICLE_CLAIMS],
         "grey": facts.GREY,
         "datasets": facts.listed([reference.title(name) for name in facts.GREY]),
+        "everywhere": facts.DATASETS,
         "trials": reference.trials,
         "effects": lambda: open_choices.effect_rows(reference),
         "verdicts": lambda **axes: counted(reference.compared(**axes)),

@@ -27,9 +27,9 @@ def test_the_gpu_check_passes_in_small_on_a_cpu():
 
 
 def test_another_order_of_the_pixels_changes_nothing_but_rounding(monkeypatch):
-    """What benchmarks/precision.py and make_quick_reference.py count on: the weights move with their pixels."""
+    """What benchmarks/make_quick_reference.py counts on: the weights move with their pixels."""
     monkeypatch.syspath_prepend(REPOSITORY / "benchmarks")
-    from precision import in_order
+    from make_quick_reference import in_order
 
     images = np.random.default_rng(1).integers(0, 256, (200, 8, 8), dtype=np.uint8)
     images[:, :, 0] = 0

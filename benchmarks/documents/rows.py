@@ -10,11 +10,11 @@ from typing import Any
 import pandas as pd
 
 from mdpu.evaluate.comparison import CLOSE, DIFFERS, INCONCLUSIVE, REPRODUCED
-from mdpu.evaluate.published import PROPOSED, published_cells
+from mdpu.evaluate.published import PROPOSED, in_one_reading, published_cells
 from mdpu.files import REPOSITORY, read_csv, read_table
 from mdpu.learn.methods import load_method
 from mdpu.study.config import Config, load_config
-from mdpu.study.grid import AXES, CELL, ROW, cell_name
+from mdpu.study.grid import CELL, ROW, cell_name
 from mdpu.study.plan import Plan
 
 REFERENCE = REPOSITORY / "results" / "reference"
@@ -29,14 +29,14 @@ ANSWERS = ("predicted", "equivalent")  # questions that are answered where five 
 
 
 class Reference:
-    """The shipped runs: those of the second edition, and those of the first that the second does not have.
+    """The shipped runs, and what is kept of their first edition.
 
     Parameters
     ----------
     folder : Path
-        With the rows of the second edition.
+        With the rows of the runs.
     first : Path
-        With a folder for each part of the first edition.
+        With the comparison and the claims of the first edition.
     """
 
     def __init__(self, folder: Path = REFERENCE, first: Path = FIRST) -> None:
@@ -44,7 +44,7 @@ class Reference:
         self.first = first
 
     def read(self, name: str) -> pd.DataFrame:
-        """Return a CSV file of the second edition."""
+        """Return a CSV file."""
         return read_csv(self.folder / f"{name}.csv")
 
     @cached_property
@@ -58,48 +58,28 @@ class Reference:
 
     @cached_property
     def runs(self) -> pd.DataFrame:
-        """Runs of the second edition, one a row."""
+        """Runs, one a row."""
         return self.read("runs")
-
-    @cached_property
-    def first_runs(self) -> pd.DataFrame:
-        """Runs of the first edition, one a row. A run that is in several folders is the same in all."""
-        found = pd.concat([read_csv(path) for path in sorted(self.first.glob("*/runs.csv"))])
-        return found.drop_duplicates(list(AXES), keep="last")
-
-    @cached_property
-    def newest_runs(self) -> pd.DataFrame:
-        """Runs of the second edition, and those of cells that the first alone has."""
-        first, second = self.first_runs, self.runs
-        known = first.set_index(list(CELL)).index.isin(second.set_index(list(CELL)).index)
-        return pd.concat([first[~known], second], ignore_index=True)
 
     @cached_property
     def cells(self) -> pd.DataFrame:
         """Mean, deviation and number of the trials of every cell, by `CELL`."""
-        return summarized(self.newest_runs)
+        return summarized(self.runs)
 
     @cached_property
     def comparison(self) -> pd.DataFrame:
         """Our cells beside the paper's, each with its verdict."""
-        second, first = self.read("comparison"), self.first_comparison
-        return pd.concat([second, first[~first["cell"].isin(second["cell"])]], ignore_index=True)
+        return self.read("comparison")
 
     @cached_property
     def first_comparison(self) -> pd.DataFrame:
-        """The same of the first edition alone."""
-        return read_csv(self.first / "tables" / "comparison.csv")
+        """The same of the first edition."""
+        return read_csv(self.first / "comparison.csv")
 
     @cached_property
     def first_claims(self) -> pd.DataFrame:
         """The claims of the first edition."""
-        return read_csv(self.first / "tables" / "claims.csv")
-
-    @cached_property
-    def as_stated(self) -> pd.DataFrame:
-        """The proposed methods' cells on all letters, with the sides as the paper states them."""
-        found = read_csv(self.first / "letters" / "comparison.csv")
-        return found[(found["reading"] == "as stated") & found["method"].isin(PROPOSED)]
+        return read_csv(self.first / "claims.csv")
 
     @cached_property
     def sensitivity(self) -> pd.DataFrame:
@@ -108,16 +88,12 @@ class Reference:
 
     def study(self, name: str) -> pd.DataFrame:
         """Return the paired differences of a sensitivity study, of the proposed methods."""
-        found = read_csv(self._of_study(f"{name}.csv")).astype({"value": str, "base": str})
+        found = self.read(f"sensitivity/{name}").astype({"value": str, "base": str})
         return found[found["method"].isin(PROPOSED)]
 
     def nearest(self, name: str) -> pd.DataFrame:
         """Return the distances of a study's combinations to the published numbers, the nearest first."""
-        return read_csv(self._of_study(f"{name}-nearest.csv"))
-
-    def _of_study(self, file: str) -> Path:
-        second = self.folder / "sensitivity" / file
-        return second if second.exists() else next(self.first.glob(f"*/{file}"))
+        return self.read(f"sensitivity/{name}-nearest")
 
     def effect(self, key: str, value: str, dataset: str, size: str, method: str) -> float:
         """Return the points by which an open choice moves a method on pairs or triples of a dataset."""
@@ -131,11 +107,6 @@ class Reference:
         return self.read("scope").groupby(keys, sort=False).mean(numeric_only=True).drop(columns=["n", "seed"])
 
     @cached_property
-    def precision(self) -> pd.DataFrame:
-        """Accuracies in bfloat16 and in single precision, run by run."""
-        return self.read("precision")
-
-    @cached_property
     def published(self) -> pd.DataFrame:
         """The paper's cells, by row of a table and method."""
         return published_cells().set_index([*ROW, "method"]).sort_index()
@@ -143,9 +114,7 @@ class Reference:
     @cached_property
     def histories(self) -> pd.DataFrame:
         """Every epoch of the runs, with the run's axes."""
-        second, first = (read_table(folder / "finished.parquet") for folder in (self.folder, self.first))
-        known = first.set_index(list(AXES)).index.isin(second.set_index(list(AXES)).index)
-        return pd.concat([first[~known], second], ignore_index=True)
+        return read_table(self.folder / "finished.parquet")
 
     @property
     def trials(self) -> int:
@@ -209,7 +178,7 @@ class Reference:
         """Return the points that a variant costs a method, in the mean over the trials that both have."""
         n = self.size(dataset)
         keys = [key_of(dataset, size, prior, method, n, variant=name) for name in ("base", variant)]
-        runs = self.newest_runs.set_index(list(CELL))
+        runs = self.runs.set_index(list(CELL))
         base, other = (runs.loc[[tuple(key[axis] for axis in CELL)]].set_index("seed")["accuracy"] for key in keys)
         return float((base - other).mean())
 
@@ -251,8 +220,11 @@ class Reference:
         return self.histories.merge(names, on=list(CELL)).groupby("cell")
 
     def compared(self, **axes: Any) -> pd.DataFrame:
-        """Return the compared cells with these values; without a method, those of the paper's own three."""
-        chosen = self.comparison
+        """Return the compared cells with these values.
+
+        Without a method, those of the paper's own three; without a dataset, each published number once.
+        """
+        chosen = self.comparison if "dataset" in axes else in_one_reading(self.comparison)
         for axis, value in ({"method": list(PROPOSED)} | axes).items():
             chosen = chosen[chosen[axis].isin([value] if isinstance(value, (str, int)) else value)]
         return chosen

@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from documents.facts import precision_of
+from documents.facts import rounding_facts
 from documents.rows import ANSWERS, LOSSES, PRIORS, SENSITIVITY, SIZES, VERDICTS, Reference, columns, counted, parts_of
 from mdpu.evaluate.published import PROPOSED
 from mdpu.kinds.sensitivity.tables import key_title, ordered, value_title
@@ -318,15 +318,16 @@ class Tables:
             last = key
         return markdown(header, 3, rows)
 
-    def precision(self) -> str:
-        """Accuracies in bfloat16 and in single precision."""
+    def rounding(self) -> str:
+        """Accuracies in bfloat16 and in single precision, by method, the steadiest first."""
+        found = rounding_facts(self._reference)["methods"]
         rows = []
-        for method in PROPOSED:
-            said = precision_of(self._reference, method)
-            means = [f"{said['bf16']:.2f}", f"{said['fp32']:.2f}", f"{said['mean']:+.2f} ± {said['error']:.2f}"]
-            rows.append([load_method(method).title, *means, f"{said['deviation']:.2f}", f"{said['least']:.2f}"])
-        header = ["accuracy in %", "bf16", "fp32", "mean paired difference, standard error", "deviation", "at least"]
-        return markdown(header, 1, rows)
+        for method, row in sorted(found.items(), key=lambda item: item[1]["tolerance"]):
+            moved = [f"{row['mean']:+.2f} ± {row['error']:.2f}", f"{row['most']:.2f}", f"{row['least']:.2f}"]
+            means = [f"{row['bf16']:.2f}", f"{row['fp32']:.2f}"]
+            rows.append([f"`{method}`", str(row["trials"]), *means, *moved, f"{row['tolerance']:.2f}"])
+        header = ["accuracy in %", "trials", "bf16", "fp32", "mean difference, standard error", "largest", "at least"]
+        return markdown([*header, "tolerance"], 1, rows)
 
     def calibration(self) -> str:
         """How far probabilities are from frequencies, by prior."""
