@@ -147,7 +147,7 @@ def _verdict_line(results: Path) -> Sequence[str]:
         return []
     counts = [f"{(verdicts == verdict).sum()} {verdict}" for verdict in VERDICTS if verdict not in (NOT_RUN, DIFFERS)]
     counts.append(f"{(verdicts == DIFFERS).sum()} different")
-    return [f"{len(verdicts)} numbers of the paper: {', '.join(counts)}"]
+    return [f"{len(verdicts)} comparisons with the paper: {', '.join(counts)}"]
 
 
 def _since(results: Path, kept: Path) -> str:
