@@ -30,7 +30,7 @@ from mdpu.evaluate.comparison import (
     prediction_interval,
     welch_interval,
 )
-from mdpu.evaluate.published import PROPOSED, TRIALS, published_cells
+from mdpu.evaluate.published import PROPOSED, TRIALS, in_one_reading, published_cells
 from mdpu.evaluate.shares import share_interval
 from mdpu.files import REPOSITORY, read_csv
 
@@ -206,7 +206,7 @@ def columns() -> dict[str, Column]:
     """Return the settings by their titles."""
     rule = yaml.safe_load((REPOSITORY / "config.yaml").read_text(encoding="utf-8"))["comparison"]
     published = published_cells()["published_std"].to_numpy()
-    cells = read_csv(REPOSITORY / "results" / "reference" / "comparison.csv")
+    cells = in_one_reading(read_csv(REPOSITORY / "results" / "reference" / "comparison.csv"))
     measured = cells.loc[cells["method"].isin(PROPOSED), ["std", "published_std"]].to_numpy().T
     deviations = {"published": np.stack([published, published]), "ours, the paper's": measured}
     return {
