@@ -12,10 +12,9 @@ from scipy import stats
 from documents.rows import LAST_EPOCHS, LOSSES, PRIORS, SIZES, Reference, columns, counted, parts_of
 from mdpu.evaluate.comparison import CLOSE, DIFFERS, REPRODUCED, spreads, welch_interval
 from mdpu.evaluate.published import PROPOSED
-from mdpu.evaluate.retrained import ROUNDED_OTHERWISE, rounding_tolerances
+from mdpu.evaluate.retrained import rounding_pairs, rounding_tolerances
 from mdpu.learn.methods import load_method
-from mdpu.study.config import BASE
-from mdpu.study.grid import AXES, ROW
+from mdpu.study.grid import ROW
 
 GREY = ("mnist", "fashion-mnist", "emnist-letters-a-i")
 DATASETS = ("mnist", "fashion-mnist", "emnist-letters", "emnist-letters-a-i")  # the letters in both readings
@@ -554,17 +553,14 @@ def rounding_facts(reference: Reference) -> dict[str, Any]:
 
     A trial in bfloat16 is paired with the same one in single precision.
     """
-    runs, axes = reference.runs, [axis for axis in AXES if axis != "variant"]
-    base, otherwise = (runs.loc[runs["variant"] == name, [*axes, "accuracy"]] for name in (BASE, ROUNDED_OTHERWISE))
-    pairs = base.merge(otherwise, on=axes, suffixes=("_bf16", "_fp32"))
-    tolerances = rounding_tolerances(runs)
+    tolerances = rounding_tolerances(reference.runs)
     by_method = {}
-    for method, group in pairs.groupby("method"):
-        moved = group["accuracy_bf16"] - group["accuracy_fp32"]
+    for method, group in rounding_pairs(reference.runs).groupby("method"):
+        moved = group["accuracy"] - group["accuracy_otherwise"]
         test = stats.ttest_1samp(moved, 0.0, alternative="greater") if moved.any() else None  # K-Means does not move
         by_method[str(method)] = {
-            "bf16": group["accuracy_bf16"].mean(),
-            "fp32": group["accuracy_fp32"].mean(),
+            "bf16": group["accuracy"].mean(),
+            "fp32": group["accuracy_otherwise"].mean(),
             "mean": moved.mean(),
             "error": moved.sem(),
             "most": moved.abs().max(),
@@ -572,4 +568,4 @@ def rounding_facts(reference: Reference) -> dict[str, Any]:
             "trials": len(group),
             "tolerance": tolerances[str(method)],
         }
-    return {"methods": by_method}
+    return by_method

@@ -320,7 +320,7 @@ class Tables:
 
     def rounding(self) -> str:
         """Accuracies in bfloat16 and in single precision, by method, the steadiest first."""
-        found = rounding_facts(self._reference)["methods"]
+        found = rounding_facts(self._reference)
         rows = []
         for method, row in sorted(found.items(), key=lambda item: item[1]["tolerance"]):
             moved = [f"{row['mean']:+.2f} ± {row['error']:.2f}", f"{row['most']:.2f}", f"{row['least']:.2f}"]

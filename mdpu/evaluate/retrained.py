@@ -95,6 +95,25 @@ def inputs_of(plan: Plan, runs: Iterable[Run]) -> list[Path]:
     return list(files)
 
 
+def rounding_pairs(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return the trials that were trained with two precisions, one a row.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        The columns of a run's key and ``accuracy``, in percent; trials of the variant `ROUNDED_OTHERWISE` beside those
+        of the protocol.
+
+    Returns
+    -------
+    DataFrame
+        The keys but for the variant, ``accuracy`` and ``accuracy_otherwise``.
+    """
+    others = [axis for axis in AXES if axis != "variant"]
+    base, otherwise = (rows.loc[rows["variant"] == name, [*others, "accuracy"]] for name in (BASE, ROUNDED_OTHERWISE))
+    return base.merge(otherwise, on=others, suffixes=("", "_otherwise")).dropna()
+
+
 def rounding_tolerances(rows: pd.DataFrame, level: float = LEVEL) -> dict[str, float]:
     """Return how far rounding moves the accuracy of a run, by method.
 
@@ -104,14 +123,11 @@ def rounding_tolerances(rows: pd.DataFrame, level: float = LEVEL) -> dict[str, f
     Parameters
     ----------
     rows : DataFrame
-        The columns of a run's key and ``accuracy``, in percent; trials of the variant `ROUNDED_OTHERWISE` beside those
-        of the protocol.
+        As `rounding_pairs` takes them.
     level : float
         Probability with which a run lies within the tolerance.
     """
-    others = [axis for axis in AXES if axis != "variant"]
-    base, otherwise = (rows.loc[rows["variant"] == name, [*others, "accuracy"]] for name in (BASE, ROUNDED_OTHERWISE))
-    pairs = base.merge(otherwise, on=others, suffixes=("", "_otherwise")).dropna()
+    pairs = rounding_pairs(rows)
     squares = (pairs["accuracy"] - pairs["accuracy_otherwise"]) ** 2
     return {
         str(method): float(stats.t.ppf((1 + level) / 2, len(group)) * np.sqrt(group.mean()))

@@ -25,7 +25,6 @@ from mdpu.study.grid import AXES, CELL
 from mdpu.study.plan import Plan
 
 REFERENCE = REPOSITORY / "results" / "reference"
-FIRST = REFERENCE / "first"
 SMALLER = {"mnist": 10_000, "fashion-mnist": 10_000, "emnist-letters": 7_000, "emnist-letters-a-i": 7_000}
 SIZES = {"pairs": 2, "triples": 3}
 PRIORS = ("0.4", "0.5", "0.6")
