@@ -141,6 +141,17 @@ def test_measures_that_only_other_runs_have_are_no_difference():
         compare_histories(alone.assign(estimated_prior=0.5), alone)
 
 
+def test_only_accuracies_may_differ_in_their_last_bit():
+    run = Plan(config()).cohort(NAME).runs[0]
+    history = pd.DataFrame([run]).assign(epoch=1, true_positive_rate=0.7, raw_accuracy=0.9, accuracy=0.9)
+    after, later = np.nextafter(0.9, 1), np.nextafter(np.nextafter(0.9, 1), 1)
+    assert compare_histories(history, history.assign(raw_accuracy=after, accuracy=after)) == {}
+    assert compare_histories(history, history.assign(accuracy=later)).keys() == {"accuracy"}
+    assert compare_histories(history, history.assign(accuracy=np.nan)) == {"accuracy": np.inf}
+    rate = history.assign(true_positive_rate=np.nextafter(0.7, 1))
+    assert compare_histories(history, rate).keys() == {"true_positive_rate"}
+
+
 # -- tasks ----------------------------------------------------------------------------------------
 
 
