@@ -17,12 +17,12 @@ from mdpu.study.grid import AXES, Run
 RUN = Run("digits", "base", 2, 800, "0.5", "ure", "logistic", 1)
 
 
-def rows_of(differences, method="ure"):
+def rows_of(differences, method="ure", dataset="digits"):
     """Return the rows of trials that were trained twice."""
     rows = []
     for seed, difference in enumerate(differences, 1):
         for variant, accuracy in (("base", 90.0), (ROUNDED_OTHERWISE, 90.0 + difference)):
-            run = replace(RUN, variant=variant, method=method, seed=seed)
+            run = replace(RUN, dataset=dataset, variant=variant, method=method, seed=seed)
             rows.append({**{axis: getattr(run, axis) for axis in AXES}, "accuracy": accuracy})
     return pd.DataFrame(rows)
 
@@ -45,6 +45,13 @@ def test_each_method_has_its_own_tolerance_and_one_that_was_not_measured_has_non
     tolerances = rounding_tolerances(pd.concat([rows, alone]))
     assert tolerances.keys() == {"ure", "abs"}
     assert tolerances["abs"] == pytest.approx(10 * tolerances["ure"])
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_of_several_datasets_the_largest_tolerance_counts(first):
+    rows = [rows_of([0.1, -0.1]), rows_of([0.5, 0.5], dataset="letters")]
+    both, largest = (rounding_tolerances(pd.concat(some)) for some in ([rows[first], rows[1 - first]], rows[1:]))
+    assert both == largest
 
 
 def test_the_variant_differs_from_the_protocol_in_its_precision_alone():
