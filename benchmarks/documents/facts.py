@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -419,13 +420,23 @@ def scope_facts(reference: Reference) -> dict[str, Any]:
     def rates(size: str, method: str) -> pd.DataFrame:
         return reference.last_epochs("mnist", size, "0.5", method, loss="ramp")
 
-    saturated = pd.concat([rates(size, method) for size in SIZES for method in ("ure", "relu")])
     return {
         "cells": len(gains),
         "lost": sum(gain < 0 for gain in gains.values()),
         "ramp": min(gains[size, "ramp"] for size in SIZES),
         "ramp_rates": {size: rates(size, "relu-part")["true_positive_rate"].mean() for size in SIZES},
-        "saturated": (saturated["true_positive_rate"] + saturated["true_negative_rate"]).eq(1.0).all(),
+    }
+
+
+def figure5_facts(reference: Reference) -> dict[str, Any]:
+    """Return how the paper's methods do with other losses, on every dataset: their answers, and points gained."""
+    cells = [(*column, method) for column in columns(DATASETS, ["0.5"]) for method in PROPOSED]
+    ramp = pd.concat([reference.last_epochs(*cell, loss="ramp") for cell in cells])
+    gains = pd.Series([reference.mean(*cell, loss="squared") - reference.mean(*cell) for cell in cells])
+    by_method = gains.groupby([method for *_, method in cells])
+    return {
+        "same_answer": (ramp["true_positive_rate"] + ramp["true_negative_rate"]).eq(1.0).all(),
+        "squared": {str(method): gain for method, gain in by_method},
     }
 
 
@@ -520,10 +531,45 @@ def collected_facts(reference: Reference) -> dict[str, Any]:
 
     return {
         "by_size": by_size,
-        "behind": [reference.mean(*c, "bag-relu") - reference.mean(*c, "bag-em") for c in columns(["mnist"])],
         "third": {size: mean("bag-relu", size, 4_000) for size in SIZES},
         "whole": {size: max(mean(method, size, 12_000) for method in ("abs", "relu-part")) for size in SIZES},
         "late": {size: mean("bag-relu", size, 12_000) - mean("bag-relu", size, 8_000) for size in SIZES},
+    }
+
+
+def neighbour_facts(reference: Reference) -> dict[str, Any]:
+    """Return how far methods of other settings lie below `bag-relu`, in points, and whether two of them answer."""
+    methods = ("llp", "noisy-or", "bag-count", "bag-em")
+    behind = pd.DataFrame(
+        {
+            column: {m: reference.mean(*column, "bag-relu") - reference.mean(*column, m) for m in methods}
+            for column in columns(DATASETS)
+        }
+    ).T.rename_axis(["dataset", "size", "prior"])
+    em, nearest = behind["bag-em"], behind.idxmin(axis="columns")
+    negatives = [
+        reference.last_epochs(dataset, "pairs", "0.6", method)["true_negative_rate"].max()
+        for dataset in DATASETS
+        for method in ("bag-count", "llp")
+    ]
+    by_prior = [row.droplevel("prior") for _, row in em.groupby("prior")]
+    return {
+        "columns": len(behind),
+        "em": listed(
+            [
+                f"{row.min():.1f} to {row.max():.1f} on {reference.title(str(dataset))}"
+                for dataset, row in em.groupby("dataset", sort=False)
+            ]
+        ),
+        "em_nearest": int((nearest == "bag-em").sum()),
+        "otherwise": listed(
+            [
+                f"`{method}` on {size} of {reference.title(dataset)} at {prior}"
+                for (dataset, size, prior), method in nearest[nearest != "bag-em"].items()
+            ]
+        ),
+        "em_by_prior": all((low < high).all() for low, high in pairwise(by_prior)),
+        "all_positive_at_06": max(negatives) == 0,
     }
 
 
@@ -548,17 +594,17 @@ def cost_facts(reference: Reference) -> dict[str, Any]:
     }
 
 
-def rounding_facts(reference: Reference) -> dict[str, Any]:
-    """Return what rounding does to the accuracy of a run, by method.
+def rounding_facts(reference: Reference) -> dict[str, dict[str, dict[str, Any]]]:
+    """Return what rounding does to the accuracy of a run, by dataset and method.
 
     A trial in bfloat16 is paired with the same one in single precision.
     """
     tolerances = rounding_tolerances(reference.runs)
-    by_method = {}
-    for method, group in rounding_pairs(reference.runs).groupby("method"):
+    found: dict[str, dict[str, dict[str, Any]]] = {}
+    for (dataset, method), group in rounding_pairs(reference.runs).groupby(["dataset", "method"]):
         moved = group["accuracy"] - group["accuracy_otherwise"]
         test = stats.ttest_1samp(moved, 0.0, alternative="greater") if moved.any() else None  # K-Means does not move
-        by_method[str(method)] = {
+        found.setdefault(dataset, {})[method] = {
             "bf16": group["accuracy"].mean(),
             "fp32": group["accuracy_otherwise"].mean(),
             "mean": moved.mean(),
@@ -566,6 +612,27 @@ def rounding_facts(reference: Reference) -> dict[str, Any]:
             "most": moved.abs().max(),
             "least": test.confidence_interval(0.95).low if test else 0.0,
             "trials": len(group),
-            "tolerance": tolerances[str(method)],
+            "tolerance": tolerances[dataset, method],
         }
-    return by_method
+    return found
+
+
+def verified_facts(reference: Reference) -> dict[str, Any]:
+    """Return what came of training shipped runs again, on processors of the kind that made them and on another.
+
+    ``equal`` counts those that were equal bit for bit, ``agree`` those that were so or moved as far as rounding does.
+    """
+    rows = reference.read("verified")
+    before, after = (rows[column].str.partition(" (")[0] for column in ("recorded_on", "again_on"))
+    moved = (rows["again"] - rows["recorded"]).abs()
+    agree = rows["equal"] | (moved <= rows["tolerance"])
+    return {
+        name: {
+            "runs": int(of.sum()),
+            "equal": int(rows["equal"][of].sum()),
+            "agree": int(agree[of].sum()),
+            "most": moved[of].max(),
+            "method": rows["method"][moved[of].idxmax()] if of.any() else "",
+        }
+        for name, of in (("same", before == after), ("other", before != after))
+    }

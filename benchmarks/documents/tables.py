@@ -69,7 +69,7 @@ class Tables:
         """Methods by size and prior on one dataset, without the paper's numbers."""
         cell = self._reference.cell
         rows = [[f"`{m}`", *(shown(cell(*where, m)) for where in columns([dataset]))] for m in methods]
-        return markdown(["neighbours", *COLUMNS], 1, rows)
+        return markdown([f"neighbours, {self._reference.title(dataset)}", *COLUMNS], 1, rows)
 
     def datasets(self, names: Sequence[str], prior: str, methods: Sequence[str]) -> str:
         """Methods by dataset and size, at one prior."""
@@ -318,15 +318,23 @@ class Tables:
             last = key
         return markdown(header, 3, rows)
 
-    def rounding(self) -> str:
+    def rounding(self, dataset: str) -> str:
         """Accuracies in bfloat16 and in single precision, by method, the steadiest first."""
-        found = rounding_facts(self._reference)
+        found = rounding_facts(self._reference)[dataset]
         rows = []
         for method, row in sorted(found.items(), key=lambda item: item[1]["tolerance"]):
             moved = [f"{row['mean']:+.2f} ± {row['error']:.2f}", f"{row['most']:.2f}", f"{row['least']:.2f}"]
             means = [f"{row['bf16']:.2f}", f"{row['fp32']:.2f}"]
             rows.append([f"`{method}`", str(row["trials"]), *means, *moved, f"{row['tolerance']:.2f}"])
-        header = ["accuracy in %", "trials", "bf16", "fp32", "mean difference, standard error", "largest", "at least"]
+        header = [
+            self._reference.title(dataset),
+            "trials",
+            "bf16",
+            "fp32",
+            "mean difference, standard error",
+            "largest",
+            "at least",
+        ]
         return markdown([*header, "tolerance"], 1, rows)
 
     def calibration(self) -> str:

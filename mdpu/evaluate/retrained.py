@@ -7,7 +7,7 @@ trials that were trained twice, with two precisions. An accuracy may move as far
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -114,29 +114,38 @@ def rounding_pairs(rows: pd.DataFrame) -> pd.DataFrame:
     return base.merge(otherwise, on=others, suffixes=("", "_otherwise")).dropna()
 
 
-def rounding_tolerances(rows: pd.DataFrame, level: float = LEVEL) -> dict[str, float]:
-    """Return how far rounding moves the accuracy of a run, by method.
+def rounding_tolerances(rows: pd.DataFrame, level: float = LEVEL) -> pd.Series:
+    """Return how far rounding moves the accuracy of a run, by dataset and method.
 
     The difference of two trainings that differ in rounding alone has mean zero. With the mean of K squared differences
-    as its variance, the next difference lies within Student's t quantile with K degrees of freedom. That holds for one
-    dataset. Where several were measured, the largest of their tolerances counts, for those that were not measured too.
+    as its variance, the next difference lies within Student's t quantile with K degrees of freedom.
 
     Parameters
     ----------
     rows : DataFrame
         As `rounding_pairs` takes them.
     level : float
-        Probability with which a run of a measured dataset lies within the tolerance, at least.
+        Probability with which a run lies within the tolerance.
     """
     pairs = rounding_pairs(rows)
     pairs["square"] = (pairs["accuracy"] - pairs["accuracy_otherwise"]) ** 2
-    measured = pairs.groupby(["method", "dataset"])["square"].agg(["size", "mean"])
-    tolerances = stats.t.ppf((1 + level) / 2, measured["size"]) * np.sqrt(measured["mean"])
-    return tolerances.groupby("method").max().to_dict()
+    measured = pairs.groupby(["dataset", "method"])["square"].agg(["size", "mean"])
+    return stats.t.ppf((1 + level) / 2, measured["size"]) * np.sqrt(measured["mean"])
+
+
+def tolerance_of(run: Run, tolerances: pd.Series) -> float:
+    """Return how far a run's accuracy may move, in points.
+
+    It is the tolerance of the run's dataset and method. Rounding moves accuracies more where classes are harder to tell
+    apart, so on a dataset where it was not measured the method's largest tolerance counts. It is missing (NaN) for a
+    method that was not measured at all.
+    """
+    of_method = tolerances[tolerances.index.get_level_values("method") == run.method].droplevel("method")
+    return float(of_method.get(run.dataset, of_method.max()))
 
 
 def verify_runs(
-    plan: Plan, runs: Iterable[Run], tolerances: Mapping[str, float], out: Path, threads: int | None = None
+    plan: Plan, runs: Iterable[Run], tolerances: pd.Series, out: Path, threads: int | None = None
 ) -> Iterator[Verified]:
     """Train finished runs again, each by itself, and compare them with the store.
 
@@ -144,7 +153,7 @@ def verify_runs(
     ----------
     plan : Plan
     runs : iterable of Run
-    tolerances : mapping
+    tolerances : Series
         As `rounding_tolerances` returns them.
     out : Path
         Scratch folder to train into.
@@ -161,7 +170,7 @@ def verify_runs(
         recorded, again = read_table(store.path(run)), train_again(plan, run, out, alone=True, threads=threads)
         old, new = (float(run_accuracies(one, reporting)["accuracy"].item()) for one in (recorded, again))
         equal = not compare_histories(recorded, again)
-        yield Verified(run, old, new, equal, tolerances.get(run.method, np.nan), _place(recorded), _place(again))
+        yield Verified(run, old, new, equal, tolerance_of(run, tolerances), _place(recorded), _place(again))
 
 
 def _place(history: pd.DataFrame) -> str:

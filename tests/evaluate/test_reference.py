@@ -85,6 +85,14 @@ def test_the_readmes_table(cells):
             assert_says(printed, *theirs("mnist", size, prior, method), (size, prior, method))
 
 
+BAGS_TITLES = {
+    "MNIST": "mnist",
+    "Fashion-MNIST": "fashion-mnist",
+    "EMNIST-Letters": "emnist-letters",
+    "EMNIST-Letters (A-I)": "emnist-letters-a-i",
+}
+
+
 @pytest.mark.parametrize(
     ("header", "columns", "n"),
     [
@@ -107,7 +115,10 @@ def test_the_readmes_table(cells):
             ],
             None,
         ),
-        (("| neighbours |",), [("mnist", size, prior) for size in SIZES for prior in PRIORS], 10_000),
+        *(
+            ((f"| neighbours, {title} |",), [(dataset, size, prior) for size in SIZES for prior in PRIORS], None)
+            for title, dataset in BAGS_TITLES.items()
+        ),
     ],
     ids=[
         *(
@@ -116,7 +127,7 @@ def test_the_readmes_table(cells):
             for size in ("smaller", "larger")
         ),
         "at prior 0.5",
-        "neighbours",
+        *(f"neighbours, {title}" for title in BAGS_TITLES),
     ],
 )
 def test_the_tables_of_methods(cells, header, columns, n):
@@ -126,14 +137,6 @@ def test_the_tables_of_methods(cells, header, columns, n):
         for column, text in zip(columns, values, strict=True):
             expected = theirs(*column, method, n) if name == "paper" else ours(cells, *column, method, n=n)
             assert_says(text, *expected, (method, column))
-
-
-BAGS_TITLES = {
-    "MNIST": "mnist",
-    "Fashion-MNIST": "fashion-mnist",
-    "EMNIST-Letters": "emnist-letters",
-    "EMNIST-Letters (A-I)": "emnist-letters-a-i",
-}
 
 
 def best_of(cells: pd.DataFrame, dataset: str, size: str, prior: str, n: int) -> pd.Series:

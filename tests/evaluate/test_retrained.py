@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from mdpu.evaluate.retrained import ROUNDED_OTHERWISE, Verified, rounding_tolerances, verified_rows
+from mdpu.evaluate.retrained import ROUNDED_OTHERWISE, Verified, rounding_tolerances, tolerance_of, verified_rows
 from mdpu.files import REPOSITORY
 from mdpu.study.config import load_config
 from mdpu.study.grid import AXES, Run
@@ -32,7 +32,7 @@ def test_the_next_difference_lies_within_the_tolerance_as_often_as_it_says(trial
     """Differences are normal with mean zero; 400 studies, each with a difference that it has not seen."""
     rng = np.random.default_rng(trials)
     inside = [
-        abs(rng.normal(scale=0.3)) <= rounding_tolerances(rows_of(rng.normal(scale=0.3, size=trials)), 0.9)["ure"]
+        abs(rng.normal(scale=0.3)) <= rounding_tolerances(rows_of(rng.normal(scale=0.3, size=trials)), 0.9).item()
         for _ in range(400)
     ]
     low, high = stats.binom.interval(0.9999, 400, 0.9)
@@ -43,15 +43,17 @@ def test_each_method_has_its_own_tolerance_and_one_that_was_not_measured_has_non
     rows = pd.concat([rows_of([0.1, -0.1]), rows_of([1.0, -1.0], "abs"), rows_of([], "relu")])
     alone = rows_of([0.0], "bag-relu").query("variant == 'base'")
     tolerances = rounding_tolerances(pd.concat([rows, alone]))
-    assert tolerances.keys() == {"ure", "abs"}
-    assert tolerances["abs"] == pytest.approx(10 * tolerances["ure"])
+    ure, other = (tolerance_of(replace(RUN, method=method), tolerances) for method in ("ure", "abs"))
+    assert other == pytest.approx(10 * ure)
+    assert all(np.isnan(tolerance_of(replace(RUN, method=method), tolerances)) for method in ("relu", "bag-relu"))
 
 
-@pytest.mark.parametrize("first", [0, 1])
-def test_of_several_datasets_the_largest_tolerance_counts(first):
-    rows = [rows_of([0.1, -0.1]), rows_of([0.5, 0.5], dataset="letters")]
-    both, largest = (rounding_tolerances(pd.concat(some)) for some in ([rows[first], rows[1 - first]], rows[1:]))
-    assert both == largest
+def test_a_dataset_has_its_own_tolerances_and_one_that_was_not_measured_the_largest():
+    tolerances = rounding_tolerances(pd.concat([rows_of([0.1, -0.1]), rows_of([0.5, 0.5], dataset="letters")]))
+    digits, letters, clothes = (
+        tolerance_of(replace(RUN, dataset=dataset), tolerances) for dataset in ("digits", "letters", "clothes")
+    )
+    assert clothes == letters == pytest.approx(5 * digits)
 
 
 def test_the_variant_differs_from_the_protocol_in_its_precision_alone():
