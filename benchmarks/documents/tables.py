@@ -326,16 +326,8 @@ class Tables:
             moved = [f"{row['mean']:+.2f} ± {row['error']:.2f}", f"{row['most']:.2f}", f"{row['least']:.2f}"]
             means = [f"{row['bf16']:.2f}", f"{row['fp32']:.2f}"]
             rows.append([f"`{method}`", str(row["trials"]), *means, *moved, f"{row['tolerance']:.2f}"])
-        header = [
-            self._reference.title(dataset),
-            "trials",
-            "bf16",
-            "fp32",
-            "mean difference, standard error",
-            "largest",
-            "at least",
-        ]
-        return markdown([*header, "tolerance"], 1, rows)
+        header = ["trials", "bf16", "fp32", "mean difference, standard error", "largest", "at least", "tolerance"]
+        return markdown([self._reference.title(dataset), *header], 1, rows)
 
     def calibration(self) -> str:
         """How far probabilities are from frequencies, by prior."""

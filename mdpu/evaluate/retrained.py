@@ -136,9 +136,8 @@ def rounding_tolerances(rows: pd.DataFrame, level: float = LEVEL) -> pd.Series:
 def tolerance_of(run: Run, tolerances: pd.Series) -> float:
     """Return how far a run's accuracy may move, in points.
 
-    It is the tolerance of the run's dataset and method. Rounding moves accuracies more where classes are harder to tell
-    apart, so on a dataset where it was not measured the method's largest tolerance counts. It is missing (NaN) for a
-    method that was not measured at all.
+    It is the tolerance of the run's dataset and method. On a dataset where rounding was not measured, the method's
+    largest tolerance counts. The result is missing (NaN) for a method that was not measured at all.
     """
     of_method = tolerances[tolerances.index.get_level_values("method") == run.method].droplevel("method")
     return float(of_method.get(run.dataset, of_method.max()))
