@@ -84,7 +84,7 @@ def retrain(
 
     On a CPU of the same kind they are the same bit for bit, with or without the runs that share its minibatches. A GPU,
     another kind of CPU or other software rounds differently, and training magnifies the difference. Exits with status 1
-    if any bit differs.
+    if any bit differs but the last of an accuracy.
     """
     from mdpu.console.folders import configuration_of
     from mdpu.evaluate.collect import run_accuracies

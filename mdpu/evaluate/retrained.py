@@ -38,7 +38,7 @@ class Verified:
     recorded, again : float
         Accuracies, in percent.
     equal : bool
-        Whether the histories are equal bit for bit.
+        Whether the histories are equal bit for bit, as `mdpu.study.cohort.compare_histories` has it.
     tolerance : float
         Points by which the accuracy may move; missing (NaN) if rounding was not measured for the method.
     recorded_on, again_on : str
