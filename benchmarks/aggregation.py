@@ -22,11 +22,11 @@ import numpy as np
 import pandas as pd
 import yaml
 
-from mdpu.evaluate.published import published_cells
-from mdpu.files import REPOSITORY, write_json, write_table
-from mdpu.study.config import load_config
-from mdpu.study.grid import AXES
-from mdpu.study.plan import Plan
+from mdpu.pipeline.config import load_config
+from mdpu.pipeline.evaluate.published import published_cells
+from mdpu.pipeline.files import REPOSITORY, write_json, write_table
+from mdpu.pipeline.grid import AXES
+from mdpu.pipeline.plan import Plan
 
 TABLES = ("table2", "table3", "table4", "table5")
 FIGURES = ("curves", "size", "loss")  # kinds of figures that show runs of the paper's own experiments

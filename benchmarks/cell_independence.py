@@ -19,8 +19,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from mdpu.files import read_csv
-from mdpu.study.grid import CELL
+from mdpu.pipeline.files import read_csv
+from mdpu.pipeline.grid import CELL
 
 DRAWS = 2000
 

@@ -22,7 +22,7 @@ import yaml
 from numpy.typing import NDArray
 from scipy import stats
 
-from mdpu.evaluate.comparison import (
+from mdpu.pipeline.evaluate.comparison import (
     FEWEST_TRIALS,
     VERDICTS,
     equivalence_p,
@@ -30,9 +30,9 @@ from mdpu.evaluate.comparison import (
     prediction_interval,
     welch_interval,
 )
-from mdpu.evaluate.published import PROPOSED, TRIALS, in_one_reading, published_cells
-from mdpu.evaluate.shares import share_interval
-from mdpu.files import REPOSITORY, read_csv
+from mdpu.pipeline.evaluate.published import PROPOSED, TRIALS, in_one_reading, published_cells
+from mdpu.pipeline.evaluate.shares import share_interval
+from mdpu.pipeline.files import REPOSITORY, read_csv
 
 CELLS, TABLES, ROWS = 60_000, 2_000, 36
 DATASETS, METHODS = 3, 6  # of the ranks, as the tables of results/reference have them

@@ -27,25 +27,25 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from mdpu.data.diagnostics import diagnose
-from mdpu.data.images import ImageSet, write_images
-from mdpu.data.labels import binarize, write_labels
-from mdpu.data.splits import draw_split, write_split
-from mdpu.evaluate.audit import write_audit
-from mdpu.evaluate.claims import write_claims
-from mdpu.evaluate.collect import describe_runs, run_accuracies, summarize
-from mdpu.evaluate.comparison import write_comparison
-from mdpu.evaluate.published import published_summary
-from mdpu.files import read_table, write_csv, write_json, write_table
-from mdpu.kinds import show
-from mdpu.report.largest_n import write_largest_n
-from mdpu.report.page import write_page
-from mdpu.report.rank_figure import show_ranks
-from mdpu.report.sheet import write_sheets
-from mdpu.seals import sha256
-from mdpu.study.config import Config, load_config
-from mdpu.study.grid import AXES, CELL
-from mdpu.study.plan import Plan
+from mdpu.pipeline.config import Config, load_config
+from mdpu.pipeline.data.diagnostics import diagnose
+from mdpu.pipeline.data.images import ImageSet, write_images
+from mdpu.pipeline.data.labels import binarize, write_labels
+from mdpu.pipeline.data.splits import draw_split, write_split
+from mdpu.pipeline.evaluate.audit import write_audit
+from mdpu.pipeline.evaluate.claims import write_claims
+from mdpu.pipeline.evaluate.collect import describe_runs, run_accuracies, summarize
+from mdpu.pipeline.evaluate.comparison import write_comparison
+from mdpu.pipeline.evaluate.published import published_summary
+from mdpu.pipeline.experiments import show
+from mdpu.pipeline.files import read_table, write_csv, write_json, write_table
+from mdpu.pipeline.grid import AXES, CELL
+from mdpu.pipeline.plan import Plan
+from mdpu.pipeline.report.largest_n import write_largest_n
+from mdpu.pipeline.report.page import write_page
+from mdpu.pipeline.report.rank_figure import show_ranks
+from mdpu.pipeline.report.sheet import write_sheets
+from mdpu.pipeline.seals import sha256
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 EPOCHS, IMAGES = 100, 400  # images of each stand-in

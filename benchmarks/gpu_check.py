@@ -27,18 +27,18 @@ import numpy as np
 import pandas as pd
 import torch
 
-from mdpu.data.images import ImageSet, read_images
-from mdpu.data.labels import binarize
-from mdpu.data.splits import draw_split
-from mdpu.files import REPOSITORY
 from mdpu.learn import Sample, Settings, Task, fit
 from mdpu.learn.checkpoint import Checkpoint
 from mdpu.learn.device import choose_device, describe
 from mdpu.learn.evaluation import TestRates
 from mdpu.learn.fitting import stack_bytes
 from mdpu.learn.networks import load_network
-from mdpu.study.config import load_config
-from mdpu.study.plan import Plan
+from mdpu.pipeline.config import load_config
+from mdpu.pipeline.data.images import ImageSet, read_images
+from mdpu.pipeline.data.labels import binarize
+from mdpu.pipeline.data.splits import draw_split
+from mdpu.pipeline.files import REPOSITORY
+from mdpu.pipeline.plan import Plan
 
 PLAN = Plan(load_config([REPOSITORY / "config.yaml"]))
 MLP = replace(PLAN.settings("base", "mlp"), precision="bf16")

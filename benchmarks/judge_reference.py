@@ -4,7 +4,7 @@
 
 writes comparison.csv, claims.csv and, of the second edition, ranks.csv, from runs.csv and finished.parquet.
 Nothing is trained. A change of a rule, or of the words of a claim, needs this and nothing else for the numbers of the
-documents to be those of the rule; tests/evaluate/test_reference.py says which are not.
+documents to be those of the rule; tests/pipeline/evaluate/test_reference.py says which are not.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from typing import Any
 
 import pandas as pd
 
-from mdpu.evaluate.claims import check_claims
-from mdpu.evaluate.collect import summarize
-from mdpu.evaluate.comparison import NOT_RUN, compare
-from mdpu.evaluate.evidence import our_evidence, paper_evidence
-from mdpu.evaluate.ranks import rank_table, rankings
-from mdpu.files import REPOSITORY, read_csv, read_table, write_csv
-from mdpu.study.config import check_config, load_config
-from mdpu.study.grid import AXES
-from mdpu.study.plan import Plan
+from mdpu.pipeline.config import check_config, load_config
+from mdpu.pipeline.evaluate.claims import check_claims
+from mdpu.pipeline.evaluate.collect import summarize
+from mdpu.pipeline.evaluate.comparison import NOT_RUN, compare
+from mdpu.pipeline.evaluate.evidence import our_evidence, paper_evidence
+from mdpu.pipeline.evaluate.ranks import rank_table, rankings
+from mdpu.pipeline.files import REPOSITORY, read_csv, read_table, write_csv
+from mdpu.pipeline.grid import AXES
+from mdpu.pipeline.plan import Plan
 
 REFERENCE = REPOSITORY / "results" / "reference"
 FIRST = REFERENCE / "first"

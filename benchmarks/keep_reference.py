@@ -16,9 +16,9 @@ import judge_reference
 from documents.rows import Reference
 from write_documents import write
 
-from mdpu.files import REPOSITORY, read_csv, write_csv
-from mdpu.study.grid import AXES
-from mdpu.study.store import RunStore
+from mdpu.pipeline.cache import RunStore
+from mdpu.pipeline.files import REPOSITORY, read_csv, write_csv
+from mdpu.pipeline.grid import AXES
 
 REFERENCE = REPOSITORY / "results" / "reference"
 # Folders of the results, and the files of each that are kept.

@@ -13,8 +13,8 @@ from pathlib import Path
 
 from documents.rows import LAST_EPOCHS, REFERENCE
 
-from mdpu.files import REPOSITORY, read_table, write_csv
-from mdpu.study.grid import AXES
+from mdpu.pipeline.files import REPOSITORY, read_table, write_csv
+from mdpu.pipeline.grid import AXES
 
 
 def main() -> None:

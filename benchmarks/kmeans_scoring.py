@@ -16,8 +16,8 @@ import numpy as np
 from sklearn.cluster import KMeans
 from sklearn.metrics.pairwise import euclidean_distances
 
-from mdpu.data.images import read_images
-from mdpu.data.splits import draw_split
+from mdpu.pipeline.data.images import read_images
+from mdpu.pipeline.data.splits import draw_split
 
 STARTS = 4
 

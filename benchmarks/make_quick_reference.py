@@ -23,17 +23,17 @@ import pandas as pd
 import torch
 from numpy.typing import NDArray
 
-from mdpu.data.images import read_images
-from mdpu.data.labels import read_labels
-from mdpu.evaluate.collect import run_accuracies, summarize
 from mdpu.learn import fit
 from mdpu.learn.evaluation import TestRates
 from mdpu.learn.networks import mlp
-from mdpu.study.cohort import read_sample, task_of
-from mdpu.study.config import load_config
-from mdpu.study.grid import CELL
-from mdpu.study.history import run_history
-from mdpu.study.plan import Plan
+from mdpu.pipeline.config import load_config
+from mdpu.pipeline.data.images import read_images
+from mdpu.pipeline.data.labels import read_labels
+from mdpu.pipeline.evaluate.collect import run_accuracies, summarize
+from mdpu.pipeline.grid import CELL
+from mdpu.pipeline.history import run_history
+from mdpu.pipeline.plan import Plan
+from mdpu.pipeline.train import read_sample, task_of
 
 ROOT = Path(__file__).resolve().parent.parent
 ORDERS = 6

@@ -22,7 +22,6 @@ import numpy as np
 import pandas as pd
 import torch
 
-from mdpu.data.images import read_images
 from mdpu.learn import Sample, Settings, Task, TestRates, fit, fit_each
 from mdpu.learn.checkpoint import Checkpoint
 from mdpu.learn.device import cpu_model, resolve_precision
@@ -30,8 +29,9 @@ from mdpu.learn.fitting import stack_bytes
 from mdpu.learn.method import FittedMethod
 from mdpu.learn.methods import load_method
 from mdpu.learn.networks import load_network
+from mdpu.pipeline.config import available_methods
+from mdpu.pipeline.data.images import read_images
 from mdpu.randomness import Stream
-from mdpu.study.config import available_methods
 
 CPU = torch.device("cpu")
 LOSSES = ("logistic", "ramp", "squared", "hinge")

@@ -20,7 +20,7 @@ from pathlib import Path
 
 import numpy as np
 
-from mdpu.files import REPOSITORY
+from mdpu.pipeline.files import REPOSITORY
 
 COUNTS = {"train": 240_000, "test": 40_000}
 # In a process of its own, whose peak is not that of what made the archive; its argument is the archive's checksum.
@@ -29,7 +29,7 @@ import json, re, sys, time
 from pathlib import Path
 import torchvision.datasets
 torchvision.datasets.EMNIST.md5 = sys.argv.pop(1)
-from mdpu.cli import app
+from mdpu.pipeline.cli import app
 started = time.perf_counter()
 app(sys.argv[1:], standalone_mode=False)
 print(json.dumps({

@@ -28,7 +28,7 @@ UNITS = {"s": 1, "min": 60, "h": 3600}
 
 
 def seconds_of(words: str) -> float:
-    """Return the seconds of a duration in words, the inverse of `mdpu.console.stages.words`."""
+    """Return the seconds of a duration in words, the inverse of `mdpu.pipeline.console.stages.words`."""
     return float(sum(int(count) * UNITS[unit] for count, unit in re.findall(r"(\d+) (s|min|h)\b", words)))
 
 

@@ -19,8 +19,8 @@ from pathlib import Path
 
 from shared import machine
 
-from mdpu.files import REPOSITORY, read_csv
 from mdpu.learn.device import choose_device
+from mdpu.pipeline.files import REPOSITORY, read_csv
 
 
 def processor_seconds() -> float:

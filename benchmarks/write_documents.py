@@ -19,7 +19,7 @@ from documents.rows import Reference, counted
 from documents.tables import Tables, shown
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from mdpu.files import REPOSITORY
+from mdpu.pipeline.files import REPOSITORY
 
 TEMPLATES = REPOSITORY / "docs" / "_templates"
 PAGES = ("article", "findings")

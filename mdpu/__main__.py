@@ -6,7 +6,7 @@ import sys
 def main() -> None:
     """Run the command line, or say what it needs: the library alone is installed without it."""
     try:
-        from mdpu.cli import main as run
+        from mdpu.pipeline.cli import main as run
     except ModuleNotFoundError as error:
         sys.exit(f"error: the command line needs {error.name}; install it with pip install 'mdpu[pipeline]'")
     run()

@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mdpu.console.stages import words
 from mdpu.learn import Sample, Settings, Task, fit
+from mdpu.pipeline.console.stages import words
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 

@@ -27,8 +27,6 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
-from mdpu.data.images import read_images
-from mdpu.data.splits import draw_split
 from mdpu.errors import UserError
 from mdpu.estimator import (
     MDPUClassifier,
@@ -39,15 +37,17 @@ from mdpu.estimator import (
     read_groups,
     usable_methods,
 )
-from mdpu.files import REPOSITORY, read_table
 from mdpu.learn import Sample, Settings, Task, fit
 from mdpu.learn.methods import load_method
 from mdpu.learn.prior import estimate_prior
 from mdpu.learn.stopping import HeldOutRisk
-from mdpu.study.cohort import read_sample, task_of
-from mdpu.study.config import load_config
-from mdpu.study.grid import run_columns
-from mdpu.study.plan import Plan
+from mdpu.pipeline.config import load_config
+from mdpu.pipeline.data.images import read_images
+from mdpu.pipeline.data.splits import draw_split
+from mdpu.pipeline.files import REPOSITORY, read_table
+from mdpu.pipeline.grid import run_columns
+from mdpu.pipeline.plan import Plan
+from mdpu.pipeline.train import read_sample, task_of
 from mdpu.theory.joint import dominance_rate
 
 PRIOR = 0.4

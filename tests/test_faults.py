@@ -13,7 +13,7 @@ import sys
 
 import pytest
 
-from mdpu.files import REPOSITORY
+from mdpu.pipeline.files import REPOSITORY
 
 FAULTS = REPOSITORY / "benchmarks" / "faults"
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from tracked import list_files
 
-from mdpu.files import REPOSITORY
+from mdpu.pipeline.files import REPOSITORY
 
 pytestmark = pytest.mark.slow
 
@@ -53,7 +53,11 @@ def mdpu(installed, tmp_path):
         assert done.returncode == 0, done.stderr
         return done.stdout
 
-    program = [sys.executable, "-c", "from mdpu.files import PACKAGE, git_commit; print(PACKAGE, git_commit())"]
+    program = [
+        sys.executable,
+        "-c",
+        "from mdpu.pipeline.files import PACKAGE, git_commit; print(PACKAGE, git_commit())",
+    ]
     done = subprocess.run(program, cwd=tmp_path, env=environment, capture_output=True, text=True)
     assert done.stdout.split() == [str(installed / "mdpu"), "unknown"]
     (tmp_path / "my.yaml").write_text(MINE)

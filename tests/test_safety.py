@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import pytest
 import torch
 
-from mdpu.files import PACKAGE, REPOSITORY
 from mdpu.learn.checkpoint import Checkpoint
+from mdpu.pipeline.files import PACKAGE, REPOSITORY
 
 SOURCES = [*PACKAGE.rglob("*.py"), *(REPOSITORY / "workflow").rglob("*.py"), REPOSITORY / "run"]
 TREES = {str(path.relative_to(REPOSITORY)): ast.parse(path.read_text(encoding="utf-8")) for path in SOURCES}
@@ -38,7 +38,7 @@ def calls(tree: ast.AST) -> Iterator[tuple[str, dict[str, str]]]:
 
 
 def test_only_downloads_use_the_network():
-    assert [name for name, tree in TREES.items() if imports(tree) & NETWORK] == ["mdpu/data/download.py"]
+    assert [name for name, tree in TREES.items() if imports(tree) & NETWORK] == ["mdpu/pipeline/data/download.py"]
 
 
 def test_nothing_is_unpickled():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 
-from mdpu.files import REPOSITORY
+from mdpu.pipeline.files import REPOSITORY
 
 
 def list_files(*also: str) -> list[str]:

@@ -11,11 +11,11 @@ import pandas as pd
 from scipy import stats
 
 from documents.rows import LAST_EPOCHS, LOSSES, PRIORS, SIZES, Reference, columns, counted, parts_of
-from mdpu.evaluate.comparison import CLOSE, DIFFERS, REPRODUCED, spreads, welch_interval
-from mdpu.evaluate.published import PROPOSED
-from mdpu.evaluate.retrained import rounding_pairs, rounding_tolerances
 from mdpu.learn.methods import load_method
-from mdpu.study.grid import ROW
+from mdpu.pipeline.evaluate.comparison import CLOSE, DIFFERS, REPRODUCED, spreads, welch_interval
+from mdpu.pipeline.evaluate.published import PROPOSED
+from mdpu.pipeline.evaluate.retrained import rounding_pairs, rounding_tolerances
+from mdpu.pipeline.grid import ROW
 
 GREY = ("mnist", "fashion-mnist", "emnist-letters-a-i")
 DATASETS = ("mnist", "fashion-mnist", "emnist-letters", "emnist-letters-a-i")  # the letters in both readings

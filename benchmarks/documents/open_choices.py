@@ -7,9 +7,9 @@ from typing import Any
 import pandas as pd
 
 from documents.rows import SENSITIVITY, SIZES, Reference
-from mdpu.evaluate.published import PROPOSED
-from mdpu.evaluate.sensitivity import SCOPE_KEY
-from mdpu.kinds.sensitivity.tables import departures_title
+from mdpu.pipeline.evaluate.published import PROPOSED
+from mdpu.pipeline.evaluate.sensitivity import SCOPE_KEY
+from mdpu.pipeline.experiments.sensitivity.tables import departures_title
 
 STUDIED = ("mnist", "fashion-mnist")
 # Choices that change neither the data nor how far training gets, and those that train nothing anew.

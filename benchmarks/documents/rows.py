@@ -9,13 +9,13 @@ from typing import Any
 
 import pandas as pd
 
-from mdpu.evaluate.comparison import CLOSE, DIFFERS, INCONCLUSIVE, REPRODUCED
-from mdpu.evaluate.published import PROPOSED, in_one_reading, published_cells
-from mdpu.files import REPOSITORY, read_csv, read_table
 from mdpu.learn.methods import load_method
-from mdpu.study.config import Config, load_config
-from mdpu.study.grid import CELL, ROW, cell_name
-from mdpu.study.plan import Plan
+from mdpu.pipeline.config import Config, load_config
+from mdpu.pipeline.evaluate.comparison import CLOSE, DIFFERS, INCONCLUSIVE, REPRODUCED
+from mdpu.pipeline.evaluate.published import PROPOSED, in_one_reading, published_cells
+from mdpu.pipeline.files import REPOSITORY, read_csv, read_table
+from mdpu.pipeline.grid import CELL, ROW, cell_name
+from mdpu.pipeline.plan import Plan
 
 REFERENCE = REPOSITORY / "results" / "reference"
 FIRST = REFERENCE / "first"

@@ -9,10 +9,10 @@ import pandas as pd
 
 from documents.facts import rounding_facts
 from documents.rows import ANSWERS, LOSSES, PRIORS, SENSITIVITY, SIZES, VERDICTS, Reference, columns, counted, parts_of
-from mdpu.evaluate.published import PROPOSED
-from mdpu.kinds.sensitivity.tables import key_title, ordered, value_title
 from mdpu.learn.methods import load_method
-from mdpu.report.tables import markdown_rows
+from mdpu.pipeline.evaluate.published import PROPOSED
+from mdpu.pipeline.experiments.sensitivity.tables import key_title, ordered, value_title
+from mdpu.pipeline.report.tables import markdown_rows
 from mdpu.theory.joint import joint_information, marginal_information
 from mdpu.theory.law import coefficients
 

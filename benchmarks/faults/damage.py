@@ -48,7 +48,7 @@ def told(path: Path, content: bytes) -> object:
     if path.suffix in (".json", ".seal"):
         return json.loads(content, object_hook=lambda facts: {k: v for k, v in facts.items() if k not in OCCASION})
     if path.suffix == ".html":
-        from mdpu.console.outcome import VARIES
+        from mdpu.pipeline.console.outcome import VARIES
 
         return DATES.sub("", VARIES.sub("", content.decode()))
     return content
@@ -99,8 +99,8 @@ def damage(path: Path, way: str) -> None:
 
 def stored(results: Path) -> list[Path]:
     """Return every file that the results consist of, the images they were made from, and the seals of all."""
-    from mdpu.seals import sealed_path
-    from mdpu.study.intact import BESIDE
+    from mdpu.pipeline.check import BESIDE
+    from mdpu.pipeline.seals import sealed_path
 
     found = [*results.rglob(".*.seal"), *(results.parent / "datasets").rglob(".*.seal")]
     seals = [seal for seal in found if BESIDE.isdisjoint(seal.parts)]
@@ -109,7 +109,7 @@ def stored(results: Path) -> list[Path]:
 
 def about(path: Path) -> Path:
     """Return the file that a finding names if this one is damaged: a seal's own file, or the file."""
-    from mdpu.seals import is_seal, sealed_path
+    from mdpu.pipeline.seals import is_seal, sealed_path
 
     return sealed_path(path) if is_seal(path) else path
 
@@ -151,7 +151,7 @@ def main() -> None:
     sys.path.insert(0, str(ROOT))
     out = given.out.resolve()
     os.chdir(ROOT)
-    from mdpu.study.intact import check_results
+    from mdpu.pipeline.check import check_results
 
     started = time.monotonic()
     results = Path("results") / given.name

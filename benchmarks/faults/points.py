@@ -162,7 +162,7 @@ class Trial:
         return "recovered"
 
     def _run_here(self, words: list[str], at: int, error: int) -> tuple[int, str]:
-        from mdpu import cli
+        from mdpu.pipeline import cli
 
         sys.argv = ["mdpu", *(self.config if word == "$MDPU_CONFIG" else word for word in words)]
         err = io.StringIO()
@@ -213,7 +213,7 @@ def put_back(snapshot: Path, results: Path) -> None:
 
 def torn(results: Path) -> list[str]:
     """Return the files that are neither the old ones nor the new."""
-    from mdpu.seals import is_seal, read_seal, sealed_path, sha256
+    from mdpu.pipeline.seals import is_seal, read_seal, sealed_path, sha256
 
     wrong = []
     for path in sorted(results.rglob("*.seal")):
@@ -262,8 +262,8 @@ def load_everything() -> None:
     for suffix in ("svg", "pdf"):
         figure.savefig(io.BytesIO(), format=suffix)
     plt.close(figure)
-    from mdpu.study.config import available_methods
-    from mdpu.study.store import training_digest
+    from mdpu.pipeline.cache import training_digest
+    from mdpu.pipeline.config import available_methods
 
     for method in available_methods():
         training_digest(method, "mlp")
@@ -277,14 +277,14 @@ def points(given: argparse.Namespace) -> None:
         commands.pop()
     # The same bytes whenever a command runs: no times, and no commit that an edit beside would change.
     time.perf_counter = lambda: 0.0
-    import mdpu.files
-    import mdpu.study.cohort
+    import mdpu.pipeline.files
+    import mdpu.pipeline.train
 
-    mdpu.files.git_commit = lambda: "commit"
-    mdpu.study.cohort.now = lambda: "now"
+    mdpu.pipeline.files.git_commit = lambda: "commit"
+    mdpu.pipeline.train.now = lambda: "now"
     load_everything()
-    from mdpu.study.config import load_config
-    from mdpu.study.plan import Plan
+    from mdpu.pipeline.config import load_config
+    from mdpu.pipeline.plan import Plan
 
     plan = Plan(load_config([Path("config.yaml"), *map(Path, given.configfile)]))
     results = plan.layout.results.parent

@@ -114,7 +114,7 @@ def watching(disk: Disk, sync: bool = True) -> Iterator[None]:
 def torn(state: State, name: str, allowed: set[bytes | None], scratch: Path) -> str | None:
     """Return what is wrong with a file after a crash, or None: it has to be one of `allowed`, and match its seal."""
     from mdpu.errors import UserError
-    from mdpu.seals import check
+    from mdpu.pipeline.seals import check
 
     content = state.get(name)
     if content not in allowed:
@@ -133,7 +133,7 @@ def torn(state: State, name: str, allowed: set[bytes | None], scratch: Path) -> 
 
 def replay(writes: list[bytes], sync: bool = True) -> tuple[int, list[str]]:
     """Write a file several times over, and return the number of crash states and what is torn in them."""
-    from mdpu.files import replacing
+    from mdpu.pipeline.files import replacing
 
     wrong = []
     count = 0

@@ -13,9 +13,9 @@ from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 from typer.cli import get_docs_for_click
 
-from mdpu.cli import app as command_line
-from mdpu.files import resource
-from mdpu.study.config import PAPER, schema
+from mdpu.pipeline.cli import app as command_line
+from mdpu.pipeline.config import PAPER, schema
+from mdpu.pipeline.files import resource
 
 Schema = Mapping[str, Any]
 LIMITS = {"minimum": "at least", "exclusiveMinimum": "above", "maximum": "at most", "exclusiveMaximum": "below"}

@@ -33,7 +33,7 @@ labels = np.where(digits % 2 == 0, 1, -1).astype(np.int8)
 # of which most fit. Here they must be made, and that takes labels. ``draw_split`` draws 400 triples with at least two
 # even digits each, and 800 single images as they come. The share of even digits among single images is the *prior*.
 
-from mdpu.data.splits import draw_split
+from mdpu.pipeline.data.splits import draw_split
 
 PRIOR = 0.4
 known = labels[:1200]

@@ -53,7 +53,7 @@ print(train.dtype, train.shape, test.shape)
 # --------------
 # One patch in two shows the temple. The groups hold four patches, at least two of the temple.
 
-from mdpu.data.splits import draw_split
+from mdpu.pipeline.data.splits import draw_split
 
 PRIOR = 0.5
 split = draw_split(sides, tuple_size=4, prior=PRIOR, n=300, n_unlabeled=1200, trial=0)

@@ -15,7 +15,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.datasets import load_digits
 
-from mdpu.data.splits import draw_split
+from mdpu.pipeline.data.splits import draw_split
 
 images, digits = load_digits(return_X_y=True)
 images = images / 16

@@ -14,9 +14,9 @@ You need a checkout of the repository, because the configurations and the kept r
 # ``config.yaml`` is the paper's whole experiment. ``config/quick.yaml`` is laid over it, and asks for tables of the
 # same shape on handwritten digits that need no download. A *plan* lists the runs.
 
-from mdpu.files import REPOSITORY
-from mdpu.study.config import load_config
-from mdpu.study.plan import Plan
+from mdpu.pipeline.config import load_config
+from mdpu.pipeline.files import REPOSITORY
+from mdpu.pipeline.plan import Plan
 
 layers = [REPOSITORY / "config.yaml", REPOSITORY / "config" / "quick.yaml"]
 plan = Plan(load_config(layers))
@@ -36,9 +36,9 @@ runs = [run for found in cells for run in found]
 # Images get a side, and each trial draws its tuples and unlabeled images. A trial's name is the key of all its random
 # numbers, so these are the tuples that the pipeline draws.
 
-from mdpu.data.labels import binarize
-from mdpu.data.sources import SOURCES
-from mdpu.data.splits import draw_split
+from mdpu.pipeline.data.labels import binarize
+from mdpu.pipeline.data.sources import SOURCES
+from mdpu.pipeline.data.splits import draw_split
 
 definition = plan.dataset("digits")
 images = SOURCES["digits"].read(REPOSITORY)
@@ -50,7 +50,7 @@ splits = {run.split: draw_split(train, 2, 0.5, 800, 800, run.trial) for run in r
 # Nine trainings of 50 epochs follow. They share minibatches where they can.
 
 from mdpu.learn import Sample, TestRates, fit
-from mdpu.study.cohort import task_of
+from mdpu.pipeline.train import task_of
 
 tasks = [task_of(plan, run) for run in runs]
 samples = {key: Sample(drawn.tuples, drawn.unlabeled) for key, drawn in splits.items()}

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import copy
+import hashlib
+import io
+import os
 import sys
 import time
 from collections.abc import Mapping
@@ -13,12 +16,12 @@ import torch
 from torch import Tensor
 
 from mdpu.errors import UserError
-from mdpu.files import remove, replacing
-from mdpu.seals import check
+
+DIGEST = hashlib.sha256().digest_size  # bytes of the digest with which a file begins
 
 
 class Checkpoint:
-    """Training state of one stack, in one file.
+    """Training state of one stack, in one file that begins with the SHA-256 of the rest.
 
     Parameters
     ----------
@@ -42,10 +45,12 @@ class Checkpoint:
         if not self.path.exists():
             return 0
         try:
-            check(self.path)
-            saved = torch.load(self.path, map_location=history.device, weights_only=True)
+            saved = self._read(history.device)
+            epochs, own = int(saved["epochs"]), saved["history"]
             usable = saved["key"] == self.key and {*state} <= {*saved["state"]}
-            epochs, saved_state = int(saved["epochs"]), (saved["optimizer"], saved["history"])
+            usable &= 0 < epochs < len(history) and own.shape == history.shape
+        except torch.cuda.OutOfMemoryError:  # the file may be whole; the stack is halved instead
+            raise
         except Exception:  # torch's own message has several lines and recommends loading the file unsafely
             usable = False
         if not usable:
@@ -53,9 +58,16 @@ class Checkpoint:
             return 0
         for name, value in state.items():
             value.copy_(saved["state"][name])
-        optimizer.load_state_dict(saved_state[0])
-        history.copy_(saved_state[1])
+        optimizer.load_state_dict(saved["optimizer"])
+        history.copy_(own)
         return epochs
+
+    def _read(self, device: torch.device) -> dict[str, Any]:
+        content = self.path.read_bytes()
+        if hashlib.sha256(content[DIGEST:]).digest() != content[:DIGEST]:
+            raise ValueError("the digest does not match")
+        saved: dict[str, Any] = torch.load(io.BytesIO(content[DIGEST:]), map_location=device, weights_only=True)
+        return saved
 
     def save_if_due(
         self, state: Mapping[str, Tensor], optimizer: torch.optim.Optimizer, history: Tensor, epochs: int
@@ -70,13 +82,26 @@ class Checkpoint:
             "optimizer": optimizer.state_dict(),
             "history": history,
         }
-        with replacing(self.path) as temporary:
-            torch.save(saved, temporary)
+        buffer = io.BytesIO()
+        torch.save(saved, buffer)
+        content = buffer.getbuffer()
+        temporary = self.path.with_name(f".{self.path.name}.{os.getpid()}.part")
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            with temporary.open("wb") as file:
+                file.write(hashlib.sha256(content).digest())
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            temporary.replace(self.path)
+        except OSError as error:
+            temporary.unlink(missing_ok=True)
+            raise UserError(f"the checkpoint {self.path} could not be written: {error.strerror}") from None
         self._last = time.monotonic()
 
     def remove(self) -> None:
         """Delete the file, if there is one."""
-        remove(self.path)
+        self.path.unlink(missing_ok=True)
 
 
 class KeptState(Checkpoint):

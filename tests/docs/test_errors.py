@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from mdpu.files import REPOSITORY
+from mdpu.pipeline.files import REPOSITORY
 
 PAGE = REPOSITORY / "docs" / "reference" / "errors.md"
 TERM = re.compile(r"^(`+)(?P<message>.+)\1$", re.MULTILINE)

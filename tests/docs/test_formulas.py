@@ -12,7 +12,7 @@ from formulas import find_formulas
 from markdown_it import MarkdownIt
 from tracked import list_files
 
-from mdpu.files import REPOSITORY
+from mdpu.pipeline.files import REPOSITORY
 
 pytest.importorskip("latex2mathml")
 Sphinx = pytest.importorskip("sphinx.application").Sphinx

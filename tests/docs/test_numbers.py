@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from mdpu.files import REPOSITORY
+from mdpu.pipeline.files import REPOSITORY
 
 TEMPLATES = REPOSITORY / "docs" / "_templates"
 FINDINGS = REPOSITORY / "docs" / "explanation" / "findings.md"

@@ -18,17 +18,17 @@ from markdown_it import MarkdownIt
 from sklearn.datasets import load_digits
 from tracked import list_files
 
-from mdpu.cli import app
-from mdpu.data.splits import draw_split
-from mdpu.files import REPOSITORY
-from mdpu.study.config import load_config
-from mdpu.study.plan import Plan
+from mdpu.pipeline.cli import app
+from mdpu.pipeline.config import load_config
+from mdpu.pipeline.data.splits import draw_split
+from mdpu.pipeline.files import REPOSITORY
+from mdpu.pipeline.plan import Plan
 
 PAGES = sorted(name for name in list_files("--others", "--exclude-standard") if name.endswith(".md"))
 # Pages whose blocks another test runs in their order, as a reader would.
 ELSEWHERE = {
-    "docs/how-to/add-dataset.md": "tests/data/test_add_dataset_doc.py",
-    "docs/how-to/add-kind.md": "tests/kinds/test_kind.py",
+    "docs/how-to/add-dataset.md": "tests/pipeline/data/test_add_dataset_doc.py",
+    "docs/how-to/add-kind.md": "tests/pipeline/experiments/test_kind.py",
     "docs/how-to/add-method.md": "tests/learn/methods/test_add_method.py",
     "docs/how-to/estimator.md": "tests/test_estimator.py",
 }

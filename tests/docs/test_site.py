@@ -14,8 +14,8 @@ import yaml
 from formulas import find_formulas
 from tracked import list_files
 
-from mdpu.files import REPOSITORY
-from mdpu.study.config import schema
+from mdpu.pipeline.config import schema
+from mdpu.pipeline.files import REPOSITORY
 
 pytest.importorskip("sphinx_gallery")
 bs4 = pytest.importorskip("bs4")

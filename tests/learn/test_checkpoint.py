@@ -11,7 +11,7 @@ from mdpu.learn import fit
 from mdpu.learn.checkpoint import Checkpoint
 from mdpu.learn.schedule import complete
 from mdpu.learn.stacks import make_stacks
-from mdpu.seals import seal_path
+from mdpu.pipeline.seals import seal_path
 
 
 class Interrupted(Exception):

@@ -11,10 +11,10 @@ import torch
 from blobs import CPU, make_tasks
 
 from mdpu.errors import UserError
-from mdpu.files import REPOSITORY
 from mdpu.learn import Settings, fit
 from mdpu.learn.networks import available_networks, load_network
-from mdpu.study.store import training_code
+from mdpu.pipeline.cache import training_code
+from mdpu.pipeline.files import REPOSITORY
 
 
 def test_the_files_of_the_folder_are_the_networks():

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from mdpu.files import REPOSITORY
 from mdpu.learn import trainer
+from mdpu.pipeline.files import REPOSITORY
 
 sys.path.insert(0, str(REPOSITORY / "benchmarks"))
 from own_numbers import Cohort, Partition, differing

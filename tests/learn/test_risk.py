@@ -13,15 +13,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import integrate, stats
 
-from mdpu.data.splits import draw_tuple_labels
 from mdpu.learn.head import Batch
 from mdpu.learn.losses import LOSSES
 from mdpu.learn.method import SCOPES, CorrectedRisk
 from mdpu.learn.methods import load_method
 from mdpu.learn.risk import CorrectedRiskHead, RiskHead, correction
 from mdpu.learn.task import Task
+from mdpu.pipeline.config import METHODS_FOLDER, SCHEMA, available_methods
+from mdpu.pipeline.data.splits import draw_tuple_labels
 from mdpu.randomness import Stream
-from mdpu.study.config import METHODS_FOLDER, SCHEMA, available_methods
 from mdpu.theory import risk_weights
 
 CPU = torch.device("cpu")

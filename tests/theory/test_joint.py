@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 
 from mdpu.errors import UserError
-from mdpu.files import REPOSITORY
+from mdpu.pipeline.files import REPOSITORY
 from mdpu.theory import coefficients, tuple_law
 from mdpu.theory.joint import (
     dominance,

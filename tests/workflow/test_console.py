@@ -8,8 +8,8 @@ import shutil
 import pandas as pd
 import pytest
 
-from mdpu.files import accept
-from mdpu.study.store import RunStore
+from mdpu.pipeline.cache import RunStore
+from mdpu.pipeline.files import accept
 
 pytestmark = pytest.mark.slow
 

@@ -9,7 +9,7 @@ import sys
 import pytest
 import yaml
 
-from mdpu.files import REPOSITORY
+from mdpu.pipeline.files import REPOSITORY
 
 RULE_FILES = sorted((REPOSITORY / "workflow" / "rules").rglob("*.smk"))
 

@@ -8,8 +8,8 @@ import re
 
 import pytest
 
-from mdpu.report.formats import FORMATS
-from mdpu.study.kind import PARTS
+from mdpu.pipeline.kind import PARTS
+from mdpu.pipeline.report.formats import FORMATS
 
 pytestmark = pytest.mark.slow
 

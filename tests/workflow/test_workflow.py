@@ -13,9 +13,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from mdpu.files import REPOSITORY, write_json, write_table
-from mdpu.study.grid import AXES, CELL
-from mdpu.study.history import MEASURES
+from mdpu.pipeline.files import REPOSITORY, write_json, write_table
+from mdpu.pipeline.grid import AXES, CELL
+from mdpu.pipeline.history import MEASURES
 
 pytestmark = pytest.mark.slow
 
@@ -205,15 +205,18 @@ def test_a_second_run_does_nothing_and_says_so(finished_clone):
 EDITS = {
     "the risk": (["mdpu/learn/risk.py"], {"train": 2, **AFTER_TRAINING}),
     "how figures are drawn": (
-        ["mdpu/report/drawing.py"],
+        ["mdpu/pipeline/report/drawing.py"],
         {"show_curves": 1, "show_setting": 1, "show_losses": 1, "ranks": 1, "render_report": 1},
     ),
-    "one kind of experiment": (["mdpu/kinds/curves.py"], {"show_curves": 1, "render_report": 1}),
-    "the rule of the verdicts": (["mdpu/evaluate/comparison.py"], {"compare": 1, "claims": 1, "render_report": 1}),
-    "what was read in the paper": (["mdpu/evaluate/anomalies.yaml"], {"audit": 1, "render_report": 1}),
-    "the report's page and style": (["mdpu/report/page.py", "report/style.css"], {"render_report": 1}),
+    "one kind of experiment": (["mdpu/pipeline/experiments/curves.py"], {"show_curves": 1, "render_report": 1}),
+    "the rule of the verdicts": (
+        ["mdpu/pipeline/evaluate/comparison.py"],
+        {"compare": 1, "claims": 1, "render_report": 1},
+    ),
+    "what was read in the paper": (["mdpu/pipeline/evaluate/anomalies.yaml"], {"audit": 1, "render_report": 1}),
+    "the report's page and style": (["mdpu/pipeline/report/page.py", "report/style.css"], {"render_report": 1}),
     # The last is a method that the tiny experiment does not run.
-    "what nothing depends on": (["README.md", "mdpu/cli/common.py", "mdpu/learn/methods/relu.py"], {}),
+    "what nothing depends on": (["README.md", "mdpu/pipeline/cli/common.py", "mdpu/learn/methods/relu.py"], {}),
 }
 
 

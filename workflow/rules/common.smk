@@ -8,19 +8,19 @@ from pathlib import Path
 from snakemake.exceptions import WorkflowError
 from snakemake.logging import logger
 
-from mdpu.data.sources import MODULES
+from mdpu.pipeline.data.sources import MODULES
 from mdpu.errors import UserError
-from mdpu.files import PACKAGE
-from mdpu.hold import TOKEN
-from mdpu.report.formats import format_name
-from mdpu.study import grid
-from mdpu.study.closure import closure
-from mdpu.study.config import canonical
-from mdpu.study.failed import without_failed
-from mdpu.study.intact import bring_to_present, check_results, made_by_rules, mend, unrecorded
-from mdpu.study.kind import PARTS, kind_module, load_kind
-from mdpu.study.plan import Plan
-from mdpu.study.store import method_module, network_module
+from mdpu.pipeline.files import PACKAGE
+from mdpu.pipeline.lock import TOKEN
+from mdpu.pipeline.report.formats import format_name
+from mdpu.pipeline import grid
+from mdpu.pipeline.closure import closure
+from mdpu.pipeline.config import canonical
+from mdpu.pipeline.failed import without_failed
+from mdpu.pipeline.check import bring_to_present, check_results, made_by_rules, mend, unrecorded
+from mdpu.pipeline.kind import PARTS, kind_module, load_kind
+from mdpu.pipeline.plan import Plan
+from mdpu.pipeline.cache import method_module, network_module
 
 try:
     PLAN = Plan(canonical(config))
@@ -96,8 +96,8 @@ def code(command, *modules):
 
     The command line itself is left out: it only passes on what is in the rule.
     """
-    files = closure(f"mdpu.cli.{command}", *modules)
-    return [os.path.relpath(file) for file in files if PACKAGE / "cli" not in file.parents]
+    files = closure(f"mdpu.pipeline.cli.{command}", *modules)
+    return [os.path.relpath(file) for file in files if PACKAGE / "pipeline" / "cli" not in file.parents]
 
 
 def source_code(source):

@@ -1,7 +1,7 @@
 # INPUTS   what the kind reads: summary.csv or metrics.parquet, or a split with its images and labels
 # OUTPUTS  the files of each experiment, such as tables/<experiment>.csv, .md, .tex or figures/<experiment>.svg, .pdf
 #
-# One rule per kind of experiment, all alike: a new kind needs only a file in mdpu/kinds.
+# One rule per kind of experiment, all alike: a new kind needs only a file in mdpu/pipeline/experiments.
 
 
 for _kind in sorted(KINDS):

@@ -5,7 +5,7 @@ import numpy as np
 from matplotlib.patches import Rectangle
 from sklearn.datasets import load_digits
 
-from mdpu.data.splits import draw_split
+from mdpu.pipeline.data.splits import draw_split
 
 PAIRS, SINGLES = 7, 14
 images, digits = load_digits(return_X_y=True)

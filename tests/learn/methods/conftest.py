@@ -12,17 +12,17 @@ import pandas as pd
 import pytest
 import torch
 
-from mdpu.data.images import ImageSet
-from mdpu.data.labels import Labels, binarize
-from mdpu.data.sources import SOURCES
-from mdpu.data.splits import draw_split
-from mdpu.files import REPOSITORY
 from mdpu.learn import Sample, Settings, Task, fit
 from mdpu.learn.evaluation import TestRates as Rates
-from mdpu.study.config import load_config
-from mdpu.study.grid import Run
-from mdpu.study.history import run_history
-from mdpu.study.plan import Plan
+from mdpu.pipeline.config import load_config
+from mdpu.pipeline.data.images import ImageSet
+from mdpu.pipeline.data.labels import Labels, binarize
+from mdpu.pipeline.data.sources import SOURCES
+from mdpu.pipeline.data.splits import draw_split
+from mdpu.pipeline.files import REPOSITORY
+from mdpu.pipeline.grid import Run
+from mdpu.pipeline.history import run_history
+from mdpu.pipeline.plan import Plan
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from mdpu.files import REPOSITORY
+from mdpu.pipeline.files import REPOSITORY
 
 
 @pytest.mark.slow

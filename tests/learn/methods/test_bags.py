@@ -20,7 +20,7 @@ from mdpu.learn.methods.bag_em import shifted_to
 from mdpu.learn.methods.bag_likelihood import PIN as LIKELIHOOD_PIN
 from mdpu.learn.methods.bag_nce import PIN as NCE_PIN
 from mdpu.learn.task import Task
-from mdpu.study.config import available_methods
+from mdpu.pipeline.config import available_methods
 from mdpu.theory import coefficients, joint, tuple_law
 
 CPU = torch.device("cpu")

@@ -12,7 +12,6 @@ from sklearn.metrics import hinge_loss, log_loss
 from torch.nn import functional
 
 from mdpu.errors import UserError
-from mdpu.files import REPOSITORY
 from mdpu.learn.evaluation import TestImages as Images
 from mdpu.learn.head import Batch, Head
 from mdpu.learn.method import FittedMethod, NetworkMethod
@@ -22,7 +21,8 @@ from mdpu.learn.methods.llp import BAG
 from mdpu.learn.methods.siamese import OUTPUTS, SiameseHead
 from mdpu.learn.pairs import SELECTIONS, PairHead, prototypes
 from mdpu.learn.task import Task
-from mdpu.study.config import available_methods
+from mdpu.pipeline.config import available_methods
+from mdpu.pipeline.files import REPOSITORY
 
 CPU = torch.device("cpu")
 

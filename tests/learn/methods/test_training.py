@@ -17,8 +17,6 @@ import torch
 from sklearn.cluster import KMeans
 from torch import nn
 
-from mdpu.evaluate.collect import run_accuracies, summarize
-from mdpu.files import REPOSITORY
 from mdpu.learn import Sample, Settings, Task, fit
 from mdpu.learn.checkpoint import Checkpoint
 from mdpu.learn.methods import load_method
@@ -26,10 +24,12 @@ from mdpu.learn.methods.kmeans import STARTS
 from mdpu.learn.perceptron import StackedMLP
 from mdpu.learn.stacks import make_stacks
 from mdpu.learn.trainer import minibatches
+from mdpu.pipeline.cache import training_code
+from mdpu.pipeline.config import available_methods, load_config
+from mdpu.pipeline.evaluate.collect import run_accuracies, summarize
+from mdpu.pipeline.files import REPOSITORY
+from mdpu.pipeline.plan import Plan
 from mdpu.randomness import Stream
-from mdpu.study.config import available_methods, load_config
-from mdpu.study.plan import Plan
-from mdpu.study.store import training_code
 
 CPU = torch.device("cpu")
 Train = Callable[..., dict[str, pd.DataFrame]]
@@ -220,7 +220,7 @@ def test_methods_without_a_network_make_cohorts_that_need_no_gpu() -> None:
 
 def test_plans_and_reports_read_methods_without_torch() -> None:
     program = (
-        "import sys; from mdpu.study.config import available_methods; from mdpu.learn.methods import load_method;"
+        "import sys; from mdpu.pipeline.config import available_methods; from mdpu.learn.methods import load_method;"
         "titles = [load_method(name).title for name in available_methods()];"
         "assert len(set(titles)) == len(titles) > 12; sys.exit('torch' in sys.modules)"
     )

@@ -1,4 +1,4 @@
-"""What `./run` prints instead of Snakemake's text: passes Snakemake's events on to `mdpu.console`."""
+"""What `./run` prints instead of Snakemake's text: passes Snakemake's events on to `mdpu.pipeline.console`."""
 
 import os
 from dataclasses import dataclass, field
@@ -11,13 +11,13 @@ from snakemake_interface_logger_plugins.base import LogHandlerBase
 from snakemake_interface_logger_plugins.common import LogEvent
 from snakemake_interface_logger_plugins.settings import LogHandlerSettingsBase
 
-from mdpu.console.dry import DryRun
-from mdpu.console.live import Display
-from mdpu.console.reasons import error_of, sentence_of
-from mdpu.console.stages import Tracker
-from mdpu.console.work import TrainingWork
-from mdpu.study.config import load_config
-from mdpu.study.plan import Plan
+from mdpu.pipeline.config import load_config
+from mdpu.pipeline.console.dry import DryRun
+from mdpu.pipeline.console.live import Display
+from mdpu.pipeline.console.reasons import error_of, sentence_of
+from mdpu.pipeline.console.stages import Tracker
+from mdpu.pipeline.console.work import TrainingWork
+from mdpu.pipeline.plan import Plan
 
 
 @dataclass

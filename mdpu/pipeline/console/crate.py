@@ -1,0 +1,330 @@
+"""Results as an RO-Crate: one zip with the files, and what made each of them, for archives and other tools.
+
+The profile is Provenance Run Crate (https://w3id.org/ro/wfrun/provenance). Which file was made from which is read from
+the seals (`mdpu.pipeline.seals`), and who trained a run from the provenance of its cohort. So the way from a number to
+its runs, their splits and the commit that trained them stands in the crate's metadata alone:
+
+- a cell's number is a result of an action whose objects are its runs' numbers;
+- a run's number is a result of the action that trained it. Its objects are the split, the labels and the images; the
+  version of its instrument is the commit.
+
+Images are named with their checksums, but not included: most have no licence to pass them on.
+"""
+
+from __future__ import annotations
+
+import mimetypes
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from mdpu.errors import UserError
+from mdpu.pipeline.check import BESIDE
+from mdpu.pipeline.files import REPOSITORY, git_commit, read_csv, read_json, replacing, versions
+from mdpu.pipeline.grid import CELL, cell_name
+from mdpu.pipeline.plan import Plan
+from mdpu.pipeline.seals import is_seal, read_seal
+
+if TYPE_CHECKING:
+    from rocrate.model.entity import Entity
+    from rocrate.rocrate import ROCrate
+
+WORKFLOW_CRATE = "https://w3id.org/workflowhub/workflow-ro-crate/1.0"
+PROFILES = {
+    "https://w3id.org/ro/wfrun/process/0.5": "Process Run Crate",
+    "https://w3id.org/ro/wfrun/workflow/0.5": "Workflow Run Crate",
+    "https://w3id.org/ro/wfrun/provenance/0.5": "Provenance Run Crate",
+    WORKFLOW_CRATE: "Workflow RO-Crate",
+}
+# Of the words below, RO-Crate 1.1 has no `sha256`; this context has it.
+RUN_TERMS = "https://w3id.org/ro/terms/workflow-run/context"
+LICENCE = "https://spdx.org/licenses/MIT"
+SNAKEMAKE = "https://w3id.org/workflowhub/workflow-ro-crate#snakemake"
+COMPLETED = "http://schema.org/CompletedActionStatus"
+# The command that makes the files of a folder, or a file; all others are made by the one that shows experiments.
+COMMANDS = {
+    "labels": "labels",
+    "sheets": "sheet",
+    "splits": "split",
+    "tuning": "tune",
+    "histories": "train",
+    **dict.fromkeys(("metrics", "summary", "runs"), "collect"),
+    "comparison": "compare",
+    **dict.fromkeys(("claims", "claims_cases"), "claims"),
+    "ranks": "ranks",
+    "audit": "audit",
+    "largest_n": "largest-n",
+    "verification": "verify",
+    "report": "report",
+}
+SHOW = "show"
+LEFT_OUT = BESIDE | {"runs", "config"}  # finished runs are in the histories; one configuration is added
+
+
+def write_crate(plan: Plan, path: Path) -> None:
+    """Write the results of a plan, with their provenance, as a zipped RO-Crate.
+
+    Raises
+    ------
+    UserError
+        If there is no report, a file is broken, or the package ``rocrate`` is not installed.
+    """
+    if not (plan.layout.results / "report.html").exists():
+        raise UserError(f"{plan.layout.results} has no report; run the workflow with this configuration first")
+    try:
+        from rocrate.rocrate import ROCrate
+    except ModuleNotFoundError:
+        raise UserError("an RO-Crate needs rocrate; install it with pip install 'mdpu[pipeline]'") from None
+    with replacing(path) as temporary:
+        _Builder(plan, ROCrate(version="1.1")).build().write_zip(temporary)
+
+
+class _Builder:
+    """A crate in the making.
+
+    Parameters
+    ----------
+    plan : Plan
+    crate : ROCrate
+        Empty.
+    """
+
+    def __init__(self, plan: Plan, crate: ROCrate) -> None:
+        self.plan, self.crate = plan, crate
+        crate.metadata.extra_contexts.append(RUN_TERMS)
+        self.results = plan.layout.results
+        self._files: dict[Path, Entity] = {}
+        self._tools: dict[tuple[str, str], Entity] = {}
+        self._steps: dict[str, Entity] = {}
+        self._controls: list[Entity] = []
+
+    def build(self) -> ROCrate:
+        """Return the crate, with everything in it."""
+        self._describe_root()
+        workflow = self._add_workflow()
+        for path in self._result_files():
+            self._file(path)
+        actions = [*self._file_actions(), *self._training_actions(), *self._cell_actions()]
+        self._add_run(workflow, actions)
+        workflow["hasPart"] = list(self._tools.values())
+        workflow["step"] = list(self._steps.values())
+        for command, step in self._steps.items():
+            step["workExample"] = [tool for (name, _), tool in self._tools.items() if name == command]
+        return self.crate
+
+    # -- what there is ----------------------------------------------------------------------------
+
+    def _describe_root(self) -> None:
+        root = self.crate.root_dataset
+        self.crate.metadata.append_to("conformsTo", {"@id": WORKFLOW_CRATE})
+        root["name"] = (
+            f"Results of {self.plan.config['name']}: learning from M-tuple dominant positive and unlabeled data"
+        )
+        root["description"] = (
+            "Tables, figures, verdicts and histories of a reproduction, with the provenance of every number."
+        )
+        root["license"] = self._add(LICENCE, "CreativeWork", name="MIT License")
+        root["datePublished"] = datetime.now(UTC).date().isoformat()
+        root["conformsTo"] = [
+            self._add(uri, "CreativeWork", name=name, version=uri.rpartition("/")[2]) for uri, name in PROFILES.items()
+        ]
+
+    def _add_workflow(self) -> Entity:
+        """Add the Snakefile as the main entity, and the files of rules beside it."""
+        folder = REPOSITORY / "workflow"
+        for rules in sorted(folder.rglob("*.smk")):
+            self._add_file(rules, rules.relative_to(REPOSITORY), "text/plain")
+        kinds = ["File", "SoftwareSourceCode", "ComputationalWorkflow", "HowTo"]
+        main = folder / "Snakefile"
+        workflow = self._add_file(main, Path("workflow/Snakefile"), "text/plain", **{"@type": kinds})
+        workflow["name"] = "From images to a report"
+        workflow["version"] = git_commit()
+        workflow["programmingLanguage"] = self._add(
+            SNAKEMAKE, "ComputerLanguage", name="Snakemake", url="https://snakemake.readthedocs.io"
+        )
+        self.crate.mainEntity = workflow
+        return workflow
+
+    def _result_files(self) -> Iterator[Path]:
+        """Yield the files of the results, and the configuration that they are of."""
+        yield self.plan.layout.write_config()
+        for path in sorted(self.results.rglob("*")):
+            folder = path.relative_to(self.results).parts[0]
+            if path.is_file() and folder not in LEFT_OUT and not path.name.startswith(".") and not is_seal(path):
+                yield path
+
+    def _file(self, path: Path) -> Entity:
+        """Return the entity of a file: one in the crate, or the name and checksum of one outside the results."""
+        if path not in self._files:
+            seal = read_seal(path)
+            checksum = {"sha256": seal.sha256} if seal else {}
+            if path.is_relative_to(self.results):
+                kind = mimetypes.guess_type(path.name)[0] or "application/octet-stream"
+                self._files[path] = self._add_file(path, path.relative_to(self.results), kind, **checksum)
+            else:
+                self._files[path] = self._add(f"#{path}", "CreativeWork", name=str(path), **checksum)
+        return self._files[path]
+
+    # -- how it was made --------------------------------------------------------------------------
+
+    def _file_actions(self) -> Iterator[Entity]:
+        """Yield an action for each command that made files, with what it read; training has actions of its own."""
+        made: dict[tuple[str, frozenset[str]], list[Path]] = {}
+        for path in self._result_files():
+            seal = read_seal(path)
+            command = COMMANDS.get(path.relative_to(self.results).parts[0].partition(".")[0], SHOW)
+            if seal is not None and command != "train" and path != self.plan.layout.config:
+                made.setdefault((command, frozenset(seal.inputs)), []).append(path)
+        for (command, inputs), paths in made.items():
+            ends = max(path.stat().st_mtime for path in paths)
+            known = [Path(name) for name in sorted(inputs) if _counts(Path(name))]
+            yield self._action(
+                f"#{command}/{paths[0].relative_to(self.results)}",
+                command,
+                git_commit(),
+                [self._file(path) for path in known],
+                [self._file(path) for path in paths],
+                endTime=datetime.fromtimestamp(ends, UTC).isoformat(timespec="seconds"),
+            )
+
+    def _training_actions(self) -> Iterator[Entity]:
+        """Yield an action for each split and each origin of a cohort; its results are the runs that it trained."""
+        layout = self.plan.layout
+        accuracies = dict(read_csv(self.results / "runs.csv").set_index("run")["accuracy"]) if self.plan.runs else {}
+        for cohort in self.plan.cohorts.values():
+            history = layout.history(cohort.name)
+            runs = {run.name: run for run in cohort.runs}
+            for position, origin in enumerate(read_json(history.with_suffix(".json"))["trained"]):
+                trained = [runs[name] for name in origin["runs"] if name in runs]
+                for split in sorted({run.split for run in trained}):
+                    own = [run for run in trained if run.split == split]
+                    numbers = [self._number(run.name, accuracies[run.name], "accuracy") for run in own]
+                    inputs = (layout.split(split), layout.labels(cohort.dataset), layout.images(cohort.dataset))
+                    yield self._action(
+                        f"#train/{cohort.name}/{position}/{split}",
+                        "train",
+                        str(origin["commit"]),
+                        [self._file(path) for path in inputs],
+                        [self._file(history), *numbers],
+                        endTime=origin["date"],
+                        description=_device(origin),
+                    )
+
+    def _cell_actions(self) -> Iterator[Entity]:
+        """Yield an action for each cell: from the numbers of its runs to their mean."""
+        if not self.plan.runs:
+            return
+        summary = read_csv(self.results / "summary.csv")
+        runs: dict[str, list[str]] = {}
+        for run in self.plan.runs:
+            runs.setdefault(run.cell, []).append(run.name)
+        for key, mean in zip(summary[list(CELL)].to_dict("records"), summary["mean"], strict=True):
+            cell = cell_name(key)
+            numbers = [self._entity(f"#{name}") for name in runs.get(cell, [])]
+            result = self._number(cell, mean, "mean accuracy")
+            yield self._action(
+                f"#collect/{cell}",
+                "collect",
+                git_commit(),
+                numbers,
+                [result],
+                endTime=_written(self.results / "summary.csv"),
+                description="the mean of the trials",
+            )
+
+    def _add_run(self, workflow: Entity, actions: list[Entity]) -> None:
+        """Add the run of the workflow, which was organized by Snakemake and consists of the actions."""
+        version = versions(["snakemake"]).get("snakemake", "unknown")
+        snakemake = self._add("#snakemake", "SoftwareApplication", name="Snakemake", softwareVersion=version)
+        run = self._add(
+            "#run",
+            "CreateAction",
+            name=f"Run of {self.plan.config['name']}",
+            instrument=workflow,
+            object=[self._file(self.plan.layout.config)],
+            result=[self._file(self.results / "report.html")],
+            actionStatus=COMPLETED,
+            endTime=_written(self.results / "report.html"),
+        )
+        organized = self._add(
+            "#organize",
+            "OrganizeAction",
+            name="Snakemake runs the jobs",
+            instrument=snakemake,
+            object=self._controls,
+            result=run,
+            actionStatus=COMPLETED,
+        )
+        self.crate.root_dataset["mentions"] = [run, organized, *actions]
+
+    def _action(
+        self, name: str, command: str, commit: str, inputs: Iterable[Entity], results: Iterable[Entity], **facts: Any
+    ) -> Entity:
+        action = self._add(
+            name,
+            "CreateAction",
+            name=f"mdpu {name.removeprefix('#')}",
+            instrument=self._tool(command, commit),
+            object=list(inputs),
+            result=list(results),
+            actionStatus=COMPLETED,
+            **facts,
+        )
+        step, title = self._step(command), f"{command} step"
+        control = self._add(f"#control/{name[1:]}", "ControlAction", name=title, instrument=step, object=action)
+        self._controls.append(control)
+        return action
+
+    def _tool(self, command: str, commit: str) -> Entity:
+        """Return a command at a commit, which is its version."""
+        if (command, commit) not in self._tools:
+            self._tools[command, commit] = self._add(
+                f"#mdpu-{command}@{commit}", "SoftwareApplication", name=f"mdpu {command}", softwareVersion=commit
+            )
+        return self._tools[command, commit]
+
+    def _step(self, command: str) -> Entity:
+        if command not in self._steps:
+            position = str(len(self._steps))
+            self._steps[command] = self._add(f"#step/{command}", "HowToStep", name=command, position=position)
+        return self._steps[command]
+
+    # -- entities ---------------------------------------------------------------------------------
+
+    def _number(self, name: str, value: float, what: str) -> Entity:
+        number = "diverged" if pd.isna(value) else float(value)
+        return self._add(f"#{name}", "PropertyValue", name=name, propertyID=what, value=number, unitText="percent")
+
+    def _entity(self, identifier: str) -> Entity:
+        entity = self.crate.dereference(identifier)
+        assert entity is not None, identifier
+        return entity
+
+    def _add(self, identifier: str, kind: str, **properties: Any) -> Entity:
+        from rocrate.model.contextentity import ContextEntity
+
+        entity = ContextEntity(self.crate, identifier, properties={"@type": kind})
+        for key, value in properties.items():
+            entity[key] = value
+        return self.crate.add(entity)
+
+    def _add_file(self, source: Path, target: Path, kind: str, **properties: Any) -> Entity:
+        facts: Mapping[str, Any] = {"encodingFormat": kind, "contentSize": str(source.stat().st_size), **properties}
+        return self.crate.add_file(str(source), str(target), properties={"name": str(target), **facts})
+
+
+def _counts(path: Path) -> bool:
+    """Return whether an input belongs to the data; the resolved configuration is named once, with the run."""
+    return path.parent.name != "config"
+
+
+def _device(origin: Mapping[str, Any]) -> str:
+    packages = ", ".join(f"{name} {version}" for name, version in origin["packages"].items())
+    return f"on {origin['device']} in {origin['precision']}, {origin['machine']}, python {origin['python']}, {packages}"
+
+
+def _written(path: Path) -> str:
+    return datetime.fromtimestamp(path.stat().st_mtime, UTC).isoformat(timespec="seconds")

@@ -1,0 +1,138 @@
+"""Does a drawn split follow the law that it was drawn from?"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy.special import chdtrc
+
+from mdpu.pipeline.data.labels import read_labels
+from mdpu.pipeline.data.splits import Signs, Split, draw_split, write_split
+from mdpu.pipeline.files import provenance, write_json
+from mdpu.theory import broken_tuple_law, tuple_law
+
+# Bins with a smaller expected count are pooled, because the chi-square approximation is poor there.
+LEAST_EXPECTED = 5.0
+
+
+def diagnose(split: Split, labels: Signs, tuple_size: int, prior: float, broken: float = 0.0) -> dict[str, Any]:
+    """Compare a split with the law of Lemma 5, by the labels that the learner never sees.
+
+    Parameters
+    ----------
+    split : Split
+    labels : ndarray, int8, shape (N,)
+        Sides of the training images.
+    tuple_size : int
+        M.
+    prior : float
+        pi_+.
+    broken : float
+        Share of tuples that are not dominant.
+
+    Returns
+    -------
+    dict
+        ``tuple_members`` and ``unlabeled``: the ``observed`` fraction of positives, the expected one by
+        ``law`` (a of Lemma 6 where no tuple is broken, and pi_+), and the difference in standard errors, ``z``.
+        ``tuple_types``: numbers of tuples with 0, 1, ... negatives, ``observed`` and ``expected``, with
+        ``chi_square``, ``degrees`` of freedom and ``p_value``. ``distinct``: numbers of different images
+        among the tuple members and among the unlabeled, and of images in both.
+    """
+    law = broken_tuple_law(tuple_size, prior, broken) if broken else tuple_law(tuple_size, prior)
+    hidden = labels[split.tuples]  # (n, M)
+    negatives = (hidden < 0).sum(axis=1)
+    n = len(split.tuples)
+    kinds = np.arange(law.size)
+    member_error = math.sqrt((law @ kinds**2 - (law @ kinds) ** 2) / n) / tuple_size
+    unlabeled_error = math.sqrt(prior * (1 - prior) / split.unlabeled.size)
+    observed = np.bincount(negatives, minlength=law.size)
+    chi_square, degrees = _chi_square(observed, law * n)
+    return {
+        "tuple_members": _compare(float((hidden > 0).mean()), 1 - float(law @ kinds) / tuple_size, member_error),
+        "unlabeled": _compare(float((labels[split.unlabeled] > 0).mean()), prior, unlabeled_error),
+        "tuple_types": {
+            "observed": observed.tolist(),
+            "expected": (law * n).tolist(),
+            "chi_square": chi_square,
+            "degrees": degrees,
+            "p_value": float(chdtrc(degrees, chi_square)) if degrees else 1.0,
+        },
+        "distinct": {
+            "tuple_members": np.unique(split.tuples).size,
+            "unlabeled": np.unique(split.unlabeled).size,
+            "both": np.intersect1d(split.tuples, split.unlabeled).size,
+        },
+    }
+
+
+def _compare(observed: float, law: float, standard_error: float) -> dict[str, float]:
+    return {"observed": observed, "law": law, "z": (observed - law) / standard_error if standard_error else 0.0}
+
+
+def _chi_square(observed: np.ndarray, expected: np.ndarray) -> tuple[float, int]:
+    """Return Pearson's statistic and its degrees of freedom, bins of small expectation pooled with the next."""
+    pooled: list[list[float]] = [[0.0, 0.0]]
+    for pair in sorted(zip(expected.tolist(), observed.tolist(), strict=True)):
+        if pooled[-1][0] >= LEAST_EXPECTED:
+            pooled.append([0.0, 0.0])
+        pooled[-1][0] += pair[0]
+        pooled[-1][1] += pair[1]
+    return sum((o - e) ** 2 / e for e, o in pooled), len(pooled) - 1
+
+
+def summarize(diagnostics: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Return the worst of several splits' diagnostics.
+
+    Returns
+    -------
+    dict
+        ``splits``, their number; ``tuple_members`` and ``unlabeled``, the largest absolute ``difference``
+        between observed and law and the largest absolute ``z``; ``p_value``, the smallest of the
+        chi-square tests, and ``adjusted``, the same after Bonferroni's correction for their number.
+    """
+    smallest = min(diagnosis["tuple_types"]["p_value"] for diagnosis in diagnostics)
+    parts = {
+        part: {
+            "difference": max(abs(diagnosis[part]["observed"] - diagnosis[part]["law"]) for diagnosis in diagnostics),
+            "z": max(abs(diagnosis[part]["z"]) for diagnosis in diagnostics),
+        }
+        for part in ("tuple_members", "unlabeled")
+    }
+    return {
+        "splits": len(diagnostics),
+        **parts,
+        "p_value": smallest,
+        "adjusted": min(1.0, smallest * len(diagnostics)),
+    }
+
+
+def write_diagnosed_split(labels: Path, path: Path, tuple_size: int, prior: float, **drawing: Any) -> None:
+    """Draw a split and write it, with its diagnostics (.json) beside it.
+
+    Parameters
+    ----------
+    labels, path : Path
+        Labels to read, split to write.
+    tuple_size, prior : int, float
+        M and pi_+.
+    **drawing
+        The other parameters of `mdpu.pipeline.data.splits.draw_split`.
+
+    Raises
+    ------
+    UserError
+        If the labels are missing or broken, or the split cannot be drawn from them.
+    """
+    started = time.perf_counter()
+    train = read_labels(labels)["train"]
+    split = draw_split(train, tuple_size, prior, **drawing)
+    write_split(split, path)
+    found = diagnose(split, train, tuple_size, prior, drawing.get("broken", 0.0))
+    facts = {**found, "provenance": provenance(started, [labels])}
+    write_json(path.with_suffix(".json"), facts)

@@ -1,0 +1,114 @@
+"""The contract of images: what every dataset rule writes and every later stage reads.
+
+``<source>.npz`` holds `train_images` and `test_images`, uint8 of shape [N, H, W] or [N, H, W, C], and
+`train_labels` and `test_labels`, int64 class ids. ``<source>.json`` beside it names the classes (the id
+is the position), the origin and the licence.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from mdpu.errors import UserError
+from mdpu.pipeline.files import load_npz, provenance, read_json, save_npz, write_json
+from mdpu.pipeline.seals import sha256
+
+ARRAYS = ("train_images", "train_labels", "test_images", "test_labels")
+
+
+@dataclass(frozen=True)
+class ImageSet:
+    """Images and classes of one source.
+
+    Attributes
+    ----------
+    train_images, test_images : ndarray, uint8, shape (N, H, W) or (N, H, W, C)
+    train_labels, test_labels : ndarray, int64, shape (N,)
+        Class ids, positions in `classes`.
+    classes : sequence of str
+        Class names.
+    origin, licence : str
+        Where the images come from, and their terms of use.
+    """
+
+    train_images: np.ndarray
+    train_labels: np.ndarray
+    test_images: np.ndarray
+    test_labels: np.ndarray
+    classes: Sequence[str]
+    origin: str
+    licence: str
+
+    def __post_init__(self) -> None:
+        if len(set(self.classes)) < len(self.classes):
+            raise UserError(f"two classes share a name among {', '.join(self.classes)}; give each its own")
+        for part in ("train", "test"):
+            images, labels = getattr(self, f"{part}_images"), getattr(self, f"{part}_labels")
+            if images.dtype != np.uint8 or images.ndim not in (3, 4):
+                raise UserError(f"{part}_images is {images.dtype} of shape {images.shape}, not uint8 [N, H, W(, C)]")
+            if 0 in images.shape[1:]:
+                raise UserError(f"{part}_images has shape {images.shape}: an image needs a pixel and a channel")
+            if len(images) == 0 or labels.shape != (len(images),):
+                raise UserError(f"{part} has {len(images)} images but labels of shape {labels.shape}")
+            if labels.min() < 0 or labels.max() >= len(self.classes):
+                raise UserError(
+                    f"{part}_labels run from {labels.min()} to {labels.max()}, "
+                    f"outside the {len(self.classes)} named classes"
+                )
+        if self.train_images.shape[1:] != self.test_images.shape[1:]:
+            raise UserError(
+                f"training images are {self.train_images.shape[1:]} but test images {self.test_images.shape[1:]}"
+            )
+
+
+def write_images(
+    image_set: ImageSet, path: Path, started: float | None = None, checksums: Mapping[str, str] | None = None
+) -> None:
+    """Write an image set as ``path`` (npz) and its description beside it (json).
+
+    Parameters
+    ----------
+    image_set : ImageSet
+    path : Path
+    started : float, optional
+        `time.perf_counter()` at the start of the work, for the provenance.
+    checksums : mapping of str to str, optional
+        Checksums of the files that the images were read from, e.g. ``md5:...``.
+    """
+    started = time.perf_counter() if started is None else started
+    save_npz(path, **{name: getattr(image_set, name) for name in ARRAYS})
+    description = {
+        "classes": list(image_set.classes),
+        "origin": image_set.origin,
+        "licence": image_set.licence,
+        "checksums": dict(checksums or {}),
+        "sha256": sha256(path),
+        "train": len(image_set.train_labels),
+        "test": len(image_set.test_labels),
+        "shape": list(image_set.train_images.shape[1:]),
+    }
+    write_json(path.with_suffix(".json"), {**description, "provenance": provenance(started)})
+
+
+def read_images(path: Path) -> ImageSet:
+    """Read an image set; raise `UserError` if a file is missing, broken or against the contract."""
+    description = read_json(path.with_suffix(".json"))
+    missing = {"classes", "origin", "licence"} - set(description)
+    if missing:
+        raise UserError(f"{path.with_suffix('.json')} has no key {', '.join(sorted(missing))}; delete it and run again")
+    return ImageSet(
+        **load_npz(path, *ARRAYS),
+        classes=description["classes"],
+        origin=description["origin"],
+        licence=description["licence"],
+    )
+
+
+def is_path(source: str) -> bool:
+    """Return whether a source is the path of a user's own images instead of a name."""
+    return "/" in source or source.endswith(".npz")

@@ -1,0 +1,130 @@
+"""From class ids to the two sides: +1 and -1, or 0 for classes that are left out."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mdpu.errors import UserError
+from mdpu.pipeline.data.images import ImageSet, read_images
+from mdpu.pipeline.files import load_npz, provenance, save_npz, write_json
+
+Labels = dict[str, NDArray[np.int8]]
+Counts = dict[str, dict[str, int]]
+
+
+def binarize(
+    image_set: ImageSet,
+    positive: Iterable[str],
+    negative: Iterable[str],
+    dropped: Iterable[str] = (),
+    where: str = "dataset",
+) -> Labels:
+    """Return ``train`` and ``test`` labels, int8 in {+1, -1, 0}, one per image.
+
+    Parameters
+    ----------
+    image_set : ImageSet
+        Images with named classes.
+    positive, negative, dropped : iterable of str
+        Class names; every class of the source is in exactly one of the three.
+    where : str
+        Where the sides are configured, for error messages.
+
+    Raises
+    ------
+    UserError
+        If a class is unknown, listed twice, on no side, or a side has no image.
+    """
+    sides = {"positive": 1, "negative": -1, "dropped": 0}
+    value: dict[str, int] = {}
+    for side, names in zip(sides, (positive, negative, dropped), strict=True):
+        for name in map(str, names):
+            if name not in image_set.classes:
+                raise UserError(
+                    f"{where}.{side}: the source has no class {name!r}; it has {', '.join(image_set.classes)}"
+                )
+            if name in value:
+                raise UserError(f"{where}: class {name!r} is listed twice; give it one side")
+            value[name] = sides[side]
+    homeless = [name for name in image_set.classes if name not in value]
+    if homeless:
+        raise UserError(f"{where}: class {', '.join(homeless)} is on no side; list it as positive, negative or dropped")
+    lookup = np.array([value[name] for name in image_set.classes], dtype=np.int8)
+    labels = {"train": lookup[image_set.train_labels], "test": lookup[image_set.test_labels]}
+    for part, part_labels in labels.items():
+        for side in ("positive", "negative"):
+            if not (part_labels == sides[side]).any():
+                raise UserError(f"{where}: the {part} images hold no {side} one; both sides are needed")
+    return labels
+
+
+def count_sides(labels: Labels) -> Counts:
+    """Return the numbers of ``positive``, ``negative`` and ``dropped`` images of each part."""
+    return {
+        part: {"positive": int((y > 0).sum()), "negative": int((y < 0).sum()), "dropped": int((y == 0).sum())}
+        for part, y in labels.items()
+    }
+
+
+def check_counts(counts: Counts, known: Mapping[str, Mapping[str, int]], where: str) -> None:
+    """Raise `UserError` if the count of a side differs from the known one.
+
+    Parameters
+    ----------
+    counts : dict
+        As `count_sides` returns it.
+    known : mapping
+        From part and side to a number; a side without a number is not checked.
+    where : str
+        Where the known counts are configured, for the error message.
+    """
+    for part, sides in known.items():
+        for side, count in sides.items():
+            if counts[part][side] != count:
+                raise UserError(
+                    f"{where}.{part}.{side}: {count} images are expected but the source has {counts[part][side]}; "
+                    "correct the sides or the count"
+                )
+
+
+def write_labels(labels: Labels, path: Path) -> None:
+    """Write labels as npz with arrays ``train`` and ``test``."""
+    save_npz(path, **labels)
+
+
+def read_labels(path: Path) -> Labels:
+    """Read labels; raise `UserError` if the file is missing or broken."""
+    return load_npz(path, "train", "test")
+
+
+def write_binarized(images: Path, dataset: str, definition: Mapping[str, Any], path: Path) -> None:
+    """Binarize the class ids of an image set and write the labels, with their counts (.json) beside them.
+
+    Parameters
+    ----------
+    images : Path
+        As `mdpu.pipeline.data.images.write_images` writes it.
+    dataset, definition : str, mapping
+        A dataset's name under ``definitions.datasets`` of a configuration, and its entry there.
+    path : Path
+
+    Raises
+    ------
+    UserError
+        If the images are missing or broken, a class has no side or two, a side has no image, or a count differs from
+        the known one.
+    """
+    started = time.perf_counter()
+    where = f"config key definitions.datasets.{dataset}"
+    sides = definition["positive"], definition["negative"], definition.get("dropped", ())
+    labels = binarize(read_images(images), *sides, where)
+    counts = count_sides(labels)
+    check_counts(counts, definition.get("counts", {}), f"{where}.counts")
+    write_labels(labels, path)
+    write_json(path.with_suffix(".json"), {"counts": counts, "provenance": provenance(started, [images])})

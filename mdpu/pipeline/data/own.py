@@ -1,0 +1,216 @@
+"""A user's own images: an npz file or a folder of pictures, named in the configuration."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mdpu.errors import UserError
+from mdpu.pipeline.data.images import ARRAYS, ImageSet
+from mdpu.pipeline.files import read_json
+
+PARTS = ("train", "test")
+
+# Pillow's modes with at most 8 bits a channel, which become grey or colour without loss.
+GREY, COLOUR = ("1", "L", "LA"), ("P", "RGB", "RGBA", "CMYK", "YCbCr")
+
+
+def read(path: Path) -> ImageSet:
+    """Return the images of an npz file or of a folder of pictures.
+
+    Parameters
+    ----------
+    path : Path
+        Either ``<name>.npz`` with ``train_images``, ``test_images`` (uint8 [N, H, W] or [N, H, W, C]),
+        ``train_labels``, ``test_labels`` (integers from 0), and the class names in an array ``classes``
+        or in ``<name>.json`` beside it (``{"classes": [...]}``, which may also have ``origin`` and
+        ``licence``). Without either, the ids are the names. Or a folder with pictures
+        ``train/<class>/*.png`` and ``test/<class>/*.png``, of one size, in any format that Pillow reads.
+
+    Raises
+    ------
+    UserError
+        If something is missing or has another form.
+    """
+    with _told_of(path):
+        return _read_folder(path) if path.is_dir() else _read_npz(path)
+
+
+@cache
+def image_shape(path: Path) -> tuple[int, ...]:
+    """Return the shape of one training image, (H, W) or (H, W, C), without reading the others.
+
+    Raises
+    ------
+    UserError
+        If there is no such file or folder, or no image in it.
+    """
+    with _told_of(path):
+        if path.is_dir():
+            (_, picture), *_ = _pictures(path, "train", _classes(path, "train"))
+            mode, (width, height) = _form([picture])
+            return (height, width) if mode == "L" else (height, width, 3)
+        with _npz(path) as archive, archive.zip.open("train_images.npy") as stream:
+            version = np.lib.format.read_magic(stream)
+            header = np.lib.format.read_array_header_1_0 if version[0] == 1 else np.lib.format.read_array_header_2_0
+            return header(stream)[0][1:]
+
+
+def inputs(path: Path) -> list[Path]:
+    """Return the files that change whenever the images change.
+
+    For a folder of pictures these are the class folders, which change when a picture is added or removed.
+
+    Raises
+    ------
+    UserError
+        If there is no such file or folder.
+    """
+    with _told_of(path):
+        return _inputs(path)
+
+
+def _inputs(path: Path) -> list[Path]:
+    if not path.exists():
+        raise UserError("there is no such file or folder")
+    if path.is_dir():
+        return [path / part / name for part in PARTS for name in _classes(path, part)]
+    if not path.is_file():
+        raise UserError("it is a pipe or a device, not a file")
+    description = path.with_suffix(".json")
+    return [path, description] if description.exists() else [path]
+
+
+def _read_npz(path: Path) -> ImageSet:
+    with _npz(path) as archive:
+        missing = [name for name in ARRAYS if name not in archive]
+        if missing:
+            raise UserError(f"it has no array {', '.join(missing)}; it holds {', '.join(archive)}")
+        arrays = {name: archive[name] for name in ARRAYS}
+        names = archive["classes"].tolist() if "classes" in archive else None
+    for part in PARTS:
+        labels = arrays[f"{part}_labels"]
+        if labels.dtype.kind not in "iu":
+            raise UserError(f"{part}_labels is {labels.dtype}; class ids must be integers")
+        arrays[f"{part}_labels"] = labels.astype(np.int64)
+    description = path.with_suffix(".json")
+    facts = read_json(description) if description.exists() else {}
+    if not isinstance(facts, dict):
+        raise UserError(f'{description} holds no mapping; it should look like {{"classes": [...]}}')
+    names = facts.get("classes", names)
+    if not isinstance(names, list | None):
+        raise UserError(f"{description}: classes is {names!r}, not a list of names, the id being the position")
+    if names is None:
+        names = range(1 + max(int(arrays[f"{part}_labels"].max(initial=0)) for part in PARTS))
+    return ImageSet(
+        **arrays,
+        classes=[str(name) for name in names],
+        origin=str(facts.get("origin", path)),
+        licence=str(facts.get("licence", "not stated")),
+    )
+
+
+@contextlib.contextmanager
+def _npz(path: Path) -> Iterator[Any]:
+    """Open an npz file without unpickling; raise `UserError` if it is broken."""
+    if path.exists() and not path.is_file():  # reading a pipe would block
+        raise UserError("it is a pipe or a device, not a file")
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            yield archive
+    except UserError:
+        raise
+    except FileNotFoundError:
+        raise UserError("there is no such file or folder") from None
+    except Exception as error:  # zipfile, zlib and numpy raise different errors for a broken file
+        if "allow_pickle" in str(error):
+            raise UserError("it holds pickled objects, which may run code; save arrays of numbers or text") from None
+        raise UserError(f"it is not a whole npz file ({error}); save it again with numpy.savez") from None
+
+
+def _read_folder(path: Path) -> ImageSet:
+    classes = _classes(path, "train")
+    unknown = sorted(set(_classes(path, "test")) - set(classes))
+    if unknown:
+        raise UserError(f"test/{unknown[0]} has no counterpart in train; both parts need the same class folders")
+    pictures = {part: _pictures(path, part, classes) for part in PARTS}
+    mode, _ = _form([file for part in PARTS for _, file in pictures[part]])
+    arrays = {}
+    for part in PARTS:
+        arrays[f"{part}_images"] = np.stack([_pixels(file, mode) for _, file in pictures[part]])
+        arrays[f"{part}_labels"] = np.array([label for label, _ in pictures[part]], dtype=np.int64)
+    return ImageSet(**arrays, classes=classes, origin=str(path), licence="not stated")
+
+
+def _classes(path: Path, part: str) -> list[str]:
+    folder = path / part
+    if not folder.is_dir():
+        raise UserError(f"it has no folder {part}; pictures go to {part}/<class>/")
+    return sorted(entry.name for entry in folder.iterdir() if entry.is_dir() and not entry.name.startswith("."))
+
+
+def _pictures(path: Path, part: str, classes: list[str]) -> list[tuple[int, Path]]:
+    """Return the class id and the file of each picture, in order of their paths."""
+    from PIL import Image
+
+    readable = {suffix for suffix, kind in Image.registered_extensions().items() if kind in Image.OPEN}
+    pictures = [
+        (label, file)
+        for label, name in enumerate(classes)
+        for file in sorted((path / part / name).glob("[!.]*"))
+        if file.suffix.lower() in readable
+    ]
+    if not pictures:
+        raise UserError(f"there is no picture in {part}/<class>/")
+    for _, file in pictures:
+        if not file.is_file():  # reading a pipe would block
+            raise UserError(f"{file} is no file, but a folder, a pipe or a link to nothing")
+    return pictures
+
+
+def _form(files: list[Path]) -> tuple[str, tuple[int, int]]:
+    """Return the mode to convert the pictures to, and their common size as (width, height)."""
+    from PIL import Image
+
+    mode, first = "L", None
+    for file in files:
+        try:
+            with Image.open(file) as picture:
+                if picture.mode not in (*GREY, *COLOUR):
+                    raise UserError(f"{file} has mode {picture.mode}; convert it to 8 bits a channel")
+                if picture.mode in COLOUR:
+                    mode = "RGB"
+                first = first or picture.size
+                if picture.size != first:
+                    raise UserError(f"{file} is {_by(picture.size)} but {files[0]} is {_by(first)}; make them one size")
+        except OSError as error:
+            raise UserError(f"{file} is no readable picture ({error})") from None
+    assert first is not None
+    return mode, first
+
+
+def _pixels(file: Path, mode: str) -> np.ndarray:
+    from PIL import Image
+
+    try:
+        with Image.open(file) as picture:
+            return np.asarray(picture.convert(mode))
+    except (OSError, SyntaxError) as error:  # Pillow calls a broken PNG a SyntaxError
+        raise UserError(f"{file} is no whole picture ({error})") from None
+
+
+def _by(size: tuple[int, int]) -> str:
+    return f"{size[0]}x{size[1]}"
+
+
+@contextlib.contextmanager
+def _told_of(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except UserError as error:
+        raise UserError(f"source {path}: {error}") from None

@@ -1,0 +1,131 @@
+"""The epoch, or the hyper-parameters, that held-out bags choose without labels, beside the best and the protocol's.
+
+Bags are those of `mdpu.pipeline.validation`: they come from one half of the test images, and accuracies here are on the
+other half. Both estimates of `mdpu.theory.held_out` choose: that of the error of bags, and that of their members.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import pandas as pd
+
+from mdpu.pipeline.config import BASE
+from mdpu.pipeline.grid import AXES, CELL
+from mdpu.theory.held_out import bag_risk, member_risk
+
+RISKS = {"bags": bag_risk, "members": member_risk}
+NEEDED = ("validation_unlabeled", "others_true_positive_rate", "others_true_negative_rate")
+
+
+def choose_epochs(metrics: pd.DataFrame, offsets: Mapping[str, float], average_last: int) -> pd.DataFrame:
+    """Return what each choice of an epoch gives, run by run.
+
+    Parameters
+    ----------
+    metrics : DataFrame
+        As `mdpu.pipeline.evaluate.collect.collect` returns it.
+    offsets : mapping
+        Assumed minus true prior, by variant.
+    average_last : int
+        Epochs of the protocol's mean.
+
+    Returns
+    -------
+    DataFrame
+        A row per run that has a score and did not diverge: the key columns; ``best``, the highest accuracy of any
+        epoch in percent, at the training prior; ``protocol``, the mean of the last epochs; and for each of `RISKS` its
+        epoch (``bags_epoch``) and the accuracy there (``bags``). The regret of a choice is ``best`` minus it.
+    """
+    rows = [
+        dict(zip(AXES, key, strict=True)) | _choice(run, "epoch", run["elsewhere"].tail(average_last).mean())
+        for key, run in _estimated_runs(metrics, offsets)
+    ]
+    return pd.DataFrame(rows, columns=_columns("epoch"))
+
+
+def choose_settings(metrics: pd.DataFrame, offsets: Mapping[str, float], average_last: int) -> pd.DataFrame:
+    """Return what each choice among the variants of a trial gives, trial by trial.
+
+    Estimates and accuracies are means over the last epochs. A variant that diverged is not chosen. Parameters are those
+    of `choose_epochs`.
+
+    Returns
+    -------
+    DataFrame
+        A row per trial whose base variant did not diverge, with the columns of `choose_epochs`: ``best`` is the highest
+        accuracy of any variant, ``protocol`` that of the base, and the choices are ``bags_variant`` and
+        ``members_variant``. Its own variant is the base.
+    """
+    measured = ["elsewhere", *RISKS]
+    runs = [
+        dict(zip(AXES, key, strict=True)) | run[measured].tail(average_last).mean().to_dict()
+        for key, run in _estimated_runs(metrics, offsets)
+    ]
+    trial, rows = [axis for axis in AXES if axis != "variant"], []
+    for key, variants in pd.DataFrame(runs, columns=[*AXES, *measured]).groupby(trial, sort=False):
+        base = variants.loc[variants["variant"] == BASE, "elsewhere"]
+        if len(base):
+            rows.append(
+                dict(zip(trial, key, strict=True)) | {"variant": BASE} | _choice(variants, "variant", base.item())
+            )
+    return pd.DataFrame(rows, columns=_columns("variant"))
+
+
+def _choice(options: pd.DataFrame, chosen: str, protocol: float) -> dict[str, object]:
+    """Return what the best of some options, the protocol's and those with the least risks give.
+
+    Parameters
+    ----------
+    options : DataFrame
+        A row per option: its name or number in the column `chosen`, ``elsewhere`` and each of `RISKS`.
+    chosen : str
+        What an option is, ``epoch`` or ``variant``.
+    protocol : float
+        Accuracy of the protocol's own choice.
+    """
+    places = {name: int(options[name].argmin()) for name in RISKS}
+    return (
+        {"best": options["elsewhere"].max(), "protocol": protocol}
+        | {f"{name}_{chosen}": options[chosen].iloc[place] for name, place in places.items()}
+        | {name: options["elsewhere"].iloc[place] for name, place in places.items()}
+    )
+
+
+def _columns(chosen: str) -> list[str]:
+    """Return the columns of a table of choices, of epochs or of variants."""
+    return [*AXES, "best", "protocol", *(name for risk in RISKS for name in (f"{risk}_{chosen}", risk))]
+
+
+def _estimated_runs(
+    metrics: pd.DataFrame, offsets: Mapping[str, float]
+) -> Iterator[tuple[tuple[object, ...], pd.DataFrame]]:
+    """Yield the key of each run that has a score and did not diverge, and its epochs.
+
+    ``elsewhere`` is the accuracy on images of which no bag is drawn, in percent; each of `RISKS` has a column too.
+    """
+    if not {*NEEDED} <= {*metrics.columns}:
+        return
+    prior = metrics["prior"].astype(float)
+    told = prior + metrics["variant"].map(offsets)
+    if "estimated_prior" in metrics:
+        told = metrics["estimated_prior"].fillna(told)
+    positive, negative = metrics["others_true_positive_rate"], metrics["others_true_negative_rate"]
+    shown = metrics.assign(told=told, elsewhere=100 * (prior * positive + (1 - prior) * negative))
+    for key, run in shown.groupby(list(AXES), sort=False):
+        if run["elsewhere"].isna().any():
+            continue
+        run = run.sort_values("epoch")
+        counts = run[[f"validation_tuples_{positives}" for positives in range(run["tuple_size"].iloc[0] + 1)]]
+        told_prior = float(run["told"].iloc[0])
+        risks = {name: risk(counts, run["validation_unlabeled"], told_prior) for name, risk in RISKS.items()}
+        yield key, run.assign(**risks)
+
+
+def summarize_regret(chosen: pd.DataFrame) -> pd.DataFrame:
+    """Return the mean regret of each choice, and of the protocol, per cell: ``bags``, ``members``, ``protocol``."""
+    ways = ["protocol", *RISKS]
+    regret = chosen.assign(**{way: chosen["best"] - chosen[way] for way in ways})
+    return regret.groupby(list(CELL), as_index=False, sort=False).agg(
+        trials=("best", "size"), best=("best", "mean"), **{way: (way, "mean") for way in ways}
+    )

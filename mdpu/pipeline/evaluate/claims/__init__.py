@@ -1,0 +1,154 @@
+"""Claims, each a statement that a program checks case by case, in a file by who makes them: ``paper`` and ``bags``.
+
+A claim is one function from evidence to cases. Evidence is either our runs or the paper's own 504 numbers,
+which have neither histories nor other losses; a claim that evidence cannot speak to returns None.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from mdpu.pipeline.evaluate.claims import bags, paper  # each registers its claims
+from mdpu.pipeline.evaluate.claims.claim import CASE, CLAIMS, Claim
+from mdpu.pipeline.evaluate.evidence import MEASURES, Evidence, our_evidence, paper_evidence
+from mdpu.pipeline.evaluate.shares import share_interval
+from mdpu.pipeline.files import provenance, read_csv, read_table, write_csv, write_json
+from mdpu.pipeline.grid import AXES
+from mdpu.pipeline.plan import Plan
+
+__all__ = ["CASE", "CLAIMS", "STATUSES", "Claim", "bags", "check_claims", "paper", "status", "write_claims"]
+
+# What stands instead of counts: of our runs, of the paper's numbers, and of single trials.
+NO_RUNS, NO_NUMBERS, NOT_TESTED = "not run", "not in its numbers", "counted, not tested"
+# How a claim fares on our runs.
+STATUSES = ("holds", "partly", "fails", "inconclusive", "not run")
+HOLDS, PARTLY, FAILS, INCONCLUSIVE, NOT_RUN = STATUSES
+MOST, FEW = 0.9, 0.1  # shares of the cases from which, and up to which, a claim holds and fails
+
+
+def check_claims(ours: Evidence, paper: Evidence) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Check every claim on our runs and on the paper's numbers.
+
+    Returns
+    -------
+    claims : DataFrame
+        One row per claim: claim, said_by, place, quote, statement, ``sides`` (what is compared in a case),
+        ``by_chance`` (the pass rate that noise alone would give, where that can be told), and for ``ours`` and
+        ``paper`` the numbers of cases (``_cases``) and of those that hold (``_hold``), the pass rate (``_rate``),
+        and both in words (``ours``, ``paper``: ``5 of 6``, ``not run``, ``not in its numbers``). Then what
+        `_in_single_trials` returns, of ours; ``effect``, the median of left minus right over our cases, missing
+        without one; and the ``status`` of the claim on our runs.
+    cases : DataFrame
+        One row per claim, evidence (``ours`` or ``paper``) and case: the key columns that apply, ``left``,
+        ``right``, and whether the statement ``holds``.
+    """
+    rows, all_cases = [], []
+    for item in CLAIMS.values():
+        row: dict[str, Any] = {
+            "claim": item.name,
+            "said_by": item.said_by,
+            "place": item.place,
+            "quote": item.quote,
+            "statement": item.statement,
+            "sides": item.sides,
+            "by_chance": item.by_chance(ours.rule) if item.by_chance else None,
+        }
+        for source, evidence in (("ours", ours), ("paper", paper)):
+            cases = item.check(evidence)
+            count = 0 if cases is None else len(cases)
+            hold = 0 if cases is None else int(cases["holds"].sum())
+            nothing = NO_NUMBERS if source == "paper" else NO_RUNS
+            row |= {
+                f"{source}_cases": count,
+                f"{source}_hold": hold,
+                f"{source}_rate": hold / count if count else None,
+                source: f"{hold} of {count}" if count else nothing,
+            }
+            if cases is not None and count:
+                all_cases.append(cases.assign(claim=item.name, evidence=source))
+            if source == "ours":
+                gaps = cases["left"].astype(float) - cases["right"].astype(float) if cases is not None else None
+                row["effect"] = None if gaps is None or gaps.isna().all() else float(gaps.median())
+        row |= _in_single_trials(item, ours)
+        rows.append(row | {"status": status(row)})
+    columns = ["claim", "evidence", *CASE]
+    cases = pd.concat(all_cases, ignore_index=True) if all_cases else pd.DataFrame(columns=columns)
+    integers = dict.fromkeys(("tuple_size", "n", "seed"), "Int64")
+    return pd.DataFrame(rows), cases[columns].astype(integers)
+
+
+def status(row: Mapping[str, Any]) -> str:
+    """Return in a word how a claim fares on our runs.
+
+    Parameters
+    ----------
+    row : mapping
+        ``ours_rate``, ``by_chance``, ``trial_low`` and ``trial_high`` of a claim, as `check_claims` returns them; each
+        may be None.
+
+    Returns
+    -------
+    str
+        *not run* without a case. *inconclusive*: the interval of the share in single trials holds the rate that noise
+        alone would give. *fails*: the claim holds in at most `FEW` of the cases, or that interval lies below the rate
+        of noise. *holds*: in at least `MOST` of the cases. *partly*: the rest.
+    """
+    rate, chance, low, high = (row[key] for key in ("ours_rate", "by_chance", "trial_low", "trial_high"))
+    if rate is None:
+        return NOT_RUN
+    tested = chance is not None and low is not None
+    if tested and low <= chance <= high:
+        return INCONCLUSIVE
+    if rate <= FEW or (tested and high < chance):
+        return FAILS
+    return HOLDS if rate >= MOST else PARTLY
+
+
+def _in_single_trials(item: Claim, evidence: Evidence) -> dict[str, Any]:
+    """Return how often a claim holds in one trial, with an interval that respects what the trials share.
+
+    Cells share images and, where one is in several cases, trials. So the claim is checked on each seed alone, and the
+    interval is by clusters of cases, those of one seed and dataset (`Evidence.clusters`).
+
+    Returns
+    -------
+    dict
+        ``trial_rate``, the share of cases that hold, over all seeds; its interval ``trial_low``, ``trial_high`` at
+        ``comparison.level``; ``trials``, the seeds that have cases; ``in_single_trials``, rate and interval in
+        words. Missing, and ``counted, not tested``, where fewer than two seeds have cases.
+    """
+    checked = [(seed, item.check(trial)) for seed, trial in evidence.single_trials.items()]
+    cases_by_seed = [cases.assign(seed=seed) for seed, cases in checked if cases is not None and len(cases)]
+    row: dict[str, Any] = dict.fromkeys(("trial_rate", "trial_low", "trial_high")) | {"trials": len(cases_by_seed)}
+    if len(cases_by_seed) < 2:
+        return row | {"in_single_trials": NOT_TESTED}
+    cases = pd.concat(cases_by_seed)
+    clusters = cases.groupby(list(evidence.clusters), dropna=False)["holds"].agg(["sum", "size"])
+    rate = cases["holds"].mean()
+    low, high = share_interval(clusters["sum"], clusters["size"], evidence.rule["level"])
+    words = f"{100 * rate:.0f} % ({100 * low:.0f} to {100 * high:.0f})"
+    return row | {"trial_rate": rate, "trial_low": low, "trial_high": high, "in_single_trials": words}
+
+
+def write_claims(plan: Plan, summary: Path, metrics: Path, out: Path, cases: Path) -> None:
+    """Check the claims on a plan's runs and on the paper's numbers; write them as CSV and JSON, and every case as CSV.
+
+    Raises
+    ------
+    UserError
+        If the summary or the metrics are missing or broken (`mdpu.pipeline.evaluate.collect.write_collection`).
+    """
+    started = time.perf_counter()
+    rule, reporting = plan.config["comparison"], plan.protocol.reporting()
+    ours = our_evidence(plan, read_csv(summary), read_table(metrics, [*AXES, *MEASURES]))
+    checked, all_cases = check_claims(ours, paper_evidence(rule))
+    write_csv(checked, out)
+    write_csv(all_cases, cases)
+    facts = provenance(started, [summary, metrics], rule=rule, reporting=reporting)
+    rows = checked.astype(object).where(checked.notna(), None).to_dict("records")
+    write_json(out.with_suffix(".json"), {"claims": rows, **facts})

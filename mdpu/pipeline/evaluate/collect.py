@@ -1,0 +1,179 @@
+"""From histories to one tidy table, then to one accuracy per run, then to mean and deviation per cell."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from mdpu.errors import UserError
+from mdpu.learn.methods import load_method
+from mdpu.pipeline.files import read_table, write_csv, write_table
+from mdpu.pipeline.grid import AXES, CELL, Run, run_columns
+from mdpu.pipeline.plan import Plan
+
+
+def collect(paths: Iterable[Path], runs: Iterable[Run]) -> pd.DataFrame:
+    """Return the histories of `runs`, one row per run and epoch, in order of run and epoch.
+
+    Raises
+    ------
+    UserError
+        If a file is missing or broken, or a run has no history in any of them.
+    """
+    histories = pd.concat([read_table(path) for path in paths], ignore_index=True)
+    keys = pd.DataFrame(list(runs), columns=list(AXES))
+    collected = keys.merge(histories, on=list(AXES), how="left", validate="one_to_many")
+    missing = collected.loc[collected["epoch"].isna(), list(AXES)]
+    if len(missing):
+        first = Run(*missing.iloc[0]).name
+        raise UserError(f"no history of {len(missing)} runs, the first of them {first}; train them")
+    return collected.astype({"epoch": "int64"}).sort_values([*AXES, "epoch"], ignore_index=True)
+
+
+def read_histories(runs: Iterable[Run], metrics: Path) -> pd.DataFrame:
+    """Return the histories of `runs` from the metrics that `write_collection` wrote, in order of the runs.
+
+    Raises
+    ------
+    UserError
+        If the file is missing or broken.
+    """
+    keys = pd.DataFrame(list(runs))
+    near = read_table(metrics, among={axis: set(keys[axis]) for axis in AXES})
+    return keys.merge(near, on=list(AXES))
+
+
+# What `reported_accuracy` reads of the metrics, beside the axes.
+REPORTED = ("accuracy", "true_positive_rate", "true_negative_rate")
+
+
+def reported_accuracy(metrics: pd.DataFrame, test_prior: str) -> pd.Series:
+    """Return the accuracy of every row of `metrics` in percent.
+
+    Parameters
+    ----------
+    metrics : DataFrame
+        As `collect` returns it.
+    test_prior : str
+        ``natural`` for the test set as it is, ``matched`` for the test set reweighted to the training prior.
+    """
+    accuracy = metrics["accuracy"]
+    if test_prior == "matched":
+        prior = metrics["prior"].astype(float)
+        accuracy = prior * metrics["true_positive_rate"] + (1 - prior) * metrics["true_negative_rate"]
+        is_unnamed = {name: load_method(name).unnamed for name in metrics["method"].unique()}
+        accuracy = accuracy.mask(metrics["method"].map(is_unnamed), np.maximum(accuracy, 1 - accuracy))
+    return 100 * accuracy
+
+
+def run_accuracies(metrics: pd.DataFrame, reporting: Mapping[str, Any]) -> pd.DataFrame:
+    """Return the reported accuracy of each run.
+
+    Parameters
+    ----------
+    metrics : DataFrame
+        As `collect` returns it.
+    reporting : mapping
+        ``average_last``: the number of last epochs to average, or ``all``, or ``best`` for the epoch with
+        the highest accuracy, a choice that uses the test labels. ``test_prior``: as for `reported_accuracy`.
+
+    Returns
+    -------
+    DataFrame
+        The key columns and ``accuracy`` in percent (missing for a run that diverged), with
+        ``first_epoch`` and ``last_epoch`` saying what was averaged.
+    """
+    shown = metrics[[*AXES, "epoch"]].assign(accuracy=reported_accuracy(metrics, reporting["test_prior"]))
+    average = reporting["average_last"]
+    if average == "best":
+        rows = shown.sort_values(["accuracy", "epoch"], ascending=[False, True]).drop_duplicates(list(AXES))
+    elif average == "all":
+        rows = shown
+    else:
+        rows = shown[shown["epoch"] > shown.groupby(list(AXES))["epoch"].transform("max") - average]
+    averages = rows.groupby(list(AXES), as_index=False).agg(
+        accuracy=("accuracy", "mean"),
+        measured=("accuracy", "count"),
+        epochs=("accuracy", "size"),
+        first_epoch=("epoch", "min"),
+        last_epoch=("epoch", "max"),
+    )
+    # An average over fewer epochs would hide that the run diverged.
+    averages["accuracy"] = averages["accuracy"].where(averages["measured"] == averages["epochs"])
+    return averages.drop(columns=["measured", "epochs"])
+
+
+def describe_runs(metrics: pd.DataFrame, accuracies: pd.DataFrame, plan: Plan) -> pd.DataFrame:
+    """Return one row per run: its results and the files that they come from.
+
+    Returns
+    -------
+    DataFrame
+        The key columns; ``run``, its name; ``accuracy`` in percent and the epochs that it is the mean over; ``risk`` of
+        the last epoch (missing for a run that diverged or estimates none); ``cohort``; ``history`` and ``split``, paths
+        in the folder of results.
+    """
+    last = metrics.groupby(list(AXES), as_index=False)["epoch"].max().merge(metrics, on=[*AXES, "epoch"])
+    places = [
+        {
+            **run_columns(run),
+            "run": run.name,
+            "cohort": cohort.name,
+            "history": str(plan.layout.history(cohort.name).relative_to(plan.layout.results)),
+            "split": str(plan.layout.split(run.split).relative_to(plan.layout.results)),
+        }
+        for cohort in plan.cohorts.values()
+        for run in cohort.runs
+    ]
+    reached = accuracies.merge(last[[*AXES, "risk"]], on=list(AXES), validate="one_to_one")
+    columns = [*AXES, "run", "accuracy", "first_epoch", "last_epoch", "risk", "cohort", "history", "split"]
+    return reached.merge(pd.DataFrame(places), on=list(AXES), validate="one_to_one")[columns]
+
+
+def summarize(accuracies: pd.DataFrame) -> pd.DataFrame:
+    """Return one row per cell: ``mean`` and ``std`` (ddof = 1) in percent, ``trials`` and ``diverged``.
+
+    A cell's mean and deviation are over the trials that did not diverge; ``better_mean`` is the mean over
+    the same trials of the better of accuracy and 100 - accuracy.
+    """
+    accuracy = accuracies["accuracy"]
+    facts = accuracies.assign(better=np.maximum(accuracy, 100 - accuracy), diverged=accuracy.isna())
+    return facts.groupby(list(CELL), as_index=False).agg(
+        mean=("accuracy", "mean"),
+        std=("accuracy", "std"),
+        better_mean=("better", "mean"),
+        trials=("accuracy", "size"),
+        diverged=("diverged", "sum"),
+        first_epoch=("first_epoch", "min"),
+        last_epoch=("last_epoch", "max"),
+    )
+
+
+def write_collection(plan: Plan, histories: Path, metrics: Path, summary: Path, runs: Path) -> None:
+    """Gather the histories of a plan into one tidy table, and summarize it per cell and per run.
+
+    Parameters
+    ----------
+    plan : Plan
+    histories : Path
+        Folder with a history per cohort.
+    metrics : Path
+        Parquet file to write, as `collect` returns it, with a CSV file beside it.
+    summary, runs : Path
+        CSV files to write, as `summarize` and `describe_runs` return them.
+
+    Raises
+    ------
+    UserError
+        If a history is missing or broken.
+    """
+    collected = collect([histories / f"{name}.parquet" for name in plan.cohorts], plan.runs)
+    write_table(collected, metrics)
+    accuracies = run_accuracies(collected, plan.protocol.reporting())
+    write_csv(collected, metrics.with_suffix(".csv"), exact=True)
+    write_csv(summarize(accuracies), summary)
+    write_csv(describe_runs(collected, accuracies, plan), runs)

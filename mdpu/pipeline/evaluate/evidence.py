@@ -1,0 +1,208 @@
+"""The evidence that claims are checked on: our cells and runs, or the paper's own 504 numbers."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from mdpu.pipeline.config import BASE
+from mdpu.pipeline.evaluate.collect import REPORTED, reported_accuracy, run_accuracies
+from mdpu.pipeline.evaluate.published import PROPOSED, published_summary
+from mdpu.pipeline.grid import AXES, ROW
+from mdpu.pipeline.plan import Plan
+
+ASKED = (*PROPOSED, "bag-relu", "bag-free")  # methods whose single runs claims are about
+ESTIMATES = ("estimated_prior", "estimated_prior_low", "estimated_prior_high")
+MEASURES = ("epoch", *REPORTED, "risk", "objective", *ESTIMATES)  # of the metrics, what `our_evidence` reads
+WINDOW = 5  # epochs of the moving average whose highest value is a run's best accuracy
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What a claim is checked on.
+
+    Attributes
+    ----------
+    cells : DataFrame
+        Key columns, ``mean``, ``std`` (percent) and ``trials``, without those that diverged.
+    rule : mapping
+        The configuration's ``comparison``.
+    runs : DataFrame or None
+        Facts of single runs, as `run_facts` returns them; None if there are no histories.
+    trials : DataFrame or None
+        The key columns of every run and its ``accuracy`` in percent, missing if it diverged; None if single trials are
+        unknown.
+    rows : collection of tuple, or None
+        Rows of the tables (dataset, tuple size, n, prior); None if every cell belongs to one.
+    larger_decay, more_unlabeled : collection of tuple
+        Pairs of dataset and variant whose runs differ from base only in a larger weight decay, or only in more
+        unlabeled images.
+    published_names : mapping
+        The paper's name of each dataset that it publishes.
+    clusters : tuple of str
+        What dependent trials have in common. Splits, weights and order are seeded by the cell and the seed, so trials
+        of two datasets or of two seeds are independent.
+    """
+
+    cells: pd.DataFrame
+    rule: Mapping[str, float]
+    runs: pd.DataFrame | None = None
+    trials: pd.DataFrame | None = None
+    rows: Collection[tuple[str, int, int, str]] | None = None
+    larger_decay: Collection[tuple[str, str]] = ()
+    more_unlabeled: Collection[tuple[str, str]] = ()
+    published_names: Mapping[str, str] = field(default_factory=dict)
+    clusters: tuple[str, ...] = ("dataset", "seed")
+
+    @cached_property
+    def base_cells(self) -> pd.DataFrame:
+        """The cells of the protocol as it stands and of the logistic loss, at every n."""
+        return protocol_cells(self.cells)
+
+    @cached_property
+    def table(self) -> pd.DataFrame:
+        """The base cells that stand in a table, as the paper's numbers do."""
+        return table_cells(self.cells, self.rows)
+
+    def base_runs(self, *methods: str) -> pd.DataFrame | None:
+        """Runs of `methods` under the protocol as it stands, with the logistic loss."""
+        return None if self.runs is None else protocol_cells(self.runs[self.runs["method"].isin(methods)])
+
+    @cached_property
+    def single_trials(self) -> dict[int, Evidence]:
+        """The evidence of each seed alone: cells of one trial, which have no deviation."""
+        seeds = [] if self.trials is None else sorted(set(self.trials["seed"]))
+        return {seed: self._single_trial(seed) for seed in seeds}
+
+    def _single_trial(self, seed: int) -> Evidence:
+        assert self.trials is not None
+        own = self.trials[self.trials["seed"] == seed]
+        cells = own.assign(mean=own["accuracy"], std=math.nan, trials=own["accuracy"].notna().astype(int))
+        runs = None if self.runs is None else self.runs[self.runs["seed"] == seed]
+        return replace(self, cells=cells.drop(columns=["seed", "accuracy"]), runs=runs, trials=None)
+
+    def variant_rows(self, frame: pd.DataFrame, pairs: Collection[tuple[str, str]]) -> pd.DataFrame:
+        """Return the rows of cells or runs whose dataset and variant are among `pairs`."""
+        return _among(frame, ("dataset", "variant"), pairs)
+
+
+def protocol_cells(cells: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of the protocol as it stands (variant ``base``) and the logistic loss, which the tables show."""
+    return cells[(cells["variant"] == BASE) & (cells["loss"] == "logistic")]
+
+
+def table_cells(cells: pd.DataFrame, rows: Collection[tuple[str, int, int, str]] | None) -> pd.DataFrame:
+    """Return the cells that stand in a table: of the protocol as it stands, in one of `rows` unless that is None."""
+    base_cells = protocol_cells(cells)
+    return base_cells if rows is None else _among(base_cells, ROW, rows)
+
+
+def _among(frame: pd.DataFrame, columns: Collection[str], keys: Collection[tuple[Any, ...]]) -> pd.DataFrame:
+    rows = frame[list(columns)].itertuples(index=False, name=None)
+    return frame[np.fromiter((row in keys for row in rows), dtype=bool, count=len(frame))]
+
+
+def paper_evidence(rule: Mapping[str, float]) -> Evidence:
+    """Return the paper's own numbers as evidence."""
+    return Evidence(published_summary(), rule)
+
+
+def our_evidence(plan: Plan, summary: pd.DataFrame, metrics: pd.DataFrame) -> Evidence:
+    """Return our runs as evidence; `summary` and `metrics` are as `mdpu.pipeline.evaluate.collect` makes them."""
+    reporting = plan.protocol.reporting()
+    accuracies = run_accuracies(metrics, reporting)
+    return Evidence(
+        summary.assign(trials=summary["trials"] - summary["diverged"]),
+        plan.config["comparison"],
+        run_facts(metrics, accuracies, reporting["test_prior"]),
+        accuracies[[*AXES, "accuracy"]],
+        plan.table_rows,
+        varied_upwards(plan, "weight_decay", float),
+        varied_upwards(plan, "n_unlabeled", _multiple),
+        plan.published_names,
+    )
+
+
+def varied_upwards(plan: Plan, key: str, number: Callable[[str], float]) -> set[tuple[str, str]]:
+    """Return the pairs of dataset and variant whose runs differ from the base's in a larger value of `key` alone.
+
+    Parameters
+    ----------
+    plan : Plan
+    key : str
+        Of the protocol's sampling or training.
+    number : callable
+        Makes a number of the key's value, as the configuration writes it; NaN is larger than nothing.
+    """
+    networks = {dataset: plan.network(dataset) for dataset in plan.datasets}
+    larger = set()
+    for network, variant in itertools.product(set(networks.values()), plan.config["definitions"]["variants"]):
+        departures = plan.protocol.departures(variant, [network])
+        if [departure.key for departure in departures] == [key]:
+            (only,) = departures
+            if number(only.value) > number(only.base):
+                larger.add((network, variant))
+    return {(dataset, variant) for dataset, network in networks.items() for of, variant in larger if of == network}
+
+
+def _multiple(written: str) -> float:
+    """Return which multiple of n a number of unlabeled images is, NaN where it is given as such."""
+    return float(written.removesuffix("n") or 1) if written.endswith("n") else math.nan
+
+
+def run_facts(metrics: pd.DataFrame, accuracies: pd.DataFrame, test_prior: str) -> pd.DataFrame:
+    """Return what the claims ask of each run of the methods in `ASKED`.
+
+    Parameters
+    ----------
+    metrics : DataFrame
+        As `mdpu.pipeline.evaluate.collect.collect` returns it.
+    accuracies : DataFrame
+        The reported accuracy of each run, as `mdpu.pipeline.evaluate.collect.run_accuracies` returns it.
+    test_prior : str
+        As `mdpu.pipeline.evaluate.collect.reported_accuracy` takes it.
+
+    Returns
+    -------
+    DataFrame
+        The key columns; ``accuracy``, the reported one in percent; ``best``, the highest mean accuracy of
+        `WINDOW` epochs in a row; ``lowest_risk`` and ``lowest_objective``; ``risk_and_accuracy``, Spearman's
+        correlation of training risk and test accuracy over the epochs from the first with a negative risk
+        on, missing where there are fewer than three of them; and `ESTIMATES`, missing for a method that is told the
+        prior.
+    """
+    keys = list(AXES)
+    shown = metrics.loc[metrics["method"].isin(ASKED), [*keys, "epoch", "risk", "objective"]]
+    shown = shown.assign(accuracy=reported_accuracy(metrics, test_prior).loc[shown.index])
+    run = shown.groupby(keys, sort=False).ngroup()
+    moving = shown["accuracy"].groupby(run).rolling(WINDOW, min_periods=1).mean().droplevel(0)
+    facts = (
+        shown.assign(moving=moving)
+        .groupby(keys, as_index=False)
+        .agg(best=("moving", "max"), lowest_risk=("risk", "min"), lowest_objective=("objective", "min"))
+    )
+    negative = (shown["risk"] < 0).groupby(run).cummax()
+    after = shown[negative & shown["risk"].notna() & shown["accuracy"].notna()]
+    ranks = after[["risk", "accuracy"]].groupby(run).rank()
+    centred = ranks - ranks.groupby(run).transform("mean")
+    sums = (
+        after[keys]
+        .assign(
+            both=centred["risk"] * centred["accuracy"], risk=centred["risk"] ** 2, accuracy=centred["accuracy"] ** 2
+        )
+        .groupby(keys)[["both", "risk", "accuracy"]]
+        .sum()
+    )
+    enough = after.groupby(keys).size() >= 3
+    correlation = sums["both"].div(np.sqrt(sums["risk"].mul(sums["accuracy"]))).where(enough)
+    facts = facts.merge(accuracies[[*keys, "accuracy"]], on=keys)
+    first = metrics[metrics["method"].isin(ASKED) & (metrics["epoch"] == 1)]
+    facts = facts.merge(first.reindex(columns=[*keys, *ESTIMATES]), on=keys, how="left")
+    return facts.merge(correlation.rename("risk_and_accuracy").reset_index(), on=keys, how="left")

@@ -1,0 +1,105 @@
+"""The 504 accuracies of Tables II-V, as data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pandas as pd
+
+from mdpu.learn.methods import load_method
+from mdpu.pipeline.files import resource
+from mdpu.pipeline.grid import CELL
+
+PROPOSED = ("ure", "relu", "abs")
+CORRECTED = ("relu", "abs")
+BASELINES = ("siamese", "contrastive", "kmeans")
+METHODS = (*PROPOSED, *BASELINES)
+NUMERALS = {2: "II", 3: "III", 4: "IV", 5: "V"}  # of the tables
+# Where a method comes from, in the order in which the report shows them.
+FAMILIES = {
+    "paper": "Proposed in the paper",
+    "baseline": "Baselines of the paper",
+    "beyond": "Beyond the paper",
+    "control": "Controls",
+}
+TRIALS = 3  # "three independent experimental trials", captions of Tables II-V
+
+FILE = resource("mdpu/pipeline/evaluate/published_tables.csv")
+
+
+def family(method: str) -> str:
+    """Return the key in `FAMILIES` of a method."""
+    if method in METHODS:
+        return "paper" if method in PROPOSED else "baseline"
+    return "control" if load_method(method).control else "beyond"
+
+
+def published_cells() -> pd.DataFrame:
+    """Return the published cells.
+
+    Returns
+    -------
+    DataFrame
+        Columns table (2..5), tuple_size, n, prior (canonical string), dataset, method, published_mean,
+        published_std (percent) and published_bold.
+    """
+    cells = pd.read_csv(FILE, dtype={"prior": str})
+    return cells.rename(
+        columns={
+            "n_tuples": "n",
+            "mean": "published_mean",
+            "std": "published_std",
+            "bold": "published_bold",
+        }
+    ).astype({"published_bold": bool})
+
+
+def published_summary() -> pd.DataFrame:
+    """Return the published cells with the columns of `mdpu.pipeline.evaluate.collect.summarize`.
+
+    The paper's tables are of the protocol as it stands (variant ``base``) and the logistic loss.
+    """
+    cells = published_cells().rename(columns={"published_mean": "mean", "published_std": "std"})
+    return cells.assign(variant="base", loss="logistic", trials=TRIALS)[[*CELL, "mean", "std", "trials"]]
+
+
+def in_one_reading(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return rows without those of a dataset as the paper states it that were also run as its numbers imply.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        With tuple_size, n, prior, method, ``dataset`` (ours) and ``published_dataset`` (the row of the paper that it is
+        compared with). The two datasets are the same in the reading that the paper states.
+    """
+    twice = rows.duplicated(["tuple_size", "n", "prior", "method", "published_dataset"], keep=False)
+    return rows[~twice | (rows["dataset"] != rows["published_dataset"])]
+
+
+def beside_published(cells: pd.DataFrame, published_names: Mapping[str, str]) -> pd.DataFrame:
+    """Return our cells with the published ones beside them where the paper has the same cell.
+
+    The paper's tables are of the protocol as it stands (variant ``base``) and the logistic loss.
+
+    Parameters
+    ----------
+    cells : DataFrame
+        As `mdpu.pipeline.evaluate.collect.summarize` returns it.
+    published_names : mapping
+        Of our datasets to the published row that each is compared with; several may share one, as the two
+        readings of EMNIST-Letters do. A dataset that is not in it has none.
+
+    Returns
+    -------
+    DataFrame
+        The cells in their order, with published_dataset, table, published_mean, published_std,
+        published_bold and ``difference`` (ours minus the paper's), all missing where there is no such cell.
+    """
+    published = published_cells().rename(columns={"dataset": "published_dataset"})
+    published = published.assign(variant="base", loss="logistic")
+    keys = ["published_dataset", "variant", "tuple_size", "n", "prior", "method", "loss"]
+    named = cells.assign(published_dataset=cells["dataset"].map(published_names).astype(object))
+    merged = named.merge(published, on=keys, how="left", validate="many_to_one")
+    merged["published_dataset"] = merged["published_dataset"].where(merged["published_mean"].notna())
+    merged["difference"] = merged["mean"] - merged["published_mean"]
+    return merged

@@ -1,0 +1,181 @@
+"""Average ranks of the methods, Friedman's test, and Nemenyi's post-hoc test (Demsar, 2006)."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Collection
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+
+from mdpu.pipeline.evaluate.evidence import table_cells
+from mdpu.pipeline.evaluate.published import METHODS, published_summary
+from mdpu.pipeline.files import provenance, read_csv, write_csv, write_json
+from mdpu.pipeline.grid import ROW
+from mdpu.pipeline.plan import Plan
+
+UNITS = ("row", "dataset")
+FEWEST_METHODS, FEWEST_BLOCKS = 3, 2
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """Ranks of methods over blocks.
+
+    Attributes
+    ----------
+    average : Series
+        Average rank by method, best first; 1 is the best.
+    blocks : int
+        Number of complete blocks.
+    statistic, p_value : float
+        Friedman's test.
+    nemenyi : DataFrame
+        p-value of each pair of methods.
+    critical_difference : float
+        Smallest difference of average ranks that Nemenyi's test finds significant at `alpha`.
+    alpha : float
+    """
+
+    average: pd.Series
+    blocks: int
+    statistic: float
+    p_value: float
+    nemenyi: pd.DataFrame
+    critical_difference: float
+    alpha: float
+
+    def groups(self) -> list[list[str]]:
+        """Return the largest groups of methods that Nemenyi's test does not tell apart, in the order of their ranks."""
+        names, values = list(self.average.index), self.average.to_numpy()
+        groups, reached = [], 0
+        for start, end in enumerate(np.searchsorted(values, values + self.critical_difference, side="right")):
+            if end > max(reached, start + 1):
+                groups.append(names[start:end])
+            reached = max(reached, end)
+        return groups
+
+    def facts(self) -> dict[str, Any]:
+        """Return all of it, ready for JSON."""
+        return {
+            "blocks": self.blocks,
+            "average_ranks": self.average.to_dict(),
+            "friedman_statistic": self.statistic,
+            "friedman_p_value": self.p_value,
+            "critical_difference": self.critical_difference,
+            "alpha": self.alpha,
+            "nemenyi_p_values": self.nemenyi.to_dict(),
+        }
+
+
+def rank(accuracies: pd.DataFrame, alpha: float) -> Ranking | None:
+    """Rank methods within blocks.
+
+    Parameters
+    ----------
+    accuracies : DataFrame
+        One row per block, one column per method; blocks that lack a method are left out.
+    alpha : float
+        Significance level.
+
+    Returns
+    -------
+    Ranking or None
+        None where fewer than three methods or two complete blocks are left.
+    """
+    complete = accuracies.dropna()
+    blocks, methods = complete.shape
+    if methods < FEWEST_METHODS or blocks < FEWEST_BLOCKS:
+        return None
+    average = complete.rank(axis=1, ascending=False).mean().sort_values(kind="stable")
+    friedman = stats.friedmanchisquare(*(complete[method] for method in complete))
+    error = rank_error(methods, blocks)
+    apart = np.abs(np.subtract.outer(average.to_numpy(), average.to_numpy())) / error
+    p_values = stats.studentized_range.sf(apart * math.sqrt(2), methods, np.inf)
+    return Ranking(
+        average,
+        blocks,
+        float(friedman.statistic),
+        float(friedman.pvalue),
+        pd.DataFrame(p_values, index=average.index, columns=average.index),
+        nemenyi_quantile(alpha, methods) * error,
+        alpha,
+    )
+
+
+def nemenyi_quantile(alpha: float, methods: int) -> float:
+    """Return q_alpha of Nemenyi's test (Demsar, Table 5a): a quantile of the studentized range, by the root of 2."""
+    return float(stats.studentized_range.ppf(1 - alpha, methods, np.inf)) / math.sqrt(2)
+
+
+def rank_error(methods: int, blocks: int) -> float:
+    """Return the standard error of the difference of two average ranks where all methods are alike."""
+    return math.sqrt(methods * (methods + 1) / (6 * blocks))
+
+
+def accuracy_blocks(cells: pd.DataFrame, unit: str) -> pd.DataFrame:
+    """Return one row per block and one column per method of the paper's that `cells` has.
+
+    Parameters
+    ----------
+    cells : DataFrame
+        Key columns and ``mean`` of cells that stand in a table.
+    unit : {'row', 'dataset'}
+        What a block is: a row of the paper's tables (dataset, tuple size, n and prior), or a dataset, over
+        whose rows the methods' means are then averaged.
+
+    Returns
+    -------
+    DataFrame
+        Missing where a method was not run or diverged. Rows that some method lacks do not enter a
+        dataset's average.
+    """
+    wide = cells[cells["method"].isin(METHODS)].pivot(index=list(ROW), columns="method", values="mean")
+    wide = wide[[method for method in METHODS if method in wide.columns]]
+    return wide if unit == "row" else wide.dropna().groupby("dataset").mean()
+
+
+def rankings(
+    summary: pd.DataFrame, rows: Collection[tuple[str, int, int, str]], alpha: float
+) -> dict[tuple[str, str], Ranking | None]:
+    """Return the ranking of each source (``ours``, ``paper``) and unit (``row``, ``dataset``), None if not run.
+
+    `summary` is as `mdpu.pipeline.evaluate.collect.summarize` returns it, and `rows` are the rows of the tables.
+    """
+    return {
+        (source, unit): rank(accuracy_blocks(cells, unit), alpha)
+        for source, cells in (("ours", table_cells(summary, rows)), ("paper", published_summary()))
+        for unit in UNITS
+    }
+
+
+def rank_table(ranked: dict[tuple[str, str], Ranking | None]) -> pd.DataFrame:
+    """Return one row per source, unit and method: source, unit, blocks, method, average_rank."""
+    rows = [
+        {"source": source, "unit": unit, "blocks": ranking.blocks, "method": method, "average_rank": value}
+        for (source, unit), ranking in ranked.items()
+        if ranking is not None
+        for method, value in ranking.average.items()
+    ]
+    return pd.DataFrame(rows, columns=["source", "unit", "blocks", "method", "average_rank"])
+
+
+def write_ranks(plan: Plan, summary: Path, out: Path) -> dict[tuple[str, str], Ranking | None]:
+    """Rank the methods of a summary and of the paper, write the ranks as CSV with the tests (.json), and return them.
+
+    Raises
+    ------
+    UserError
+        If the summary, as `mdpu.pipeline.evaluate.collect.write_collection` writes it, is missing or broken.
+    """
+    started = time.perf_counter()
+    ranked = rankings(read_csv(summary), plan.table_rows, 1 - plan.config["comparison"]["level"])
+    write_csv(rank_table(ranked), out)
+    facts = {f"{source}, by {unit}": ranking and ranking.facts() for (source, unit), ranking in ranked.items()}
+    write_json(out.with_suffix(".json"), {"rankings": facts, **provenance(started, [summary])})
+    return ranked

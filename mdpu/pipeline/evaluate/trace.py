@@ -1,0 +1,143 @@
+"""From a number back to what made it: rows of the metrics, split, seed, history, and a command that retrains it."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from mdpu.errors import UserError
+from mdpu.pipeline.evaluate.collect import run_accuracies, summarize
+from mdpu.pipeline.files import read_json, read_table
+from mdpu.pipeline.grid import AXES, Run, run_columns
+from mdpu.pipeline.plan import Plan
+from mdpu.pipeline.seals import sha256
+
+
+def trace(plan: Plan, name: str, config: Sequence[Path]) -> dict[str, Any]:
+    """Return all that led to the number of a run or of a cell.
+
+    Parameters
+    ----------
+    plan : Plan
+    name : str
+        Of a run, as ``mdpu plan --runs`` lists them, or of a cell: a run's without the seed.
+    config : sequence of Path
+        The configuration's files, for the commands.
+
+    Returns
+    -------
+    dict
+        ``name``, ``metrics`` (the file), ``accuracy`` (mean over the runs, percent), ``std`` (None for one run) and
+        ``runs``, each with its rows of the metrics as a pandas query, accuracy, epochs averaged, risk of the last
+        epoch, split, seed, history, provenance, and the command that retrains it. Missing numbers are None.
+
+    Raises
+    ------
+    UserError
+        If the configuration has no such run or cell, or a file of the results is missing.
+    """
+    runs = plan.find_runs(name)
+    metrics = read_table(plan.layout.metrics)
+    traced = []
+    for run in runs:
+        mask = np.logical_and.reduce([metrics[axis] == getattr(run, axis) for axis in AXES])
+        traced.append(_trace_run(plan, run, metrics[mask], config))
+    histories = pd.DataFrame(list(runs)).merge(metrics, on=list(AXES))
+    (cell,) = summarize(run_accuracies(histories, plan.protocol.reporting())).to_dict("records")
+    return {
+        "name": name,
+        "metrics": str(plan.layout.metrics),
+        "accuracy": _number(cell["mean"]),
+        "std": _number(cell["std"]),
+        "diverged": cell["diverged"],
+        "runs": traced,
+    }
+
+
+def _trace_run(plan: Plan, run: Run, rows: pd.DataFrame, config: Sequence[Path]) -> dict[str, Any]:
+    if rows.empty:
+        raise UserError(
+            f"{plan.layout.metrics} has no rows of {run.name}; run the workflow with this configuration first"
+        )
+    (reached,) = run_accuracies(rows, plan.protocol.reporting()).to_dict("records")
+    cohort = plan.cohort_of(run).name
+    history, split = plan.layout.history(cohort), plan.layout.split(run.split)
+    facts = read_json(history.with_suffix(".json"))
+    files = " ".join(f"--config {shlex.quote(str(path))}" for path in config)
+    conditions = (
+        f'{axis} == "{value}"' if isinstance(value, str) else f"{axis} == {value}" for axis, value in _keys(run)
+    )
+    now, then = sha256(split), facts["inputs"].get(str(split))
+    return {
+        "run": run.name,
+        "seed": run.seed,
+        "accuracy": _number(reached["accuracy"]),
+        "epochs_averaged": [int(reached["first_epoch"]), int(reached["last_epoch"])],
+        "risk_of_last_epoch": _number(rows["risk"].iloc[-1]),
+        "rows": " and ".join(conditions),
+        "epochs": len(rows),
+        "split": str(split),
+        "split_sha256": now,
+        "split_as_recorded": now == then,
+        "history": str(history),
+        "cohort": cohort,
+        "provenance": _origin(history.with_suffix(".json"), facts, run),
+        "retrain": f"python -m mdpu retrain {run.name} {files} --out scratch",
+    }
+
+
+def _origin(path: Path, facts: dict[str, Any], run: Run) -> dict[str, Any]:
+    """Return commit, device and software that trained a run, by the facts of its cohort, read from `path`."""
+    for group in facts.get("trained", []):
+        if run.name in group["runs"]:
+            return {key: value for key, value in group.items() if key != "runs"}
+    raise UserError(
+        f"{path} does not say who trained {run.name}: an earlier version wrote it; delete it and run the workflow again"
+    )
+
+
+def _keys(run: Run) -> list[tuple[str, Any]]:
+    return list(run_columns(run).items())
+
+
+def _number(value: float) -> float | None:
+    return None if pd.isna(value) else float(value)
+
+
+def trace_text(traced: dict[str, Any]) -> str:
+    """Return what `trace` returned as text."""
+
+    def percent(value: float | None) -> str:
+        return "diverged" if value is None else f"{value:.4f} %"
+
+    several = len(traced["runs"]) > 1
+    deviation = "" if traced["std"] is None else f" ± {traced['std']:.4f}"
+    lines = [
+        traced["name"],
+        f"  accuracy    {percent(traced['accuracy'])}{deviation}, {len(traced['runs'])} trials",
+    ] * several
+    for run in traced["runs"]:
+        first, last = run["epochs_averaged"]
+        made = run["provenance"]
+        packages = ", ".join(f"{name} {version}" for name, version in made["packages"].items() if name != "mdpu")
+        risk = "none" if run["risk_of_last_epoch"] is None else f"{run['risk_of_last_epoch']:.6g}"
+        recorded = "as recorded by the training" if run["split_as_recorded"] else "CHANGED since the training"
+        lines += [
+            run["run"],
+            f"  accuracy    {percent(run['accuracy'])}, mean of epochs {first} to {last}",
+            f"  risk        {risk}, in the last epoch",
+            f"  rows        {run['epochs']} of {traced['metrics']}, pandas query: {run['rows']}",
+            f"  split       {run['split']}",
+            f"              sha256 {run['split_sha256']}, {recorded}",
+            f"  seed        {run['seed']}",
+            f"  history     {run['history']}, cohort {run['cohort']}",
+            f"  made by     commit {made['commit']} on {made['device']}, {made['machine']}",
+            f"              python {made['python']}, {packages}",
+            f"  retrain it  {run['retrain']}",
+        ]
+    return "\n".join(lines)

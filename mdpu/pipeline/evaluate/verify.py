@@ -1,0 +1,78 @@
+"""Does an installation reproduce the numbers shipped with the repository?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from mdpu.errors import UserError
+from mdpu.pipeline.files import read_csv, write_json
+from mdpu.pipeline.grid import CELL
+
+
+def verify(summary: pd.DataFrame, expected_path: Path) -> dict[str, Any]:
+    """Compare cell means with expected ones, as far as the cells were run: a selection holds only some of them.
+
+    Parameters
+    ----------
+    summary : DataFrame
+        As `mdpu.pipeline.evaluate.collect.summarize` returns it.
+    expected_path : Path
+        CSV with the cell's key columns, ``mean`` and ``tolerance``, both in percent.
+
+    Returns
+    -------
+    dict
+        ``cells``, the number of expected cells that were run, and ``not_run``, that of the others; ``within``, how many
+        of them lie within their tolerance, with a list of those ``outside``; ``largest_difference`` in points; and
+        ``confirmed``, whether some were run and all of these lie within.
+
+    Raises
+    ------
+    UserError
+        As `read_expected` does.
+    """
+    expected = read_expected(expected_path)
+    both = expected.merge(summary[[*CELL, "mean"]], on=list(CELL), suffixes=("_expected", ""))
+    difference = (both["mean"] - both["mean_expected"]).abs()
+    within = difference <= both["tolerance"]
+    outside = both.loc[~within, [*CELL, "mean_expected", "mean", "tolerance"]]
+    return {
+        "expected": str(expected_path),
+        "confirmed": bool(len(both) and within.all()),
+        "cells": len(both),
+        "not_run": len(expected) - len(both),
+        "within": int(within.sum()),
+        "largest_difference": None if difference.isna().all() else round(float(difference.max()), 3),
+        # JSON has no word for a missing mean but null.
+        "outside": outside.astype(object).where(outside.notna(), None).to_dict("records"),
+    }
+
+
+def read_expected(path: Path) -> pd.DataFrame:
+    """Return the table of expected numbers.
+
+    Raises
+    ------
+    UserError
+        If the file is missing, empty or of another shape.
+    """
+    try:
+        expected = read_csv(path)
+    except UserError as error:
+        raise UserError(f"config key expected: {error}") from None
+    if missing := [column for column in (*CELL, "mean", "tolerance") if column not in expected]:
+        raise UserError(f"config key expected: {path} has no column {', '.join(missing)}")
+    if expected.empty:
+        raise UserError(f"config key expected: {path} holds no cells to compare with")
+    for column in ("tuple_size", "n", "mean", "tolerance"):
+        if not pd.api.types.is_numeric_dtype(expected[column]):
+            raise UserError(f"config key expected: {path} holds no numbers under {column}")
+    return expected
+
+
+def write_verification(summary: Path, expected: Path, out: Path) -> None:
+    """Compare a summary with expected numbers, and write what `verify` returns as JSON."""
+    write_json(out, verify(read_csv(summary), expected))

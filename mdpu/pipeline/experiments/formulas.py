@@ -1,0 +1,86 @@
+"""Table I: the losses, written out from the formulas that stand beside the code's own functions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from markupsafe import Markup
+
+from mdpu.pipeline.experiments import TABLE
+from mdpu.pipeline.files import read_csv, write_csv, write_text
+from mdpu.pipeline.kind import Kind
+from mdpu.pipeline.report.latex import latex_float
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from mdpu.pipeline.grid import Experiment
+    from mdpu.pipeline.plan import Plan
+
+CAPTION = "Losses of a score z against a label t, as the code defines them."
+
+
+def make(_plan: Plan, experiment: Experiment, _inputs: Mapping[str, Path], results: Path) -> None:
+    """Write an experiment of this kind as CSV, Markdown and LaTeX."""
+    out, rows = results / "tables" / f"{experiment.name}.csv", loss_rows()
+    write_csv(rows, out)
+    write_text(out.with_suffix(".md"), markdown_formulas(rows, experiment.title))
+    write_text(out.with_suffix(".tex"), latex_formulas(rows, experiment.title, experiment.name))
+
+
+def section(_plan: Plan, experiment: Experiment, results: Path) -> dict[str, Any]:
+    """Return the table of losses for the template, its formulas as MathML."""
+    from mdpu.pipeline.report.mathml import to_mathml
+
+    rows = read_csv(results / "tables" / f"{experiment.name}.csv").to_dict("records")
+    return {
+        "name": experiment.name,
+        "title": experiment.title,
+        "rows": [{**row, "formula": Markup(to_mathml(row["formula"], "inline"))} for row in rows],
+    }
+
+
+def loss_rows() -> pd.DataFrame:
+    """Return a row per loss: ``loss`` its name, ``title``, ``notation`` and ``formula``, the last two in LaTeX."""
+    import pandas as pd
+
+    from mdpu.learn.losses import LOSSES
+
+    return pd.DataFrame(
+        [
+            {
+                "loss": name,
+                "title": f"{loss.title} loss",
+                "notation": rf"\ell_{{\mathrm{{{loss.title}}}}}(t, z)",
+                "formula": loss.formula,
+            }
+            for name, loss in LOSSES.items()
+        ]
+    )
+
+
+def markdown_formulas(rows: pd.DataFrame, title: str) -> str:
+    """Return Table I as Markdown, its formulas between dollar signs."""
+    lines = [f"| {row.title} | ${row.notation}$ | ${row.formula}$ |" for row in rows.itertuples()]
+    return "\n".join([title, "", r"| Loss | Notation | $\ell(t, z)$ |", "| --- | --- | --- |", *lines, ""])
+
+
+def latex_formulas(rows: pd.DataFrame, title: str, name: str) -> str:
+    """Return Table I as LaTeX for the booktabs package, with a label of this name."""
+    lines = [rf"{row.title} & ${row.notation}$ & ${row.formula}$ \\" for row in rows.itertuples()]
+    head = [r"Loss & Notation & $\ell(t, z)$ \\", r"\midrule"]
+    return "% needs \\usepackage{booktabs}\n" + latex_float(name, title, "lll", [*head, *lines], wide=False)
+
+
+KIND = Kind(
+    make=make,
+    section=section,
+    reads=(),
+    files=TABLE,
+    shows="nothing",
+    caption=lambda experiment: CAPTION,
+    place="tables",
+    template="sections/formulas.html.j2",
+)

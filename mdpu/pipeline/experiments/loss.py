@@ -1,0 +1,129 @@
+"""Test accuracy under several losses: what Figure 5 is about.
+
+The paper has a panel per loss, so that whether the loss matters can only be seen by comparing panels. Here the
+losses of one dataset and method stand side by side in one panel: where the loss hardly matters, their points
+coincide; where it does, they part.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from mdpu.learn.methods import load_method
+from mdpu.pipeline.experiments import figure_kind
+from mdpu.pipeline.report.drawing import (
+    competitors_and_controls,
+    draw_panels,
+    entitle,
+    in_order,
+    legend_below,
+    literal,
+    size_name,
+)
+from mdpu.pipeline.report.style import LOSS_STYLES
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+    from mdpu.pipeline.grid import Experiment
+    from mdpu.pipeline.plan import Plan
+
+TICK_LETTERS = 16
+CAPTION = """\
+Test accuracy with each loss, side by side per dataset, so that points which coincide say that the loss does not
+matter. A point is the mean over trials, its bar one standard deviation to each side; trials that diverged are
+left out.
+"""
+
+
+def draw(plan: Plan, experiment: Experiment, inputs: Mapping[str, Path]) -> Figure:
+    """Draw an experiment of this kind."""
+    from mdpu.pipeline.evaluate.collect import read_histories, run_accuracies
+
+    accuracies = run_accuracies(read_histories(experiment.runs, inputs["metrics"]), plan.protocol.reporting())
+    return loss_figure(in_order(accuracies, experiment), plan.titles(run.dataset for run in experiment.runs))
+
+
+def loss_figure(accuracies: pd.DataFrame, datasets: Mapping[str, str]) -> Figure:
+    """Draw the accuracies that each method reaches with each loss.
+
+    Parameters
+    ----------
+    accuracies : DataFrame
+        As `mdpu.pipeline.evaluate.collect.run_accuracies` returns it, of runs with one variant and one n per dataset.
+    datasets : mapping
+        Titles by name, in order, from top to bottom.
+
+    Returns
+    -------
+    Figure
+        A row of panels per tuple size and prior, a panel per method. A point is the mean over the trials that did
+        not diverge, its bar one standard deviation to each side; where all did, the panel says so.
+    """
+    methods = [method for group in competitors_and_controls(accuracies) for method in group]
+    rows = sorted(set(accuracies[["tuple_size", "prior"]].itertuples(index=False, name=None)))
+    losses = [loss for loss in LOSS_STYLES if loss in set(accuracies["loss"])]
+    places = {dataset: -place for place, dataset in enumerate(datasets)}
+    offsets = dict(zip(losses, np.linspace(0.24, -0.24, len(losses)) if len(losses) > 1 else [0.0], strict=True))
+    height = 0.5 + 0.36 * max(2, len(datasets))
+    figure, axes = draw_panels(len(rows), len(methods), height, sharex=True, sharey=True)
+    for row, (size, prior) in enumerate(rows):
+        for column, method in enumerate(methods):
+            axis = axes[row, column]
+            shown = accuracies[
+                (accuracies["method"] == method) & (accuracies["tuple_size"] == size) & (accuracies["prior"] == prior)
+            ]
+            for loss in losses:
+                cells = shown[shown["loss"] == loss].groupby("dataset")["accuracy"].agg(["mean", "std"])
+                heights = np.array([places[dataset] + offsets[loss] for dataset in cells.index])
+                style = LOSS_STYLES[loss]
+                axis.errorbar(
+                    cells["mean"],
+                    heights,
+                    xerr=cells["std"].fillna(0),
+                    color=style["color"],
+                    marker=style["marker"],
+                    linestyle="none",
+                    elinewidth=1,
+                    label=_title(loss),
+                )
+                for place in heights[cells["mean"].isna().to_numpy()]:
+                    axis.annotate(
+                        f"{_title(loss)} diverged",
+                        (0.98, place),
+                        xycoords=("axes fraction", "data"),
+                        ha="right",
+                        va="center",
+                        fontsize=7,
+                        bbox={"facecolor": "white", "edgecolor": "none", "pad": 1},
+                    )
+            for place in range(1, len(datasets)):
+                axis.axhline(0.5 - place, color="0.85", linewidth=0.6)
+            axis.grid(visible=False, axis="y")
+            entitle(axis, load_method(method).title, size_name(size).lower(), f"$\\pi_+ = {prior}$")
+            axis.set_yticks(list(places.values()), labels=[_tick(title) for title in datasets.values()])
+            axis.tick_params(axis="y", length=0)
+            axis.set_ylim(0.5 - len(datasets), 0.5)
+    for axis in axes[-1]:
+        axis.set_xlabel("Test accuracy (%)")
+    legend_below(figure, axes[0, 0])
+    return figure
+
+
+def _title(loss: str) -> str:
+    """Return what a loss is called; its own title would load torch, which takes longer than the figure."""
+    return loss.capitalize()
+
+
+def _tick(title: str) -> str:
+    """Return a dataset's title in two lines at most, short enough to leave the panels their room."""
+    return "\n".join(textwrap.wrap(literal(title), TICK_LETTERS, max_lines=2, placeholder=" …"))
+
+
+KIND = figure_kind(draw, CAPTION, single=("variant", "n"))

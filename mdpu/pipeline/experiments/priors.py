@@ -1,0 +1,112 @@
+"""Estimated class priors beside the true ones, and how often a wrong one is noticed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mdpu.errors import UserError
+from mdpu.learn.method import NetworkMethod
+from mdpu.learn.methods import load_method
+from mdpu.pipeline.config import all_values
+from mdpu.pipeline.experiments import TABLE
+from mdpu.pipeline.files import read_csv, write_csv
+from mdpu.pipeline.grid import AXES
+from mdpu.pipeline.kind import Kind
+from mdpu.pipeline.report.drawing import size_name
+from mdpu.pipeline.report.tables import write_rows
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from mdpu.pipeline.grid import Experiment
+    from mdpu.pipeline.plan import Plan
+
+CAPTION = """\
+The class prior that a method estimates from tuples and unlabeled images alone, with its interval from a bootstrap over
+held-out bags. Error is the estimate minus the true prior, its mean over trials and in brackets the largest. Held: the
+intervals that hold the true prior. Noticed: the intervals that leave out a told prior that is wrong by so much, upwards
+or downwards, which is when the fit test warns. Unknown: the estimates that say themselves that the sample tells nothing
+of the prior.
+"""
+ERRORS = (0.05, 0.1)
+HEADER = ["Dataset", "Tuples", "n", "Prior", "Trials", "Error", "Held", *(f"Noticed {e}" for e in ERRORS), "Unknown"]
+
+
+def check(definition: Mapping[str, Any], config: Mapping[str, Any], where: str) -> None:
+    """Raise `UserError` unless every method estimates the prior."""
+    for name in all_values(definition["method"]):
+        method = load_method(name)
+        if not isinstance(method, NetworkMethod) or method.prior is None:
+            raise UserError(f"{where}.method: {name} estimates no prior; bag-free does")
+
+
+def make(plan: Plan, experiment: Experiment, inputs: Mapping[str, Path], results: Path) -> None:
+    """Write the estimate of each run as CSV, and of each cell as Markdown and LaTeX."""
+    from mdpu.pipeline.evaluate.collect import read_histories
+
+    metrics = read_histories(experiment.runs, inputs["metrics"])
+    estimates = ["estimated_prior", "estimated_prior_low", "estimated_prior_high", "estimated_prior_known"]
+    runs = metrics.loc[metrics["epoch"] == 1, [*AXES, *estimates]]
+    out = results / "tables" / f"{experiment.name}.csv"
+    write_csv(runs, out)
+    write_rows(out, experiment.title, CAPTION, HEADER, 2, table_rows(runs, plan.titles(runs["dataset"])))
+
+
+def table_rows(runs: pd.DataFrame, titles: Mapping[str, str]) -> list[list[str]]:
+    """Return a row of strings per dataset, tuple size, n and prior."""
+    keys = ["dataset", "tuple_size", "n", "prior"]
+    rows = []
+    for _, cell in runs.groupby(keys, sort=False):
+        dataset, size, n, prior = (cell[key].iloc[0] for key in keys)
+        true, trials = float(prior), len(cell)
+        error = (cell["estimated_prior"] - true).to_numpy()
+        held = _inside(cell, true).sum()
+        noticed = [sum(int((~_inside(cell, true + side * wrong)).sum()) for side in (-1, 1)) for wrong in ERRORS]
+        unknown = int((cell["estimated_prior_known"] == 0).sum())
+        rows.append(
+            [
+                titles[dataset],
+                size_name(size),
+                f"{n:,}",
+                str(prior),
+                str(trials),
+                f"{_signed(error.mean())} ({_signed(error[abs(error).argmax()])})",
+                f"{held} of {trials}",
+                *(f"{count} of {2 * trials}" for count in noticed),
+                str(unknown),
+            ]
+        )
+    return rows
+
+
+def _signed(error: float) -> str:
+    """Return an error with its sign; one that rounds to zero is positive."""
+    return f"{round(error, 3) + 0.0:+.3f}"
+
+
+def _inside(cell: pd.DataFrame, prior: float) -> pd.Series:
+    """Return whether each interval holds a prior."""
+    return cell["estimated_prior_low"].le(prior) & cell["estimated_prior_high"].ge(prior)
+
+
+def section(plan: Plan, experiment: Experiment, results: Path) -> dict[str, Any]:
+    """Return the table for the template, from the file that `make` wrote."""
+    from mdpu.pipeline.report.sections import rows_section
+
+    runs = read_csv(results / "tables" / f"{experiment.name}.csv")
+    return rows_section(experiment, CAPTION, HEADER, 2, table_rows(runs, plan.titles(runs["dataset"])))
+
+
+KIND = Kind(
+    make=make,
+    section=section,
+    reads=("metrics",),
+    files=TABLE,
+    single=("variant", "loss", "method"),
+    check=check,
+    caption=lambda experiment: CAPTION,
+    place="studies",
+    template="sections/rows.html.j2",
+)

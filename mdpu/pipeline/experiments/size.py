@@ -1,0 +1,117 @@
+"""Test accuracy against what was collected: the number of tuples, the shape of Figure 4, or the size of each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mdpu.learn.methods import load_method
+from mdpu.pipeline.experiments import figure_kind
+from mdpu.pipeline.report.drawing import (
+    bands,
+    competitors_and_controls,
+    draw_panels,
+    entitle,
+    in_order,
+    legend_below,
+    literal,
+    share_range,
+    size_name,
+)
+from mdpu.pipeline.report.style import method_style
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+    from mdpu.pipeline.grid import Experiment
+    from mdpu.pipeline.plan import Plan
+
+CAPTION = """\
+Test accuracy against how many tuples there are, or against how many images each has. A line is the mean over trials,
+its band one standard deviation to each side; trials that diverged are left out. Controls, where they were run, are thin
+lines without a band. Panels of one dataset have the same axes.
+"""
+
+# What the figure can be drawn against: what its axis says, and how many make one on it.
+AGAINST = {"n": ("Tuples $n$ (thousands)", 1000), "tuple_size": ("Tuple size $M$", 1)}
+
+
+def draw(plan: Plan, experiment: Experiment, inputs: Mapping[str, Path]) -> Figure:
+    """Draw an experiment of this kind."""
+    from mdpu.pipeline.evaluate.collect import read_histories, run_accuracies
+
+    accuracies = run_accuracies(read_histories(experiment.runs, inputs["metrics"]), plan.protocol.reporting())
+    datasets = plan.titles(run.dataset for run in experiment.runs)
+    return size_figure(in_order(accuracies, experiment), datasets, experiment.options.get("against", "n"))
+
+
+def size_figure(accuracies: pd.DataFrame, datasets: Mapping[str, str], against: str = "n") -> Figure:
+    """Draw test accuracy against the number of tuples, or against their size.
+
+    Parameters
+    ----------
+    accuracies : DataFrame
+        As `mdpu.pipeline.evaluate.collect.run_accuracies` returns it, of runs with one variant and one loss.
+    datasets : mapping
+        Titles by name, in order.
+    against : str
+        Column of the horizontal axis: ``"n"`` or ``"tuple_size"``.
+
+    Returns
+    -------
+    Figure
+        A row of panels per prior and value of the other column, a panel per dataset. A line is the mean over trials,
+        its band one standard deviation to each side. Controls are thin lines without a band.
+    """
+    from matplotlib.ticker import FuncFormatter
+
+    methods, controls = competitors_and_controls(accuracies)
+    (other,) = AGAINST.keys() - {against}
+    label, unit = AGAINST[against]
+    rows = sorted(set(accuracies[[other, "prior"]].itertuples(index=False, name=None)))
+    if len(datasets) == 1:
+        panels = [[(*row, dataset) for row in rows for dataset in datasets]]
+    else:
+        panels = [[(*row, dataset) for dataset in datasets] for row in rows]
+    figure, axes = draw_panels(len(panels), len(panels[0]), 1.8, sharex=True)
+    for dataset in datasets:
+        same = [
+            axes[row, column] for row, line in enumerate(panels) for column, key in enumerate(line) if key[2] == dataset
+        ]
+        means = accuracies[accuracies["dataset"] == dataset].groupby(["method", other, "prior", against])["accuracy"]
+        is_control = means.mean().index.get_level_values("method").isin(controls)
+        share_range(same, means.mean()[~is_control], beyond=means.mean()[is_control])
+    for row, line in enumerate(panels):
+        for column, (value, prior, dataset) in enumerate(line):
+            axis = axes[row, column]
+            shown = accuracies[
+                (accuracies["dataset"] == dataset) & (accuracies[other] == value) & (accuracies["prior"] == prior)
+            ]
+            bands(axis, shown, "accuracy", methods, against=against)
+            for control in controls:
+                means = shown[shown["method"] == control].groupby(against)["accuracy"].mean()
+                style = method_style(control)
+                axis.plot(
+                    means.index,
+                    means,
+                    color=style["color"],
+                    linestyle=style["linestyle"],
+                    linewidth=1,
+                    label=load_method(control).title,
+                )
+            which = size_name(value).lower() if other == "tuple_size" else f"$n = {value:,}$".replace(",", "{,}")
+            entitle(axis, literal(datasets[dataset]), which, f"$\\pi_+ = {prior}$")
+            axis.set_xticks(sorted(accuracies[against].unique()))
+            axis.xaxis.set_major_formatter(FuncFormatter(lambda tick, _: f"{tick / unit:g}"))
+            axis.tick_params(labelleft=column == 0 or len(datasets) > 1)  # the row of one dataset shares its axes
+        axes[row, 0].set_ylabel("Test accuracy (%)")
+    for axis in axes[-1]:
+        axis.set_xlabel(label)
+    legend_below(figure, axes[0, 0])
+    return figure
+
+
+KEYS = {"against": {"title": "What accuracy is drawn against; n by default.", "enum": [*AGAINST]}}
+KIND = figure_kind(draw, CAPTION, keys=KEYS, single=("variant", "loss"))

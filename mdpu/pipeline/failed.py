@@ -1,0 +1,58 @@
+"""Cohorts whose training failed, and why: what a report on the others leaves out.
+
+No file marks a failure, so that none can outlive it. A cohort has failed if training has ended and it has no histories;
+the next run trains it again.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from mdpu.errors import UserError
+from mdpu.pipeline.config import Config
+from mdpu.pipeline.plan import Plan
+
+# A line that names an error: the sentence of a `UserError`, or the last line of a traceback.
+ERROR = re.compile(r"(error: |[\w.]*(Error|Exception|Interrupt|Exit)\b)")
+LONGEST = 300  # characters of a reason
+
+
+def without_failed(config: Config) -> Config:
+    """Return a configuration that leaves out the cohorts without histories.
+
+    Parameters
+    ----------
+    config : dict
+        A complete configuration.
+
+    Returns
+    -------
+    dict
+        The configuration, with the reason for each of these cohorts under ``failed``.
+
+    Raises
+    ------
+    UserError
+        If the configuration is invalid, or no cohort has histories.
+    """
+    plan = Plan({**config, "failed": {}})
+    failed = {
+        name: reason(plan.layout.training_log(name)) for name in plan.cohorts if not plan.layout.history(name).exists()
+    }
+    if failed and len(failed) == len(plan.cohorts):
+        raise UserError(f"no cohort was trained, so there is nothing to report; {next(iter(failed.values()))}")
+    return {**config, "failed": failed}
+
+
+def reason(log: Path) -> str:
+    """Return why a training failed, in one sentence that names its log."""
+    try:
+        lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return "it did not begin, because something that it needs failed"
+    errors = [line for line in map(str.strip, lines) if ERROR.match(line)]
+    if not errors:
+        return f"it was killed, for example because memory or time ran out ({log})"
+    why = errors[-1].removeprefix("error: ")
+    return f"{why[:LONGEST]}{' ...' if len(why) > LONGEST else ''} ({log})"

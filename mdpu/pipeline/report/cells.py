@@ -1,0 +1,174 @@
+"""Every cell of a report: its trials, its curve, its verdict, and what a reader needs to trace or retrain it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from functools import cache
+from typing import Any, cast
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from mdpu.learn.methods import load_method
+from mdpu.pipeline.config import BASE
+from mdpu.pipeline.evaluate.collect import reported_accuracy
+from mdpu.pipeline.evaluate.findings import were_run
+from mdpu.pipeline.grid import AXES, Run
+from mdpu.pipeline.plan import Plan
+from mdpu.pipeline.report.drawing import size_name
+from mdpu.pipeline.report.training import Training
+
+POINTS = 25  # of a curve
+WIDTH, HEIGHT = 200, 100  # of a curve's drawing, in its own units
+
+
+def cell_lines(plan: Plan, runs: pd.DataFrame, metrics: pd.DataFrame, training: Training) -> list[dict[str, Any]]:
+    """Return every cell that was run, in order.
+
+    Parameters
+    ----------
+    plan : Plan
+    runs : DataFrame
+        As `mdpu.pipeline.evaluate.collect.describe_runs` returns it.
+    metrics : DataFrame
+        As `mdpu.pipeline.evaluate.collect.collect` returns it.
+    training : Training
+
+    Returns
+    -------
+    list of dict
+        ``name``; ``title``, the cell in words; ``trials``, each with seed, accuracy in percent (None if it diverged),
+        the ``split`` and the ``origin``'s letter; ``epochs``, which are averaged; and the ``curve``.
+    """
+    names = dict(zip(runs[list(AXES)].itertuples(index=False, name=None), runs["run"], strict=True))
+    curves = _curves(metrics, plan.protocol.reporting()["test_prior"], names)
+    lines: dict[str, dict[str, Any]] = {}
+    rows: list[dict[Any, Any]] = runs.to_dict("records")
+    for row in rows:
+        run = Run(**{axis: row[axis] for axis in AXES})
+        line = lines.setdefault(
+            run.cell,
+            {
+                "name": run.cell,
+                "title": cell_title(plan, run),
+                "trials": [],
+                "epochs": f"{row['first_epoch']} to {row['last_epoch']}",
+                "curve": drawn([]),
+            },
+        )
+        line["trials"].append(
+            {
+                "seed": run.seed,
+                "accuracy": None if math.isnan(row["accuracy"]) else round(row["accuracy"], 2),
+                "split": run.split,
+                "origin": training.letters.get(run.name, "?"),
+            }
+        )
+    for name, line in lines.items():
+        line["curve"] = drawn([curves[f"{name}/seed{trial['seed']}"] for trial in line["trials"]])
+    return list(lines.values())
+
+
+def cell_title(plan: Plan, run: Run) -> str:
+    """Return a run's cell in words; variant and loss are named if they are not the tables' own."""
+    parts = [plan.dataset(run.dataset)["title"], size_name(run.tuple_size).lower(), f"n = {run.n:,}"]
+    parts += [f"prior {run.prior}", load_method(run.method).title]
+    parts += [run.variant] if run.variant != BASE else []
+    return ", ".join(parts + ([f"{run.loss} loss"] if run.loss != "logistic" else []))
+
+
+def _curves(metrics: pd.DataFrame, test_prior: str, names: Mapping[tuple[Any, ...], str]) -> dict[str, Any]:
+    """Return, by the run's name, up to `POINTS` epochs and the accuracies in percent there."""
+    groups = metrics.groupby(list(AXES), sort=False).indices
+    epochs, accuracies = metrics["epoch"].to_numpy(), reported_accuracy(metrics, test_prior).to_numpy()
+    curves = {}
+    for key, rows in groups.items():
+        chosen = rows[_places(len(rows))]
+        curves[names[cast("tuple[Any, ...]", key)]] = epochs[chosen], accuracies[chosen]
+    return curves
+
+
+@cache
+def _places(count: int) -> NDArray[np.int_]:
+    """Return up to `POINTS` places among `count`, evenly spread, the first and the last among them."""
+    return np.unique(np.linspace(0, count - 1, POINTS).round().astype(int))
+
+
+def drawn(curves: list[tuple[np.ndarray, np.ndarray]]) -> dict[str, Any]:
+    """Return curves of one cell as SVG draws them.
+
+    Parameters
+    ----------
+    curves : list of (ndarray, ndarray)
+        Epochs, and accuracies in percent; where these are missing, a curve has no points.
+
+    Returns
+    -------
+    dict
+        ``lines``, the points of each curve; ``low`` and ``high``, the accuracies at the bottom and at the top,
+        multiples of five; ``first`` and ``last`` epoch.
+    """
+    values = np.concatenate([accuracy for _, accuracy in curves]) if curves else np.array([])
+    values = values[~np.isnan(values)]
+    if values.size == 0:
+        return {"lines": [], "low": 0, "high": 100, "first": 0, "last": 0}
+    low, high = 5 * math.floor(values.min() / 5), 5 * math.floor(values.max() / 5) + 5
+    first, last = (int(bound(epochs)) for bound, (epochs, _) in zip((min, max), (curves[0], curves[0]), strict=True))
+    lines = []
+    for epochs, accuracy in curves:
+        there = ~np.isnan(accuracy)
+        across = ((epochs[there] - first) / max(1, last - first) * WIDTH).round().astype(int).tolist()
+        up = (HEIGHT - (accuracy[there] - low) / (high - low) * HEIGHT).round().astype(int).tolist()
+        lines.append(" ".join(f"{x},{y}" for x, y in zip(across, up, strict=True)))
+    return {"lines": lines, "low": low, "high": high, "first": first, "last": last}
+
+
+def verdicts_by_cell(comparison: pd.DataFrame) -> dict[str, dict[str, Any]]:
+    """Return the comparisons of the cells that were run, by the name of the cell; missing numbers are None."""
+    run = were_run(comparison)
+    rows: list[dict[Any, Any]] = run.astype(object).where(run.notna(), None).to_dict("records")
+    return {row["cell"]: row for row in rows}
+
+
+def drawer_data(
+    lines: list[dict[str, Any]], verdicts: Mapping[str, Mapping[str, Any]], splits: Mapping[str, str]
+) -> dict[str, Any]:
+    """Return what the page's script shows of each cell, ready for JSON.
+
+    Parameters
+    ----------
+    lines : list of dict
+        As `cell_lines` returns them.
+    verdicts : mapping
+        As `verdicts_by_cell` returns them.
+    splits : mapping
+        Checksums by the name of the split.
+
+    Returns
+    -------
+    dict
+        ``splits``, names with checksums; ``cells``, by name, each with ``title``, ``epochs``, ``verdict`` (None without
+        a published number) and ``trials``: seed, accuracy, position of the split, letter of the origin.
+    """
+    places = {name: position for position, name in enumerate(splits)}
+    kept = ["mean", "std", "trials", "diverged", "published_mean", "published_std", "difference"]
+    kept += ["interval_low", "interval_high", "verdict", "reason"]
+    cells = {
+        line["name"]: {
+            "title": line["title"],
+            "epochs": line["epochs"],
+            "trials": [
+                [trial["seed"], trial["accuracy"], places[trial["split"]], trial["origin"]] for trial in line["trials"]
+            ],
+            "verdict": {key: _short(verdicts[line["name"]][key]) for key in kept} if line["name"] in verdicts else None,
+        }
+        for line in lines
+    }
+    return {"splits": list(splits.items()), "cells": cells}
+
+
+def _short(value: Any) -> Any:
+    """Return a number as it is shown everywhere else, so that the script does not round it a second time."""
+    return round(value, 2) if isinstance(value, float) else value

@@ -1,0 +1,226 @@
+"""What the figures share: their size, panels and titles, who competes, reference lines, bands, and the legend."""
+
+from __future__ import annotations
+
+import io
+import re
+import textwrap
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mdpu.learn.methods import load_method
+from mdpu.pipeline.files import replacing
+from mdpu.pipeline.report.style import method_style, use_house_style
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from mdpu.pipeline.grid import Experiment
+
+SIZE_NAMES = {1: "Points", 2: "Pairs", 3: "Triples"}
+COLUMN, PAGE = 3.4, 7.0  # inches: a column and a page of a paper in two columns
+MOST_ACROSS = 4  # panels side by side on a page
+LETTER = 0.067  # inches that a letter of 8 pt takes on average
+ALLOWANCE = 0.5  # share of the methods' range that a control may add to it
+
+
+def size_name(tuple_size: int) -> str:
+    """Return what tuples of a size are called: Pairs, Triples, 4-tuples."""
+    return SIZE_NAMES.get(tuple_size, f"{tuple_size}-tuples")
+
+
+def panel_columns(count: int, most: int = MOST_ACROSS) -> int:
+    """Return how many of `count` panels stand side by side, so that the rows are few and about equally long."""
+    return -(-count // -(-count // most))
+
+
+def draw_panels(
+    rows: int, columns: int, height: float, width: float | None = None, **options: Any
+) -> tuple[Figure, Any]:
+    """Return a figure in the house style, as wide as a paper's column or page, and its axes.
+
+    Parameters
+    ----------
+    rows, columns : int
+        Number of panels down and across.
+    height : float
+        Of a row of panels with its title and labels, in inches. A legend comes on top of it.
+    width : float, optional
+        `COLUMN` or `PAGE`. By default one panel across is a column wide, and more are a page wide.
+    **options
+        Of `matplotlib.pyplot.subplots`.
+
+    Returns
+    -------
+    figure : Figure
+    axes : ndarray of Axes, shape (rows, columns)
+    """
+    import matplotlib.pyplot as plt
+
+    use_house_style()
+    wide = width or (COLUMN if columns == 1 else PAGE)
+    return plt.subplots(rows, columns, figsize=(wide, height * rows), squeeze=False, **options)
+
+
+def entitle(axis: Axes, *parts: str, beside: float = 0.4) -> None:
+    """Write a panel's title: its parts with commas between them, in as many lines as its room needs.
+
+    Parameters
+    ----------
+    axis : Axes
+    *parts : str
+    beside : float
+        Inches of the figure's width that labels take on the left of all panels.
+    """
+    figure, place = axis.get_figure(root=True), axis.get_subplotspec()
+    assert figure is not None and place is not None
+    room = (figure.get_figwidth() - beside) / place.get_gridspec().ncols
+    letters = int(0.95 * room / LETTER)
+    lines: list[str] = []
+    for part in parts:
+        for piece in [part] if part.startswith("$") else textwrap.wrap(part, letters):
+            if lines and _letters(lines[-1]) + 2 + _letters(piece) <= letters:
+                lines[-1] += f", {piece}"
+            else:
+                lines.append(piece)
+    axis.set_title("\n".join(lines))
+
+
+def _letters(text: str) -> int:
+    """Return how many letters of a line are seen: formulas have commands that are not."""
+    return len(re.sub(r"[$_]", "", re.sub(r"\\[a-z]+", "p", text)))
+
+
+def literal(text: str) -> str:
+    """Return a title from a configuration as matplotlib shows it as it is: its dollars begin no formula."""
+    return text.replace("$", r"\$")
+
+
+def share_range(axes: Iterable[Axes], values: Iterable[float], beyond: Iterable[float] = ()) -> None:
+    """Give axes one vertical range: that of `values` with a margin.
+
+    Parameters
+    ----------
+    axes : iterable of Axes
+        Of panels that are compared.
+    values : iterable of float
+        What must be seen, such as the means of the methods. NaN is ignored.
+    beyond : iterable of float
+        What may be seen, such as controls: each is if the range does not grow by more than `ALLOWANCE` for it.
+    """
+    finite = [value for value in values if np.isfinite(value)]
+    if not finite:
+        return
+    low, high = min(finite), max(finite)
+    reach = ALLOWANCE * (high - low)
+    near = [value for value in beyond if low - reach <= value <= high + reach]
+    low, high = min([low, *near]), max([high, *near])
+    margin = 0.06 * (high - low) or 1.0
+    for axis in axes:
+        axis.set_ylim(low - margin, high + margin)
+
+
+def in_order(accuracies: pd.DataFrame, experiment: Experiment) -> pd.DataFrame:
+    """Return the rows with the methods in the order that the experiment lists them in."""
+    methods = list(dict.fromkeys(run.method for run in experiment.runs))
+    return accuracies.sort_values("method", key=lambda column: column.map(methods.index), kind="stable")
+
+
+def competitors_and_controls(metrics: pd.DataFrame) -> tuple[list[str], list[str]]:
+    """Return the methods of a table in order, those that are controls apart."""
+    methods = list(dict.fromkeys(metrics["method"]))
+    control = {method: load_method(method).control for method in methods}
+    return [m for m in methods if not control[m]], [m for m in methods if control[m]]
+
+
+def reference_lines(axes: Axes, accuracies: pd.Series, controls: Sequence[str]) -> None:
+    """Draw each control's accuracy, in percent and indexed by method, as a horizontal line."""
+    for control in controls:
+        if control in accuracies.index:
+            style = method_style(control)
+            axes.axhline(
+                accuracies[control],
+                color=style["color"],
+                linestyle=style["linestyle"],
+                linewidth=1,
+                label=load_method(control).title,
+            )
+
+
+def name_outside(axis: Axes, accuracies: pd.Series, controls: Sequence[str]) -> None:
+    """Name the controls whose accuracy lies outside of the vertical range of `axis`; arguments as `reference_lines`."""
+    low, high = axis.get_ylim()
+    known: pd.Series = accuracies[accuracies.index.isin(controls)]
+    ground = {"facecolor": "white", "edgecolor": "none", "pad": 0.5, "alpha": 0.7}
+    for outside, arrow, height, side in ((known < low, "↓", 0.03, "bottom"), (known > high, "↑", 0.97, "top")):
+        names = [f"{load_method(str(name)).title} {value:.1f} {arrow}" for name, value in known[outside].items()]
+        if names:
+            axis.text(0.98, height, "\n".join(names), transform=axis.transAxes, ha="right", va=side, bbox=ground)
+
+
+def legend_below(figure: Figure, axes: Axes) -> None:
+    """Put the legend of `axes` below all of them, as wide as the figure; the figure grows by its height."""
+    handles, labels = axes.get_legend_handles_labels()
+    for rows in range(1, len(labels) + 1):
+        legend = figure.legend(handles, labels, loc="outside lower center", ncols=-(-len(labels) // rows))
+        box = legend.get_window_extent()
+        if rows == len(labels) or box.width <= figure.bbox.width:
+            figure.set_figheight(figure.get_figheight() + box.height / figure.dpi)
+            return
+        legend.remove()
+
+
+def save_figure(figure: Figure, path: Path) -> None:
+    """Save a figure as SVG and, beside it, as PDF; the same figure is the same bytes whenever it is saved."""
+    from matplotlib.backends.backend_pdf import FigureCanvasPdf
+    from matplotlib.backends.backend_svg import FigureCanvasSVG
+
+    _settle(figure)
+    # `Figure.savefig` draws a figure twice, first without ink, to lay it out; this one is laid out. It is drawn in
+    # memory, because an error of the disk leaves matplotlib's writers with one of their own.
+    svg, pdf = io.BytesIO(), io.BytesIO()
+    FigureCanvasSVG(figure).print_svg(svg, metadata={"Date": None})  # type: ignore[no-untyped-call]
+    FigureCanvasPdf(figure).print_pdf(pdf, metadata={"CreationDate": None})  # type: ignore[no-untyped-call]
+    for file, content in ((path, svg), (path.with_suffix(".pdf"), pdf)):
+        with replacing(file) as temporary:
+            temporary.write_bytes(content.getvalue())
+
+
+def _settle(figure: Figure) -> None:
+    """Lay a figure out for good, on a grid: the solver's last digits differ from time to time."""
+    engine = figure.get_layout_engine()
+    if engine is not None:
+        engine.execute(figure)
+    figure.set_layout_engine("none")
+    for axis in figure.axes:
+        if axis.get_axes_locator() is None:
+            axis.set_position(tuple(np.round(axis.get_position(original=True).bounds, 5)))
+
+
+def bands(axes: Axes, metrics: pd.DataFrame, measure: str, methods: Sequence[str], against: str = "epoch") -> None:
+    """Draw one measure against a column: mean over trials as a line, one standard deviation as a band."""
+    for method in methods:
+        method_rows = metrics[metrics["method"] == method]
+        if method_rows.empty:
+            continue
+        by_value = method_rows.groupby(against)[measure].agg(["mean", "std"])
+        style = method_style(method)
+        values = by_value.index.to_numpy()
+        axes.plot(
+            values,
+            by_value["mean"],
+            color=style["color"],
+            linestyle=style["linestyle"],
+            marker=style["marker"],
+            markevery=max(1, len(values) // 8),
+            label=load_method(method).title,
+        )
+        spread = by_value["std"].fillna(0)
+        axes.fill_between(
+            values, by_value["mean"] - spread, by_value["mean"] + spread, color=style["color"], alpha=0.2, linewidth=0
+        )

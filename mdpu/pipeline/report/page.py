@@ -1,0 +1,266 @@
+"""The HTML report, rendered from the templates in ``report/``."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import yaml
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup, escape
+
+from mdpu.pipeline.config import BASE
+from mdpu.pipeline.data.diagnostics import summarize
+from mdpu.pipeline.evaluate.collect import REPORTED
+from mdpu.pipeline.evaluate.evidence import table_cells
+from mdpu.pipeline.evaluate.findings import bars, findings, in_points, opening
+from mdpu.pipeline.evaluate.published import FAMILIES, NUMERALS, family, published_cells
+from mdpu.pipeline.files import git_commit, read_csv, read_json, read_table, resource, versions, write_text
+from mdpu.pipeline.grid import AXES
+from mdpu.pipeline.kind import PARTS, load_kind
+from mdpu.pipeline.plan import Plan
+from mdpu.pipeline.report.cells import HEIGHT, WIDTH, cell_lines, drawer_data, verdicts_by_cell
+from mdpu.pipeline.report.drawing import size_name
+from mdpu.pipeline.report.forest import HEIGHT as FOREST_HEIGHT
+from mdpu.pipeline.report.forest import SPAN, forest_panels
+from mdpu.pipeline.report.forest import WIDTH as FOREST_WIDTH
+from mdpu.pipeline.report.formats import BESIDE
+from mdpu.pipeline.report.largest_n import HEADER, largest_n_rows
+from mdpu.pipeline.report.sections import data_url, downloads, figure_url, figure_width, trials_of
+from mdpu.pipeline.report.training import duration, read_training
+from mdpu.pipeline.report.tuning_figure import CAPTION
+from mdpu.pipeline.report.verdicts import (
+    LOOKS,
+    audit_section,
+    claims_section,
+    comparison_rows,
+    ranks_section,
+    verdict_section,
+)
+
+TEMPLATES = resource("report")
+NO_DATA: dict[str, Any] = {"splits": [], "cells": {}, "config": ""}  # for the script
+STYLE = ("tokens.css", "style.css", "print.css")
+# Files that belong to no experiment, and stand beside what they show.
+OFFERED = {
+    "comparison": ("csv",),
+    "claims": ("csv",),
+    "ranks": ("svg", "pdf", "csv"),
+    "largest_n": ("csv", "md", "tex"),
+}
+
+
+def render_page(plan: Plan, results: Path) -> str:
+    """Return the report as one self-contained HTML page.
+
+    Parameters
+    ----------
+    plan : Plan
+    results : Path
+        Folder with everything that the workflow makes from the plan; the configuration's images lie beside it.
+
+    Raises
+    ------
+    UserError
+        If a file of the results is missing.
+    """
+    shown = experiment_sections(plan, results)
+    return (
+        environment()
+        .get_template("report.html.j2")
+        .render(
+            plan=plan.summary(),
+            groups=PARTS,
+            shown=shown,
+            **_evaluation(plan, results, shown),
+            **_making(plan, results),
+            style="".join((TEMPLATES / name).read_text(encoding="utf-8") for name in STYLE),
+            script=(TEMPLATES / "page.js").read_text(encoding="utf-8"),
+        )
+    )
+
+
+def environment() -> Environment:
+    """Return what renders the templates: text is escaped, and an unknown variable is an error."""
+    made = Environment(
+        loader=FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.globals |= {"beside": BESIDE, "families": FAMILIES, "looks": LOOKS, "numerals": NUMERALS}
+    made.filters |= {"duration": duration, "points": points, "signed": signed, "typeset": typeset, "effect": effect}
+    return made
+
+
+def points(value: float | None) -> str:
+    """Return a number of percent or points with two decimals, a dash if it is missing."""
+    return "–" if value is None or pd.isna(value) else f"{value:.2f}"
+
+
+def effect(value: float) -> str:
+    """Return an effect in whatever unit, with its sign and three digits."""
+    return (f"{value:+,.0f}" if abs(value) >= 1000 else f"{value:+.3g}").replace("-", "−")
+
+
+def typeset(text: object) -> Markup:
+    """Return words as a page shows them: names between backticks as code, true minus signs, curved apostrophes."""
+    words = str(escape(str(text).replace("'", "’")))
+    words = re.sub(r"`([^`]+)`", r"<code>\1</code>", words)
+    return Markup(re.sub(r"(?<![\w.])-(?=\d)", "−", words))
+
+
+def signed(value: float | None) -> str:
+    """Return a difference in points with its sign, a dash if it is missing."""
+    return "–" if value is None or pd.isna(value) else in_points(value, 2)
+
+
+def experiment_sections(plan: Plan, results: Path) -> dict[str, list[dict[str, Any]]]:
+    """Return what the kinds show of the experiments, by the key in `PARTS` of their part of the page.
+
+    An experiment says in the configuration which ``part`` it belongs to. Within a part, tables come before figures, and
+    figures before studies.
+    """
+    groups: dict[str, list[dict[str, Any]]] = {group: [] for group in PARTS}
+    places = ("tables", "figures", "studies")
+    kinds = {name: load_kind(experiment.kind) for name, experiment in plan.experiments.items()}
+    for name in sorted(kinds, key=lambda name: places.index(kinds[name].place)):
+        kind, experiment = kinds[name], plan.experiment(name)
+        section = kind.section(plan, experiment, results)
+        files = downloads(results, kind.outputs(name))
+        groups[plan.part(name)].append({"template": kind.template, "downloads": files, **section})
+    for section in (section for group in groups.values() for section in group if "methods" in section):
+        section["columns"] = column_groups(section["methods"])
+    return groups
+
+
+def column_groups(methods: list[str]) -> list[dict[str, Any]]:
+    """Return the runs of neighbouring methods of one family, for the head of a table: ``title`` and ``span``."""
+    return [
+        {"family": name, "title": FAMILIES[name], "span": len(list(members))}
+        for name, members in groupby(methods, key=family)
+    ]
+
+
+def _evaluation(plan: Plan, results: Path, shown: Mapping[str, list[dict[str, Any]]]) -> dict[str, Any]:
+    """Return what the page says of the results: verdicts, claims, ranks, findings, cells."""
+    audit = audit_section(results)
+    common: dict[str, Any] = {
+        "level": f"{100 * plan.config['comparison']['level']:g} %",
+        "audit": {**audit, "downloads": downloads(results, ["audit.csv"])},
+        "claims": claims_section(plan, results),
+        "ranks": ranks_section(plan, results),
+        "verdict": verdict_section(plan, results),
+        "numbers": len(published_cells()),
+    }
+    if not plan.runs:
+        nothing: dict[str, Any] = {
+            "headline": "Nothing was trained.",
+            "verification": None,
+            "findings": [],
+            "bars": [],
+            "forest": None,
+            "comparisons": [],
+            "cells": [],
+        }
+        return {**common, **nothing, "verdicts": {}, "data": NO_DATA, "training": None, "files": {}}
+    comparison, summary = read_csv(results / "comparison.csv"), read_csv(plan.layout.summary)
+    runs, training = read_csv(results / "runs.csv"), read_training(plan)
+    cells = cell_lines(plan, runs, read_table(plan.layout.metrics, [*AXES, "epoch", *REPORTED]), training)
+    verdicts = verdicts_by_cell(comparison)
+    sections = [section for group in shown.values() for section in group]
+    choices = [{**row, "section": section["name"]} for section in sections for row in section.get("choices", ())]
+    tables = table_cells(summary, plan.table_rows)
+    verification = read_json(results / "verification.json") if plan.config.get("expected") else None
+    beyond = next((section["name"] for section in (*shown["bags"], *shown["beyond"]) if "methods" in section), None)
+    return {
+        **common,
+        "headline": opening(comparison, summary, plan.titles(plan.datasets), plan.published_names, verification),
+        "findings": findings(comparison, common["claims"], tables, choices, len(audit["anomalies"]), beyond),
+        "bars": bars(comparison),
+        "forest": {"panels": forest_panels(comparison), "span": SPAN, "width": FOREST_WIDTH, "height": FOREST_HEIGHT},
+        "comparisons": comparison_rows(plan, comparison),
+        "verification": verification,
+        "cells": cells,
+        "curve": {"width": WIDTH, "height": HEIGHT},
+        "seeds": sorted(set(runs["seed"])),
+        "verdicts": verdicts,
+        "training": training,
+        "data": {**drawer_data(cells, verdicts, training.splits), "config": os.path.relpath(plan.layout.config)},
+        "files": {
+            name: downloads(results, [f"{name}.{suffix}" for suffix in suffixes]) for name, suffixes in OFFERED.items()
+        },
+        "trials": trials_of(plan.runs),
+        "rank_figure": figure_url(results / "ranks.svg"),
+        "rank_width": figure_width(results / "ranks.svg"),
+        "size_name": size_name,
+    }
+
+
+def _making(plan: Plan, results: Path) -> dict[str, Any]:
+    """Return what the page says of how the results were made: data, protocol, software, and what was not run."""
+    titles = plan.titles(plan.config["definitions"]["datasets"])
+    return {
+        "datasets": [_dataset(plan, results, name) for name in plan.datasets],
+        "protocol_yaml": yaml.safe_dump(plan.config["protocol"], sort_keys=False, allow_unicode=True),
+        "largest_n": largest_n_rows(read_csv(results / "largest_n.csv"), titles) if plan.runs else [],
+        "largest_n_header": HEADER,
+        "not_run": plan.not_run,
+        "datasets_not_run": {name: title for name, title in titles.items() if name not in plan.datasets},
+        "tuning": _tuning(plan, results),
+        "config": os.path.relpath(plan.layout.config),
+        "metrics": os.path.relpath(plan.layout.metrics),
+        "commit": git_commit(),
+        "packages": versions(("torch", "torchvision", "numpy", "pandas", "snakemake")),
+    }
+
+
+def _dataset(plan: Plan, results: Path, name: str) -> dict[str, Any]:
+    """Return a dataset: its definition, counts, origin, contact sheets, and the worst diagnostics of its splits."""
+    definition = plan.dataset(name)
+    description = read_json(plan.layout.images(name).with_suffix(".json"))
+    splits = [split for split in plan.splits if split.startswith(f"{name}/")]
+    return {
+        "name": name,
+        **definition,
+        "dropped": definition.get("dropped", []),
+        "checked": "counts" in definition,
+        "counts": read_json(results / "labels" / f"{name}.json")["counts"],
+        "origin": description["origin"],
+        "licence": description["licence"],
+        "sheets": {
+            side: data_url("image/png", results / "sheets" / name / f"{side}.png") for side in ("positive", "negative")
+        },
+        "sampling": summarize([read_json(plan.layout.split(split).with_suffix(".json")) for split in splits]),
+    }
+
+
+def _tuning(plan: Plan, results: Path) -> dict[str, Any]:
+    """Return where learning rate and weight decay come from: fixed per network, or the figure of each tuning."""
+    used = {cohort.network for cohort in plan.cohorts.values() if cohort.needs_gpu}
+    return {
+        "caption": CAPTION,
+        "tuned": plan.config["protocol"]["training"]["hyperparameters"] == "tuned",
+        "fixed": {name: plan.protocol.training(BASE, name) for name in sorted(used)},
+        "figures": [
+            {
+                "name": name,
+                "title": plan.tuning_title(name),
+                "image": figure_url(results / "figures" / "tuning" / f"{name}.svg"),
+                "width": figure_width(results / "figures" / "tuning" / f"{name}.svg"),
+                "downloads": downloads(results, [f"figures/tuning/{name}.{suffix}" for suffix in ("svg", "pdf")]),
+            }
+            for name in plan.tunings
+        ],
+    }
+
+
+def write_page(plan: Plan, results: Path, out: Path) -> None:
+    """Write what `render_page` returns."""
+    write_text(out, render_page(plan, results))

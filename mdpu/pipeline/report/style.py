@@ -1,0 +1,73 @@
+"""One look for all figures: a colour, a dash and a marker per method, safe for colour-blind readers and grey print."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mdpu.pipeline.files import resource
+
+STYLE = resource("mdpu/pipeline/report/paper.mplstyle")
+
+# Okabe and Ito's palette; the dashes and markers tell the methods apart without colour. Methods of one
+# family share a dash, and a correction keeps its marker in every scope.
+METHOD_STYLES: dict[str, dict[str, str]] = {
+    "ure": {"color": "#D55E00", "linestyle": "-", "marker": "o"},
+    "relu": {"color": "#0072B2", "linestyle": "--", "marker": "s"},
+    "abs": {"color": "#009E73", "linestyle": "-.", "marker": "^"},
+    "relu-class": {"color": "#56B4E9", "linestyle": ":", "marker": "s"},
+    "abs-class": {"color": "#F0E442", "linestyle": ":", "marker": "^"},
+    "relu-part": {"color": "#CC79A7", "linestyle": "-", "marker": "s"},
+    "abs-part": {"color": "#E69F00", "linestyle": "-", "marker": "^"},
+    "nnpu": {"color": "#0072B2", "linestyle": "-", "marker": "P"},
+    "llp": {"color": "#D55E00", "linestyle": "--", "marker": "X"},
+    "siamese": {"color": "#CC79A7", "linestyle": "-.", "marker": "D"},
+    "contrastive": {"color": "#E69F00", "linestyle": "-.", "marker": "v"},
+    "kmeans": {"color": "#56B4E9", "linestyle": "-.", "marker": "*"},
+    "marginal-relu": {"color": "#D55E00", "linestyle": ":", "marker": "<"},
+    "bag-relu": {"color": "#000000", "linestyle": "-", "marker": ">"},
+    "bag-relu-last": {"color": "#999999", "linestyle": "-", "marker": "<"},
+    "bag-abs": {"color": "#009E73", "linestyle": "-", "marker": ">"},
+    "bag-ure": {"color": "#D55E00", "linestyle": "--", "marker": ">"},
+    "bag-nce": {"color": "#E69F00", "linestyle": ":", "marker": "p"},
+    "bag-likelihood": {"color": "#0072B2", "linestyle": ":", "marker": "h"},
+    "bag-count": {"color": "#999999", "linestyle": "-.", "marker": "X"},
+    "bag-em": {"color": "#CC79A7", "linestyle": "--", "marker": "*"},
+    "noisy-or": {"color": "#56B4E9", "linestyle": ":", "marker": "x"},
+    "bag-free": {"color": "#56B4E9", "linestyle": "--", "marker": "d"},
+    "supervised": {"color": "#000000", "linestyle": "--", "marker": ""},
+    "chance": {"color": "#999999", "linestyle": "--", "marker": ""},
+}
+# Losses are told apart from methods too: no figure shows both in colour.
+LOSS_STYLES: dict[str, dict[str, Any]] = {
+    "logistic": {"color": "#000000", "linestyle": "-", "marker": "o"},
+    "ramp": {"color": "#E69F00", "linestyle": "--", "marker": "s"},
+    "squared": {"color": "#56B4E9", "linestyle": "-.", "marker": "^"},
+    "hinge": {"color": "#CC79A7", "linestyle": (0, (1, 1)), "marker": "D"},
+}
+# Lines that are neither methods nor losses, in order.
+SERIES_STYLES: list[dict[str, Any]] = [
+    {"color": "#000000", "linestyle": "-", "marker": "o"},
+    {"color": "#0072B2", "linestyle": "--", "marker": "s"},
+    {"color": "#D55E00", "linestyle": "-.", "marker": "^"},
+    {"color": "#009E73", "linestyle": ":", "marker": "D"},
+    {"color": "#CC79A7", "linestyle": (0, (5, 1)), "marker": "v"},
+    {"color": "#E69F00", "linestyle": (0, (3, 1, 1, 1, 1, 1)), "marker": "P"},
+]
+_SPARE = ("#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999999")
+
+
+def method_style(method: str) -> dict[str, str]:
+    """Return the line style of a method; one without its own gets a spare one, always the same."""
+    if method in METHOD_STYLES:
+        return METHOD_STYLES[method]
+    position = sum(method.encode())
+    return {"color": _SPARE[position % len(_SPARE)], "linestyle": ":", "marker": "xd<>"[position % 4]}
+
+
+def use_house_style() -> None:
+    """Draw in the style of every figure, ``paper.mplstyle``, whatever a user's own defaults are."""
+    import matplotlib as mpl
+    import matplotlib.style
+
+    mpl.use("agg")
+    mpl.style.use(["default", STYLE])

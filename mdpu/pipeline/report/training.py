@@ -1,0 +1,78 @@
+"""What trained the runs of a report: commits, devices, dates, and the splits that they learned from."""
+
+from __future__ import annotations
+
+import string
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from mdpu.pipeline.files import read_json
+from mdpu.pipeline.plan import Plan
+
+
+@dataclass(frozen=True)
+class Training:
+    """What the histories of a plan say of their making.
+
+    Attributes
+    ----------
+    origins : list of dict
+        One per commit, device, precision and software: a ``letter`` to refer to it; ``commit``, ``device``,
+        ``precision``, ``machine``, ``python`` and ``packages``; ``first`` and ``last`` date; the number of ``runs``.
+    letters : mapping
+        From each run's name to the letter of its origin.
+    splits : mapping
+        From each split's name to the SHA-256 of the file that the training read.
+    seconds : float
+        Of all training commands together. Runs that a command took from a store cost time elsewhere.
+    reused : int
+        Number of runs that were taken from a store.
+    """
+
+    origins: list[dict[str, Any]]
+    letters: Mapping[str, str]
+    splits: Mapping[str, str]
+    seconds: float
+    reused: int
+
+
+def read_training(plan: Plan) -> Training:
+    """Return what trained a plan's runs; raise `UserError` if a history's provenance is missing or broken."""
+    groups: dict[str, dict[str, Any]] = {}
+    places: dict[str, str] = {}
+    splits: dict[str, str] = {}
+    seconds, reused = 0.0, 0
+    for cohort in plan.cohorts.values():
+        facts = read_json(plan.layout.history(cohort.name).with_suffix(".json"))
+        seconds += facts["wall_seconds"]
+        reused += facts["reused"]
+        for split in cohort.splits:
+            splits[split] = facts["inputs"].get(str(plan.layout.split(split)), "not recorded")
+        for group in facts["trained"]:
+            made = {key: value for key, value in group.items() if key not in ("runs", "date")}
+            key = repr(sorted(made.items()))
+            origin = groups.setdefault(key, {**made, "dates": [], "runs": 0})
+            origin["dates"].append(group["date"])
+            origin["runs"] += len(group["runs"])
+            places |= dict.fromkeys(group["runs"], key)
+    ordered = dict(sorted(groups.items(), key=lambda item: min(item[1]["dates"])))
+    letters = {key: _letter(position) for position, key in enumerate(ordered)}
+    origins = [
+        {**origin, "letter": letters[key], "first": min(origin["dates"])[:10], "last": max(origin["dates"])[:10]}
+        for key, origin in ordered.items()
+    ]
+    return Training(origins, {run: letters[key] for run, key in places.items()}, splits, seconds, reused)
+
+
+def _letter(position: int) -> str:
+    """Return A, B, ..., Z, A2, B2, ..."""
+    turn, place = divmod(position, len(string.ascii_uppercase))
+    return string.ascii_uppercase[place] + (str(turn + 1) if turn else "")
+
+
+def duration(seconds: float) -> str:
+    """Return a length of time as a reader would say it."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

@@ -1,0 +1,158 @@
+"""What the report shows of the comparison, the claims, the ranks and the audit: one function per section."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from mdpu.learn.methods import load_method
+from mdpu.pipeline.evaluate.audit import ANOMALY, NO_CASE, NO_DATA
+from mdpu.pipeline.evaluate.comparison import CLOSE, DIFFERS, FEWEST_TRIALS, INCONCLUSIVE, NOT_RUN, REPRODUCED
+from mdpu.pipeline.evaluate.findings import were_run
+from mdpu.pipeline.evaluate.published import NUMERALS, family, published_cells
+from mdpu.pipeline.files import read_csv, read_json
+from mdpu.pipeline.grid import CELL, cell_name
+from mdpu.pipeline.plan import Plan
+from mdpu.pipeline.report.rank_figure import SOURCES
+
+TABLES = {table: f"{NUMERALS[table]}, {'pairs' if table < 4 else 'triples'}" for table in NUMERALS}
+# Glyphs tell the verdicts apart without colour.
+LOOKS = {
+    REPRODUCED: ("=", "reproduced"),
+    CLOSE: ("≈", "close"),
+    INCONCLUSIVE: ("?", "inconclusive"),
+    DIFFERS: ("≠", "differs"),
+    NOT_RUN: ("·", "unrun"),
+}
+CLAIMANTS = ("paper", "reviewers", "project")  # in the order of their claims
+WITH_NUMBERS = [verdict for verdict in LOOKS if verdict != NOT_RUN]
+
+
+def verdict_section(plan: Plan, results: Path) -> dict[str, Any]:
+    """Return counts of the verdicts, and the grid of all cells of the datasets that were run."""
+    if not plan.runs:
+        return {"compared": 0, "cells": len(published_cells())}
+    comparison = read_csv(results / "comparison.csv")
+    facts = read_json(results / "comparison.json")
+    run = were_run(comparison)
+    methods = list(dict.fromkeys(comparison["method"]))
+    were = set(run[["table", "method"]].itertuples(index=False, name=None))
+    columns = {table: [method for method in methods if (table, method) in were] for table in TABLES}
+    datasets = [name for name in plan.published_names if name in set(run["dataset"])]
+    grid = [
+        {
+            "title": plan.dataset(dataset)["title"],
+            "prior": prior,
+            "first": index == 0,
+            "cells": [[_look(by_cell[table, method]) for method in shown] for table, shown in columns.items() if shown],
+        }
+        for dataset in datasets
+        for index, (prior, rows) in enumerate(comparison[comparison["dataset"] == dataset].groupby("prior"))
+        for by_cell in [{(row["table"], row["method"]): row for row in rows.to_dict("records")}]
+    ]
+    return {
+        "rule": facts["rule"],
+        "compared": len(run),
+        "comparisons": len(comparison),
+        "cells": len(comparison.drop_duplicates(["table", "prior", "published_dataset", "method"])),
+        "totals": [_titled(plan, row) for row in facts["totals"] if any(row[verdict] for verdict in WITH_NUMBERS)],
+        "spreads": [
+            {**row, "family": family(row["method"]), "method": load_method(row["method"]).title}
+            for row in facts["spreads"]
+        ],
+        "columns": {TABLES[table]: shown for table, shown in columns.items() if shown},
+        "titles": {method: load_method(method).title for method in methods},
+        "grid": grid,
+        "fewest_trials": FEWEST_TRIALS,
+    }
+
+
+def _look(cell: dict[Any, Any]) -> dict[str, str | None]:
+    glyph, kind = LOOKS[cell["verdict"]]
+    if cell["verdict"] == NOT_RUN:
+        return {"glyph": glyph, "kind": kind, "words": "not run", "cell": None}
+    difference = "" if pd.isna(cell["difference"]) else f" ({cell['difference']:+.2f} points; {cell['reason']})"
+    return {"glyph": glyph, "kind": kind, "words": f"{cell['verdict']}{difference}", "cell": cell["cell"]}
+
+
+def comparison_rows(plan: Plan, comparison: pd.DataFrame) -> list[dict[str, Any]]:
+    """Return the comparisons that were run for the template: key, numbers, verdict, and what readers call each."""
+    rows: list[dict[Any, Any]] = were_run(comparison).to_dict("records")
+    return [
+        {
+            **row,
+            "family": family(row["method"]),
+            "method_title": load_method(row["method"]).title,
+            "dataset_title": plan.dataset(row["dataset"])["title"],
+            "table_title": NUMERALS[row["table"]],
+            "look": LOOKS[row["verdict"]],
+        }
+        for row in rows
+    ]
+
+
+def _titled(plan: Plan, row: dict[str, Any]) -> dict[str, Any]:
+    """Return a row of totals with its value as a reader knows it."""
+    value = row["value"]
+    if row["by"] == "method":
+        value = load_method(value).title
+    elif row["by"] == "dataset":
+        value = plan.dataset(value)["title"] if value in plan.published_names else value
+    elif row["by"] == "table":
+        value = NUMERALS[value]
+    return {**row, "value": "" if row["by"] == "all" else value, "by": "All" if row["by"] == "all" else row["by"]}
+
+
+def claims_section(plan: Plan, results: Path) -> list[dict[str, Any]]:
+    """Return the claims, the paper's first, each with its pass rates in words and our failing cases.
+
+    Where nothing was run there are none.
+    """
+    if not plan.runs:
+        return []
+    rows = read_json(results / "claims.json")["claims"]
+    cases = read_csv(results / "claims_cases.csv")
+    failing = cases[(cases["evidence"] == "ours") & ~cases["holds"].astype(bool)]
+    for row in rows:
+        row["failing"] = [_case(case) for case in failing[failing["claim"] == row["claim"]].to_dict("records")]
+        for source in ("ours", "paper"):
+            rate = row[f"{source}_rate"]
+            row[source] += "" if rate is None else f" ({100 * rate:.0f} %)"
+    return sorted(rows, key=lambda row: CLAIMANTS.index(row["said_by"]))
+
+
+def _case(case: dict[Any, Any]) -> dict[str, Any]:
+    """Return a case: its key in words, the cell whose runs it is about if it is one cell, and its two sides."""
+    there = {axis: case[axis] for axis in CELL if not pd.isna(case[axis])}
+    there |= {axis: int(there[axis]) for axis in ("tuple_size", "n") if axis in there}
+    cell = cell_name(there) if len(there) == len(CELL) else None
+    return {
+        "words": cell or ", ".join(f"{axis} {value}" for axis, value in there.items()),
+        "cell": cell,
+        "seed": None if pd.isna(case["seed"]) else int(case["seed"]),
+        **{side: None if pd.isna(case[side]) else f"{case[side]:.4g}" for side in ("left", "right")},
+    }
+
+
+def ranks_section(plan: Plan, results: Path) -> list[dict[str, Any]]:
+    """Return the rankings: of whom, over what blocks, the ranks in words, and Friedman's test; none without runs."""
+    if not plan.runs:
+        return []
+    shown = []
+    for key, ranking in read_json(results / "ranks.json")["rankings"].items():
+        source, unit = key.split(", by ")
+        row: dict[str, Any] = {"source": SOURCES[source], "unit": f"{unit}s", "ranking": ranking}
+        if ranking:
+            ranks = ranking["average_ranks"].items()
+            row["ranks"] = ", ".join(f"{load_method(method).title} {value:.2f}" for method, value in ranks)
+        shown.append(row)
+    return shown
+
+
+def audit_section(results: Path) -> dict[str, list[dict[str, Any]]]:
+    """Return the findings by outcome."""
+    findings = read_json(results / "audit.json")["findings"]
+    outcomes = {"anomalies": ANOMALY, "no_case": NO_CASE, "not_run": NO_DATA}
+    return {name: [f for f in findings if f["outcome"] == outcome] for name, outcome in outcomes.items()}

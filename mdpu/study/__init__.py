@@ -1,1 +1,0 @@
-"""The pipeline's brain: from a configuration to runs, from runs to files, and the work on them."""

@@ -1,0 +1,94 @@
+"""The pages on datasets, executed as they stand."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pytest
+import yaml
+from publishers import Truth
+
+from mdpu.pipeline.config import load_config
+from mdpu.pipeline.data.images import read_images
+from mdpu.pipeline.data.labels import binarize, count_sides
+from mdpu.pipeline.data.prepare import load_source
+from mdpu.pipeline.files import REPOSITORY
+
+BLOCK = re.compile(r"^```(?P<language>\w+)(?: (?P<file>\S+))?\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def blocks(page: str) -> list[dict[str, str]]:
+    return [match.groupdict() for match in BLOCK.finditer((REPOSITORY / "docs" / page).read_text())]
+
+
+@pytest.fixture(scope="module")
+def walked(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the project in which every block of the page has been done in its order."""
+    root = tmp_path_factory.mktemp("walk") / "project"
+    apart = shutil.ignore_patterns(".*", "results", "data", "tests", "*.egg-info", "__pycache__")
+    shutil.copytree(REPOSITORY, root, ignore=lambda folder, names: apart(folder, names) - {"data"} | _top_level(folder))
+    environment = {
+        **os.environ,
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        "PYTHONPATH": str(root),
+    }
+    for block in blocks("how-to/add-dataset.md"):
+        if block["file"]:
+            (root / block["file"]).write_text(block["text"])
+        elif block["language"] == "bash":
+            command = ["bash", "-euo", "pipefail", "-c", block["text"]]
+            done = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True)
+            logs = "".join(f"{log}:\n{log.read_text()}\n" for log in (root / "results").rglob("*.log"))
+            assert done.returncode == 0, f"{block['text']}\n{done.stdout}\n{done.stderr}\n{logs}"
+    return root
+
+
+def _top_level(folder: str) -> set[str]:
+    return {"data"} if Path(folder) == REPOSITORY else set()
+
+
+@pytest.mark.parametrize("name", ["rings", "stripes"])
+def test_a_new_dataset_is_a_row_of_the_tables(walked: Path, name: str) -> None:
+    table = pd.read_csv(walked / "results" / name / "tables" / "quick-pairs.csv")
+    assert set(table["dataset"]) == {name}
+    assert set(table["method"]) == {"ure", "relu", "abs"}
+    # Shapes that an eye tells apart at once, learned from 400 pairs.
+    assert table["mean"].max() > 75
+    assert name.capitalize() in (walked / "results" / name / "tables" / "quick-pairs.md").read_text()
+
+
+def test_the_folder_of_pictures_is_the_npz_again(walked: Path) -> None:
+    pictures = read_images(walked / "results" / "datasets" / "own" / "pictures.npz")
+    rings = read_images(walked / "results" / "datasets" / "own" / "rings.npz")
+    assert pictures.classes == rings.classes == ["disk", "ring"]
+    order = rings.train_labels.argsort(kind="stable")
+    assert (pictures.train_images == rings.train_images[order]).all()
+    assert (pictures.train_labels == rings.train_labels[order]).all()
+
+
+def test_the_rule_file_has_ten_lines() -> None:
+    (rule,) = [block["text"] for block in blocks("how-to/add-dataset.md") if (block["file"] or "").endswith(".smk")]
+    assert len(rule.splitlines()) <= 10
+
+
+def test_the_alternative_reading_of_emnist_balanced_is_whole(small_edition: tuple[Path, Truth], tmp_path: Path) -> None:
+    (text,) = [
+        block["text"] for block in blocks("reference/datasets.md") if block["language"] == "yaml" and block["file"]
+    ]
+    (tmp_path / "overlay.yaml").write_text(text)
+    assert yaml.safe_load(text)
+    config = load_config([REPOSITORY / "config.yaml", tmp_path / "overlay.yaml"])
+    definition = config["definitions"]["datasets"]["emnist-balanced"]
+    images, _ = load_source("emnist-balanced", small_edition[0], None, tmp_path)
+    counts = count_sides(binarize(images, definition["positive"], definition["negative"], definition["dropped"]))
+    class_size = {"train": len(images.train_labels) // 47, "test": len(images.test_labels) // 47}
+    full = {"train": 2400, "test": 400}
+    for part, sides in definition["counts"].items():
+        for side, known in sides.items():
+            assert counts[part][side] // class_size[part] * full[part] == known

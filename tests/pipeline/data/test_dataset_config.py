@@ -1,0 +1,245 @@
+"""The configured datasets: sides, counts, selection, and the report's contact sheets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import yaml
+from PIL import Image
+from publishers import Truth
+
+from mdpu.errors import UserError
+from mdpu.pipeline.config import load_config
+from mdpu.pipeline.data.images import ImageSet, write_images
+from mdpu.pipeline.data.labels import binarize, check_counts, count_sides, write_labels
+from mdpu.pipeline.data.prepare import load_source
+from mdpu.pipeline.data.sources import SOURCES
+from mdpu.pipeline.files import REPOSITORY
+from mdpu.pipeline.plan import Plan
+from mdpu.pipeline.report.sheet import COLUMNS, GAP, ROWS, contact_sheet
+
+CONFIG = load_config([REPOSITORY / "config.yaml"])
+DATASETS = CONFIG["definitions"]["datasets"]
+RULES = REPOSITORY / "workflow" / "rules" / "datasets"
+LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+EVEN, ODD = set("02468"), set("13579")
+
+# The paper's Datasets section, and for the extra readings what its numbers imply.
+POSITIVE: dict[str, set[str]] = {
+    "mnist": EVEN,
+    "fashion-mnist": {"T-shirt/top", "Pullover", "Shirt", "Bag", "Coat"},
+    "emnist-digits": EVEN,
+    "emnist-letters": set(LETTERS[::2]),
+    "emnist-letters-a-i": set("BDFH"),
+    "emnist-balanced": EVEN | set(LETTERS[::2]) | set("aegq"),
+    "emnist-balanced-digits": EVEN,
+    "cifar-10": {"bird", "cat", "deer", "dog", "frog", "horse"},
+    "svhn": set("234567"),
+}
+NEGATIVE: dict[str, set[str]] = {
+    "mnist": ODD,
+    "fashion-mnist": {"Dress", "Trouser", "Sandal", "Sneaker", "Ankle boot"},
+    "emnist-digits": ODD,
+    "emnist-letters": set(LETTERS[1::2]),
+    "emnist-letters-a-i": set("ACEGI"),
+    "emnist-balanced": ODD | set(LETTERS[1::2]) | set("bdfhnrt"),
+    "emnist-balanced-digits": ODD,
+    "cifar-10": {"airplane", "automobile", "ship", "truck"},
+    "svhn": set("0189"),
+}
+TOTALS = {
+    "mnist": (60000, 10000),
+    "fashion-mnist": (60000, 10000),
+    "emnist-digits": (240000, 40000),
+    "emnist-letters": (124800, 20800),
+    "emnist-letters-a-i": (9 * 4800, 9 * 800),
+    "emnist-balanced": (112800, 18800),
+    "emnist-balanced-digits": (10 * 2400, 10 * 400),
+    "cifar-10": (50000, 10000),
+    "svhn": (73257, 26032),
+}
+
+
+@pytest.mark.parametrize("dataset", list(DATASETS))
+def test_the_sides_are_the_papers(dataset: str) -> None:
+    definition = DATASETS[dataset]
+    assert {str(name) for name in definition["positive"]} == POSITIVE[dataset]
+    assert {str(name) for name in definition["negative"]} == NEGATIVE[dataset]
+    counts = definition["counts"]
+    assert tuple(sum(counts[part].values()) for part in ("train", "test")) == TOTALS[dataset]
+
+
+@pytest.mark.parametrize("dataset", list(DATASETS))
+def test_every_class_of_the_source_has_a_side(dataset: str, small_edition: tuple[Path, Truth], tmp_path: Path) -> None:
+    definition = DATASETS[dataset]
+    images, _ = load_source(definition["source"], small_edition[0], None, tmp_path)
+    labels = binarize(images, definition["positive"], definition["negative"], definition.get("dropped", ()))
+    found = count_sides(labels)["train"]
+    per_class = len(images.train_labels) // len(images.classes)
+    assert found["positive"] == per_class * len(POSITIVE[dataset])
+    assert found["negative"] == per_class * len(NEGATIVE[dataset])
+
+
+@pytest.mark.parametrize(
+    ("source", "classes", "counts"),
+    [("svhn", 10, ([4948, 13861, 10585, 8497, 7458, 6882, 5727, 5595, 5045, 4659],
+                   [1744, 5099, 4149, 2882, 2523, 2384, 1977, 2019, 1660, 1595])),
+     ("emnist-balanced", 47, ([2400] * 47, [400] * 47)),
+     ("emnist-digits", 10, ([24000] * 10, [4000] * 10)),
+     ("cifar-10", 10, ([5000] * 10, [1000] * 10))],
+)  # fmt: skip
+def test_the_counts_follow_from_those_of_the_classes(
+    source: str, classes: int, counts: tuple[list[int], list[int]], small_edition: tuple[Path, Truth], tmp_path: Path
+) -> None:
+    names = load_source(source, small_edition[0], None, tmp_path)[0].classes
+    assert len(names) == classes
+    for definition in (d for d in DATASETS.values() if d["source"] == source):
+        for part, per_class in zip(("train", "test"), counts, strict=True):
+            for side in ("positive", "negative"):
+                side_counts = [per_class[names.index(str(name))] for name in definition[side]]
+                assert sum(side_counts) == definition["counts"][part][side]
+
+
+def test_all_is_every_defined_dataset_and_one_can_be_selected() -> None:
+    assert Plan(CONFIG).datasets == sorted(DATASETS)
+    one = Plan({**CONFIG, "datasets": ["mnist"]})
+    assert one.datasets == ["mnist"]
+    assert {run.dataset for run in one.experiments["figure3"].runs} == {"mnist"}
+    other = Plan({**CONFIG, "datasets": ["svhn"]})
+    assert {"table2", "table3", "table4", "table5"} <= set(other.experiments)
+    assert "figure3" not in other.experiments  # it is of MNIST alone
+    assert {other.network(run.dataset) for run in other.runs} == {"resnet34"}
+
+
+def test_both_readings_of_emnist_have_the_same_n() -> None:
+    sizes: dict[str, set[int]] = {}
+    for run in Plan(CONFIG).runs:
+        sizes.setdefault(run.dataset, set()).add(run.n)
+    assert sizes["emnist-letters"] == sizes["emnist-letters-a-i"] == {7000, 8000}
+    assert sizes["emnist-balanced"] == sizes["emnist-balanced-digits"] == {4000, 5000}
+
+
+def test_readings_of_one_source_share_its_images() -> None:
+    plan = Plan(CONFIG)
+    assert plan.layout.images("emnist-letters") == plan.layout.images("emnist-letters-a-i")
+    assert plan.layout.images("emnist-balanced") == plan.layout.images("emnist-balanced-digits")
+
+
+@pytest.mark.parametrize("source", sorted(SOURCES))
+def test_a_rule_file_has_at_most_ten_lines_and_runs_on_the_login_node(source: str) -> None:
+    lines = (RULES / f"{source}.smk").read_text().splitlines()
+    assert len(lines) <= 10
+    # Snakemake lets a rule inherit everything but this, and compute nodes may have no network.
+    assert "    localrule: True" in lines
+
+
+def overlaid(tmp_path: Path, overlay: dict[str, Any]) -> list[Path]:
+    path = tmp_path / "overlay.yaml"
+    path.write_text(yaml.safe_dump(overlay))
+    return [REPOSITORY / "config.yaml", path]
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (
+            {"source": "fashion-mnst"},
+            "config key definitions.datasets.mnist.source: 'fashion-mnst' is unknown",
+        ),
+        ({"source": "MNIST"}, "config key definitions.datasets.mnist.source"),
+        ({"sides": 2}, "config key definitions.datasets.mnist.sides is unknown"),
+        (
+            {"counts": {"train": {"positve": 3}}},
+            "definitions.datasets.mnist.counts.train.positve is unknown",
+        ),
+        ({"positive": [0, 1]}, "class 1 is on both sides"),
+    ],
+)
+def test_a_mistake_in_a_dataset_is_named(tmp_path: Path, change: dict[str, Any], said: str) -> None:
+    with pytest.raises(UserError) as error:
+        load_config(overlaid(tmp_path, {"definitions": {"datasets": {"mnist": change}}}))
+    assert said in str(error.value)
+
+
+def image_set(train: list[int], shape: tuple[int, ...] = (3, 2), classes: int = 4) -> ImageSet:
+    labels = np.array(train)
+    images = np.broadcast_to(labels.reshape(-1, *[1] * len(shape)), (labels.size, *shape)).astype(np.uint8) * 10
+    names = [f"class {k}" for k in range(classes)]
+    return ImageSet(images, labels, images, labels, names, "nowhere", "none")
+
+
+def test_counts_that_differ_are_named_and_nothing_is_written(
+    mdpu: Callable[..., tuple[int, str]], settings: Callable[..., list[str]], tmp_path: Path
+) -> None:
+    images, out = tmp_path / "images.npz", tmp_path / "labels.npz"
+    write_images(image_set([0, 0, 1, 2, 3]), images)
+    definition = {
+        "title": "Own",
+        "source": "own.npz",
+        "positive": ["class 0"],
+        "negative": ["class 1"],
+        "dropped": ["class 2", "class 3"],
+        "counts": {"train": {"positive": 2, "negative": 1, "dropped": 2}, "test": {"positive": 3}},
+    }
+    options = settings(definitions={"datasets": {"own": definition}})
+    status, said = mdpu("labels", *options, "--dataset", "own", "--images", images, "--out", out)
+    assert status == 2
+    assert said == (
+        "error: config key definitions.datasets.own.counts.test.positive: 3 images are expected "
+        "but the source has 2; correct the sides or the count\n"
+    )
+    assert not out.exists()
+    definition["counts"] = {"train": {"positive": 2, "negative": 1, "dropped": 2}}
+    options = settings(definitions={"datasets": {"own": definition}})
+    assert mdpu("labels", *options, "--dataset", "own", "--images", images, "--out", out)[0] == 0
+
+
+def test_check_counts_checks_what_is_known() -> None:
+    found = {
+        "train": {"positive": 2, "negative": 1, "dropped": 0},
+        "test": {"positive": 1, "negative": 1, "dropped": 0},
+    }
+    check_counts(found, {}, "nothing")
+    check_counts(found, {"train": {"negative": 1}}, "one")
+    with pytest.raises(UserError, match=r"here\.train\.dropped: 1 images are expected but the source has 0"):
+        check_counts(found, {"train": {"dropped": 1}}, "here")
+
+
+def test_a_contact_sheet_shows_the_classes_of_a_side_in_turn() -> None:
+    images = image_set([3, 1, 0, 1, 3, 1, 2, 2])
+    labels = binarize(images, ["class 1", "class 3"], ["class 0"], ["class 2"])
+    sheet = np.asarray(contact_sheet(images, labels, 1))
+    assert sheet.shape == (3, 5 * (2 + GAP) - GAP)
+    assert sheet[0, :: 2 + GAP].tolist() == [10, 10, 10, 30, 30]
+    assert np.asarray(contact_sheet(images, labels, -1)).tolist() == [[0, 0]] * 3
+
+
+def test_a_full_contact_sheet_shares_its_places_equally() -> None:
+    images = image_set([0] * 500 + [1] * 30 + [2] * 500)
+    sheet = np.asarray(contact_sheet(images, {"train": np.ones(1030, np.int8)}, 1))
+    assert sheet.shape == (ROWS * (3 + GAP) - GAP, COLUMNS * (2 + GAP) - GAP)
+    shades = sheet[:: 3 + GAP, :: 2 + GAP].ravel()
+    assert np.bincount(shades)[[0, 10, 20]].tolist() == [16, 16, 16]
+
+
+@pytest.mark.parametrize(("shape", "mode"), [((3, 2), "L"), ((3, 2, 1), "L"), ((3, 2, 3), "RGB"), ((3, 2, 5), "L")])
+def test_images_of_any_channels_are_shown(
+    shape: tuple[int, ...], mode: str, mdpu: Callable[..., tuple[int, str]], tmp_path: Path
+) -> None:
+    images = image_set([0, 1], shape, 2)
+    write_images(images, tmp_path / "images.npz")
+    write_labels(binarize(images, ["class 0"], ["class 1"]), tmp_path / "labels.npz")
+    sheets = {side: tmp_path / f"{side}.png" for side in ("positive", "negative")}
+    status, said = mdpu(
+        "sheet",
+        *("--images", tmp_path / "images.npz", "--labels", tmp_path / "labels.npz"),
+        *("--positive", sheets["positive"], "--negative", sheets["negative"]),
+    )
+    assert status == 0, said
+    with Image.open(sheets["negative"]) as sheet:
+        assert (sheet.mode, sheet.size) == (mode, (2, 3))
+        assert np.asarray(sheet).max() == 10

@@ -1,0 +1,259 @@
+"""One's own images: npz files and folders of pictures, good and bad."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from PIL import Image
+
+from mdpu.errors import UserError
+from mdpu.pipeline.config import load_config
+from mdpu.pipeline.data import own
+from mdpu.pipeline.data.images import read_images
+from mdpu.pipeline.files import REPOSITORY, sha256
+from mdpu.pipeline.plan import Plan
+
+Command = Callable[..., tuple[int, str]]
+Settings = Callable[..., list[str]]
+
+
+def arrays(shape: tuple[int, ...] = (5, 4), train: int = 6, test: int = 4, classes: int = 2) -> dict[str, Any]:
+    generator = np.random.default_rng(0)
+    return {
+        "train_images": generator.integers(0, 256, (train, *shape), dtype=np.uint8),
+        "train_labels": np.arange(train) % classes,
+        "test_images": generator.integers(0, 256, (test, *shape), dtype=np.uint8),
+        "test_labels": np.arange(test) % classes,
+    }
+
+
+def save_picture(path: Path, shade: Any, mode: str = "L", size: tuple[int, int] = (4, 5)) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    Image.new(mode, size, shade).save(path)
+
+
+@pytest.fixture
+def pictures(tmp_path: Path) -> Path:
+    folder = tmp_path / "pictures"
+    for part, count in (("train", 3), ("test", 2)):
+        for value, name in enumerate(("cat", "dog")):
+            for k in range(count):
+                save_picture(folder / part / name / f"{k:02}.png", 100 * value + k)
+    return folder
+
+
+@given(
+    shape=st.tuples(st.integers(1, 9), st.integers(1, 9)) | st.tuples(*[st.integers(1, 9)] * 3),
+    kind=st.sampled_from(["int64", "uint8", "int32", ">i2"]),
+    compressed=st.booleans(),
+)
+@settings(max_examples=30, deadline=None)
+def test_an_npz_of_any_shape_is_read_as_it_is(shape: tuple[int, ...], kind: str, compressed: bool) -> None:
+    content = arrays(shape)
+    for part in ("train", "test"):
+        content[f"{part}_labels"] = content[f"{part}_labels"].astype(kind)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "images.npz")
+        (np.savez_compressed if compressed else np.savez)(path, allow_pickle=False, **content)
+        assert own.image_shape(path) == shape
+        found = own.read(path)
+    for name, array in content.items():
+        np.testing.assert_array_equal(getattr(found, name), array)
+    assert found.train_labels.dtype == np.int64
+    assert found.classes == ["0", "1"]
+
+
+def test_class_names_are_in_the_npz_or_beside_it(tmp_path: Path) -> None:
+    path = tmp_path / "animals.npz"
+    np.savez(path, **arrays(), classes=np.array(["cat", "dog"]))
+    assert own.read(path).classes == ["cat", "dog"]
+    assert own.inputs(path) == [path]
+    beside = path.with_suffix(".json")
+    beside.write_text(json.dumps({"classes": ["Katze", "Hund"], "licence": "CC0"}))
+    assert own.read(path).classes == ["Katze", "Hund"]
+    assert own.read(path).licence == "CC0"
+    assert own.inputs(path) == [path, beside]
+
+
+@pytest.mark.bad_input
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"train_images": None}, "no array train_images; it holds train_labels, test_images, test_labels"),
+        ({"train_images": np.zeros((6, 5, 4))}, "train_images is float64"),
+        ({"train_images": np.zeros((6, 20), np.uint8)}, "of shape (6, 20), not uint8 [N, H, W(, C)]"),
+        ({"train_labels": np.zeros(5, int)}, "6 images but labels of shape (5,)"),
+        ({"train_labels": np.zeros((6, 1), int)}, "6 images but labels of shape (6, 1)"),
+        ({"train_labels": np.zeros(6)}, "train_labels is float64; class ids must be integers"),
+        ({"test_labels": np.array([0, 1, -1, 0])}, "test_labels run from -1 to 1"),
+        ({"classes": np.array(["only"])}, "train_labels run from 0 to 1, outside the 1 named classes"),
+        ({"classes": np.array(["twin", "twin"])}, "two classes share a name"),
+        ({"classes": np.array(["cat", {}], dtype=object)}, "pickled objects"),
+        ({"train_images": np.array([{}] * 6, dtype=object)}, "pickled objects"),
+        ({"test_images": np.zeros((4, 9, 9), np.uint8)}, "training images are (5, 4) but test images (9, 9)"),
+        ({"test_images": np.zeros((0, 5, 4), np.uint8), "test_labels": np.zeros(0, int)}, "test has 0 images"),
+    ],
+)
+def test_a_bad_npz_ends_in_one_sentence(
+    mdpu: Command, settings: Settings, tmp_path: Path, change: dict[str, Any], said: str
+) -> None:
+    path, out = tmp_path / "bad.npz", tmp_path / "out" / "own.npz"
+    np.savez(path, **{name: array for name, array in {**arrays(), **change}.items() if array is not None})
+    status, error = mdpu("dataset", path, *settings(), "--out", out)
+    assert status == 2
+    assert error.startswith(f"error: source {path}: ")
+    assert said in error
+    assert error.count("\n") == 1
+    assert not out.exists()
+    np.savez(path, **arrays())
+    assert mdpu("dataset", path, *settings(), "--out", out)[0] == 0
+    assert read_images(out).origin == str(path)
+
+
+@pytest.mark.bad_input
+@pytest.mark.parametrize("spoil", ["truncated", "text", "empty", "an npy", "missing"])
+def test_a_file_that_is_no_npz_ends_in_one_sentence(tmp_path: Path, spoil: str) -> None:
+    path = tmp_path / "own.npz"
+    np.savez(path, **arrays())
+    whole = path.read_bytes()
+    if spoil == "missing":
+        path.unlink()
+    elif spoil == "an npy":
+        with path.open("wb") as file:
+            np.save(file, np.zeros(3))
+    else:
+        path.write_bytes({"truncated": whole[: len(whole) // 2], "text": b"images", "empty": b""}[spoil])
+    with pytest.raises(UserError, match="there is no such file" if spoil == "missing" else r"not a whole npz|pickled"):
+        own.read(path)
+    with pytest.raises(UserError, match=f"source {path}: "):
+        own.image_shape(path)
+
+
+@pytest.mark.bad_input
+@pytest.mark.parametrize("content", ["[]", '{"classes": 3}', "{"])
+def test_a_bad_description_ends_in_one_sentence(tmp_path: Path, content: str) -> None:
+    np.savez(tmp_path / "own.npz", **arrays())
+    (tmp_path / "own.json").write_text(content)
+    with pytest.raises(UserError, match=r"own\.json"):
+        own.read(tmp_path / "own.npz")
+
+
+def test_a_folder_of_pictures_is_read_in_the_order_of_its_names(pictures: Path) -> None:
+    (pictures / "train" / "cat" / "notes.txt").write_text("not a picture")
+    (pictures / "train" / ".thumbnails").mkdir()
+    found = own.read(pictures)
+    assert found.classes == ["cat", "dog"]
+    assert found.train_images.shape == (6, 5, 4)
+    assert found.train_images[:, 0, 0].tolist() == [0, 1, 2, 100, 101, 102]
+    assert found.train_labels.tolist() == [0, 0, 0, 1, 1, 1]
+    assert found.test_labels.tolist() == [0, 0, 1, 1]
+    assert own.image_shape(pictures) == (5, 4)
+    assert pictures / "train" / "dog" in own.inputs(pictures)
+
+
+def test_one_colour_picture_makes_all_of_them_colour(pictures: Path) -> None:
+    save_picture(pictures / "train" / "cat" / "00.jpg", (200, 0, 0), "RGB")
+    found = own.read(pictures)
+    assert found.train_images.shape == (7, 5, 4, 3)
+    assert found.test_images.shape == (4, 5, 4, 3)
+
+
+def spoil_folder(pictures: Path, how: str) -> None:
+    if how == "size":
+        save_picture(pictures / "train" / "dog" / "00.png", 0, size=(9, 9))
+    elif how == "16 bits":
+        save_picture(pictures / "train" / "dog" / "00.png", 0, mode="I;16")
+    elif how == "half":
+        path = pictures / "test" / "dog" / "00.png"
+        Image.fromarray(np.random.default_rng(0).integers(0, 256, (5, 4), dtype=np.uint8)).save(path)
+        path.write_bytes(path.read_bytes()[:-30])
+    elif how == "text":
+        (pictures / "test" / "dog" / "00.png").write_text("no picture")
+    elif how == "class":
+        save_picture(pictures / "test" / "cow" / "00.png", 0)
+    elif how == "part":
+        (pictures / "test").rename(pictures / "tests")
+    elif how == "none":
+        for path in (pictures / "test").rglob("*.png"):
+            path.unlink()
+    else:
+        path = pictures / "test" / "dog" / "00.png"
+        path.unlink()
+        {"pipe": os.mkfifo, "folder": Path.mkdir, "link": lambda path: path.symlink_to("nothing")}[how](path)
+
+
+@pytest.mark.bad_input
+@pytest.mark.parametrize(
+    ("how", "said"),
+    [
+        ("size", "is 9x9 but"),
+        ("16 bits", "has mode I;16; convert it to 8 bits"),
+        ("half", "00.png is no whole picture"),
+        ("text", "00.png is no readable picture"),
+        ("class", "test/cow has no counterpart in train"),
+        ("part", "it has no folder test"),
+        ("none", "there is no picture in test/<class>/"),
+        ("pipe", "00.png is no file, but a folder, a pipe or a link to nothing"),
+        ("folder", "00.png is no file, but a folder, a pipe or a link to nothing"),
+        ("link", "00.png is no file, but a folder, a pipe or a link to nothing"),
+    ],
+)
+def test_a_bad_folder_ends_in_one_sentence(pictures: Path, how: str, said: str) -> None:
+    spoil_folder(pictures, how)
+    with pytest.raises(UserError) as error:
+        own.read(pictures)
+    assert str(error.value).startswith(f"source {pictures}: ")
+    assert said in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_the_checksum_of_an_npz_is_kept(mdpu: Command, settings: Settings, tmp_path: Path) -> None:
+    path, out = tmp_path / "own.npz", tmp_path / "out.npz"
+    np.savez(path, **arrays())
+    assert mdpu("dataset", path, *settings(), "--out", out)[0] == 0
+    assert json.loads(out.with_suffix(".json").read_text())["checksums"] == {"own.npz": f"sha256:{sha256(path)}"}
+
+
+@pytest.mark.parametrize(
+    ("shape", "network"), [((8, 8), "mlp"), ((8, 8, 1), "mlp"), ((8, 8, 3), "resnet34"), ((16, 8, 3), "resnet34")]
+)
+def test_the_network_follows_the_images_unless_it_is_named(
+    settings: Settings, tmp_path: Path, shape: tuple[int, ...], network: str
+) -> None:
+    path = tmp_path / "own.npz"
+    np.savez(path, **arrays(shape))
+    definition = {"title": "Own", "source": str(path), "positive": [0], "negative": [1]}
+    for named in ({}, {"network": "mlp"}, {"network": "resnet34"}):
+        overlay = settings(definitions={"datasets": {"own": {**definition, **named}}}, datasets=["own"])
+        plan = Plan(load_config([Path(option) for option in overlay[1::2]]))
+        assert plan.network("own") == named.get("network", network)
+        assert plan.layout.images("own") == tmp_path / "results" / "datasets" / "own" / "own.npz"
+        assert plan.source_of("own/own") == str(path)
+        assert plan.own_files == {"own/own": [path]}
+
+
+@pytest.mark.bad_input
+def test_images_of_one_class_cannot_be_given_two_sides(mdpu: Command, settings: Settings, tmp_path: Path) -> None:
+    path, out = tmp_path / "own.npz", tmp_path / "out.npz"
+    np.savez(path, **arrays(classes=1), classes=np.array(["cat", "dog"]))
+    assert mdpu("dataset", path, *settings(), "--out", out)[0] == 0
+    definition = {"title": "Own", "source": str(path), "positive": ["cat"], "negative": ["dog"]}
+    overlay = settings(definitions={"datasets": {"own": definition}}, datasets=["own"])
+    labels = tmp_path / "labels.npz"
+    status, said = mdpu("labels", *overlay, "--dataset", "own", "--images", out, "--out", labels)
+    assert status == 2
+    assert "definitions.datasets.own: the train images hold no negative one; both sides are needed" in said
+    assert not labels.exists()
+
+
+def test_the_datasets_of_the_paper_need_no_files_of_ones_own() -> None:
+    assert Plan(load_config([REPOSITORY / "config.yaml"])).own_files == {}

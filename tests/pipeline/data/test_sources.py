@@ -1,0 +1,385 @@
+"""The seven datasets of the paper, through torchvision's classes, from small and from real editions."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import io
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+import threading
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from publishers import Mirror, Truth, cifar_batches, expect, idx, make_emnist_zip, serving
+
+from mdpu.errors import UserError
+from mdpu.pipeline.config import available_sources, load_config
+from mdpu.pipeline.data.images import read_images
+from mdpu.pipeline.data.labels import read_labels
+from mdpu.pipeline.data.prepare import load_source
+from mdpu.pipeline.data.sources import SOURCES, emnist
+from mdpu.pipeline.files import REPOSITORY, read_json
+
+SEVEN = ("mnist", "fashion-mnist", "emnist-digits", "emnist-letters", "emnist-balanced", "cifar-10", "svhn")
+LETTERS = [chr(code) for code in range(ord("A"), ord("Z") + 1)]
+
+Command = Callable[..., tuple[int, str]]
+Settings = Callable[..., list[str]]
+
+
+def test_every_source_has_a_rule_file_of_its_name() -> None:
+    files = (REPOSITORY / "workflow" / "rules" / "datasets").glob("*.smk")
+    assert available_sources() == sorted(SOURCES) == sorted(file.stem for file in files)
+
+
+def test_torchvision_is_imported_only_when_it_is_needed() -> None:
+    for file in (REPOSITORY / "mdpu" / "data").rglob("*.py"):
+        assert not [line for line in file.read_text().splitlines() if line.startswith(("import torch", "from torch"))]
+
+
+@pytest.mark.parametrize("source", SEVEN)
+def test_a_source_comes_from_a_mirror_through_torchvision(
+    source: str, small_edition: tuple[Path, Truth], mdpu: Command, settings: Settings, tmp_path: Path
+) -> None:
+    folder, truth = small_edition
+    out = tmp_path / f"{source}.npz"
+    with serving(folder) as mirror:
+        status, said = mdpu("dataset", source, *settings(mirror=mirror.url), "--out", out)
+    assert status == 0, said
+    images = read_images(out)
+    for name, array in truth[source].items():
+        np.testing.assert_array_equal(getattr(images, name), array)
+    assert images.train_images.dtype == np.uint8
+    assert images.train_labels.dtype == np.int64
+    description = read_json(out.with_suffix(".json"))
+    archives = SOURCES[source].archives()
+    assert description["checksums"] == {archive.path: f"md5:{archive.md5}" for archive in archives}
+    assert description["licence"] and description["origin"]
+    assert sorted(path for path, _ in mirror.requests) == sorted(archive.path for archive in archives)
+    assert not [entry.name for entry in tmp_path.glob(".*") if entry.suffix != ".seal"]
+
+
+def test_the_addresses_and_checksums_are_torchvisions() -> None:
+    known = {
+        "MNIST/raw/train-images-idx3-ubyte.gz": "f68b3c2dcbeaaa9fbdd348bbdeb94873",
+        "FashionMNIST/raw/train-images-idx3-ubyte.gz": "8d4fb7e6c68d591d4c3dfef9ec88bf0d",
+        "EMNIST/raw/gzip.zip": "58c8d27c78d21e728a6bc7b3cc06412e",
+        "cifar-10-python.tar.gz": "c58f30108f718f92721af3b95e74349a",
+        "train_32x32.mat": "e26dedcc434d2e4c54c9b2d4a06d8373",
+        "test_32x32.mat": "eb5a983be6a315427106f1b164d9cef3",
+    }
+    archives = {archive.path: archive for source in SEVEN for archive in SOURCES[source].archives()}
+    assert len(archives) == 12
+    assert {path: archives[path].md5 for path in known} == known
+    for archive in archives.values():
+        assert archive.urls
+        assert all(url.endswith(Path(archive.path).name) for url in archive.urls)
+
+
+def test_the_splits_of_emnist_fetch_their_archive_once_at_the_same_time(
+    small_edition: tuple[Path, Truth], tmp_path: Path
+) -> None:
+    folder, truth = small_edition
+    found: dict[str, np.ndarray] = {}
+
+    def prepare(source: str) -> None:
+        found[source] = load_source(source, tmp_path / "data", mirror.url, tmp_path / "scratch")[0].train_images
+
+    with serving(folder) as mirror:
+        threads = [threading.Thread(target=prepare, args=(source,)) for source in SEVEN if "emnist-" in source]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert mirror.requests == [("EMNIST/raw/gzip.zip", None)]
+    for source, images in found.items():
+        np.testing.assert_array_equal(images, truth[source]["train_images"])
+
+
+def test_fetch_gets_everything_ahead(
+    small_edition: tuple[Path, Truth], mdpu: Command, settings: Settings, tmp_path: Path, mirror: Mirror
+) -> None:
+    folder, truth = small_edition
+    options = settings(mirror=str(folder))
+    assert mdpu("fetch", *options)[0] == 0
+    # The mirror, empty, is what a node without network sees.
+    status, said = mdpu("dataset", "svhn", *settings(mirror=mirror.url), "--out", tmp_path / "svhn.npz")
+    assert status == 0, said
+    assert mirror.requests == []
+    np.testing.assert_array_equal(read_images(tmp_path / "svhn.npz").test_images, truth["svhn"]["test_images"])
+
+
+def test_fetch_goes_on_after_a_failure_and_names_all(
+    small_edition: tuple[Path, Truth],
+    mdpu: Command,
+    settings: Settings,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    partial = tmp_path / "partial"
+    shutil.copytree(small_edition[0], partial)
+    (partial / "cifar-10-python.tar.gz").unlink()
+    (partial / "test_32x32.mat").write_bytes(b"spoilt")
+    monkeypatch.setenv("MDPU_MIRROR", str(partial))
+    status, said = mdpu("fetch", *settings())
+    assert status == 2
+    assert "cifar-10: cifar-10-python.tar.gz could not be fetched" in said
+    assert "svhn: test_32x32.mat could not be fetched" in said
+    assert f"{tmp_path / 'data' / 'test_32x32.mat'} (MD5 " in said
+    assert (tmp_path / "data" / "EMNIST" / "raw" / "gzip.zip").exists()
+    assert not (tmp_path / "data" / "test_32x32.mat").exists()
+
+
+def test_a_half_unpacked_file_in_data_dir_is_not_taken_for_whole(
+    small_edition: tuple[Path, Truth], tmp_path: Path
+) -> None:
+    folder, truth = small_edition
+    shutil.copytree(folder, tmp_path / "data")
+    (tmp_path / "data" / "MNIST" / "raw" / "train-images-idx3-ubyte").write_bytes(b"half")
+    images, _ = load_source("mnist", tmp_path / "data", None, tmp_path / "scratch")
+    np.testing.assert_array_equal(images.train_images, truth["mnist"]["train_images"])
+
+
+# -- archives with the right checksum and the wrong content -------------------------------------------
+
+
+def _emnist_with(published: Path, folder: Path, **changes: bytes | None) -> None:
+    with zipfile.ZipFile(published / "EMNIST" / "raw" / "gzip.zip") as archive:
+        members: dict[str, bytes | None] = {name: archive.read(name) for name in archive.namelist()}
+    members.update(changes)
+    make_emnist_zip(
+        folder / "EMNIST" / "raw" / "gzip.zip",
+        {name: content for name, content in members.items() if content is not None},
+    )
+
+
+IMAGES = "gzip/emnist-letters-train-images-idx3-ubyte.gz"
+LABELS = "gzip/emnist-letters-train-labels-idx1-ubyte.gz"
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"../../escaped": b"x"}, "path leads out of it, '../../escaped'"),
+        ({"/escaped": b"x"}, "path leads out of it, '/escaped'"),
+        ({"gzip\\..\\..\\escaped": b"x"}, "path leads out of it"),
+        ({IMAGES: None}, f"holds no {IMAGES}"),
+        ({IMAGES: b"no gzip"}, "could not be read"),
+        ({IMAGES: gzip.compress(b"no idx")}, "is no idx file"),
+        ({IMAGES: gzip.compress(idx(np.zeros((78, 28, 28)))[:-9])}, "not 78 x 28 x 28"),
+        ({LABELS: gzip.compress(idx(np.ones(77)))}, "78 images but labels of shape (77,)"),
+        ({LABELS: gzip.compress(idx(np.full(78, 27)))}, "train_labels run from 26 to 26, outside the 26 named classes"),
+        ({LABELS: gzip.compress(idx(np.zeros(78)))}, "train_labels run from -1 to -1"),
+    ],
+)
+def test_a_broken_emnist_ends_in_one_sentence(
+    published: tuple[Path, Truth],
+    monkeypatch: pytest.MonkeyPatch,
+    mdpu: Command,
+    settings: Settings,
+    tmp_path: Path,
+    change: dict[str, bytes | None],
+    said: str,
+) -> None:
+    _emnist_with(published[0], tmp_path / "mirror", **change)
+    expect(monkeypatch, tmp_path / "mirror")
+    out = tmp_path / "out" / "letters.npz"
+    status, error = mdpu("dataset", "emnist-letters", *settings(mirror=str(tmp_path / "mirror")), "--out", out)
+    assert status == 2
+    assert error.splitlines()[-1].startswith("error: source emnist-letters: ")
+    assert said in error
+    assert list(out.parent.iterdir()) == []
+    assert not (tmp_path / "escaped").exists()
+    # The next run, with the right archive, recovers.
+    monkeypatch.undo()
+    expect(monkeypatch, published[0])
+    load_source("emnist-letters", tmp_path / "data", str(published[0]), tmp_path / "out")
+
+
+def test_a_cifar_batch_with_another_checksum_is_not_unpickled(
+    small_edition: tuple[Path, Truth], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    from torchvision.datasets import CIFAR10
+
+    batches = cifar_batches(small_edition[1]["cifar-10"])
+    batches["test_batch"] = batches["data_batch_1"]
+    path = tmp_path / "data" / "cifar-10-python.tar.gz"
+    path.parent.mkdir()
+    with tarfile.open(path, "w:gz") as archive:
+        for name, content in batches.items():
+            member = tarfile.TarInfo(f"cifar-10-batches-py/{name}")
+            member.size = len(content)
+            archive.addfile(member, io.BytesIO(content))
+    monkeypatch.setattr(CIFAR10, "tgz_md5", hashlib.md5(path.read_bytes()).hexdigest())
+    with pytest.raises(UserError, match=r"source cifar-10: .* could not be read .*corrupted"):
+        load_source("cifar-10", tmp_path / "data", None, tmp_path / "scratch")
+
+
+def test_a_broken_mat_file_ends_in_one_sentence(
+    published: tuple[Path, Truth], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    shutil.copytree(published[0], tmp_path / "data")
+    (tmp_path / "data" / "train_32x32.mat").write_bytes(b"MATLAB 5.0, or so")
+    expect(monkeypatch, tmp_path / "data")
+    with pytest.raises(UserError, match=r"source svhn: .*train_32x32.mat.* could not be read"):
+        load_source("svhn", tmp_path / "data", None, tmp_path / "scratch")
+
+
+def test_a_disk_that_fills_up_leaves_nothing_half_written(tmp_path: Path) -> None:
+    code = (
+        "import resource, sys; resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, 50_000))\n"
+        "import numpy as np; from pathlib import Path\n"
+        "from mdpu.errors import UserError; from mdpu.pipeline.files import save_npz\n"
+        "try: save_npz(Path(sys.argv[1]), images=np.zeros((1000, 28, 28), np.uint8))\n"
+        "except UserError as error: print(error)\n"
+    )
+    child = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path / "digits.npz")],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
+    )
+    assert child.stdout.startswith(f"{tmp_path / 'digits.npz'} could not be written (File too large)"), child.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+# -- the real files -----------------------------------------------------------------------------------
+
+CLASS_COUNTS = {
+    "mnist": (
+        [5923, 6742, 5958, 6131, 5842, 5421, 5918, 6265, 5851, 5949],
+        [980, 1135, 1032, 1010, 982, 892, 958, 1028, 974, 1009],
+    ),
+    "fashion-mnist": ([6000] * 10, [1000] * 10),
+    "emnist-letters": ([4800] * 26, [800] * 26),
+}
+
+
+@pytest.fixture
+def real_mirror(real: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The real files in the publishers' archives; EMNIST's holds Letters alone, under its own checksum."""
+    folder = tmp_path / "mirror"
+    for name in ("MNIST", "FashionMNIST"):
+        (folder / name).mkdir(parents=True)
+        (folder / name / "raw").symlink_to(real / name / "raw")
+    files = sorted((real / "EMNIST" / "raw").glob("emnist-letters-*.gz"))
+    make_emnist_zip(folder / "EMNIST" / "raw" / "gzip.zip", {f"gzip/{file.name}": file.read_bytes() for file in files})
+    emnist = tmp_path / "emnist-alone"
+    (emnist / "EMNIST").mkdir(parents=True)
+    (emnist / "EMNIST" / "raw").symlink_to(folder / "EMNIST" / "raw")
+    expect(monkeypatch, emnist)
+    return folder
+
+
+@pytest.mark.parametrize("source", list(CLASS_COUNTS))
+def test_the_real_files_have_the_known_counts(
+    source: str, real_mirror: Path, mdpu: Command, settings: Settings, tmp_path: Path
+) -> None:
+    out = tmp_path / f"{source}.npz"
+    status, said = mdpu("dataset", source, *settings(mirror=str(real_mirror)), "--out", out)
+    assert status == 0, said
+    images = read_images(out)
+    for part, counts in zip(("train", "test"), CLASS_COUNTS[source], strict=True):
+        assert np.bincount(getattr(images, f"{part}_labels")).tolist() == counts
+    definitions = load_config([REPOSITORY / "config.yaml"])["definitions"]["datasets"]
+    for dataset, definition in definitions.items():
+        if definition["source"] != source:
+            continue
+        labels = tmp_path / "labels" / f"{dataset}.npz"
+        status, said = mdpu("labels", *settings(), "--dataset", dataset, "--images", out, "--out", labels)
+        assert status == 0, said
+        counts = read_json(labels.with_suffix(".json"))["counts"]
+        for part in ("train", "test"):
+            known = definition["counts"][part]
+            assert {side: counts[part][side] for side in known} == known
+            assert sum(counts[part].values()) == len(getattr(images, f"{part}_labels"))
+            for side, sign in (("positive", 1), ("negative", -1)):
+                names = set(map(str, definition[side]))
+                ids = [k for k, name in enumerate(images.classes) if name in names]
+                expected = np.isin(getattr(images, f"{part}_labels"), ids)
+                np.testing.assert_array_equal(read_labels(labels)[part] == sign, expected)
+
+
+def test_real_letters_stand_upright(real_mirror: Path, tmp_path: Path) -> None:
+    images, _ = load_source("emnist-letters", tmp_path / "data", str(real_mirror), tmp_path / "scratch")
+    assert images.classes == LETTERS
+    mean = {name: images.train_images[images.train_labels == k].mean(axis=0) for k, name in enumerate(LETTERS)}
+    # An upright L has its bar at the bottom and an upright T at the top; lying, both would be at a side.
+    assert mean["L"][18:24].sum() > 1.5 * mean["L"][4:10].sum()
+    assert mean["T"][4:10].sum() > 1.5 * mean["T"][18:24].sum()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("gzipped", [True, False])
+def test_files_that_lie_unpacked_serve_where_their_content_is_known(
+    real: Path, gzipped: bool, mdpu: Command, settings: Settings, tmp_path: Path
+) -> None:
+    """A split of EMNIST without the archive, and MNIST as torchvision leaves it."""
+    for folder in ("EMNIST/raw", "MNIST/raw"):
+        target = tmp_path / "data" / folder
+        target.mkdir(parents=True)
+        for file in (real / folder).glob("*.gz"):
+            if gzipped and folder.startswith("EMNIST"):
+                shutil.copy(file, target)
+            else:
+                (target / file.stem).write_bytes(gzip.decompress(file.read_bytes()))
+    mirror = tmp_path / "empty"
+    mirror.mkdir()
+    for source, number in (("emnist-letters", 124_800), ("mnist", 60_000)):
+        out = tmp_path / f"{source}.npz"
+        status, said = mdpu("dataset", source, *settings(mirror=str(mirror)), "--out", out)
+        assert status == 0, said
+        assert len(read_images(out).train_images) == number
+    (file,) = (tmp_path / "data" / "EMNIST" / "raw").glob("emnist-letters-train-labels*")
+    content = gzip.decompress(file.read_bytes()) if gzipped else file.read_bytes()
+    changed = content[:-1] + bytes([content[-1] ^ 1])
+    file.write_bytes(gzip.compress(changed) if gzipped else changed)
+    status, said = mdpu("dataset", "emnist-letters", *settings(mirror=str(mirror)), "--out", tmp_path / "again.npz")
+    assert status == 2
+    assert "EMNIST/raw/gzip.zip could not be fetched" in said
+
+
+@pytest.mark.parametrize("folder", [".", "gzip"])
+@pytest.mark.parametrize("split", ["digits", "balanced"])
+def test_a_split_of_emnist_serves_by_itself_where_its_checksums_are_not_known(
+    split: str, folder: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    classes = {"digits": 10, "balanced": 47}[split]
+    numbers = (classes * 6, classes * 2)
+    monkeypatch.setitem(emnist.NUMBERS, split, numbers)
+    raw = tmp_path / "data" / "EMNIST" / "raw" / folder
+    raw.mkdir(parents=True)
+    generator = np.random.default_rng(5)
+    truth = {}
+    for part, number in zip(("train", "test"), numbers, strict=True):
+        truth[part] = generator.integers(0, 256, (number, 28, 28)), generator.permutation(number) % classes
+        for kind, array in zip(("images-idx3", "labels-idx1"), truth[part], strict=True):
+            content = idx(array)
+            gzipped = folder == "gzip" or part == "test"
+            name = f"emnist-{split}-{part}-{kind}-ubyte" + (".gz" if gzipped else "")
+            (raw / name).write_bytes(gzip.compress(content) if gzipped else content)
+    nowhere = tmp_path / "empty"
+    nowhere.mkdir()
+    images, _ = load_source(f"emnist-{split}", tmp_path / "data", str(nowhere), tmp_path / "scratch")
+    for part, (pixels, labels) in truth.items():
+        np.testing.assert_array_equal(getattr(images, f"{part}_images"), pixels.transpose(0, 2, 1))
+        np.testing.assert_array_equal(getattr(images, f"{part}_labels"), labels)
+    assert "from its own files" in images.origin and "checksums are not known" in images.origin
+    (file,) = raw.glob("*test-labels*")
+    file.write_bytes(gzip.compress(gzip.decompress(file.read_bytes())[:-1]))
+    with pytest.raises(UserError, match=r"EMNIST/raw/gzip\.zip could not be fetched"):
+        load_source(f"emnist-{split}", tmp_path / "data", str(nowhere), tmp_path / "again")
+
+
+def test_the_numbers_of_images_of_emnist_are_those_of_the_paper() -> None:
+    datasets = load_config([REPOSITORY / "config.yaml"])["definitions"]["datasets"]
+    for split, numbers in emnist.NUMBERS.items():
+        counts = datasets[f"emnist-{split}"]["counts"]
+        assert numbers == tuple(sum(counts[part].values()) for part in ("train", "test"))

@@ -1,0 +1,232 @@
+"""Splits are the same on every machine and in every version, and follow their law."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.stats
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mdpu.errors import UserError
+from mdpu.pipeline.config import load_config
+from mdpu.pipeline.data.diagnostics import diagnose, summarize
+from mdpu.pipeline.data.labels import write_labels
+from mdpu.pipeline.data.splits import Split, draw_split, read_split
+from mdpu.pipeline.files import REPOSITORY, read_json
+from mdpu.pipeline.plan import Plan
+from mdpu.theory import coefficients, tuple_law
+
+PLAN = Plan(load_config([REPOSITORY / "config.yaml"]))
+
+Signs = np.ndarray
+
+
+def stand_in(dataset: str) -> Signs:
+    """Training labels with the known counts of a dataset, its sides alternating as long as both last."""
+    counts = PLAN.dataset(dataset)["counts"]["train"]
+    positive, negative = counts["positive"], counts["negative"]
+    order = np.argsort(np.r_[np.arange(positive) / positive, np.arange(negative) / negative], kind="stable")
+    return np.r_[np.ones(positive, np.int8), -np.ones(negative, np.int8)][order]
+
+
+def digest(labels: Signs, dataset: str, replacement: bool = True, overlap: bool = True) -> str:
+    """Digest of the split of triples at prior 0.4, seed 1, with the larger n of the tables."""
+    n = max(run.n for run in PLAN.runs if run.dataset == dataset)
+    split = draw_split(labels, 3, 0.4, n, n, 1, replacement, overlap)
+    assert split.tuples.dtype == split.unlabeled.dtype == np.int64
+    return hashlib.sha256(split.tuples.tobytes() + split.unlabeled.tobytes()).hexdigest()[:16]
+
+
+STAND_INS = {
+    "cifar-10": "1401e9b1871f4aea",
+    "emnist-balanced": "fde4ffb5e59694df",
+    "emnist-balanced-digits": "1f1dd26a2986347d",
+    "emnist-digits": "d9adaaa0f497f032",
+    "emnist-letters": "73147c2d2d52ae8c",
+    "emnist-letters-a-i": "e3c3ffb4ad4550f7",
+    "fashion-mnist": "6f76e7326f971b92",
+    "mnist": "dadc13bbee28a802",
+    "svhn": "dd0e9b6992a5a3bd",
+}
+REAL = {
+    "mnist": "3a6082b35abefb29",
+    "fashion-mnist": "b7bee03f303b0a15",
+    "emnist-letters": "45e7cc210241d4c9",
+    "emnist-letters-a-i": "1615d758fa2d04d4",
+}
+VARIANTS = {
+    (True, False): "84d8e249a2c5a09e",
+    (False, True): "741df3313b1c4f24",
+    (False, False): "fcda13e3daae9439",
+}
+
+
+@pytest.mark.parametrize("dataset", sorted(PLAN.datasets))
+def test_a_split_is_the_same_everywhere(dataset: str) -> None:
+    assert digest(stand_in(dataset), dataset) == STAND_INS[dataset]
+
+
+@pytest.mark.parametrize(("replacement", "overlap"), [(True, False), (False, True), (False, False)])
+def test_a_split_of_every_kind_of_sampling_is_the_same_everywhere(replacement: bool, overlap: bool) -> None:
+    assert digest(stand_in("emnist-digits"), "emnist-digits", replacement, overlap) == VARIANTS[replacement, overlap]
+
+
+@pytest.mark.parametrize("dataset", ["mnist", "fashion-mnist", "emnist-letters", "emnist-letters-a-i"])
+def test_a_split_of_the_real_labels_is_the_same_everywhere(dataset: str, real: Path) -> None:
+    files = {
+        "mnist": "MNIST/raw/train-labels-idx1-ubyte.gz",
+        "fashion-mnist": "FashionMNIST/raw/train-labels-idx1-ubyte.gz",
+        "emnist-letters": "EMNIST/raw/emnist-letters-train-labels-idx1-ubyte.gz",
+    }
+    source = PLAN.dataset(dataset)["source"]
+    ids = np.frombuffer(gzip.decompress((real / files[source]).read_bytes()), np.uint8, offset=8)
+    classes = {
+        "mnist": "0123456789",
+        "fashion-mnist": [
+            "T-shirt/top", "Trouser", "Pullover", "Dress", "Coat", "Sandal", "Shirt", "Sneaker", "Bag", "Ankle boot"
+        ],
+        "emnist-letters": "-ABCDEFGHIJKLMNOPQRSTUVWXYZ",
+    }[source]  # fmt: skip
+    side = {str(name): 1 for name in PLAN.dataset(dataset)["positive"]}
+    side |= {str(name): -1 for name in PLAN.dataset(dataset)["negative"]}
+    labels = np.array([side.get(name, 0) for name in classes], np.int8)[ids]
+    assert digest(labels, dataset) == REAL[dataset]
+
+
+SIDES = np.tile(np.array([1, -1, 0, -1], np.int8), 500)
+
+
+@given(tuple_size=st.integers(1, 7), prior=st.floats(0.05, 0.95), n=st.integers(1, 400), seed=st.integers(0, 2**31))
+@settings(max_examples=60, deadline=None)
+def test_diagnostics_tell_what_is_in_the_split(tuple_size: int, prior: float, n: int, seed: int) -> None:
+    split = draw_split(SIDES, tuple_size, prior, n, 2 * n, seed)
+    found = diagnose(split, SIDES, tuple_size, prior)
+    hidden = SIDES[split.tuples]
+    negatives = (hidden == -1).sum(axis=1)
+    types = found["tuple_types"]
+    assert types["observed"] == [int((negatives == k).sum()) for k in range(tuple_size // 2 + 1)]
+    np.testing.assert_allclose(types["expected"], n * tuple_law(tuple_size, prior))
+    assert found["tuple_members"]["observed"] == pytest.approx((hidden == 1).mean())
+    assert found["tuple_members"]["law"] == pytest.approx(coefficients(tuple_size, prior).a)
+    assert found["unlabeled"]["observed"] == pytest.approx((SIDES[split.unlabeled] == 1).mean())
+    assert found["unlabeled"]["law"] == prior
+    assert 0 <= types["p_value"] <= 1
+    distinct = found["distinct"]
+    assert distinct["tuple_members"] == len(set(split.tuples.ravel().tolist()))
+    assert distinct["unlabeled"] == len(set(split.unlabeled.tolist()))
+    assert distinct["both"] == len(set(split.tuples.ravel().tolist()) & set(split.unlabeled.tolist()))
+
+
+@pytest.mark.parametrize(("tuple_size", "prior", "n"), [(2, 0.5, 1000), (3, 0.4, 5000), (5, 0.6, 3000)])
+def test_the_chi_square_test_is_pearsons(tuple_size: int, prior: float, n: int) -> None:
+    types = diagnose(draw_split(SIDES, tuple_size, prior, n, n, 7), SIDES, tuple_size, prior)["tuple_types"]
+    expected = scipy.stats.chisquare(types["observed"], types["expected"])
+    assert types["chi_square"] == pytest.approx(expected.statistic)
+    assert types["p_value"] == pytest.approx(expected.pvalue)
+    assert types["degrees"] == tuple_size // 2
+
+
+def test_types_too_rare_for_the_test_are_pooled() -> None:
+    types = diagnose(draw_split(SIDES, 9, 0.95, 200, 200, 1), SIDES, 9, 0.95)["tuple_types"]
+    assert min(types["expected"]) < 0.2
+    assert 0 < types["degrees"] < 4
+    assert types["p_value"] > 1e-6
+
+
+def test_single_images_leave_nothing_to_test() -> None:
+    found = diagnose(draw_split(SIDES, 1, 0.4, 100, 100, 1), SIDES, 1, 0.4)
+    assert found["tuple_members"] == {"observed": 1.0, "law": 1.0, "z": 0.0}
+    assert found["tuple_types"]["degrees"] == 0
+    assert found["tuple_types"]["p_value"] == 1.0
+
+
+def test_over_many_seeds_z_is_standard_normal_and_p_uniform() -> None:
+    found = [diagnose(draw_split(SIDES, 3, 0.5, 600, 900, seed), SIDES, 3, 0.5) for seed in range(300)]
+    for part in ("tuple_members", "unlabeled"):
+        z = [one[part]["z"] for one in found]
+        assert scipy.stats.kstest(z, "norm").pvalue > 0.01
+    # With one degree of freedom the p-values take few values, so their distribution is compared coarsely.
+    p = np.array([one["tuple_types"]["p_value"] for one in found])
+    for level in (0.1, 0.5, 0.9):
+        assert abs((p < level).mean() - level) < 0.1
+
+
+def test_a_split_that_departs_from_the_law_shows() -> None:
+    positive, negative = np.flatnonzero(SIDES == 1), np.flatnonzero(SIDES == -1)
+    split = Split(np.stack([positive[:400], negative[:400]], axis=1), negative[:400])
+    found = diagnose(split, SIDES, 2, 0.5)
+    assert found["tuple_types"]["p_value"] < 1e-30
+    assert found["tuple_members"]["z"] < -5
+    assert found["unlabeled"]["z"] < -15
+
+
+def test_a_summary_gives_the_worst_of_all() -> None:
+    found = [diagnose(draw_split(SIDES, 3, 0.5, 500, 500, seed), SIDES, 3, 0.5) for seed in range(4)]
+    summary = summarize(found)
+    p = min(one["tuple_types"]["p_value"] for one in found)
+    assert summary["splits"] == 4
+    assert summary["p_value"] == p
+    assert summary["adjusted"] == min(1, 4 * p)
+    assert summary["unlabeled"]["z"] == max(abs(one["unlabeled"]["z"]) for one in found)
+    assert summary["tuple_members"]["difference"] == max(
+        abs(one["tuple_members"]["observed"] - one["tuple_members"]["law"]) for one in found
+    )
+
+
+@pytest.mark.parametrize("overlap", [True, False])
+def test_a_pool_too_small_names_counts_and_a_largest_n_that_fits(overlap: bool) -> None:
+    with pytest.raises(UserError) as error:
+        draw_split(SIDES, 3, 0.6, 1000, 1000, 1, replacement=False, overlap=overlap)
+    sentence = str(error.value)
+    assert "the pool has 500" in sentence
+    largest = int(sentence.rpartition(" ")[2])
+    assert f"the largest n that fits M = 3, prior 0.6 is {largest}" in sentence
+    draw_split(SIDES, 3, 0.6, largest, largest, 1, replacement=False, overlap=overlap)
+    with pytest.raises(UserError, match="the pool has 500"):
+        draw_split(SIDES, 3, 0.6, largest + 1, largest + 1, 1, replacement=False, overlap=overlap)
+
+
+def test_the_command_writes_the_diagnostics_beside_the_split(
+    mdpu: Callable[..., tuple[int, str]], tmp_path: Path
+) -> None:
+    labels, out = tmp_path / "labels.npz", tmp_path / "split.npz"
+    write_labels({"train": SIDES, "test": SIDES}, labels)
+    options = ("--tuple-size", 3, "--prior", 0.4, "--n", 200, "--n-unlabeled", 200, "--trial", "5", "--no-replacement")
+    status, said = mdpu("split", "--labels", labels, *options, "--out", out)
+    assert status == 0, said
+    written = read_json(out.with_suffix(".json"))
+    expected = diagnose(read_split(out), SIDES, 3, 0.4)
+    assert {key: written[key] for key in expected} == expected
+    assert written["distinct"]["tuple_members"] == 600
+    assert written["provenance"]["inputs"]
+
+
+def test_twelve_thousand_triples_take_less_than_a_second_and_no_torch(tmp_path: Path) -> None:
+    labels = tmp_path / "labels.npz"
+    write_labels({"train": stand_in("emnist-digits"), "test": SIDES}, labels)
+    code = (
+        "import sys, time, numpy, typer, scipy.special, mdpu.pipeline.cli\n"
+        "started = time.process_time()\n"
+        "try: mdpu.pipeline.cli.app(sys.argv[1:], standalone_mode=False)\n"
+        "finally: print(time.process_time() - started, 'torch' in sys.modules)\n"
+    )
+    options = ["--tuple-size", "3", "--prior", "0.4", "--n", "12000", "--n-unlabeled", "12000", "--trial", "1"]
+    child = subprocess.run(
+        [sys.executable, "-c", code, "split", "--labels", str(labels), *options, "--out", str(tmp_path / "split.npz")],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
+    )
+    seconds, torch = child.stdout.split()
+    assert torch == "False"
+    assert float(seconds) < 1.0

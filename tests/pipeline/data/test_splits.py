@@ -1,0 +1,232 @@
+"""Splits: the law of the tuples, dominance, pools, and what is said when a pool is too small."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections import Counter
+from math import comb
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from scipy import stats
+
+from mdpu.errors import UserError
+from mdpu.pipeline.data.splits import Split, draw_split, draw_tuple_labels, read_split, write_split
+from mdpu.randomness import Stream
+
+# 40 images left out, 60 positive, 20 negative, well mixed.
+LABELS = np.array([1, -1, 0, 1, 0, 1] * 20, dtype=np.int8)
+
+GOLDEN = {
+    (True, True): (
+        [[111, 90, 52], [115, 78, 119], [69, 81, 95], [24, 12, 87]],
+        [91, 108, 90, 101, 30],
+    ),
+    (False, True): (
+        [[41, 96, 49], [52, 72, 45], [17, 111, 24], [84, 119, 65]],
+        [58, 66, 108, 41, 57],
+    ),
+    (True, False): (
+        [[27, 30, 115], [7, 83, 90], [71, 69, 29], [72, 45, 89]],
+        [100, 39, 102, 5, 114],
+    ),
+    (False, False): (
+        [[96, 18, 112], [28, 51, 54], [75, 90, 30], [107, 3, 77]],
+        [37, 78, 9, 102, 114],
+    ),
+}
+
+
+@pytest.mark.parametrize(("replacement", "overlap"), GOLDEN)
+def test_splits_are_the_pinned_ones(replacement, overlap):
+    labels = np.array([1, -1, 0, 1, -1, 1] * 20, dtype=np.int8)
+    split = draw_split(labels, 3, 0.4, 4, 5, 11, replacement, overlap)
+    assert (split.tuples.tolist(), split.unlabeled.tolist()) == GOLDEN[replacement, overlap]
+
+
+@pytest.mark.parametrize("prior", [0.25, 0.5, 0.7])
+@pytest.mark.parametrize("size", [1, 2, 3, 4, 5])
+def test_label_vectors_follow_the_law_of_lemma_5(size, prior):
+    """Chi-square over all dominant label vectors; each of the 15 tests fails a true sampler once in a million."""
+    n = 20_000
+    drawn = draw_tuple_labels(size, prior, n, Stream(5, "law"))
+    assert drawn.shape == (n, size)
+    vectors = [labels for labels in itertools.product((1, -1), repeat=size) if sum(labels) >= 0]
+    chances = np.array([prior ** v.count(1) * (1 - prior) ** v.count(-1) for v in vectors])
+    found = Counter(map(tuple, drawn.tolist()))
+    assert set(found) <= set(vectors)
+    if len(vectors) > 1:
+        expected = n * chances / chances.sum()
+        assert expected.min() > 5  # below, the chi-square law of the statistic is no good
+        assert stats.chisquare([found[v] for v in vectors], expected).pvalue > 1e-6
+
+
+@given(
+    size=st.integers(1, 7),
+    prior=st.floats(0.01, 0.99),
+    n=st.integers(1, 40),
+    n_unlabeled=st.integers(1, 40),
+    seed=st.integers(0, 1000),
+    overlap=st.booleans(),
+)
+def test_every_tuple_is_dominant_and_nothing_left_out_is_drawn(size, prior, n, n_unlabeled, seed, overlap):
+    split = draw_split(LABELS, size, prior, n, n_unlabeled, seed, replacement=True, overlap=overlap)
+    assert split.tuples.shape == (n, size)
+    assert split.unlabeled.shape == (n_unlabeled,)
+    assert split.tuples.dtype == split.unlabeled.dtype == np.int64
+    assert (LABELS[split.tuples].sum(axis=1) >= 0).all()
+    assert (LABELS[split.tuples] != 0).all()
+    assert (LABELS[split.unlabeled] != 0).all()
+
+
+def test_unlabeled_images_are_positive_at_the_prior():
+    """Exact binomial test at 1e-6 for each of three priors."""
+    for prior in (0.1, 0.4, 0.6):
+        split = draw_split(LABELS, 2, prior, 1, 20_000, 3)
+        positives = int((LABELS[split.unlabeled] == 1).sum())
+        assert stats.binomtest(positives, 20_000, prior).pvalue > 1e-6
+
+
+def test_images_of_a_side_are_drawn_alike():
+    """Chi-square over the images of each side, at 1e-6 each."""
+    split = draw_split(LABELS, 3, 0.5, 20_000, 20_000, 9)
+    for members in (split.tuples.ravel(), split.unlabeled):
+        for side in (1, -1):
+            counts = np.bincount(members, minlength=LABELS.size)[side == LABELS]
+            assert stats.chisquare(counts).pvalue > 1e-6
+
+
+@pytest.mark.parametrize("overlap", [True, False])
+def test_without_replacement_no_image_is_drawn_twice_in_one_part(overlap):
+    split = draw_split(LABELS, 2, 0.6, 12, 12, 1, replacement=False, overlap=overlap)
+    assert len(np.unique(split.tuples)) == split.tuples.size
+    assert len(np.unique(split.unlabeled)) == split.unlabeled.size
+
+
+@pytest.mark.parametrize("replacement", [True, False])
+@pytest.mark.parametrize("seed", range(5))
+def test_without_overlap_tuples_and_unlabeled_share_no_image(replacement, seed):
+    split = draw_split(LABELS, 2, 0.6, 12, 12, seed, replacement=replacement, overlap=False)
+    assert not set(split.tuples.ravel()) & set(split.unlabeled)
+
+
+@given(
+    positives=st.integers(2, 4),
+    negatives=st.integers(2, 4),
+    n=st.integers(1, 200),
+    n_unlabeled=st.integers(1, 200),
+    seed=st.integers(0, 50),
+)
+def test_with_replacement_two_images_of_a_side_serve_both_parts_without_overlap(
+    positives, negatives, n, n_unlabeled, seed
+):
+    """A cut in proportion would leave the smaller part none."""
+    labels = np.array([1] * positives + [-1] * negatives, dtype=np.int8)
+    split = draw_split(labels, 2, 0.5, n, n_unlabeled, seed, replacement=True, overlap=False)
+    assert not set(split.tuples.ravel()) & set(split.unlabeled)
+
+
+def test_one_image_of_a_side_cannot_serve_both_parts_without_overlap():
+    labels = np.array([1, -1, -1], dtype=np.int8)
+    with pytest.raises(UserError, match=r"no positive training image is left for the unlabeled images; the pool has 1"):
+        draw_split(labels, 2, 0.5, 50, 50, 1, replacement=True, overlap=False)
+
+
+def test_with_replacement_and_overlap_images_do_come_twice_and_in_both_parts():
+    split = draw_split(LABELS, 2, 0.6, 100, 100, 1)
+    assert len(np.unique(split.tuples)) < split.tuples.size
+    assert len(np.unique(split.unlabeled)) < split.unlabeled.size
+    assert set(split.tuples.ravel()) & set(split.unlabeled)
+
+
+def test_a_pool_can_be_used_up_to_its_last_image():
+    labels = np.array([1] * 10 + [-1] * 10, dtype=np.int8)
+    # M = 1: every tuple is one positive, so ten of them use up the side.
+    split = draw_split(labels, 1, 0.001, 10, 10, 0, replacement=False)
+    assert sorted(split.tuples.ravel()) == list(range(10))
+
+
+@given(
+    positives=st.integers(5, 60),
+    negatives=st.integers(5, 60),
+    size=st.integers(1, 5),
+    prior=st.sampled_from([0.2, 0.4, 0.5, 0.6, 0.8]),
+    seed=st.integers(0, 20),
+    overlap=st.booleans(),
+)
+def test_the_largest_n_that_is_named_fits_and_the_next_does_not(positives, negatives, size, prior, seed, overlap):
+    labels = np.array([1] * positives + [-1] * negatives, dtype=np.int8)
+
+    def draw(n: int) -> Split:
+        return draw_split(labels, size, prior, n, n, seed, replacement=False, overlap=overlap)
+
+    with pytest.raises(UserError, match="without replacement") as error:
+        draw(300)
+    match = re.search(r"the largest n that fits M = (\d+), prior ([0-9.]+) is (\d+)$", str(error.value))
+    assert match is not None
+    assert (int(match[1]), float(match[2])) == (size, prior)
+    largest = int(match[3])
+    with pytest.raises(UserError, match="without replacement"):
+        draw(largest + 1)
+    assume(largest > 0)
+    assert len(draw(largest).tuples) == largest
+
+
+@pytest.mark.parametrize("name", ["n", "n_unlabeled"])
+def test_counts_below_one_are_refused(name):
+    with pytest.raises(UserError, match=rf"^{name} is 0; at least 1 is needed"):
+        draw_split(LABELS, 2, 0.5, **{"n": 5, "n_unlabeled": 5, name: 0}, trial=1)
+
+
+def test_a_negative_trial_is_refused():
+    with pytest.raises(UserError, match="trial is -1"):
+        draw_split(LABELS, 2, 0.5, 5, 5, trial=-1)
+
+
+def test_a_side_without_images_is_named():
+    with pytest.raises(UserError, match="no negative training image"):
+        draw_split(np.ones(50, dtype=np.int8), 2, 0.5, 50, 50, 1)
+
+
+def test_a_split_survives_its_file_and_holds_no_labels(tmp_path):
+    split = draw_split(LABELS, 3, 0.5, 7, 9, 1)
+    write_split(split, tmp_path / "split.npz")
+    with np.load(tmp_path / "split.npz", allow_pickle=False) as archive:
+        assert sorted(archive) == ["tuples", "unlabeled"]
+    again = read_split(tmp_path / "split.npz")
+    assert np.array_equal(again.tuples, split.tuples)
+    assert np.array_equal(again.unlabeled, split.unlabeled)
+
+
+# -- tuples that break the rule -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("size", "prior"), [(1, 0.3), (2, 0.5), (3, 0.4), (5, 0.7)])
+def test_a_share_of_the_tuples_breaks_the_rule_and_follows_the_law_of_the_others(size, prior):
+    broken, n = 0.25, 40_000
+    labels = draw_tuple_labels(size, prior, n, Stream(1, "broken"), broken)
+    negatives = (labels < 0).sum(axis=1)
+    law = np.zeros(size + 1)
+    for k in range(size + 1):
+        weight = comb(size, k) * prior ** (size - k) * (1 - prior) ** k
+        law[k] = weight * (1 - broken if 2 * k <= size else broken)
+    dominant = np.arange(size + 1) * 2 <= size
+    binomial = np.array([comb(size, k) * prior ** (size - k) * (1 - prior) ** k for k in range(size + 1)])
+    law = law / np.where(dominant, binomial[dominant].sum(), binomial[~dominant].sum())
+    observed = np.bincount(negatives, minlength=size + 1) / n
+    assert np.abs(observed - law).max() < 0.01
+
+
+def test_without_broken_tuples_the_split_is_the_one_it_was():
+    plain = draw_split(LABELS, 3, 0.4, 50, 50, 1)
+    assert np.array_equal(plain.tuples, draw_split(LABELS, 3, 0.4, 50, 50, 1, broken=0.0).tuples)
+    assert not np.array_equal(plain.tuples, draw_split(LABELS, 3, 0.4, 50, 50, 1, broken=0.3).tuples)
+
+
+@pytest.mark.parametrize("broken", [-0.1, 1.0])
+def test_a_share_of_broken_tuples_lies_from_zero_to_below_one(broken):
+    with pytest.raises(UserError, match="broken is"):
+        draw_split(LABELS, 3, 0.4, 5, 5, 1, broken=broken)

@@ -1,0 +1,187 @@
+"""The audit: what it recomputes is what was found by hand, and it finds what is put in."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+import yaml
+
+from mdpu.pipeline.evaluate import audit as module
+from mdpu.pipeline.evaluate.audit import ANOMALIES, ANOMALY, NO_CASE, NO_DATA, audit, audit_table, table_findings
+from mdpu.pipeline.evaluate.published import published_cells
+from mdpu.pipeline.files import REPOSITORY
+
+BY_HAND = REPOSITORY.parent / "shared" / "paper" / "ANOMALIES.md"
+PAPER = BY_HAND.with_name("mdpu.tex")
+
+
+def described(train=60000, test=10000, classes=10, positive=29492):
+    description = {"train": train, "test": test, "classes": [str(name) for name in range(classes)]}
+    sides = {"positive": positive, "negative": train - positive}
+    return {"description": description, "counts": {"train": sides, "test": {"positive": 4926, "negative": 5074}}}
+
+
+def one(findings, words, place=""):
+    """Return the only finding with these words at this place."""
+    found = [finding for finding in findings if words in finding.finding and place in finding.place]
+    assert len(found) == 1, [finding.finding for finding in found]
+    return found[0]
+
+
+@pytest.fixture(scope="module")
+def findings():
+    return audit({})
+
+
+# -- the published tables -------------------------------------------------------------------------
+
+
+def test_the_counts_are_those_found_by_hand(findings):
+    bold = one(findings, "A bold cell is not its row's best")
+    assert (bold.count, bold.of) == (1, 84)
+    assert bold.cases == ["Table V, prior 0.4, emnist-letters, ABS 89.67 is bold, the row's highest is 89.76"]
+    below = one(findings, "K-Means: the accuracy is below 50 %")
+    assert [case.rsplit(" ", 1)[1] for case in below.cases] == ["48.43", "46.28", "48.90"]
+    assert one(findings, "Siamese, Contrastive: the accuracy is below 50 %").outcome == NO_CASE
+    assert one(findings, "A baseline is more accurate than URE").count == 11
+    assert one(findings, "A baseline is more accurate than ReLU").count == 0
+    below_ure = one(findings, "A corrected method is below the URE")
+    assert below_ure.cases == ["Table V, prior 0.4, fashion-mnist: ABS 92.19, URE 94.06"]
+
+
+@pytest.mark.parametrize(("tables", "counts"), [("II to III", (11, 9, 6)), ("IV to V", (6, 5, 3))])
+def test_more_data_lower_the_accuracy_as_often_as_found_by_hand(findings, tables, counts):
+    found = [one(findings, f"{method}: more data lower", f"Tables {tables}") for method in ("URE", "ReLU", "ABS")]
+    assert tuple(finding.count for finding in found) == counts
+    assert all(finding.of == 21 and len(finding.cases) == finding.count for finding in found)
+
+
+def test_the_copied_cells_are_those_found_by_hand(findings):
+    cases = one(findings, "The same mean and deviation").cases
+    assert {case.split(":")[0] for case in cases} == {
+        "95.26 ± 0.41",
+        "57.23 ± 2.00",
+        "92.19 ± 0.26",
+        "93.11 ± 0.06",
+        "52.00 ± 1.80",
+        "51.07 ± 0.48",
+        "51.62 ± 0.70",
+    }
+    assert "51.62 ± 0.70: Table III, prior 0.5, cifar-10, Siamese and Table V, prior 0.6, cifar-10, Siamese" in cases
+
+
+@pytest.mark.skipif(not BY_HAND.exists(), reason="the list made by hand is not beside the repository")
+def test_the_list_made_by_hand_says_the_same(findings):
+    text = BY_HAND.read_text(encoding="utf-8")
+    cells = int(re.search(r"Tables II-V \((\d+) cells", text)[1])
+    assert cells == len(published_cells())
+    assert int(re.search(r"(\d+) bold cells", text)[1]) == one(findings, "A bold cell").of
+    rows = int(re.search(r"A baseline beats URE in (\d+) rows", text)[1])
+    assert rows == one(findings, "A baseline is more accurate than URE").count
+    drops = re.search(
+        r"drops in (\d+) \(URE\), (\d+) \(ReLU\), (\d+) \(ABS\) of 21 cells; .* in (\d+), (\d+), (\d+)", text
+    )
+    counted = [
+        one(findings, f"{method}: more data lower", place).count
+        for place in ("II to III", "IV to V")
+        for method in ("URE", "ReLU", "ABS")
+    ]
+    assert counted == [int(number) for number in drops.groups()]
+    copied = re.search(r"^3\. .*$", text, re.MULTILINE)[0]
+    by_hand = {f"{mean} ± {std}" for mean, std in re.findall(r"(\d\d\.\d\d)±(\d\.\d\d)", copied)}
+    assert by_hand == {case.split(":")[0] for case in one(findings, "The same mean and deviation").cases}
+
+
+def test_it_finds_what_is_put_in():
+    cells = published_cells()
+    row = (cells["table"] == 3) & (cells["prior"] == "0.5") & (cells["dataset"] == "mnist")
+    cells.loc[row & (cells["method"] == "siamese"), "published_mean"] = 99.0
+    cells.loc[row & (cells["method"] == "contrastive"), "published_mean"] = 49.0
+    findings = table_findings(cells)
+    assert "Table III, prior 0.5, mnist" in one(findings, "more accurate than URE").cases
+    assert one(findings, "more accurate than ABS").count == 1
+    assert one(findings, "A bold cell").count == 2
+    assert one(findings, "Siamese, Contrastive: the accuracy").cases == [
+        "Table III, prior 0.5, mnist, Contrastive 49.00"
+    ]
+
+
+# -- the datasets ---------------------------------------------------------------------------------
+
+
+def test_counts_are_compared_with_the_images():
+    findings = audit({"mnist": described(), "cifar-10": described(train=50000, positive=30000)})
+    cifar = one(findings, "The images differ", "cifar-10")
+    assert (cifar.outcome, cifar.cases) == (ANOMALY, ["train: 60,000 stated, 50,000 found"])
+    mnist = [f for f in findings if f.place == "Section V-A, mnist" and "The images differ" in f.finding]
+    assert [finding.outcome for finding in mnist] == [NO_CASE]
+    uneven = one(findings, "share of positives", "cifar-10")
+    assert uneven.cases == ["train: 0.600"]
+
+
+def test_a_dataset_that_was_not_run_is_told(findings):
+    image_findings = [finding for finding in findings if "The images differ" in finding.finding]
+    assert [finding.outcome for finding in image_findings] == [NO_DATA] * 7
+    assert not [finding for finding in findings if "share of positives" in finding.finding]
+
+
+def test_draws_that_no_dataset_could_serve_are_named():
+    """MNIST has 29,492 even digits; triples at n = 12,000 and prior 0.6 hold 7/9 positives (Lemma 6)."""
+    found = one(audit({"mnist": described()}), "Without replacement", "mnist")
+    assert [re.search(r"n = (.*), prior (.*):", case).groups() for case in found.cases] == [
+        ("12,000", "0.4"),
+        ("12,000", "0.5"),
+        ("12,000", "0.6"),
+    ]
+    assert "35,200 of 29,492 positives" in found.cases[2]
+    needed = 12000 * (3 * 7 / 9 + 0.6)
+    assert needed == pytest.approx(35200)
+
+
+# -- the mathematics ------------------------------------------------------------------------------
+
+
+def test_the_formulas_hold_where_they_should_and_fail_where_they_do(findings):
+    for words in ("a + b is not 1", "is not positive, or is not a - pi_+", "two unlabeled sets", "At M = 1"):
+        assert one(findings, words).outcome == NO_CASE, words
+    assert one(findings, "R_MDP >= zeta > 0").count == len(module.GRID)
+    assert one(findings, "k > 0 is asked for").cases == ["ReLU is its case k = 0"]
+    assert one(findings, "The ramp loss has no gradient").count == 3
+
+
+def test_a_wrong_formula_is_found(monkeypatch):
+    monkeypatch.setattr(module, "_shares", lambda size, prior: (0.5, 0.4))
+    findings = module.theory_findings()
+    assert one(findings, "a + b is not 1").count == len(module.GRID)
+    assert one(findings, "is not positive, or is not").outcome == ANOMALY
+
+
+# -- the list -------------------------------------------------------------------------------------
+
+
+def test_what_was_read_has_a_place_and_says_so(findings):
+    read = [finding for finding in findings if finding.checked == "read"]
+    typed = yaml.safe_load(ANOMALIES.read_text(encoding="utf-8"))["read"]
+    assert len(read) == len(typed) == len({finding.finding for finding in read})
+    assert all(finding.place and finding.outcome == ANOMALY and finding.count is None for finding in read)
+
+
+@pytest.mark.skipif(not PAPER.exists(), reason="the paper's source is not beside the repository")
+def test_what_the_paper_states_of_its_datasets_is_in_its_text():
+    text = re.sub(r"(?<=\d),(?=\d)", "", PAPER.read_text(encoding="utf-8"))
+    titles = {"fashion-mnist": "Fashion-MNIST", "mnist": "MNIST", "emnist-digits": "EMNIST-Digits"}
+    titles |= {"emnist-letters": "EMNIST-Letters", "emnist-balanced": "EMNIST-Balanced", "cifar-10": "CIFAR-10"}
+    for name, stated in yaml.safe_load(ANOMALIES.read_text(encoding="utf-8"))["stated"].items():
+        paragraph = re.search(rf"\{{\\bf {titles.get(name, 'SVHN')}:\}}.*", text)[0]
+        numbers = {int(number) for number in re.findall(r"\b\d{4,}\b", paragraph)}
+        assert {stated["train"], stated["test"]} <= numbers, name
+
+
+def test_the_table_has_a_row_per_finding(findings):
+    table = audit_table(findings)
+    assert len(table) == len(findings)
+    assert set(table["checked"]) == {"recomputed", "read"}
+    kinds = ["tables", "datasets", "protocol", "mathematics", "references"]
+    assert list(dict.fromkeys(table["kind"])) == kinds
+    assert table.loc[table["finding"].str.startswith("A bold cell"), "cases"].item().startswith("Table V")

@@ -1,0 +1,637 @@
+"""The claims: quotes that are in the paper, cases that can fail, and the paper's own numbers."""
+
+from __future__ import annotations
+
+import copy
+import re
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from mdpu.pipeline.config import load_config
+from mdpu.pipeline.evaluate.claims import CASE, CLAIMS, check_claims, status
+from mdpu.pipeline.evaluate.collect import run_accuracies
+from mdpu.pipeline.evaluate.comparison import welch_interval
+from mdpu.pipeline.evaluate.evidence import Evidence, our_evidence, paper_evidence, run_facts
+from mdpu.pipeline.evaluate.published import METHODS, published_cells
+from mdpu.pipeline.evaluate.shares import share_interval
+from mdpu.pipeline.files import REPOSITORY
+from mdpu.pipeline.grid import AXES, CELL, ROW, Run, run_columns
+from mdpu.pipeline.plan import Plan
+
+PAPER = REPOSITORY.parent / "shared" / "paper" / "mdpu.tex"
+RULE = {"level": 0.95, "margin": 1.0, "wider_margin": 2.0}
+REPORTING = {"average_last": 2, "test_prior": "natural"}
+
+
+def cells(*rows, **common):
+    """Return a summary with one cell per (method, mean), and what else all share."""
+    base = {"dataset": "mnist", "variant": "base", "tuple_size": 2, "n": 10000, "prior": "0.5", "loss": "logistic"}
+    base |= {"std": 1.0, "trials": 3}
+    return pd.DataFrame([{**base, **common, "method": method, "mean": mean} for method, mean in rows])
+
+
+def evidence(*frames, **others):
+    return Evidence(pd.concat(frames, ignore_index=True), RULE, **others)
+
+
+def held(name, of):
+    """Return the outcome of each case of a claim."""
+    return CLAIMS[name].check(of)["holds"].tolist()
+
+
+def history(method="ure", seed=1, accuracy=(), risk=(), objective=None, variant="base"):
+    run = Run("mnist", variant, 2, 10000, "0.5", method, "logistic", seed)
+    columns = {
+        "accuracy": np.array(accuracy) / 100,
+        "risk": risk,
+        "objective": risk if objective is None else objective,
+    }
+    return pd.DataFrame({"epoch": range(1, len(risk) + 1), **columns}).assign(**run_columns(run))
+
+
+def facts(*histories):
+    metrics = pd.concat(histories, ignore_index=True)
+    return run_facts(metrics, run_accuracies(metrics, REPORTING), REPORTING["test_prior"])
+
+
+# -- the list -------------------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(not PAPER.exists(), reason="the paper's source is not beside the repository")
+@pytest.mark.parametrize("name", [name for name, item in CLAIMS.items() if item.quote])
+def test_every_quote_stands_in_the_paper(name):
+    text = PAPER.read_text(encoding="utf-8")
+    plain = " ".join(re.sub(r"\\emph\{([^}]*)\}|[{}]", r"\1", text).split())
+    assert CLAIMS[name].quote in plain
+
+
+def test_a_claim_without_a_quote_is_the_reviewers():
+    said_by = {name: item.said_by for name, item in CLAIMS.items()}
+    assert {name for name, who in said_by.items() if who == "reviewers"} == {
+        "triples-beat-pairs",
+        "lower-prior-is-easier",
+        "supervision-is-the-ceiling",
+        "no-method-is-below-chance",
+        "relu-part-beats-the-published-corrections",
+        "corrected-varies-less",
+        "corrected-risk-stays-non-negative",
+        "corrected-accuracy-does-not-fall-with-its-risk",
+    }
+    assert all(item.place for item in CLAIMS.values() if item.quote or item.said_by == "project")
+
+
+def test_no_runs_are_not_run_and_no_failure():
+    nothing = evidence(cells(("ure", 1.0)).iloc[:0], runs=facts(history(accuracy=[50], risk=[1.0]))[:0])
+    table, cases = check_claims(nothing, paper_evidence(RULE))
+    assert set(table["ours"]) == {"not run"}
+    assert set(cases["evidence"]) == {"paper"}
+
+
+def test_the_papers_numbers_by_an_independent_count():
+    """Counted with plain loops over the 504 cells."""
+    table, _ = check_claims(paper_evidence(RULE), paper_evidence(RULE))
+    paper = table.set_index("claim")["paper"]
+    keys = ["table", "prior", "dataset", "method"]
+    mean = {tuple(row[:-1]): row[-1] for row in published_cells()[[*keys, "published_mean"]].itertuples(index=False)}
+    rows = {key[:3] for key in mean}
+    better = sum(mean[(*row, method)] > mean[(*row, "ure")] for row in rows for method in ("relu", "abs"))
+    assert paper["corrected-beats-ure"] == f"{better} of 168" == "167 of 168"
+    proposed = ("ure", "relu", "abs")
+    above = sum(
+        mean[(*row, method)] > max(mean[(*row, baseline)] for baseline in ("siamese", "contrastive", "kmeans"))
+        for row in rows
+        for method in proposed
+    )
+    assert paper["proposed-beat-baselines"] == f"{above} of 252" == "241 of 252"
+    grows = sum(
+        mean[(larger, *row[1:], method)] > mean[(*row, method)]
+        for smaller, larger in ((2, 3), (4, 5))
+        for row in rows
+        if row[0] == smaller
+        for method in proposed
+    )
+    assert paper["accuracy-grows-with-n"] == f"{grows} of 126" == "86 of 126"
+    triples = sum(mean[(t + 2, *r[1:], m)] > mean[(t, *r[1:], m)] for r in rows if (t := r[0]) < 4 for m in proposed)
+    assert paper["triples-beat-pairs"] == f"{triples} of 126"
+    priors = [("0.4", "0.5"), ("0.5", "0.6")]
+    falls = sum(
+        mean[(table_, high, dataset, method)] < mean[(table_, low, dataset, method)]
+        for low, high in priors
+        for table_, prior, dataset in rows
+        if prior == low
+        for method in proposed
+    )
+    assert paper["lower-prior-is-easier"] == f"{falls} of 168"
+    steeper = sum(
+        mean[(t + 1, *r[1:], m)] - mean[(*r, m)] > mean[(t + 1, *r[1:], "ure")] - mean[(*r, "ure")]
+        for r in rows
+        if (t := r[0]) in (2, 4)
+        for m in ("relu", "abs")
+    )
+    assert paper["corrected-grows-more-steeply"] == f"{steeper} of 84"
+    assert paper["ure-overfits"] == paper["loss-hardly-matters"] == "not in its numbers"
+
+
+@pytest.mark.parametrize("name", CLAIMS)
+def test_every_claim_says_what_it_compares(name):
+    assert re.fullmatch(r"Left: [^;]+; right: [^;]+\.", CLAIMS[name].sides)
+
+
+def test_cases_have_keys_sides_and_outcome():
+    _, cases = check_claims(paper_evidence(RULE), paper_evidence(RULE))
+    assert list(cases.columns) == ["claim", "evidence", *CASE]
+    failing = cases[(cases["claim"] == "corrected-beats-ure") & (cases["evidence"] == "paper") & ~cases["holds"]]
+    assert failing[["dataset", "tuple_size", "n", "prior", "method", "left", "right"]].to_numpy().tolist() == [
+        ["fashion-mnist", 3, 12000, "0.4", "abs", 92.19, 94.06]
+    ]
+
+
+# -- claims about cells ---------------------------------------------------------------------------
+
+
+def test_a_corrected_method_is_compared_with_the_ure_of_its_own_cell():
+    found = evidence(cells(("ure", 80), ("relu", 81), ("abs", 79)), cells(("ure", 70), ("relu", 69), prior="0.6"))
+    assert held("corrected-beats-ure", found) == [True, False, False]
+    assert held("corrected-beats-ure-significantly", found) == [False, False, False]
+    clear = evidence(cells(("ure", 80), ("relu", 90), ("abs", 81)))
+    assert held("corrected-beats-ure-significantly", clear) == [True, False]
+
+
+def test_other_variants_and_losses_are_no_cells_of_the_tables():
+    assert held("corrected-beats-ure", evidence(cells(("ure", 80), ("relu", 81), variant="x"))) == []
+    assert held("corrected-beats-ure", evidence(cells(("ure", 80), ("relu", 81), loss="ramp"))) == []
+
+
+def test_a_diverged_cell_does_not_hold():
+    assert held("corrected-beats-ure", evidence(cells(("ure", 80), ("relu", np.nan)))) == [False]
+
+
+def test_a_row_of_no_table_is_evidence_on_n_alone():
+    tables = cells(("ure", 80), ("relu", 81))
+    rows = {tuple(row) for row in tables[list(ROW)].itertuples(index=False)}
+    found = evidence(tables, cells(("ure", 75), ("relu", 70), n=2000), rows=rows)
+    assert held("corrected-beats-ure", found) == [True]
+    assert held("corrected-varies-less", found) == [False]
+    assert held("accuracy-grows-with-n", found) == [True, True]
+    assert held("corrected-grows-more-steeply", found) == [True]
+
+
+def test_averages_are_by_dataset_and_by_prior():
+    found = evidence(
+        cells(("ure", 80), ("relu", 90)),
+        cells(("ure", 80), ("relu", 75), dataset="svhn"),
+        cells(("ure", 1), prior="0.4"),
+    )
+    for name, axis, expected in (
+        ("corrected-beats-ure-on-datasets", "dataset", [["mnist", 90, 80, True], ["svhn", 75, 80, False]]),
+        ("corrected-beats-ure-at-priors", "prior", [["0.5", 82.5, 80, True]]),
+    ):
+        cases = CLAIMS[name].check(found)
+        assert cases[[axis, "left", "right", "holds"]].to_numpy().tolist() == expected
+
+
+def test_an_average_with_a_diverged_cell_does_not_hold():
+    """Left out on its own side alone, it would compare different cells."""
+    found = evidence(cells(("ure", 90), ("relu", 88)), cells(("ure", 60), ("relu", np.nan), prior="0.4"))
+    assert held("corrected-beats-ure-on-datasets", found) == [False]
+    assert held("corrected-beats-ure-at-priors", found) == [False, False]
+
+
+def test_the_pass_rate_by_chance_is_that_of_noise():
+    """Cells whose methods, losses, sizes and priors make no difference."""
+    random = np.random.default_rng(3)
+    rows = [
+        {"dataset": f"d{i}", "variant": v, "tuple_size": m, "n": n, "prior": p, "method": method, "loss": "logistic"}
+        for i in range(60)
+        for m in (2, 3)
+        for n in (2000, 4000)
+        for p in ("0.4", "0.5")
+        for v, methods in (("base", (*METHODS, "relu-part", "supervised")), ("more", METHODS[:3]))
+        for method in methods
+    ]
+    trials = random.normal(80, 1, (len(rows), 3))
+    noise = pd.DataFrame(rows).assign(mean=trials.mean(1), std=trials.std(1, ddof=1), trials=3)
+    runs = facts(history(accuracy=[50], risk=[1.0]))
+    more = {(f"d{i}", "more") for i in range(60)}
+    table, _ = check_claims(evidence(noise, runs=runs[:0], more_unlabeled=more), paper_evidence(RULE))
+    told = table[table["by_chance"].notna() & (table["ours_cases"] >= 100)]
+    assert set(told["claim"]) >= {
+        "corrected-beats-ure",
+        "corrected-beats-ure-significantly",
+        "corrected-beats-ure-on-datasets",
+        "proposed-beat-baselines",
+        "corrected-varies-less",
+        "accuracy-grows-with-n",
+        "corrected-grows-more-steeply",
+        "corrected-grows-significantly-more-steeply",
+        "every-loss-beats-the-baselines",
+        "more-unlabeled-images-help",
+        "triples-beat-pairs",
+        "lower-prior-is-easier",
+        "supervision-is-the-ceiling",
+        "relu-part-beats-the-published-corrections",
+    }
+    for row in told.to_dict("records"):
+        # Cases share cells, so they scatter more than independent ones; two tails of five standard errors.
+        error = np.sqrt(row["by_chance"] * (1 - row["by_chance"]) / row["ours_cases"])
+        assert abs(row["ours_rate"] - row["by_chance"]) < 5 * error, row["claim"]
+
+
+def test_single_trials_are_checked_seed_by_seed():
+    """ReLU beats URE in both cells on average, but at the second seed in one alone; the deviations have no trial."""
+    accuracies = {
+        ("0.4", "ure"): [80, 80, 80],
+        ("0.4", "relu"): [90, 70, 90],
+        ("0.5", "ure"): [70, 70, 70],
+        ("0.5", "relu"): [75, 75, np.nan],
+    }
+    trials = pd.concat(
+        cells((method, value), prior=prior).assign(seed=seed, accuracy=value)
+        for (prior, method), values in accuracies.items()
+        for seed, value in enumerate(values, start=1)
+    )
+    means = trials.groupby([*CELL], as_index=False).agg(mean=("accuracy", "mean"), std=("accuracy", "std"))
+    found = evidence(means.assign(trials=3), trials=trials[[*AXES, "accuracy"]])
+    table, _ = check_claims(found, paper_evidence(RULE))
+    rows = table.set_index("claim")
+    row = rows.loc["corrected-beats-ure"]
+    assert (row["ours"], row["trials"]) == ("2 of 2", 3)
+    assert row["trial_rate"] == pytest.approx(4 / 6)  # a trial that diverged does not hold
+    assert [row["trial_low"], row["trial_high"]] == pytest.approx(share_interval([2, 1, 1], [2, 2, 2], 0.95))
+    assert re.fullmatch(r"67 % \(\d+ to \d+\)", row["in_single_trials"])
+    assert rows.loc["corrected-varies-less", ["trials", "in_single_trials"]].tolist() == [0, "counted, not tested"]
+
+
+def test_cases_of_one_dataset_and_seed_are_a_cluster():
+    """Of two datasets and two seeds; an average over datasets is of its seed alone."""
+    above = {("mnist", 1): 90, ("mnist", 2): 90, ("svhn", 1): 90, ("svhn", 2): 70}
+    trials = pd.concat(
+        cells((method, value), dataset=dataset).assign(seed=seed, accuracy=value)
+        for (dataset, seed), relu in above.items()
+        for method, value in (("ure", 80), ("relu", relu))
+    )[[*AXES, "accuracy"]]
+    means = trials.groupby([*CELL], as_index=False).agg(mean=("accuracy", "mean"), std=("accuracy", "std"))
+    found = evidence(means.assign(trials=2), trials=trials)
+    rows = check_claims(found, paper_evidence(RULE))[0].set_index("claim")
+    expected = {
+        "corrected-beats-ure": ([1, 1, 1, 0], [1, 1, 1, 1]),
+        "corrected-beats-ure-at-priors": ([1, 0], [1, 1]),  # 90 and 80 on average, against 80
+    }
+    for name, (hold, count) in expected.items():
+        ends = rows.loc[name, ["trial_low", "trial_high"]]
+        assert ends.tolist() == pytest.approx(share_interval(hold, count, 0.95)), name
+    by_seed = check_claims(replace(found, clusters=("seed",)), paper_evidence(RULE))[0].set_index("claim")
+    ends = by_seed.loc["corrected-beats-ure", ["trial_low", "trial_high"]]
+    assert ends.tolist() == pytest.approx(share_interval([2, 1], [2, 2], 0.95))
+
+
+def test_single_trials_of_runs_are_the_runs_themselves():
+    runs = [history(seed=seed, accuracy=[50] * 3, risk=[1, -seed + 2.5, 1]) for seed in (1, 2, 3)]
+    metrics = pd.concat(runs)
+    accuracies = run_accuracies(metrics, REPORTING)
+    found = evidence(cells(("ure", 50)), runs=facts(*runs), trials=accuracies[[*AXES, "accuracy"]])
+    row = check_claims(found, paper_evidence(RULE))[0].set_index("claim").loc["ure-risk-goes-negative"]
+    assert (row["ours"], row["trial_rate"], row["trials"]) == ("1 of 3", pytest.approx(1 / 3), 3)
+
+
+@pytest.mark.parametrize(
+    ("rate", "chance", "interval", "expected"),
+    [
+        (None, 0.5, (None, None), "not run"),
+        (0.97, 0.5, (0.6, 1.0), "holds"),
+        (0.9, None, (None, None), "holds"),
+        (0.89, 0.5, (0.6, 1.0), "partly"),
+        (0.97, 0.5, (0.5, 1.0), "inconclusive"),
+        (0.05, 0.5, (0.0, 0.6), "inconclusive"),
+        (0.3, 0.5, (0.2, 0.45), "fails"),
+        (0.1, None, (None, None), "fails"),
+        (0.31, 0.025, (None, None), "partly"),
+    ],
+)
+def test_a_claim_fares_in_one_word(rate, chance, interval, expected):
+    low, high = interval
+    assert status({"ours_rate": rate, "by_chance": chance, "trial_low": low, "trial_high": high}) == expected
+
+
+def test_the_effect_is_the_median_gap_of_our_cases():
+    ours = evidence(cells(("ure", 80.0), ("relu", 83.0), ("abs", 81.0)))
+    claims, cases = check_claims(ours, paper_evidence(ours.rule))
+    rows = claims.set_index("claim")
+    assert rows.loc["corrected-beats-ure", "effect"] == 2.0
+    own = cases[cases["evidence"] == "ours"]
+    for name, group in own.groupby("claim"):
+        gaps = (group["left"] - group["right"]).astype(float)
+        np.testing.assert_equal(float(rows.loc[name, "effect"]), gaps.median())
+    assert rows.loc[~rows.index.isin(own["claim"]), "effect"].isna().all()
+
+
+def test_steadiness_over_n_compares_the_largest_falls():
+    """URE falls by 2 once, ReLU by 1 twice, ABS by 3 once."""
+    sizes = {"ure": [80, 78, 85], "relu": [80, 79, 78], "abs": [80, 85, 82]}
+    frames = [cells(*((m, v[i]) for m, v in sizes.items()), n=n) for i, n in enumerate((2000, 4000, 6000))]
+    cases = CLAIMS["corrected-is-steadier-over-n"].check(evidence(*frames)).set_index("method")
+    assert cases[["left", "right", "holds"]].to_numpy().tolist() == [[3, 2, False], [1, 2, True]]
+    assert held("corrected-is-steadier-over-n", evidence(frames[0])) == []
+    lost = [frames[0], frames[1].assign(mean=frames[1]["mean"].where(frames[1]["method"] != "relu"))]
+    assert dict(CLAIMS["corrected-is-steadier-over-n"].check(evidence(*lost)).set_index("method")["holds"]) == {
+        "abs": True,
+        "relu": False,
+    }
+
+
+def test_baselines_count_only_where_all_three_were_run():
+    three = [("siamese", 60), ("contrastive", 85), ("kmeans", 50)]
+    assert held("proposed-beat-baselines", evidence(cells(("ure", 80), ("abs", 86), *three))) == [False, True]
+    assert held("proposed-beat-baselines", evidence(cells(("ure", 80), ("abs", 86), *three[:2]))) == []
+
+
+def test_growth_is_from_each_n_to_the_next_as_numbers():
+    sizes = [cells(("ure", mean), ("abs", mean + 1), n=n) for n, mean in ((10000, 84), (2000, 80), (4000, 83))]
+    cases = CLAIMS["accuracy-grows-with-n"].check(evidence(*sizes))
+    ure = cases[cases["method"] == "ure"]
+    assert ure[["n", "left", "right"]].to_numpy().tolist() == [[4000, 83, 80], [10000, 84, 83]]
+    assert cases["holds"].all()
+
+
+def test_slopes_are_least_squares_per_thousand_tuples():
+    sizes = [2000, 4000, 10000]
+    means = {"ure": [80, 83, 84], "abs": [81, 86, 90]}
+    frames = [cells(*((m, v[i]) for m, v in means.items()), n=n) for i, n in enumerate(sizes)]
+    case = CLAIMS["corrected-grows-more-steeply"].check(evidence(*frames)).iloc[0]
+    expected = [1000 * stats.linregress(sizes, means[method]).slope for method in ("abs", "ure")]
+    assert [case["left"], case["right"]] == pytest.approx(expected)
+    assert case["holds"]
+    assert held("corrected-grows-more-steeply", evidence(frames[0])) == []
+
+
+def test_steeper_is_significant_by_the_deviations_over_trials():
+    sizes, means = [2000, 6000, 10000], {"ure": [80, 81, 82], "abs": [80, 85, 90]}
+    frames = [cells(*((m, v[i]) for m, v in means.items()), n=n, std=0.5) for i, n in enumerate(sizes)]
+    case = CLAIMS["corrected-grows-significantly-more-steeply"].check(evidence(*frames)).iloc[0]
+    # Slope of three equidistant means: (last - first) / 8; its variance 2 s^2 / (3 trials * 64), half of it per end.
+    parts = np.array([0.5**2 / 3 / 64] * 4)
+    freedom = parts.sum() ** 2 / (parts**2 / 2).sum()
+    reach = stats.t.ppf(0.975, freedom) * np.sqrt(parts.sum())
+    assert case["left"] == pytest.approx(10 / 8 - 2 / 8 - reach)
+    assert case["holds"]
+    noisy = [frame.assign(std=10.0) for frame in frames]
+    assert held("corrected-grows-significantly-more-steeply", evidence(*noisy)) == [False]
+    single = [frame.assign(std=np.nan, trials=1) for frame in frames]
+    assert held("corrected-grows-significantly-more-steeply", evidence(*single)) == []
+    assert held("corrected-grows-more-steeply", evidence(*single)) == [True]
+
+
+def test_each_loss_is_compared_with_the_baselines_of_its_row():
+    runs = facts(history(accuracy=[50], risk=[1.0]))
+    three = cells(("siamese", 60), ("contrastive", 85), ("kmeans", 50))
+    losses = [cells(("abs", mean), loss=loss) for loss, mean in (("logistic", 90), ("ramp", 84))]
+    assert held("every-loss-beats-the-baselines", evidence(three, *losses, runs=runs)) == [True, False]
+    assert held("every-loss-beats-the-baselines", evidence(*losses, runs=runs)) == []
+
+
+def test_more_unlabeled_images_are_compared_with_the_protocol_as_it_stands():
+    runs = facts(history(accuracy=[50], risk=[1.0]))
+    found = [cells(("ure", 80), ("abs", 90)), cells(("ure", 81), ("abs", 89), variant="unlabeled-2n")]
+    more = {("mnist", "unlabeled-2n")}
+    assert held("more-unlabeled-images-help", evidence(*found, runs=runs, more_unlabeled=more)) == [True, False]
+    assert held("more-unlabeled-images-help", evidence(*found, runs=runs)) == []
+
+
+def test_saturation_is_looked_for_at_the_largest_n_of_hard_data():
+    grow = [cells(("abs", mean), n=n, dataset="svhn") for n, mean in ((2000, 60), (4000, 70), (6000, 69))]
+    assert held("no-saturation-on-hard-data", evidence(*grow)) == [False]
+    assert held("no-saturation-on-hard-data", evidence(*[f.assign(dataset="mnist") for f in grow])) == []
+
+
+def test_losses_are_compared_within_a_cell():
+    runs = facts(history(accuracy=[50], risk=[1.0]))
+    near = [cells(("abs", mean), loss=loss) for loss, mean in (("logistic", 80), ("ramp", 82))]
+    assert held("loss-hardly-matters", evidence(*near, runs=runs)) == [True]
+    assert held("loss-hardly-matters", evidence(*near, cells(("abs", 82.1), loss="hinge"), runs=runs)) == [False]
+    assert held("loss-hardly-matters", evidence(*near, cells(("abs", np.nan), loss="hinge"), runs=runs)) == [False]
+    assert held("loss-hardly-matters", evidence(near[0], runs=runs)) == []
+
+
+def test_triples_priors_and_deviations():
+    found = evidence(cells(("ure", 80)), cells(("ure", 85), tuple_size=3), cells(("ure", 78), prior="0.6"))
+    assert held("triples-beat-pairs", found) == [True]
+    assert held("lower-prior-is-easier", found) == [True]
+    wider = pd.concat([cells(("ure", 80)), cells(("abs", 80), std=1.1)])
+    assert held("corrected-varies-less", evidence(wider)) == [False]
+
+
+# -- claims about histories -----------------------------------------------------------------------
+
+
+def test_facts_of_a_run():
+    accuracy = [50, 60, 70, 80, 90, 90, 85, 84, 80, 70]
+    risk = [1.0, 0.5, 0.1, 0.2, -0.1, 0.05, -0.3, -0.5, -0.9, -2.0]
+    found = facts(history(accuracy=accuracy, risk=risk, objective=np.abs(risk))).iloc[0]
+    windows = [np.mean(accuracy[max(0, end - 5) : end]) for end in range(1, 11)]
+    assert found["best"] == pytest.approx(max(windows))
+    assert found["accuracy"] == pytest.approx(75)
+    assert (found["lowest_risk"], found["lowest_objective"]) == (-2.0, 0.05)
+    assert found["risk_and_accuracy"] == pytest.approx(stats.spearmanr(risk[4:], accuracy[4:]).statistic)
+
+
+def test_a_risk_that_stays_positive_has_no_correlation_after_it_turned():
+    assert np.isnan(facts(history(accuracy=[50] * 5, risk=[1.0] * 5)).iloc[0]["risk_and_accuracy"])
+
+
+def test_runs_keep_their_own_facts():
+    both = facts(
+        history(seed=2, accuracy=[80, 70, 60, 50], risk=[-1, -2, -3, -4]),
+        history(seed=1, accuracy=[50, 60, 70, 80], risk=[-1, -2, -3, -4]),
+    ).set_index("seed")
+    assert both["risk_and_accuracy"].tolist() == pytest.approx([-1, 1])
+    assert both["accuracy"].tolist() == [75, 55]
+
+
+FALLING = history(accuracy=[60, 90, 90, 90, 90, 90, 80, 70], risk=[1, 0.5, 0.1, -0.1, -0.5, -1, -4, -9])
+STEADY = history("abs", accuracy=[60, 90, 90, 90, 90, 90, 90, 90], risk=[1, 0.5, 0.1, -0.1, 0, 0, 0, 0])
+STEADY = STEADY.assign(objective=STEADY["risk"].abs())
+
+
+def test_a_ure_that_overfits_and_a_corrected_method_that_does_not():
+    found = evidence(cells(("ure", 80)), runs=facts(FALLING, STEADY))
+    for name in (
+        "ure-risk-goes-negative",
+        "ure-accuracy-falls-with-its-risk",
+        "ure-overfits",
+        "corrected-objective-stays-non-negative",
+        "corrected-accuracy-holds",
+    ):
+        assert held(name, found) == [True], name
+
+
+def test_the_claims_about_histories_can_fail():
+    swapped = facts(FALLING.assign(method="abs"), STEADY.assign(method="ure", risk=1.0))
+    found = evidence(cells(("ure", 80)), runs=swapped)
+    assert held("ure-risk-goes-negative", found) == [False]
+    assert held("ure-overfits", found) == held("ure-accuracy-falls-with-its-risk", found) == []
+    assert held("corrected-objective-stays-non-negative", found) == [False]
+    assert held("corrected-accuracy-holds", found) == [False]
+
+
+def test_the_uncorrected_risk_of_a_corrected_run_may_fall_below_zero():
+    found = evidence(cells(("ure", 80)), runs=facts(FALLING.assign(method="relu"), STEADY.assign(risk=1.0)))
+    assert held("corrected-risk-stays-non-negative", found) == [True, False]
+    assert held("corrected-accuracy-does-not-fall-with-its-risk", found) == [False]
+
+
+def test_a_run_that_diverged_holds_nothing():
+    broken = STEADY.assign(accuracy=STEADY["accuracy"].where(STEADY["epoch"] < 5))
+    assert held("corrected-accuracy-holds", evidence(cells(("ure", 80)), runs=facts(broken))) == [False]
+
+
+def test_more_unlabeled_images_are_tried_by_variants_that_differ_in_their_number_alone():
+    config = copy.deepcopy(load_config([REPOSITORY / "config.yaml"]))
+    config["datasets"] = ["mnist"]
+    config["experiments"] = ["table2"]
+    found = our_evidence(Plan(config), cells(("ure", 1)).assign(diverged=0), FALLING).more_unlabeled
+    assert found == {("mnist", "unlabeled-2n"), ("mnist", "unlabeled-3n")}
+    config["protocol"]["sampling"]["n_unlabeled"] = "2n"
+    found = our_evidence(Plan(config), cells(("ure", 1)).assign(diverged=0), FALLING).more_unlabeled
+    assert {variant for _, variant in found} == {"unlabeled-3n"}
+
+
+def test_weight_decay_is_tried_by_variants_that_differ_in_it_alone():
+    config = copy.deepcopy(load_config([REPOSITORY / "config.yaml"]))
+    config["datasets"] = ["mnist", "svhn"]
+    networks = {
+        "decay": {"mlp": {"weight_decay": 0.5}},
+        "both": {"mlp": {"weight_decay": 0.5}, "resnet34": {"weight_decay": 0.5}},
+        "decay-and-rate": {"mlp": {"weight_decay": 0.5, "learning_rate": 0.1}},
+        "less": {"mlp": {"weight_decay": 0.0}},
+    }
+    variants = {name: {"training": {"networks": changes}} for name, changes in networks.items()}
+    config["definitions"]["variants"] |= {**variants, "sampling": {"sampling": {"replacement": False}}}
+    config["experiments"] = ["table2"]
+    plan = Plan(config)
+    found = our_evidence(plan, cells(("ure", 1)).assign(diverged=0), FALLING).larger_decay
+    assert {("mnist", "decay"), ("mnist", "both"), ("svhn", "both")} <= found
+    assert {("mnist", "decay-2e-3"), ("svhn", "decay-2e-3")} <= found  # of config.yaml
+    assert ("svhn", "decay") not in found
+    assert not {"decay-and-rate", "less", "sampling", "base"} & {variant for _, variant in found}
+    runs = facts(FALLING.assign(variant="decay"), FALLING)
+    assert held("weight-decay-does-not-help", evidence(cells(("ure", 1)), runs=runs, larger_decay=found)) == [True]
+    assert held("weight-decay-does-not-help", evidence(cells(("ure", 1)), runs=runs)) == []
+
+
+# -- controls and the other scopes ----------------------------------------------------------------
+
+
+def test_true_labels_are_the_ceiling_of_every_other_method():
+    found = cells(("supervised", 98.0), ("abs", 89.0), ("llp", 98.5), ("chance", 50.7))
+    cases = CLAIMS["supervision-is-the-ceiling"].check(evidence(found))
+    assert dict(zip(cases["method"], cases["holds"], strict=True)) == {"abs": True, "llp": False}
+    assert cases.set_index("method").loc["llp", ["left", "right"]].tolist() == [98.0, 98.5]
+
+
+def test_below_chance_is_below_it_by_more_than_noise():
+    """Of 2 points below, a deviation of 1 over 3 trials has +-2.48 of Welch's interval, one of 0.5 has +-1.24."""
+    chance = cells(("chance", 50.0), std=0.0)
+    found = evidence(
+        chance,
+        cells(("abs", 60.0), ("relu", 48.0)),
+        cells(("siamese", 48.0), std=0.5),
+        cells(("llp", 49.0), ("nnpu", 51.0), std=np.nan, trials=1),  # no interval: the mean itself
+    )
+    cases = CLAIMS["no-method-is-below-chance"].check(found)
+    outcome = dict(zip(cases["method"], cases["holds"], strict=True))
+    assert outcome == {"abs": True, "relu": True, "siamese": False, "llp": False, "nnpu": True}
+    upper = -2.0 + stats.t.ppf(0.975, 2) * 1.0 / np.sqrt(3)
+    assert cases.set_index("method").loc["relu", "left"] == pytest.approx(upper)
+
+
+def test_relu_part_is_compared_under_every_loss_but_no_other_variant():
+    found = evidence(
+        cells(("relu-part", 92.0), ("relu", 88.0), ("abs", 93.0)),
+        cells(("relu-part", 80.0), ("relu", 85.0), loss="ramp"),
+        cells(("relu-part", 1.0), ("relu", 2.0), variant="images"),
+    )
+    assert held("relu-part-beats-the-published-corrections", found) == [True, False, False]
+
+
+def test_the_papers_numbers_know_no_controls():
+    table, _ = check_claims(paper_evidence(RULE), paper_evidence(RULE))
+    own = ["supervision-is-the-ceiling", "no-method-is-below-chance", "relu-part-beats-the-published-corrections"]
+    assert set(table.set_index("claim").loc[own, "paper"]) == {"not in its numbers"}
+
+
+# -- bags -----------------------------------------------------------------------------------------
+
+
+def test_bags_are_compared_with_the_best_rival_of_the_row():
+    rivals = (("ure", 84.0), ("relu", 88.0), ("abs", 87.0))
+    of = evidence(cells(*rivals, ("bag-relu", 88.5), ("relu-part", 91.0), ("supervised", 98.0), ("bag-nce", 96.0)))
+    (case,) = CLAIMS["bags-beat-the-proposed-methods"].check(of).to_dict("records")
+    assert (case["left"], case["right"], case["holds"]) == (88.5, 88.0, True)
+    (case,) = CLAIMS["bags-beat-every-other-method"].check(of).to_dict("records")
+    assert (case["left"], case["right"], case["holds"]) == (88.5, 91.0, False)
+    low, _ = welch_interval(88.5, 1.0, 3, 91.0, 1.0, 3, 0.95)
+    (case,) = CLAIMS["bags-beat-every-other-method-significantly"].check(of).to_dict("records")
+    assert (case["left"], case["holds"]) == (pytest.approx(low), False)
+
+
+def test_bags_are_compared_with_the_proposed_methods_where_all_three_were_run():
+    of = evidence(cells(("ure", 84.0), ("relu", 88.0), ("bag-relu", 95.0)))
+    assert held("bags-beat-the-proposed-methods", of) == []
+
+
+def test_bags_are_compared_with_the_papers_highest_number_of_the_row():
+    rows = cells(("bag-relu", 90.0), dataset="letters", n=7000)
+    of = evidence(
+        rows, runs=facts(history("bag-relu", accuracy=[90], risk=[1.0])), published_names={"letters": "emnist-letters"}
+    )
+    paper = published_cells()
+    row = paper[(paper["dataset"] == "emnist-letters") & (paper["n"] == 7000) & (paper["prior"] == "0.5")]
+    best = row[row["tuple_size"] == 2]["published_mean"].max()
+    (case,) = CLAIMS["bags-beat-the-published-numbers"].check(of).to_dict("records")
+    assert (case["dataset"], case["right"], case["holds"]) == ("letters", best, best < 90.0)
+    both = pd.concat([rows, rows.assign(dataset="emnist-letters", mean=80.0)])
+    of = evidence(both, runs=of.runs, published_names={**of.published_names, "emnist-letters": "emnist-letters"})
+    assert CLAIMS["bags-beat-the-published-numbers"].check(of)["dataset"].tolist() == ["letters"]
+    assert CLAIMS["bags-beat-the-published-numbers"].check(paper_evidence(RULE)) is None
+
+
+@pytest.mark.parametrize(("order", "correlation"), [((1, 2, 3), 1.0), ((3, 2, 1), -1.0), ((1, 3, 2), 0.5)])
+def test_the_gain_is_ranked_against_the_ratio_of_information(order, correlation):
+    """Of pairs, the ratio of joint to marginal information grows with the prior: 2.2, 2.6 and 3.0."""
+    frames = [
+        cells(("ure", 80.0), ("relu", 80.0), ("abs", 79.0), ("bag-relu", 80.0 + gain), prior=prior)
+        for prior, gain in zip(("0.4", "0.5", "0.6"), order, strict=True)
+    ]
+    (case,) = CLAIMS["gain-ranks-as-information"].check(evidence(*frames)).to_dict("records")
+    assert (case["left"], case["holds"]) == (pytest.approx(correlation), correlation > 0)
+
+
+def estimated(prior, low, high, seed=1):
+    values = {"estimated_prior": prior, "estimated_prior_low": low, "estimated_prior_high": high}
+    return history("bag-free", seed, accuracy=[95], risk=[np.nan]).assign(objective=0.1, **values)
+
+
+def test_estimates_of_the_prior_are_judged_by_run():
+    of = evidence(cells(("bag-free", 95.0)), runs=facts(estimated(0.52, 0.45, 0.59), estimated(0.46, 0.3, 0.49, 2)))
+    assert held("the-prior-is-estimated", of) == [True, False]
+    assert held("the-interval-holds-the-prior", of) == [True, False]
+    # Told 0.4 lies outside the first interval alone, told 0.6 outside both.
+    assert held("a-wrong-prior-is-noticed", of) == [True, False, True, True]
+
+
+def test_the_prior_free_method_may_cost_a_point_and_a_half():
+    of = evidence(cells(("bag-relu", 95.0), ("bag-free", 93.4)), cells(("bag-relu", 95.0), ("bag-free", 93.6), n=12000))
+    assert held("the-prior-need-not-be-known", of) == [False, True]
+
+
+def test_bags_hold_their_accuracy_by_the_margin():
+    steady = history("bag-relu", accuracy=[90] * 8 + [89.5, 89.5], risk=[np.nan] * 10, objective=[0.1] * 10)
+    fallen = history("bag-relu", 2, accuracy=[90] * 8 + [88.5, 88.5], risk=[np.nan] * 10, objective=[0.1] * 10)
+    assert held("bags-hold-their-accuracy", evidence(cells(("bag-relu", 90.0)), runs=facts(steady, fallen))) == [
+        True,
+        False,
+    ]

@@ -1,0 +1,403 @@
+"""The verdicts: the interval, the rule, and every published number in every reading."""
+
+from __future__ import annotations
+
+import copy
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from mdpu.errors import UserError
+from mdpu.pipeline.config import check_config, load_config
+from mdpu.pipeline.evaluate.comparison import (
+    ALL_DIVERGED,
+    BEYOND,
+    CLOSE,
+    DIFFERS,
+    FEWEST_TRIALS,
+    INCONCLUSIVE,
+    INSIDE,
+    NEAR,
+    NO_INTERVAL,
+    NOT_RUN,
+    REPRODUCED,
+    SOME_DIVERGED,
+    TOO_WIDE,
+    VERDICTS,
+    WIDER,
+    compare,
+    equivalence_p,
+    judge,
+    prediction_interval,
+    spreads,
+    totals,
+    welch_interval,
+)
+from mdpu.pipeline.evaluate.published import beside_published, published_cells
+from mdpu.pipeline.files import REPOSITORY
+from mdpu.pipeline.plan import Plan
+
+RULE = {"level": 0.95, "margin": 1.0, "wider_margin": 2.0}
+
+
+@pytest.fixture(scope="module")
+def config():
+    return load_config([REPOSITORY / "config.yaml"])
+
+
+@pytest.fixture(scope="module")
+def names(config):
+    return Plan(config).published_names
+
+
+# -- the interval ---------------------------------------------------------------------------------
+
+
+@given(
+    first=st.lists(st.floats(50, 100), min_size=2, max_size=6).filter(lambda values: np.ptp(values) > 1e-3),
+    second=st.lists(st.floats(50, 100), min_size=2, max_size=6).filter(lambda values: np.ptp(values) > 1e-3),
+    level=st.floats(0.6, 0.99),
+)
+def test_the_interval_is_scipys(first, second, level):
+    expected = stats.ttest_ind(first, second, equal_var=False).confidence_interval(level)
+    samples = [f(values) for values in (first, second) for f in (np.mean, lambda v: np.std(v, ddof=1), len)]
+    low, high = welch_interval(*samples, level)
+    np.testing.assert_allclose([low, high], expected, rtol=1e-6, atol=1e-9)
+
+
+@given(st.tuples(*[st.floats(60, 90), st.floats(0.1, 5), st.integers(2, 5)] * 2))
+def test_the_interval_holds_zero_where_welchs_test_is_not_significant(samples):
+    low, high = welch_interval(*samples, 0.95)
+    p_value = stats.ttest_ind_from_stats(*samples, equal_var=False).pvalue
+    assert bool((low <= 0) & (high >= 0)) == (p_value >= 0.05) or p_value == pytest.approx(0.05)
+
+
+def test_without_deviation_there_is_an_interval_only_if_two_trials_say_so():
+    assert np.isnan(welch_interval(80, np.nan, 1, 79, 0.5, 3, 0.95)[0])
+    assert np.isnan(welch_interval(80, 0.5, 1, 79, 0.5, 3, 0.95)[0])
+    assert [*welch_interval(80, 0.0, 3, 79, 0.0, 3, 0.95)] == [1, 1]
+    low, high = welch_interval(80, 0.0, 3, 79, 0.5, 3, 0.95)  # then the other sample has all the freedom
+    half = stats.t.ppf(0.975, 2) * 0.5 / np.sqrt(3)
+    assert [low, high] == pytest.approx([1 - half, 1 + half])
+
+
+# -- the rule -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("difference", "low", "high", "verdict", "reason"),
+    [
+        (0.5, -0.6, 1.6, REPRODUCED, NEAR),
+        (-1.0, -3.0, 1.0, REPRODUCED, NEAR),
+        (0.5, -3.0, 4.0, REPRODUCED, NEAR),
+        (0.5, -3.1, 4.1, INCONCLUSIVE, TOO_WIDE),
+        (0.5, 0.1, 0.9, REPRODUCED, INSIDE),
+        (0.8, 0.3, 1.3, CLOSE, WIDER),
+        (-1.5, -3.0, 0.5, CLOSE, WIDER),
+        (2.0, 1.5, 2.5, CLOSE, WIDER),
+        (-1.5, -4.1, 1.1, INCONCLUSIVE, TOO_WIDE),
+        (-2.1, -6.0, 1.8, INCONCLUSIVE, TOO_WIDE),
+        (-25.4, -51.0, 0.2, INCONCLUSIVE, TOO_WIDE),
+        (2.1, 0.1, 4.1, DIFFERS, BEYOND),
+        (-9.0, -9.0, -9.0, DIFFERS, BEYOND),
+        (0.0, np.nan, np.nan, INCONCLUSIVE, NO_INTERVAL),
+        (25.4, np.nan, np.nan, INCONCLUSIVE, NO_INTERVAL),
+    ],
+)
+def test_the_rule(difference, low, high, verdict, reason):
+    found = judge([difference], [low], [high], 1.0, 2.0)
+    assert (found[0][0], found[1][0]) == (verdict, reason)
+
+
+@given(st.floats(-30, 30), st.floats(0, 30))
+def test_what_is_not_inconclusive_is_known_to_within_twice_the_wider_margin_or_to_differ(difference, half):
+    low, high = difference - half, difference + half
+    verdict = judge([difference], [low], [high], 1.0, 2.0)[0][0]
+    if verdict in (REPRODUCED, CLOSE):
+        assert abs(difference) <= 2.0
+        assert -4.0 <= low <= high <= 4.0
+    elif verdict == INCONCLUSIVE:
+        assert low <= 0 <= high
+    else:
+        assert abs(difference) > 2.0
+        assert not low <= 0 <= high
+
+
+# -- prediction and equivalence -------------------------------------------------------------------
+
+samples = st.lists(st.floats(50, 100), min_size=5, max_size=8).filter(lambda values: np.ptp(values) > 1e-3)
+
+
+@given(samples, st.integers(1, 6), st.floats(0.6, 0.99))
+def test_the_prediction_interval_is_scipys_of_a_mean_with_both_errors(values, further, level):
+    k, std = len(values), np.std(values, ddof=1)
+    expected = stats.t.interval(level, k - 1, np.mean(values), std * np.sqrt(1 / k + 1 / further))
+    found = prediction_interval(np.mean(values), std, k, further, level)
+    np.testing.assert_allclose([float(end) for end in found], expected, rtol=1e-9)
+
+
+@given(samples, st.lists(st.floats(50, 100), min_size=3, max_size=3).filter(lambda v: np.ptp(v) > 1e-3))
+def test_equivalence_is_two_of_scipys_one_sided_tests(first, second):
+    sides = [
+        stats.ttest_ind(np.add(first, shift), second, equal_var=False, alternative=side).pvalue
+        for shift, side in ((1.0, "greater"), (-1.0, "less"))
+    ]
+    sample = [f(values) for values in (first, second) for f in (np.mean, lambda v: np.std(v, ddof=1), len)]
+    assert float(equivalence_p(*sample, 1.0)) == pytest.approx(max(sides), rel=1e-6, abs=1e-12)
+
+
+@given(st.tuples(*[st.floats(60, 70), st.floats(0.1, 5), st.integers(2, 12)] * 2))
+def test_equivalent_at_five_percent_is_an_interval_of_ninety_within_the_margin(sample):
+    low, high = welch_interval(*sample, 0.90)
+    inside = bool((low > -1) & (high < 1))
+    p_value = float(equivalence_p(*sample, 1.0))
+    assert inside == (p_value < 0.05) or p_value == pytest.approx(0.05)
+
+
+def test_without_noise_equivalence_is_the_margin_itself():
+    assert equivalence_p([80.0, 80.0], 0.0, 5, [80.9, 81.1], 0.0, 3, 1.0).tolist() == [0.0, 1.0]
+    assert np.isnan(equivalence_p(80.0, np.nan, 1, 80.0, 0.5, 3, 1.0))
+
+
+@pytest.mark.parametrize("trials", [FEWEST_TRIALS - 1, FEWEST_TRIALS])
+def test_the_sharper_columns_need_enough_trials(names, trials):
+    summary = summary_of(mean=87.8, std=0.4, trials=trials + 1, diverged=1)
+    cell = compare(summary, names, RULE).query("verdict != 'not run'").iloc[0]
+    columns = ["prediction_low", "prediction_high", "predicted", "equivalence_p", "equivalent"]
+    if trials < FEWEST_TRIALS:
+        assert cell[columns].isna().all()
+        return
+    expected = prediction_interval(87.8, 0.4, trials, 3, 0.95)
+    assert cell[columns[:2]].tolist() == pytest.approx([float(end) for end in expected])
+    assert cell["predicted"]  # the paper's 87.91
+    assert cell["equivalence_p"] == pytest.approx(float(equivalence_p(87.8, 0.4, trials, 87.91, 0.40, 3, 1.0)))
+    assert cell["equivalent"] == (cell["equivalence_p"] < 0.05)
+    far = compare(summary.assign(mean=90.0), names, RULE).query("verdict != 'not run'").iloc[0]
+    assert (far["predicted"], far["equivalent"]) == (False, False)
+
+
+# -- the comparison -------------------------------------------------------------------------------
+
+
+def summary_of(**changes):
+    """Return a summary of one cell, MNIST pairs at prior 0.4 by URE (paper: 87.91 ± 0.40), with changes."""
+    cell = {"dataset": "mnist", "variant": "base", "tuple_size": 2, "n": 10000, "prior": "0.4", "method": "ure"}
+    cell |= {"loss": "logistic", "mean": 87.5, "std": 0.5, "trials": 3, "diverged": 0}
+    return pd.DataFrame([{**cell, "first_epoch": 91, "last_epoch": 100, **changes}])
+
+
+def test_every_published_number_has_a_row_in_every_reading(names):
+    found = compare(summary_of().iloc[:0], names, RULE)
+    assert set(found["verdict"]) == {NOT_RUN}
+    assert len(found) == 504 + 2 * 72
+    assert len(found[found["reading"] == "as stated"]) == 504
+    others = found.loc[found["reading"] == "as the numbers imply", ["published_dataset", "dataset"]]
+    assert set(others.itertuples(index=False, name=None)) == {
+        ("emnist-letters", "emnist-letters-a-i"),
+        ("emnist-balanced", "emnist-balanced-digits"),
+    }
+    assert not found.duplicated(["table", "prior", "dataset", "method"]).any()
+    assert found["published_mean"].notna().all()
+
+
+def test_a_cell_is_compared_with_its_own(names):
+    found = compare(summary_of(), names, RULE)
+    run = found[found["verdict"] != NOT_RUN]
+    assert len(run) == 1
+    cell = run.iloc[0]
+    assert (cell["table"], cell["method"], cell["verdict"], cell["reason"]) == (2, "ure", REPRODUCED, NEAR)
+    assert cell["difference"] == pytest.approx(87.5 - 87.91)
+    expected = welch_interval(87.5, 0.5, 3, 87.91, 0.40, 3, 0.95)
+    assert [cell["interval_low"], cell["interval_high"]] == pytest.approx([float(end) for end in expected])
+    assert (cell["trials"], cell["first_epoch"], cell["last_epoch"]) == (3, 91, 100)
+    assert cell["cell"] == "mnist/base/m2/n10000/prior0.4/ure/logistic"
+
+
+@pytest.mark.parametrize(
+    ("changes", "verdict", "reason"),
+    [
+        ({"mean": 95.0}, DIFFERS, BEYOND),
+        ({"std": np.nan, "trials": 1}, INCONCLUSIVE, NO_INTERVAL),
+        ({"std": np.nan, "trials": 3, "diverged": 2}, INCONCLUSIVE, NO_INTERVAL),
+        ({"std": 9.0}, INCONCLUSIVE, TOO_WIDE),
+        ({"diverged": 1}, CLOSE, SOME_DIVERGED),
+        ({"diverged": 1, "mean": 95.0}, DIFFERS, BEYOND),
+        ({"mean": np.nan, "std": np.nan, "diverged": 3}, DIFFERS, ALL_DIVERGED),
+        ({"mean": 87.91, "std": 0.0}, REPRODUCED, INSIDE),
+    ],
+)
+def test_trials_that_are_missing_or_diverged_are_told(names, changes, verdict, reason):
+    found = compare(summary_of(**changes), names, RULE)
+    cell = found[found["verdict"] != NOT_RUN].iloc[0]
+    assert (cell["verdict"], cell["reason"]) == (verdict, reason)
+
+
+@pytest.mark.parametrize("other", [{"variant": "x"}, {"loss": "ramp"}, {"n": 400}, {"dataset": "digits"}])
+def test_what_is_not_in_the_paper_is_not_compared(names, other):
+    assert set(compare(summary_of(**other), names, RULE)["verdict"]) == {NOT_RUN}
+
+
+def test_totals_count_every_comparison_once_per_division(names):
+    counted = totals(compare(summary_of(), names, RULE)).set_index(["by", "value"])
+    verdicts = list(VERDICTS)
+    assert counted.loc[("all", "all"), verdicts].tolist() == [1, 0, 0, 0, 647]
+    assert counted.loc[("all", "all"), ["tested", "predicted", "equivalent"]].tolist() == [0, 0, 0]
+    assert (counted[verdicts].sum(axis=1).groupby("by").sum() == 648).all()
+    assert counted.loc[("dataset", "mnist"), REPRODUCED] == 1
+    assert counted.loc[("table", 2), REPRODUCED] == 1
+    assert counted.loc[("method", "abs"), REPRODUCED] == 0
+
+
+def test_totals_count_predictions_and_equivalence_among_those_with_enough_trials(names):
+    summary = pd.concat([summary_of(std=1.0, trials=9), summary_of(prior="0.5"), summary_of(n=12000, mean=1, trials=9)])
+    counted = totals(compare(summary, names, RULE)).iloc[0]
+    assert counted[["tested", "predicted", "equivalent"]].tolist() == [2, 1, 0]
+    near = totals(compare(summary.assign(mean=87.91), names, RULE)).set_index(["by", "value"]).loc[("table", 2)]
+    assert near[["tested", "predicted", "equivalent"]].tolist() == [1, 1, 1]
+
+
+def test_deviations_are_pooled_over_the_cells_with_two_trials(names):
+    summary = pd.concat(
+        [summary_of(std=1.0), summary_of(std=3.0, prior="0.5"), summary_of(std=np.nan, trials=1, prior="0.6")]
+    )
+    found = spreads(compare(summary, names, RULE)).set_index("method").loc["ure"]
+    paper = published_cells().query("table == 2 and dataset == 'mnist' and method == 'ure' and prior < '0.6'")
+    expected = np.sqrt((1 + 9) / 2), np.sqrt((paper["published_std"] ** 2).mean())
+    assert (found["cells"], found["ours"], found["paper"]) == (2, *map(pytest.approx, expected))
+    assert found["ratio"] == pytest.approx(expected[0] / expected[1])
+    assert found["larger"] == 2  # the paper's are 0.40 and 1.07
+
+
+# -- readings -------------------------------------------------------------------------------------
+
+
+def test_both_readings_stand_beside_the_papers_number(names):
+    cells = pd.concat(
+        [
+            summary_of(dataset="emnist-letters", n=7000),
+            summary_of(dataset="emnist-letters-a-i", n=7000),
+            summary_of(dataset="digits"),
+        ],
+        ignore_index=True,
+    )
+    found = beside_published(cells, names)
+    assert found["dataset"].tolist() == cells["dataset"].tolist()
+    assert found["published_mean"].tolist()[:2] == [83.71, 83.71]
+    assert found["published_dataset"].tolist()[:2] == ["emnist-letters"] * 2
+    assert found[["published_mean", "published_dataset", "difference"]].iloc[2].isna().all()
+
+
+def test_every_defined_dataset_has_a_published_row(names):
+    assert set(names.values()) == set(published_cells()["dataset"])
+
+
+def test_what_a_dataset_is_compared_with_decides_no_training(config):
+    changed = copy.deepcopy(config)
+    changed["definitions"]["datasets"]["emnist-letters-a-i"]["published"] = "mnist"
+    before, after = Plan(config), Plan(changed)
+    assert before.published_names != after.published_names
+    assert before.runs == after.runs
+    for cohort in before.cohorts:
+        assert before.cohort_settings(cohort) == after.cohort_settings(cohort)
+
+
+@pytest.mark.parametrize(
+    ("place", "key", "value", "sentence"),
+    [
+        (["comparison"], "wider_margin", 0.5, "comparison.wider_margin: 0.5 is less than comparison.margin"),
+        (["comparison"], "level", 95, "config key comparison.level: 95 is greater"),
+        (["comparison"], "margins", 1, "config key comparison.margins is unknown; did you mean 'margin'?"),
+        (["definitions", "datasets", "mnist"], "published", "kmnist", "mnist.published: 'kmnist' is not one of"),
+    ],
+)
+def test_a_mistake_in_the_configuration_is_named(config, place, key, value, sentence):
+    changed = copy.deepcopy(config)
+    section = changed
+    for name in place:
+        section = section[name]
+    section[key] = value
+    with pytest.raises(UserError) as caught:
+        check_config(changed)
+    assert sentence in str(caught.value)
+
+
+# -- error rates ----------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_the_documented_error_rates_are_those_that_the_benchmark_prints():
+    script = REPOSITORY / "benchmarks" / "error_rates.py"
+    done = subprocess.run([sys.executable, script], cwd=REPOSITORY, capture_output=True, text=True, check=True)
+    assert done.stdout.count("\n") == 29
+    assert done.stdout in (REPOSITORY / "docs" / "explanation" / "comparison.md").read_text(encoding="utf-8")
+
+
+def simulated(difference, ours, paper, trials, correlation=0.0, alike=False, cells=20_000):
+    """Return mean, deviation and trials of simulated cells, ours and the paper's.
+
+    Cells have deviations of their own: up to three times `ours` and `paper`, the same multiple on both sides if
+    `alike`. Correlated ones come in tables of 20, in which one effect of the seed moves all cells of a side.
+    """
+    random = np.random.default_rng(7)
+    multiples = random.uniform(1, 3, (2, cells))
+    sides = []
+    for side, (deviation, count) in enumerate(((ours, trials), (paper, 3))):
+        common = np.repeat(random.normal(size=(count, cells // 20)), 20, axis=1)
+        own = random.normal(size=(count, cells))
+        values = np.sqrt(correlation) * common + np.sqrt(1 - correlation) * own
+        values *= deviation * multiples[0 if alike else side]
+        values += 0.0 if side else difference
+        sides += [values.mean(0), values.std(0, ddof=1), count]
+    return sides
+
+
+HARD = [(0.3, 0.3), (0.3, 1.2), (1.2, 0.3), (2.0, 2.0)]  # deviations, ours and the paper's
+
+
+@pytest.mark.parametrize(("ours", "paper"), HARD)
+@pytest.mark.parametrize("trials", [3, 10])
+@pytest.mark.parametrize("correlation", [0.0, 0.9])
+def test_the_rule_seldom_calls_equal_numbers_different(ours, paper, trials, correlation):
+    """Hardly more often than its level says: Welch's test is a little too sure where the three trials scatter more."""
+    sides = simulated(0.0, ours, paper, trials, correlation)
+    verdict, _ = judge(sides[0] - sides[3], *welch_interval(*sides, 0.95), 1.0, 2.0)
+    assert (verdict == DIFFERS).mean() < 0.075
+
+
+@pytest.mark.parametrize(("ours", "paper"), HARD)
+@pytest.mark.parametrize("correlation", [0.0, 0.9])
+def test_numbers_five_points_apart_are_hardly_ever_reproduced_or_close(ours, paper, correlation):
+    sides = simulated(5.0, ours, paper, 3, correlation)
+    verdict, _ = judge(sides[0] - sides[3], *welch_interval(*sides, 0.95), 1.0, 2.0)
+    assert np.isin(verdict, [REPRODUCED, CLOSE]).mean() < 0.025
+
+
+@pytest.mark.parametrize(("ours", "paper"), HARD)
+@pytest.mark.parametrize("difference", [1.0, -1.0, 1.5])
+def test_numbers_a_margin_apart_are_seldom_called_equivalent(ours, paper, difference):
+    sides = simulated(difference, ours, paper, 5, 0.9)
+    assert (equivalence_p(*sides, 1.0) < 0.05).mean() < 0.065
+
+
+def test_equivalence_is_found_where_it_is():
+    assert (equivalence_p(*simulated(0.0, 0.1, 0.1, 5), 1.0) < 0.05).mean() > 0.95
+
+
+@pytest.mark.parametrize("trials", [5, 10])
+@pytest.mark.parametrize("correlation", [0.0, 0.9])
+def test_the_prediction_interval_holds_the_papers_mean_as_often_as_it_says(trials, correlation):
+    """Where the deviations are alike; more often where ours are the larger, less often where the paper's are."""
+
+    def share(paper):
+        mean, std, count, published, _, further = simulated(0.0, 1.0, paper, trials, correlation, alike=True)
+        low, high = prediction_interval(mean, std, count, further, 0.95)
+        return ((low <= published) & (published <= high)).mean()
+
+    assert share(1.0) == pytest.approx(0.95, abs=0.015)
+    assert share(0.3) > share(1.0) > share(3.0)

@@ -1,0 +1,296 @@
+"""From histories to the numbers of a table, and the published numbers beside them."""
+
+from __future__ import annotations
+
+import json
+import re
+import statistics
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from mdpu.errors import UserError
+from mdpu.pipeline.evaluate.collect import collect, run_accuracies, summarize
+from mdpu.pipeline.evaluate.published import FILE, beside_published, published_cells
+from mdpu.pipeline.evaluate.verify import verify
+from mdpu.pipeline.files import REPOSITORY, write_table
+from mdpu.pipeline.grid import AXES, CELL, Run, run_columns
+
+PAPER = REPOSITORY.parent / "shared" / "paper" / "mdpu.tex"
+NATURAL = {"average_last": 2, "test_prior": "natural"}
+
+
+def make_run(method="abs", seed=1, prior="0.4"):
+    return Run("mnist", "base", 2, 10000, prior, method, "logistic", seed)
+
+
+def history(run: Run, accuracies, true_positive_rates=None, true_negative_rates=None) -> pd.DataFrame:
+    rates = {"true_positive_rate": true_positive_rates, "true_negative_rate": true_negative_rates}
+    columns = {"accuracy": accuracies, **{name: accuracies if v is None else v for name, v in rates.items()}}
+    frame = pd.DataFrame({"epoch": range(1, len(accuracies) + 1), **columns})
+    return frame.assign(**run_columns(run))
+
+
+# -- collect --------------------------------------------------------------------------------------
+
+
+def test_histories_are_gathered_in_order_without_what_was_not_asked_for(tmp_path):
+    first, second, other = make_run("abs", 2), make_run("abs", 1), make_run("ure", 1)
+    write_table(pd.concat([history(first, [0.5, 0.6]), history(other, [0.1])]), tmp_path / "a.parquet")
+    write_table(history(second, [0.7, 0.8])[::-1], tmp_path / "b.parquet")
+    found = collect([tmp_path / "a.parquet", tmp_path / "b.parquet"], [first, second])
+    assert found["seed"].tolist() == [1, 1, 2, 2]
+    assert found["epoch"].tolist() == [1, 2, 1, 2]
+    assert found["epoch"].dtype == np.int64
+    assert found["accuracy"].tolist() == [0.7, 0.8, 0.5, 0.6]
+    assert list(found.columns[: len(AXES)]) == list(AXES)
+
+
+def test_a_run_without_history_is_named(tmp_path):
+    write_table(history(make_run(), [0.5]), tmp_path / "a.parquet")
+    with pytest.raises(
+        UserError, match=r"no history of 1 runs, the first of them mnist/base/m2/.*/ure/logistic/seed1;"
+    ):
+        collect([tmp_path / "a.parquet"], [make_run(), make_run("ure")])
+
+
+def test_a_missing_file_of_histories_is_named(tmp_path):
+    with pytest.raises(UserError, match=r"a\.parquet does not exist"):
+        collect([tmp_path / "a.parquet"], [make_run()])
+
+
+# -- accuracies and summaries ---------------------------------------------------------------------
+
+
+def test_an_accuracy_is_the_mean_of_the_last_epochs_in_percent():
+    metrics = pd.concat([history(make_run(seed=1), [0.1, 0.5, 0.7]), history(make_run(seed=2), [0.1, 0.2, 0.9])])
+    found = run_accuracies(metrics, NATURAL)
+    assert found["accuracy"].tolist() == pytest.approx([60, 55])
+    assert found["first_epoch"].tolist() == [2, 2]
+    assert found["last_epoch"].tolist() == [3, 3]
+    last = run_accuracies(metrics, {**NATURAL, "average_last": 1})
+    assert last["accuracy"].tolist() == pytest.approx([70, 90])
+    everything = run_accuracies(metrics, {**NATURAL, "average_last": 50})
+    assert everything["accuracy"].tolist() == pytest.approx([130 / 3, 40])
+    assert everything["first_epoch"].tolist() == [1, 1]
+
+
+def test_all_epochs_and_the_best_one_are_other_readings_of_the_same_history():
+    metrics = pd.concat([history(make_run(seed=1), [0.1, 0.8, 0.8, 0.6]), history(make_run(seed=2), [0.1, 0.2, 0.3])])
+    everything = run_accuracies(metrics, {**NATURAL, "average_last": "all"})
+    assert everything["accuracy"].tolist() == pytest.approx([57.5, 20])
+    assert everything["first_epoch"].tolist() == [1, 1]
+    best = run_accuracies(metrics, {**NATURAL, "average_last": "best"})
+    assert best["accuracy"].tolist() == pytest.approx([80, 30])
+    assert best["first_epoch"].tolist() == best["last_epoch"].tolist() == [2, 3]
+    assert list(best.columns) == list(everything.columns)
+
+
+def test_a_run_that_diverged_late_had_a_best_epoch_but_has_no_mean():
+    metrics = history(make_run(), [0.5, 0.7, np.nan])
+    assert run_accuracies(metrics, {**NATURAL, "average_last": "best"})["accuracy"].tolist() == pytest.approx([70])
+    assert run_accuracies(metrics, {**NATURAL, "average_last": "all"})["accuracy"].isna().all()
+
+
+def test_a_matched_test_prior_reweights_the_two_rates():
+    metrics = history(make_run(prior="0.4"), [0.9, 0.9], [0.5, 1.0], [0.25, 0.5])
+    matched = run_accuracies(metrics, {"average_last": 2, "test_prior": "matched"})
+    # (0.4 * 0.5 + 0.6 * 0.25 + 0.4 * 1 + 0.6 * 0.5) / 2
+    assert matched["accuracy"].tolist() == pytest.approx([52.5])
+    assert run_accuracies(metrics, NATURAL)["accuracy"].tolist() == pytest.approx([90])
+
+
+def test_a_cell_is_the_mean_and_sample_deviation_of_its_trials():
+    accuracies = [60.0, 55.0, 71.0]
+    metrics = pd.concat([history(make_run(seed=s), [a / 100]) for s, a in enumerate(accuracies)])
+    cell = summarize(run_accuracies(metrics, NATURAL)).iloc[0]
+    assert cell["mean"] == pytest.approx(statistics.mean(accuracies))
+    assert cell["std"] == pytest.approx(statistics.stdev(accuracies))
+    assert (cell["trials"], cell["diverged"]) == (3, 0)
+
+
+def test_a_diverged_trial_is_counted_and_kept_out_of_mean_and_deviation():
+    metrics = pd.concat(
+        [
+            history(make_run(seed=1), [0.6, 0.6]),
+            history(make_run(seed=2), [0.8, 0.8]),
+            history(make_run(seed=3), [0.8, np.nan]),
+        ]
+    )
+    cell = summarize(run_accuracies(metrics, NATURAL)).iloc[0]
+    assert cell["mean"] == pytest.approx(70)
+    assert cell["std"] == pytest.approx(statistics.stdev([60, 80]))
+    assert (cell["trials"], cell["diverged"]) == (3, 1)
+
+
+def test_a_cell_whose_trials_all_diverged_has_no_mean():
+    cell = summarize(run_accuracies(history(make_run(), [np.nan, np.nan]), NATURAL)).iloc[0]
+    assert np.isnan(cell["mean"])
+    assert np.isnan(cell["std"])
+    assert (cell["trials"], cell["diverged"]) == (1, 1)
+
+
+def test_cells_are_kept_apart_by_every_axis_but_the_seed():
+    changes = [{}, {"seed": 2}, *({axis: value} for axis, value in {**run_columns(make_run("ure")), "n": 5}.items())]
+    runs = {Run(**{**run_columns(make_run()), **change}) for change in changes}
+    found = summarize(run_accuracies(pd.concat([history(run, [0.5]) for run in runs]), NATURAL))
+    assert len(found) == len({tuple(getattr(run, axis) for axis in CELL) for run in runs})
+    assert found["trials"].sum() == len(runs)
+
+
+# -- expected numbers -----------------------------------------------------------------------------
+
+
+def summary_of(**means):
+    keys = [{axis: getattr(make_run(method), axis) for axis in CELL} for method in means]
+    return pd.DataFrame(keys).assign(mean=list(means.values()))
+
+
+@pytest.mark.parametrize(
+    ("ours", "confirmed", "cells", "within", "largest"),
+    [
+        ({"abs": 80.0, "ure": 70.0}, True, 2, 2, 0.0),
+        ({"abs": 81.0, "ure": 69.6}, True, 2, 2, 1.0),
+        ({"abs": 81.01, "ure": 70.0}, False, 2, 1, 1.01),
+        ({"abs": 80.0, "ure": 70.0, "relu": 1.0}, True, 2, 2, 0.0),
+        ({"abs": 80.5}, True, 1, 1, 0.5),
+        ({"abs": 81.5}, False, 1, 0, 1.5),
+        ({"abs": np.nan, "ure": 70.0}, False, 2, 1, 0.0),
+    ],
+    ids=["equal", "at the edge", "outside", "a cell more", "one not run", "one not run, one outside", "diverged"],
+)
+def test_numbers_are_confirmed_when_every_expected_cell_that_was_run_is_within_its_tolerance(
+    tmp_path, ours, confirmed, cells, within, largest
+):
+    summary_of(abs=80.0, ure=70.0).assign(tolerance=[1.0, 0.5]).to_csv(tmp_path / "expected.csv", index=False)
+    found = verify(summary_of(**ours), tmp_path / "expected.csv")
+    assert (found["confirmed"], found["cells"], found["within"]) == (confirmed, cells, within)
+    assert found["largest_difference"] == pytest.approx(largest)
+    assert len(found["outside"]) == cells - within
+    assert found["not_run"] == 2 - cells
+    json.dumps(found, allow_nan=False)
+
+
+def test_numbers_of_which_none_is_there_are_not_confirmed(tmp_path):
+    summary_of(abs=80.0).assign(tolerance=1.0).to_csv(tmp_path / "expected.csv", index=False)
+    found = verify(summary_of(ure=80.0), tmp_path / "expected.csv")
+    assert (found["confirmed"], found["cells"], found["not_run"]) == (False, 0, 1)
+    assert (found["outside"], found["largest_difference"]) == ([], None)
+    json.dumps(found, allow_nan=False)
+
+
+def test_no_expected_numbers_are_not_taken_for_confirmation(tmp_path):
+    summary_of(abs=80.0).assign(tolerance=1.0).iloc[:0].to_csv(tmp_path / "expected.csv", index=False)
+    with pytest.raises(UserError, match=r"config key expected: .*expected\.csv holds no cells"):
+        verify(summary_of(abs=80.0), tmp_path / "expected.csv")
+
+
+def test_missing_expected_numbers_are_named(tmp_path):
+    with pytest.raises(UserError, match=r"config key expected: .*no\.csv does not exist"):
+        verify(summary_of(abs=80.0), tmp_path / "no.csv")
+
+
+# -- the published tables -------------------------------------------------------------------------
+
+
+def test_the_published_tables_have_504_cells_in_84_rows_with_one_bold_each():
+    cells = published_cells()
+    assert len(cells) == 504
+    keys = ["table", "prior", "dataset"]
+    rows = cells.groupby(keys)
+    assert len(rows) == 84
+    assert (rows.size() == 6).all()
+    assert (rows["published_bold"].sum() == 1).all()
+    assert cells["published_mean"].between(40, 100).all()
+    assert set(cells["prior"]) == {"0.4", "0.5", "0.6"}
+    assert set(cells["tuple_size"]) == {2, 3}
+    assert not cells.duplicated([*keys, "method"]).any()
+
+
+DATASETS = {
+    "MNIST": "mnist",
+    "Fashion-MNIST": "fashion-mnist",
+    "EMNIST-Digits": "emnist-digits",
+    "EMNIST-Letters": "emnist-letters",
+    "EMNIST-Balanced": "emnist-balanced",
+    "CIFAR-10": "cifar-10",
+    "SVHN": "svhn",
+}
+
+
+def cells_of_the_source(tex: str) -> set[tuple[object, ...]]:
+    """Read the cells of Tables II-V out of the paper's LaTeX."""
+    found = set()
+    bodies = re.findall(r"\\label\{table:([2-5])\}(.*?)\\end\{tabular\}", tex, re.DOTALL)
+    for table, body in bodies:
+        prior = ""
+        for line in body.splitlines():
+            if match := re.search(r"\\pi _p=([0-9.]+)", line):
+                prior = match[1]
+            name, *values = (part.strip(" \\") for part in line.strip().lstrip("&").split("&"))
+            if name in DATASETS:
+                assert len(values) == 6
+                for method, value in zip(
+                    ("ure", "relu", "abs", "siamese", "contrastive", "kmeans"), values, strict=True
+                ):
+                    match = re.search(r"([0-9.]+)\s*\$\\pm\$\s*([0-9.]+)", value)
+                    assert match is not None, line
+                    numbers = float(match[1]), float(match[2])
+                    found.add((int(table), prior, DATASETS[name], method, *numbers, r"\bf" in value))
+    return found
+
+
+@pytest.mark.skipif(not PAPER.exists(), reason="the paper's source is not beside the repository")
+def test_the_published_tables_are_those_of_the_papers_source():
+    cells = published_cells()
+    columns = ["table", "prior", "dataset", "method", "published_mean", "published_std", "published_bold"]
+    found = cells_of_the_source(PAPER.read_text(encoding="utf-8"))
+    assert len(found) == 504
+    assert set(cells[columns].itertuples(index=False, name=None)) == found
+
+
+@pytest.mark.skipif(not PAPER.exists(), reason="the paper's source is not beside the repository")
+def test_tuple_sizes_and_numbers_of_tuples_are_those_of_the_papers_captions():
+    tex = PAPER.read_text(encoding="utf-8").replace(r",\!", "")
+    cells = published_cells()
+    captions = re.findall(r"\\caption\{(The classification accuracy.*?)\}\s*\\label\{table:([2-5])\}", tex, re.DOTALL)
+    assert len(captions) == 4
+    for caption, table in captions:
+        published_rows = cells[cells["table"] == int(table)]
+        assert set(published_rows["tuple_size"]) == {2 if "Pairwise-DPU" in caption else 3}
+        for n, names in re.findall(r"\$n=([0-9]+)\$ for ([^;.]*)", caption):
+            for name in re.findall(r"[A-Z][A-Za-z0-9-]+", names):
+                assert set(published_rows.loc[published_rows["dataset"] == DATASETS[name], "n"]) == {int(n)}, (
+                    table,
+                    name,
+                )
+        assert len(re.findall(r"\$n=", caption)) == 3
+        assert all(name in caption for name in DATASETS)
+
+
+def test_known_errors_of_the_published_tables_are_kept_as_printed():
+    """Table V, prior 0.4, EMNIST-Letters: ABS 89.67 is bold although ReLU has 89.76."""
+    cells = published_cells().set_index(["table", "prior", "dataset", "method"])
+    assert cells.loc[(5, "0.4", "emnist-letters", "abs"), "published_bold"]
+    assert cells.loc[(5, "0.4", "emnist-letters", "relu"), "published_mean"] == 89.76
+
+
+def test_a_cell_of_ours_stands_beside_the_papers_only_where_the_paper_has_it():
+    keys = [
+        make_run("ure"),
+        Run("mnist", "other", 2, 10000, "0.4", "ure", "logistic", 1),
+        Run("mnist", "base", 2, 10000, "0.4", "ure", "ramp", 1),
+        Run("digits", "base", 2, 400, "0.4", "ure", "logistic", 1),
+    ]
+    cells = pd.DataFrame([{axis: getattr(run, axis) for axis in CELL} for run in keys]).assign(mean=88.0)
+    found = beside_published(cells, {"mnist": "mnist"})
+    assert len(found) == 4
+    assert found["published_mean"].tolist()[0] == 87.91
+    assert found["difference"].tolist()[0] == pytest.approx(88 - 87.91)
+    assert found["published_mean"].isna().tolist() == [False, True, True, True]
+
+
+def test_every_row_of_the_published_file_is_read():
+    assert len(Path(FILE).read_text(encoding="utf-8").splitlines()) == 505

@@ -1,0 +1,460 @@
+"""What the figures show: the right means, bands, panels and marks, drawn the same each time."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import pytest
+import sympy
+import torch
+from labels import is_shown, touching
+from matplotlib.patches import Rectangle
+from matplotlib.text import Text
+
+import mdpu.pipeline.report
+from mdpu.errors import UserError
+from mdpu.learn.losses import LOSSES
+from mdpu.pipeline.data.images import ImageSet
+from mdpu.pipeline.data.splits import draw_split
+from mdpu.pipeline.evaluate.ranks import rank
+from mdpu.pipeline.evaluate.sensitivity import ALTERNATIVE, PANEL
+from mdpu.pipeline.experiments.bounds import QUESTIONS, find_question
+from mdpu.pipeline.experiments.curves import curves_figure
+from mdpu.pipeline.experiments.formulas import loss_rows, markdown_formulas
+from mdpu.pipeline.experiments.loss import loss_figure
+from mdpu.pipeline.experiments.losses import losses_figure
+from mdpu.pipeline.experiments.misspecification import misspecification_figure
+from mdpu.pipeline.experiments.sensitivity.figure import sensitivity_figure
+from mdpu.pipeline.experiments.sensitivity.tables import KEY_TITLES
+from mdpu.pipeline.experiments.setting import setting_figure, setting_rows
+from mdpu.pipeline.experiments.size import size_figure
+from mdpu.pipeline.files import REPOSITORY
+from mdpu.pipeline.grid import Experiment, Run, run_columns
+from mdpu.pipeline.report.drawing import COLUMN, PAGE, in_order, save_figure
+from mdpu.pipeline.report.mathml import to_mathml
+from mdpu.pipeline.report.rank_figure import rank_figure
+from mdpu.pipeline.report.style import LOSS_STYLES, METHOD_STYLES, STYLE
+from mdpu.pipeline.report.tuning_figure import tuning_figure
+
+DATASETS = {"mnist": "MNIST", "svhn": "SVHN"}
+METHODS = ["ure", "abs"]
+
+
+@pytest.fixture(autouse=True)
+def close_figures():
+    yield
+    plt.close("all")
+
+
+def accuracies(ns=(10000,), losses=("logistic",), methods=METHODS, sizes=(2, 3)) -> pd.DataFrame:
+    rng = np.random.default_rng(0)
+    runs = [
+        Run(dataset, "base", size, n, "0.5", method, loss, seed)
+        for dataset in DATASETS
+        for size in sizes
+        for n in ns
+        for method in methods
+        for loss in losses
+        for seed in (1, 2, 3)
+    ]
+    return pd.DataFrame([{**run_columns(run), "accuracy": rng.uniform(50, 90)} for run in runs])
+
+
+def histories(methods=METHODS, epochs=5) -> pd.DataFrame:
+    table = accuracies(methods=methods)
+    frames = [
+        table.assign(epoch=epoch, risk=table["accuracy"] / 100, accuracy=table["accuracy"] / 100)
+        for epoch in range(1, epochs + 1)
+    ]
+    return pd.concat(frames, ignore_index=True)
+
+
+def setting_of(sides, tuple_size):
+    images = np.random.default_rng(0).integers(0, 256, (len(sides), 6, 6), dtype=np.uint8)
+    classes = (sides < 0).astype(np.int64)
+    image_set = ImageSet(images, classes, images, classes, ["even", "odd"], "here", "none")
+    definition = {"title": "Noise", "positive": ["even"], "negative": ["odd"]}
+    split = draw_split(sides, tuple_size, 0.5, 60, 60, 1)
+    return setting_figure(image_set, {"train": sides, "test": sides}, split, definition)
+
+
+def ranking():
+    random = np.random.default_rng(0)
+    methods = ["ure", "relu", "abs", "siamese", "contrastive", "kmeans"]
+    return rank(pd.DataFrame(random.normal(size=(20, 6)) + np.arange(6), columns=methods), 0.05)
+
+
+ALL = ["ure", "relu", "abs", "relu-part", "bag-relu", "bag-free", "supervised"]
+OFFSETS = {"1": -0.2, "2": 0.0, "3": 0.2}
+PUBLISHED = pd.DataFrame(columns=[*PANEL, "method", "published_mean"])
+BOUNDS = {name: pd.read_csv(REPOSITORY / f"results/reference/bounds/bounds-{name}.csv") for name in QUESTIONS}
+
+
+def differences() -> pd.DataFrame:
+    """Every choice of the protocol on two datasets."""
+    random = np.random.default_rng(0)
+    rows = [
+        (key, "300-300", value, dataset, 2, 10000, "0.5", method, seed, 80.0, random.normal())
+        for key in KEY_TITLES
+        for value in ("true", "false")
+        for dataset in DATASETS
+        for method in METHODS
+        for seed in (1, 2, 3)
+    ]
+    return pd.DataFrame(rows, columns=[*ALTERNATIVE, *PANEL, "method", "seed", "base_accuracy", "difference"])
+
+
+def named_lines(axis):
+    return {line.get_label(): line for line in axis.lines}
+
+
+# -- accuracy against n ---------------------------------------------------------------------------
+
+
+def test_accuracy_against_n_has_a_panel_per_dataset_and_tuple_size():
+    table = accuracies(ns=(2000, 4000, 12000))
+    axes = size_figure(table, DATASETS).axes
+    assert [axis.get_title().split(",")[0] for axis in axes] == ["MNIST", "SVHN"] * 2
+    assert ["pairs" in axis.get_title() for axis in axes] == [True, True, False, False]
+    chosen = table[(table["dataset"] == "svhn") & (table["tuple_size"] == 3) & (table["method"] == "abs")]
+    by_n = chosen.groupby("n")["accuracy"]
+    line = named_lines(axes[3])["ABS"]
+    assert list(line.get_xdata()) == [2000, 4000, 12000]
+    np.testing.assert_allclose(line.get_ydata(), by_n.mean())
+    band = axes[3].collections[METHODS.index("abs")].get_paths()[0].vertices
+    assert band[:, 1].max() == pytest.approx((by_n.mean() + by_n.std()).max())
+    assert band[:, 1].min() == pytest.approx((by_n.mean() - by_n.std()).min())
+
+
+def test_accuracy_against_the_tuple_size_has_a_panel_per_n():
+    table = accuracies(ns=(2000, 4000))
+    axes = size_figure(table[table["dataset"] == "svhn"], {"svhn": "SVHN"}, against="tuple_size").axes
+    assert ["2{,}000" in axis.get_title() for axis in axes] == [True, False]
+    chosen = table[(table["dataset"] == "svhn") & (table["n"] == 4000) & (table["method"] == "abs")]
+    line = named_lines(axes[1])["ABS"]
+    assert list(line.get_xdata()) == [2, 3]
+    np.testing.assert_allclose(line.get_ydata(), chosen.groupby("tuple_size")["accuracy"].mean())
+    axes[0].figure.canvas.draw()
+    assert [tick.get_text() for tick in axes[0].get_xticklabels()] == ["2", "3"]
+    assert {axis.get_xlabel() for axis in axes} == {"Tuple size $M$"}
+
+
+def test_controls_are_lines_without_a_band_against_n():
+    axis = size_figure(accuracies(ns=(10, 20), methods=["ure", "supervised"]), DATASETS).axes[0]
+    assert set(named_lines(axis)) == {"URE", "Supervised"}
+    assert len(axis.collections) == 1
+
+
+def test_methods_keep_the_order_of_the_experiment():
+    table = accuracies(methods=["abs", "relu", "ure"])
+    runs = tuple(Run("mnist", "base", 2, 10000, "0.5", method, "logistic", 1) for method in ("ure", "relu", "abs"))
+    assert list(dict.fromkeys(in_order(table, Experiment("x", "size", "X", runs))["method"])) == ["ure", "relu", "abs"]
+
+
+# -- accuracy with each loss ----------------------------------------------------------------------
+
+
+def test_losses_stand_side_by_side_in_a_panel_per_method_and_tuple_size():
+    table = accuracies(losses=tuple(LOSS_STYLES))
+    axes = loss_figure(table, DATASETS).axes
+    assert [axis.get_title().split(",")[0] for axis in axes] == ["URE", "ABS"] * 2
+    places = {}
+    for container in axes[1].containers:
+        points, _, (bars,) = container
+        loss = next(name for name, known in LOSSES.items() if known.title == container.get_label())
+        chosen = table[(table["loss"] == loss) & (table["tuple_size"] == 2) & (table["method"] == "abs")]
+        by_dataset = chosen.groupby("dataset")["accuracy"]
+        np.testing.assert_allclose(np.asarray(points.get_xdata(), float), by_dataset.mean())
+        spread = [(segment[1, 0] - segment[0, 0]) / 2 for segment in bars.get_segments()]
+        np.testing.assert_allclose(spread, by_dataset.std())
+        places[loss] = np.asarray(points.get_ydata(), float)
+    assert list(places) == list(LOSS_STYLES)
+    # A dataset's points lie nearer to each other than to the next dataset's.
+    heights = np.array(list(places.values()))
+    assert (np.ptp(heights, axis=0) < 0.5).all()
+    assert np.allclose(heights.mean(axis=0), [0, -1])
+
+
+def test_a_cell_without_a_trial_left_is_said_to_have_diverged():
+    table = accuracies(losses=("logistic", "squared"))
+    gone = (table["loss"] == "squared") & (table["dataset"] == "svhn") & (table["method"] == "ure")
+    table.loc[gone, "accuracy"] = np.nan
+    axes = loss_figure(table, DATASETS).axes
+    assert [[text.get_text() for text in axis.texts] for axis in axes] == [["Squared diverged"], []] * 2
+
+
+# -- the losses themselves ------------------------------------------------------------------------
+
+
+def plain(formula: str) -> str:
+    """Return a formula of Table I in sympy's words."""
+    words = {r"\log": "log", r"\exp": "exp", r"\min": "Min", r"\max": "Max", "^": "**", "tz": "t*z"}
+    text = re.sub(r"\\frac\{(\d)\}\{(\d)\}", r"(\1/\2)*", formula)
+    for latex, word in words.items():
+        text = text.replace(latex, word)
+    assert "\\" not in text, text
+    return text
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_a_written_formula_is_the_function_beside_it(name):
+    formula = sympy.sympify(plain(LOSSES[name].formula))
+    scores = np.linspace(-3, 3, 61)
+    for label in (1, -1):
+        written = [float(formula.subs({"t": label, "z": score})) for score in scores]
+        computed = LOSSES[name](torch.tensor(scores), label)
+        np.testing.assert_allclose(computed, written, atol=1e-12)
+
+
+def test_table_one_has_every_loss_with_its_formula():
+    rows = loss_rows()
+    assert list(rows["loss"]) == list(LOSSES)
+    text = markdown_formulas(rows, "Table I")
+    assert all(f"${loss.formula}$" in text for loss in LOSSES.values())
+    drawn = [to_mathml(formula, "inline") for formula in rows["formula"]]
+    assert len(set(drawn)) == len(drawn)
+
+
+def test_the_figure_of_losses_draws_the_code_and_shows_ramps_dead_gradient():
+    positive, negative, slope = losses_figure().axes
+    for name, loss in LOSSES.items():
+        for axis, label in ((positive, 1), (negative, -1)):
+            line = named_lines(axis)[loss.title]
+            np.testing.assert_allclose(line.get_ydata(), loss(torch.tensor(line.get_xdata()), label), err_msg=name)
+    slopes = {title: (line.get_xdata(), line.get_ydata()) for title, line in named_lines(slope).items()}
+    misclassified, inside = slopes["Ramp"][0] < 0, (slopes["Ramp"][0] > 0) & (slopes["Ramp"][0] < 1)
+    assert (slopes["Ramp"][1][misclassified] == 0).all()
+    assert (slopes["Ramp"][1][inside] == -1).all()
+    assert (slopes["Hinge"][1][misclassified] == -1).all()
+
+
+# -- the setting ----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def labels():
+    return np.tile(np.array([1, -1], dtype=np.int8), 100)
+
+
+@pytest.mark.parametrize("tuple_size", [2, 3, 5])
+def test_what_the_setting_says_of_its_images_is_true(labels, tuple_size):
+    split = draw_split(labels, tuple_size, 0.5, 100, 100, 1)
+    rows = {row.name: row for row in setting_rows(labels, split)}
+    assert list(rows) == ["MDPU", "PU", "LLP", "SU", "UU"]
+    drawn = {tuple(members) for members in split.tuples.tolist()}
+    for members, _ in rows["MDPU"].groups:
+        assert tuple(members) in drawn
+        assert labels[members].sum() >= 0
+    assert (labels[rows["PU"].singles] == 1).all()
+    for bag, note in rows["LLP"].groups:
+        assert note == f"{(labels[bag] == 1).sum()} of {tuple_size} positive"
+    sides = [set(labels[pair]) for pair, _ in rows["SU"].groups]
+    assert sides == [{1}, {-1}]
+    for images, note in rows["UU"].groups:
+        assert (labels[images] == 1).mean() == pytest.approx(float(note.removeprefix("prior ")))
+    for name in ("MDPU", "PU", "SU"):
+        assert set(rows[name].unlabeled) <= set(split.unlabeled)
+
+
+@pytest.mark.parametrize("channels", [(), (3,), (2,)], ids=["grey", "colour", "two channels"])
+def test_the_setting_is_drawn_of_any_images_with_frames_for_what_is_known(labels, channels, tmp_path):
+    rng = np.random.default_rng(0)
+    images = rng.integers(0, 256, (200, 6, 6, *channels), dtype=np.uint8)
+    classes = (labels < 0).astype(np.int64)
+    image_set = ImageSet(images, classes, images, classes, ["even", "odd"], "here", "none")
+    split = draw_split(labels, 3, 0.5, 60, 60, 1)
+    definition = {"title": "Noise", "positive": ["even"], "negative": ["odd"]}
+    figure = setting_figure(image_set, {"train": labels, "test": labels}, split, definition)
+    (axis,) = figure.axes
+    texts = [text.get_text().replace("\n", " ") for text in axis.texts]
+    assert {"Noise", "positive: even", "negative: odd", "MDPU", "half or more positive"} <= set(texts)
+    rows = setting_rows(labels, split)
+    shown = sum(sum(len(members) for members, _ in row.groups) + len(row.singles) + len(row.unlabeled) for row in rows)
+    assert len(axis.images) == shown
+    assert touching(figure) == []
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        save_figure(figure, tmp_path / "first.svg")
+        save_figure(setting_figure(image_set, {"train": labels, "test": labels}, split, definition), tmp_path / "b.svg")
+    assert (tmp_path / "first.svg").read_bytes() == (tmp_path / "b.svg").read_bytes()
+
+
+def test_a_split_too_small_for_the_setting_is_refused(labels):
+    with pytest.raises(UserError, match="give its experiment a larger n"):
+        setting_rows(labels, draw_split(labels, 2, 0.5, 5, 5, 1))
+
+
+# -- tuning ---------------------------------------------------------------------------------------
+
+
+def grid() -> pd.DataFrame:
+    rows = [
+        {"method": method, "learning_rate": rate, "weight_decay": decay, "estimated_error": 0.1 + 100 * rate + decay}
+        for method in METHODS
+        for rate in (2e-5, 1e-3)
+        for decay in (5e-4, 2e-3)
+    ]
+    table = pd.DataFrame(rows)
+    table.loc[0, "estimated_error"] = np.nan
+    table["chosen"] = table.index.isin([1, 6])
+    return table
+
+
+def test_the_tuning_figure_writes_every_estimate_and_frames_the_chosen_ones():
+    table = grid()
+    axes = tuning_figure(table, "MNIST, M = 2").axes
+    assert [axis.get_title() for axis in axes] == ["URE", "ABS"]
+    rates, decays = sorted(table["learning_rate"].unique()), sorted(table["weight_decay"].unique())
+    for axis, method in zip(axes, METHODS, strict=True):
+        written = {text.get_position(): text.get_text() for text in axis.texts}
+        method_rows = table[table["method"] == method]
+        for point in method_rows.itertuples():
+            text = written[rates.index(point.learning_rate), decays.index(point.weight_decay)]
+            expected = "–" if np.isnan(point.estimated_error) else f"{100 * point.estimated_error:.1f}"
+            assert text == expected
+        (frame,) = [patch for patch in axis.patches if isinstance(patch, Rectangle)]
+        (chosen,) = method_rows[method_rows["chosen"]].itertuples()
+        assert frame.get_xy() == (rates.index(chosen.learning_rate) - 0.5, decays.index(chosen.weight_decay) - 0.5)
+
+
+# -- curves ---------------------------------------------------------------------------------------
+
+
+def test_curves_of_several_datasets_have_rows_per_tuple_size():
+    table = accuracies()
+    epochs = pd.concat([table.assign(epoch=epoch, risk=0.1, accuracy=0.5) for epoch in (1, 2)])
+    axes = curves_figure(epochs, DATASETS).axes
+    titles = [", ".join(re.split(r",\s|\n", axis.get_title())[:2]) for axis in axes]
+    assert titles == ["MNIST, pairs", "SVHN, pairs", "", "", "MNIST, triples", "SVHN, triples", "", ""]
+
+
+# -- files ----------------------------------------------------------------------------------------
+
+FIGURES = {
+    "size": lambda: size_figure(accuracies(ns=(10, 20)), DATASETS),
+    "loss": lambda: loss_figure(accuracies(losses=("logistic", "ramp")), DATASETS),
+    "losses": losses_figure,
+    "tuning": lambda: tuning_figure(grid(), "MNIST"),
+    "curves": lambda: curves_figure(histories(), DATASETS),
+    "misspecification": lambda: misspecification_figure(
+        accuracies(methods=ALL).assign(variant=lambda rows: rows["seed"].map(str)), OFFSETS, DATASETS
+    ),
+    "misspecification by a tenth, on two tuple sizes": lambda: misspecification_figure(
+        accuracies(methods=ALL, sizes=(2, 3))
+        .query("dataset == 'mnist'")
+        .assign(variant=lambda rows: rows["seed"].map(str)),
+        dict(zip(OFFSETS, (-0.1, 0.0, 0.1), strict=False)),
+        {"mnist": "MNIST"},
+    ),
+    "sensitivity": lambda: sensitivity_figure(differences(), PUBLISHED, DATASETS),
+    "setting": lambda: setting_of(np.tile(np.array([1, -1], dtype=np.int8), 100), 2),
+    "setting of large tuples": lambda: setting_of(np.tile(np.array([1, -1], dtype=np.int8), 100), 7),
+    "ranks": lambda: rank_figure({(source, "row"): ranking() for source in ("ours", "paper")}),
+    **{f"bounds, {name}": lambda name=name: find_question(name).draw(BOUNDS[name]) for name in QUESTIONS},
+}
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_a_figure_fits_a_paper_and_its_labels_can_be_read(name):
+    """A column or a page wide, not higher than a page, 8 pt, and no label touches another or leaves the figure."""
+    figure = FIGURES[name]()
+    assert touching(figure) == []
+    width, height = figure.get_size_inches()
+    assert width in (COLUMN, PAGE)
+    assert height <= 9.0
+    assert {text.get_fontsize() for text in figure.findobj(Text) if is_shown(text, figure)} <= {7, 8}
+
+
+@pytest.mark.parametrize("panels", [1, 2])
+def test_one_panel_takes_a_column_and_more_take_the_page(panels):
+    table = accuracies(ns=(2000, 4000), sizes=(2, 3)[:panels])
+    figure = size_figure(table[table["dataset"] == "mnist"], {"mnist": "MNIST"})
+    assert touching(figure) == []
+    assert figure.get_figwidth() == {1: COLUMN, 2: PAGE}[panels] == {1: 3.4, 2: 7.0}[panels]
+
+
+def test_labels_that_touch_or_leave_the_figure_are_noticed():
+    figure, axis = plt.subplots(figsize=(3.4, 2))
+    axis.set_title("A title that is far too long to fit into a single column of a paper")
+    axis.text(0.5, 0.5, "one")
+    axis.text(0.51, 0.5, "other")
+    found = touching(figure)
+    assert "'one' touches 'other'" in found
+    assert [problem for problem in found if problem.endswith("leaves the figure")]
+    axis.set_title("short")
+    axis.texts[1].set_position((0.8, 0.8))
+    assert touching(figure) == []
+
+
+def test_names_from_a_configuration_are_no_formulas():
+    names = {"mnist": "Costs $5_a$ \\frac{1 & $", "svhn": "$\\nonsense$ with a very long name that takes several lines"}
+    for figure in (
+        curves_figure(histories(), names),
+        size_figure(accuracies(ns=(10, 20)), names),
+        loss_figure(accuracies(losses=("logistic", "ramp")), names),
+    ):
+        assert touching(figure) == []
+        assert [text for text in figure.findobj(Text) if "$5_a" in text.get_text()]
+
+
+def test_the_style_is_for_ones_own_figures_too():
+    with plt.style.context("mdpu.pipeline.report.paper"):
+        assert plt.rcParams["font.size"] == 8
+        assert plt.rcParams["figure.figsize"][0] == COLUMN
+    assert Path(STYLE).parent == Path(mdpu.pipeline.report.__path__[0])
+
+
+def test_a_users_own_defaults_change_no_figure(tmp_path):
+    save_figure(losses_figure(), tmp_path / "first.svg")
+    with plt.rc_context({"font.size": 20, "axes.facecolor": "pink"}):
+        save_figure(losses_figure(), tmp_path / "second.svg")
+    assert (tmp_path / "first.svg").read_bytes() == (tmp_path / "second.svg").read_bytes()
+
+
+def test_panels_of_one_dataset_share_axes_that_show_where_methods_differ():
+    table = histories(epochs=50)
+    steep = table["epoch"] <= 5
+    table.loc[steep, ["accuracy", "risk"]] = 0.2, 9.0
+    axes = curves_figure(table, DATASETS).axes
+    for first, second in ((0, 4), (2, 6), (1, 5), (3, 7)):
+        assert axes[first].get_ylim() == axes[second].get_ylim()
+    later = 100 * table[~steep].groupby(["dataset", "tuple_size", "method", "epoch"])["accuracy"].mean()
+    for place, dataset in ((2, "mnist"), (3, "svhn")):
+        low, high = axes[place].get_ylim()
+        assert 20 < low < later[dataset].min() and later[dataset].max() < high
+        assert high - low < 1.2 * (later[dataset].max() - later[dataset].min())
+
+
+def test_a_control_beyond_the_range_is_named_at_the_edge():
+    table = histories(methods=["ure", "chance"], epochs=20)
+    table.loc[table["method"] == "chance", "accuracy"] = 0.1
+    axes = curves_figure(table, DATASETS).axes
+    assert [text.get_text() for text in axes[2].texts] == ["Chance 10.0 ↓"]
+    of_mnist = (table["dataset"] == "mnist") & (table["method"] == "ure")
+    table.loc[table["method"] == "chance", "accuracy"] = table.loc[of_mnist, "accuracy"].mean()
+    assert not curves_figure(table, DATASETS).axes[2].texts
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_a_figure_is_the_same_files_each_time(name, tmp_path):
+    for place in ("first", "second"):
+        save_figure(FIGURES[name](), tmp_path / place / "figure.svg")
+    for suffix, start in ((".svg", b"<?xml"), (".pdf", b"%PDF")):
+        first = (tmp_path / "first" / f"figure{suffix}").read_bytes()
+        assert first == (tmp_path / "second" / f"figure{suffix}").read_bytes()
+        assert first.startswith(start)
+
+
+def test_losses_are_told_apart_by_more_than_colour():
+    assert len({style["marker"] for style in LOSS_STYLES.values()}) == len(LOSS_STYLES) == len(LOSSES)
+    assert len({style["linestyle"] for style in LOSS_STYLES.values()}) == len(LOSS_STYLES)
+
+
+def test_methods_with_a_style_of_their_own_are_told_apart():
+    looks = [tuple(sorted(style.items())) for style in METHOD_STYLES.values()]
+    assert len(set(looks)) == len(looks)

@@ -1,0 +1,151 @@
+"""Tables in three formats and figures in two."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from mdpu.pipeline.config import available_methods
+from mdpu.pipeline.experiments.curves import curves_figure
+from mdpu.pipeline.experiments.table import best_methods, caption, latex_table, markdown_table
+from mdpu.pipeline.grid import Run, run_columns
+from mdpu.pipeline.report.style import method_style
+
+METHODS = ["ure", "relu", "abs"]
+DATASETS = {"mnist": "MNIST", "amp": "R&D_100%"}
+
+
+@pytest.fixture
+def cells():
+    rows = [
+        ("0.4", "mnist", "ure", 80.0, 1.0, 0),
+        ("0.4", "mnist", "relu", 85.004, 0.25, 0),
+        ("0.4", "mnist", "abs", 84.98, np.nan, 1),
+        ("0.4", "amp", "ure", np.nan, np.nan, 3),
+        ("0.4", "amp", "abs", 70.0, 2.0, 0),
+        ("0.5", "mnist", "ure", 75.003, 1.0, 0),
+        ("0.5", "mnist", "relu", 75.001, 1.0, 0),
+        ("0.5", "mnist", "abs", 74.0, 1.0, 0),
+    ]
+    return pd.DataFrame(rows, columns=["prior", "dataset", "method", "mean", "std", "diverged"])
+
+
+def test_the_best_of_a_row_is_the_highest_mean_as_printed(cells):
+    assert best_methods(cells).tolist() == [False, True, False, False, True, True, True, False]
+
+
+def test_markdown_has_a_row_per_prior_and_dataset_with_the_best_in_bold(cells):
+    title, blank, *lines = markdown_table(cells, DATASETS, METHODS, "A title").splitlines()
+    assert (title, blank) == ("A title", "")
+    assert [[cell.strip() for cell in line.strip("|").split("|")] for line in lines] == [
+        ["Prior", "Dataset", "URE", "ReLU", "ABS"],
+        ["---", "---", "---:", "---:", "---:"],
+        ["0.4", "MNIST", "80.00 ± 1.00", "**85.00 ± 0.25**", "84.98 (1 diverged)"],
+        ["0.4", "R&D_100%", "diverged", "not run", "**70.00 ± 2.00**"],
+        ["0.5", "MNIST", "**75.00 ± 1.00**", "**75.00 ± 1.00**", "74.00 ± 1.00"],
+        ["0.5", "R&D_100%", "not run", "not run", "not run"],
+    ]
+
+
+def test_a_caption_gives_unit_trials_epochs_and_n(cells):
+    cells = cells.assign(trials=3, first_epoch=91, last_epoch=100, n=10000)
+    assert caption(cells, DATASETS, best_epoch=False) == (
+        "Test accuracy in percent, mean ± standard deviation over 3 trials, each averaged over epochs 91 to 100. "
+        "n = 10,000. The best method of a row is bold."
+    )
+    cells.loc[cells["dataset"] == "amp", ["n", "trials"]] = 4000, 1
+    text = caption(cells, DATASETS, best_epoch=True)
+    assert "over 1 to 3 trials, each at its epoch of highest test accuracy, which is chosen by the test labels" in text
+    assert "n = 10,000; 4,000 on R&D_100%. " in text
+
+
+def test_latex_has_the_same_cells_between_booktabs_rules(cells):
+    text = latex_table(cells, DATASETS, METHODS, "50 % & more", "mine")
+    lines = text.splitlines()
+    rules = [line for line in lines if re.fullmatch(r"\\(top|mid|bottom)rule", line)]
+    assert rules == [r"\toprule", r"\midrule", r"\midrule", r"\bottomrule"]
+    assert r"\caption{50 \% \& more}" in lines
+    assert r"\label{tab:mine}" in lines
+    assert r"\begin{tabular}{@{}lS[table-format=2.2(3)]S[table-format=2.2(3)]S[table-format=2.2(3)]@{}}" in lines
+    rows = [line for line in lines if line.endswith(r"\\")]
+    assert rows == [
+        r"{Dataset} & {URE} & {ReLU} & {ABS} \\",
+        r"\multicolumn{4}{@{}l@{}}{\textbf{Prior 0.4}} \\",
+        r"MNIST & 80.00 \pm 1.00 & \bfseries 85.00 \pm 0.25 & 84.98{\rlap{\textsuperscript{1}}} \\",
+        r"R\&D\_100\% & {diverged} & {not run} & \bfseries 70.00 \pm 2.00 \\",
+        r"\multicolumn{4}{@{}l@{}}{\textbf{Prior 0.5}} \\",
+        r"MNIST & \bfseries 75.00 \pm 1.00 & \bfseries 75.00 \pm 1.00 & 74.00 \pm 1.00 \\",
+        r"R\&D\_100\% & {not run} & {not run} & {not run} \\",
+    ]
+
+
+def histories(methods=METHODS, sizes=(2, 3), scale=1.0):
+    rng = np.random.default_rng(0)
+    frames = []
+    for method in methods:
+        for size in sizes:
+            for seed in (1, 2):
+                run = Run("mnist", "base", size, 10000, "0.5", method, "logistic", seed)
+                risk, accuracy = scale * rng.normal(size=5), rng.uniform(size=5)
+                frame = pd.DataFrame({"epoch": range(1, 6), "risk": risk, "accuracy": accuracy})
+                frames.append(frame.assign(**run_columns(run)))
+    return pd.concat(frames, ignore_index=True)
+
+
+def test_a_figure_has_a_column_per_tuple_size_with_a_mean_line_and_a_band_per_method():
+    metrics = histories()
+    axes = curves_figure(metrics, {"mnist": "MNIST"}).axes
+    assert len(axes) == 4
+    risk_of_pairs = axes[0]
+    assert [len(panel.collections) for panel in axes] == [3] * 4
+    lines = {line.get_label(): line for line in risk_of_pairs.lines}
+    assert {"URE", "ReLU", "ABS"} <= set(lines)
+    chosen = metrics[(metrics["method"] == "abs") & (metrics["tuple_size"] == 2)]
+    by_epoch = chosen.groupby("epoch")["risk"]
+    np.testing.assert_allclose(lines["ABS"].get_ydata(), by_epoch.mean())
+    band = risk_of_pairs.collections[METHODS.index("abs")].get_paths()[0].vertices
+    assert band[:, 1].max() == pytest.approx((by_epoch.mean() + by_epoch.std()).max())
+    assert band[:, 1].min() == pytest.approx((by_epoch.mean() - by_epoch.std()).min())
+    assert risk_of_pairs.get_title().startswith("MNIST, pairs")
+    assert "$n$ = 10,000" in risk_of_pairs.get_title()
+
+
+def test_accuracies_are_drawn_in_percent():
+    metrics = histories(methods=["ure"], sizes=(2,))
+    accuracy = curves_figure(metrics, {"mnist": "MNIST"}).axes[1]
+    np.testing.assert_allclose(accuracy.lines[0].get_ydata(), 100 * metrics.groupby("epoch")["accuracy"].mean())
+
+
+def test_a_risk_that_falls_far_below_zero_gets_a_logarithmic_axis():
+    for scale, expected in ((1.0, "linear"), (1000.0, "symlog")):
+        assert curves_figure(histories(scale=scale), {"mnist": "MNIST"}).axes[0].get_yscale() == expected
+
+
+@pytest.mark.parametrize("broken", ["one trial", "a diverged run"])
+def test_figures_are_drawn_of_incomplete_trials(broken, tmp_path):
+    metrics = histories()
+    if broken == "one trial":
+        metrics = metrics[metrics["seed"] == 1]
+    else:
+        metrics.loc[(metrics["seed"] == 1) & (metrics["epoch"] > 2), ["risk", "accuracy"]] = np.nan
+    curves_figure(metrics, {"mnist": "MNIST"}).savefig(tmp_path / "figure.svg")
+    assert (tmp_path / "figure.svg").stat().st_size > 1000
+
+
+@pytest.mark.parametrize(("suffix", "metadata"), [("svg", {"Date": None}), ("pdf", {"CreationDate": None})])
+def test_a_figure_is_the_same_file_each_time(tmp_path, suffix, metadata):
+    for name in ("first", "second"):
+        curves_figure(histories(), {"mnist": "MNIST"}).savefig(tmp_path / f"{name}.{suffix}", metadata=metadata)
+    first = (tmp_path / f"first.{suffix}").read_bytes()
+    assert first == (tmp_path / f"second.{suffix}").read_bytes()
+    assert first.startswith({"svg": b"<?xml", "pdf": b"%PDF"}[suffix])
+
+
+def test_methods_are_told_apart_by_more_than_colour():
+    """In grey print dash and marker must differ between the three methods that share the paper's figures."""
+    looks = [(style["linestyle"], style["marker"]) for style in map(method_style, METHODS)]
+    assert len({dash for dash, _ in looks}) == len({marker for _, marker in looks}) == 3
+    assert all(method_style(method) == method_style(method) for method in available_methods())

@@ -1,0 +1,90 @@
+"""A browser, and a report of synthetic runs that compares with the paper."""
+
+from __future__ import annotations
+
+import importlib.util
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+import yaml
+
+from mdpu.pipeline.config import load_config
+from mdpu.pipeline.files import REPOSITORY
+from mdpu.pipeline.plan import Plan
+
+HOSTILE = """<script>alert(1)</script> & "Ü" 'x' \\{} 100% #1 ~^"""
+# Both families of methods, both groups of a table's head, a study, and names that a template must not take for markup.
+SYNTHETIC = {
+    "name": "synthetic",
+    "datasets": ["mnist", "emnist-letters-a-i"],
+    "experiments": ["figure1", "table1", "table2", "table4", "figure5", "extended-pairs", "bags-size", "sensitivity"],
+    "definitions": {
+        "datasets": {"emnist-letters-a-i": {"title": HOSTILE}},
+        "experiments": {
+            "table4": {"title": f"Table IV: {HOSTILE}"},
+            "sensitivity": {"variant": ["base", "images", "rate-4e-5"]},
+        },
+    },
+}
+
+
+def full_page():
+    """Return the module ``benchmarks/full_page.py``."""
+    spec = importlib.util.spec_from_file_location("full_page", REPOSITORY / "benchmarks" / "full_page.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="session")
+def synthetic(tmp_path_factory):
+    """The plan of a report of synthetic runs, whose page is written."""
+    folder = tmp_path_factory.mktemp("synthetic")
+    (folder / "synthetic.yaml").write_text(yaml.safe_dump(SYNTHETIC, allow_unicode=True), encoding="utf-8")
+    files = [REPOSITORY / "config.yaml", folder / "synthetic.yaml"]
+    plan = Plan(load_config(files, [f"results_dir={folder / 'results'}"]))
+    full_page().write_results(plan)
+    return plan
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    """Chromium without a window; its console is recorded."""
+    webdriver = pytest.importorskip("selenium.webdriver")
+    if not (shutil.which("chromium") and shutil.which("chromedriver")):
+        pytest.skip("chromium and chromedriver are missing")
+    options = webdriver.ChromeOptions()
+    options.binary_location = shutil.which("chromium")
+    profile = tmp_path_factory.mktemp("chromium")
+    for argument in (
+        "headless",
+        "no-sandbox",
+        "disable-gpu",
+        "disable-background-networking",
+        "disable-dev-shm-usage",
+        "no-first-run",
+        "force-prefers-reduced-motion",  # a drawer that slides in is not displayed at once
+        f"user-data-dir={profile}",
+    ):
+        options.add_argument(f"--{argument}")
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    service = webdriver.ChromeService(executable_path=shutil.which("chromedriver"))
+    driver = webdriver.Chrome(options=options, service=service)
+    yield driver
+    driver.quit()
+
+
+@pytest.fixture(scope="session")
+def checkers(tmp_path_factory):
+    """Folder with axe-core and the Nu validator, as ``package-lock.json`` pins them."""
+    if not shutil.which("npm"):
+        pytest.skip("npm is missing")
+    folder = tmp_path_factory.mktemp("checkers")
+    for name in ("package.json", "package-lock.json"):
+        shutil.copy(Path(__file__).parent / name, folder)
+    done = subprocess.run(["npm", "ci", "--silent"], cwd=folder, capture_output=True, text=True)
+    if done.returncode:
+        pytest.skip(f"npm could not install the checkers: {done.stderr[-200:]}")
+    return folder / "node_modules"

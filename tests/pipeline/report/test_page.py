@@ -1,0 +1,408 @@
+"""What a reader can do with a page that compares with the paper, in a browser."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+
+import pandas as pd
+import pytest
+from browsing import click
+
+from mdpu.pipeline.files import read_csv
+from mdpu.pipeline.report.page import effect as shown_effect
+from mdpu.pipeline.report.sections import contrast
+from mdpu.pipeline.report.verdicts import CLAIMANTS
+from mdpu.pipeline.seals import sha256
+
+Keys = pytest.importorskip("selenium.webdriver.common.keys").Keys
+By = pytest.importorskip("selenium.webdriver.common.by").By
+Select = pytest.importorskip("selenium.webdriver.support.select").Select
+
+pytestmark = pytest.mark.slow
+
+CELL = "mnist/base/m2/n10000/prior0.4/ure/logistic"
+LINK = f"#table2 a.ours[href='#{CELL}']"
+SHOWN = "#comparisons-table tbody tr:not([hidden])"
+
+
+def set_up(browser, width=1400, scheme="light", media="screen"):
+    metrics = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+    features = [{"name": "prefers-color-scheme", "value": scheme}]
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": media, "features": features})
+
+
+def address(plan, fragment=""):
+    return (plan.layout.results / "report.html").resolve().as_uri() + fragment
+
+
+@pytest.fixture
+def page(browser, synthetic):
+    """The page as it opens on a desk, without what an earlier reader chose."""
+    set_up(browser)
+    browser.get("about:blank")
+    browser.get(address(synthetic))
+    browser.execute_script("localStorage.clear()")
+    yield browser
+    assert browser.get_log("browser") == []
+
+
+@pytest.fixture(scope="module")
+def comparison(synthetic):
+    rows = read_csv(synthetic.layout.results / "comparison.csv")
+    return rows[rows["verdict"] != "not run"]
+
+
+@pytest.fixture(scope="module")
+def hostile(synthetic):
+    """A dataset's title that a careless page would take for markup."""
+    title = synthetic.dataset("emnist-letters-a-i")["title"]
+    assert "<script>" in title
+    return title
+
+
+def visible(page, selector):
+    """Return how many elements can be seen."""
+    script = "return [...document.querySelectorAll(arguments[0])].filter(part => part.checkVisibility()).length"
+    return page.execute_script(script, selector)
+
+
+def count(page, selector):
+    return len(page.find_elements(By.CSS_SELECTOR, selector))
+
+
+def lay_out(page):
+    """Lay out every section, also those that are out of sight."""
+    sections = "document.querySelectorAll('.parts > section')"
+    page.execute_script(f"for (const section of {sections}) section.style.contentVisibility = 'visible'")
+
+
+def column(page, label):
+    script = "return [...document.querySelectorAll(arguments[0])].map(cell => cell.textContent.trim())"
+    return page.execute_script(script, f"{SHOWN} td[data-label='{label}']")
+
+
+# -- the answer -----------------------------------------------------------------------------------
+
+
+def test_the_first_screen_answers(page, comparison):
+    proposed = comparison[comparison["method"].isin(["ure", "relu", "abs"])]
+    alike = (proposed["verdict"] != "differs").sum()
+    headline = page.find_element(By.ID, "headline")
+    assert headline.text.startswith(f"{alike} of the {len(proposed)} numbers of the proposed methods agree")
+    for element in (headline, page.find_element(By.CSS_SELECTOR, ".findings"), page.find_element(By.ID, "forest")):
+        assert element.rect["y"] + element.rect["height"] < 900
+    counts = [bar.get_attribute("aria-label") for bar in page.find_elements(By.CSS_SELECTOR, ".bar")]
+    ure = comparison[comparison["method"] == "ure"]["verdict"].value_counts()
+    verdicts = ("reproduced", "close", "inconclusive", "differs")
+    assert counts[0] == ", ".join(f"{ure.get(verdict, 0)} {verdict}" for verdict in verdicts)
+    assert len(counts) == 6
+    assert count(page, "#forest g.forest") == comparison["difference"].notna().sum()
+
+
+def test_every_finding_leads_to_its_evidence(page):
+    links = page.find_elements(By.CSS_SELECTOR, ".findings a")
+    assert 3 <= len(links) <= 5
+    for link in links:
+        fragment = link.get_attribute("href").split("#")[1]
+        assert page.find_element(By.ID, fragment.split("?")[0]).is_displayed()
+    click(links[0])
+    assert set(column(page, "From")) == {"proposed"}
+
+
+def test_who_trained_the_runs_is_said(page):
+    assert "trained by commit 0000000 on no device, 2026-01-01" in page.find_element(By.ID, "summary").text
+    assert "no device" in page.find_element(By.ID, "training").text
+
+
+# -- all comparisons ------------------------------------------------------------------------------
+
+
+def test_the_comparisons_are_all_there_with_their_numbers(page, comparison):
+    assert count(page, SHOWN) == len(comparison)
+    shown = [value.replace("−", "-") for value in column(page, "Difference")]
+    assert shown == [f"{value:+.2f}" for value in comparison["difference"]]
+
+
+def test_a_column_sorts_both_ways_and_the_address_keeps_it(page, synthetic):
+    def differences():
+        return [float(value.replace("−", "-")) for value in column(page, "Difference")]
+
+    before = differences()
+    button = page.find_element(By.CSS_SELECTOR, "th[data-key='difference'] button")
+    button.send_keys(Keys.ENTER)
+    assert differences() == sorted(before) != before
+    assert page.find_element(By.CSS_SELECTOR, "th[data-key='difference']").get_attribute("aria-sort") == "ascending"
+    button.send_keys(Keys.ENTER)
+    assert differences() == sorted(before, reverse=True)
+    kept = page.current_url
+    assert kept.endswith("#comparisons?sort=-difference")
+    page.get("about:blank")
+    page.get(kept)
+    assert differences() == sorted(before, reverse=True)
+    page.find_element(By.CSS_SELECTOR, "th[data-key='difference'] button").send_keys(Keys.ENTER)
+    assert differences() == before
+
+
+def test_filters_and_search_combine(page, comparison, hostile):
+    Select(page.find_element(By.CSS_SELECTOR, ".controls select[name='method']")).select_by_value("siamese")
+    Select(page.find_element(By.CSS_SELECTOR, ".controls select[name='dataset']")).select_by_visible_text(hostile)
+    page.find_element(By.CSS_SELECTOR, ".controls input").send_keys("SIAM margin")
+    expected = comparison.query("method == 'siamese' and dataset == 'emnist-letters-a-i'")
+    expected = expected[expected["reason"].str.contains("margin")]
+    assert 0 < count(page, SHOWN) == len(expected)
+    shown = page.find_element(By.CSS_SELECTOR, ".controls output").text
+    assert shown == f"{len(expected)} of {len(comparison)} shown"
+    assert page.current_url.endswith("?method=siamese&dataset=emnist-letters-a-i&q=SIAM+margin")
+    click(page.find_element(By.CSS_SELECTOR, ".controls button"))
+    assert count(page, SHOWN) == len(comparison)
+
+
+# -- the drawer -----------------------------------------------------------------------------------
+
+
+def test_a_number_opens_its_cell_by_keyboard(page, synthetic, comparison):
+    link = page.find_element(By.CSS_SELECTOR, LINK)
+    link.send_keys(Keys.ENTER)
+    drawer = page.find_element(By.ID, "drawer")
+    assert drawer.is_displayed()
+    assert page.current_url.endswith(f"#{CELL}")
+    text = drawer.text
+    assert text.splitlines()[1] == "MNIST, pairs, n = 10,000, prior 0.4, URE"
+    row = comparison.set_index("cell").loc[CELL]
+    assert row["verdict"] in text
+    assert f"{row['mean']:.2f} ± {row['std']:.2f} %" in text
+    split = synthetic.layout.split("mnist/base/m2/prior0.4/n10000/seed1")
+    assert sha256(split) in text
+    assert f"python -m mdpu trace {CELL} --config" in text
+    assert f"python -m mdpu retrain {CELL} --config" in text
+    assert "commit 000000000000 on no device" in text
+    assert len(drawer.find_elements(By.CSS_SELECTOR, ".strip .trial")) == 3
+    assert len(drawer.find_elements(By.CSS_SELECTOR, ".curve polyline")) == 3
+    page.switch_to.active_element.send_keys(Keys.ESCAPE)
+    assert not drawer.is_displayed()
+    assert page.switch_to.active_element == link
+    assert "#" not in page.current_url
+
+
+def test_the_address_of_a_cell_opens_it_and_back_closes_it(page, synthetic):
+    page.get("about:blank")
+    page.get(address(synthetic, f"#{CELL}"))
+    assert page.find_element(By.ID, "drawer").is_displayed()
+    page.get("about:blank")
+    page.get(address(synthetic, "#table2"))
+    click(page.find_element(By.CSS_SELECTOR, LINK))
+    assert page.find_element(By.ID, "drawer").is_displayed()
+    page.back()
+    assert not page.find_element(By.ID, "drawer").is_displayed()
+    assert page.current_url.endswith("#table2")
+
+
+def test_a_mark_of_the_forest_opens_its_cell(page):
+    click(page.find_element(By.CSS_SELECTOR, f"#forest g[data-cell='{CELL}'] :last-child"))
+    assert "URE" in page.find_element(By.ID, "drawer-title").text
+
+
+# -- looks ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("shown", ["ours", "paper", "difference"])
+def test_a_table_shows_what_its_reader_chooses(page, shown):
+    parts = ("ours", "paper", "difference")
+    cell = page.find_element(By.CSS_SELECTOR, LINK).find_element(By.XPATH, "./..")
+    assert all(cell.find_element(By.CLASS_NAME, part).is_displayed() for part in parts)
+    page.find_element(By.CSS_SELECTOR, f"#table2 input[value='{shown}']").send_keys(Keys.SPACE)
+    assert [part for part in parts if cell.find_element(By.CLASS_NAME, part).is_displayed()] == [shown]
+
+
+def test_families_head_the_columns_of_a_table(page):
+    heads = page.find_elements(By.CSS_SELECTOR, "#extended-pairs thead tr.families th")
+    assert [(head.text, head.get_attribute("colspan")) for head in heads] == [
+        ("Proposed in the paper", "3"),
+        ("Beyond the paper", "6"),
+        ("Controls", "2"),
+    ]
+    beyond = page.find_element(By.ID, "part-beyond")
+    assert beyond.rect["y"] < page.find_element(By.ID, "extended-pairs").rect["y"]
+    assert page.find_element(By.ID, "table4").rect["y"] < beyond.rect["y"]
+
+
+def page_colours(page):
+    style = "const style = getComputedStyle(document.body); return [style.backgroundColor, style.color]"
+    numbers = [value.strip("rgb()").split(", ") for value in page.execute_script(style)]
+    return ["#" + "".join(f"{int(part):02x}" for part in value) for value in numbers]
+
+
+def test_light_and_dark_follow_the_system_until_a_reader_chooses(page):
+    light = page_colours(page)
+    set_up(page, scheme="dark")
+    dark = page_colours(page)
+    assert light == ["#ffffff", "#1b1f24"]
+    assert dark != light
+    assert contrast(*dark) > 10
+    button = page.find_element(By.ID, "theme")
+    button.send_keys(Keys.ENTER)
+    assert (button.text, page_colours(page)) == ("Colours: light", light)
+    page.refresh()
+    assert page_colours(page) == light
+    page.find_element(By.ID, "theme").send_keys(Keys.ENTER)
+    set_up(page, scheme="light")
+    assert page_colours(page) == dark
+
+
+@pytest.mark.parametrize(("width", "text"), [(1400, 1), (390, 1), (320, 1), (1280, 2), (390, 2), (320, 2)])
+def test_nothing_but_a_table_scrolls_sideways(page, width, text):
+    """A window of 1280 px shows 320 at 400 % (WCAG 1.4.10), and a reader may double the text alone (1.4.4)."""
+    set_up(page, width)
+    page.execute_script(f"document.documentElement.style.fontSize = '{100 * text}%'")
+    lay_out(page)  # a section that is laid out only in sight cuts off what is too wide, and nothing would scroll
+    root = "document.documentElement"
+    wide, window = page.execute_script(f"return [{root}.scrollWidth, {root}.clientWidth]")
+    assert wide <= window
+
+
+@pytest.mark.parametrize("width", [1400, 390])
+def test_what_is_wider_than_its_place_says_so_and_nothing_else_does(page, width):
+    set_up(page, width)
+    lay_out(page)
+    page.execute_async_script("requestAnimationFrame(() => requestAnimationFrame(arguments[0]))")
+    told = page.execute_script(
+        "return [...document.querySelectorAll('.scroll')].map(box => "
+        "[box.scrollWidth > box.clientWidth, getComputedStyle(box, '::before').content !== 'none'])"
+    )
+    assert all(wide == said for wide, said in told)
+    assert any(wide for wide, _ in told) or width > 390
+
+
+def test_the_contents_lead_to_sections_that_were_out_of_sight(page):
+    links = page.find_elements(By.CSS_SELECTOR, "nav a")
+    for link in [*links[::-3], links[0]]:
+        click(link)
+        settled = "requestAnimationFrame(() => requestAnimationFrame(arguments[0]))"
+        page.execute_async_script(settled)
+        place = page.execute_script("return document.querySelector(location.hash).getBoundingClientRect().top")
+        assert -1 <= place < 450, link.text
+
+
+def test_paper_loses_nothing(page):
+    """In print no table is wider than its page, nothing is folded or filtered away, and no control is left."""
+    Select(page.find_element(By.CSS_SELECTOR, ".controls select[name='method']")).select_by_value("ure")
+    set_up(page, 1030, media="print")  # A4 across, less its margins
+    wide = "return [...document.querySelectorAll('.scroll')].filter(box => box.scrollWidth > innerWidth).length"
+    assert page.execute_script(wide) == 0
+    assert (
+        visible(page, "#comparisons-table tbody tr") == count(page, "#comparisons-table tbody tr") > count(page, SHOWN)
+    )
+    assert visible(page, "ul.cases li") == count(page, "ul.cases li") > 0
+    assert not visible(page, "button:not(th *), select, input, nav")
+
+
+# -- without a script, without trust, without sight -----------------------------------------------
+
+
+def test_everything_is_there_without_a_script(browser, synthetic, comparison):
+    set_up(browser)
+    browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
+    try:
+        browser.get("about:blank")
+        browser.get(address(synthetic))
+        assert not browser.find_elements(By.ID, "theme")
+        assert not browser.find_elements(By.CSS_SELECTOR, ".controls *")
+        assert not browser.find_elements(By.CSS_SELECTOR, "tr[hidden], section[hidden]")
+        assert count(browser, "#comparisons-table tbody tr") == len(comparison)
+        click(browser.find_element(By.CSS_SELECTOR, "#table2 input[value='paper']"))
+        assert not browser.find_element(By.CSS_SELECTOR, "#table2 .ours").is_displayed()
+        click(browser.find_element(By.CSS_SELECTOR, "#table2 input[value='all']"))
+        click(browser.find_element(By.CSS_SELECTOR, LINK))
+        line = browser.find_element(By.CSS_SELECTOR, "#runs tr:target")
+        assert line.text.startswith(CELL)
+        assert len(line.find_elements(By.CSS_SELECTOR, "polyline")) == 3
+    finally:
+        browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
+
+
+def test_hostile_names_are_text(page, hostile):
+    assert hostile in page.find_element(By.ID, "table4").text
+    assert hostile in page.find_element(By.CSS_SELECTOR, "#datasets tbody").text
+    scripts = page.find_elements(By.TAG_NAME, "script")
+    assert [script.get_attribute("id") for script in scripts] == ["data", ""]
+    click(page.find_element(By.CSS_SELECTOR, "#table4 a.ours[href^='#emnist']"))
+    assert page.find_element(By.ID, "drawer-title").text.startswith(hostile)
+
+
+def test_figures_say_what_is_seen(page, synthetic):
+    summary = read_csv(synthetic.layout.summary)
+    logistic = summary[(summary["loss"] == "logistic") & (summary["variant"] == "base")]
+    described = page.find_element(By.CSS_SELECTOR, "#bags-size img").get_attribute("alt")
+    shown = logistic[logistic["method"].isin(["abs", "relu-part", "bag-relu", "bag-free"])]
+    shown = shown[(shown["dataset"] == "mnist") & (shown["prior"] == "0.5") & shown["tuple_size"].isin([2, 3])]
+    assert f"to {shown['mean'].max():.1f} %" in described
+    for image in page.find_elements(By.TAG_NAME, "img"):
+        assert image.get_attribute("alt")
+
+
+def test_tables_and_figures_can_be_saved(page, synthetic):
+    for name, endings in (("table2", [".csv", ".md", ".tex", "-paper.tex"]), ("figure5", [".svg", ".pdf"])):
+        links = page.find_elements(By.CSS_SELECTOR, f"#{name} .downloads a")
+        assert [link.get_attribute("download") for link in links] == [f"{name}{ending}" for ending in endings]
+    link = page.find_element(By.CSS_SELECTOR, "#table2 .downloads a")
+    fetched = page.execute_async_script(
+        "fetch(arguments[0]).then(r => r.text()).then(arguments[1])", link.get_attribute("href")
+    )
+    assert fetched == (synthetic.layout.results / "tables" / "table2.csv").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1400, "light"), (1400, "dark"), (320, "light"), (320, "dark")])
+def test_axe_finds_no_violation(page, checkers, width, scheme):
+    set_up(page, width, scheme)
+    lay_out(page)
+    page.execute_script((checkers / "axe-core" / "axe.min.js").read_text(encoding="utf-8"))
+    tags = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
+    page.set_script_timeout(300)
+    run = "axe.run(arguments[0], {runOnly: {type: 'tag', values: arguments[1]}, resultTypes: ['violations']})"
+    listed = ".then(found => arguments[2](found.violations.map(v => [v.id, v.help, v.nodes.map(n => n.html)])))"
+    assert page.execute_async_script(run + listed, "body", tags) == []
+    click(page.find_element(By.CSS_SELECTOR, LINK))
+    assert page.execute_async_script(run + listed, "#drawer", tags) == []
+
+
+def test_the_nu_validator_finds_no_error(synthetic, checkers):
+    if not shutil.which("java"):
+        pytest.skip("java is missing")
+    jar = checkers / "vnu-jar" / "build" / "dist" / "vnu.jar"
+    page = synthetic.layout.results / "report.html"
+    done = subprocess.run(["java", "-jar", jar, "--format", "json", page], capture_output=True, text=True)
+    assert json.loads(done.stderr)["messages"] == []
+
+
+def test_the_page_holds_no_address_but_its_own(synthetic):
+    text = (synthetic.layout.results / "report.html").read_text(encoding="utf-8")
+    for attribute in ("src=", "href="):
+        values = {part.split('"')[1][:5] for part in text.split(f" {attribute}")[1:]}
+        assert all(value.startswith(("#", "data:")) for value in values)
+
+
+def test_claims_that_were_checked_have_a_chip_and_an_effect(page, synthetic):
+    claims = pd.read_csv(synthetic.layout.results / "claims.csv")
+    claims = claims.sort_values("said_by", key=lambda said: said.map(CLAIMANTS.index), kind="stable")
+    checked = claims[claims["status"] != "not run"]
+    rows = page.find_elements(By.CSS_SELECTOR, "#claims tbody tr")
+    chips = [row.find_element(By.CSS_SELECTOR, ".chip").text for row in rows]
+    assert chips == list(checked["status"])
+    effects = [row.find_element(By.CSS_SELECTOR, "td[data-label='Effect']").text for row in rows]
+    assert effects == ["–" if pd.isna(effect) else shown_effect(effect) for effect in checked["effect"]]
+    unchecked = page.find_elements(By.CSS_SELECTOR, "#claims > details li")
+    assert len(unchecked) == (claims["status"] == "not run").sum()
+
+
+def test_open_choices_stand_beside_what_the_paper_says(page):
+    rows = page.find_elements(By.CSS_SELECTOR, "#sensitivity table.choices tbody tr")
+    first = [cell.text for cell in rows[0].find_elements(By.CSS_SELECTOR, "th, td")]
+    assert first[:3] == [
+        "What n counts",
+        "“number of training samples”; Fig. 4: “training sample group sizes”",
+        "tuples",
+    ]
+    assert [row.find_element(By.TAG_NAME, "th").text for row in rows][:2] == ["What n counts", "Learning rate"]

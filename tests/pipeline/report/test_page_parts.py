@@ -1,0 +1,109 @@
+"""Parts of the page that need no browser."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from mdpu.pipeline.config import load_config, schema
+from mdpu.pipeline.files import REPOSITORY, write_json
+from mdpu.pipeline.plan import Plan
+from mdpu.pipeline.report.page import PARTS, column_groups, points, signed
+from mdpu.pipeline.report.sections import DARK_INK, DARK_PAGE, LEAST_CONTRAST, contrast, dark_twin, for_both_schemes
+from mdpu.pipeline.report.style import LOSS_STYLES, METHOD_STYLES
+from mdpu.pipeline.report.training import duration, read_training
+
+COLOURS = st.tuples(*3 * [st.integers(0, 255)]).map(lambda parts: "#" + "".join(f"{part:02x}" for part in parts))
+
+
+def test_contrast_is_that_of_wcag():
+    assert contrast("#000000", "#ffffff") == pytest.approx(21)
+    assert contrast("#777777", "#ffffff") == pytest.approx(4.48, abs=0.005)  # the guideline's own borderline grey
+    assert contrast("#0072b2", "#0072b2") == 1
+
+
+@given(COLOURS)
+@example("#0000ff")
+def test_what_can_be_seen_on_paper_can_be_seen_in_the_dark(colour):
+    if contrast(colour, "#ffffff") >= LEAST_CONTRAST:
+        assert contrast(dark_twin(colour), DARK_PAGE) >= min(LEAST_CONTRAST, contrast(colour, DARK_PAGE))
+    if dark_twin(colour) == colour:
+        assert contrast(colour, DARK_PAGE) >= LEAST_CONTRAST
+
+
+def test_the_colours_of_methods_and_losses_stay_but_black():
+    used = {style["color"].lower() for style in (*METHOD_STYLES.values(), *LOSS_STYLES.values())}
+    assert {colour for colour in used if dark_twin(colour) != colour} == {"#000000"}
+
+
+def test_the_dark_page_has_the_colours_of_the_style_sheet():
+    tokens = dict(re.findall(r"--(\w+): light-dark\([^,]+, (#\w+)\)", (REPOSITORY / "report/tokens.css").read_text()))
+    assert (tokens["page"], tokens["ink"]) == (DARK_PAGE, DARK_INK)
+
+
+def test_text_on_every_ground_can_be_read():
+    text = (REPOSITORY / "report/tokens.css").read_text()
+    for scheme in (0, 1):
+        of = {name: values[scheme] for name, *values in re.findall(r"--([\w-]+): light-dark\((#\w+), (#\w+)\)", text)}
+        pairs = [("ink", "page"), ("quiet", "page"), ("quiet", "raised"), ("accent", "page"), ("ink", "marked")]
+        pairs += [(f"{tone}-ink", f"{tone}-back") for tone in ("good", "near", "open", "bad")]
+        pairs += [("on-solid", tone) for tone in ("good", "near", "open", "bad")]
+        low = {pair: contrast(*(of[name] for name in pair)) for pair in pairs}
+        assert {pair: ratio for pair, ratio in low.items() if ratio < 4.5} == {}
+
+
+def test_a_drawing_keeps_its_own_lines():
+    svg = b'<svg xmlns="x"><path style="fill: #ffffff; stroke: #000000"/><path style="fill: #d55e00"/></svg>'
+    both = for_both_schemes(svg).decode()
+    assert both.startswith(svg.decode().removesuffix("</svg>"))
+    assert f'[style*="fill: #ffffff"] {{ fill: {DARK_PAGE} !important }}' in both
+    assert "#d55e00" not in both[len(svg) - len("</svg>") :]
+
+
+def test_neighbouring_methods_of_a_family_share_a_head():
+    heads = column_groups(["abs", "relu-part", "llp", "supervised"])
+    assert [(head["family"], head["span"]) for head in heads] == [("paper", 1), ("beyond", 2), ("control", 1)]
+
+
+def test_every_part_that_an_experiment_may_name_is_a_part_of_the_page():
+    definitions = schema()["properties"]["definitions"]["properties"]["experiments"]["additionalProperties"]
+    assert definitions["properties"]["part"]["enum"] == list(PARTS)
+    plan = Plan(load_config([REPOSITORY / "config.yaml"], ["experiments=all"]))
+    shown = {name: plan.part(name) for name in plan.experiments}
+    assert set(shown.values()) == set(PARTS)
+    assert {shown[name] for name in ("table2", "figure3")} == {"paper"}
+    assert {part for name, part in shown.items() if name.startswith("bags")} == {"bags"}
+    assert {part for name, part in shown.items() if name.startswith("sensitivity")} == {"choices"}
+
+
+def test_numbers_are_written_for_readers():
+    assert (points(1.005), points(None), points(float("nan"))) == ("1.00", "–", "–")
+    assert (signed(-1.5), signed(0.25), signed(None)) == ("−1.50", "+0.25", "–")
+    assert [duration(seconds) for seconds in (89, 90, 5399, 5400)] == ["89 s", "2 min", "90 min", "1.5 h"]
+
+
+def test_the_training_is_summed_up_by_commit_and_device(tmp_path):
+    settings = ["datasets=[mnist]", "experiments=[table2, table4]", f"results_dir={tmp_path}"]
+    plan = Plan(load_config([REPOSITORY / "config.yaml"], settings))
+    made = {"device": "A", "precision": "fp32", "python": "3", "packages": {}, "machine": "m"}
+    for position, cohort in enumerate(plan.cohorts.values()):
+        names = [run.name for run in cohort.runs]
+        groups = [
+            {**made, "commit": "old", "date": "2026-01-02T00:00:00+00:00", "runs": names[:1]},
+            {**made, "commit": "new", "date": f"2026-02-0{position + 1}T00:00:00+00:00", "runs": names[1:]},
+        ]
+        splits = {str(plan.layout.split(split)): f"sum of {split}" for split in cohort.splits}
+        facts = {"trained": groups, "inputs": splits, "reused": 1, "wall_seconds": 60.0}
+        write_json(plan.layout.history(cohort.name).with_suffix(".json"), facts)
+    training = read_training(plan)
+    cohorts = len(plan.cohorts)
+    old, new = training.origins
+    assert (old["letter"], old["commit"], old["runs"], old["first"]) == ("A", "old", cohorts, "2026-01-02")
+    assert (new["letter"], new["commit"], new["runs"]) == ("B", "new", len(plan.runs) - cohorts)
+    assert (new["first"], new["last"]) == ("2026-02-01", f"2026-02-0{cohorts}")
+    assert (training.seconds, training.reused) == (60.0 * cohorts, cohorts)
+    assert set(training.letters) == {run.name for run in plan.runs}
+    assert training.splits == {run.split: f"sum of {run.split}" for run in plan.runs}

@@ -1,0 +1,259 @@
+"""Configurations: how files are laid over each other, and what is said about one that is wrong."""
+
+from __future__ import annotations
+
+import copy
+import json
+
+import pytest
+import yaml
+from configs import CONFIG, FIRST, FLAT, SETTING, config, study
+from snakemake.utils import update_config
+
+from mdpu.errors import UserError
+from mdpu.pipeline.config import METHODS_FOLDER, SCHEMA, canonical, load_config, merge
+from mdpu.pipeline.files import REPOSITORY
+from mdpu.pipeline.plan import Plan
+
+
+def test_overlays_merge_mappings_and_replace_lists_and_values():
+    base = {"a": {"x": 1, "y": [1, 2]}, "b": 2, "c": {"d": {"e": 1}}}
+    overlay = {"a": {"y": [3]}, "b": {"new": 1}, "c": {"d": {"f": 2}}}
+    assert merge(base, overlay) == {"a": {"x": 1, "y": [3]}, "b": {"new": 1}, "c": {"d": {"e": 1, "f": 2}}}
+    assert base == {"a": {"x": 1, "y": [1, 2]}, "b": 2, "c": {"d": {"e": 1}}}
+
+
+def test_files_are_laid_over_each_other_in_order(tmp_path):
+    first, second = tmp_path / "first.yaml", tmp_path / "second.yaml"
+    first.write_text(yaml.safe_dump(CONFIG))
+    second.write_text("name: other\naxes: {prior: [0.6]}\n")
+    found = load_config([first, second])
+    assert found["name"] == "other"
+    assert found["axes"] == {**CONFIG["axes"], "prior": [0.6]}
+
+
+def test_the_papers_configuration_and_the_quick_one_are_valid():
+    paper = Plan(load_config([REPOSITORY / "config.yaml"]))
+    assert {"table2", "table3", "table4", "table5"} <= set(paper.experiments)
+    quick = Plan(load_config([REPOSITORY / "config.yaml", REPOSITORY / "config" / "quick.yaml"]))
+    assert {run.tuple_size for run in quick.runs} == {2, 3}
+    assert quick.datasets == ["digits"]
+
+
+@pytest.mark.parametrize("name", ["quick", "reference", "methods", "bags"])
+def test_keys_come_in_one_order_whoever_merged_the_files(name):
+    """Snakemake compares params as text. It lays the paper's file over those of --configfile, and these over it."""
+    files = [REPOSITORY / "config.yaml", REPOSITORY / "config" / f"{name}.yaml"]
+    paper, on_top = (yaml.safe_load(path.read_text()) for path in files)
+    merged = copy.deepcopy(on_top)
+    update_config(merged, paper)
+    update_config(merged, on_top)
+    ours = load_config(files)
+    assert json.dumps(merged) != json.dumps(ours)
+    assert json.dumps(canonical(merged)) == json.dumps(ours)
+
+
+def test_a_method_is_known_by_its_file(monkeypatch, tmp_path):
+    for path in METHODS_FOLDER.glob("*.py"):
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+    (tmp_path / "brand_new.py").write_text("")
+    monkeypatch.setattr("mdpu.pipeline.config.METHODS_FOLDER", tmp_path)
+    assert Plan(config(axes__method=["brand-new"])).runs[0].method == "brand-new"
+
+
+WRONG = {
+    "a misspelt key": ({"devise": "cpu"}, r"config key devise is unknown; did you mean 'device'\?"),
+    "a misspelt key below": (
+        {"protocol__training__epoch": 3},
+        r"config key protocol\.training\.epoch is unknown; did you mean 'epochs'\?",
+    ),
+    "a misspelt key of a network": (
+        {"protocol__training__networks__mlp__batchsize": 3},
+        r"config key protocol\.training\.networks\.mlp\.batchsize is unknown; did you mean 'batch_size'\?",
+    ),
+    "a misspelt key of a network, in a variant": (
+        {"definitions__variants__three-n": {"training": {"networks": {"resnet34": {"stm": "cifar"}}}}},
+        r"config key definitions\.variants\.three-n\.training\.networks\.resnet34\.stm is unknown; did you mean 'stem'",
+    ),
+    "a wrong value of a network": (
+        {"protocol__training__networks__resnet34__stem": "cfar"},
+        r"config key protocol\.training\.networks\.resnet34: stem is 'cfar'; it must be one of cifar, imagenet",
+    ),
+    "too many layers": (
+        {"protocol__training__networks__mlp__hidden": [10] * 101},
+        r"config key protocol\.training\.networks\.mlp: hidden holds 101 numbers up to 10; at most 100 up to 100000",
+    ),
+    "an unknown network": (
+        {FLAT + "network": "mpl"},
+        r"config key definitions\.datasets\.flat\.network: 'mpl' is unknown; did you mean 'mlp'\?",
+    ),
+    "settings of an unknown network": (
+        {"protocol__training__networks__resnet18": {}},
+        r"config key protocol\.training\.networks: 'resnet18' is unknown; did you mean 'resnet34'\?",
+    ),
+    "a cohort of an unknown network": (
+        {"cohort__resnet18": []},
+        r"config key cohort: 'resnet18' is unknown; did you mean 'resnet34'\?",
+    ),
+    "a key like no other": ({"zzz": 1}, "config key zzz is unknown; known keys are axes, "),
+    "a misspelt key of a variant": (
+        {"definitions__variants__three-n": {"samplin": {"overlap": False}}},
+        r"config key definitions\.variants\.three-n\.samplin is unknown; did you mean 'sampling'\?",
+    ),
+    "prior 0": ({"axes__prior": [0]}, r"config key axes\.prior\.0: 0 "),
+    "prior 1": ({"axes__prior": [0.5, 1.0]}, r"config key axes\.prior\.1: 1\.0 "),
+    "prior 1.2 of an experiment": ({FIRST + "prior": [1.2]}, r"definitions\.experiments\.first\.prior\.0: 1\.2 "),
+    "a prior that is a word": ({"axes__prior": ["half"]}, r"config key axes\.prior\.0: 'half' is not of type 'number'"),
+    "tuple size 0": ({FIRST + "tuple_size": [0]}, r"definitions\.experiments\.first\.tuple_size\.0: 0 "),
+    "no seeds": ({"axes__seed": []}, r"config key axes\.seed: \[\] "),
+    "a seed twice": ({"axes__seed": [1, 1]}, r"config key axes\.seed: \[1, 1\] has non-unique elements"),
+    "an unknown loss": ({"axes__loss": ["logistc"]}, r"config key axes\.loss\.0: 'logistc' is not one of \['logistic'"),
+    "an unknown method": (
+        {"axes__method": ["asb"]},
+        r"config key definitions\.experiments\.first\.method: 'asb' is unknown; did you mean 'abs'\?",
+    ),
+    "an unknown dataset": ({"datasets": ["flt"]}, r"config key datasets: 'flt' is unknown; did you mean 'flat'\?"),
+    "an unknown dataset of an experiment": (
+        {FIRST + "datasets": ["mnist"]},
+        r"definitions\.experiments\.first\.datasets: 'mnist' is unknown; known are deep, flat",
+    ),
+    "an unknown experiment": (
+        {"experiments": ["frist"]},
+        r"config key experiments: 'frist' is unknown; did you mean 'first'\?",
+    ),
+    "an unknown variant": (
+        {"axes__variant": ["bass"]},
+        r"definitions\.experiments\.first\.variant: 'bass' is unknown; did you mean 'base'\?",
+    ),
+    "a class on both sides": (
+        {FLAT + "negative": [1, 0]},
+        r"config key definitions\.datasets\.flat: class 0 is on both sides; list it as positive or negative",
+    ),
+    "a number where a mapping is due": ({"protocol": 3}, r"config key protocol: 3 is not of type 'object'"),
+    "a missing key": ({"definitions": {"datasets": {}, "variants": {"base": None}}}, r"definitions: 'experiments'"),
+    "reporting in a variant": (
+        {"definitions__variants__three-n": {"reporting": {"average_last": 1}}},
+        r"config key definitions\.variants\.three-n\.reporting: .*put it under definitions\.reportings",
+    ),
+    "a reporting called base": (
+        {"definitions__reportings": {"base": {"average_last": 1}}},
+        r"config key definitions\.reportings\.base: base is protocol\.reporting itself",
+    ),
+    "an empty reporting": ({"definitions__reportings": {"none": {}}}, r"config key definitions\.reportings\.none: "),
+    "an unknown way to average": (
+        {"protocol__reporting__average_last": "bets"},
+        r"config key protocol\.reporting\.average_last: 'bets' ",
+    ),
+    "reportings of a table": (
+        {FIRST + "reporting": ["last"]},
+        r"definitions\.experiments\.first\.reporting: only an experiment of kind sensitivity has a reporting",
+    ),
+    "no epochs": ({"protocol__training__epochs": 0}, r"config key protocol\.training\.epochs: 0 "),
+    "a batch of none": (
+        {"protocol__training__networks__mlp__batch_size": 0},
+        r"config key protocol\.training\.networks\.mlp\.batch_size: 0 ",
+    ),
+    "a name with capitals": ({"name": "Paper"}, r"config key name: 'Paper' does not match"),
+    "an unknown device": ({"device": "tpu"}, r"config key device: 'tpu' is not one of \['auto', 'cpu', 'cuda'\]"),
+}
+
+
+@pytest.mark.parametrize(("changes", "sentence"), WRONG.values(), ids=WRONG)
+def test_a_wrong_configuration_is_refused_in_one_sentence_with_the_keys_name(changes, sentence):
+    with pytest.raises(UserError, match=sentence) as error:
+        Plan(config(**changes))
+    assert "\n" not in str(error.value)
+
+
+STUDIES = {
+    "an unknown reporting": ({"reporting": ["lats"]}, r"study\.reporting: 'lats' is unknown; did you mean 'last'\?"),
+    "no base": ({"variant": ["three-n"]}, r"study\.variant: base is what the others are compared with; add it"),
+    "an unknown method": ({"base_method": ["rleu"]}, r"study\.base_method: 'rleu' is unknown; did you mean 'relu'\?"),
+    "two sizes": ({"n": [10, 20]}, r"study\.n: an experiment of kind sensitivity shows one n"),
+}
+
+
+@pytest.mark.parametrize(("keys", "sentence"), STUDIES.values(), ids=STUDIES)
+def test_a_wrong_study_is_refused_in_one_sentence(keys, sentence):
+    with pytest.raises(UserError, match=sentence):
+        Plan(study(**keys))
+
+
+def test_every_required_key_is_missed_by_name():
+    for key in yaml.safe_load(SCHEMA.read_text(encoding="utf-8"))["required"]:
+        lacking = config()
+        del lacking[key]
+        with pytest.raises(UserError, match=rf"config key \(top level\): '{key}' is a required property"):
+            Plan(lacking)
+
+
+def test_files_that_are_missing_or_no_mapping_are_refused(tmp_path):
+    with pytest.raises(UserError, match=r"configuration file .*no\.yaml does not exist"):
+        load_config([tmp_path / "no.yaml"])
+    (tmp_path / "list.yaml").write_text("- 1\n")
+    with pytest.raises(UserError, match=r"configuration file .*list\.yaml holds no mapping of keys"):
+        load_config([tmp_path / "list.yaml"])
+    (tmp_path / "broken.yaml").write_text("a: [1\n")
+    with pytest.raises(UserError, match=r"configuration file .*broken\.yaml is not valid YAML") as error:
+        load_config([tmp_path / "broken.yaml"])
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("experiment", "axis", "values"),
+    [
+        ("table2", "tuple_size", [2, 3]),
+        ("table2", "n", {"default": [10, 20]}),
+        ("figure3", "loss", ["logistic", "ramp"]),
+    ],
+)
+def test_an_experiment_spans_no_axis_that_its_kind_cannot_show(experiment, axis, values):
+    changed = load_config([REPOSITORY / "config.yaml"])
+    changed["definitions"]["experiments"][experiment][axis] = values
+    with pytest.raises(UserError, match=rf"{experiment}\.{axis}: .* several are given"):
+        Plan(changed)
+
+
+@pytest.mark.parametrize(
+    ("axis", "values", "sentence"),
+    [
+        ("n", {"default": 10, "mnits": 10}, "table2.n: 'mnits' is unknown; did you mean 'mnist'?"),
+        ("method", {"default": ["abs"], "mnits": ["abs"]}, "table2.method: 'mnits' is unknown; did you mean 'mnist'?"),
+        ("method", {"default": ["abs"], "mnist": ["asb"]}, "table2.method: 'asb' is unknown; did you mean 'abs'?"),
+        ("method", {"mnist": ["abs"]}, "table2.method: 'default' is a required property"),
+        ("seed", {"default": [1], "kmaens": [1]}, "table2.seed: 'kmaens' is unknown; did you mean 'kmeans'?"),
+        ("seed", {"kmeans": [1]}, "table2.seed: 'default' is a required property"),
+        ("seed", {"default": [1], "kmeans": [-1]}, "table2.seed.kmeans.0: -1 is less than the minimum of 0"),
+        ("seed", [-1], "table2.seed.0: -1 is less than the minimum of 0"),
+        ("seed", 3, "table2.seed: 3 is not of type 'array'"),
+    ],
+)
+def test_what_is_wrong_with_the_values_of_a_dataset_or_a_method_is_named(axis, values, sentence):
+    changed = load_config([REPOSITORY / "config.yaml"])
+    changed["definitions"]["experiments"]["table2"][axis] = values
+    with pytest.raises(UserError) as error:
+        Plan(changed)
+    assert sentence in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("experiment", "sentence"),
+    [
+        ({"kind": "losses"}, "definitions.experiments.first: 'title' is a required property"),
+        ({"kind": "setting", "title": "S", "tuple_size": [3]}, "first: 'n' is a required property"),
+        ({**SETTING, "tuple_size": [2, 3]}, "first.tuple_size: an experiment of kind setting shows one tuple size"),
+        ({"kind": "lossses", "title": "L", "tuple_size": [2], "n": 5}, "first.kind: 'lossses' is not one of"),
+        (
+            {"kind": "size", "title": "S", "tuple_size": [2], "n": 5, "loss": ["ramp", "hinge"]},
+            "first.loss: an experiment of kind size shows one loss",
+        ),
+        (
+            {"kind": "loss", "title": "S", "tuple_size": [2], "n": [5, 6]},
+            "first.n: an experiment of kind loss shows one n",
+        ),
+    ],
+)
+def test_a_wrong_experiment_of_the_newer_kinds_is_told(experiment, sentence):
+    with pytest.raises(UserError) as error:
+        Plan(config(definitions__experiments__first=experiment))
+    assert sentence in str(error.value)

@@ -1,0 +1,68 @@
+"""Which cohorts count as failed, and what is said of them."""
+
+from __future__ import annotations
+
+import pytest
+from configs import config
+
+from mdpu.errors import UserError
+from mdpu.pipeline.failed import reason, without_failed
+from mdpu.pipeline.plan import Plan
+
+
+@pytest.fixture
+def study(tmp_path):
+    """A configuration of two cohorts, the first of which has histories."""
+    changed = config(datasets=["flat"], results_dir=str(tmp_path))
+    plan = Plan(changed)
+    first, second = plan.cohorts
+    write(plan.layout.history(first), "histories")
+    return changed, plan, first, second
+
+
+def write(path, text):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+
+
+def test_a_cohort_without_histories_is_left_out_with_the_last_error_of_its_log(study):
+    changed, plan, first, second = study
+    log = plan.layout.training_log(second)
+    write(log, "flat: 8 runs\nerror: an earlier one\nerror: the disk is full\nflat: 3/8 run-epochs\n")
+    failed = without_failed(changed)
+    assert failed == {**changed, "failed": {second: f"the disk is full ({log})"}}
+    assert list(Plan(failed).cohorts) == [first]
+
+
+def test_a_failure_lasts_no_longer_than_the_gap(study):
+    changed, plan, _, second = study
+    failed = without_failed(changed)
+    assert failed["failed"]
+    write(plan.layout.history(second), "histories")
+    assert without_failed(failed)["failed"] == {}
+
+
+def test_where_nothing_was_trained_there_is_nothing_to_report(study):
+    changed, plan, first, _ = study
+    plan.layout.history(first).unlink()
+    write(plan.layout.training_log(first), "error: no space\n")
+    with pytest.raises(UserError, match=r"^no cohort was trained, so there is nothing to report; no space \("):
+        without_failed(changed)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("8 runs\nTraceback (most recent call last):\n  line 3\nValueError: a\n", "ValueError: a ("),
+        ("8 runs\ntorch.AcceleratorError: CUDA error\nSearch for it\n", "torch.AcceleratorError: CUDA error ("),
+        ("8 runs\n3/8 run-epochs\n", "it was killed, for example because memory or time ran out ("),
+        ("", "it was killed, for example because memory or time ran out ("),
+        ("error: " + "x" * 1000, "x" * 300 + " ... ("),
+        (None, "it did not begin, because something that it needs failed"),
+    ],
+)
+def test_the_reason_is_one_sentence_that_names_the_log(tmp_path, text, expected):
+    log = tmp_path / "a.log"
+    if text is not None:
+        log.write_text(text)
+    assert reason(log) == expected + (f"{log})" if text is not None else "")

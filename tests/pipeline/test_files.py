@@ -1,0 +1,327 @@
+"""Files are whole or absent, and a broken one is named."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import platform
+import signal
+import subprocess
+import sys
+import time
+from unittest import mock
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from mdpu.errors import UserError
+from mdpu.pipeline.closure import code_digest
+from mdpu.pipeline.data.images import ImageSet, read_images, write_images
+from mdpu.pipeline.data.labels import binarize
+from mdpu.pipeline.data.sources import SOURCES
+from mdpu.pipeline.files import (
+    digest,
+    load_npz,
+    provenance,
+    read_csv,
+    read_json,
+    read_table,
+    replacing,
+    save_npz,
+    sha256,
+    write_csv,
+    write_json,
+    write_table,
+    write_text,
+)
+from mdpu.pipeline.seals import seal_path
+
+# -- writing --------------------------------------------------------------------------------------
+
+
+def test_a_file_appears_only_when_it_is_whole(tmp_path):
+    path = tmp_path / "new" / "file.txt"
+    with replacing(path) as temporary:
+        temporary.write_text("half")
+        assert not path.exists()
+        temporary.write_text("whole")
+    assert path.read_text() == "whole"
+    assert set(path.parent.iterdir()) == {path, seal_path(path)}
+
+
+def test_an_exception_leaves_the_old_file_and_no_other(tmp_path):
+    path = tmp_path / "file.txt"
+    path.write_text("old")
+    with pytest.raises(RuntimeError), replacing(path) as temporary:
+        temporary.write_text("half")
+        raise RuntimeError
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_sigkill_leaves_the_old_file_and_the_next_writer_cleans_up(tmp_path):
+    path = tmp_path / "file[1].txt"  # with characters that a pattern would take for its own
+    path.write_text("old")
+    program = (
+        "import sys, time\nfrom pathlib import Path\nfrom mdpu.pipeline.files import replacing\n"
+        "with replacing(Path(sys.argv[1])) as temporary:\n"
+        "    temporary.write_text('half')\n    print('written', flush=True)\n    time.sleep(60)\n"
+    )
+    child = subprocess.Popen([sys.executable, "-c", program, str(path)], stdout=subprocess.PIPE, text=True)
+    assert child.stdout is not None
+    assert child.stdout.readline() == "written\n"
+    child.send_signal(signal.SIGKILL)
+    assert child.wait() == -signal.SIGKILL
+    child.stdout.close()
+    assert path.read_text() == "old"
+    # What is left is hidden, and says whose it was.
+    orphan = tmp_path / f".file[1].{platform.node()}-{child.pid}.txt"
+    assert {other for other in tmp_path.iterdir() if other != path} == {orphan}
+    kept = {
+        tmp_path / f".file[1].{platform.node()}-{os.getppid()}.txt",  # of a process that is alive
+        tmp_path / f".file[1].elsewhere-{child.pid}.txt",  # of another machine, whose processes are not known
+        tmp_path / f".file[1].{platform.node()}-note.txt",
+        tmp_path / f".other.{platform.node()}-{child.pid}.txt",
+    }
+    for other in kept:
+        other.touch()
+    write_text(path, "new")
+    assert set(tmp_path.iterdir()) == {path, seal_path(path), *kept}
+
+
+@pytest.mark.parametrize("suffix", [".npz", ".parquet", ".json"])
+def test_a_failed_save_leaves_the_old_file(tmp_path, suffix):
+    path = tmp_path / f"file{suffix}"
+    path.write_bytes(b"old")
+    failing = {
+        ".npz": lambda: save_npz(path, a=np.array([object()])),
+        ".parquet": lambda: write_table(pd.DataFrame({"a": [1, {"x": {1}}]}), path),
+        ".json": lambda: write_json(path, {"a": object()}),
+    }
+    with pytest.raises(Exception, match=r".+"):
+        failing[suffix]()
+    assert path.read_bytes() == b"old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+# -- reading --------------------------------------------------------------------------------------
+
+
+def test_arrays_survive_their_file(tmp_path):
+    arrays = {"a": np.arange(6, dtype=np.uint8).reshape(2, 3), "b": np.array([1, -1], dtype=np.int8)}
+    save_npz(tmp_path / "x.npz", **arrays)
+    found = load_npz(tmp_path / "x.npz", "a", "b")
+    for key, array in arrays.items():
+        assert found[key].dtype == array.dtype
+        assert np.array_equal(found[key], array)
+
+
+def test_a_missing_npz_is_named(tmp_path):
+    with pytest.raises(UserError, match=r"x\.npz does not exist; run the rule that makes it"):
+        load_npz(tmp_path / "x.npz", "a")
+
+
+@pytest.mark.parametrize("keep", [0, 1, 50, 0.5, 0.99, -1])
+def test_a_truncated_npz_is_named(tmp_path, keep):
+    path = tmp_path / "x.npz"
+    save_npz(path, a=np.arange(1000), b=np.arange(1000))
+    seal_path(path).unlink()  # of a file without one, its format tells
+    content = path.read_bytes()
+    path.write_bytes(content[: int(keep * len(content)) if isinstance(keep, float) else keep])
+    with pytest.raises(UserError, match=r"x\.npz is not a whole npz file .*delete it and run again") as error:
+        load_npz(path, "a", "b")
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("content", [b"", b"hello", b"PK\x03\x04 nonsense", b"\x80\x04K\x01."])
+def test_what_is_no_npz_is_named(tmp_path, content):
+    (tmp_path / "x.npz").write_bytes(content)
+    with pytest.raises(UserError, match="is not a whole npz file"):
+        load_npz(tmp_path / "x.npz", "a")
+
+
+def test_a_single_array_is_no_npz(tmp_path):
+    with (tmp_path / "x.npz").open("wb") as stream:
+        np.save(stream, np.arange(3))
+    with pytest.raises(UserError, match="is not a whole npz file"):
+        load_npz(tmp_path / "x.npz", "a")
+
+
+def test_a_pickle_within_an_npz_is_never_loaded(tmp_path):
+    ran = tmp_path / "ran"
+
+    class Trap:
+        def __reduce__(self):
+            return (os.mkdir, (str(ran),))
+
+    np.savez(tmp_path / "x.npz", a=np.array([Trap()], dtype=object))
+    with pytest.raises(UserError, match=r"is not a whole npz file .*allow_pickle"):
+        load_npz(tmp_path / "x.npz", "a")
+    assert not ran.exists()
+
+
+@pytest.mark.parametrize(
+    ("read", "call"),
+    [
+        (read_json, "json.loads"),
+        (read_table, "pandas.read_parquet"),
+        (read_csv, "pandas.read_csv"),
+        (load_npz, "numpy.load"),
+    ],
+)
+def test_a_failing_disk_is_not_taken_for_a_broken_file_nor_is_missing_memory(tmp_path, monkeypatch, read, call):
+    path = tmp_path / "x"
+    path.write_text("{}")
+    monkeypatch.setattr(call, mock.Mock(side_effect=OSError(errno.EIO, "Input/output error")))
+    with pytest.raises(UserError, match=r"x could not be read \(Input/output error\); mend that and run again"):
+        read(path)
+    monkeypatch.setattr(call, mock.Mock(side_effect=MemoryError))
+    with pytest.raises(MemoryError):
+        read(path)
+
+
+def test_a_missing_array_is_named_with_those_there(tmp_path):
+    save_npz(tmp_path / "x.npz", a=np.arange(2), b=np.arange(2))
+    with pytest.raises(UserError, match="has no array c; it holds a, b"):
+        load_npz(tmp_path / "x.npz", "a", "c")
+
+
+@pytest.mark.parametrize(("read", "name"), [(read_json, "x.json"), (read_table, "x.parquet"), (read_csv, "x.csv")])
+def test_other_files_that_are_missing_or_broken_are_named(tmp_path, read, name):
+    with pytest.raises(UserError, match=rf"{name} does not exist; run the rule that makes it"):
+        read(tmp_path / name)
+    for content in (b"", b'\xff"{'):
+        (tmp_path / name).write_bytes(content)
+        with pytest.raises(UserError, match=rf"{name} is not .*; delete it and run again") as error:
+            read(tmp_path / name)
+        assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("exact", [False, True])
+def test_a_csv_is_read_as_it_was_written(tmp_path, exact):
+    table = pd.DataFrame({"prior": ["0.4", "0.5"], "n": [1, 2], "x": [1 / 3, None], "words": ['a, "b"', "c"]})
+    write_csv(table, tmp_path / "a.csv", exact=exact)
+    found = read_csv(tmp_path / "a.csv")
+    assert found.drop(columns="x").equals(table.drop(columns="x"))
+    assert found["x"].isna().tolist() == [False, True]
+    assert found["x"][0] == pytest.approx(1 / 3, rel=1e-15 if exact else 1e-9)
+
+
+def test_a_csv_keeps_the_prior_as_it_is_written(tmp_path):
+    (tmp_path / "x.csv").write_text("prior,mean\n0.40,1.5\n0.5,2\n")
+    assert read_csv(tmp_path / "x.csv")["prior"].tolist() == ["0.40", "0.5"]
+
+
+def test_the_checksum_of_a_missing_file_names_it(tmp_path):
+    with pytest.raises(UserError, match=r"x\.npz does not exist; run the rule that makes it"):
+        sha256(tmp_path / "x.npz")
+
+
+def test_attributes_survive_in_a_table(tmp_path):
+    table = pd.DataFrame({"a": [1.5]})
+    table.attrs = {"fingerprint": "abc", "origin": {"commit": "def"}}
+    write_table(table, tmp_path / "x.parquet")
+    found = read_table(tmp_path / "x.parquet")
+    assert found.attrs == table.attrs
+    assert found["a"].tolist() == [1.5]
+
+
+def test_a_part_of_a_table_is_read(tmp_path):
+    table = pd.DataFrame({"method": ["ure", "relu", "abs"], "seed": [1, 2, 1], "risk": [0.1, 0.2, 0.3]})
+    write_table(table, tmp_path / "x.parquet")
+    some = read_table(tmp_path / "x.parquet", ["risk", "method", "another"], {"method": {"abs", "relu"}, "seed": {1}})
+    assert some.to_dict("list") == {"method": ["abs"], "risk": [0.3]}
+
+
+# -- digests and provenance -----------------------------------------------------------------------
+
+
+def test_digests_depend_on_content_and_not_on_order(tmp_path):
+    assert digest({"a": 1, "b": [2]}) == digest({"b": [2], "a": 1})
+    assert digest({"a": 1}) != digest({"a": 2})
+    first, second = tmp_path / "a", tmp_path / "b"
+    first.write_text("1")
+    second.write_text("2")
+    assert code_digest([first, second]) == code_digest([second, first])
+    before = code_digest([first, second])
+    second.write_text("3")
+    assert code_digest([first, second]) != before
+
+
+def test_provenance_says_what_went_in_and_what_worked(tmp_path):
+    path = tmp_path / "input"
+    path.write_bytes(b"abc")
+    found = json.loads(json.dumps(provenance(time.perf_counter(), [path], device="cpu")))
+    # The digest of "abc" is the standard's own example, FIPS 180-2.
+    assert found["inputs"] == {str(path): "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"}
+    assert found["device"] == "cpu"
+    assert {"commit", "python", "packages", "machine", "wall_seconds"} <= set(found)
+    assert {"numpy", "torch"} <= set(found["packages"])
+
+
+# -- images and labels ----------------------------------------------------------------------------
+
+
+def images(**changes):
+    arrays = {
+        "train_images": np.zeros((4, 2, 2), np.uint8),
+        "train_labels": np.array([0, 1, 2, 1]),
+        "test_images": np.zeros((3, 2, 2), np.uint8),
+        "test_labels": np.array([0, 1, 2]),
+    }
+    return ImageSet(**{**arrays, **changes}, classes=["cat", "dog", "eel"], origin="made here", licence="none")
+
+
+def test_images_survive_their_file(tmp_path):
+    write_images(SOURCES["digits"].read(tmp_path), tmp_path / "digits.npz", time.perf_counter())
+    found = read_images(tmp_path / "digits.npz")
+    assert found.train_images.shape == (1348, 8, 8)
+    assert found.test_images.shape == (449, 8, 8)
+    assert found.train_images.max() == 255
+    assert list(found.classes) == list("0123456789")
+    description = read_json(tmp_path / "digits.json")
+    assert description["sha256"] == sha256(tmp_path / "digits.npz")
+    assert (description["train"], description["test"], description["shape"]) == (1348, 449, [8, 8])
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"train_images": np.zeros((4, 2, 2))}, "train_images is float64"),
+        ({"train_images": np.zeros((4, 4), np.uint8)}, r"train_images is uint8 of shape \(4, 4\)"),
+        ({"test_labels": np.array([0, 1])}, "test has 3 images but labels of shape"),
+        ({"test_labels": np.array([0, 1, 3])}, "test_labels run from 0 to 3, outside the 3 named classes"),
+        ({"test_images": np.zeros((3, 5, 5), np.uint8)}, r"training images are \(2, 2\) but test images \(5, 5\)"),
+    ],
+)
+def test_images_against_the_contract_are_refused(changes, sentence):
+    with pytest.raises(UserError, match=sentence):
+        images(**changes)
+
+
+def test_sides_become_signs():
+    found = binarize(images(), ["cat"], ["dog"], ["eel"])
+    assert {part: signs.tolist() for part, signs in found.items()} == {"train": [1, -1, 0, -1], "test": [1, -1, 0]}
+    assert all(signs.dtype == np.int8 for signs in found.values())
+
+
+@pytest.mark.parametrize(
+    ("sides", "sentence"),
+    [
+        ((["cat"], ["dog"]), "here: class eel is on no side; list it as positive, negative or dropped"),
+        ((["cat", "eel"], ["dog", "eel"]), "here: class 'eel' is listed twice; give it one side"),
+        ((["cat"], ["dog"], ["eel", "cat"]), "here: class 'cat' is listed twice"),
+        ((["cow"], ["dog"]), r"here\.positive: the source has no class 'cow'; it has cat, dog, eel"),
+        ((["cat", "dog", "eel"], []), "here: the train images hold no negative one; both sides are needed"),
+    ],
+)
+def test_sides_that_contradict_the_classes_are_refused(sides, sentence):
+    with pytest.raises(UserError, match=sentence):
+        binarize(images(), *sides, where="here")
+
+
+def test_a_side_that_only_the_test_images_lack_is_named():
+    with pytest.raises(UserError, match="the test images hold no negative one"):
+        binarize(images(test_labels=np.array([0, 0, 2])), ["cat"], ["dog"], ["eel"])

@@ -1,0 +1,199 @@
+"""From configuration to experiments, cohorts and settings, and what is left out."""
+
+from __future__ import annotations
+
+from operator import attrgetter
+
+import pytest
+from configs import CONFIG, FIRST, FLAT, SETTING, VARIANTS, config, study
+
+from mdpu.errors import UserError
+from mdpu.learn import Settings
+from mdpu.pipeline.config import load_config
+from mdpu.pipeline.plan import Plan
+from mdpu.pipeline.protocol import Departure
+
+LOSSES = {"kind": "losses", "title": "Losses"}
+
+
+def test_selections_restrict_datasets_and_experiments():
+    assert {run.dataset for run in Plan(config(datasets=["deep"])).runs} == {"deep"}
+    plan = Plan(config(experiments=["second"]))
+    assert list(plan.experiments) == ["second"]
+    assert plan.datasets == ["flat"]
+
+
+def test_cohorts_span_the_axes_that_the_configuration_names():
+    plan = Plan(config())
+    assert {name: len(cohort.runs) for name, cohort in plan.cohorts.items() if cohort.network == "mlp"} == {
+        "flat/base/m2/n30": 8,
+        "flat/base/m3/n30": 8,
+    }
+    assert all(len(cohort.runs) == 1 for cohort in plan.cohorts.values() if cohort.network == "resnet34")
+    narrow = Plan(config(cohort__mlp=["seed"], datasets=["flat"]))
+    assert "flat/base/m2/n30/prior0.4/ure/logistic" in narrow.cohorts
+    assert all(len({run.prior for run in cohort.runs}) == 1 for cohort in narrow.cohorts.values())
+    for each in (plan, narrow):
+        assert sorted(run for cohort in each.cohorts.values() for run in cohort.runs) == list(each.runs)
+
+
+def test_a_method_may_have_trials_of_its_own():
+    seed = {"default": [1], "abs": [1, 2, 3]}
+    plan = Plan(config(datasets=["flat"], **{FIRST + "seed": seed}))
+    assert {(run.method, run.seed) for run in plan.experiment("first").runs} == {
+        ("ure", 1),
+        ("abs", 1),
+        ("abs", 2),
+        ("abs", 3),
+    }
+
+
+def test_a_dataset_may_have_methods_of_its_own():
+    method = {"default": ["ure"], "deep": ["abs", "ure"]}
+    plan = Plan(config(datasets=["flat", "deep"], **{FIRST + "method": method}))
+    found = {(run.dataset, run.method) for run in plan.experiment("first").runs}
+    assert found == {("flat", "ure"), ("deep", "abs"), ("deep", "ure")}
+
+
+def test_failed_cohorts_are_left_out_and_what_is_left_keeps_its_runs():
+    whole = Plan(config())
+    deep = {name: "why" for name in whole.cohorts if name.startswith("deep/")}
+    plan = Plan({**config(), "failed": {"flat/base/m2/n30": "it broke", **deep}})
+    assert list(plan.cohorts) == ["flat/base/m3/n30"]
+    assert plan.runs == whole.cohorts["flat/base/m3/n30"].runs
+    assert list(plan.experiments) == ["second"]
+    assert plan.not_run == {"first": "First"}
+    one = Plan({**config(), "failed": {"flat/base/m2/n30": "it broke"}})
+    assert one.experiment("first").not_run == ("flat",)
+    assert one.summary()["failed"] == {"flat/base/m2/n30": "it broke"}
+
+
+def test_an_illustration_of_a_split_needs_no_training():
+    experiments = {"first": CONFIG["definitions"]["experiments"]["first"], "setting": SETTING}
+    whole = config(definitions__experiments=experiments)
+    failed = dict.fromkeys(Plan(whole).cohorts, "why")
+    failed |= dict.fromkeys(("flat/base/m3/n40", "deep/base/m3/n40"), "why")
+    assert list(Plan({**whole, "failed": failed}).experiments) == ["setting"]
+
+
+def test_without_a_cohort_entry_a_network_that_stacks_spans_what_a_stack_can_hold():
+    changed = config(datasets=["flat"])
+    assert changed["cohort"].pop("mlp") == ["prior", "method", "loss", "seed"]
+    assert Plan(changed).cohorts == Plan(config(datasets=["flat"])).cohorts
+
+
+def test_a_network_added_by_one_file_is_planned(all_pixels):
+    variants = {"base": None, "no-bias": {"training": {"networks": {all_pixels: {"bias": False}}}}}
+    changes = {FLAT + "network": all_pixels, "definitions__variants": variants, "datasets": ["flat"]}
+    plan = Plan(config(**changes))
+    assert plan.network("flat") == all_pixels
+    # It does not stack, so each run is a cohort, unless the configuration says otherwise.
+    assert [cohort.runs for cohort in plan.cohorts.values()] == [(run,) for run in plan.runs]
+    spans = config(**changes)
+    spans["cohort"][all_pixels] = ["prior", "method", "seed"]
+    assert {len(cohort.runs) for cohort in Plan(spans).cohorts.values()} == {8}
+    # What the configuration leaves out has its default.
+    assert plan.settings("base", all_pixels) == Settings(epochs=3, network=all_pixels, architecture={"bias": True})
+    assert plan.settings("no-bias", all_pixels).architecture == {"bias": False}
+    assert plan.protocol.departures("no-bias", [all_pixels]) == [Departure("bias", "true", "false")]
+    assert plan.protocol.departures("no-bias", ["mlp"]) == []
+
+
+def test_a_variant_that_changes_nothing_shares_the_runs_of_one_that_is_the_same():
+    changes = {"definitions__variants": VARIANTS, FIRST + "variant": list(VARIANTS)}
+    changed = config(**changes, experiments=["first"])
+    changed["definitions"]["experiments"]["first"]["kind"] = "choice"
+    plan = Plan(changed)
+    found = {dataset: {run.variant for run in plan.runs if run.dataset == dataset} for dataset in ("flat", "deep")}
+    # n is 30 for flat and 20 for deep, and only deep has a stem, only flat hidden layers.
+    assert found == {"flat": {"base", "three-n", "both"}, "deep": {"base", "three-n", "ninety", "stem", "both"}}
+    assert len(plan.runs) == len(set(plan.runs)) == 8 * (3 + 5)
+    assert len(plan.experiments["first"].runs) == len(plan.runs)
+
+
+def test_reportings_summarise_the_same_runs_in_another_way():
+    plan = Plan(study(variant=["base", "three-n"], reporting=["last", "best"], base_method=["relu"]))
+    assert plan.protocol.reporting("last") == {"average_last": 1, "test_prior": "natural"}
+    assert plan.protocol.reporting("base") == CONFIG["protocol"]["reporting"]
+    experiment = plan.experiment("study")
+    assert experiment.options == {"reporting": ["last", "best"], "base_method": ["relu"]}
+    # 2 priors, 2 seeds, of 2 methods under 2 variants and of 1 method under base alone: reportings add none.
+    assert len(plan.runs) == 4 * (2 * 2 + 1)
+    assert {run.variant for run in plan.runs if run.method == "relu"} == {"base"}
+    with pytest.raises(UserError, match="reporting: 'zzz' is unknown"):
+        plan.protocol.reporting("zzz")
+
+
+def test_what_a_study_depends_on_holds_its_variants_and_reportings():
+    plan = Plan(study(variant=["base", "three-n"], reporting=["last"]))
+    before = plan.experiment_settings("study")
+    plan.config["definitions"]["reportings"]["last"]["average_last"] = 2
+    after = plan.experiment_settings("study")
+    assert before != after
+    assert before["departures"]["variants"]["three-n"] == [("n_unlabeled", "n", "3n")]
+
+
+@pytest.mark.parametrize(("average", "expected"), [(2, 2), ("all", 3), ("best", 3)])
+def test_tuning_averages_the_reported_epochs_and_never_chooses_by_the_test_set(average, expected):
+    changed = config(protocol__training__hyperparameters="tuned", protocol__reporting__average_last=average)
+    plan = Plan(changed)
+    assert plan.tuning_settings("flat/base/m2")["average_last"] == expected
+
+
+def test_writing_a_plan_keeps_its_content_under_a_name_of_its_own(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    plan, other = Plan(config()), Plan(config(axes__seed=[3]))
+    path = plan.layout.write_config().resolve()
+    assert load_config([path]) == plan.config
+    before = path.stat().st_mtime_ns
+    other.layout.write_config()
+    assert plan.layout.write_config().resolve() == path
+    assert path.stat().st_mtime_ns == before
+    assert sorted(path.parent.glob("[!.]*")) == sorted(each.layout.config.resolve() for each in (plan, other))
+
+
+@pytest.mark.parametrize("function", ["cohort", "experiment", "dataset", "protocol.variant", "protocol.reporting"])
+def test_names_that_the_plan_does_not_have_are_refused(function):
+    with pytest.raises(UserError, match="'zzz' is unknown; "):
+        attrgetter(function)(Plan(config()))("zzz")
+
+
+def test_a_subset_knows_what_it_leaves_out():
+    assert Plan(config()).not_run == {}
+    assert Plan(config()).experiment("second").not_run == ()
+    one = Plan(config(experiments=["first"], datasets=["deep"]))
+    assert one.not_run == {"second": "Second"}
+    assert one.experiment("first").not_run == ("flat",)
+    # Selected, but only on a dataset that is not.
+    assert Plan(config(datasets=["deep"])).not_run == {"second": "Second"}
+
+
+def test_what_a_table_leaves_out_is_among_its_settings():
+    everything, one = Plan(config()), Plan(config(datasets=["flat"]))
+    assert everything.experiment_settings("second")["not_run"] == one.experiment_settings("second")["not_run"] == ()
+    assert one.experiment_settings("first")["not_run"] == ("deep",)
+
+
+def test_illustrations_have_no_runs_and_the_setting_shows_a_split_of_the_first_dataset():
+    changed = config(definitions__experiments={"setting": SETTING, "losses": LOSSES}, datasets=["deep", "flat"])
+    plan = Plan(changed)
+    assert {name: len(experiment.runs) for name, experiment in plan.experiments.items()} == {"setting": 0, "losses": 0}
+    assert plan.experiment("setting").split == "deep/base/m3/prior0.5/n40/seed1"
+    assert plan.splits == ["deep/base/m3/prior0.5/n40/seed1"]
+    assert plan.datasets == ["deep"]
+    assert plan.runs == ()
+    assert Plan({**changed, "experiments": ["losses"]}).datasets == []
+    before = plan.experiment_settings("setting")
+    changed["definitions"]["datasets"]["deep"]["negative"] = [2]
+    assert Plan(changed).experiment_settings("setting") != before
+
+
+def test_runs_are_found_by_their_name_and_their_cells():
+    plan = Plan(config())
+    for run in plan.runs[:3]:
+        assert plan.find_runs(run.name) == (run,)
+        assert plan.cohort_of(run).runs.count(run) == 1
+    cell = "flat/base/m2/n30/prior0.4/abs/logistic"
+    assert [run.name for run in plan.find_runs(cell)] == [f"{cell}/seed1", f"{cell}/seed2"]
+    with pytest.raises(UserError, match=r"'flat/base/m2/n30/prior0.4/asb/logistic' is unknown; did you mean '.*/abs/"):
+        plan.find_runs("flat/base/m2/n30/prior0.4/asb/logistic")

@@ -1,0 +1,97 @@
+"""Each selection has a folder of its own; those that train alike share their finished runs."""
+
+from __future__ import annotations
+
+import pytest
+import yaml
+
+from mdpu.errors import UserError
+from mdpu.pipeline.config import load_config
+from mdpu.pipeline.files import REPOSITORY
+from mdpu.pipeline.paths import Layout
+from mdpu.pipeline.selection import LONGEST, select
+
+
+@pytest.fixture
+def overlay(tmp_path):
+    """Write an overlay and return its path."""
+
+    def write(stem="mine", **content):
+        path = tmp_path / f"{stem}.yaml"
+        path.write_text(yaml.safe_dump(content))
+        return path
+
+    return write
+
+
+def test_an_experiment_alone_is_its_configuration():
+    quick = [REPOSITORY / "config.yaml", REPOSITORY / "config" / "quick.yaml"]
+    assert select("quick", [], []) == load_config(quick)
+    assert select("paper", [], []) == load_config([REPOSITORY / "config.yaml"])
+
+
+@pytest.mark.parametrize(
+    ("values", "name"),
+    [
+        (["datasets=[mnist]"], "paper-datasets-mnist"),
+        (["datasets=[mnist, svhn]", "experiments=[table2]"], "paper-datasets-mnist-svhn-experiments-table2"),
+        (["axes={seed: [1, 2]}"], "paper-axes-seed-1-2"),
+        (["protocol={training: {epochs: 5}}"], "paper-protocol-training-epochs-5"),
+        (["name=mine"], "mine"),
+        (["name=mine", "datasets=[mnist]"], "mine"),
+    ],
+)
+def test_a_selection_is_named_by_its_values(values, name):
+    assert select("paper", [], values)["name"] == name
+
+
+def test_two_selections_have_two_folders():
+    assert len({select("paper", [], [f"datasets=[{name}]"])["name"] for name in ("mnist", "svhn")}) == 2
+    datasets = "datasets=[mnist, fashion-mnist, emnist-digits, emnist-letters-a-i, svhn]"
+    long = [select("paper", [], [datasets, f"axes={{seed: [{seed}]}}"]) for seed in (1, 2)]
+    assert len({config["name"] for config in long}) == 2
+    assert all(len(config["name"]) <= LONGEST for config in long)
+
+
+def test_how_to_work_selects_nothing():
+    assert select("paper", [], ["threads=1", "device=cpu", "data_dir=elsewhere"])["name"] == "paper"
+
+
+def test_a_file_adds_to_the_experiment_and_gives_its_name(overlay):
+    config = select("quick", [overlay(axes={"seed": [1]})], [])
+    assert config["name"] == "quick-mine"
+    assert config["datasets"] == ["digits"]
+    assert config["axes"]["seed"] == [1]
+    assert select("quick", [overlay(name="mine")], [])["name"] == "mine"
+
+
+def test_nested_values_keep_their_numbers():
+    config = select("quick", [], ["protocol={training: {epochs: 5, networks: {mlp: {learning_rate: 0.01}}}}"])
+    assert config["protocol"]["training"]["epochs"] == 5
+    assert config["protocol"]["training"]["networks"]["mlp"] == {
+        **select("quick", [], [])["protocol"]["training"]["networks"]["mlp"],
+        "learning_rate": 0.01,
+    }
+
+
+def test_selections_that_train_alike_share_their_finished_runs(overlay):
+    whole = Layout(select("paper", [], [])).store
+    assert Layout(select("paper", [], ["datasets=[mnist]"])).store == whole
+    assert Layout(select("paper", [overlay(axes={"seed": [1, 2, 3, 4]})], [])).store == whole
+    assert Layout(select("paper", [], ["protocol={training: {epochs: 5}}"])).store != whole
+    variants = {"rate-4e-5": {"training": {"epochs": 5}}}
+    assert Layout(select("paper", [overlay(definitions={"variants": variants})], [])).store != whole
+    variants = {"mine": {"training": {"epochs": 5}}}
+    assert Layout(select("paper", [overlay(definitions={"variants": variants})], [])).store == whole
+    assert (
+        Layout(select("paper", [], ["name=mine"])).store == Layout(select("paper", [], ["name=mine"])).results / "runs"
+    )
+    moved = Layout(select("paper", [], ["datasets=[mnist]", "results_dir=elsewhere"]))
+    assert str(moved.store) == "elsewhere/paper/runs"
+
+
+def test_mistakes_are_sentences(overlay):
+    with pytest.raises(UserError, match="is not of the form KEY=VALUE"):
+        select("quick", [], ["seed"])
+    with pytest.raises(UserError, match="config key devise is unknown; did you mean 'device'"):
+        select("quick", [overlay(devise="cpu")], [])
