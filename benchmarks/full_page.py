@@ -41,7 +41,6 @@ from mdpu.pipeline.experiments import show
 from mdpu.pipeline.files import read_table, write_csv, write_json, write_table
 from mdpu.pipeline.grid import AXES, CELL
 from mdpu.pipeline.plan import Plan
-from mdpu.pipeline.report.largest_n import write_largest_n
 from mdpu.pipeline.report.page import write_page
 from mdpu.pipeline.report.rank_figure import show_ranks
 from mdpu.pipeline.report.sheet import write_sheets
@@ -76,7 +75,7 @@ def stand_in(classes: list[str], colour: bool, seed: int) -> ImageSet:
 
 
 def write_data(plan: Plan) -> None:
-    """Write all that needs no metrics: images, labels, sheets and splits of stand-ins, the audit and the largest n.
+    """Write all that needs no metrics: images, labels, sheets and splits of stand-ins, and the audit.
 
     The counts are those of the configuration.
     """
@@ -106,7 +105,6 @@ def write_data(plan: Plan) -> None:
             write_json(plan.layout.split(run.split).with_suffix(".json"), facts)
     results = plan.layout.results
     write_audit(plan, results / "labels", results / "audit.csv")
-    write_largest_n(plan, results / "labels", results / "largest_n.csv")
 
 
 def histories(plan: Plan, kept: Path | None) -> pd.DataFrame:

@@ -113,7 +113,7 @@ def meet(fault: str, at: int, library: Path) -> subprocess.CompletedProcess[str]
 def draw(snapshot: Path) -> None:
     """Draw the splits, and keep a copy of the results as they are then."""
     shutil.rmtree(RESULTS, ignore_errors=True)
-    done = run("--until", "split", "sheet", "audit", "largest_n")
+    done = run("--until", "split", "sheet", "audit")
     assert done.returncode == 0, done.stdout + done.stderr
     shutil.copytree(RESULTS, snapshot)
 

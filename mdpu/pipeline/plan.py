@@ -322,23 +322,6 @@ class Plan:
         training = self.protocol.training(cohort.variant, cohort.network)
         return {"runs": [astuple(run) for run in cohort.runs], "training": training}
 
-    @property
-    def uncounted(self) -> list[str]:
-        """Datasets whose numbers of training images per side are not in the configuration."""
-        return [
-            name
-            for name in self.datasets
-            if not {"positive", "negative"} <= self.dataset(name).get("counts", {}).get("train", {}).keys()
-        ]
-
-    def pool_settings(self) -> dict[str, Any]:
-        """Return everything in the configuration that affects the table of the largest n."""
-        return {
-            "datasets": {name: [self.dataset(name)["title"], self.published_names[name]] for name in self.datasets},
-            "counts": {name: self.dataset(name).get("counts", {}).get("train", {}) for name in self.datasets},
-            "points": sorted({(run.dataset, run.tuple_size, run.prior, run.n) for run in self.runs}),
-        }
-
     def experiment_settings(self, name: str) -> dict[str, Any]:
         """Return everything in the configuration that affects the files of an experiment."""
         experiment = self.experiment(name)

@@ -13,7 +13,7 @@ from mdpu.pipeline.report.formats import FORMATS
 
 pytestmark = pytest.mark.slow
 
-SHOWN = ("tables/*", "figures/**/*", "sheets/*/*", "*.csv", "largest_n.*", "ranks.*")
+SHOWN = ("tables/*", "figures/**/*", "sheets/*/*", "*.csv", "ranks.*")
 NOT_OFFERED = {"metrics.csv"}  # a row per run and epoch
 
 

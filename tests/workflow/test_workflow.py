@@ -51,7 +51,6 @@ def test_a_finished_run_has_every_output_of_the_contract(finished):
         "runs.csv",
         *(f"figures/{name}.{suffix}" for name in ("tiny-curves", "figure1", "figure2") for suffix in ("svg", "pdf")),
         *(f"tables/table1.{suffix}" for suffix in ("csv", "md", "tex")),
-        *(f"largest_n.{suffix}" for suffix in ("csv", "md", "tex")),
         "histories/digits/base/m2/n60.parquet",
         "histories/digits/base/m2/n60.json",
         "histories/digits/base/m3/n60.parquet",
@@ -238,11 +237,11 @@ CHANGES = {
     ),
     "a dataset's title": (
         {"definitions__datasets__digits__title": "Another"},
-        {"show_table": 1, "show_curves": 1, "largest_n": 1, "show_setting": 1, "render_report": 1},
+        {"show_table": 1, "show_curves": 1, "show_setting": 1, "render_report": 1},
     ),
     "what a dataset is compared with": (
         {"definitions__datasets__digits__published": "mnist"},
-        {"show_table": 1, "compare": 1, "largest_n": 1, "render_report": 1},
+        {"show_table": 1, "compare": 1, "render_report": 1},
     ),
     "comparison": ({"comparison__margin": 0.5}, {"compare": 1, "claims": 1, "render_report": 1}),
     "a dataset's classes": (
@@ -251,7 +250,6 @@ CHANGES = {
             "labels": 1,
             "sheet": 1,
             "split": 6,
-            "largest_n": 1,
             "train": 2,
             "show_setting": 1,
             "audit": 1,
@@ -457,7 +455,7 @@ def test_a_failed_cohort_is_left_out_and_named_and_the_next_run_trains_it(fresh_
     assert f"could not be written (File exists); mend that and run again ({log})" in page
     assert set(pd.read_csv(fresh_clone.results / "runs.csv")["tuple_size"]) == {2}
     # Nothing takes the failure for a success: the plan still wants the cohort, and what is made of it.
-    assert fresh_clone.jobs() == {"train": 1, **AFTER_TRAINING, "largest_n": 1}
+    assert fresh_clone.jobs() == {"train": 1, **AFTER_TRAINING}
     obstacle.unlink()
     fresh_clone.run(*command)
     assert len(pd.read_csv(fresh_clone.results / "runs.csv")) == 12

@@ -69,7 +69,6 @@ for _name, _experiment in PLAN.experiments.items():
 SHOWN = [path for name in PLAN.experiments for path in PLAN.experiment_outputs(name)]
 TABLES = [path for path in SHOWN if path.parent == RESULTS / "tables"]
 FIGURES = [path for path in SHOWN if path.parent == RESULTS / "figures"]
-LARGEST_N = [RESULTS / f"largest_n.{suffix}" for suffix in ("csv", "md", "tex")] if PLAN.runs else []
 TUNING_FIGURES = [
     RESULTS / "figures" / "tuning" / f"{name}.{suffix}" for name in PLAN.tunings for suffix in ("svg", "pdf")
 ]

@@ -1,4 +1,4 @@
-# INPUTS   tables, figures, studies, comparison, claims, ranks, audit, the largest n, results of each run and cell,
+# INPUTS   tables, figures, studies, comparison, claims, ranks, audit, results of each run and cell,
 #          histories and what trained them, label counts, contact sheets, diagnostics of the splits, and the
 #          verification if numbers are expected
 # OUTPUTS  report.html, one self-contained page
@@ -7,7 +7,6 @@
 rule render_report:
     input:
         shown=SHOWN,
-        largest_n=LARGEST_N,
         tuning=TUNING_FIGURES,
         runs=RUNS,
         metrics=[PLAN.layout.metrics, PLAN.layout.summary] if PLAN.runs else [],

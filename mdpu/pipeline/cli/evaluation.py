@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from mdpu.pipeline.cli.common import Configs, Metrics, Out, Summary, Table, app, load_plan
+from mdpu.pipeline.cli.common import Configs, Metrics, Out, Summary, app, load_plan
 
 PANEL = "Rules: evaluation"
 
@@ -80,20 +80,6 @@ def audit(
     from mdpu.pipeline.evaluate.audit import write_audit
 
     write_audit(load_plan(config), labels, out)
-
-
-@app.command("largest-n", rich_help_panel=PANEL)
-def largest_n(
-    config: Configs,
-    labels: Annotated[
-        Path, typer.Option(metavar="DIR", help="Folder of labels; read if the configuration has no counts.")
-    ],
-    out: Table,
-) -> None:
-    """Compute how many tuples each dataset can supply without replacement, beside the number in use."""
-    from mdpu.pipeline.report.largest_n import write_largest_n
-
-    write_largest_n(load_plan(config), labels, out)
 
 
 @app.command(rich_help_panel=PANEL)

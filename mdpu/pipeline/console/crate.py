@@ -56,7 +56,6 @@ COMMANDS = {
     **dict.fromkeys(("claims", "claims_cases"), "claims"),
     "ranks": "ranks",
     "audit": "audit",
-    "largest_n": "largest-n",
     "verification": "verify",
     "report": "report",
 }

@@ -30,7 +30,6 @@ from mdpu.pipeline.report.forest import HEIGHT as FOREST_HEIGHT
 from mdpu.pipeline.report.forest import SPAN, forest_panels
 from mdpu.pipeline.report.forest import WIDTH as FOREST_WIDTH
 from mdpu.pipeline.report.formats import BESIDE
-from mdpu.pipeline.report.largest_n import HEADER, largest_n_rows
 from mdpu.pipeline.report.sections import data_url, downloads, figure_url, figure_width, trials_of
 from mdpu.pipeline.report.training import duration, read_training
 from mdpu.pipeline.report.tuning_figure import CAPTION
@@ -51,7 +50,6 @@ OFFERED = {
     "comparison": ("csv",),
     "claims": ("csv",),
     "ranks": ("svg", "pdf", "csv"),
-    "largest_n": ("csv", "md", "tex"),
 }
 
 
@@ -209,8 +207,6 @@ def _making(plan: Plan, results: Path) -> dict[str, Any]:
     return {
         "datasets": [_dataset(plan, results, name) for name in plan.datasets],
         "protocol_yaml": yaml.safe_dump(plan.config["protocol"], sort_keys=False, allow_unicode=True),
-        "largest_n": largest_n_rows(read_csv(results / "largest_n.csv"), titles) if plan.runs else [],
-        "largest_n_header": HEADER,
         "not_run": plan.not_run,
         "datasets_not_run": {name: title for name, title in titles.items() if name not in plan.datasets},
         "tuning": _tuning(plan, results),

@@ -29,7 +29,6 @@ RULES = [
     "train",
     "collect",
     "show",
-    "largest-n",
     "verify",
     "report",
 ]
@@ -149,7 +148,8 @@ def test_the_plan_counts_and_lists_runs():
 def test_commands_load_only_what_they_need():
     """A split is drawn in thousands of jobs, and must not wait for torch."""
     program = (
-        "import sys\nfrom mdpu.pipeline import cli\nsys.argv = ['mdpu', 'split', '--labels', 'no.npz', '--tuple-size', '2', "
+        "import sys\nfrom mdpu.pipeline import cli\n"
+        "sys.argv = ['mdpu', 'split', '--labels', 'no.npz', '--tuple-size', '2', "
         "'--prior', '0.5', '--n', '2', '--n-unlabeled', '2', '--trial', 'one', '--out', 'no-out.npz']\n"
         "try:\n    cli.main()\nexcept SystemExit:\n    pass\n"
         "import mdpu.pipeline.data.splits\n"

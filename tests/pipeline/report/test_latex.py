@@ -10,7 +10,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from mdpu.pipeline.data.pools import DEMANDS
 from mdpu.pipeline.evaluate.published import beside_published, published_cells
 from mdpu.pipeline.evaluate.sensitivity import ALTERNATIVE, PANEL
 from mdpu.pipeline.experiments import choice, priors
@@ -18,7 +17,6 @@ from mdpu.pipeline.experiments.formulas import latex_formulas, loss_rows
 from mdpu.pipeline.experiments.sensitivity.tables import KEY_TITLES, sensitivity_latex
 from mdpu.pipeline.experiments.table import latex_beside, latex_table
 from mdpu.pipeline.grid import CELL
-from mdpu.pipeline.report.largest_n import largest_n_latex
 from mdpu.pipeline.report.latex import LINES, Best, escape, latex_caption, latex_float, latex_tables
 
 AWKWARD = r"""50 % & more_of $this$ #1 {~^\} [x] * <b> "q" | -- ÜÇłß Ω 数 🙂"""
@@ -86,10 +84,6 @@ DIFFERENCES = pd.DataFrame(
     ],
     columns=[*ALTERNATIVE[:3], *PANEL, "method", "base_mean", "difference", "std", "diverged"],
 )
-LARGEST = pd.DataFrame(
-    [(name, size, prior, n) for name in TITLES for size in (2, 3) for prior in ("0.4", "0.6") for n in (10000, 12000)],
-    columns=["dataset", "tuple_size", "prior", "n"],
-).assign(**{f"{fact}_{demand}": value for demand in DEMANDS for fact, value in (("largest", 122119), ("fit", 0.4))})
 CHOICES = [
     [size, method, "162", "96.20", "0.07 (1.20)", "0.05 (0.10)", "0.34 (12.12)"]
     for size in ("Pairs", "Triples")
@@ -116,7 +110,6 @@ TABLES = {
     "extended-beside": latex_beside(beside(cells(methods=EXTENDED)), TITLES, EXTENDED, LONG, "extended-beside"),
     "formulas": latex_formulas(loss_rows(), AWKWARD, "formulas"),
     "sensitivity": sensitivity_latex(DIFFERENCES, {"images": AWKWARD}, AWKWARD, "sensitivity"),
-    "largest-n": largest_n_latex(LARGEST, TITLES),
     "choice": latex_tables("choice", choice.EPOCHS, choice.HEADERS["epochs"], CHOICES, names=2, groups=1),
     "choice-variants": latex_tables(
         "choice-variants",
