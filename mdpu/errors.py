@@ -1,4 +1,8 @@
-"""The one exception for mistakes that a user can correct."""
+"""The one exception for mistakes that a user can correct, and text that is safe to print."""
+
+from __future__ import annotations
+
+import re
 
 
 class UserError(ValueError):
@@ -9,3 +13,16 @@ class UserError(ValueError):
     The message says what is wrong, where (file and key), and what to do. The command line prints it
     without a traceback and exits with status 2.
     """
+
+
+# What a terminal would obey, and halves of characters, which no file can hold.
+CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
+
+
+def printable(text: str) -> str:
+    r"""Return one line in which control characters are escaped.
+
+    >>> printable("two\n lines, \x1b[31m red")
+    'two lines, \\x1b[31m red'
+    """
+    return CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), " ".join(text.split()))

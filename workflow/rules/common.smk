@@ -8,7 +8,7 @@ from pathlib import Path
 from snakemake.exceptions import WorkflowError
 from snakemake.logging import logger
 
-from mdpu.pipeline.data.sources import MODULES
+from mdpu.pipeline.data.sources import MODULES, SOURCES
 from mdpu.errors import UserError
 from mdpu.pipeline.files import PACKAGE
 from mdpu.pipeline.lock import TOKEN
@@ -97,10 +97,6 @@ def code(command, *modules):
     """
     files = closure(f"mdpu.pipeline.cli.{command}", *modules)
     return [os.path.relpath(file) for file in files if PACKAGE / "pipeline" / "cli" not in file.parents]
-
-
-def source_code(source):
-    return code("data.dataset", MODULES[source])
 
 
 def modules_of(runs, network):

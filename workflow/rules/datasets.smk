@@ -1,41 +1,37 @@
 # INPUTS   the network, files already in data_dir, or a user's own files
 # OUTPUTS  <results_dir>/datasets/<source>.npz, .json; <results_dir>/datasets/own/<dataset>.npz, .json
 #
-# One rule file per source in datasets/, discovered by being there and named like the source.
+# One rule per source of mdpu/pipeline/data/sources, named after it, and one for a user's own files.
 
 
-RULES = Path(workflow.current_basedir)  # the folder of this file, even if another workflow uses it
+for _source in (*SOURCES, "own"):
 
-
-rule dataset:
-    input:
-        files=lambda wildcards: OWN_FILES[wildcards.source],
-        code=code("data.dataset"),
-    output:
-        images=IMAGES / "{source}.npz",
-        description=IMAGES / "{source}.json",
-    log:
-        LOGS / "datasets" / "{source}.log",
-    benchmark:
-        BENCHMARKS / "datasets" / "{source}.tsv"
-    wildcard_constraints:
-        source="own/[a-z0-9-]+",
-    retries: 2
-    localrule: True
-    conda:
-        str(RULES.parent.parent / "envs" / "mdpu.yaml")  # the rules below inherit it from another folder
-    resources:
-        mem_mb=2000,
-        runtime=60,
-    params:
-        source=lambda wildcards: PLAN.source_of(wildcards.source),
-    shell:
-        "python -m mdpu dataset {params.source:q} --config $MDPU_CONFIG --out {output.images:q} &> {log:q}"
-
-
-for _file in sorted((RULES / "datasets").glob("*.smk")):
-
-    include: str(_file)
+    rule:
+        name:
+            f"dataset_{_source.replace('-', '_')}"
+        input:
+            files=lambda wildcards: OWN_FILES.get(wildcards.source, []),
+            code=code("data.dataset") if _source == "own" else code("data.dataset", MODULES[_source]),
+        output:
+            images=IMAGES / "{source}.npz",
+            description=IMAGES / "{source}.json",
+        log:
+            LOGS / "datasets" / "{source}.log",
+        benchmark:
+            BENCHMARKS / "datasets" / "{source}.tsv"
+        wildcard_constraints:
+            source="own/[a-z0-9-]+" if _source == "own" else _source,
+        retries: 2
+        localrule: True
+        conda:
+            "../../envs/mdpu.yaml"
+        resources:
+            mem_mb=2000,
+            runtime=60,
+        params:
+            source=lambda wildcards: PLAN.source_of(wildcards.source),
+        shell:
+            "python -m mdpu dataset {params.source:q} --config $MDPU_CONFIG --out {output.images:q} &> {log:q}"
 
 
 rule datasets:

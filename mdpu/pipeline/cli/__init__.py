@@ -8,7 +8,7 @@ import sys
 from typing import NoReturn
 
 from mdpu.pipeline.cli import inspect, data, training, evaluation, showing, carry, console  # isort: skip  (the order of the panels)
-from mdpu.errors import UserError
+from mdpu.errors import UserError, printable
 from mdpu.pipeline.cli.common import app
 from mdpu.pipeline.seals import recording
 
@@ -52,5 +52,5 @@ def main() -> None:
 
 def fail(sentence: str) -> NoReturn:
     """End with one sentence and status 2."""
-    print(f"error: {' '.join(sentence.split())}", file=sys.stderr)  # quoted text may have several lines
+    print(f"error: {printable(sentence)}", file=sys.stderr)
     sys.exit(2)

@@ -27,7 +27,7 @@ def dataset(
     Raw downloads go to the configuration's `data_dir`; intact ones that are already there are used.
     """
     from mdpu.pipeline.config import load_config
-    from mdpu.pipeline.data.prepare import write_source
+    from mdpu.pipeline.data.sources import write_source
     from mdpu.pipeline.paths import Layout
 
     chosen = load_config(config)
@@ -37,7 +37,7 @@ def dataset(
 @app.command(rich_help_panel=PANEL)
 def fetch(config: Configs, mirror: Mirror = None) -> None:
     """Fetch and verify the raw files of every selected dataset in advance, e.g. on a login node with a network."""
-    from mdpu.pipeline.data.prepare import fetch_sources
+    from mdpu.pipeline.data.sources import fetch_sources
 
     chosen = load_plan(config)
     sources = [chosen.dataset(name)["source"] for name in chosen.datasets]

@@ -8,8 +8,7 @@ from pathlib import Path
 
 from mdpu.errors import UserError
 from mdpu.pipeline.data.download import Archive, find_missing
-from mdpu.pipeline.data.prepare import list_archives
-from mdpu.pipeline.data.sources import SOURCES
+from mdpu.pipeline.data.sources import SOURCES, list_archives
 from mdpu.pipeline.evaluate.verify import read_expected
 from mdpu.pipeline.plan import Plan
 

@@ -1,48 +1,47 @@
 """Raw downloads: whole and verified, or absent.
 
-torchvision knows the address and the MD5 of each file, but its own transfer has no time-out, does not
-retry, and writes to the final name. So this module takes addresses and checksums from torchvision and
-does the transfer itself.
+torchvision knows the address and the MD5 of each file; this module does the transfer. Neither torchvision nor pooch
+bounds a file's size or ends a transfer that only trickles, and pooch's files can be read by their owner alone, which
+does not suit a folder that several users share.
 """
 
 from __future__ import annotations
 
 import contextlib
+import glob
 import gzip
 import hashlib
-import http
 import http.client
 import io
-import math
-import shutil
+import secrets
 import sys
 import time
 import urllib.error
 import urllib.parse
 import urllib.request
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
 
-from filelock import FileLock, Timeout
+from filelock import FileLock
 
-from mdpu.errors import UserError
+from mdpu.errors import UserError, printable
 from mdpu.progress import Steps
 
-ATTEMPTS = 3
-PAUSE_SECONDS = 1.0  # before the second attempt; doubled before each later one
-TIMEOUT_SECONDS = 30.0  # without a byte
-PROBE_SECONDS = 10.0  # for the answer whether a file is there
-MEBIBYTE = 1 << 20
+if TYPE_CHECKING:
+    from mdpu.pipeline.data.images import ImageSet
 
-# Statuses in the 400s that may pass with time: request timeout, too early, too many requests.
-PASSING = (408, 425, 429)
+TIMEOUT_SECONDS = 30.0  # in which at least LEAST bytes must come
+LEAST = 30_000
+MOST = 2 << 30  # bytes of a file whose size is not known
+MEBIBYTE = 1 << 20
 
 
 class DownloadError(Exception):
-    """Why a file could not be fetched; the caller or the user may know another place."""
+    """Why a file cannot be had from a place; another place may have it."""
 
 
 @dataclass(frozen=True)
@@ -50,20 +49,11 @@ class Part:
     """A file that an archive holds, which may lie in ``data_dir`` by itself.
 
     It may lie under its path or in a folder ``gzip`` beside it, and may be gzipped, with ``.gz`` after its name.
-
-    Attributes
-    ----------
-    path : str
-        Path within ``data_dir``.
-    sha256 : str, optional
-        Hexadecimal digits, of the content without gzip. None if it is not known.
-    size : int, optional
-        Bytes of the content without gzip, by which it is known if its SHA-256 is not.
     """
 
-    path: str
-    sha256: str | None
-    size: int | None = None
+    path: str  # within data_dir
+    sha256: str | None  # of the content without gzip
+    size: int | None = None  # bytes without gzip, by which it is known if its SHA-256 is not
 
     def find(self, data_dir: Path) -> Path | None:
         """Return the file that holds the right content, or None."""
@@ -75,34 +65,23 @@ class Part:
         return None
 
     def _is_right(self, path: Path) -> bool:
-        sha256, size = _content(path)
-        return sha256 == self.sha256 if self.sha256 else size == self.size
+        try:
+            with open_content(path) as stream:
+                sha256 = hashlib.file_digest(stream, "sha256").hexdigest()
+                return sha256 == self.sha256 if self.sha256 else stream.tell() == self.size
+        except (OSError, EOFError, zlib.error):
+            return False
 
 
 @dataclass(frozen=True)
 class Archive:
-    """A file as its publisher offers it.
+    """A file as its publisher offers it."""
 
-    Attributes
-    ----------
-    path : str
-        Path within ``data_dir``, and within a mirror; torchvision's own layout.
-    md5 : str
-        Hexadecimal digits.
-    urls : tuple of str
-        Addresses of the publisher and of its copies, tried in this order.
-    size : int, optional
-        Bytes, to say in advance how much there is to download.
-    parts : tuple of Part
-        Unpacked files that serve as well, if all of them are in ``data_dir``: a folder that another program has filled.
-        Empty if nothing is known of their contents, so that they cannot be verified.
-    """
-
-    path: str
+    path: str  # within data_dir, and within a mirror: torchvision's own layout
     md5: str
-    urls: tuple[str, ...]
-    size: int | None = None
-    parts: tuple[Part, ...] = ()
+    urls: tuple[str, ...]  # of the publisher and of its copies, tried in this order
+    size: int | None = None  # bytes; no more are taken from a server
+    parts: tuple[Part, ...] = ()  # unpacked files that serve as well, if data_dir holds all of them
 
     def places(self, mirror: str | None) -> tuple[str, ...]:
         """Return where to get the file: from the mirror alone where there is one, else from `urls`."""
@@ -112,19 +91,39 @@ class Archive:
             return (f"{mirror.rstrip('/')}/{urllib.parse.quote(self.path)}",)
         return (str(Path(mirror).expanduser() / self.path),)
 
+    def find(self, data_dir: Path) -> Path | None:
+        """Return the file in `data_dir`, or the folder of its parts, or its only part; None if the content is wrong."""
+        path = data_dir / self.path
+        if _is_intact(path, self.md5):
+            return path
+        found = [part.find(data_dir) for part in self.parts]
+        if not found or None in found:
+            return None
+        return found[0] if len(found) == 1 else path.parent
+
+
+@dataclass(frozen=True)
+class Source:
+    """Images that this project knows how to fetch and read.
+
+    `archives` returns the files to fetch, and is a function because their addresses need an import of torchvision.
+    `read` gets a scratch folder with the verified archives, each under its `Archive.path`. It may unpack them there.
+    """
+
+    archives: Callable[[], Sequence[Archive]]
+    read: Callable[[Path], ImageSet]
+
 
 def fetch(archives: Sequence[Archive], data_dir: Path, mirror: str | None = None) -> list[Path]:
     """Return the files of `archives` in `data_dir`, fetching those that are missing or broken.
 
-    An existing file is used if its MD5 is right, and replaced if not. Unpacked parts with the right content serve as
-    well; the result then is the folder of those parts, or the part if there is one. Any number of processes may ask for
-    the same file at the same time: one fetches it, the others wait.
+    Any number of processes may ask for the same file at the same time: one fetches it, the others wait.
 
     Parameters
     ----------
     archives : sequence of Archive
     data_dir : Path
-        Folder of raw downloads; it may be read-only if it holds all files.
+        Folder of raw downloads; it may be read-only if it holds all files. See `Archive.find` for what serves.
     mirror : str, optional
         An http(s) address or a local folder, laid out like `data_dir`, to use instead of the publishers.
         Checksums are verified there too.
@@ -132,240 +131,157 @@ def fetch(archives: Sequence[Archive], data_dir: Path, mirror: str | None = None
     Raises
     ------
     UserError
-        If a file cannot be fetched. The sentence names every missing file, its place and its MD5.
+        If a file cannot be fetched. All are tried; the sentence names every missing file, its place and its MD5.
     """
     if mirror is not None and not _is_url(mirror) and not Path(mirror).expanduser().is_dir():
         raise UserError(
             f"mirror {mirror} is neither an http(s) address nor a folder; correct it in the config key mirror "
             "or in the environment variable MDPU_MIRROR"
         )
-    try:
-        return [_fetch(archive, data_dir / archive.path, mirror) for archive in archives]
-    except DownloadError as error:
-        missing = [archive for archive in archives if not _intact(data_dir / archive.path, archive.md5)]
+    files, missing = [], {}
+    for archive in archives:
+        try:
+            files.append(archive.find(data_dir) or _fetch(archive, data_dir / archive.path, mirror))
+        except DownloadError as error:
+            missing[archive] = f"{archive.path} could not be fetched ({error})"
+    if missing:
         places = "; ".join(f"{(data_dir / archive.path).absolute()} (MD5 {archive.md5})" for archive in missing)
         raise UserError(
-            f"{error}; connect to the network, set the config key mirror or the environment variable MDPU_MIRROR to "
-            f"where the files are, or put them into place by hand, and run again; missing: {places}"
-        ) from None
+            f"{'; '.join(missing.values())}; connect to the network, set the config key mirror or the environment "
+            f"variable MDPU_MIRROR to where the files are, or put them into place by hand, and run again; "
+            f"missing: {places}"
+        )
+    return files
 
 
 def list_absent(archives: Sequence[Archive], data_dir: Path) -> list[Archive]:
-    """Return the files that `data_dir` does not hold with the right MD5."""
-    return [
-        archive
-        for archive in archives
-        if not _intact(path := data_dir / archive.path, archive.md5) and not _find_parts(archive, path)
-    ]
+    """Return the files that `data_dir` does not hold with the right content."""
+    return [archive for archive in archives if not archive.find(data_dir)]
 
 
-def find_missing(archives: Sequence[Archive], data_dir: Path, mirror: str | None = None) -> dict[Archive, str]:
-    """Return the files that are neither in `data_dir` nor to be had now, each with the reason; nothing is downloaded.
+def find_missing(archives: Sequence[Archive], data_dir: Path, mirror: str | None = None) -> list[Archive]:
+    """Return the files that are neither in `data_dir` nor offered by a place; nothing is downloaded."""
 
-    Parameters
-    ----------
-    archives, data_dir, mirror
-        As for `fetch`.
-    """
-    ahead = list_absent(archives, data_dir)
+    def is_offered(archive: Archive) -> bool:
+        for place in archive.places(mirror):
+            with contextlib.suppress(DownloadError), _opened(place, "HEAD"):
+                return True
+        return False
+
+    absent = list_absent(archives, data_dir)
     with ThreadPoolExecutor(max_workers=8) as pool:
-        reasons = pool.map(lambda archive: _why_not(archive, mirror), ahead)
-        return {archive: reason for archive, reason in zip(ahead, reasons, strict=True) if reason}
-
-
-def _why_not(archive: Archive, mirror: str | None) -> str | None:
-    """Return why a file cannot be had from any of its places, or None if it can from one."""
-    reasons = []
-    for place in archive.places(mirror):
-        reason = _why_not_from(place, archive.md5)
-        if reason is None:
-            return None
-        reasons.append(f"{place}: {reason}")
-    return "; ".join(reasons)
-
-
-def _why_not_from(place: str, md5: str) -> str | None:
-    if not _is_url(place):
-        if not Path(place).is_file():
-            return "there is no such file"
-        return None if _intact(Path(place), md5) else f"its MD5 is {_md5(Path(place))}, not {md5}"
-    request = urllib.request.Request(place, headers={"User-Agent": "mdpu"}, method="HEAD")
-    try:
-        urllib.request.urlopen(request, timeout=PROBE_SECONDS).close()
-    except urllib.error.HTTPError as error:
-        certain = 400 <= error.code < 500 and error.code not in PASSING
-        return f"HTTP {error.code} {error.reason}" if certain else None
-    except urllib.error.URLError as error:
-        return str(error.reason)
-    except (http.client.HTTPException, OSError, ValueError) as error:
-        return str(error) or type(error).__name__
-    return None
+        return [archive for archive, offered in zip(absent, pool.map(is_offered, absent), strict=True) if not offered]
 
 
 def _fetch(archive: Archive, path: Path, mirror: str | None) -> Path:
-    if _intact(path, archive.md5):
-        return path
-    if unpacked := _find_parts(archive, path):
-        return unpacked
-    with _alone(path):
-        if _intact(path, archive.md5):
+    """Fetch a file from the first place that has it, alone among processes."""
+    with _disk(path.parent):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        lock = FileLock(path.with_name(f".{path.name}.lock")).acquire()  # follows no link
+    with lock:
+        if _is_intact(path, archive.md5):  # another process has fetched it meanwhile
             return path
-        if path.exists():
-            _say(f"{path}: its MD5 is {_md5(path)}, not {archive.md5}; fetching it anew")
-        partial = path.with_name(f".{path.name}.part")
+        if path.exists() and not path.is_file():
+            raise UserError(f"config key data_dir: {path} is no file, but a folder, a pipe or a device; remove it")
+        for left in path.parent.glob(f".{glob.escape(path.name)}.*.part"):
+            with contextlib.suppress(OSError):  # of another user's killed process
+                left.unlink()
         reasons = []
         for place in archive.places(mirror):
+            # A name of its own, opened exclusively: no file and no link of another user's is written through.
+            partial = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
             try:
-                (_download if _is_url(place) else _copy)(place, partial, archive.md5)
+                with _opened(place) as stream, _disk(partial), partial.open("xb") as file:
+                    md5 = _copy(stream, file, archive)
+                if md5 != archive.md5:
+                    raise DownloadError(f"its MD5 is {md5}, not {archive.md5}")
+                with _disk(path):
+                    partial.replace(path)
             except DownloadError as error:
                 reasons.append(f"{place}: {error}")
             else:
-                partial.replace(path)
-                _say(f"{path}: fetched, MD5 {archive.md5} verified")
+                print(f"{path}: fetched, MD5 {archive.md5} verified", file=sys.stderr, flush=True)
                 return path
-    raise DownloadError(f"{archive.path} could not be fetched ({'; '.join(reasons)})")
+            finally:
+                partial.unlink(missing_ok=True)
+    raise DownloadError("; ".join(reasons))
+
+
+def _copy(stream: Any, file: BinaryIO, archive: Archive) -> str:
+    """Write what a stream gives, as far as the known size, and return its MD5."""
+    most = MOST if archive.size is None else archive.size
+    announced = getattr(stream, "length", None)  # of a server's answer; a local file has none
+    md5, have = hashlib.md5(usedforsecurity=False), 0
+    started, before = time.monotonic(), 0
+    with Steps(archive.path.rpartition("/")[2], -(-(announced or most) // MEBIBYTE), "MiB") as steps:
+        while chunk := _read(stream):
+            have += len(chunk)
+            if have > most:
+                raise DownloadError(f"it sends more than {most} bytes, the size of the file")
+            md5.update(chunk)
+            file.write(chunk)
+            if time.monotonic() - started > TIMEOUT_SECONDS:
+                if have - before < LEAST:
+                    raise DownloadError(f"less than {LEAST} bytes came in {TIMEOUT_SECONDS:g} s")
+                started, before = time.monotonic(), have
+            if have // MEBIBYTE > steps.done:
+                steps.advance(have // MEBIBYTE - steps.done)
+    if announced and have < announced:
+        raise DownloadError(f"closed after {have} of {announced} bytes")
+    return md5.hexdigest()
 
 
 @contextlib.contextmanager
-def _alone(path: Path) -> Iterator[None]:
-    """Hold the lock of `path`, with a message if another process holds it."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        lock = FileLock(path.with_name(f".{path.name}.lock"))
-        try:
-            lock.acquire(timeout=0)
-        except Timeout:
-            _say(f"{path}: another process is fetching it; waiting")
-            lock.acquire()
-    except OSError as error:
-        raise DownloadError(f"config key data_dir: {path.parent} cannot be written to ({error.strerror})") from None
-    try:
-        yield
-    finally:
-        lock.release()
-
-
-def _download(url: str, partial: Path, md5: str) -> None:
-    """Fill `partial` from `url`, resuming where an earlier attempt or process was cut off."""
-    reason = ""
-    for attempt in range(ATTEMPTS):
-        if attempt:
-            pause = PAUSE_SECONDS * 2 ** (attempt - 1)
-            _say(f"{url}: {reason}; attempt {attempt + 1} of {ATTEMPTS} in {pause:g} s")
-            time.sleep(pause)
-        resumed = partial.exists()
-        if _intact(partial, md5):
-            return
-        try:
-            _transfer(url, partial)
-        except UserError:  # a ValueError too, which another attempt would not heal
-            raise
-        except urllib.error.HTTPError as error:
-            reason = f"HTTP {error.code} {error.reason}"
-            if error.code == http.HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
-                partial.unlink(missing_ok=True)
-            elif 400 <= error.code < 500 and error.code not in PASSING:
-                raise DownloadError(reason) from None
-        except TimeoutError:
-            reason = f"no byte for {TIMEOUT_SECONDS:g} s"
-        except urllib.error.URLError as error:
-            reason = str(error.reason)
-        except (http.client.HTTPException, OSError, ValueError) as error:
-            reason = str(error) or type(error).__name__
-        else:
-            checksum = _md5(partial)
-            if checksum == md5:
-                return
-            partial.unlink()
-            reason = f"what it sent has MD5 {checksum}, not {md5}"
-            if not resumed:
-                raise DownloadError(reason)
-    raise DownloadError(f"{reason}, after {ATTEMPTS} attempts")
-
-
-def _transfer(url: str, partial: Path) -> None:
-    """Append the rest of `url` to `partial`; raise `ConnectionError` if less arrives than was announced."""
-    have = partial.stat().st_size if partial.exists() else 0
+def _opened(place: str, method: str = "GET") -> Iterator[Any]:
+    """Open a file of a server or of a folder for reading."""
+    if not _is_url(place):
+        if not Path(place).is_file():
+            raise DownloadError("there is no such file")
+        place = Path(place).absolute().as_uri()
     # A server that unpacks .gz files in transit would break the checksum.
     headers = {"User-Agent": "mdpu", "Accept-Encoding": "identity"}
-    if have:
-        headers["Range"] = f"bytes={have}-"
-    with urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=TIMEOUT_SECONDS) as response:
-        if response.status != http.HTTPStatus.PARTIAL_CONTENT:
-            have = 0
-        length = response.headers.get("Content-Length")
-        total = None if length is None else have + int(length)
-        size = "size unknown" if total is None else f"{total / MEBIBYTE:.1f} MiB"
-        _say(f"{url}: {size}" + (f", {have / MEBIBYTE:.1f} of them there" if have else ""))
-        with _writing(partial):
-            file = partial.open("ab" if have else "wb")
-        with file, Steps(url.rpartition("/")[2], math.ceil((total or 0) / MEBIBYTE), "MiB") as steps:
-            while chunk := response.read1(MEBIBYTE):
-                with _writing(partial):
-                    file.write(chunk)
-                have += len(chunk)
-                arrived = math.ceil(have / MEBIBYTE) if have == total else have // MEBIBYTE
-                if arrived > steps.done:
-                    steps.advance(arrived - steps.done)
-            with _writing(partial):
-                file.flush()
-    if total is not None and have < total:
-        raise ConnectionError(f"closed after {have} of {total} bytes")
+    with _network():
+        request = urllib.request.Request(place, headers=headers, method=method)
+        stream = urllib.request.urlopen(request, timeout=TIMEOUT_SECONDS)
+    with stream:
+        yield stream
+
+
+def _read(stream: Any) -> bytes:
+    with _network():
+        return stream.read1(MEBIBYTE)
 
 
 @contextlib.contextmanager
-def _writing(path: Path) -> Iterator[None]:
-    """Turn an error of the disk into `UserError`: unlike an error of the network, it is not worth a retry."""
+def _network() -> Iterator[None]:
+    """Turn an error, in which a server may have put any text, into a reason that may be printed."""
+    try:
+        yield
+    except urllib.error.HTTPError as error:
+        raise DownloadError(printable(f"HTTP {error.code} {error.reason}")) from None
+    except TimeoutError:
+        raise DownloadError(f"no byte for {TIMEOUT_SECONDS:g} s") from None
+    except (http.client.HTTPException, OSError, ValueError) as error:
+        raise DownloadError(printable(str(getattr(error, "reason", None) or error or type(error).__name__))) from None
+
+
+@contextlib.contextmanager
+def _disk(path: Path) -> Iterator[None]:
+    """Turn an error of the disk into `UserError`: no other place mends it."""
     try:
         yield
     except OSError as error:
         raise UserError(
-            f"config key data_dir: {path} could not be written ({error.strerror}); make room or choose another data_dir"
+            f"config key data_dir: {path} could not be written ({error.strerror or error}); make room, or choose "
+            "another data_dir"
         ) from None
 
 
-def _copy(place: str, partial: Path, md5: str) -> None:
-    """Fill `partial` from a file of a local mirror."""
-    if not Path(place).is_file():
-        raise DownloadError("there is no such file")
-    try:
-        shutil.copyfile(place, partial)
-    except OSError as error:
-        raise DownloadError(str(error)) from None
-    checksum = _md5(partial)
-    if checksum != md5:
-        partial.unlink()
-        raise DownloadError(f"its MD5 is {checksum}, not {md5}")
-
-
-def _intact(path: Path, md5: str) -> bool:
-    return path.is_file() and _md5(path) == md5
-
-
-def _md5(path: Path) -> str:
+def _is_intact(path: Path, md5: str) -> bool:
+    if not path.is_file():
+        return False
     with path.open("rb") as stream:
-        return hashlib.file_digest(stream, lambda: hashlib.md5(usedforsecurity=False)).hexdigest()
-
-
-def _find_parts(archive: Archive, path: Path) -> Path | None:
-    """Return the folder of an archive's unpacked parts, or the only part; None unless all are there with their content.
-
-    `path` is where the archive itself would be.
-    """
-    data_dir = path.parents[len(Path(archive.path).parts) - 1]
-    found = [part.find(data_dir) for part in archive.parts]
-    if not found or None in found:
-        return None
-    return found[0] if len(found) == 1 else path.parent
-
-
-def _content(path: Path) -> tuple[str, int] | tuple[None, None]:
-    """Return SHA-256 and size of a file's content, unpacked if it is gzipped; None of a broken one."""
-    try:
-        with open_content(path) as stream:
-            return hashlib.file_digest(stream, "sha256").hexdigest(), stream.tell()
-    except (OSError, EOFError, zlib.error):
-        return None, None
+        return hashlib.file_digest(stream, lambda: hashlib.md5(usedforsecurity=False)).hexdigest() == md5
 
 
 def open_content(path: Path) -> gzip.GzipFile | io.BufferedReader:
@@ -377,7 +293,3 @@ def open_content(path: Path) -> gzip.GzipFile | io.BufferedReader:
 
 def _is_url(place: str) -> bool:
     return place.startswith(("http://", "https://"))
-
-
-def _say(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from mdpu.errors import UserError
+from mdpu.errors import CONTROL, UserError
 from mdpu.pipeline.files import load_npz, provenance, read_json, save_npz, write_json
 from mdpu.pipeline.seals import sha256
 
@@ -45,6 +45,9 @@ class ImageSet:
     licence: str
 
     def __post_init__(self) -> None:
+        for text in (*self.classes, self.origin, self.licence):
+            if CONTROL.search(text):
+                raise UserError(f"{text!r} holds control characters; give every class, origin and licence plain text")
         if len(set(self.classes)) < len(self.classes):
             raise UserError(f"two classes share a name among {', '.join(self.classes)}; give each its own")
         for part in ("train", "test"):

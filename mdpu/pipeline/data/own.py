@@ -92,7 +92,10 @@ def _read_npz(path: Path) -> ImageSet:
         if missing:
             raise UserError(f"it has no array {', '.join(missing)}; it holds {', '.join(archive)}")
         arrays = {name: archive[name] for name in ARRAYS}
-        names = archive["classes"].tolist() if "classes" in archive else None
+        names: Any = np.asarray(archive["classes"]).ravel().tolist() if "classes" in archive else None
+    for name, array in arrays.items():
+        if not isinstance(array, np.ndarray):
+            raise UserError(f"{name} is no array; save the file again with numpy.savez")
     for part in PARTS:
         labels = arrays[f"{part}_labels"]
         if labels.dtype.kind not in "iu":
@@ -188,7 +191,9 @@ def _form(files: list[Path]) -> tuple[str, tuple[int, int]]:
                 first = first or picture.size
                 if picture.size != first:
                     raise UserError(f"{file} is {_by(picture.size)} but {files[0]} is {_by(first)}; make them one size")
-        except OSError as error:
+        except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
+            if isinstance(error, UserError):
+                raise
             raise UserError(f"{file} is no readable picture ({error})") from None
     assert first is not None
     return mode, first
@@ -200,7 +205,7 @@ def _pixels(file: Path, mode: str) -> np.ndarray:
     try:
         with Image.open(file) as picture:
             return np.asarray(picture.convert(mode))
-    except (OSError, SyntaxError) as error:  # Pillow calls a broken PNG a SyntaxError
+    except (OSError, SyntaxError, ValueError) as error:  # Pillow calls a broken PNG a SyntaxError
         raise UserError(f"{file} is no whole picture ({error})") from None
 
 

@@ -39,7 +39,6 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make downloads give up soon."""
     from mdpu.pipeline.data import download
 
-    monkeypatch.setattr(download, "PAUSE_SECONDS", 0.01)
     monkeypatch.setattr(download, "TIMEOUT_SECONDS", 0.3)
 
 

@@ -24,12 +24,12 @@ PER_CLASS = {"train": 3, "test": 2}
 
 @dataclass
 class Mirror:
-    """A folder served over HTTP; `faults` lists, per path, what goes wrong with its next requests."""
+    """A folder served over HTTP; `faults` says, per path, what goes wrong with its requests."""
 
     folder: Path
     url: str = ""
-    faults: dict[str, list[str]] = field(default_factory=dict)
-    requests: list[tuple[str, str | None]] = field(default_factory=list)
+    faults: dict[str, str] = field(default_factory=dict)
+    requests: list[str] = field(default_factory=list)
     release: threading.Event = field(default_factory=threading.Event)
     stalled: threading.Event = field(default_factory=threading.Event)
 
@@ -41,41 +41,33 @@ def _handler(mirror: Mirror) -> type[BaseHTTPRequestHandler]:
 
         def do_GET(self) -> None:
             path = self.path.lstrip("/")
-            wanted = self.headers.get("Range")
-            mirror.requests.append((path, wanted))
-            faults = mirror.faults.get(path, [])
-            fault = faults.pop(0) if faults else "none"
-            file = mirror.folder / path
-            if fault.isdigit() or not file.is_file():
+            mirror.requests.append(path)
+            fault, file = mirror.faults.get(path, ""), mirror.folder / path
+            if fault == "escapes":
+                self.send_error(404, "\x1b[31mred")
+            elif fault.isdigit() or not file.is_file():
                 self.send_error(int(fault) if fault.isdigit() else 404)
-                return
-            if fault == "hang up":
+            elif fault == "hang up":
                 self.close_connection = True
-                return
-            body = file.read_bytes()
-            start = 0
-            if wanted and fault != "no ranges":
-                start = int(wanted.removeprefix("bytes=").removesuffix("-"))
-                if start >= len(body):
-                    self.send_error(416)
-                    return
+            else:
+                with contextlib.suppress(ConnectionError):
+                    self.send(file.read_bytes(), fault)
+
+        def send(self, body: bytes, fault: str) -> None:
+            length = {"half announced": len(body) // 2, "negative": -1}.get(fault, len(body))
+            self.send_response(200)
+            if fault not in ("no length", "endless"):
+                self.send_header("Content-Length", str(length))
+            self.end_headers()
             if fault == "wrong bytes":
                 body = bytes(byte ^ 1 for byte in body)
-            body = body[start:]
-            self.send_response(206 if start else 200)
-            if fault != "no length":
-                self.send_header("Content-Length", str(len(body) // 2 if fault == "half announced" else len(body)))
-            self.end_headers()
-            if fault in ("closes midway", "half announced"):
-                body = body[: len(body) // 2]
-            with contextlib.suppress(ConnectionError):
-                if fault == "stalls":
-                    self.wfile.write(body[: len(body) // 2])
-                    self.wfile.flush()
-                    mirror.stalled.set()
-                    mirror.release.wait(20)
-                    return
-                self.wfile.write(body)
+            half = fault in ("closes midway", "half announced", "stalls", "trickles")
+            self.wfile.write(body[: len(body) // 2] if half else body)
+            if fault == "stalls":
+                mirror.stalled.set()
+                mirror.release.wait(20)
+            while fault in ("endless", "trickles") and not mirror.release.wait(0.05 if fault == "trickles" else 0):
+                self.wfile.write(b"." if fault == "trickles" else body)
 
     return Handler
 

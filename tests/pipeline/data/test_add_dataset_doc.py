@@ -17,7 +17,7 @@ from publishers import Truth
 from mdpu.pipeline.config import load_config
 from mdpu.pipeline.data.images import read_images
 from mdpu.pipeline.data.labels import binarize, count_sides
-from mdpu.pipeline.data.prepare import load_source
+from mdpu.pipeline.data.sources import load_source
 from mdpu.pipeline.files import REPOSITORY
 
 BLOCK = re.compile(r"^```(?P<language>\w+)(?: (?P<file>\S+))?\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -70,11 +70,6 @@ def test_the_folder_of_pictures_is_the_npz_again(walked: Path) -> None:
     order = rings.train_labels.argsort(kind="stable")
     assert (pictures.train_images == rings.train_images[order]).all()
     assert (pictures.train_labels == rings.train_labels[order]).all()
-
-
-def test_the_rule_file_has_ten_lines() -> None:
-    (rule,) = [block["text"] for block in blocks("how-to/add-dataset.md") if (block["file"] or "").endswith(".smk")]
-    assert len(rule.splitlines()) <= 10
 
 
 def test_the_alternative_reading_of_emnist_balanced_is_whole(small_edition: tuple[Path, Truth], tmp_path: Path) -> None:

@@ -16,15 +16,13 @@ from mdpu.errors import UserError
 from mdpu.pipeline.config import load_config
 from mdpu.pipeline.data.images import ImageSet, write_images
 from mdpu.pipeline.data.labels import binarize, check_counts, count_sides, write_labels
-from mdpu.pipeline.data.prepare import load_source
-from mdpu.pipeline.data.sources import SOURCES
+from mdpu.pipeline.data.sources import load_source
 from mdpu.pipeline.files import REPOSITORY
 from mdpu.pipeline.plan import Plan
 from mdpu.pipeline.report.sheet import COLUMNS, GAP, ROWS, contact_sheet
 
 CONFIG = load_config([REPOSITORY / "config.yaml"])
 DATASETS = CONFIG["definitions"]["datasets"]
-RULES = REPOSITORY / "workflow" / "rules" / "datasets"
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 EVEN, ODD = set("02468"), set("13579")
 
@@ -51,17 +49,6 @@ NEGATIVE: dict[str, set[str]] = {
     "cifar-10": {"airplane", "automobile", "ship", "truck"},
     "svhn": set("0189"),
 }
-TOTALS = {
-    "mnist": (60000, 10000),
-    "fashion-mnist": (60000, 10000),
-    "emnist-digits": (240000, 40000),
-    "emnist-letters": (124800, 20800),
-    "emnist-letters-a-i": (9 * 4800, 9 * 800),
-    "emnist-balanced": (112800, 18800),
-    "emnist-balanced-digits": (10 * 2400, 10 * 400),
-    "cifar-10": (50000, 10000),
-    "svhn": (73257, 26032),
-}
 
 
 @pytest.mark.parametrize("dataset", list(DATASETS))
@@ -69,8 +56,6 @@ def test_the_sides_are_the_papers(dataset: str) -> None:
     definition = DATASETS[dataset]
     assert {str(name) for name in definition["positive"]} == POSITIVE[dataset]
     assert {str(name) for name in definition["negative"]} == NEGATIVE[dataset]
-    counts = definition["counts"]
-    assert tuple(sum(counts[part].values()) for part in ("train", "test")) == TOTALS[dataset]
 
 
 @pytest.mark.parametrize("dataset", list(DATASETS))
@@ -127,14 +112,6 @@ def test_readings_of_one_source_share_its_images() -> None:
     plan = Plan(CONFIG)
     assert plan.layout.images("emnist-letters") == plan.layout.images("emnist-letters-a-i")
     assert plan.layout.images("emnist-balanced") == plan.layout.images("emnist-balanced-digits")
-
-
-@pytest.mark.parametrize("source", sorted(SOURCES))
-def test_a_rule_file_has_at_most_ten_lines_and_runs_on_the_login_node(source: str) -> None:
-    lines = (RULES / f"{source}.smk").read_text().splitlines()
-    assert len(lines) <= 10
-    # Snakemake lets a rule inherit everything but this, and compute nodes may have no network.
-    assert "    localrule: True" in lines
 
 
 def overlaid(tmp_path: Path, overlay: dict[str, Any]) -> list[Path]:

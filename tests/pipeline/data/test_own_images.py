@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import struct
 import tempfile
+import zipfile
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -99,6 +102,7 @@ def test_class_names_are_in_the_npz_or_beside_it(tmp_path: Path) -> None:
         ({"classes": np.array(["twin", "twin"])}, "two classes share a name"),
         ({"classes": np.array(["cat", {}], dtype=object)}, "pickled objects"),
         ({"train_images": np.array([{}] * 6, dtype=object)}, "pickled objects"),
+        ({"classes": np.array(["cat", "\x1b[31m"])}, "holds control characters"),
         ({"test_images": np.zeros((4, 9, 9), np.uint8)}, "training images are (5, 4) but test images (9, 9)"),
         ({"test_images": np.zeros((0, 5, 4), np.uint8), "test_labels": np.zeros(0, int)}, "test has 0 images"),
     ],
@@ -120,30 +124,38 @@ def test_a_bad_npz_ends_in_one_sentence(
 
 
 @pytest.mark.bad_input
-@pytest.mark.parametrize("spoil", ["truncated", "text", "empty", "an npy", "missing"])
+@pytest.mark.parametrize("spoil", ["truncated", "text", "empty", "an npy", "no array", "missing"])
 def test_a_file_that_is_no_npz_ends_in_one_sentence(tmp_path: Path, spoil: str) -> None:
     path = tmp_path / "own.npz"
     np.savez(path, **arrays())
     whole = path.read_bytes()
     if spoil == "missing":
         path.unlink()
+    elif spoil == "no array":
+        with zipfile.ZipFile(path) as archive:
+            members = {name: archive.read(name) for name in archive.namelist()}
+        with zipfile.ZipFile(path, "w") as archive:
+            for name, content in members.items():
+                archive.writestr(name, b"text" if name == "train_images.npy" else content)
     elif spoil == "an npy":
         with path.open("wb") as file:
             np.save(file, np.zeros(3))
     else:
         path.write_bytes({"truncated": whole[: len(whole) // 2], "text": b"images", "empty": b""}[spoil])
-    with pytest.raises(UserError, match="there is no such file" if spoil == "missing" else r"not a whole npz|pickled"):
+    with pytest.raises(UserError, match=r"there is no such file|not a whole npz|pickled|is no array"):
         own.read(path)
     with pytest.raises(UserError, match=f"source {path}: "):
         own.image_shape(path)
 
 
 @pytest.mark.bad_input
-@pytest.mark.parametrize("content", ["[]", '{"classes": 3}', "{"])
+@pytest.mark.parametrize(
+    "content", ["[]", '{"classes": 3}', "{", r'{"classes": ["\ud800", "b"]}', r'{"licence": "\ud800"}']
+)
 def test_a_bad_description_ends_in_one_sentence(tmp_path: Path, content: str) -> None:
     np.savez(tmp_path / "own.npz", **arrays())
     (tmp_path / "own.json").write_text(content)
-    with pytest.raises(UserError, match=r"own\.json"):
+    with pytest.raises(UserError, match=r"own\.json|holds control characters"):
         own.read(tmp_path / "own.npz")
 
 
@@ -176,6 +188,12 @@ def spoil_folder(pictures: Path, how: str) -> None:
         path = pictures / "test" / "dog" / "00.png"
         Image.fromarray(np.random.default_rng(0).integers(0, 256, (5, 4), dtype=np.uint8)).save(path)
         path.write_bytes(path.read_bytes()[:-30])
+    elif how == "bomb":  # it claims 60,000 x 60,000 pixels
+        path = pictures / "test" / "dog" / "00.png"
+        content = bytearray(path.read_bytes())
+        content[16:24] = struct.pack(">II", 60_000, 60_000)
+        content[29:33] = struct.pack(">I", zlib.crc32(content[12:29]))
+        path.write_bytes(content)
     elif how == "text":
         (pictures / "test" / "dog" / "00.png").write_text("no picture")
     elif how == "class":
@@ -199,6 +217,7 @@ def spoil_folder(pictures: Path, how: str) -> None:
         ("16 bits", "has mode I;16; convert it to 8 bits"),
         ("half", "00.png is no whole picture"),
         ("text", "00.png is no readable picture"),
+        ("bomb", "00.png is no readable picture (Image size (3600000000 pixels) exceeds limit"),
         ("class", "test/cow has no counterpart in train"),
         ("part", "it has no folder test"),
         ("none", "there is no picture in test/<class>/"),

@@ -5,10 +5,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import io
-import os
 import shutil
-import subprocess
-import sys
 import tarfile
 import threading
 import zipfile
@@ -20,11 +17,10 @@ import pytest
 from publishers import Mirror, Truth, cifar_batches, expect, idx, make_emnist_zip, serving
 
 from mdpu.errors import UserError
-from mdpu.pipeline.config import available_sources, load_config
-from mdpu.pipeline.data.images import read_images
+from mdpu.pipeline.config import load_config
+from mdpu.pipeline.data.images import ImageSet, read_images
 from mdpu.pipeline.data.labels import read_labels
-from mdpu.pipeline.data.prepare import load_source
-from mdpu.pipeline.data.sources import SOURCES, emnist
+from mdpu.pipeline.data.sources import SOURCES, emnist, load_source
 from mdpu.pipeline.files import REPOSITORY, read_json
 
 SEVEN = ("mnist", "fashion-mnist", "emnist-digits", "emnist-letters", "emnist-balanced", "cifar-10", "svhn")
@@ -34,14 +30,14 @@ Command = Callable[..., tuple[int, str]]
 Settings = Callable[..., list[str]]
 
 
-def test_every_source_has_a_rule_file_of_its_name() -> None:
-    files = (REPOSITORY / "workflow" / "rules" / "datasets").glob("*.smk")
-    assert available_sources() == sorted(SOURCES) == sorted(file.stem for file in files)
-
-
 def test_torchvision_is_imported_only_when_it_is_needed() -> None:
-    for file in (REPOSITORY / "mdpu" / "data").rglob("*.py"):
+    for file in (REPOSITORY / "mdpu" / "pipeline" / "data").rglob("*.py"):
         assert not [line for line in file.read_text().splitlines() if line.startswith(("import torch", "from torch"))]
+
+
+def assert_images(images: ImageSet, truth: dict[str, np.ndarray]) -> None:
+    for name, array in truth.items():
+        np.testing.assert_array_equal(getattr(images, name), array)
 
 
 @pytest.mark.parametrize("source", SEVEN)
@@ -54,33 +50,15 @@ def test_a_source_comes_from_a_mirror_through_torchvision(
         status, said = mdpu("dataset", source, *settings(mirror=mirror.url), "--out", out)
     assert status == 0, said
     images = read_images(out)
-    for name, array in truth[source].items():
-        np.testing.assert_array_equal(getattr(images, name), array)
+    assert_images(images, truth[source])
     assert images.train_images.dtype == np.uint8
     assert images.train_labels.dtype == np.int64
     description = read_json(out.with_suffix(".json"))
     archives = SOURCES[source].archives()
     assert description["checksums"] == {archive.path: f"md5:{archive.md5}" for archive in archives}
     assert description["licence"] and description["origin"]
-    assert sorted(path for path, _ in mirror.requests) == sorted(archive.path for archive in archives)
+    assert sorted(mirror.requests) == sorted(archive.path for archive in archives)
     assert not [entry.name for entry in tmp_path.glob(".*") if entry.suffix != ".seal"]
-
-
-def test_the_addresses_and_checksums_are_torchvisions() -> None:
-    known = {
-        "MNIST/raw/train-images-idx3-ubyte.gz": "f68b3c2dcbeaaa9fbdd348bbdeb94873",
-        "FashionMNIST/raw/train-images-idx3-ubyte.gz": "8d4fb7e6c68d591d4c3dfef9ec88bf0d",
-        "EMNIST/raw/gzip.zip": "58c8d27c78d21e728a6bc7b3cc06412e",
-        "cifar-10-python.tar.gz": "c58f30108f718f92721af3b95e74349a",
-        "train_32x32.mat": "e26dedcc434d2e4c54c9b2d4a06d8373",
-        "test_32x32.mat": "eb5a983be6a315427106f1b164d9cef3",
-    }
-    archives = {archive.path: archive for source in SEVEN for archive in SOURCES[source].archives()}
-    assert len(archives) == 12
-    assert {path: archives[path].md5 for path in known} == known
-    for archive in archives.values():
-        assert archive.urls
-        assert all(url.endswith(Path(archive.path).name) for url in archive.urls)
 
 
 def test_the_splits_of_emnist_fetch_their_archive_once_at_the_same_time(
@@ -98,43 +76,29 @@ def test_the_splits_of_emnist_fetch_their_archive_once_at_the_same_time(
             thread.start()
         for thread in threads:
             thread.join()
-    assert mirror.requests == [("EMNIST/raw/gzip.zip", None)]
+    assert mirror.requests == ["EMNIST/raw/gzip.zip"]
     for source, images in found.items():
         np.testing.assert_array_equal(images, truth[source]["train_images"])
 
 
-def test_fetch_gets_everything_ahead(
+def test_fetch_gets_everything_that_can_be_had_and_names_the_rest(
     small_edition: tuple[Path, Truth], mdpu: Command, settings: Settings, tmp_path: Path, mirror: Mirror
-) -> None:
-    folder, truth = small_edition
-    options = settings(mirror=str(folder))
-    assert mdpu("fetch", *options)[0] == 0
-    # The mirror, empty, is what a node without network sees.
-    status, said = mdpu("dataset", "svhn", *settings(mirror=mirror.url), "--out", tmp_path / "svhn.npz")
-    assert status == 0, said
-    assert mirror.requests == []
-    np.testing.assert_array_equal(read_images(tmp_path / "svhn.npz").test_images, truth["svhn"]["test_images"])
-
-
-def test_fetch_goes_on_after_a_failure_and_names_all(
-    small_edition: tuple[Path, Truth],
-    mdpu: Command,
-    settings: Settings,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     partial = tmp_path / "partial"
     shutil.copytree(small_edition[0], partial)
     (partial / "cifar-10-python.tar.gz").unlink()
     (partial / "test_32x32.mat").write_bytes(b"spoilt")
-    monkeypatch.setenv("MDPU_MIRROR", str(partial))
-    status, said = mdpu("fetch", *settings())
+    status, said = mdpu("fetch", *settings(mirror=str(partial)))
     assert status == 2
     assert "cifar-10: cifar-10-python.tar.gz could not be fetched" in said
     assert "svhn: test_32x32.mat could not be fetched" in said
     assert f"{tmp_path / 'data' / 'test_32x32.mat'} (MD5 " in said
-    assert (tmp_path / "data" / "EMNIST" / "raw" / "gzip.zip").exists()
     assert not (tmp_path / "data" / "test_32x32.mat").exists()
+    # The mirror, empty, is what a node without network sees.
+    status, said = mdpu("dataset", "mnist", *settings(mirror=mirror.url), "--out", tmp_path / "mnist.npz")
+    assert status == 0, said
+    assert mirror.requests == []
+    assert_images(read_images(tmp_path / "mnist.npz"), small_edition[1]["mnist"])
 
 
 def test_a_half_unpacked_file_in_data_dir_is_not_taken_for_whole(
@@ -220,34 +184,6 @@ def test_a_cifar_batch_with_another_checksum_is_not_unpickled(
     monkeypatch.setattr(CIFAR10, "tgz_md5", hashlib.md5(path.read_bytes()).hexdigest())
     with pytest.raises(UserError, match=r"source cifar-10: .* could not be read .*corrupted"):
         load_source("cifar-10", tmp_path / "data", None, tmp_path / "scratch")
-
-
-def test_a_broken_mat_file_ends_in_one_sentence(
-    published: tuple[Path, Truth], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    shutil.copytree(published[0], tmp_path / "data")
-    (tmp_path / "data" / "train_32x32.mat").write_bytes(b"MATLAB 5.0, or so")
-    expect(monkeypatch, tmp_path / "data")
-    with pytest.raises(UserError, match=r"source svhn: .*train_32x32.mat.* could not be read"):
-        load_source("svhn", tmp_path / "data", None, tmp_path / "scratch")
-
-
-def test_a_disk_that_fills_up_leaves_nothing_half_written(tmp_path: Path) -> None:
-    code = (
-        "import resource, sys; resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, 50_000))\n"
-        "import numpy as np; from pathlib import Path\n"
-        "from mdpu.errors import UserError; from mdpu.pipeline.files import save_npz\n"
-        "try: save_npz(Path(sys.argv[1]), images=np.zeros((1000, 28, 28), np.uint8))\n"
-        "except UserError as error: print(error)\n"
-    )
-    child = subprocess.run(
-        [sys.executable, "-c", code, str(tmp_path / "digits.npz")],
-        capture_output=True,
-        text=True,
-        env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
-    )
-    assert child.stdout.startswith(f"{tmp_path / 'digits.npz'} could not be written (File too large)"), child.stderr
-    assert list(tmp_path.iterdir()) == []
 
 
 # -- the real files -----------------------------------------------------------------------------------

@@ -1,18 +1,97 @@
 """Where images come from: one file per publisher, discovered by being here.
 
-Each defines ``SOURCES``, a `mdpu.pipeline.data.source.Source` for each name that a configuration may give, and imports
-torchvision in its functions only.
+Each defines ``SOURCES``, a `mdpu.pipeline.data.download.Source` for each name that a configuration may give, and
+imports torchvision in its functions only.
 """
 
 from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Mapping
+import sys
+import tempfile
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 
-from mdpu.pipeline.data.source import Source
+from mdpu.errors import UserError
+from mdpu.pipeline.data import own
+from mdpu.pipeline.data.download import Archive, Source, fetch
+from mdpu.pipeline.data.images import ImageSet, is_path, write_images
+from mdpu.pipeline.seals import sha256
 
 _FILES = [importlib.import_module(f"{__name__}.{file.name}") for file in pkgutil.iter_modules(__path__)]
 
 SOURCES: Mapping[str, Source] = {name: source for file in _FILES for name, source in file.SOURCES.items()}
 MODULES: Mapping[str, str] = {name: file.__name__ for file in _FILES for name in file.SOURCES}
+
+
+def list_archives(name: str) -> Sequence[Archive]:
+    """Return the files of a source; raise `UserError` if the package that knows them is not installed."""
+    try:
+        return SOURCES[name].archives()
+    except ModuleNotFoundError as error:
+        raise UserError(f"source {name} needs {error.name}; install it with pip install 'mdpu[pipeline]'") from None
+
+
+def load_source(name: str, data_dir: Path, mirror: str | None, scratch: Path) -> tuple[ImageSet, dict[str, str]]:
+    """Return the images of a source, and the checksums of the files they were read from.
+
+    Parameters
+    ----------
+    name : str
+        Of a source, or the path of an npz file or of a folder of pictures.
+    data_dir, mirror
+        See `mdpu.pipeline.data.download.fetch`.
+    scratch : Path
+        Folder in which archives are unpacked while they are read. Unpacked files have no checksums, so they
+        are never kept: a killed process might have left one incomplete.
+
+    Raises
+    ------
+    UserError
+        If the source is unknown, a file cannot be fetched, or what it holds is not what it should.
+    """
+    if is_path(name):
+        path = Path(name).expanduser()
+        images = own.read(path)
+        return images, {path.name: f"sha256:{sha256(path)}"} if path.is_file() else {}
+    if name not in SOURCES:
+        raise UserError(f"source {name!r} is unknown; known are {', '.join(SOURCES)} and paths of your own")
+    archives = list_archives(name)
+    files = fetch(archives, data_dir, mirror)
+    scratch.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".unpacking-", dir=scratch) as folder:
+        for archive, file in zip(archives, files, strict=True):
+            link = Path(folder, archive.path)
+            link.parent.mkdir(parents=True, exist_ok=True)
+            link.symlink_to(file.resolve())
+        try:
+            images = SOURCES[name].read(Path(folder))
+        except UserError as error:
+            raise UserError(f"source {name}: {error}") from None
+        except Exception as error:  # every format's reader raises its own errors for a broken file
+            held = ", ".join(map(str, files)) or "its files"
+            raise UserError(f"source {name}: {held} could not be read ({type(error).__name__}: {error})") from None
+    return images, {archive.path: f"md5:{archive.md5}" for archive in archives}
+
+
+def write_source(name: str, data_dir: Path, mirror: str | None, path: Path) -> None:
+    """Fetch and verify a source and write its images, with a description (.json) beside them; see `load_source`."""
+    started = time.perf_counter()
+    images, checksums = load_source(name, data_dir, mirror, path.parent)
+    write_images(images, path, started, checksums)
+
+
+def fetch_sources(names: Iterable[str], data_dir: Path, mirror: str | None) -> None:
+    """Fetch and verify the raw files of sources, all that can be had; a user's own images have none."""
+    failures = []
+    for name in sorted(set(names) & SOURCES.keys()):
+        try:
+            files = fetch(list_archives(name), data_dir, mirror)
+        except UserError as error:
+            failures.append(f"{name}: {error}")
+        else:
+            print(f"{name}: {len(files)} files there and verified", file=sys.stderr)
+    if failures:
+        raise UserError("; ".join(failures))

@@ -6,9 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
-from mdpu.pipeline.data.download import Archive
+from mdpu.pipeline.data.download import Archive, Source
 from mdpu.pipeline.data.images import ImageSet
-from mdpu.pipeline.data.source import Source
 
 
 def archives() -> list[Archive]:

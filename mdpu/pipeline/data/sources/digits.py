@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
+from mdpu.pipeline.data.download import Source
 from mdpu.pipeline.data.images import ImageSet
-from mdpu.pipeline.data.source import Source
 
 
 def read(_folder: Path) -> ImageSet:

@@ -12,9 +12,8 @@ from pathlib import Path, PurePosixPath
 import numpy as np
 
 from mdpu.errors import UserError
-from mdpu.pipeline.data.download import Archive, Part, open_content
+from mdpu.pipeline.data.download import Archive, Part, Source, open_content
 from mdpu.pipeline.data.images import ImageSet
-from mdpu.pipeline.data.source import Source
 
 PATH = "EMNIST/raw/gzip.zip"
 FILES = [f"{part}-{kind}" for part in ("train", "test") for kind in ("images-idx3-ubyte", "labels-idx1-ubyte")]

@@ -8,9 +8,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from mdpu.pipeline.data.download import Archive, Part, open_content
+from mdpu.pipeline.data.download import Archive, Part, Source, open_content
 from mdpu.pipeline.data.images import ImageSet
-from mdpu.pipeline.data.source import Source
 
 # The publishers' files by MD5: their bytes, and the SHA-256 of what they hold unpacked.
 KNOWN = {
