@@ -8,7 +8,7 @@ def main() -> None:
     try:
         from mdpu.pipeline.cli import main as run
     except ModuleNotFoundError as error:
-        sys.exit(f"error: the command line needs {error.name}; install it with pip install 'mdpu[pipeline]'")
+        sys.exit(f"error: the command line needs {error.name}; run pip install '.[pipeline]' in a checkout")
     run()
 
 

@@ -167,10 +167,16 @@ def test_the_conda_environment_has_the_versions_of_the_lock():
 
 
 def test_the_lock_holds_every_dependency_with_a_hash():
-    project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    groups = [project["dependencies"], *project["optional-dependencies"].values()]
-    wanted = {re.split(r"[<>=\[]", dependency)[0] for group in groups for dependency in group}
-    assert wanted - {"mdpu"} <= set(PINNED)
+    settings = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))
+    project = settings["project"]
+    groups = [
+        project["dependencies"],
+        *project["optional-dependencies"].values(),
+        *settings["dependency-groups"].values(),
+    ]
+    direct = [entry for group in groups for entry in group if isinstance(entry, str)]  # a group may include another
+    assert {Requirement(entry).name for entry in direct} <= set(PINNED)
+    assert settings["build-system"]["requires"] == [f"hatchling=={PINNED['hatchling']}"]
     blocks = re.split(r"^(?=[a-z0-9._-]+==)", LOCK, flags=re.MULTILINE)[1:]
     assert len(blocks) == len(ENTRIES)
     assert all("--hash=sha256:" in block for block in blocks)

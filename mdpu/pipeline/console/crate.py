@@ -76,7 +76,7 @@ def write_crate(plan: Plan, path: Path) -> None:
     try:
         from rocrate.rocrate import ROCrate
     except ModuleNotFoundError:
-        raise UserError("an RO-Crate needs rocrate; install it with pip install 'mdpu[pipeline]'") from None
+        raise UserError("an RO-Crate needs rocrate; run pip install '.[pipeline]' in a checkout") from None
     with replacing(path) as temporary:
         _Builder(plan, ROCrate(version="1.1")).build().write_zip(temporary)
 

@@ -31,7 +31,7 @@ def list_archives(name: str) -> Sequence[Archive]:
     try:
         return SOURCES[name].archives()
     except ModuleNotFoundError as error:
-        raise UserError(f"source {name} needs {error.name}; install it with pip install 'mdpu[pipeline]'") from None
+        raise UserError(f"source {name} needs {error.name}; run pip install '.[pipeline]' in a checkout") from None
 
 
 def load_source(name: str, data_dir: Path, mirror: str | None, scratch: Path) -> tuple[ImageSet, dict[str, str]]:

@@ -1,0 +1,101 @@
+"""What a release says of itself, in several forms: that they say the same, and name files that are there."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+import tomllib
+
+import pytest
+import yaml
+
+import mdpu
+from mdpu.pipeline.config import SCHEMA, load_config
+from mdpu.pipeline.files import REPOSITORY
+from mdpu.pipeline.plan import Plan
+
+PROJECT = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+CITATION = yaml.safe_load((REPOSITORY / "CITATION.cff").read_text(encoding="utf-8"))
+CODEMETA = json.loads((REPOSITORY / "codemeta.json").read_text(encoding="utf-8"))
+ZENODO = json.loads((REPOSITORY / ".zenodo.json").read_text(encoding="utf-8"))
+PAPER = CODEMETA["referencePublication"]
+
+PROGRAM = """
+import numpy as np
+
+from mdpu.estimator import MDPUClassifier
+
+images = np.zeros((10, 4))
+classifier = MDPUClassifier(prior=0.4).fit(images.reshape(5, 2, 4), images)
+reveal_type(classifier)
+reveal_type(classifier.predict(images))
+"""
+
+
+def test_the_version_is_one():
+    newest = re.search(r"^## (\S+)", (REPOSITORY / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert newest is not None
+    told = {
+        mdpu.__version__,
+        PROJECT["version"],
+        CITATION["version"],
+        CODEMETA["version"],
+        ZENODO["version"],
+        newest[1],
+    }
+    assert told == {mdpu.__version__}
+
+
+def test_all_forms_have_the_same_title_authors_licence_and_keywords():
+    assert CITATION["title"] == CODEMETA["name"] == ZENODO["title"]
+    assert CITATION["abstract"] == CODEMETA["description"] == ZENODO["description"]
+    names = [author["name"] for author in PROJECT["authors"]]
+    for authors in (CITATION["authors"], CODEMETA["author"], ZENODO["creators"]):
+        assert [author["name"] for author in authors] == names
+    assert CODEMETA["license"].endswith(f"/{PROJECT['license']}")
+    assert {CITATION["license"], ZENODO["license"].upper()} == {PROJECT["license"]}
+    assert PROJECT["keywords"] == CITATION["keywords"] == CODEMETA["keywords"] == ZENODO["keywords"]
+
+
+def test_the_address_of_the_repository_is_that_of_the_package():
+    """It is known in one place, or nowhere."""
+    address = PROJECT["urls"].get("Repository")
+    assert CITATION.get("repository-code") == CODEMETA.get("codeRepository") == address
+
+
+def test_the_paper_is_named_alike():
+    cited = CITATION["preferred-citation"]
+    assert cited["title"] == PAPER["name"]
+    assert [tuple(author.values()) for author in cited["authors"]] == [
+        (author["givenName"], author["familyName"]) for author in PAPER["author"]
+    ]
+    assert cited["url"] == PAPER["url"] == PROJECT["urls"]["Paper"]
+    assert PAPER["@id"] == f"https://doi.org/{cited['doi']}"
+    assert [related["identifier"] for related in ZENODO["related_identifiers"]] == [cited["doi"]]
+    assert cited["doi"].endswith(cited["identifiers"][0]["value"].replace(":", "."))
+
+
+def test_the_catalog_finds_the_schema_and_a_small_case():
+    assert (REPOSITORY / "workflow" / "schemas" / "config.schema.yaml").resolve() == SCHEMA.resolve()
+    plan = Plan(load_config([REPOSITORY / "config.yaml", REPOSITORY / ".test" / "config.yaml"]))
+    assert 0 < len(plan.runs) <= 12
+    assert list(plan.datasets) == ["digits"]  # no download
+
+
+@pytest.mark.parametrize("page", ["SECURITY.md", "CHANGELOG.md"])
+def test_links_lead_to_files(page):
+    path = REPOSITORY / page
+    targets = re.findall(r"\]\(([^)#]+)", path.read_text(encoding="utf-8"))
+    assert targets
+    assert [t for t in targets if not t.startswith("https://") and not (path.parent / t).exists()] == []
+
+
+@pytest.mark.slow
+def test_a_users_program_has_types(tmp_path):
+    """Types of an installed package count for mypy only if it holds ``py.typed``."""
+    (tmp_path / "program.py").write_text(PROGRAM)
+    mypy = [sys.executable, "-m", "mypy", "--no-incremental", "program.py"]
+    done = subprocess.run(mypy, cwd=tmp_path, capture_output=True, text=True)
+    assert re.findall(r'type is "(?:[\w.]+\.)?(\w+)', done.stdout) == ["MDPUClassifier", "ndarray"], done.stdout
