@@ -116,7 +116,7 @@ def test_what_shows_no_data_is_rendered_down_to_the_report(mdpu, tmp_path):
     page = (results / "report.html").read_text(encoding="utf-8")
     assert '<section id="figure2">' in page
     assert '<section id="table1">' in page
-    assert {path.suffix for path in Path(results, "tables").glob("[!.]*")} == {".csv", ".md", ".tex"}
+    assert {path.suffix for path in Path(results, "tables").glob("[!.]*")} == {".csv", ".tex"}
 
 
 def test_it_holds_every_data_file_that_the_repository_has(installed):

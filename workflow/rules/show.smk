@@ -1,5 +1,5 @@
 # INPUTS   what the kind reads: summary.csv or metrics.parquet, or a split with its images and labels
-# OUTPUTS  the files of each experiment, such as tables/<experiment>.csv, .md, .tex or figures/<experiment>.svg, .pdf
+# OUTPUTS  the files of each experiment, such as tables/<experiment>.csv, .tex or figures/<experiment>.svg, .pdf
 #
 # One rule per kind of experiment, all alike: a new kind needs only a file in mdpu/pipeline/experiments.
 

@@ -26,7 +26,7 @@ Configs = Annotated[
 ]
 Out = Annotated[Path, typer.Option("--out", metavar="FILE", help="File to write.")]
 Drawing = Annotated[Path, typer.Option("--out", metavar="FILE", help="SVG to write; .pdf goes beside.")]
-Table = Annotated[Path, typer.Option("--out", metavar="FILE", help="CSV to write; .md and .tex go beside.")]
+Table = Annotated[Path, typer.Option("--out", metavar="FILE", help="CSV to write; .tex goes beside.")]
 Mirror = Annotated[
     str | None,
     typer.Option(

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from mdpu.pipeline.plan import Plan
 
 FIGURE = ("figures/{name}.svg", "figures/{name}.pdf")
-TABLE = ("tables/{name}.csv", "tables/{name}.md", "tables/{name}.tex")
+TABLE = ("tables/{name}.csv", "tables/{name}.tex")
 
 
 def show(plan: Plan, name: str, inputs: Mapping[str, Path], results: Path) -> None:

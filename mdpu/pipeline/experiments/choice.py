@@ -64,7 +64,7 @@ def check(definition: Mapping[str, Any], config: Mapping[str, Any], where: str) 
 
 
 def make(plan: Plan, experiment: Experiment, inputs: Mapping[str, Path], results: Path) -> None:
-    """Write the regret of each cell as CSV, and of each method and tuple size as Markdown and LaTeX."""
+    """Write the regret of each cell as CSV, and of each method and tuple size as LaTeX."""
     from mdpu.pipeline.evaluate.choice import choose_epochs, choose_settings, summarize_regret
     from mdpu.pipeline.evaluate.collect import read_histories
 

@@ -11,7 +11,7 @@ from markupsafe import Markup
 from mdpu.pipeline.experiments import TABLE
 from mdpu.pipeline.files import read_csv, write_csv, write_text
 from mdpu.pipeline.kind import Kind
-from mdpu.pipeline.report.latex import latex_float
+from mdpu.pipeline.report.tables import latex_float
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,10 +23,9 @@ CAPTION = "Losses of a score z against a label t, as the code defines them."
 
 
 def make(_plan: Plan, experiment: Experiment, _inputs: Mapping[str, Path], results: Path) -> None:
-    """Write an experiment of this kind as CSV, Markdown and LaTeX."""
+    """Write an experiment of this kind as CSV and LaTeX."""
     out, rows = results / "tables" / f"{experiment.name}.csv", loss_rows()
     write_csv(rows, out)
-    write_text(out.with_suffix(".md"), markdown_formulas(rows, experiment.title))
     write_text(out.with_suffix(".tex"), latex_formulas(rows, experiment.title, experiment.name))
 
 
@@ -61,17 +60,11 @@ def loss_rows() -> pd.DataFrame:
     )
 
 
-def markdown_formulas(rows: pd.DataFrame, title: str) -> str:
-    """Return Table I as Markdown, its formulas between dollar signs."""
-    lines = [f"| {row.title} | ${row.notation}$ | ${row.formula}$ |" for row in rows.itertuples()]
-    return "\n".join([title, "", r"| Loss | Notation | $\ell(t, z)$ |", "| --- | --- | --- |", *lines, ""])
-
-
 def latex_formulas(rows: pd.DataFrame, title: str, name: str) -> str:
     """Return Table I as LaTeX for the booktabs package, with a label of this name."""
     lines = [rf"{row.title} & ${row.notation}$ & ${row.formula}$ \\" for row in rows.itertuples()]
-    head = [r"Loss & Notation & $\ell(t, z)$ \\", r"\midrule"]
-    return "% needs \\usepackage{booktabs}\n" + latex_float(name, title, "lll", [*head, *lines], wide=False)
+    head = [r"\begin{tabular}{lll}", r"\toprule", r"Loss & Notation & $\ell(t, z)$ \\", r"\midrule"]
+    return latex_float(name, title, "\n".join([*head, *lines, r"\bottomrule", r"\end{tabular}"]))
 
 
 KIND = Kind(

@@ -43,7 +43,7 @@ def check(definition: Mapping[str, Any], config: Mapping[str, Any], where: str) 
 
 
 def make(plan: Plan, experiment: Experiment, inputs: Mapping[str, Path], results: Path) -> None:
-    """Write the estimate of each run as CSV, and of each cell as Markdown and LaTeX."""
+    """Write the estimate of each run as CSV, and of each cell as LaTeX."""
     from mdpu.pipeline.evaluate.collect import read_histories
 
     metrics = read_histories(experiment.runs, inputs["metrics"])

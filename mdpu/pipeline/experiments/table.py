@@ -14,8 +14,7 @@ from mdpu.pipeline.files import read_csv, write_csv, write_text
 from mdpu.pipeline.grid import CELL, cell_name
 from mdpu.pipeline.kind import Kind
 from mdpu.pipeline.report.formats import WITH_PAPER, number_of_trials
-from mdpu.pipeline.report.latex import Best, latex_tables
-from mdpu.pipeline.report.tables import markdown_rows
+from mdpu.pipeline.report.tables import Best, latex_rows
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -28,7 +27,7 @@ EMPTY = "not run"
 
 
 def make(plan: Plan, experiment: Experiment, inputs: Mapping[str, Path], results: Path) -> None:
-    """Write an experiment of this kind as CSV, beside the published values, and as Markdown and LaTeX."""
+    """Write an experiment of this kind as CSV, beside the published values, and as LaTeX."""
     import pandas as pd
 
     from mdpu.pipeline.evaluate.published import beside_published
@@ -42,7 +41,6 @@ def make(plan: Plan, experiment: Experiment, inputs: Mapping[str, Path], results
     methods = list(dict.fromkeys(keys["method"]))
     not_run = list(plan.titles(experiment.not_run).values())
     title = f"{experiment.title}. {caption(cells, datasets, plan.protocol.reports_best_epoch)}"
-    write_text(out.with_suffix(".md"), markdown_table(cells, datasets, methods, title, not_run))
     write_text(out.with_suffix(".tex"), latex_table(cells, datasets, methods, title, experiment.name, not_run))
     paper = out.with_name(f"{experiment.name}{WITH_PAPER}")
     write_text(paper, latex_beside(beside, datasets, methods, title, paper.stem, not_run))
@@ -113,43 +111,9 @@ def _value(cell: pd.Series) -> str:
     return f"{cell['mean']:.2f}{deviation}" + (f" ({cell['diverged']} diverged)" if cell["diverged"] else "")
 
 
-def _table(
-    cells: pd.DataFrame, datasets: Mapping[str, str], methods: Sequence[str], mark: Callable[[str], str]
-) -> tuple[list[str], list[list[str]]]:
-    """Return header and rows of the table; `mark` marks the number of the best method of a row."""
-    header = ["Prior", "Dataset", *(load_method(method).title for method in methods)]
-    return header, _grid(cells, datasets, methods, _marking(mark))
-
-
-def _marking(mark: Callable[[str], str]) -> Callable[[pd.Series], str]:
-    """Return what shows a cell's number, marked if it is the best of its row."""
-    return lambda cell: mark(_value(cell)) if cell["best"] else _value(cell)
-
-
-def markdown_table(
-    cells: pd.DataFrame,
-    datasets: Mapping[str, str],
-    methods: Sequence[str],
-    title: str,
-    not_run: Sequence[str] = (),
-) -> str:
-    """Return the table as Markdown, the best method of each row in bold.
-
-    Parameters
-    ----------
-    cells : DataFrame
-        As `mdpu.pipeline.evaluate.collect.summarize` returns it, one row per cell of the table.
-    datasets : mapping
-        Titles of the rows' datasets by name, in order.
-    methods : sequence of str
-        Columns, in order.
-    title : str
-        Caption.
-    not_run : sequence of str
-        Titles of datasets that belong to the table but were not run; they go on a separate line.
-    """
-    header, rows = _table(cells, datasets, methods, lambda value: f"**{value}**")
-    return markdown_rows(title, header, 2, rows, _note(not_run))
+def _marked(cell: pd.Series) -> str:
+    """Return a cell's number, in bold if it is the best of its row."""
+    return Best(_value(cell)) if cell["best"] else _value(cell)
 
 
 def _note(not_run: Sequence[str]) -> str:
@@ -166,11 +130,22 @@ def latex_table(
 ) -> str:
     """Return the table as LaTeX, the best method of each row in bold.
 
-    Parameters as in `markdown_table`, and the ``name`` of its label.
+    Parameters
+    ----------
+    cells : DataFrame
+        As `mdpu.pipeline.evaluate.collect.summarize` returns it, one row per cell of the table.
+    datasets : mapping
+        Titles of the rows' datasets by name, in order.
+    methods : sequence of str
+        Columns, in order.
+    title, name : str
+        Caption and label.
+    not_run : sequence of str
+        Titles of datasets that belong to the table but were not run; they go on a separate line.
     """
-    header, rows = _table(cells, datasets, methods, Best)
-    rows = [[f"Prior {prior}", *others] for prior, *others in rows]
-    return latex_tables(name, title, header, rows, names=2, groups=1, note=_note(not_run))
+    header = ["Prior", "Dataset", *(load_method(method).title for method in methods)]
+    rows = _grid(cells, datasets, methods, _marked)
+    return latex_rows(name, title, header, rows, 2, note=_note(not_run))
 
 
 def latex_beside(
@@ -198,7 +173,7 @@ def latex_beside(
         return Best(value) if cell["published_bold"] else value
 
     both = set(cells.loc[cells["published_mean"].notna(), "method"])
-    ours, paper = (_grid(cells, datasets, methods, render) for render in (_marking(Best), show_published))
+    ours, paper = (_grid(cells, datasets, methods, render) for render in (_marked, show_published))
     header, over = ["Prior", "Dataset"], ["", ""]
     for method in methods:
         method_title = load_method(method).title
@@ -206,7 +181,7 @@ def latex_beside(
         over += [method_title] * 2 if method in both else [""]
     rows = [
         [
-            f"Prior {prior}",
+            prior,
             dataset,
             *(
                 cell
@@ -217,7 +192,7 @@ def latex_beside(
         for (prior, dataset, *numbers), theirs in zip(ours, paper, strict=True)
     ]
     beside = " Beside ours are the paper's numbers, with its bold." if both else ""
-    return latex_tables(name, title + beside, header, rows, names=2, groups=1, over=over, note=_note(not_run))
+    return latex_rows(name, title + beside, header, rows, 2, over=over, note=_note(not_run))
 
 
 def table_section(plan: Plan, name: str, title: str, cells: pd.DataFrame) -> dict[str, Any]:

@@ -60,7 +60,7 @@ def test_a_new_dataset_is_a_row_of_the_tables(walked: Path, name: str) -> None:
     assert set(table["method"]) == {"ure", "relu", "abs"}
     # Shapes that an eye tells apart at once, learned from 400 pairs.
     assert table["mean"].max() > 75
-    assert name.capitalize() in (walked / "results" / name / "tables" / "quick-pairs.md").read_text()
+    assert name.capitalize() in (walked / "results" / name / "tables" / "quick-pairs.tex").read_text()
 
 
 def test_the_folder_of_pictures_is_the_npz_again(walked: Path) -> None:

@@ -33,8 +33,6 @@ from mdpu.pipeline.experiments.sensitivity.tables import (
     nearest_rows,
     ordered,
     sensitivity_cells,
-    sensitivity_latex,
-    sensitivity_markdown,
     sensitivity_rows,
     value_title,
 )
@@ -399,22 +397,6 @@ def test_what_the_paper_says_is_what_the_protocol_says():
     for key, words in PAPER_SAYS.items():
         assert words.replace("“", '"').replace("”", '"') == said[names.get(key, key)]
     assert set(PAPER_SAYS) <= set(KEY_TITLES)
-
-
-def test_the_table_is_written_as_markdown_and_latex(differences):
-    summary = summarize_differences(differences, 0.95)
-    markdown = sensitivity_markdown(summary, TITLES, "Title")
-    assert "|  | Unlabeled images | n | 3n | +3.00 ± 0.00 | +3.00 ± 0.00 | +3.00 ± 0.00 |" in markdown.splitlines()
-    latex = sensitivity_latex(summary, {"mnist": "M & M"}, "50 %", "study")
-    rows = [line for line in latex.splitlines() if line.endswith(r"\\")]
-    groups = [row for row in rows if r"\multicolumn{4}{@{}l@{}}" in row]
-    assert [row for row in groups if r"\textbf{M \& M, " in row] == [groups[0], groups[6]]
-    assert rows.count(r"\multicolumn{4}{@{}l@{}}{\textit{Unlabeled images (n)}} \\") == 2
-    assert {len(re.split(r"(?<!\\)&", row)) for row in rows if row not in groups} == {4}
-    assert rows.count(r"3n & +3.00 \pm 0.00 & +3.00 \pm 0.00 & +3.00 \pm 0.00 \\") == 2
-    assert r"\caption{50 \%}" in latex
-    assert latex.count("$") % 2 == 0
-    assert latex.isascii()
 
 
 def test_the_report_shows_the_nearest_every_single_departure_and_base(plan):

@@ -25,7 +25,7 @@ from mdpu.pipeline.evaluate.ranks import rank
 from mdpu.pipeline.evaluate.sensitivity import ALTERNATIVE, PANEL
 from mdpu.pipeline.experiments.bounds import QUESTIONS, find_question
 from mdpu.pipeline.experiments.curves import curves_figure
-from mdpu.pipeline.experiments.formulas import loss_rows, markdown_formulas
+from mdpu.pipeline.experiments.formulas import latex_formulas, loss_rows
 from mdpu.pipeline.experiments.loss import loss_figure
 from mdpu.pipeline.experiments.losses import losses_figure
 from mdpu.pipeline.experiments.misspecification import misspecification_figure
@@ -214,7 +214,7 @@ def test_a_written_formula_is_the_function_beside_it(name):
 def test_table_one_has_every_loss_with_its_formula():
     rows = loss_rows()
     assert list(rows["loss"]) == list(LOSSES)
-    text = markdown_formulas(rows, "Table I")
+    text = latex_formulas(rows, "Table I", "table1")
     assert all(f"${loss.formula}$" in text for loss in LOSSES.values())
     drawn = [to_mathml(formula, "inline") for formula in rows["formula"]]
     assert len(set(drawn)) == len(drawn)

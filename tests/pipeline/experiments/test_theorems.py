@@ -18,10 +18,9 @@ from mdpu.learn.losses import LOSSES
 from mdpu.pipeline.config import load_config
 from mdpu.pipeline.experiments.bounds import QUESTIONS, correction, error, find_question, mixture, tuple_size, unbiased
 from mdpu.pipeline.experiments.bounds.question import Simulation
-from mdpu.pipeline.files import REPOSITORY, read_csv
+from mdpu.pipeline.files import REPOSITORY
 from mdpu.pipeline.kind import load_kind
 from mdpu.pipeline.plan import Plan
-from mdpu.pipeline.report.tables import markdown_rows
 from mdpu.theory import risk_weights
 from mdpu.theory.bounds import Sample
 from mdpu.theory.joint import joint_information, marginal_information
@@ -229,13 +228,6 @@ def test_an_experiment_without_a_question_or_a_simulation_is_refused(key):
 
 
 # -- documents ------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("question", QUESTIONS)
-def test_tables_in_the_documents_are_those_of_the_reference(question):
-    header, rows = find_question(question).rows(read_csv(REFERENCE / f"{NAMES[question]}.csv"))
-    table = markdown_rows("", header, 0, rows).strip()
-    assert table in (REPOSITORY / "docs" / "explanation" / "bounds.md").read_text(encoding="utf-8"), table
 
 
 def test_the_printed_bound_fails_by_as_much_as_the_documents_state():

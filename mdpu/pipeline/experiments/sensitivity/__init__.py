@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from mdpu.pipeline.config import BASE, available_methods, known
 from mdpu.pipeline.experiments import FIGURE, check_base
-from mdpu.pipeline.files import read_csv, write_csv, write_text
+from mdpu.pipeline.files import read_csv, write_csv
 from mdpu.pipeline.grid import Run, grid_runs
 from mdpu.pipeline.kind import Kind
 from mdpu.pipeline.report.sections import figure_section
@@ -67,12 +67,13 @@ def settings(plan: Plan, experiment: Experiment) -> dict[str, Any]:
 
 
 def make(plan: Plan, experiment: Experiment, inputs: Mapping[str, Path], results: Path) -> None:
-    """Draw the study, and write the differences as CSV, Markdown and LaTeX, and the distances as CSV."""
+    """Draw the study, and write the differences as CSV and LaTeX, and the distances as CSV."""
     from mdpu.pipeline.evaluate.collect import read_histories
     from mdpu.pipeline.evaluate.sensitivity import nearest_to_published, paired_differences, summarize_differences
     from mdpu.pipeline.experiments.sensitivity.figure import draw
-    from mdpu.pipeline.experiments.sensitivity.tables import sensitivity_latex, sensitivity_markdown
+    from mdpu.pipeline.experiments.sensitivity.tables import sensitivity_rows
     from mdpu.pipeline.report.drawing import save_figure
+    from mdpu.pipeline.report.tables import write_rows
 
     histories = read_histories(experiment.runs, inputs["metrics"])
     summary = summarize_differences(paired_differences(plan, experiment, histories), plan.config["comparison"]["level"])
@@ -80,8 +81,9 @@ def make(plan: Plan, experiment: Experiment, inputs: Mapping[str, Path], results
     write_csv(summary, out)
     write_csv(nearest_to_published(plan, experiment, histories), out.with_name(f"{experiment.name}-nearest.csv"))
     datasets = plan.titles(run.dataset for run in experiment.runs)
-    write_text(out.with_suffix(".md"), sensitivity_markdown(summary, datasets, experiment.title))
-    write_text(out.with_suffix(".tex"), sensitivity_latex(summary, datasets, experiment.title, experiment.name))
+    header, rows = sensitivity_rows(summary, datasets)
+    numbers = [[cell.removesuffix(" %") for cell in row] for row in rows]
+    write_rows(out, experiment.title, CAPTION, header, 4, numbers)
     save_figure(draw(plan, experiment, histories), results / "figures" / f"{experiment.name}.svg")
 
 
@@ -117,7 +119,7 @@ KIND = Kind(
     make=make,
     section=section,
     reads=("metrics",),
-    files=(*FIGURE, *(f"sensitivity/{{name}}{ending}" for ending in (".csv", ".md", ".tex", "-nearest.csv"))),
+    files=(*FIGURE, *(f"sensitivity/{{name}}{ending}" for ending in (".csv", ".tex", "-nearest.csv"))),
     single=("n", "loss"),
     keys={
         "reporting": {"title": "Reportings that it compares, of definitions.reportings.", **NAMES},

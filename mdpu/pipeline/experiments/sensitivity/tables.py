@@ -11,8 +11,6 @@ import pandas as pd
 from mdpu.learn.methods import load_method
 from mdpu.pipeline.evaluate.sensitivity import ALTERNATIVE, JOINT_KEY, PANEL, SCOPE_KEY, SIDES_KEY, effects
 from mdpu.pipeline.report.drawing import size_name
-from mdpu.pipeline.report.latex import latex_tables
-from mdpu.pipeline.report.tables import markdown_rows
 
 Cell = Mapping[Any, Any]  # a row of the summary
 
@@ -253,25 +251,3 @@ def choice_rows(summary: pd.DataFrame, datasets: Mapping[str, str]) -> list[dict
         for key in order
         if key in by_key
     ]
-
-
-def sensitivity_markdown(summary: pd.DataFrame, datasets: Mapping[str, str], title: str) -> str:
-    """Return the table of paired differences as Markdown; parameters as for `sensitivity_rows`."""
-    header, rows = sensitivity_rows(summary, datasets)
-    return markdown_rows(title, header, 4, rows)
-
-
-def sensitivity_latex(summary: pd.DataFrame, datasets: Mapping[str, str], title: str, name: str) -> str:
-    """Return the table of paired differences as LaTeX, with labels of this name; else as for `sensitivity_rows`."""
-    rows = []
-    for panel, alternative, cells in _layout(summary):
-        place = panel_title(panel, datasets)
-        if alternative is None:
-            numbers = [_accuracy(cell).removesuffix(" %") for cell in cells]
-            rows.append([place, "", "Protocol as it stands (accuracy, %)", *numbers])
-        else:
-            key, base, value = alternative
-            chosen = f" ({value_title(key, base, datasets)})" if key != JOINT_KEY else ""
-            rows.append([place, key_title(key) + chosen, value_title(key, value, datasets), *map(_difference, cells)])
-    header = ["", "", "Alternative", *(load_method(method).title for method in _methods(summary))]
-    return latex_tables(name, title, header, rows, names=3, groups=2)
