@@ -3,7 +3,7 @@
     ./run reference && python benchmarks/keep_reference.py
 
 writes results/reference: every run's accuracy and last risk, the runs themselves, the tables, the figures and the page.
-Then benchmarks/judge_reference.py gives verdicts and claims, and benchmarks/write_documents.py the documents.
+Then benchmarks/judge_reference.py gives verdicts and claims, and docs/tables.py the tables of the documents.
 """
 
 from __future__ import annotations
@@ -13,8 +13,6 @@ import shutil
 from pathlib import Path
 
 import judge_reference
-from documents.rows import Reference
-from write_documents import write
 
 from mdpu.pipeline.cache import RunStore
 from mdpu.pipeline.files import REPOSITORY, read_csv, write_csv
@@ -42,7 +40,6 @@ def main() -> None:
     packed = RunStore(results / "runs").pack(REFERENCE / "finished.parquet")
     print(f"{len(runs)} runs kept, {packed} packed")
     judge_reference.main()
-    write(Reference())
     for seal in REFERENCE.rglob(".*.seal"):  # these files are checked by git
         seal.unlink()
 

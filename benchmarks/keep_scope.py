@@ -11,10 +11,10 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from documents.rows import LAST_EPOCHS, REFERENCE
-
 from mdpu.pipeline.files import REPOSITORY, read_table, write_csv
 from mdpu.pipeline.grid import AXES
+
+REFERENCE, LAST_EPOCHS = REPOSITORY / "results" / "reference", 10
 
 
 def main() -> None:

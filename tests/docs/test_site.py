@@ -42,7 +42,6 @@ PAGES = [
     "reference/generated/mdpu.estimator.MDPUClassifier",
     "reference/configuration",
     "reference/commands",
-    "reference/errors",
     "reference/glossary",
     "search",
 ]
