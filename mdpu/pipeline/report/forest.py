@@ -6,8 +6,8 @@ from typing import Any
 
 import pandas as pd
 
-from mdpu.pipeline.evaluate.findings import bars, were_run
 from mdpu.pipeline.evaluate.published import in_one_reading
+from mdpu.pipeline.evaluate.summary import verdict_counts, were_run
 
 SPAN = 8.0  # points to each side; what lies beyond is drawn at the edge
 WIDTH, HEIGHT = 120, 160  # of a panel, in its own units
@@ -25,14 +25,14 @@ def forest_panels(comparison: pd.DataFrame) -> list[dict[str, Any]]:
     Returns
     -------
     list of dict
-        What `mdpu.pipeline.evaluate.findings.bars` says of the method; ``marks``, its comparisons from the highest
-        difference to the lowest: ``x``, ``y`` and the ends ``low`` and ``high`` of the interval (None without one) in
-        units of the panel, ``beyond`` (-1, 0 or 1, the side on which the difference leaves the panel), ``verdict``,
+        What `mdpu.pipeline.evaluate.summary.verdict_counts` says of the method; ``marks``, its comparisons from the
+        highest difference to the lowest: ``x``, ``y`` and the ends ``low`` and ``high`` of the interval (None without
+        one) in units of the panel, ``beyond`` (-1, 0 or 1, the side on which the difference leaves the panel), ``verdict``,
         ``cell`` and ``words``; and ``outside``, the number of marks beyond. A cell without a difference has no mark.
     """
     run = in_one_reading(were_run(comparison))
     panels = []
-    for panel in bars(comparison):
+    for panel in verdict_counts(comparison):
         rows = run[run["method"] == panel["method"]].dropna(subset="difference")
         rows = rows.sort_values("difference", ascending=False, kind="stable")
         pitch = min(MOST_PITCH, HEIGHT / max(1, len(rows)))

@@ -18,8 +18,8 @@ from mdpu.pipeline.config import BASE
 from mdpu.pipeline.data.diagnostics import summarize
 from mdpu.pipeline.evaluate.collect import REPORTED
 from mdpu.pipeline.evaluate.evidence import table_cells
-from mdpu.pipeline.evaluate.findings import bars, findings, in_points, opening
 from mdpu.pipeline.evaluate.published import FAMILIES, NUMERALS, family, published_cells
+from mdpu.pipeline.evaluate.summary import headline, in_points, lines, verdict_counts
 from mdpu.pipeline.files import git_commit, read_csv, read_json, read_table, resource, versions, write_text
 from mdpu.pipeline.grid import AXES
 from mdpu.pipeline.kind import PARTS, load_kind
@@ -147,7 +147,7 @@ def column_groups(methods: list[str]) -> list[dict[str, Any]]:
 
 
 def _evaluation(plan: Plan, results: Path, shown: Mapping[str, list[dict[str, Any]]]) -> dict[str, Any]:
-    """Return what the page says of the results: verdicts, claims, ranks, findings, cells."""
+    """Return what the page says of the results: verdicts, claims, ranks, cells."""
     audit = audit_section(results)
     common: dict[str, Any] = {
         "level": f"{100 * plan.config['comparison']['level']:g} %",
@@ -161,7 +161,7 @@ def _evaluation(plan: Plan, results: Path, shown: Mapping[str, list[dict[str, An
         nothing: dict[str, Any] = {
             "headline": "Nothing was trained.",
             "verification": None,
-            "findings": [],
+            "lines": [],
             "bars": [],
             "forest": None,
             "comparisons": [],
@@ -172,16 +172,14 @@ def _evaluation(plan: Plan, results: Path, shown: Mapping[str, list[dict[str, An
     runs, training = read_csv(results / "runs.csv"), read_training(plan)
     cells = cell_lines(plan, runs, read_table(plan.layout.metrics, [*AXES, "epoch", *REPORTED]), training)
     verdicts = verdicts_by_cell(comparison)
-    sections = [section for group in shown.values() for section in group]
-    choices = [{**row, "section": section["name"]} for section in sections for row in section.get("choices", ())]
     tables = table_cells(summary, plan.table_rows)
     verification = read_json(results / "verification.json") if plan.config.get("expected") else None
     beyond = next((section["name"] for section in (*shown["bags"], *shown["beyond"]) if "methods" in section), None)
     return {
         **common,
-        "headline": opening(comparison, summary, plan.titles(plan.datasets), plan.published_names, verification),
-        "findings": findings(comparison, common["claims"], tables, choices, len(audit["anomalies"]), beyond),
-        "bars": bars(comparison),
+        "headline": headline(comparison, summary, verification),
+        "lines": lines(comparison, common["claims"], tables, len(audit["anomalies"]), beyond),
+        "bars": verdict_counts(comparison),
         "forest": {"panels": forest_panels(comparison), "span": SPAN, "width": FOREST_WIDTH, "height": FOREST_HEIGHT},
         "comparisons": comparison_rows(plan, comparison),
         "verification": verification,

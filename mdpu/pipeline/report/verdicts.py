@@ -10,8 +10,8 @@ import pandas as pd
 from mdpu.learn.methods import load_method
 from mdpu.pipeline.evaluate.audit import ANOMALY, NO_CASE, NO_DATA
 from mdpu.pipeline.evaluate.comparison import CLOSE, DIFFERS, FEWEST_TRIALS, INCONCLUSIVE, NOT_RUN, REPRODUCED
-from mdpu.pipeline.evaluate.findings import were_run
 from mdpu.pipeline.evaluate.published import NUMERALS, family, published_cells
+from mdpu.pipeline.evaluate.summary import were_run
 from mdpu.pipeline.files import read_csv, read_json
 from mdpu.pipeline.grid import CELL, cell_name
 from mdpu.pipeline.plan import Plan

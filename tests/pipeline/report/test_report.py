@@ -147,7 +147,7 @@ def test_it_says_whether_the_numbers_are_the_expected_ones(page):
     box = page.find_element(By.ID, "verification")
     assert "Expected numbers confirmed: all 4 cells" in box.text
     said = page.find_element(By.ID, "headline").text
-    assert said.startswith("The expected numbers are confirmed in 4 of 4 cells: ")
+    assert said.startswith("4 of 4 expected numbers confirmed: ")
 
 
 def test_without_a_published_cell_the_verdict_is_one_sentence(page):

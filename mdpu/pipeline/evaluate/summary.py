@@ -1,0 +1,127 @@
+"""The first screen of the report: one headline, the verdicts by method, and at most five lines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import pandas as pd
+
+from mdpu.learn.methods import load_method
+from mdpu.pipeline.evaluate.claims import FAILS, HOLDS, INCONCLUSIVE, PARTLY
+from mdpu.pipeline.evaluate.comparison import CLOSE, DIFFERS, NOT_RUN, REPRODUCED, VERDICTS
+from mdpu.pipeline.evaluate.published import BASELINES, PROPOSED, family, in_one_reading, published_cells
+from mdpu.pipeline.grid import ROW
+
+
+class Line(NamedTuple):
+    """A sentence, the section of the page that shows it, and what to choose there, by column."""
+
+    text: str
+    section: str
+    filters: Mapping[str, str] = {}
+
+
+def were_run(comparison: pd.DataFrame) -> pd.DataFrame:
+    """Return the comparisons of cells that were run (`mdpu.pipeline.evaluate.comparison.compare`)."""
+    return comparison[comparison["verdict"] != NOT_RUN]
+
+
+def in_points(difference: float, digits: int = 1) -> str:
+    """Return a difference with its sign; the minus is as wide as the plus."""
+    return f"{difference:+.{digits}f}".replace("-", "−")
+
+
+def titles(methods: Iterable[str]) -> str:
+    """Return what readers call some methods, as a list in words."""
+    *others, last = [load_method(method).title for method in methods]
+    return f"{', '.join(others)} and {last}" if others else last
+
+
+def headline(comparison: pd.DataFrame, summary: pd.DataFrame, verification: Mapping[str, Any] | None = None) -> str:
+    """Return what the runs say of the paper in one sentence, or what was run if no published number was.
+
+    `verification` is what `mdpu.pipeline.evaluate.verify.verify` returns, if numbers are expected.
+    """
+    published = published_cells().query("method in @PROPOSED")
+    run = in_one_reading(were_run(comparison)).query("method in @PROPOSED")
+    if len(run):
+        verdicts = {verdict: (run["verdict"] == verdict).sum() for verdict in VERDICTS}
+        counts = ", ".join(f"{verdicts[verdict]} {verdict}" for verdict in (REPRODUCED, CLOSE, INCONCLUSIVE))
+        datasets = f"{run['published_dataset'].nunique()} of {published['dataset'].nunique()} datasets"
+        return (
+            f"Of the paper’s {len(published)} numbers of {titles(PROPOSED)}, {len(run)} were run, on {datasets}: "
+            f"{counts} and {verdicts[DIFFERS]} that differ."
+        )
+    what = f"{titles(dict.fromkeys(summary['method']))}, {len(summary)} cells"
+    if verification and verification["cells"]:
+        within = f"{verification['within']} of {verification['cells']} expected numbers confirmed"
+        return f"{within}: {what}. None of them is in the paper."
+    return f"{what}; none of them is in the paper."
+
+
+def verdict_counts(comparison: pd.DataFrame) -> list[dict[str, Any]]:
+    """Return for each method that was run its title, family, number of comparisons, and counts by verdict."""
+    run = in_one_reading(were_run(comparison))
+    return [
+        {
+            "method": method,
+            "title": load_method(method).title,
+            "family": family(method),
+            "compared": len(rows),
+            "counts": {verdict: int((rows["verdict"] == verdict).sum()) for verdict in VERDICTS if verdict != NOT_RUN},
+        }
+        for method in (*PROPOSED, *BASELINES)
+        if len(rows := run[run["method"] == method])
+    ]
+
+
+def lines(
+    comparison: pd.DataFrame,
+    claims: Sequence[Mapping[str, Any]],
+    cells: pd.DataFrame,
+    audited: int,
+    beyond: str | None = None,
+) -> list[Line]:
+    """Return what a reader should know after the headline.
+
+    `cells` are those of the tables; `audited` is the number of contradictions that the audit found; `beyond` is the
+    section of the methods beyond the paper.
+    """
+    run = in_one_reading(were_run(comparison)).dropna(subset="difference")
+    said = []
+    for group, methods in (("proposed", PROPOSED), ("baseline", BASELINES)):
+        rows = run[run["method"].isin(methods)]
+        if len(rows):
+            means = rows.groupby("method", sort=False)["difference"].mean()
+            each = ", ".join(f"{load_method(str(name)).title} {in_points(mean)}" for name, mean in means.items())
+            text = f"Ours minus the paper’s, in points on average: {each}; {(rows['verdict'] == DIFFERS).sum()} differ."
+            said.append(Line(text, "comparisons", {"family": "paper" if group == "proposed" else group}))
+    checked = [
+        row["status"] for row in claims if row["quote"] and row["status"] in (HOLDS, PARTLY, FAILS, INCONCLUSIVE)
+    ]
+    if checked:
+        counts = ", ".join(f"{checked.count(status)} {status}" for status in (HOLDS, PARTLY, FAILS, INCONCLUSIVE))
+        said.append(Line(f"The paper’s claims that these runs can check: {counts}.", "claims"))
+    if beyond and (gain := _best_beyond(cells)):
+        said.append(Line(gain, beyond))
+    said.append(Line(f"The audit lists {audited} contradictions and gaps of the paper itself.", "audit"))
+    return said
+
+
+def _best_beyond(cells: pd.DataFrame) -> str:
+    """Return in how many rows the best method beyond the paper is above all of the paper's, and by how much.
+
+    Only methods that were run in the most rows compete.
+    """
+    means = cells.pivot_table(index=list(ROW), columns="method", values="mean", aggfunc="first")
+    best = means[[method for method in PROPOSED if method in means]].max(axis=1)
+    gains = {method: (means[method] - best).dropna() for method in means if family(method) == "beyond"}
+    most = max(map(len, gains.values()), default=0)
+    if not most:
+        return ""
+    method, gain = max(((m, g) for m, g in gains.items() if len(g) == most), key=lambda pair: pair[1].mean())
+    return (
+        f"{load_method(method).title} is above the best of the paper’s methods in {(gain > 0).sum()} of {most} rows, "
+        f"{in_points(gain.mean())} points on average."
+    )

@@ -1,0 +1,94 @@
+"""The report's first screen."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pytest
+
+from mdpu.pipeline.config import available_methods
+from mdpu.pipeline.evaluate.comparison import compare
+from mdpu.pipeline.evaluate.published import BASELINES, PROPOSED, family, published_summary
+from mdpu.pipeline.evaluate.summary import headline, lines, verdict_counts
+
+RULE = {"level": 0.95, "margin": 1.0, "wider_margin": 2.0}
+LETTERS = {"emnist-letters": "emnist-letters", "emnist-letters-a-i": "emnist-letters"}
+CELLS = pd.DataFrame({"method": ["ure", "abs", "ure"], "mean": 80.0})
+
+
+def compared(shift=None, names=None, methods=(*PROPOSED, *BASELINES)):
+    """Return comparisons of the paper's own means, shifted by method, with small deviations."""
+    names = names or {"mnist": "mnist"}
+    paper = published_summary()
+    frames = [paper[paper["dataset"] == theirs].assign(dataset=ours) for ours, theirs in names.items()]
+    cells = pd.concat(frames).query("method in @methods")
+    cells = cells.assign(mean=cells["mean"] + cells["method"].map(shift or {}).fillna(0.0), std=0.1, trials=5)
+    return compare(cells.assign(diverged=0, first_epoch=91, last_epoch=100), names, RULE)
+
+
+def test_the_headline_counts_every_verdict_and_what_was_run():
+    run = compared({"relu": 40.0, "kmeans": 40.0})
+    verdicts = run.loc[run["method"].isin(PROPOSED), "verdict"].value_counts()
+    counts = ", ".join(f"{verdicts.get(name, 0)} {name}" for name in ("reproduced", "close", "inconclusive"))
+    assert headline(run, CELLS) == (
+        "Of the paper’s 252 numbers of URE, ReLU and ABS, 36 were run, on 1 of 7 datasets: "
+        f"{counts} and {verdicts['differs']} that differ."
+    )
+
+
+def test_a_number_that_two_readings_were_run_for_counts_once():
+    """The letters A to I are what the numbers imply."""
+    run = compared(names=LETTERS)
+    stated = (run["dataset"] == "emnist-letters") & run["method"].isin(PROPOSED)
+    run.loc[stated[stated].index[:30], "verdict"] = "differs"
+    said = headline(run, CELLS)
+    assert "36 were run, on 1 of 7" in said and said.endswith("and 0 that differ.")
+    assert {row["compared"] for row in verdict_counts(run)} == {12}
+    assert {row["counts"]["differs"] for row in verdict_counts(run)} == {0}
+
+
+@pytest.mark.parametrize(
+    ("verification", "said"),
+    [
+        (None, "URE and ABS, 3 cells; none of them is in the paper."),
+        ({"cells": 0}, "URE and ABS, 3 cells; none of them is in the paper."),
+        (
+            {"cells": 3, "within": 2},
+            "2 of 3 expected numbers confirmed: URE and ABS, 3 cells. None of them is in the paper.",
+        ),
+    ],
+)
+def test_without_a_published_number_the_headline_says_what_was_run(verification, said):
+    run = compared().assign(verdict="not run")
+    assert headline(run, CELLS, verification) == said
+    assert verdict_counts(run) == []
+    assert [line.section for line in lines(run, [], CELLS, 7)] == ["audit"]
+
+
+def test_every_comparison_is_counted_once():
+    for row in verdict_counts(compared({"abs": 40.0})):
+        assert sum(row["counts"].values()) == row["compared"] == 12
+        assert row["counts"]["differs"] == (12 if row["method"] == "abs" else 0)
+
+
+def test_a_line_says_what_its_evidence_says():
+    claims = [{"status": s, "quote": q} for s, q in (("holds", "x"), ("fails", "x"), ("not run", "x"), ("holds", ""))]
+    rows = {"dataset": "mnist", "tuple_size": 2, "prior": "0.5"}
+    accuracies = {"ure": 80.0, "relu-part": 82.0, "abs": 81.0}
+    cells = pd.DataFrame([{**rows, "n": n, "method": m, "mean": v - n} for n in (1, 2) for m, v in accuracies.items()])
+    said = lines(compared({"ure": -0.5, "siamese": -40.0}), claims, cells, 7, "extended")
+    assert [line.text for line in said] == [
+        "Ours minus the paper’s, in points on average: URE −0.5, ReLU +0.0, ABS +0.0; 0 differ.",
+        "Ours minus the paper’s, in points on average: Siamese −40.0, Contrastive +0.0, K-Means +0.0; 12 differ.",
+        "The paper’s claims that these runs can check: 1 holds, 0 partly, 1 fails, 0 inconclusive.",
+        "ReLU (part) is above the best of the paper’s methods in 2 of 2 rows, +1.0 points on average.",
+        "The audit lists 7 contradictions and gaps of the paper itself.",
+    ]
+    assert [line.section for line in said] == ["comparisons", "comparisons", "claims", "extended", "audit"]
+
+
+def test_every_method_has_one_family():
+    families = {method: family(method) for method in available_methods()}
+    assert {method for method, name in families.items() if name == "paper"} == set(PROPOSED)
+    assert {method for method, name in families.items() if name == "baseline"} == set(BASELINES)
+    assert {"supervised", "chance"} <= {method for method, name in families.items() if name == "control"}
+    assert families["relu-part"] == "beyond"
