@@ -27,8 +27,9 @@ def forest_panels(comparison: pd.DataFrame) -> list[dict[str, Any]]:
     list of dict
         What `mdpu.pipeline.evaluate.summary.verdict_counts` says of the method; ``marks``, its comparisons from the
         highest difference to the lowest: ``x``, ``y`` and the ends ``low`` and ``high`` of the interval (None without
-        one) in units of the panel, ``beyond`` (-1, 0 or 1, the side on which the difference leaves the panel), ``verdict``,
-        ``cell`` and ``words``; and ``outside``, the number of marks beyond. A cell without a difference has no mark.
+        one) in units of the panel, ``beyond`` (-1, 0 or 1, the side on which the difference leaves the panel),
+        ``verdict``, ``cell`` and ``words``; and ``outside``, the number of marks beyond. A cell without a difference
+        has no mark.
     """
     run = in_one_reading(were_run(comparison))
     panels = []
