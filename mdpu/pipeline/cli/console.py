@@ -106,3 +106,18 @@ def crate(
     path = out or plan.layout.results.with_name(f"{plan.layout.results.name}.crate.zip")
     write_crate(plan, path)
     print(path)
+
+
+@app.command(rich_help_panel=PANEL)
+def croissant(
+    config: Configs,
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Folder to write to; results/<name>/croissant unless given.")
+    ] = None,
+) -> None:
+    """Write Croissant metadata of every source of images and of every dataset's splits."""
+    from mdpu.pipeline.croissant import write_croissant
+
+    plan = load_plan(config)
+    for path in write_croissant(plan, out or plan.layout.results / "croissant"):
+        print(path)

@@ -58,6 +58,7 @@ COMMANDS = {
     "audit": "audit",
     "verification": "verify",
     "report": "report",
+    "croissant": "croissant",
 }
 SHOW = "show"
 LEFT_OUT = BESIDE | {"runs", "config"}  # finished runs are in the histories; one configuration is added
