@@ -1,216 +1,365 @@
-"""Finished runs on disk, so that a cohort trains only what is new.
+"""Finished runs, found by what they are made from.
 
-A run is retrained when its fingerprint changes. The fingerprint covers its key, its training settings, the
-contents of its images, labels and split, and the code that trains it; nothing else makes a run stale. A run also
-carries its origin, even to other machines: the commit, device, packages and machine that trained it.
+A run's *recipe* is everything that its numbers depend on: the checksums of images and labels, how they are sampled, the
+trial, the method, the settings and the version of the training code. Its *fingerprint* is the recipe's digest, known
+before anything is drawn or trained. The cache is a folder with a file per fingerprint; runs that are shipped with the
+repository are a second layer, one packed file that is only read. Neither knows names of datasets or variants, so runs
+that are made alike are trained once, whoever asks for them.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping
-from dataclasses import asdict
-from functools import cache
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property
+from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import pandas as pd
+import numpy as np
 
 from mdpu.errors import UserError
-from mdpu.learn.task import Settings, Task
-from mdpu.pipeline.closure import closure, code_digest
-from mdpu.pipeline.files import digest, read_json, read_table, replacing, write_table
-from mdpu.pipeline.grid import AXES, Run, run_columns
-from mdpu.pipeline.seals import recording
+from mdpu.pipeline.code import canonical, training_version
+from mdpu.pipeline.files import REPOSITORY, atomic, digest, read_csv, read_json, remove, write_json
+from mdpu.pipeline.seals import is_intact, read_seal
 
-# What trains runs and makes their histories, apart from the modules of method and network.
-TRAINING = (
-    "mdpu.learn.fitting.fit_each",
-    "mdpu.learn.evaluation.TestRates",
-    "mdpu.pipeline.validation.draw_validation_bags",
-    "mdpu.pipeline.history.run_history",
-)
-# Code that cannot change a number: errors, files, the order in which stacks take turns, and the key of a run, which is
-# in the fingerprint itself.
-HARMLESS = (
-    "mdpu.errors",
-    "mdpu.pipeline.files",
-    "mdpu.pipeline.seals",
-    "mdpu.learn.checkpoint",
-    "mdpu.learn.schedule",
-    "mdpu.pipeline.grid",
-)
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+
+    from mdpu.pipeline.grid import Run
+    from mdpu.pipeline.plan import Plan
+
+SHIPPED = REPOSITORY / "results" / "reference" / "finished.parquet"
+EQUIVALENCE = SHIPPED.with_name("equivalence.json")
+CHOSEN_BY_HARDWARE = ("bf16", "fp32")  # the precisions that ``auto`` may stand for
+RATES = ("true_positive_rate", "true_negative_rate", "accuracy", "raw_accuracy")
+ABOUT = b"about"  # key of the Parquet metadata
 
 
-def method_module(name: str) -> str:
-    """Return the module of a method."""
-    return f"mdpu.learn.methods.{name.replace('-', '_')}"
+# -- recipes --------------------------------------------------------------------------------------
 
 
-def network_module(name: str) -> str:
-    """Return the module of a network."""
-    return f"mdpu.learn.networks.{name.replace('-', '_')}"
+def recipes_of(
+    plan: Plan,
+    run: Run,
+    content: Mapping[str, str | None],
+    rates: tuple[float, float] | None = None,
+    precision: str | None = None,
+) -> list[dict[str, Any]]:
+    """Return the recipes with which a finished run counts, each ready for JSON.
 
-
-def training_code(method: str, network: str) -> list[Path]:
-    """Return the source files that affect the histories of a method and a network."""
-    return closure(*TRAINING, method_module(method), network_module(network), without=HARMLESS)
-
-
-@cache
-def training_digest(method: str, network: str) -> str:
-    """Return a digest of the code in `training_code`, without its prose."""
-    return code_digest(training_code(method, network))
-
-
-def fingerprint(run: Run, task: Task, settings: Settings, inputs: Mapping[str, str]) -> str:
-    """Return a digest of everything that a run's history depends on.
+    There are several where the hardware chooses the precision: then a run counts that other hardware trained in
+    another one.
 
     Parameters
     ----------
+    plan : Plan
     run : Run
-    task : Task
-        What its model is trained for.
-    settings : Settings
-        With the precision that is actually used, not ``auto``.
-    inputs : mapping
-        SHA-256 of the images, the labels and the run's split.
+    content : mapping
+        SHA-256 of ``images`` and ``labels``.
+    rates : tuple of float, optional
+        Learning rate and weight decay, if a tuning chose them.
+    precision : str, optional
+        The one that is used; all that the configuration allows unless given.
     """
-    code = training_digest(run.method, settings.network)
-    key = {"run": run_columns(run), "task": asdict(task), "settings": settings.flat(), "inputs": dict(inputs)}
-    return digest({**key, "code": code})
+    settings = plan.flat_settings(run.variant, plan.network(run.dataset))
+    recipe = {
+        **content,
+        "trial": run.trial,
+        "sampling": {
+            "tuple_size": run.tuple_size,
+            "prior": run.prior,
+            "n": plan.protocol.number_of_tuples(run.variant, run.tuple_size, run.n),
+            **plan.protocol.sampling(run.variant, run.n),
+        },
+        "method": run.method,
+        "loss": run.loss,
+        "prior_offset": float(plan.protocol.variant(run.variant)["training"]["prior_offset"]),
+        "rates": list(rates) if rates else None,
+        "settings": settings,
+        "code": canonical(training_version(run.method, settings["network"]), declared_versions()),
+    }
+    asked = precision or settings["precision"]
+    chosen = CHOSEN_BY_HARDWARE if asked == "auto" else (asked,)
+    return [{**recipe, "settings": {**settings, "precision": precision}} for precision in chosen]
 
 
-class RunStore:
-    """A folder with one history per finished run, each marked with its fingerprint and its origin.
+def fingerprint(recipe: Mapping[str, Any]) -> str:
+    """Return the digest of a recipe, 32 hexadecimal digits."""
+    return sha256(json.dumps(recipe, sort_keys=True, ensure_ascii=False).encode()).hexdigest()[:32]
 
-    The marks are the table's ``attrs``.
+
+def rates_of(plan: Plan, runs: Iterable[Run]) -> dict[Run, tuple[float, float] | None]:
+    """Return the learning rate and weight decay that tunings chose for runs, None where they are fixed.
+
+    Raises
+    ------
+    UserError
+        If a tuning is missing or broken, or a method diverged at every point of its grid.
+    """
+    tables: dict[str, dict[str, tuple[float, float]]] = {}
+    chosen: dict[Run, tuple[float, float] | None] = {}
+    for run in runs:
+        if (tuning := plan.tuning_name(run)) is None:
+            chosen[run] = None
+            continue
+        if tuning not in tables:
+            from mdpu.learn.tuning import chosen_rates  # it loads torch, and few plans tune
+
+            methods = [one.method for one in plan.tunings[tuning].runs]
+            tables[tuning] = chosen_rates(read_csv(plan.layout.tuned(tuning)), methods)
+        chosen[run] = tables[tuning][run.method]
+    return chosen
+
+
+@cache
+def declared_versions(path: Path = EQUIVALENCE) -> dict[str, str]:
+    """Return the versions of training code that were declared equal: from each to the one before it."""
+    if not path.exists():
+        return {}
+    return {new: old for record in read_json(path) for new, old in record["versions"].items()}
+
+
+# -- finished runs --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Finished:
+    """A finished run.
+
+    Attributes
+    ----------
+    fingerprint : str
+    history : DataFrame
+        One row per epoch: ``epoch`` and the measures of `mdpu.pipeline.history.run_history`.
+    about : dict
+        ``recipe``; ``origin``, the commit, device, precision, software, machine and date of the training; ``split``,
+        the SHA-256 of the file that it read; ``diagnostics``, how well that split follows its law; and ``sha256`` of the
+        history's values.
     """
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    fingerprint: str
+    history: pd.DataFrame
+    about: dict[str, Any]
 
-    def path(self, run: Run) -> Path:
-        """Return the file of a run."""
-        return self.folder / f"{run.name}.parquet"
+    @classmethod
+    def of(cls, recipe: Mapping[str, Any], history: pd.DataFrame, **about: Any) -> Finished:
+        """Return a run that has just been trained."""
+        facts = {"recipe": dict(recipe), **about, "sha256": checksum(history)}
+        return cls(fingerprint(recipe), history, json.loads(json.dumps(facts)))
 
-    def load(self, run: Run, fingerprints: Collection[str]) -> pd.DataFrame | None:
-        """Return a run's history if it is stored intact, with one of the fingerprints and a known origin, else None."""
-        try:
-            history = read_table(self.path(run))
-        except UserError:
-            return None
-        return history if history.attrs.get("fingerprint") in fingerprints and "origin" in history.attrs else None
+    def check(self) -> Finished:
+        """Return the run itself.
 
-    def fingerprint(self, run: Run) -> str | None:
-        """Return the fingerprint of a stored run without reading its history, or None if it is not stored."""
+        Raises
+        ------
+        UserError
+            If its recipe is another run's, its values have changed, an epoch is missing, or a rate is none.
+        """
+        recipe, history = self.about.get("recipe", {}), self.history
+        name = f"the finished run {recipe.get('trial')} of {recipe.get('method')} ({self.fingerprint})"
+        if fingerprint(recipe) != self.fingerprint:
+            raise UserError(f"{name} has the recipe of another run")
+        if checksum(history) != self.about.get("sha256"):
+            raise UserError(f"{name} is not what was written: its values do not match their checksum")
+        epochs = recipe["settings"]["epochs"]
+        if history["epoch"].tolist() != list(range(1, epochs + 1)):
+            raise UserError(f"{name} does not hold all of its {epochs} epochs")
+        rates = history[[name for name in RATES if name in history]].to_numpy(np.float64)
+        if ((rates < 0) | (rates > 1)).any():
+            raise UserError(f"{name} holds a rate that is not between 0 and 1")
+        return self
+
+
+def checksum(history: pd.DataFrame) -> str:
+    """Return the SHA-256 of a history's values; the order of its columns and empty columns do not matter."""
+    total = sha256()
+    for name in sorted(history.columns):
+        values = history[name].to_numpy(np.float64)
+        if name == "epoch" or not np.isnan(values).all():
+            total.update(name.encode() + b"\0" + values.tobytes())
+    return total.hexdigest()
+
+
+class Cache:
+    """Finished runs by fingerprint: a folder, and below it a packed file that is only read.
+
+    Parameters
+    ----------
+    folder : Path
+        It need not exist.
+    shipped : Path, optional
+        What `export` wrote.
+    """
+
+    def __init__(self, folder: Path, shipped: Path | None = None) -> None:
+        self.folder, self.shipped = folder, shipped
+
+    def path(self, fingerprint: str) -> Path:
+        """Return the file of a fingerprint."""
+        return self.folder / fingerprint[:2] / f"{fingerprint}.parquet"
+
+    def place(self, fingerprint: str) -> Path:
+        """Return the file that a finished run is in."""
+        own = self.path(fingerprint)
+        return self.shipped if self.shipped and not own.exists() and fingerprint in self._packed else own
+
+    def find(self, fingerprints: Iterable[str]) -> str | None:
+        """Return the first of some fingerprints that a layer has, or None."""
+        return next((one for one in fingerprints if self.path(one).exists() or one in self._packed), None)
+
+    def load(self, fingerprints: Iterable[str]) -> dict[str, Finished]:
+        """Return finished runs by fingerprint.
+
+        Raises
+        ------
+        UserError
+            If one is missing or broken.
+        """
+        loaded = {}
+        for one in dict.fromkeys(fingerprints):
+            if self.path(one).exists():
+                loaded[one] = self._read(one)
+            elif one in self._packed:
+                loaded[one] = _slice(self._table, one, self._packed[one]).check()
+            else:
+                raise UserError(f"no finished run has the fingerprint {one}; run the workflow again")
+        return loaded
+
+    def _read(self, fingerprint: str) -> Finished:
         from pyarrow import ArrowException, parquet
 
+        path = self.path(fingerprint)
         try:
-            marks = json.loads((parquet.read_schema(self.path(run)).metadata or {})[b"PANDAS_ATTRS"])
-        except (OSError, ArrowException, KeyError, ValueError):
-            return None
-        return marks.get("fingerprint") if "origin" in marks else None
+            table = parquet.read_table(path)
+            run = Finished(fingerprint, table.to_pandas(), json.loads(table.schema.metadata[ABOUT]))
+        except (OSError, ArrowException, KeyError, TypeError, ValueError) as error:
+            raise UserError(f"{path} is not a finished run ({error}); delete it and run again") from None
+        try:
+            return run.check()
+        except (UserError, KeyError, TypeError) as error:
+            raise UserError(f"{path}: {error}; delete it and run again") from None
 
-    def save(self, run: Run, history: pd.DataFrame, fingerprint: str, origin: Mapping[str, Any]) -> pd.DataFrame:
-        """Store a run's history, marked with its fingerprint and its origin, and return it so marked."""
-        marked = history.copy(deep=False)
-        marked.attrs = {"fingerprint": fingerprint, "origin": dict(origin)}
-        with recording():  # the fingerprint covers the inputs, so the seal does not list them
-            write_table(marked, self.path(run))
-        return marked
+    def save(self, run: Finished) -> None:
+        """Write a finished run into the folder."""
+        import pyarrow as pa
+        from pyarrow import parquet
 
-    def restore(self, run: Run, histories: Path) -> None:
-        """Restore a lost run from the histories of its cohort, bit for bit.
+        table = pa.Table.from_pandas(run.history, preserve_index=False)
+        about = json.dumps(run.about, sort_keys=True).encode()
+        with atomic(self.path(run.fingerprint)) as temporary:
+            parquet.write_table(table.replace_schema_metadata({ABOUT: about}), temporary)
+
+    def names(self) -> list[str]:
+        """Return the fingerprints in the folder."""
+        return sorted(file.stem for file in self.folder.glob("??/[!.]*.parquet"))
+
+    def broken(self, fingerprints: Iterable[str]) -> dict[Path, str]:
+        """Return those files of some fingerprints in the folder that are not what was written, with the reason."""
+        reasons = {}
+        for one in fingerprints:
+            if self.path(one).exists():
+                try:
+                    self._read(one)
+                except UserError as error:
+                    reasons[self.path(one)] = str(error)
+        return reasons
+
+    @cached_property
+    def _packed(self) -> dict[str, slice]:
+        """The rows of each run in the packed file."""
+        if self.shipped is None or not self.shipped.exists():
+            return {}
+        return _rows(read_packed(self.shipped, ["fingerprint"]))
+
+    @cached_property
+    def _table(self) -> pa.Table:
+        assert self.shipped is not None
+        return read_packed(self.shipped)
+
+    def import_runs(self, path: Path) -> tuple[int, int]:
+        """Add the runs of a packed file to the folder; return how many are new and how many were there.
 
         Raises
         ------
         UserError
-            If the histories or their provenance are missing or broken, or lack the run.
+            If the file is broken or not what `export` wrote, or a run in it is not whole.
         """
-        facts = read_json(histories.with_suffix(".json"))
-        origins = [
-            {key: value for key, value in group.items() if key != "runs"}
-            for group in facts.get("trained", [])
-            if run.name in group["runs"]
-        ]
-        rows = read_table(histories).merge(pd.DataFrame([run]), on=list(AXES))
-        fingerprint = facts.get("fingerprints", {}).get(run.name)
-        if rows.empty or fingerprint is None or not origins:
-            raise UserError(f"{histories} does not hold all of {run.name}")
-        self.save(run, rows, fingerprint, origins[0])
+        table = read_packed(path)
+        try:
+            runs = [_slice(table, name, rows).check() for name, rows in _rows(table).items()]
+        except (KeyError, TypeError, ValueError) as error:
+            raise UserError(f"{path} does not hold finished runs ({error!r})") from None
+        except UserError as error:
+            raise UserError(f"{path}: {error}") from None
+        new = [run for run in runs if not self.path(run.fingerprint).exists()]
+        for run in new:
+            self.save(run)
+        return len(new), len(runs) - len(new)
 
-    def pack(self, path: Path) -> int:
-        """Write all finished runs of known origin into one file, a fifth of their size, and return their number.
 
-        Raises
-        ------
-        UserError
-            If there are none, or a run's file is broken.
-        """
-        files = sorted(self.folder.rglob("[!.]*.parquet"))  # hidden files are leftovers of killed processes
-        stored = [read_table(file) for file in files]
-        histories = [history for history in stored if {"fingerprint", "origin"} <= history.attrs.keys()]
-        if not histories:
-            raise UserError(f"{self.folder} has no finished run")
-        packed = pd.concat(
-            [
-                history.assign(fingerprint=history.attrs["fingerprint"], origin=json.dumps(history.attrs["origin"]))
-                for history in histories
-            ],
-            ignore_index=True,
+def export(runs: Sequence[Finished], path: Path) -> None:
+    """Write finished runs into one packed file, a fifth of their size.
+
+    Raises
+    ------
+    UserError
+        If there are none, or the file cannot be written.
+    """
+    import pandas as pd
+
+    if not runs:
+        raise UserError("there is no finished run to pack")
+    packed = pd.concat(
+        [
+            run.history.assign(fingerprint=run.fingerprint, about=json.dumps(run.about, sort_keys=True))
+            for run in sorted(runs, key=lambda run: run.about["recipe"]["trial"])
+        ],
+        ignore_index=True,
+    )
+    measures = packed.select_dtypes("float").columns
+    with atomic(path) as temporary:
+        packed.to_parquet(
+            temporary,
+            index=False,
+            compression="zstd",
+            compression_level=19,
+            use_dictionary=[column for column in packed.columns if column not in measures],
+            column_encoding=dict.fromkeys(measures, "BYTE_STREAM_SPLIT"),
         )
-        packed.attrs = {}
-        measures = packed.select_dtypes("float").columns
-        with replacing(path) as temporary:
-            packed.to_parquet(
-                temporary,
-                index=False,
-                compression="zstd",
-                compression_level=19,
-                use_dictionary=[column for column in packed.columns if column not in measures],
-                column_encoding=dict.fromkeys(measures, "BYTE_STREAM_SPLIT"),
-            )
-        return len(histories)
 
-    def unpack(self, path: Path, replace: bool = False) -> tuple[int, int]:
-        """Add the runs of a packed file to the folder, except those that it already has.
 
-        Whether an added run is of use is decided by its fingerprint, when it is loaded.
+def read_packed(path: Path, columns: list[str] | None = None) -> pa.Table:
+    """Return the rows of a packed file; raise `UserError` if it is missing or broken."""
+    from pyarrow import ArrowException, parquet
 
-        Parameters
-        ----------
-        path : Path
-            What `pack` wrote.
-        replace : bool
-            Replace runs that the folder has with another fingerprint.
+    try:
+        table = parquet.read_table(path, columns=columns)
+    except (OSError, ArrowException) as error:
+        raise UserError(f"{path} is not a whole file of finished runs ({error})") from None
+    needed = {"fingerprint", "about", "epoch"} if columns is None else set(columns)
+    if missing := needed - {*table.column_names}:
+        raise UserError(f"{path} does not hold finished runs: it has no column {', '.join(sorted(missing))}")
+    return table
 
-        Returns
-        -------
-        new, kept : int
-            Numbers of runs that were added, and that the folder already had.
 
-        Raises
-        ------
-        UserError
-            If the file is missing, broken or not written by `pack`.
-        """
-        packed = read_table(path)
-        if missing := {*AXES, "epoch", "fingerprint", "origin"} - {*packed.columns}:
-            raise UserError(f"{path} does not hold finished runs: it has no column {', '.join(sorted(missing))}")
-        new = kept = 0
-        for _, rows in packed.groupby(list(AXES), sort=False):
-            first = rows.iloc[0].to_dict()
-            run = Run(**{axis: first[axis] for axis in AXES})
-            if not self.path(run).resolve().is_relative_to(self.folder.resolve()):
-                raise UserError(f"{path} names a run that is no place in {self.folder}: {run.name}")
-            if self.fingerprint(run) == first["fingerprint"] or (self.path(run).exists() and not replace):
-                kept += 1
-                continue
-            history = own_columns(rows.drop(columns=["fingerprint", "origin"])).reset_index(drop=True)
-            self.save(run, history, first["fingerprint"], json.loads(first["origin"]))
-            new += 1
-        return new, kept
+def _rows(table: pa.Table) -> dict[str, slice]:
+    """Return the rows of each fingerprint, which follow one another."""
+    names = table["fingerprint"].to_numpy()
+    starts = np.flatnonzero(np.concatenate([[True], names[1:] != names[:-1]])) if len(names) else np.array([], int)
+    ends = [*starts[1:].tolist(), len(names)]
+    return {str(names[start]): slice(start, end) for start, end in zip(starts.tolist(), ends, strict=True)}
+
+
+def _slice(table: pa.Table, fingerprint: str, rows: slice) -> Finished:
+    """Return one run of a packed file, without the measures that only others have."""
+    own = table.slice(rows.start, rows.stop - rows.start)
+    about = json.loads(own["about"][0].as_py())
+    history = own.drop_columns(["fingerprint", "about"]).to_pandas()
+    return Finished(fingerprint, own_columns(history), about)
 
 
 def own_columns(history: pd.DataFrame) -> pd.DataFrame:
@@ -224,9 +373,77 @@ def own_columns(history: pd.DataFrame) -> pd.DataFrame:
     return history.drop(columns=others)
 
 
-def group_by_origin(histories: Mapping[Run, pd.DataFrame]) -> list[dict[str, Any]]:
-    """Return the origins of histories as a `RunStore` gives them, each with the names of its ``runs``."""
-    groups: dict[str, list[str]] = {}
-    for run, history in histories.items():
-        groups.setdefault(json.dumps(history.attrs["origin"]), []).append(run.name)
-    return [{**json.loads(origin), "runs": names} for origin, names in groups.items()]
+# -- what is left to train ------------------------------------------------------------------------
+
+
+def cache_of(plan: Plan) -> Cache:
+    """Return the cache of a plan: the folder that all results share, and what is shipped unless it says otherwise."""
+    shipped = plan.config["shipped"]
+    return Cache(plan.layout.cache, REPOSITORY / shipped if shipped else None)
+
+
+def manifest(name: str, runs: Mapping[Run, Finished], **facts: Any) -> dict[str, Any]:
+    """Return what a training job leaves behind: which finished runs are its own, and who trained them."""
+    origins: dict[str, list[str]] = {}
+    for run, finished in runs.items():
+        origins.setdefault(json.dumps(finished.about["origin"], sort_keys=True), []).append(run.name)
+    return {
+        "job": name,
+        "runs": {run.name: finished.fingerprint for run, finished in runs.items()},
+        "trained": [{**json.loads(origin), "runs": names} for origin, names in origins.items()],
+        "splits": {
+            run.split: {"sha256": finished.about["split"], **finished.about["diagnostics"]}
+            for run, finished in runs.items()
+        },
+        **facts,
+    }
+
+
+def identity(plan: Plan, name: str) -> str:
+    """Return a digest of what a training job's runs are made from, contents of images and labels aside.
+
+    It is part of its manifest's name, so a job whose settings or code have changed is another job. Contents go by
+    Snakemake's time stamps, and by the fingerprints in the manifest.
+    """
+    unknown = {"images": None, "labels": None}
+    return digest([recipes_of(plan, run, unknown)[0] for run in plan.cohort(name).runs])
+
+
+def adopt(plan: Plan) -> dict[str, list[Run]]:
+    """Write the manifests of the jobs whose runs are all finished, so that nothing starts for them.
+
+    A manifest whose runs are not all there any more is deleted: its job has to run. What depends on time stamps is
+    spared: an adopted manifest is as old as the newest of its inputs.
+
+    Returns
+    -------
+    dict
+        The other jobs, each with the runs that are not finished, as far as that is known before images and labels are.
+    """
+    cache, layout = cache_of(plan), plan.layout
+    left: dict[str, list[Run]] = {}
+    for name, cohort in plan.cohorts.items():
+        path = layout.manifest(name, identity(plan, name))
+        inputs = [layout.images(cohort.dataset), layout.labels(cohort.dataset)]
+        tunings = {layout.tuned(one) for run in cohort.runs if (one := plan.tuning_name(run))}
+        seals = [read_seal(file) for file in inputs]
+        if not all(seals) or not all(map(is_intact, tunings)):
+            left[name] = list(cohort.runs)
+            continue
+        content = {key: seal.sha256 for key, seal in zip(("images", "labels"), seals, strict=True) if seal}
+        rates = rates_of(plan, cohort.runs)
+        found = {run: cache.find(map(fingerprint, recipes_of(plan, run, content, rates[run]))) for run in cohort.runs}
+        if missing := [run for run, one in found.items() if one is None]:
+            left[name] = missing
+            remove(path)
+            continue
+        names = {run.name: one for run, one in found.items()}
+        if not is_intact(path) or read_json(path)["runs"] != names:
+            finished = cache.load(filter(None, found.values()))
+            runs = {run: finished[one] for run, one in found.items() if one}
+            write_json(path, manifest(name, runs, reused=len(runs), seconds=0.0))
+        splits = [layout.split(split) for split in cohort.splits]
+        newest = max((file.stat().st_mtime for file in [*inputs, *tunings, *splits] if file.exists()))
+        if path.stat().st_mtime < newest:
+            os.utime(path, (newest, newest))
+    return left

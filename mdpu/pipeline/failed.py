@@ -1,6 +1,6 @@
 """Cohorts whose training failed, and why: what a report on the others leaves out.
 
-No file marks a failure, so that none can outlive it. A cohort has failed if training has ended and it has no histories;
+No file marks a failure, so that none can outlive it. A cohort has failed if training has ended and it has no manifest;
 the next run trains it again.
 """
 
@@ -10,6 +10,7 @@ import re
 from pathlib import Path
 
 from mdpu.errors import UserError
+from mdpu.pipeline.cache import identity
 from mdpu.pipeline.config import Config
 from mdpu.pipeline.plan import Plan
 
@@ -19,7 +20,7 @@ LONGEST = 300  # characters of a reason
 
 
 def without_failed(config: Config) -> Config:
-    """Return a configuration that leaves out the cohorts without histories.
+    """Return a configuration that leaves out the cohorts that were not trained.
 
     Parameters
     ----------
@@ -34,11 +35,14 @@ def without_failed(config: Config) -> Config:
     Raises
     ------
     UserError
-        If the configuration is invalid, or no cohort has histories.
+        If the configuration is invalid, or no cohort was trained.
     """
     plan = Plan({**config, "failed": {}})
+    made = {name: identity(plan, name) for name in plan.cohorts}
     failed = {
-        name: reason(plan.layout.training_log(name)) for name in plan.cohorts if not plan.layout.history(name).exists()
+        name: reason(plan.layout.training_log(name, made[name]))
+        for name in plan.cohorts
+        if not plan.layout.manifest(name, made[name]).exists()
     }
     if failed and len(failed) == len(plan.cohorts):
         raise UserError(f"no cohort was trained, so there is nothing to report; {next(iter(failed.values()))}")

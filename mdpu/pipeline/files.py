@@ -42,7 +42,7 @@ def resource(name: str) -> Path:
     Parameters
     ----------
     name : str
-        Path in the repository. Write it as a literal at the call, where `mdpu.pipeline.closure` looks for it.
+        Path in the repository.
 
     Raises
     ------
@@ -56,39 +56,46 @@ def resource(name: str) -> Path:
 
 
 @contextlib.contextmanager
-def replacing(path: Path) -> Iterator[Path]:
+def atomic(path: Path) -> Iterator[Path]:
     """Yield a temporary path beside `path` that becomes `path` when the block succeeds.
 
     Readers see the old file or the new one, never a partial one. A killed writer leaves only a temporary file behind,
-    which the next writer removes. Two writers of the same file do not disturb each other. The file's seal is written
-    with it.
+    which the next writer removes. Two writers of the same file do not disturb each other.
 
     Raises
     ------
     UserError
-        If the block fails with an `OSError`, e.g. because the disk is full.
+        If the block fails with an `OSError`, e.g. because the disk is full, or something else than a file is there.
     """
     path = Path(path)
-    temporary, seal = _temporary(path), seal_path(path)
+    if path.exists() and not path.is_file():  # a device, a pipe or a folder
+        raise UserError(f"{path} is no regular file; name another one")
+    temporary = _temporary(path)
     try:
         _make_folder(path.parent)
         _remove_orphans(path)
-        _remove_orphans(seal)
         yield temporary
         _sync(temporary)
-        _temporary(seal).write_text(make_seal(path, sha256(temporary)).to_json(), encoding="utf-8")
-        _sync(_temporary(seal))
-        # The seal first: it accepts the old contents too, so the file matches it between the two renames.
-        _temporary(seal).replace(seal)
-        _sync(path.parent)
         temporary.replace(path)
         _sync(path.parent)
     except OSError as error:
         raise UserError(f"{path} could not be written ({error.strerror or error}); mend that and run again") from error
     finally:
-        for leftover in (temporary, _temporary(seal)):
-            with contextlib.suppress(OSError):  # e.g. its folder is gone: the first error is the one to report
-                leftover.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # e.g. its folder is gone: the first error is the one to report
+            temporary.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """Write a file as `atomic` does, and its seal after it.
+
+    A power cut between the two leaves a file that does not match its seal, so it is made again.
+    """
+    with atomic(path) as temporary:
+        yield temporary
+    seal = make_seal(Path(path), sha256(path))
+    with atomic(seal_path(path)) as temporary:
+        temporary.write_text(seal.to_json(), encoding="utf-8")
 
 
 def remove(path: Path) -> None:
@@ -106,16 +113,9 @@ def accept(path: Path) -> None:
         If the file is missing or its seal cannot be written.
     """
     old = read_seal(path)
-    inputs = old.inputs if old else {}
-    seal, temporary = seal_path(path), _temporary(seal_path(path))
-    text = Seal(sha256(path), inputs=inputs, edited=True).to_json()
-    try:
-        temporary.write_text(text, encoding="utf-8")
-        _sync(temporary)
-        temporary.replace(seal)
-        _sync(path.parent)
-    except OSError as error:
-        raise UserError(f"{seal} could not be written ({error.strerror or error}); mend that and run again") from error
+    seal = Seal(sha256(path), inputs=old.inputs if old else {}, edited=True)
+    with atomic(seal_path(path)) as temporary:
+        temporary.write_text(seal.to_json(), encoding="utf-8")
 
 
 def _temporary(path: Path) -> Path:

@@ -72,13 +72,13 @@ class Layout:
         """Split of a run, by its name."""
         return self.results / "splits" / f"{split}.npz"
 
-    def history(self, cohort: str) -> Path:
-        """Histories of a cohort."""
-        return self.results / "histories" / f"{cohort}.parquet"
+    def manifest(self, cohort: str, identity: str) -> Path:
+        """The finished runs of a cohort, named also by what they are made from (`mdpu.pipeline.cache.identity`)."""
+        return self.results / "trained" / f"{cohort}.{identity}.json"
 
-    def training_log(self, cohort: str) -> Path:
+    def training_log(self, cohort: str, identity: str) -> Path:
         """Log of a cohort's training."""
-        return self.results / "logs" / "train" / f"{cohort}.log"
+        return self.results / "logs" / "train" / f"{cohort}.{identity}.log"
 
     def tuned(self, tuning: str) -> Path:
         """Grid and choice of a tuning."""
@@ -95,12 +95,9 @@ class Layout:
         return self.results / "metrics.parquet"
 
     @property
-    def store(self) -> Path:
-        """Folder of finished runs, from which a cohort takes what has not changed.
-
-        Selections of one experiment share theirs (`mdpu.pipeline.selection`).
-        """
-        return Path(self._config.get("store", self.results / "runs"))
+    def cache(self) -> Path:
+        """Folder of finished runs, which all results share."""
+        return Path(self._config["results_dir"]) / "cache"
 
     @property
     def checkpoints(self) -> Path:

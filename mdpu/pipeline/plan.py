@@ -53,6 +53,7 @@ class Plan:
         self.protocol = Protocol(config)
         self.layout = Layout(config)
         self.failed: dict[str, str] = config.get("failed", {})
+        self._flat_settings: dict[tuple[str, str], dict[str, Any]] = {}
         self._first_variants: dict[tuple[str, str, int, int], str] = {}
         self._cohort_axes: dict[str, tuple[str, ...]] = {}  # by dataset
 
@@ -291,6 +292,12 @@ class Plan:
         training = self.protocol.training(variant, network)
         del training["prior_offset"], training["hyperparameters"]  # they concern the task and the plan
         return Settings.parse(training)
+
+    def flat_settings(self, variant: str, network: str) -> dict[str, Any]:
+        """Return the trainer's settings as one mapping, ready for JSON."""
+        if (variant, network) not in self._flat_settings:
+            self._flat_settings[variant, network] = self.settings(variant, network).flat()
+        return self._flat_settings[variant, network]
 
     def tuning_title(self, name: str) -> str:
         """Return the title of a tuning in the report: dataset, variant unless it is base, and tuple size."""

@@ -1,8 +1,8 @@
 """Is a file still what was written? Every file of the results has a seal beside it: a hidden file with its checksum.
 
-The seal of ``metrics.parquet`` is ``.metrics.parquet.seal``. It is JSON with the SHA-256 of three things: the file as
-it was written, the version before it (which a power cut between the two renames leaves in place), and each file that
-the command read to make it. So every number can be traced back, from the page to the images, and recomputed.
+The seal of ``metrics.parquet`` is ``.metrics.parquet.seal``. It is JSON with the SHA-256 of the file as it was written,
+and of each file that the command read to make it. So every number can be traced back, from the page to the images, and
+recomputed.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextvars import ContextVar
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -29,8 +29,6 @@ class Seal:
     ----------
     sha256 : str
         Of the file as it was written.
-    before : str, optional
-        Of the version that it replaced, which a crash may have left in place.
     inputs : dict
         SHA-256 of what was read to make it, by path.
     edited : bool
@@ -38,22 +36,16 @@ class Seal:
     """
 
     sha256: str
-    before: str | None = None
     inputs: dict[str, str] = field(default_factory=dict)
     edited: bool = False
 
     def to_json(self) -> str:
-        """Return the text of the seal, with a checksum of its own."""
-        facts = asdict(self)
-        return json.dumps({**facts, "seal": _of_facts(facts)}, indent=1, ensure_ascii=False) + "\n"
+        """Return the text of the seal."""
+        return json.dumps(asdict(self), indent=1, ensure_ascii=False) + "\n"
 
     def matches(self, checksum: str) -> bool:
-        """Return whether a file with this checksum is one that was written under this seal."""
-        return checksum in (self.sha256, self.before)
-
-
-def _of_facts(facts: Mapping[str, object]) -> str:
-    return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
+        """Return whether a file with this checksum is the one that was written under this seal."""
+        return checksum == self.sha256
 
 
 def seal_path(path: Path) -> Path:
@@ -80,9 +72,7 @@ def read_seal(path: Path) -> Seal | None:
         If the system cannot read it.
     """
     try:
-        facts = json.loads(seal_path(path).read_text(encoding="utf-8"))
-        own = facts.pop("seal", None)  # which the first seals did not have
-        return Seal(**facts) if own in (None, _of_facts(facts)) else Seal("broken")
+        return Seal(**json.loads(seal_path(path).read_text(encoding="utf-8")))
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
@@ -147,8 +137,5 @@ def recording() -> Iterator[None]:
 
 
 def make_seal(path: Path, checksum: str) -> Seal:
-    """Return the seal of new contents for `path`; it accepts the present contents until they are replaced."""
-    old = read_seal(path)
-    before = sha256(path) if old is not None and path.exists() else None
-    inputs = {name: value for name, value in (_READ.get() or {}).items() if name != str(path)}
-    return Seal(checksum, before if old is not None and before is not None and old.matches(before) else None, inputs)
+    """Return the seal of contents for `path`, made from what has been read so far."""
+    return Seal(checksum, {name: value for name, value in (_READ.get() or {}).items() if name != str(path)})

@@ -1,8 +1,7 @@
 """What a command of `./run` asks for, in a folder of its own.
 
 ``./run paper --configfile mine.yaml --config 'datasets=[mnist]'`` selects from the experiment that ``paper`` names.
-Each selection has a folder of its own, so that none writes over another and the commands of every page stay valid. All
-that train alike share one store of finished runs.
+Each selection has a folder of its own, so that none writes over another and the commands of every page stay valid.
 """
 
 from __future__ import annotations
@@ -13,7 +12,6 @@ from pathlib import Path
 
 from mdpu.pipeline.config import PAPER, Config, check_config, load_config, merge, parse_value
 from mdpu.pipeline.files import REPOSITORY, digest
-from mdpu.pipeline.paths import Layout
 from mdpu.pipeline.seals import check
 from mdpu.pipeline.strict_yaml import load_yaml
 
@@ -59,8 +57,6 @@ def select(experiment: str, files: Sequence[Path], values: Sequence[str]) -> Con
             chosen.append(text)
     if chosen and config["name"] == whole["name"]:
         config = {**config, "name": _name(whole["name"], chosen)}
-        if trains_alike(whole, config):
-            config["store"] = str(Layout({**whole, "results_dir": config["results_dir"]}).store)
     check_config(config)
     return config
 
@@ -73,14 +69,3 @@ def _what(config: Config) -> Config:
 def _name(name: str, chosen: Sequence[str]) -> str:
     full = re.sub("[^a-z0-9]+", "-", " ".join([name, *chosen]).lower()).strip("-")
     return full if len(full) <= LONGEST else f"{full[: LONGEST - 9].rstrip('-')}-{digest(full)[:8]}"
-
-
-def trains_alike(config: Config, other: Config) -> bool:
-    """Return whether two configurations train each run that both have in the same way.
-
-    If they do not, each would replace the finished runs of the other in a store that both use.
-    """
-    if any(config[key] != other[key] for key in ("protocol", "tuning")):
-        return False
-    pairs = [(config["definitions"][kind], other["definitions"][kind]) for kind in ("datasets", "variants")]
-    return all(ours[name] == theirs[name] for ours, theirs in pairs for name in ours.keys() & theirs.keys())

@@ -1,15 +1,14 @@
-"""Work on the runs of a plan: train a cohort, tune its rates, retrain recorded runs."""
+"""What the workflow trains: a job's runs that are not finished yet, tunings, and finished runs again."""
 
 from __future__ import annotations
 
 import shutil
 import sys
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -20,91 +19,31 @@ from mdpu.learn.checkpoint import Checkpoint
 from mdpu.learn.device import describe, leased_device, memory_budget, resolve_precision
 from mdpu.learn.evaluation import TestRates
 from mdpu.learn.fitting import fit_each
-from mdpu.learn.prior import estimate_prior as estimate_prior_of
-from mdpu.learn.task import Precision, Sample, Settings, Task
+from mdpu.learn.task import Sample, Settings, Task
 from mdpu.learn.trainer import Stack
-from mdpu.learn.tuning import chosen_rates
 from mdpu.learn.tuning import tune as tune_tasks
-from mdpu.pipeline.cache import RunStore, fingerprint, group_by_origin, own_columns
+from mdpu.pipeline.cache import Finished, cache_of, fingerprint, identity, manifest, own_columns, rates_of, recipes_of
+from mdpu.pipeline.data.diagnostics import write_diagnosed_split
 from mdpu.pipeline.data.images import read_images
 from mdpu.pipeline.data.labels import read_labels
 from mdpu.pipeline.data.splits import read_split
-from mdpu.pipeline.files import (
-    digest,
-    origin,
-    provenance,
-    read_csv,
-    read_table,
-    remove,
-    write_csv,
-    write_json,
-    write_table,
-)
-from mdpu.pipeline.grid import AXES, Cohort, Run
+from mdpu.pipeline.files import digest, origin, provenance, read_json, write_csv, write_json
+from mdpu.pipeline.grid import Cohort, Run
 from mdpu.pipeline.history import run_history
 from mdpu.pipeline.plan import Plan
 from mdpu.pipeline.seals import check
 from mdpu.pipeline.validation import draw_validation_bags
 from mdpu.progress import Steps
-from mdpu.theory import check_prior
 
 FROM_RATES = ("raw_accuracy", "accuracy")  # measures that are products of the rates
-CHOSEN_BY_HARDWARE: tuple[Precision, ...] = ("bf16", "fp32")  # the precisions that ``auto`` may stand for
+Rates = tuple[float, float] | None  # learning rate and weight decay that a tuning chose
 
 
-@dataclass(frozen=True)
-class Files:
-    """Files that training reads and writes; in the workflow their paths are those of `Plan.layout`.
-
-    Attributes
-    ----------
-    images, labels : Path
-        Images of the dataset's source, and labels of the dataset.
-    splits : Path
-        Folder of splits.
-    store : Path
-        Folder of finished runs; unchanged ones are reused.
-    checkpoints : Path
-        Folder of unfinished training, which is resumed.
-    out : Path
-        Histories to write, with provenance (.json) beside them.
-    tuned : Path, optional
-        The choice of `tune`, if there was one.
-    progress : Path, optional
-        JSON file that says how far training is, for who watches.
-    """
-
-    images: Path
-    labels: Path
-    splits: Path
-    store: Path
-    checkpoints: Path
-    out: Path
-    tuned: Path | None = None
-    progress: Path | None = None
-
-
-def task_of(plan: Plan, run: Run, rates: tuple[float, float] | None = None) -> Task:
-    """Return the task of a run's model.
-
-    Parameters
-    ----------
-    plan : Plan
-    run : Run
-    rates : tuple of float, optional
-        Learning rate and weight decay, if a tuning chose them.
-    """
+def task_of(plan: Plan, run: Run, rates: Rates = None) -> Task:
+    """Return the task of a run's model, with the rates that a tuning chose for it, if there was one."""
     offset = float(plan.protocol.variant(run.variant)["training"]["prior_offset"])
-    rate, decay = rates or (None, None)
     prior = round(float(run.prior) + offset, 12)
-    return Task(run.method, run.tuple_size, prior, run.loss, run.trial, run.split, rate, decay)
-
-
-def tasks_of(plan: Plan, runs: Iterable[Run], tuned: Path | None) -> dict[Run, Task]:
-    """Return the tasks of runs; the rates of tuned ones are those that `tune` chose and wrote to `tuned`."""
-    runs = list(runs)
-    rates = chosen_rates(read_csv(tuned), [run.method for run in runs]) if tuned else {}
-    return {run: task_of(plan, run, rates.get(run.method)) for run in runs}
+    return Task(run.method, run.tuple_size, prior, run.loss, run.trial, run.split, *(rates or (None, None)))
 
 
 def settings_on(plan: Plan, cohort: Cohort, device: torch.device) -> Settings:
@@ -113,147 +52,127 @@ def settings_on(plan: Plan, cohort: Cohort, device: torch.device) -> Settings:
     return replace(settings, precision=resolve_precision(settings.precision, device))
 
 
-def accepted_settings(plan: Plan, cohort: Cohort, device: torch.device) -> list[Settings]:
-    """Return the settings with which a finished run of a cohort counts, those that are used on a device first.
-
-    With ``auto`` the hardware chooses the precision. So a run counts that other hardware trained in another precision.
-    """
-    own = settings_on(plan, cohort, device)
-    if plan.settings(cohort.variant, cohort.network).precision != "auto":
-        return [own]
-    return [own, *(replace(own, precision=other) for other in CHOSEN_BY_HARDWARE if other != own.precision)]
-
-
-def fingerprints_of(
-    tasks: Mapping[Run, Task], accepted: Sequence[Settings], files: Files, split_files: Mapping[str, Path]
-) -> dict[Run, list[str]]:
-    """Return the fingerprints of runs, which decide whether a finished run is reused: one for each of the settings.
-
-    Parameters
-    ----------
-    tasks : mapping from Run to Task
-    accepted : sequence of Settings
-        As `accepted_settings` returns them.
-    files : Files
-    split_files : mapping from str to Path
-        Files of splits by name.
-
-    Raises
-    ------
-    UserError
-        If a file is missing or broken.
-    """
-    shared = {"images": check(files.images), "labels": check(files.labels)}
-    sums = {split: check(path) for split, path in split_files.items()}
-    return {
-        run: [fingerprint(run, task, settings, {**shared, "split": sums[run.split]}) for settings in accepted]
-        for run, task in tasks.items()
-    }
-
-
-def files_of(plan: Plan, cohort: Cohort) -> Files:
-    """Return the files of a cohort as the workflow lays them out."""
-    layout = plan.layout
-    tuning = next(filter(None, map(plan.tuning_name, cohort.runs)), None)
-    return Files(
-        layout.images(cohort.dataset),
-        layout.labels(cohort.dataset),
-        layout.results / "splits",
-        layout.store,
-        layout.checkpoints,
-        layout.history(cohort.name),
-        layout.tuned(tuning) if tuning else None,
-        layout.progress(cohort.name),
-    )
-
-
-def train(plan: Plan, name: str, files: Files, threads: int = 2, only: Sequence[str] = ()) -> None:
-    """Train the runs of a cohort that are not in the store, and write the histories of all its runs.
+def train(plan: Plan, name: str, threads: int = 2) -> None:
+    """Train the runs of a job that are not finished, and write its manifest, which names the finished runs of all.
 
     Parameters
     ----------
     plan : Plan
     name : str
-        Of the cohort.
-    files : Files
+        Of the job.
     threads : int
         CPU threads.
-    only : sequence of str
-        Names of the runs to train; all runs of the cohort if empty.
 
     Raises
     ------
     UserError
-        If the plan has no such cohort or run, a file is missing or broken, or even a single run needs too much memory.
+        If the plan has no such job, a file is missing or broken, or even a single run needs too much memory.
     """
     started = time.perf_counter()
-    cohort = plan.cohort(name)
-    runs = cohort.select(only) if only else cohort.runs
+    cohort, layout, cache = plan.cohort(name), plan.layout, cache_of(plan)
+    content = {"images": check(layout.images(cohort.dataset)), "labels": check(layout.labels(cohort.dataset))}
+    rates = rates_of(plan, cohort.runs)
+    recipes = {run: recipes_of(plan, run, content, rates[run]) for run in cohort.runs}
+    done = {run: found for run in cohort.runs if (found := cache.find(map(fingerprint, recipes[run])))}
+    missing = [run for run in cohort.runs if run not in done]
+    print(f"{name}: {len(cohort.runs)} runs, {len(done)} already trained", file=sys.stderr)
+    steps = Steps(
+        name,
+        len(missing) * plan.epochs_of(cohort.runs[0]),
+        "run-epochs",
+        layout.progress(name),
+        runs=len(cohort.runs),
+        reused=len(done),
+    )
+    finished = cache.load(done.values())
+    runs = {run: finished[one] for run, one in done.items()}
+    checkpoints = layout.checkpoints / name
+    with steps:
+        splits = {run.split: layout.split(run.split) for run in missing}
+        for run, trained in train_runs(plan, cohort, missing, splits, threads, checkpoints, steps):
+            cache.save(trained)
+            runs[run] = trained
+    shutil.rmtree(checkpoints, ignore_errors=True)
+    facts = {"reused": len(done), "seconds": round(time.perf_counter() - started, 3)}
+    ordered = {run: runs[run] for run in cohort.runs}
+    write_json(layout.manifest(name, identity(plan, name)), manifest(name, ordered, **facts))
+
+
+def train_runs(
+    plan: Plan,
+    cohort: Cohort,
+    runs: Iterable[Run],
+    splits: Mapping[str, Path],
+    threads: int,
+    checkpoints: Path | None = None,
+    steps: Steps | None = None,
+) -> Iterator[tuple[Run, Finished]]:
+    """Train runs of a job side by side, and yield each as soon as it is trained.
+
+    Parameters
+    ----------
+    plan : Plan
+    cohort : Cohort
+    runs : iterable of Run
+    splits : mapping
+        Files of the runs' splits by name, with their diagnostics (.json) beside them.
+    threads : int
+    checkpoints : Path, optional
+        Folder of unfinished training, which is resumed.
+    steps : Steps, optional
+        Progress in epochs of runs.
+
+    Raises
+    ------
+    UserError
+        If a file is missing or broken, or even a single run needs too much memory.
+    """
+    rates = rates_of(plan, runs := list(runs))
+    tasks = {task_of(plan, run, rates[run]): run for run in runs}
+    if not tasks:
+        return
+    layout = plan.layout
+    content = {"images": check(layout.images(cohort.dataset)), "labels": check(layout.labels(cohort.dataset))}
     torch.set_num_threads(threads)
     with leased_device(plan.config["device"] if cohort.needs_gpu else "cpu") as device:
-        accepted = accepted_settings(plan, cohort, device)
-        settings = accepted[0]
-        tasks = tasks_of(plan, runs, files.tuned)
-        split_files = {split: files.splits / f"{split}.npz" for split in sorted({run.split for run in runs})}
-        fingerprints = fingerprints_of(tasks, accepted, files, split_files)
-        store = RunStore(files.store)
-        histories = {run: history for run in runs if (history := store.load(run, fingerprints[run])) is not None}
-        missing = {task: run for run, task in tasks.items() if run not in histories}
-        print(f"{name}: {len(runs)} runs, {len(histories)} already trained", file=sys.stderr)
-        trained_on = describe(device)
+        settings = settings_on(plan, cohort, device)
+        precision = settings.precision
+        recipes = {run: recipes_of(plan, run, content, rates[run], precision)[0] for run in runs}
 
-        def checkpoint_of(stack: Stack) -> Checkpoint:
-            key = digest([fingerprints[missing[task]][0] for row in stack for task in row])
-            return Checkpoint(files.checkpoints / name / f"{key}.pt", key, plan.config["checkpoint_seconds"])
+        def checkpoint_of(stack: Stack) -> Checkpoint | None:
+            key = digest([fingerprint(recipes[tasks[task]]) for row in stack for task in row])
+            if checkpoints is None:
+                return None
+            return Checkpoint(checkpoints / f"{key}.pt", key, plan.config["checkpoint_seconds"])
 
-        steps = Steps(
-            f"{name} on {trained_on}",
-            len(missing) * settings.epochs,
-            "run-epochs",
-            files.progress,
-            runs=len(runs),
-            reused=len(runs) - len(missing),
+        images, labels = read_images(layout.images(cohort.dataset)), read_labels(layout.labels(cohort.dataset))
+        broken = plan.protocol.variant(cohort.variant)["sampling"]["broken"]
+        trained_now = origin(device=describe(device), precision=precision, date=now())
+        evaluation = TestRates(
+            images.test_images,
+            labels["test"],
+            images.train_images,
+            labels["train"],
+            {run.split: draw_validation_bags(labels["test"], run, broken) for run in runs},
         )
-        with steps:
-            if missing:
-                images, labels = read_images(files.images), read_labels(files.labels)
-                broken = plan.protocol.variant(cohort.variant)["sampling"]["broken"]
-                trained_now = origin(device=trained_on, precision=settings.precision, date=now())
-                evaluation = TestRates(
-                    images.test_images,
-                    labels["test"],
-                    images.train_images,
-                    labels["train"],
-                    {run.split: draw_validation_bags(labels["test"], run, broken) for run in missing.values()},
-                )
-                for model in fit_each(
-                    list(missing),
-                    images.train_images,
-                    {run.split: read_sample(split_files[run.split]) for run in missing.values()},
-                    settings,
-                    labels=labels["train"],
-                    evaluation=evaluation,
-                    device=device,
-                    advance=steps.advance,
-                    checkpoint_of=checkpoint_of,
-                    memory=memory_budget(device, plan.config["memory_mb"]),
-                ):
-                    run = missing[model.task]
-                    history = run_history(run, model.history, evaluation.share_positive)
-                    histories[run] = store.save(run, history, fingerprints[run][0], trained_now)
-
-    write_table(pd.concat([histories[run] for run in runs], ignore_index=True), files.out)
-    shutil.rmtree(files.checkpoints / name, ignore_errors=True)
-    facts = {
-        "cohort": name,
-        "runs": len(runs),
-        "reused": len(runs) - len(missing),
-        "trained": group_by_origin({run: histories[run] for run in runs}),
-        "fingerprints": {run.name: histories[run].attrs["fingerprint"] for run in runs},
-        "settings": plan.settings(cohort.variant, cohort.network).flat(),
-    }
-    inputs = [files.images, files.labels, *split_files.values(), *([files.tuned] if files.tuned else [])]
-    write_json(files.out.with_suffix(".json"), provenance(started, inputs, device=trained_on, **facts))
+        for model in fit_each(
+            list(tasks),
+            images.train_images,
+            {name: read_sample(path) for name, path in splits.items()},
+            settings,
+            labels=labels["train"],
+            evaluation=evaluation,
+            device=device,
+            advance=steps.advance if steps else lambda task_epochs: None,
+            checkpoint_of=checkpoint_of,
+            memory=memory_budget(device, plan.config["memory_mb"]),
+        ):
+            run = tasks[model.task]
+            history = run_history(run.method, model.history, evaluation.share_positive)
+            diagnostics = read_json(splits[run.split].with_suffix(".json"))
+            del diagnostics["provenance"]
+            about = {"split": check(splits[run.split]), "diagnostics": diagnostics, "origin": trained_now}
+            yield run, Finished.of(recipes[run], history, **about)
 
 
 def read_sample(path: Path) -> Sample:
@@ -315,133 +234,71 @@ def tune(plan: Plan, name: str, images: Path, split: Path, out: Path, threads: i
     write_json(out.with_suffix(".json"), provenance(started, [images, split], device=trained_on, settings=facts))
 
 
-def estimate_prior(
-    plan: Plan, network: str, images: Path, split: Path, out: Path, told: float | None = None, threads: int = 2
-) -> dict[str, Any]:
-    """Estimate the class prior from the tuples and unlabeled images of a split, and write it as JSON.
-
-    Parameters
-    ----------
-    plan : Plan
-        Its protocol determines how the network is trained.
-    network : str
-    images, split : Path
-        Images of the dataset's source, and the split.
-    out : Path
-        JSON to write.
-    told : float, optional
-        A prior to test against the data.
-    threads : int
-        CPU threads.
-
-    Returns
-    -------
-    dict
-        The content of the file: the fields of `mdpu.learn.prior.PriorEstimate` and, if `told` is given, ``told`` and
-        ``fits``.
-
-    Raises
-    ------
-    UserError
-        If a file is missing or broken, `told` is not a prior, or tuples have one member.
-    """
-    started = time.perf_counter()
-    if told is not None:
-        check_prior(told)
-    settings = plan.settings("base", network)
-    torch.set_num_threads(threads)
-    with (
-        leased_device(plan.config["device"]) as device,
-        Steps(f"prior of {split.stem} on {describe(device)}", settings.epochs, "epochs") as steps,
-    ):
-        estimate = estimate_prior_of(
-            read_images(images).train_images,
-            read_sample(split),
-            settings,
-            held_out=plan.config["tuning"]["held_out"],
-            device=device,
-            advance=steps.advance,
-        )
-        trained_on = describe(device)
-    facts: dict[str, Any] = asdict(estimate)
-    if told is not None:
-        facts |= {"told": told, "fits": estimate.fits(told)}
-    write_json(
-        out, {**facts, "provenance": provenance(started, [images, split], device=trained_on, settings=settings.flat())}
-    )
-    return facts
-
-
 @dataclass(frozen=True)
 class Retrained:
-    """A retrained run beside its recorded history.
+    """A retrained run beside the finished one.
 
     Attributes
     ----------
     run : Run
-    recorded, again : DataFrame
-        The two histories.
+    recorded, again : Finished
     differences : dict
         As `compare_histories` returns them.
     """
 
     run: Run
-    recorded: pd.DataFrame
-    again: pd.DataFrame
+    recorded: Finished
+    again: Finished
     differences: dict[str, float]
 
 
-def retrain(plan: Plan, name: str, out: Path, alone: bool = False, threads: int | None = None) -> Iterator[Retrained]:
-    """Train a run, or the runs of a cell, again.
+def retrain(plan: Plan, runs: Iterable[Run], out: Path, threads: int | None = None) -> Iterator[Retrained]:
+    """Train finished runs again, each by itself, from images and labels: the split is drawn anew.
 
-    On a CPU of the same kind the history is the same bit for bit, with or without the runs that share its minibatches.
-    A GPU, another kind of CPU or other software rounds differently, and training magnifies the difference.
+    On a CPU of the same kind the history is the same bit for bit. A GPU, another kind of CPU or other software rounds
+    differently, and training magnifies the difference.
 
     Parameters
     ----------
     plan : Plan
-    name : str
-        Of a run or of a cell.
+    runs : iterable of Run
     out : Path
-        Scratch folder to train into.
-    alone : bool
-        Leave out the runs that share its minibatches.
+        Scratch folder.
     threads : int, optional
         CPU threads; the configuration's unless given.
 
     Raises
     ------
     UserError
-        If there is no such run or cell, it has no recorded history, or the code or the protocol has changed since.
+        If a run is not finished, or the code, the protocol or its split has changed since.
     """
-    for run in plan.find_runs(name):
-        again = train_again(plan, run, out, alone, threads)
-        histories = read_table(plan.layout.history(plan.cohort_of(run).name))
-        recorded = histories.merge(pd.DataFrame([run]), on=list(AXES))
-        yield Retrained(run, recorded, again, compare_histories(recorded, again))
+    for run in runs:
+        recorded = finished_run(plan, run)
+        split = draw_again(plan, run, out)
+        if check(split) != recorded.about["split"]:
+            raise UserError(f"the split of {run.name} comes out otherwise than when it was trained")
+        (again,) = train_runs(plan, plan.cohort_of(run), [run], {run.split: split}, threads or plan.config["threads"])
+        yield Retrained(run, recorded, again[1], compare_histories(recorded.history, again[1].history))
 
 
-def train_again(plan: Plan, run: Run, out: Path, alone: bool = False, threads: int | None = None) -> pd.DataFrame:
-    """Train a run again in a scratch folder, from the images, labels and split of the results; return its history.
+def finished_run(plan: Plan, run: Run) -> Finished:
+    """Return a finished run of a plan; raise `UserError` if there is none."""
+    cache, layout = cache_of(plan), plan.layout
+    content = {"images": check(layout.images(run.dataset)), "labels": check(layout.labels(run.dataset))}
+    found = cache.find(map(fingerprint, recipes_of(plan, run, content, rates_of(plan, [run])[run])))
+    if found is None:
+        raise UserError(f"{run.name} is not finished, or its code or protocol has changed since; run the workflow")
+    return cache.load([found])[found]
 
-    It is marked with fingerprint and origin as `RunStore` marks it. Parameters and errors are those of `retrain`.
-    """
-    layout = plan.layout
-    cohort, tuning = plan.cohort_of(run), plan.tuning_name(run)
-    company = [other for other in cohort.runs if other == run or (other.split == run.split and not alone)]
-    for other in company:  # an earlier call may have left them in this folder
-        remove(RunStore(out / "runs").path(other))
-    files = Files(
-        layout.images(run.dataset),
-        layout.labels(run.dataset),
-        layout.results / "splits",
-        out / "runs",
-        out / "checkpoints",
-        out / f"{run.name}.parquet",
-        layout.tuned(tuning) if tuning else None,
-    )
-    train(plan, cohort.name, files, threads or plan.config["threads"], [other.name for other in company])
-    return read_table(RunStore(files.store).path(run))
+
+def draw_again(plan: Plan, run: Run, out: Path) -> Path:
+    """Draw the split of a run into a scratch folder, with its diagnostics, and return its path."""
+    split = out / "splits" / f"{run.split}.npz"
+    sampling = plan.protocol.sampling(run.variant, run.n)
+    n = plan.protocol.number_of_tuples(run.variant, run.tuple_size, run.n)
+    labels = plan.layout.labels(run.dataset)
+    write_diagnosed_split(labels, split, run.tuple_size, float(run.prior), trial=run.trial, n=n, **sampling)
+    return split
 
 
 def compare_histories(recorded: pd.DataFrame, again: pd.DataFrame) -> dict[str, float]:
@@ -460,15 +317,14 @@ def compare_histories(recorded: pd.DataFrame, again: pd.DataFrame) -> dict[str, 
     UserError
         If they have different epochs or measures.
     """
-    # A cohort's histories have the measures of all its runs, and packed runs come back with columns in another order.
-    recorded, again = own_columns(recorded), own_columns(again)
+    recorded, again = own_columns(recorded), own_columns(again)  # one that diverged may have lost a column of gaps
     if set(recorded.columns) != set(again.columns) or len(recorded) != len(again):
         raise UserError(
             f"the recorded history has {len(recorded)} epochs of {len(recorded.columns)} columns, the new one "
             f"{len(again)} of {len(again.columns)}: the code or the protocol has changed since; run the workflow again"
         )
     differences = {}
-    for measure in (column for column in recorded.columns if column not in AXES):
+    for measure in recorded.columns:
         old, new = recorded[measure].to_numpy(), again[measure].to_numpy()
         same = (old == new) | (np.isnan(old) & np.isnan(new))
         if measure in FROM_RATES:

@@ -10,33 +10,31 @@ from typing import Annotated
 
 import typer
 
-from mdpu.pipeline.cli.common import Out, Store, app
+from mdpu.pipeline.cli.common import Configs, Out, app, load_plan
 
 PANEL = "Carry finished runs from one machine to another"
 
 
-@app.command(rich_help_panel=PANEL)
-def pack(store: Store, out: Out) -> None:
-    """Write all finished runs into one file, each with its fingerprint and origin."""
-    from mdpu.pipeline.cache import RunStore
+@app.command("export", rich_help_panel=PANEL)
+def export_(config: Configs, out: Out) -> None:
+    """Write the finished runs of a configuration into one file, each with its recipe, origin and checksum."""
+    from mdpu.pipeline.cache import export
+    from mdpu.pipeline.evaluate.collect import finished_runs
 
-    print(f"{RunStore(store).pack(out)} finished runs packed into {out}")
+    runs = list(finished_runs(load_plan(config)).values())
+    export(runs, out)
+    print(f"{len(runs)} finished runs written to {out}")
 
 
-@app.command(rich_help_panel=PANEL)
-def unpack(
-    packed: Annotated[Path, typer.Argument(metavar="FILE", help="What `pack` wrote.")],
-    store: Store,
-    replace: Annotated[
-        bool, typer.Option("--replace", help="Replace runs that the folder has with another fingerprint.")
-    ] = False,
+@app.command("import", rich_help_panel=PANEL)
+def import_(
+    packed: Annotated[Path, typer.Argument(metavar="FILE", help="What `export` wrote.")], config: Configs
 ) -> None:
-    """Add packed runs to a folder of finished runs, from which training reuses those that are up to date.
+    """Add exported runs to the cache, where training finds them by what they are made from.
 
-    A run whose settings, images, labels, split or training code have changed is trained again. Runs that are already in
-    the folder stay as they are.
+    Each run is checked: a changed value, a missing epoch or a rate that is none is refused, by the run's name.
     """
-    from mdpu.pipeline.cache import RunStore
+    from mdpu.pipeline.cache import cache_of
 
-    new, kept = RunStore(store).unpack(packed, replace)
-    print(f"{new} finished runs unpacked into {store}" + (f", {kept} left as they are there" if kept else ""))
+    new, kept = cache_of(load_plan(config)).import_runs(packed)
+    print(f"{new} finished runs imported" + (f", {kept} were there" if kept else ""))

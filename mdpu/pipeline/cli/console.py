@@ -41,17 +41,6 @@ def select(
 
 
 @app.command(rich_help_panel=PANEL)
-def unpack_shipped(
-    config: Configs,
-    shipped: Annotated[Path, typer.Option(metavar="FILE", help="The shipped runs, as `pack` wrote them.")],
-) -> None:
-    """Add the shipped runs to those that training for a configuration reuses, in place of runs of the same names."""
-    from mdpu.pipeline.cli.carry import unpack
-
-    unpack(shipped, load_plan(config).layout.store, replace=True)
-
-
-@app.command(rich_help_panel=PANEL)
 def outcome(
     config: Configs,
     shipped: Annotated[

@@ -18,7 +18,6 @@ PANEL = "Rules: evaluation"
 @app.command(rich_help_panel=PANEL)
 def collect(
     config: Configs,
-    histories: Annotated[Path, typer.Option(metavar="DIR", help="Folder of histories.")],
     out: Annotated[Path, typer.Option("--out", metavar="FILE", help="Metrics to write, .parquet; .csv goes beside.")],
     summary: Annotated[Path, typer.Option(metavar="FILE", help="CSV of mean and deviation per cell to write.")],
     runs: Annotated[
@@ -28,7 +27,7 @@ def collect(
     """Gather all histories into one tidy table, and summarize it per run and per cell."""
     from mdpu.pipeline.evaluate.collect import write_collection
 
-    write_collection(load_plan(config), histories, out, summary, runs)
+    write_collection(load_plan(config), out, summary, runs)
 
 
 @app.command(rich_help_panel=PANEL)

@@ -16,6 +16,7 @@ from mdpu.pipeline.cli.common import Configs, Prior, RunOrCell, TupleSize, app, 
 
 PANEL = "Look at theory and plans"
 SCRATCH = Path(".snakemake/retrained")
+SHIPPED_ROWS = Path("results/reference")
 OwnConfigs = Annotated[
     list[Path] | None,
     typer.Option(
@@ -74,74 +75,35 @@ def trace(
 
 @app.command(rich_help_panel=PANEL)
 def retrain(
-    name: RunOrCell,
+    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="Of a run or of a cell.")] = None,
     config: OwnConfigs = None,
-    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Scratch folder to train into.")] = SCRATCH,
-    alone: Annotated[bool, typer.Option("--alone", help="Leave out the runs that share its minibatches.")] = False,
-    threads: Annotated[int | None, typer.Option(min=1, help="CPU threads; the configuration's unless given.")] = None,
-) -> None:
-    """Train a run, or the runs of a cell, again and compare the histories with the recorded ones.
-
-    On a CPU of the same kind they are the same bit for bit, with or without the runs that share its minibatches. A GPU,
-    another kind of CPU or other software rounds differently, and training magnifies the difference. Exits with status 1
-    if any bit differs but the last of an accuracy.
-    """
-    from mdpu.pipeline.console.folders import configuration_of
-    from mdpu.pipeline.evaluate.collect import run_accuracies
-    from mdpu.pipeline.train import retrain
-
-    chosen = load_plan(config or [configuration_of(name)])
-    differs = False
-    for done in retrain(chosen, name, out, alone, threads):
-        old, new = (
-            run_accuracies(history, chosen.protocol.reporting())["accuracy"].item()
-            for history in (done.recorded, done.again)
-        )
-        print(f"{done.run.name}: accuracy {old:.4f} % recorded, {new:.4f} % retrained; ", end="")
-        if done.differences:
-            differs = True
-            print("largest differences " + ", ".join(f"{key} {value:.3g}" for key, value in done.differences.items()))
-        else:
-            print(f"{len(done.recorded)} epochs equal bit for bit")
-    if differs:
-        raise typer.Exit(1)
-
-
-SampleSize = Annotated[int, typer.Option("--runs", min=1, help="How many finished runs to draw.")]
-SampleSeed = Annotated[int, typer.Option("--seed", help="Which ones.")]
-
-
-@app.command(rich_help_panel=PANEL)
-def sample(config: Configs, runs: SampleSize = 5, seed: SampleSeed = 0) -> None:
-    """Draw finished runs, and list the files that training them again needs, one per line."""
-    from mdpu.pipeline.evaluate.retrained import draw_runs, inputs_of
-
-    chosen = load_plan(config)
-    print("\n".join(map(str, inputs_of(chosen, draw_runs(chosen, runs, seed)))))
-
-
-@app.command(rich_help_panel=PANEL)
-def verify_sample(
-    config: Configs,
-    shipped: Annotated[Path, typer.Option(metavar="DIR", help="Folder of the shipped rows of runs.")],
-    runs: SampleSize = 5,
-    seed: SampleSeed = 0,
-    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Scratch folder to train into.")] = SCRATCH,
-    threads: Annotated[int | None, typer.Option(min=1, help="CPU threads; the configuration's unless given.")] = None,
+    sample: Annotated[int | None, typer.Option(min=1, help="Draw so many runs instead.")] = None,
+    seed: Annotated[int, typer.Option(help="Which runs are drawn.")] = 0,
+    shipped: Annotated[
+        Path, typer.Option(metavar="DIR", help="Folder of shipped rows: how far does rounding move an accuracy?")
+    ] = SHIPPED_ROWS,
     rows: Annotated[Path | None, typer.Option(metavar="FILE", help="CSV of what came out to write, too.")] = None,
+    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Scratch folder to train into.")] = SCRATCH,
+    threads: Annotated[int | None, typer.Option(min=1, help="CPU threads; the configuration's unless given.")] = None,
 ) -> None:
-    """Train the runs that `sample` draws again, each by itself, and compare them with the finished ones.
+    """Train finished runs again, each by itself, and compare them with the recorded ones.
 
-    On a CPU of the same kind they are the same bit for bit. Elsewhere the accuracy may move as far as other rounding
-    moved that of shipped trials. Exits with status 1 if one moved further.
+    On a CPU of the same kind they are the same bit for bit. A GPU, another kind of CPU or other software rounds
+    differently, and training magnifies the difference: then the accuracy may move as far as other rounding moved that
+    of shipped trials. Exits with status 1 if one moved further.
     """
+    from mdpu.errors import UserError
+    from mdpu.pipeline.console.folders import configuration_of
     from mdpu.pipeline.evaluate.retrained import draw_runs, rounding_tolerances, verified_rows, verify_runs
     from mdpu.pipeline.files import read_csv, write_csv
 
-    chosen = load_plan(config)
+    if (name is None) == (sample is None) or (name is None and not config):
+        raise UserError("give the name of a run or a cell, or --sample and --config")
+    chosen = load_plan(config or [configuration_of(str(name))])
+    runs = chosen.find_runs(name) if name else draw_runs(chosen, sample or 0, seed)
     tolerances = rounding_tolerances(read_csv(shipped / "runs.csv"))
     verified = []
-    for done in verify_runs(chosen, draw_runs(chosen, runs, seed), tolerances, out, threads):
+    for done in verify_runs(chosen, runs, tolerances, out, threads):
         print(done, flush=True)
         verified.append(done)
         if rows is not None:

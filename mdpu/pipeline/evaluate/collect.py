@@ -11,27 +11,39 @@ import pandas as pd
 
 from mdpu.errors import UserError
 from mdpu.learn.methods import load_method
-from mdpu.pipeline.files import read_table, write_csv, write_table
+from mdpu.pipeline.cache import Finished, cache_of, identity
+from mdpu.pipeline.files import read_json, read_table, write_csv, write_table
 from mdpu.pipeline.grid import AXES, CELL, Run, run_columns
 from mdpu.pipeline.plan import Plan
 
 
-def collect(paths: Iterable[Path], runs: Iterable[Run]) -> pd.DataFrame:
-    """Return the histories of `runs`, one row per run and epoch, in order of run and epoch.
+def finished_runs(plan: Plan) -> dict[Run, Finished]:
+    """Return a plan's finished runs, in their order.
 
     Raises
     ------
     UserError
-        If a file is missing or broken, or a run has no history in any of them.
+        If a manifest is missing or broken, or a run that it names is.
     """
-    histories = pd.concat([read_table(path) for path in paths], ignore_index=True)
-    keys = pd.DataFrame(list(runs), columns=list(AXES))
-    collected = keys.merge(histories, on=list(AXES), how="left", validate="one_to_many")
-    missing = collected.loc[collected["epoch"].isna(), list(AXES)]
-    if len(missing):
-        first = Run(*missing.iloc[0]).name
-        raise UserError(f"no history of {len(missing)} runs, the first of them {first}; train them")
-    return collected.astype({"epoch": "int64"}).sort_values([*AXES, "epoch"], ignore_index=True)
+    fingerprints: dict[str, str] = {}
+    for name in plan.cohorts:
+        fingerprints |= read_json(plan.layout.manifest(name, identity(plan, name)))["runs"]
+    if missing := [run.name for run in plan.runs if run.name not in fingerprints]:
+        raise UserError(f"no history of {len(missing)} runs, the first of them {missing[0]}; train them")
+    finished = cache_of(plan).load(fingerprints[run.name] for run in plan.runs)
+    return {run: finished[fingerprints[run.name]] for run in plan.runs}
+
+
+def collect(plan: Plan) -> pd.DataFrame:
+    """Return the histories of a plan's runs, one row per run and epoch, in order of run and epoch.
+
+    Errors are those of `finished_runs`.
+    """
+    histories = [finished.history for finished in finished_runs(plan).values()]
+    keys = pd.DataFrame(list(plan.runs)).loc[np.repeat(np.arange(len(histories)), [len(one) for one in histories])]
+    rows = pd.concat(histories, ignore_index=True)
+    collected = pd.concat([keys.reset_index(drop=True), rows], axis=1)
+    return collected.sort_values([*AXES, "epoch"], ignore_index=True)
 
 
 def read_histories(runs: Iterable[Run], metrics: Path) -> pd.DataFrame:
@@ -114,8 +126,8 @@ def describe_runs(metrics: pd.DataFrame, accuracies: pd.DataFrame, plan: Plan) -
     -------
     DataFrame
         The key columns; ``run``, its name; ``accuracy`` in percent and the epochs that it is the mean over; ``risk`` of
-        the last epoch (missing for a run that diverged or estimates none); ``cohort``; ``history`` and ``split``, paths
-        in the folder of results.
+        the last epoch (missing for a run that diverged or estimates none); ``cohort``; ``history``, the manifest of its
+        finished runs, and ``split``, paths in the folder of results.
     """
     last = metrics.groupby(list(AXES), as_index=False)["epoch"].max().merge(metrics, on=[*AXES, "epoch"])
     places = [
@@ -123,10 +135,11 @@ def describe_runs(metrics: pd.DataFrame, accuracies: pd.DataFrame, plan: Plan) -
             **run_columns(run),
             "run": run.name,
             "cohort": cohort.name,
-            "history": str(plan.layout.history(cohort.name).relative_to(plan.layout.results)),
+            "history": str(plan.layout.manifest(cohort.name, made).relative_to(plan.layout.results)),
             "split": str(plan.layout.split(run.split).relative_to(plan.layout.results)),
         }
         for cohort in plan.cohorts.values()
+        for made in [identity(plan, cohort.name)]
         for run in cohort.runs
     ]
     reached = accuracies.merge(last[[*AXES, "risk"]], on=list(AXES), validate="one_to_one")
@@ -153,27 +166,24 @@ def summarize(accuracies: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def write_collection(plan: Plan, histories: Path, metrics: Path, summary: Path, runs: Path) -> None:
+def write_collection(plan: Plan, metrics: Path, summary: Path, runs: Path) -> None:
     """Gather the histories of a plan into one tidy table, and summarize it per cell and per run.
 
     Parameters
     ----------
     plan : Plan
-    histories : Path
-        Folder with a history per cohort.
     metrics : Path
-        Parquet file to write, as `collect` returns it, with a CSV file beside it.
+        Parquet file to write, as `collect` returns it.
     summary, runs : Path
         CSV files to write, as `summarize` and `describe_runs` return them.
 
     Raises
     ------
     UserError
-        If a history is missing or broken.
+        If a manifest or a finished run is missing or broken.
     """
-    collected = collect([histories / f"{name}.parquet" for name in plan.cohorts], plan.runs)
+    collected = collect(plan)
     write_table(collected, metrics)
     accuracies = run_accuracies(collected, plan.protocol.reporting())
-    write_csv(collected, metrics.with_suffix(".csv"), exact=True)
     write_csv(summarize(accuracies), summary)
     write_csv(describe_runs(collected, accuracies, plan), runs)

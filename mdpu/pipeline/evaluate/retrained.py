@@ -15,13 +15,12 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from mdpu.pipeline.cache import RunStore
+from mdpu.pipeline.cache import Finished
 from mdpu.pipeline.config import BASE
 from mdpu.pipeline.evaluate.collect import run_accuracies
-from mdpu.pipeline.files import read_table
 from mdpu.pipeline.grid import AXES, Run, run_columns
 from mdpu.pipeline.plan import Plan
-from mdpu.pipeline.train import compare_histories, train_again
+from mdpu.pipeline.train import retrain
 from mdpu.randomness import Stream
 
 ROUNDED_OTHERWISE = "float32"  # the variant that differs from the protocol in its rounding alone
@@ -68,31 +67,9 @@ class Verified:
 
 
 def draw_runs(plan: Plan, number: int, seed: int) -> list[Run]:
-    """Draw runs of a plan that are finished, without replacement; the same ones for the same seed.
-
-    Parameters
-    ----------
-    plan : Plan
-        Its store holds the finished runs.
-    number : int
-        How many, at most.
-    seed : int
-    """
-    store = RunStore(plan.layout.store)
-    finished = [run for run in plan.runs if store.fingerprint(run) is not None]
-    order = Stream(seed, "verified runs").permutation(len(finished))
-    return [finished[place] for place in order[:number]]
-
-
-def inputs_of(plan: Plan, runs: Iterable[Run]) -> list[Path]:
-    """Return the files that training runs again needs: images, labels, splits, and rates if they were tuned."""
-    layout = plan.layout
-    files: dict[Path, None] = {}
-    for run in runs:
-        tuning = plan.tuning_name(run)
-        files |= dict.fromkeys([layout.images(run.dataset), layout.labels(run.dataset), layout.split(run.split)])
-        files |= dict.fromkeys([layout.tuned(tuning)] if tuning else [])
-    return list(files)
+    """Draw runs of a plan without replacement; the same ones for the same seed."""
+    order = Stream(seed, "verified runs").permutation(len(plan.runs))
+    return [plan.runs[place] for place in order[:number]]
 
 
 def rounding_pairs(rows: pd.DataFrame) -> pd.DataFrame:
@@ -146,7 +123,7 @@ def tolerance_of(run: Run, tolerances: pd.Series) -> float:
 def verify_runs(
     plan: Plan, runs: Iterable[Run], tolerances: pd.Series, out: Path, threads: int | None = None
 ) -> Iterator[Verified]:
-    """Train finished runs again, each by itself, and compare them with the store.
+    """Train finished runs again, each by itself, and compare them with the cache.
 
     Parameters
     ----------
@@ -155,7 +132,7 @@ def verify_runs(
     tolerances : Series
         As `rounding_tolerances` returns them.
     out : Path
-        Scratch folder to train into.
+        Scratch folder.
     threads : int, optional
         CPU threads; the configuration's unless given.
 
@@ -164,16 +141,20 @@ def verify_runs(
     UserError
         If a file is missing or broken, or the code or the protocol has changed since.
     """
-    store, reporting = RunStore(plan.layout.store), plan.protocol.reporting()
-    for run in runs:
-        recorded, again = read_table(store.path(run)), train_again(plan, run, out, alone=True, threads=threads)
-        old, new = (float(run_accuracies(one, reporting)["accuracy"].item()) for one in (recorded, again))
-        equal = not compare_histories(recorded, again)
-        yield Verified(run, old, new, equal, tolerance_of(run, tolerances), _place(recorded), _place(again))
+    for one in retrain(plan, runs, out, threads):
+        old, new = (accuracy_of(plan, one.run, finished) for finished in (one.recorded, one.again))
+        equal, places = not one.differences, (_place(one.recorded), _place(one.again))
+        yield Verified(one.run, old, new, equal, tolerance_of(one.run, tolerances), *places)
 
 
-def _place(history: pd.DataFrame) -> str:
-    origin = history.attrs["origin"]
+def accuracy_of(plan: Plan, run: Run, finished: Finished) -> float:
+    """Return the reported accuracy of a finished run, in percent."""
+    rows = finished.history.assign(**run_columns(run))
+    return float(run_accuracies(rows, plan.protocol.reporting())["accuracy"].item())
+
+
+def _place(finished: Finished) -> str:
+    origin = finished.about["origin"]
     return f"{origin['precision']}, {origin['device']}"
 
 

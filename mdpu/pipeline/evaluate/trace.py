@@ -12,10 +12,10 @@ import pandas as pd
 
 from mdpu.errors import UserError
 from mdpu.pipeline.evaluate.collect import run_accuracies, summarize
+from mdpu.pipeline.cache import cache_of, identity
 from mdpu.pipeline.files import read_json, read_table
 from mdpu.pipeline.grid import AXES, Run, run_columns
 from mdpu.pipeline.plan import Plan
-from mdpu.pipeline.seals import sha256
 
 
 def trace(plan: Plan, name: str, config: Sequence[Path]) -> dict[str, Any]:
@@ -66,13 +66,13 @@ def _trace_run(plan: Plan, run: Run, rows: pd.DataFrame, config: Sequence[Path])
         )
     (reached,) = run_accuracies(rows, plan.protocol.reporting()).to_dict("records")
     cohort = plan.cohort_of(run).name
-    history, split = plan.layout.history(cohort), plan.layout.split(run.split)
-    facts = read_json(history.with_suffix(".json"))
+    manifest = plan.layout.manifest(cohort, identity(plan, cohort))
+    facts = read_json(manifest)
+    finished = facts["runs"][run.name]
     files = " ".join(f"--config {shlex.quote(str(path))}" for path in config)
     conditions = (
         f'{axis} == "{value}"' if isinstance(value, str) else f"{axis} == {value}" for axis, value in _keys(run)
     )
-    now, then = sha256(split), facts["inputs"].get(str(split))
     return {
         "run": run.name,
         "seed": run.seed,
@@ -81,12 +81,12 @@ def _trace_run(plan: Plan, run: Run, rows: pd.DataFrame, config: Sequence[Path])
         "risk_of_last_epoch": _number(rows["risk"].iloc[-1]),
         "rows": " and ".join(conditions),
         "epochs": len(rows),
-        "split": str(split),
-        "split_sha256": now,
-        "split_as_recorded": now == then,
-        "history": str(history),
+        "split": str(plan.layout.split(run.split)),
+        "split_sha256": facts["splits"][run.split]["sha256"],
+        "fingerprint": finished,
+        "finished": str(cache_of(plan).place(finished)),
         "cohort": cohort,
-        "provenance": _origin(history.with_suffix(".json"), facts, run),
+        "provenance": _origin(manifest, facts, run),
         "retrain": f"python -m mdpu retrain {run.name} {files} --out scratch",
     }
 
@@ -126,16 +126,15 @@ def trace_text(traced: dict[str, Any]) -> str:
         made = run["provenance"]
         packages = ", ".join(f"{name} {version}" for name, version in made["packages"].items() if name != "mdpu")
         risk = "none" if run["risk_of_last_epoch"] is None else f"{run['risk_of_last_epoch']:.6g}"
-        recorded = "as recorded by the training" if run["split_as_recorded"] else "CHANGED since the training"
         lines += [
             run["run"],
             f"  accuracy    {percent(run['accuracy'])}, mean of epochs {first} to {last}",
             f"  risk        {risk}, in the last epoch",
             f"  rows        {run['epochs']} of {traced['metrics']}, pandas query: {run['rows']}",
             f"  split       {run['split']}",
-            f"              sha256 {run['split_sha256']}, {recorded}",
+            f"              sha256 {run['split_sha256']}; drawn again to train",
             f"  seed        {run['seed']}",
-            f"  history     {run['history']}, cohort {run['cohort']}",
+            f"  finished    {run['finished']}, fingerprint {run['fingerprint']}, cohort {run['cohort']}",
             f"  made by     commit {made['commit']} on {made['device']}, {made['machine']}",
             f"              python {made['python']}, {packages}",
             f"  retrain it  {run['retrain']}",

@@ -7,13 +7,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from mdpu.pipeline.cache import identity
 from mdpu.pipeline.files import read_json
 from mdpu.pipeline.plan import Plan
 
 
 @dataclass(frozen=True)
 class Training:
-    """What the histories of a plan say of their making.
+    """What the manifests of a plan say of its runs' making.
 
     Attributes
     ----------
@@ -38,17 +39,16 @@ class Training:
 
 
 def read_training(plan: Plan) -> Training:
-    """Return what trained a plan's runs; raise `UserError` if a history's provenance is missing or broken."""
+    """Return what trained a plan's runs; raise `UserError` if a manifest is missing or broken."""
     groups: dict[str, dict[str, Any]] = {}
     places: dict[str, str] = {}
     splits: dict[str, str] = {}
     seconds, reused = 0.0, 0
     for cohort in plan.cohorts.values():
-        facts = read_json(plan.layout.history(cohort.name).with_suffix(".json"))
-        seconds += facts["wall_seconds"]
+        facts = read_json(plan.layout.manifest(cohort.name, identity(plan, cohort.name)))
+        seconds += facts["seconds"]
         reused += facts["reused"]
-        for split in cohort.splits:
-            splits[split] = facts["inputs"].get(str(plan.layout.split(split)), "not recorded")
+        splits |= {split: drawn["sha256"] for split, drawn in facts["splits"].items()}
         for group in facts["trained"]:
             made = {key: value for key, value in group.items() if key not in ("runs", "date")}
             key = repr(sorted(made.items()))

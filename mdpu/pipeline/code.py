@@ -1,0 +1,128 @@
+"""Versions of the code: what decides whether something is computed again.
+
+A version is a digest of syntax trees without docstrings, so comments, formatting and time stamps change nothing. A
+*room* is the code behind some rules of the workflow, and its version is one of their parameters. The version of the
+*training code* is part of a run's fingerprint.
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import json
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from mdpu.pipeline.files import PACKAGE, digest, resource
+
+# Folders and files of each room, as paths in the package.
+ROOMS = {
+    "data": ("pipeline/data", "law.py", "data.py", "theory", "randomness.py"),
+    "evaluate": ("pipeline/evaluate", "pipeline/experiments", "pipeline/report"),
+}
+# What trains a run and makes its history, apart from the files of its method and its network.
+TRAINING = (
+    *("law.py", "losses.py", "data.py", "theory", "randomness.py", "learn"),
+    *("pipeline/data/splits.py", "pipeline/validation.py", "pipeline/history.py"),
+)
+# The trees of these texts were digested before: by the SHA-256 of the text. It spares a second at each start.
+MEMORY = Path(".snakemake") / "code.json"
+
+
+@cache
+def room_version(room: str) -> str:
+    """Return the version of the code behind a room's rules."""
+    folders = [resource("report")] if room == "evaluate" else []
+    return _version([*_files(ROOMS[room]), *(file for folder in folders for file in _below(folder))])
+
+
+@cache
+def training_version(method: str, network: str) -> str:
+    """Return the version of the code that trains a method with a network."""
+    shared = [file for file in _files(TRAINING) if file.parent.name not in ("methods", "networks")]
+    return _version([*shared, *_modules("methods", method), *_modules("networks", network)])
+
+
+def _files(places: Iterable[str]) -> list[Path]:
+    return [file for place in places for file in _below(PACKAGE / place)]
+
+
+def _below(place: Path) -> list[Path]:
+    """Return a file, or all files of a folder; nothing if there is neither."""
+    files = [place] if place.is_file() else sorted(place.rglob("*"))
+    return [file for file in files if file.is_file() and "__pycache__" not in file.parts and file.name[0] != "."]
+
+
+def _modules(folder: str, name: str) -> Iterator[Path]:
+    """Yield the file of a method or a network, and those of the same folder that it imports."""
+    waiting, known = [name.replace("-", "_")], set()
+    while waiting:
+        known.add(stem := waiting.pop())
+        file = PACKAGE / "learn" / folder / f"{stem}.py"
+        if not file.is_file():  # a network of one's own, which is nobody's file here
+            continue
+        yield file
+        imported = re.findall(rf"mdpu\.learn\.{folder}\.(\w+)", file.read_text(encoding="utf-8"))
+        waiting += [other for other in imported if other not in known]
+
+
+def _version(files: Iterable[Path]) -> str:
+    """Return a digest of what files do; where they lie does not matter."""
+    memory = _remembered()
+    before = len(memory)
+    parts = []
+    for file in files:
+        content = file.read_bytes()
+        name = sha256(content).hexdigest()
+        if file.suffix == ".py":
+            if name not in memory:
+                memory[name] = tree_digest(content.decode())
+            name = memory[name]
+        parts.append(name)
+    if len(memory) > before and MEMORY.parent.is_dir():
+        with contextlib.suppress(OSError):  # it only saves time
+            temporary = MEMORY.with_name(f".{MEMORY.name}.{os.getpid()}")
+            temporary.write_text(json.dumps(memory))
+            temporary.replace(MEMORY)
+    return digest(sorted(parts))
+
+
+@cache
+def _remembered() -> dict[str, str]:
+    with contextlib.suppress(OSError, ValueError):
+        remembered = json.loads(MEMORY.read_text())
+        if isinstance(remembered, dict):
+            return remembered
+    return {}
+
+
+def tree_digest(text: str) -> str:
+    """Return a digest of a module's syntax tree without docstrings; it is the same on every version of Python."""
+    tree = ast.parse(text)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            first = node.body[0] if node.body else None
+            if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and isinstance(first.value.value, str):
+                node.body = node.body[1:]
+    return digest(_plain(tree))
+
+
+def _plain(node: Any) -> Any:
+    """Return a syntax tree as lists of strings; unlike `ast.dump`, it is the same on every version of Python."""
+    if isinstance(node, ast.AST):
+        fields = [(name, value) for name, value in ast.iter_fields(node) if name not in ("ctx", "kind", "type_comment")]
+        return [type(node).__name__, *([name, _plain(value)] for name, value in fields if value not in (None, []))]
+    return [_plain(child) for child in node] if isinstance(node, list) else repr(node)
+
+
+def canonical(version: str, declared: Mapping[str, str]) -> str:
+    """Return the first version that was declared to train the same bits as `version` (`mdpu.pipeline.equivalence`)."""
+    seen = {version}
+    while (version := declared.get(version, version)) not in seen:
+        seen.add(version)
+    return version
