@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from hashlib import sha256
@@ -136,8 +136,8 @@ class Finished:
     history : DataFrame
         One row per epoch: ``epoch`` and the measures of `mdpu.pipeline.history.run_history`.
     about : dict
-        ``recipe``; ``origin``, the commit, device, precision, software, machine and date of the training; ``split``,
-        the SHA-256 of the file that it read; ``diagnostics``, how well that split follows its law; and ``sha256`` of the
+        ``recipe``; ``origin``: commit, device, precision, software, machine and date of the training; ``split``:
+        SHA-256 of the file that it read; ``diagnostics``: how well that split follows its law; and ``sha256`` of the
         history's values.
     """
 
@@ -409,41 +409,53 @@ def identity(plan: Plan, name: str) -> str:
     return digest([recipes_of(plan, run, unknown)[0] for run in plan.cohort(name).runs])
 
 
-def adopt(plan: Plan) -> dict[str, list[Run]]:
+def unfinished(plan: Plan) -> dict[str, list[Run]]:
+    """Return the jobs that have something to train, each with its runs that are not finished.
+
+    All runs of a job count as unfinished as long as its images, its labels or the tuning of its rates are not there.
+    """
+    return {name: missing for name, (missing, _) in _states(plan).items() if missing}
+
+
+def _states(plan: Plan) -> dict[str, tuple[list[Run], dict[Run, str]]]:
+    """Return the unfinished runs of each job, and the fingerprints of the finished ones."""
+    cache, layout = cache_of(plan), plan.layout
+    states: dict[str, tuple[list[Run], dict[Run, str]]] = {}
+    for name, cohort in plan.cohorts.items():
+        seals = {"images": read_seal(layout.images(cohort.dataset)), "labels": read_seal(layout.labels(cohort.dataset))}
+        tunings = {layout.tuned(one) for run in cohort.runs if (one := plan.tuning_name(run))}
+        if not all(seals.values()) or not all(map(is_intact, tunings)):
+            states[name] = list(cohort.runs), {}
+            continue
+        content = {key: seal.sha256 for key, seal in seals.items() if seal}
+        rates = rates_of(plan, cohort.runs)
+        found = {run: cache.find(map(fingerprint, recipes_of(plan, run, content, rates[run]))) for run in cohort.runs}
+        done = {run: one for run, one in found.items() if one}
+        states[name] = [run for run in cohort.runs if run not in done], done
+    return states
+
+
+def adopt(plan: Plan) -> None:
     """Write the manifests of the jobs whose runs are all finished, so that nothing starts for them.
 
     A manifest whose runs are not all there any more is deleted: its job has to run. What depends on time stamps is
     spared: an adopted manifest is as old as the newest of its inputs.
-
-    Returns
-    -------
-    dict
-        The other jobs, each with the runs that are not finished, as far as that is known before images and labels are.
     """
     cache, layout = cache_of(plan), plan.layout
-    left: dict[str, list[Run]] = {}
-    for name, cohort in plan.cohorts.items():
-        path = layout.manifest(name, identity(plan, name))
-        inputs = [layout.images(cohort.dataset), layout.labels(cohort.dataset)]
-        tunings = {layout.tuned(one) for run in cohort.runs if (one := plan.tuning_name(run))}
-        seals = [read_seal(file) for file in inputs]
-        if not all(seals) or not all(map(is_intact, tunings)):
-            left[name] = list(cohort.runs)
-            continue
-        content = {key: seal.sha256 for key, seal in zip(("images", "labels"), seals, strict=True) if seal}
-        rates = rates_of(plan, cohort.runs)
-        found = {run: cache.find(map(fingerprint, recipes_of(plan, run, content, rates[run]))) for run in cohort.runs}
-        if missing := [run for run, one in found.items() if one is None]:
-            left[name] = missing
-            remove(path)
+    for name, (missing, found) in _states(plan).items():
+        cohort, path = plan.cohorts[name], layout.manifest(name, identity(plan, name))
+        if missing:
+            if found:  # otherwise nothing is known of it yet
+                remove(path)
             continue
         names = {run.name: one for run, one in found.items()}
         if not is_intact(path) or read_json(path)["runs"] != names:
-            finished = cache.load(filter(None, found.values()))
-            runs = {run: finished[one] for run, one in found.items() if one}
+            finished = cache.load(found.values())
+            runs = {run: finished[one] for run, one in found.items()}
             write_json(path, manifest(name, runs, reused=len(runs), seconds=0.0))
-        splits = [layout.split(split) for split in cohort.splits]
-        newest = max((file.stat().st_mtime for file in [*inputs, *tunings, *splits] if file.exists()))
+        tunings = {layout.tuned(one) for run in cohort.runs if (one := plan.tuning_name(run))}
+        inputs = [layout.images(cohort.dataset), layout.labels(cohort.dataset), *tunings]
+        inputs += [layout.split(split) for split in cohort.splits]
+        newest = max(file.stat().st_mtime for file in inputs if file.exists())
         if path.stat().st_mtime < newest:
             os.utime(path, (newest, newest))
-    return left

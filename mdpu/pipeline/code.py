@@ -18,27 +18,41 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from mdpu.pipeline.data.sources import MODULES
 from mdpu.pipeline.files import PACKAGE, digest, resource
 
-# Folders and files of each room, as paths in the package.
+# Folders and files of each room, as paths in the package. A source and a type of experiment count for their own rules.
 ROOMS = {
     "data": ("pipeline/data", "law.py", "data.py", "theory", "randomness.py"),
-    "evaluate": ("pipeline/evaluate", "pipeline/experiments", "pipeline/report"),
+    "evaluate": ("pipeline/evaluate", "pipeline/report"),
 }
 # What trains a run and makes its history, apart from the files of its method and its network.
 TRAINING = (
     *("law.py", "losses.py", "data.py", "theory", "randomness.py", "learn"),
     *("pipeline/data/splits.py", "pipeline/validation.py", "pipeline/history.py"),
 )
+DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 # The trees of these texts were digested before: by the SHA-256 of the text. It spares a second at each start.
 MEMORY = Path(".snakemake") / "code.json"
 
 
 @cache
-def room_version(room: str) -> str:
-    """Return the version of the code behind a room's rules."""
-    folders = [resource("report")] if room == "evaluate" else []
-    return _version([*_files(ROOMS[room]), *(file for folder in folders for file in _below(folder))])
+def room_version(room: str, *own: Path) -> str:
+    """Return the version of the code behind a room's rules, and of further files that are a rule's own."""
+    shared = [file for file in _files(ROOMS[room]) if file.parent.name != "sources"]
+    templates = _below(resource("report")) if room == "evaluate" else []
+    return _version([*shared, *templates, *own])
+
+
+def source_version(source: str) -> str:
+    """Return the version of the code that makes the images of a source."""
+    return room_version("data", PACKAGE.parent.joinpath(*MODULES[source].split(".")).with_suffix(".py"))
+
+
+def kind_version(kind: str) -> str:
+    """Return the version of the code that shows experiments of a kind."""
+    stem = PACKAGE / "pipeline" / "experiments" / kind.replace("-", "_")
+    return room_version("evaluate", *_below(stem), *_below(stem.with_suffix(".py")))
 
 
 @cache
@@ -105,10 +119,8 @@ def tree_digest(text: str) -> str:
     """Return a digest of a module's syntax tree without docstrings; it is the same on every version of Python."""
     tree = ast.parse(text)
     for node in ast.walk(tree):
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-            first = node.body[0] if node.body else None
-            if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and isinstance(first.value.value, str):
-                node.body = node.body[1:]
+        if isinstance(node, DOCUMENTED) and ast.get_docstring(node, clean=False) is not None:
+            node.body = node.body[1:]
     return digest(_plain(tree))
 
 

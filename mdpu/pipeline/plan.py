@@ -16,7 +16,7 @@ from mdpu.learn.task import Settings
 from mdpu.pipeline.config import BASE, Config, check_config, check_networks, find_dataset, known, merge, selected
 from mdpu.pipeline.data.images import is_path
 from mdpu.pipeline.files import digest
-from mdpu.pipeline.grid import AXES, Cohort, Experiment, Run, Tuning, canonical_prior, name_of, run_columns
+from mdpu.pipeline.grid import AXES, Cohort, Experiment, Run, Tuning, canonical_prior, name_of, parse_run, run_columns
 from mdpu.pipeline.kind import Kind, load_kind
 from mdpu.pipeline.paths import Layout
 from mdpu.pipeline.protocol import Protocol
@@ -199,6 +199,23 @@ class Plan:
         """Names of the splits that runs train on or illustrations show; each begins with the name of its dataset."""
         shown = {experiment.split for experiment in self.experiments.values() if experiment.split}
         return sorted({run.split for run in self.runs} | shown)
+
+    def drawing(self, split: str) -> dict[str, Any]:
+        """Return how a split is drawn: the parameters of `mdpu.pipeline.data.splits.draw_split` after the labels."""
+        run = self._by_split[split]
+        return {
+            "tuple_size": run.tuple_size,
+            "prior": float(run.prior),
+            "n": self.protocol.number_of_tuples(run.variant, run.tuple_size, run.n),
+            **self.protocol.sampling(run.variant, run.n),
+            "trial": run.trial,
+        }
+
+    @cached_property
+    def _by_split(self) -> dict[str, Run]:
+        """A run of each split, also of those that are only shown."""
+        shown = [_run_of(experiment.split) for experiment in self.experiments.values() if experiment.split]
+        return {run.split: run for run in (*shown, *self.runs)}
 
     def cohort(self, name: str) -> Cohort:
         """Return the cohort called `name`; raise `UserError` if the configuration has none."""
@@ -390,6 +407,13 @@ class Plan:
             "cohorts": {name: len(cohort.runs) for name, cohort in self.cohorts.items()},
             "failed": self.failed,
         }
+
+
+def _run_of(split: str) -> Run:
+    """Return some run of a split, by its name."""
+    head, _, seed = split.rpartition("/")
+    dataset, variant, tuple_size, prior, n = head.split("/")
+    return parse_run("/".join([dataset, variant, tuple_size, n, prior, "any", "any", seed]))
 
 
 @cache

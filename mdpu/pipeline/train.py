@@ -170,7 +170,7 @@ def train_runs(
             run = tasks[model.task]
             history = run_history(run.method, model.history, evaluation.share_positive)
             diagnostics = read_json(splits[run.split].with_suffix(".json"))
-            del diagnostics["provenance"]
+            del diagnostics["provenance"], diagnostics["drawing"]
             about = {"split": check(splits[run.split]), "diagnostics": diagnostics, "origin": trained_now}
             yield run, Finished.of(recipes[run], history, **about)
 
@@ -294,10 +294,7 @@ def finished_run(plan: Plan, run: Run) -> Finished:
 def draw_again(plan: Plan, run: Run, out: Path) -> Path:
     """Draw the split of a run into a scratch folder, with its diagnostics, and return its path."""
     split = out / "splits" / f"{run.split}.npz"
-    sampling = plan.protocol.sampling(run.variant, run.n)
-    n = plan.protocol.number_of_tuples(run.variant, run.tuple_size, run.n)
-    labels = plan.layout.labels(run.dataset)
-    write_diagnosed_split(labels, split, run.tuple_size, float(run.prior), trial=run.trial, n=n, **sampling)
+    write_diagnosed_split(plan.layout.labels(run.dataset), split, **plan.drawing(run.split))
     return split
 
 

@@ -1,15 +1,13 @@
-# INPUTS   histories of all cohorts
-# OUTPUTS  metrics.parquet and .csv, one row per run and epoch; summary.csv, one row per cell;
+# INPUTS   manifests of all cohorts, and the finished runs that they name
+# OUTPUTS  metrics.parquet, one row per run and epoch; summary.csv, one row per cell;
 #          runs.csv, one row per run with the files that it came from
 
 
 rule collect:
     input:
-        histories=HISTORIES,
-        code=code("evaluation.collect"),
+        manifests=MANIFESTS,
     output:
         metrics=RESULTS / "metrics.parquet",
-        csv=RESULTS / "metrics.csv",
         summary=offered(RESULTS / "summary.csv", "summary", "Runs", "Cells"),
         runs=offered(RESULTS / "runs.csv", "runs", "Runs", "Runs"),
     log:
@@ -19,10 +17,10 @@ rule collect:
     conda:
         "../../envs/mdpu.yaml"
     params:
-        histories=RESULTS / "histories",
+        code=EVALUATION_CODE,
         reporting=PLAN.config["protocol"]["reporting"],
     shell:
-        "python -m mdpu collect --config $MDPU_CONFIG --histories {params.histories:q} --out {output.metrics:q}"
+        "python -m mdpu collect --config $MDPU_CONFIG --out {output.metrics:q}"
         " --summary {output.summary:q} --runs {output.runs:q} &> {log:q}"
 
 
@@ -30,7 +28,6 @@ rule verify:
     input:
         summary=rules.collect.output.summary,
         expected=lambda wildcards: PLAN.config["expected"],
-        code=code("evaluation.verify"),
     output:
         verification=RESULTS / "verification.json",
     log:
@@ -39,6 +36,8 @@ rule verify:
         BENCHMARKS / "verify.tsv"
     conda:
         "../../envs/mdpu.yaml"
+    params:
+        code=EVALUATION_CODE,
     shell:
         "python -m mdpu verify --summary {input.summary:q} --expected {input.expected:q}"
         " --out {output.verification:q} &> {log:q}"

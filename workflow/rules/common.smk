@@ -2,25 +2,23 @@
 
 import os
 import shutil
-from functools import cache
 from pathlib import Path
 
 from snakemake.exceptions import WorkflowError
 from snakemake.logging import logger
 
-from mdpu.pipeline.data.sources import MODULES, SOURCES
+from mdpu.pipeline.data.sources import SOURCES
 from mdpu.errors import UserError
-from mdpu.pipeline.files import PACKAGE
 from mdpu.pipeline.lock import TOKEN
 from mdpu.pipeline.report.formats import format_name
 from mdpu.pipeline import grid
-from mdpu.pipeline.closure import closure
 from mdpu.pipeline.config import canonical
 from mdpu.pipeline.failed import without_failed
-from mdpu.pipeline.check import bring_to_present, check_results, made_by_rules, mend, unrecorded
-from mdpu.pipeline.kind import PARTS, kind_module, load_kind
+from mdpu.pipeline.cache import adopt, identity
+from mdpu.pipeline.check import repair
+from mdpu.pipeline.code import kind_version, room_version, source_version, training_version
+from mdpu.pipeline.kind import PARTS, load_kind
 from mdpu.pipeline.plan import Plan
-from mdpu.pipeline.cache import method_module, network_module
 
 try:
     PLAN = Plan(canonical(config))
@@ -28,13 +26,6 @@ try:
         PLAN = Plan(without_failed(PLAN.config))
         for _cohort, _reason in PLAN.failed.items():
             logger.warning(f"left out: {_cohort}: {_reason}")
-    # Under ./run, files that have changed since they were written, or that Snakemake has no record of, are deleted, so
-    # that the rules below remake them.
-    elif TOKEN in os.environ and workflow.is_main_process and not workflow.dryrun and PLAN.layout.results.exists():
-        _made = made_by_rules(Path(".snakemake/metadata"))
-        for line in mend(PLAN, [*check_results(PLAN.layout.results)[1], *unrecorded(PLAN, _made)], _made):
-            logger.warning(line)
-        bring_to_present(PLAN.layout.results.parent)
     COHORTS = PLAN.cohorts
     OWN_FILES = PLAN.own_files
     # The commands get the resolved configuration through the environment. Its name changes with every edit, so as a
@@ -53,15 +44,17 @@ IMAGES = PLAN.layout.images_folder
 LOGS = RESULTS / "logs"
 BENCHMARKS = RESULTS / "benchmarks"
 SIDES = ("positive", "negative")
-HISTORIES = [PLAN.layout.history(cohort) for cohort in COHORTS]
+MANIFESTS = [PLAN.layout.manifest(cohort, identity(PLAN, cohort)) for cohort in COHORTS]
+ILLUSTRATED = sorted({experiment.split for experiment in PLAN.experiments.values() if experiment.split})
+# The version of the code behind the rules before and after training: a parameter, so comments rerun nothing.
+DATA_CODE = room_version("data")
+EVALUATION_CODE = room_version("evaluate")
 SHEETS = [RESULTS / "sheets" / dataset / f"{side}.png" for dataset in PLAN.datasets for side in SIDES]
-# The files between the images and the numbers, each with its provenance (.json). As targets, lost ones are remade.
+# Files between the images and the numbers, each with its provenance (.json). As targets, lost ones are remade.
 TRACED = [
     *map(PLAN.layout.images, PLAN.datasets),
     *map(PLAN.layout.labels, PLAN.datasets),
-    *map(PLAN.layout.split, PLAN.splits),
     *map(PLAN.layout.tuned, PLAN.tunings),
-    *HISTORIES,
 ]
 KINDS = {}  # the kinds in use, each with the names of its experiments
 for _name, _experiment in PLAN.experiments.items():
@@ -78,6 +71,30 @@ EVALUATION = [RESULTS / f"{name}.json" for name in JUDGED]
 VERIFICATION = [RESULTS / "verification.json"] if PLAN.config.get("expected") and PLAN.runs else []
 
 
+# What rules make, apart from what they only log.
+MADE = [
+    *(RESULTS / name for name in ("metrics.parquet", "summary.csv", "report.html")),
+    *(path.with_suffix(suffix) for path in EVALUATION for suffix in (".csv", ".json", ".svg", ".pdf")),
+    *(path.with_suffix(suffix) for path in TRACED for suffix in (path.suffix, ".json")),
+    *(
+        path
+        for split in PLAN.splits
+        for path in (PLAN.layout.split(split), PLAN.layout.split(split).with_suffix(".json"))
+    ),
+    *(*RUNS, *SHOWN, *TUNING_FIGURES, *VERIFICATION, *SHEETS),
+    RESULTS / "claims_cases.csv",
+]
+if workflow.is_main_process:
+    try:
+        # Under ./run, what is not as it was written any more is deleted, so that the rules below remake it.
+        if TOKEN in os.environ and not workflow.dryrun and not PLAN.failed:
+            for _line in repair(PLAN, MADE):
+                logger.warning(_line)
+        adopt(PLAN)
+    except UserError as error:
+        raise WorkflowError(str(error))
+
+
 wildcard_constraints:
     dataset="[a-z0-9-]+",
     variant="[a-z0-9-]+",
@@ -87,21 +104,12 @@ wildcard_constraints:
     seed="[0-9]+",
     experiment="[a-z0-9-]+",
     cohort=r"[a-z0-9./-]+",
+    identity="[0-9a-f]{16}",
 
 
-@cache
-def code(command, *modules):
-    """The files of mdpu that a command and modules loaded by name depend on; an edit of one reruns the command.
-
-    The command line itself is left out: it only passes on what is in the rule.
-    """
-    files = closure(f"mdpu.pipeline.cli.{command}", *modules)
-    return [os.path.relpath(file) for file in files if PACKAGE / "pipeline" / "cli" not in file.parents]
-
-
-def modules_of(runs, network):
-    """The modules of the runs' methods and of their network."""
-    return (*sorted({method_module(run.method) for run in runs}), network_module(network))
+def training_code(runs, network):
+    """The versions of the code that trains some runs."""
+    return sorted({training_version(run.method, network) for run in runs})
 
 
 def offered(file, caption, category, shown):
@@ -135,7 +143,6 @@ def cohort_inputs(wildcards):
         "images": PLAN.layout.images(cohort.dataset),
         "labels": PLAN.layout.labels(cohort.dataset),
         "splits": [PLAN.layout.split(split) for split in cohort.splits],
-        "code": code("training.train", *modules_of(cohort.runs, cohort.network)),
     }
 
 

@@ -6,7 +6,6 @@
 rule compare:
     input:
         summary=rules.collect.output.summary,
-        code=code("evaluation.compare"),
     output:
         csv=offered(RESULTS / "comparison.csv", "comparison", "Evaluation", "Verdicts, number by number"),
         json=RESULTS / "comparison.json",
@@ -17,6 +16,7 @@ rule compare:
     conda:
         "../../envs/mdpu.yaml"
     params:
+        code=EVALUATION_CODE,
         rule=PLAN.config["comparison"],
         published=PLAN.published_names,
     shell:
@@ -27,7 +27,6 @@ rule claims:
     input:
         summary=rules.collect.output.summary,
         metrics=rules.collect.output.metrics,
-        code=code("evaluation.claims"),
     output:
         csv=offered(RESULTS / "claims.csv", "claims", "Evaluation", "Claims"),
         json=RESULTS / "claims.json",
@@ -39,6 +38,7 @@ rule claims:
     conda:
         "../../envs/mdpu.yaml"
     params:
+        code=EVALUATION_CODE,
         rule=PLAN.config["comparison"],
         reporting=PLAN.config["protocol"]["reporting"],
         rows=sorted(PLAN.table_rows),
@@ -50,7 +50,6 @@ rule claims:
 rule ranks:
     input:
         summary=rules.collect.output.summary,
-        code=code("evaluation.ranks"),
     output:
         csv=offered(RESULTS / "ranks.csv", "ranks", "Evaluation", "Ranks"),
         json=RESULTS / "ranks.json",
@@ -63,6 +62,7 @@ rule ranks:
     conda:
         "../../envs/mdpu.yaml"
     params:
+        code=EVALUATION_CODE,
         level=PLAN.config["comparison"]["level"],
         rows=sorted(PLAN.table_rows),
     shell:
@@ -74,7 +74,6 @@ rule audit:
     input:
         counts=[PLAN.layout.labels(dataset).with_suffix(".json") for dataset in PLAN.datasets],
         descriptions=sorted({str(PLAN.layout.images(dataset).with_suffix(".json")) for dataset in PLAN.datasets}),
-        code=code("evaluation.audit"),
     output:
         csv=offered(RESULTS / "audit.csv", "audit", "Evaluation", "Audit of the paper"),
         json=RESULTS / "audit.json",
@@ -85,6 +84,7 @@ rule audit:
     conda:
         "../../envs/mdpu.yaml"
     params:
+        code=EVALUATION_CODE,
         labels=RESULTS / "labels",
     shell:
         "python -m mdpu audit --config $MDPU_CONFIG --labels {params.labels:q} --out {output.csv:q} &> {log:q}"

@@ -11,7 +11,6 @@ for _source in (*SOURCES, "own"):
             f"dataset_{_source.replace('-', '_')}"
         input:
             files=lambda wildcards: OWN_FILES.get(wildcards.source, []),
-            code=code("data.dataset") if _source == "own" else code("data.dataset", MODULES[_source]),
         output:
             images=IMAGES / "{source}.npz",
             description=IMAGES / "{source}.json",
@@ -29,6 +28,7 @@ for _source in (*SOURCES, "own"):
             mem_mb=2000,
             runtime=60,
         params:
+            code=DATA_CODE if _source == "own" else source_version(_source),
             source=lambda wildcards: PLAN.source_of(wildcards.source),
         shell:
             "python -m mdpu dataset {params.source:q} --config $MDPU_CONFIG --out {output.images:q} &> {log:q}"

@@ -6,7 +6,6 @@
 rule labels:
     input:
         images=lambda wildcards: PLAN.layout.images(wildcards.dataset),
-        code=code("data.labels"),
     output:
         labels=RESULTS / "labels" / "{dataset}.npz",
         counts=RESULTS / "labels" / "{dataset}.json",
@@ -17,6 +16,7 @@ rule labels:
     conda:
         "../../envs/mdpu.yaml"
     params:
+        code=DATA_CODE,
         sides=lambda wildcards: {
             side: PLAN.dataset(wildcards.dataset).get(side, []) for side in ("positive", "negative", "dropped")
         },
@@ -30,7 +30,6 @@ rule sheet:
     input:
         images=lambda wildcards: PLAN.layout.images(wildcards.dataset),
         labels=RESULTS / "labels" / "{dataset}.npz",
-        code=code("data.sheet"),
     output:
         positive=offered(RESULTS / "sheets" / "{dataset}" / "positive.png", "sheet", "Data", "{dataset}, positive side"),
         negative=offered(RESULTS / "sheets" / "{dataset}" / "negative.png", "sheet", "Data", "{dataset}, negative side"),
@@ -40,6 +39,8 @@ rule sheet:
         BENCHMARKS / "sheets" / "{dataset}.tsv"
     conda:
         "../../envs/mdpu.yaml"
+    params:
+        code=DATA_CODE,
     shell:
         "python -m mdpu sheet --images {input.images:q} --labels {input.labels:q}"
         " --positive {output.positive:q} --negative {output.negative:q} &> {log:q}"

@@ -1,6 +1,5 @@
 # INPUTS   tables, figures, studies, comparison, claims, ranks, audit, results of each run and cell,
-#          histories and what trained them, label counts, contact sheets, diagnostics of the splits, and the
-#          verification if numbers are expected
+#          manifests of the finished runs, label counts, contact sheets, and the verification if numbers are expected
 # OUTPUTS  report.html, one self-contained page
 
 
@@ -10,14 +9,13 @@ rule render_report:
         tuning=TUNING_FIGURES,
         runs=RUNS,
         metrics=[PLAN.layout.metrics, PLAN.layout.summary] if PLAN.runs else [],
-        training=[history.with_suffix(".json") for history in HISTORIES],
+        training=MANIFESTS,
         evaluation=EVALUATION,
         labels=[PLAN.layout.labels(dataset) for dataset in PLAN.datasets],
         sheets=SHEETS,
         descriptions=sorted({str(PLAN.layout.images(dataset).with_suffix(".json")) for dataset in PLAN.datasets}),
-        splits=[PLAN.layout.split(split).with_suffix(".json") for split in PLAN.splits],
+        splits=[PLAN.layout.split(split).with_suffix(".json") for split in ILLUSTRATED],
         verification=VERIFICATION,
-        code=code("showing.report", *map(kind_module, sorted(KINDS))),
     output:
         page=RESULTS / "report.html",
     log:
@@ -27,6 +25,7 @@ rule render_report:
     conda:
         "../../envs/mdpu.yaml"
     params:
+        code=[EVALUATION_CODE, *map(kind_version, sorted(KINDS))],
         results=RESULTS,
         plan=PLAN.summary(),
         parts={experiment: PLAN.part(experiment) for experiment in PLAN.experiments},

@@ -11,7 +11,6 @@ for _kind in sorted(KINDS):
             f"show_{_kind.replace('-', '_')}"
         input:
             unpack(shown_inputs),
-            code=code("showing.show", kind_module(_kind)),
         output:
             [
                 offered(RESULTS / file, "experiment", part_title, experiment_title)
@@ -27,6 +26,7 @@ for _kind in sorted(KINDS):
         conda:
             "../../envs/mdpu.yaml"
         params:
+            code=kind_version(_kind),
             settings=lambda wildcards: PLAN.experiment_settings(wildcards.experiment),
             caption=lambda wildcards: PLAN.experiment_caption(wildcards.experiment),
             results=RESULTS,

@@ -6,7 +6,6 @@
 rule split:
     input:
         labels=RESULTS / "labels" / "{dataset}.npz",
-        code=code("data.split"),
     output:
         split=RESULTS / "splits/{dataset}/{variant}/m{tuple_size}/prior{prior}/n{n}/seed{seed}.npz",
         diagnostics=RESULTS / "splits/{dataset}/{variant}/m{tuple_size}/prior{prior}/n{n}/seed{seed}.json",
@@ -20,6 +19,7 @@ rule split:
         runtime=lambda wildcards, attempt: attempt,
         split_slots=1,  # the profiles of clusters say how many run at once in a job of many splits
     params:
+        code=DATA_CODE,
         trial=trial_name,
         n=lambda wildcards: PLAN.protocol.number_of_tuples(
             wildcards.variant, int(wildcards.tuple_size), int(wildcards.n)

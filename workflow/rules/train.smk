@@ -1,20 +1,21 @@
 # INPUTS   images, labels and splits of a cohort
-# OUTPUTS  histories/<cohort>.parquet, one row per run and epoch, and its provenance (.json)
+# OUTPUTS  trained/<cohort>.<identity>.json, the fingerprints of the cohort's finished runs, and who trained them;
+#          <results_dir>/cache/, the finished runs themselves
 #
-# A cohort takes unchanged runs from the store of finished runs, and trains the others. On a cluster, a job that ran out
-# of memory or time gets more at its next attempt, and resumes from its checkpoints.
+# Only a cohort with a run that is not finished has a job: the others' manifests are written when the workflow starts. A
+# manifest is named by what its runs are made from, so a changed setting or training code makes another one. On a
+# cluster, a job that ran out of memory or time gets more at its next attempt, and resumes from its checkpoints.
 
 
 rule train:
     input:
         unpack(cohort_inputs),
     output:
-        histories=RESULTS / "histories" / "{cohort}.parquet",
-        provenance=RESULTS / "histories" / "{cohort}.json",
+        manifest=RESULTS / "trained" / "{cohort}.{identity}.json",
     log:
-        PLAN.layout.training_log("{cohort}"),
+        PLAN.layout.training_log("{cohort}", "{identity}"),
     benchmark:
-        BENCHMARKS / "train" / "{cohort}.tsv"
+        BENCHMARKS / "train" / "{cohort}.{identity}.tsv"
     conda:
         "../../envs/mdpu.yaml"
     threads: lambda wildcards: PLAN.config["threads"] if PLAN.cohort(wildcards.cohort).needs_gpu else 1
@@ -22,15 +23,5 @@ rule train:
         gpu=lambda wildcards: gpus() if PLAN.cohort(wildcards.cohort).needs_gpu else 0,
         mem_mb=lambda wildcards, attempt: attempt * PLAN.config["memory_mb"],
         runtime=lambda wildcards, attempt: attempt * PLAN.minutes(wildcards.cohort),
-    params:
-        splits=RESULTS / "splits",
-        store=PLAN.layout.store,
-        checkpoints=RESULTS / "checkpoints",
-        progress=lambda wildcards: PLAN.layout.progress(wildcards.cohort),
-        tuned=lambda wildcards, input: f"--tuned {input.tuned}" if "tuned" in input.keys() else "",
-        settings=lambda wildcards: PLAN.cohort_settings(wildcards.cohort),
     shell:
-        "python -m mdpu train --config $MDPU_CONFIG --cohort {wildcards.cohort:q} --images {input.images:q}"
-        " --labels {input.labels:q} --splits {params.splits:q} --store {params.store:q}"
-        " --checkpoints {params.checkpoints:q} --threads {threads} {params.tuned}"
-        " --progress {params.progress:q} --out {output.histories:q} &> {log:q}"
+        "python -m mdpu train {wildcards.cohort:q} --config $MDPU_CONFIG --threads {threads} &> {log:q}"

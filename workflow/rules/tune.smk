@@ -9,7 +9,6 @@ rule tune:
     input:
         images=lambda wildcards: PLAN.layout.images(wildcards.dataset),
         split=lambda wildcards: PLAN.layout.split(tuning(wildcards).runs[0].split),
-        code=lambda wildcards: code("training.tune", *modules_of(tuning(wildcards).runs, tuning(wildcards).network)),
     output:
         grid=offered(
             RESULTS / "tuning/{dataset}/{variant}/m{tuple_size}.csv",
@@ -30,6 +29,7 @@ rule tune:
         mem_mb=lambda wildcards, attempt: attempt * PLAN.config["memory_mb"],
         runtime=lambda wildcards, attempt: attempt * 240,
     params:
+        code=lambda wildcards: training_code(tuning(wildcards).runs, tuning(wildcards).network),
         settings=lambda wildcards: PLAN.tuning_settings(tuning(wildcards).name),
     shell:
         "python -m mdpu tune --config $MDPU_CONFIG --images {input.images:q} --split {input.split:q}"

@@ -5,7 +5,6 @@
 rule tuning_figure:
     input:
         grid=RESULTS / "tuning" / "{tuning}.csv",
-        code=code("showing.tuning"),
     output:
         svg=offered(RESULTS / "figures" / "tuning" / "{tuning}.svg", "tuning", "Tuning", "{tuning}"),
         pdf=offered(RESULTS / "figures" / "tuning" / "{tuning}.pdf", "tuning", "Tuning", "{tuning}"),
@@ -18,6 +17,7 @@ rule tuning_figure:
     conda:
         "../../envs/mdpu.yaml"
     params:
+        code=EVALUATION_CODE,
         title=lambda wildcards: PLAN.tuning_title(wildcards.tuning),
     shell:
         "python -m mdpu tuning --config $MDPU_CONFIG --tuning {wildcards.tuning} --grid {input.grid:q}"

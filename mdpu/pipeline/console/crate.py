@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from mdpu.errors import UserError
+from mdpu.pipeline.cache import identity
 from mdpu.pipeline.check import BESIDE
 from mdpu.pipeline.files import REPOSITORY, git_commit, read_csv, read_json, replacing, versions
 from mdpu.pipeline.grid import CELL, cell_name
@@ -195,20 +196,20 @@ class _Builder:
         layout = self.plan.layout
         accuracies = dict(read_csv(self.results / "runs.csv").set_index("run")["accuracy"]) if self.plan.runs else {}
         for cohort in self.plan.cohorts.values():
-            history = layout.history(cohort.name)
+            made = layout.manifest(cohort.name, identity(self.plan, cohort.name))
             runs = {run.name: run for run in cohort.runs}
-            for position, origin in enumerate(read_json(history.with_suffix(".json"))["trained"]):
+            for position, origin in enumerate(read_json(made)["trained"]):
                 trained = [runs[name] for name in origin["runs"] if name in runs]
                 for split in sorted({run.split for run in trained}):
                     own = [run for run in trained if run.split == split]
                     numbers = [self._number(run.name, accuracies[run.name], "accuracy") for run in own]
-                    inputs = (layout.split(split), layout.labels(cohort.dataset), layout.images(cohort.dataset))
+                    inputs = (layout.labels(cohort.dataset), layout.images(cohort.dataset))
                     yield self._action(
                         f"#train/{cohort.name}/{position}/{split}",
                         "train",
                         str(origin["commit"]),
                         [self._file(path) for path in inputs],
-                        [self._file(history), *numbers],
+                        [self._file(made), *numbers],
                         endTime=origin["date"],
                         description=_device(origin),
                     )

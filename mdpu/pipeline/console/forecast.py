@@ -6,24 +6,23 @@ import math
 import os
 import time
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import torch
 
-from mdpu.errors import UserError
 from mdpu.learn import Sample, Task, fit
 from mdpu.learn.device import choose_device, describe
-from mdpu.pipeline.cache import RunStore
+from mdpu.pipeline.cache import unfinished
 from mdpu.pipeline.console.preflight import raw_files, size_of
 from mdpu.pipeline.console.stages import words
 from mdpu.pipeline.console.work import FITTED, START_SECONDS, images_shown, kind_of, makespan
 from mdpu.pipeline.data.download import list_absent
 from mdpu.pipeline.grid import Cohort, Run
 from mdpu.pipeline.plan import Plan
-from mdpu.pipeline.train import accepted_settings, files_of, fingerprints_of, settings_on, tasks_of
+from mdpu.pipeline.train import settings_on
 
 REUSE, STALE, STORED, NEW = "reuse", "stale", "stored", "new"
 """States of a run: finished as it would be; finished, but trained in another way; finished, and it turns out once its
@@ -45,35 +44,8 @@ def states_of(plan: Plan) -> dict[Run, str]:
     UserError
         If the configuration asks for a GPU and there is none, or tuned rates cannot be read.
     """
-    store = RunStore(plan.layout.store)
-    states: dict[Run, str] = {}
-    for cohort in plan.cohorts.values():
-        stored = {run: mark for run in cohort.runs if (mark := store.fingerprint(run)) is not None}
-        expected = _fingerprints(plan, cohort, stored)
-        for run in cohort.runs:
-            if run not in stored:
-                states[run] = NEW
-            elif run not in expected:
-                states[run] = STORED
-            else:
-                states[run] = REUSE if stored[run] in expected[run] else STALE
-    return states
-
-
-def _fingerprints(plan: Plan, cohort: Cohort, stored: Mapping[Run, str]) -> dict[Run, list[str]]:
-    """Return the fingerprints with which stored runs count, of those whose images, labels and splits are there."""
-    files = files_of(plan, cohort)
-    if not files.images.exists() or not files.labels.exists() or (files.tuned and not files.tuned.exists()):
-        return {}
-    splits = {run.split: path for run in stored if (path := plan.layout.split(run.split)).exists()}
-    runs = [run for run in stored if run.split in splits]
-    device = choose_device(plan.config["device"] if cohort.needs_gpu else "cpu")
-    try:
-        return fingerprints_of(
-            tasks_of(plan, runs, files.tuned), accepted_settings(plan, cohort, device), files, splits
-        )
-    except UserError:  # a file is broken; ./run makes it anew
-        return {}
+    left = {run for runs in unfinished(plan).values() for run in runs}
+    return {run: NEW if run in left else REUSE for run in plan.runs}
 
 
 def measure_speed(plan: Plan, cohort: Cohort) -> float:

@@ -11,7 +11,6 @@ from operator import eq
 from pathlib import Path
 from statistics import fmean
 
-from mdpu.pipeline.cache import RunStore
 from mdpu.pipeline.grid import Cohort, Run
 from mdpu.pipeline.plan import Plan
 
@@ -76,12 +75,8 @@ class TrainingWork:
         self._last: dict[str, Progress] = {}
         self._starts: dict[str, float] = {}  # seconds of a process before it trains
         self._ends: dict[str, float] = {}  # and after it has trained
-        store = RunStore(plan.layout.store)
         self._whole = {name: images_shown(plan, cohort.runs) for name, cohort in plan.cohorts.items()}
-        self._missing = {
-            name: images_shown(plan, [run for run in cohort.runs if not store.path(run).exists()])
-            for name, cohort in plan.cohorts.items()
-        }
+        self._missing = self._whole
 
     def forget(self, cohort: str) -> None:
         """Delete what an earlier training of a cohort recorded."""

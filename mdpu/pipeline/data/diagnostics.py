@@ -134,5 +134,6 @@ def write_diagnosed_split(labels: Path, path: Path, tuple_size: int, prior: floa
     split = draw_split(train, tuple_size, prior, **drawing)
     write_split(split, path)
     found = diagnose(split, train, tuple_size, prior, drawing.get("broken", 0.0))
-    facts = {**found, "provenance": provenance(started, [labels])}
+    drawn = {"tuple_size": tuple_size, "prior": prior, **drawing}
+    facts = {**found, "drawing": drawn, "provenance": provenance(started, [labels])}
     write_json(path.with_suffix(".json"), facts)

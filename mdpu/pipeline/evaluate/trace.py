@@ -11,8 +11,8 @@ import numpy as np
 import pandas as pd
 
 from mdpu.errors import UserError
-from mdpu.pipeline.evaluate.collect import run_accuracies, summarize
 from mdpu.pipeline.cache import cache_of, identity
+from mdpu.pipeline.evaluate.collect import run_accuracies, summarize
 from mdpu.pipeline.files import read_json, read_table
 from mdpu.pipeline.grid import AXES, Run, run_columns
 from mdpu.pipeline.plan import Plan

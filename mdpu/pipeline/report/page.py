@@ -31,7 +31,7 @@ from mdpu.pipeline.report.forest import SPAN, forest_panels
 from mdpu.pipeline.report.forest import WIDTH as FOREST_WIDTH
 from mdpu.pipeline.report.formats import BESIDE
 from mdpu.pipeline.report.sections import data_url, downloads, figure_url, figure_width, trials_of
-from mdpu.pipeline.report.training import duration, read_training
+from mdpu.pipeline.report.training import Training, duration, read_training
 from mdpu.pipeline.report.tuning_figure import CAPTION
 from mdpu.pipeline.report.verdicts import (
     LOOKS,
@@ -67,7 +67,7 @@ def render_page(plan: Plan, results: Path) -> str:
     UserError
         If a file of the results is missing.
     """
-    shown = experiment_sections(plan, results)
+    shown, training = experiment_sections(plan, results), read_training(plan)
     return (
         environment()
         .get_template("report.html.j2")
@@ -75,8 +75,8 @@ def render_page(plan: Plan, results: Path) -> str:
             plan=plan.summary(),
             groups=PARTS,
             shown=shown,
-            **_evaluation(plan, results, shown),
-            **_making(plan, results),
+            **_evaluation(plan, results, shown, training),
+            **_making(plan, results, training),
             style="".join((TEMPLATES / name).read_text(encoding="utf-8") for name in STYLE),
             script=(TEMPLATES / "page.js").read_text(encoding="utf-8"),
         )
@@ -146,7 +146,9 @@ def column_groups(methods: list[str]) -> list[dict[str, Any]]:
     ]
 
 
-def _evaluation(plan: Plan, results: Path, shown: Mapping[str, list[dict[str, Any]]]) -> dict[str, Any]:
+def _evaluation(
+    plan: Plan, results: Path, shown: Mapping[str, list[dict[str, Any]]], training: Training
+) -> dict[str, Any]:
     """Return what the page says of the results: verdicts, claims, ranks, cells."""
     audit = audit_section(results)
     common: dict[str, Any] = {
@@ -169,7 +171,7 @@ def _evaluation(plan: Plan, results: Path, shown: Mapping[str, list[dict[str, An
         }
         return {**common, **nothing, "verdicts": {}, "data": NO_DATA, "training": None, "files": {}}
     comparison, summary = read_csv(results / "comparison.csv"), read_csv(plan.layout.summary)
-    runs, training = read_csv(results / "runs.csv"), read_training(plan)
+    runs = read_csv(results / "runs.csv")
     cells = cell_lines(plan, runs, read_table(plan.layout.metrics, [*AXES, "epoch", *REPORTED]), training)
     verdicts = verdicts_by_cell(comparison)
     tables = table_cells(summary, plan.table_rows)
@@ -199,11 +201,11 @@ def _evaluation(plan: Plan, results: Path, shown: Mapping[str, list[dict[str, An
     }
 
 
-def _making(plan: Plan, results: Path) -> dict[str, Any]:
+def _making(plan: Plan, results: Path, training: Training) -> dict[str, Any]:
     """Return what the page says of how the results were made: data, protocol, software, and what was not run."""
     titles = plan.titles(plan.config["definitions"]["datasets"])
     return {
-        "datasets": [_dataset(plan, results, name) for name in plan.datasets],
+        "datasets": [_dataset(plan, results, name, training.diagnostics) for name in plan.datasets],
         "protocol_yaml": yaml.safe_dump(plan.config["protocol"], sort_keys=False, allow_unicode=True),
         "not_run": plan.not_run,
         "datasets_not_run": {name: title for name, title in titles.items() if name not in plan.datasets},
@@ -215,7 +217,7 @@ def _making(plan: Plan, results: Path) -> dict[str, Any]:
     }
 
 
-def _dataset(plan: Plan, results: Path, name: str) -> dict[str, Any]:
+def _dataset(plan: Plan, results: Path, name: str, diagnostics: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
     """Return a dataset: its definition, counts, origin, contact sheets, and the worst diagnostics of its splits."""
     definition = plan.dataset(name)
     description = read_json(plan.layout.images(name).with_suffix(".json"))
@@ -231,7 +233,9 @@ def _dataset(plan: Plan, results: Path, name: str) -> dict[str, Any]:
         "sheets": {
             side: data_url("image/png", results / "sheets" / name / f"{side}.png") for side in ("positive", "negative")
         },
-        "sampling": summarize([read_json(plan.layout.split(split).with_suffix(".json")) for split in splits]),
+        "sampling": summarize(
+            [diagnostics.get(split) or read_json(plan.layout.split(split).with_suffix(".json")) for split in splits]
+        ),
     }
 
 

@@ -25,6 +25,8 @@ class Training:
         From each run's name to the letter of its origin.
     splits : mapping
         From each split's name to the SHA-256 of the file that the training read.
+    diagnostics : mapping
+        From each split's name to how well it follows its law.
     seconds : float
         Of all training commands together. Runs that a command took from a store cost time elsewhere.
     reused : int
@@ -34,6 +36,7 @@ class Training:
     origins: list[dict[str, Any]]
     letters: Mapping[str, str]
     splits: Mapping[str, str]
+    diagnostics: Mapping[str, dict[str, Any]]
     seconds: float
     reused: int
 
@@ -42,13 +45,13 @@ def read_training(plan: Plan) -> Training:
     """Return what trained a plan's runs; raise `UserError` if a manifest is missing or broken."""
     groups: dict[str, dict[str, Any]] = {}
     places: dict[str, str] = {}
-    splits: dict[str, str] = {}
+    drawn: dict[str, dict[str, Any]] = {}
     seconds, reused = 0.0, 0
     for cohort in plan.cohorts.values():
         facts = read_json(plan.layout.manifest(cohort.name, identity(plan, cohort.name)))
         seconds += facts["seconds"]
         reused += facts["reused"]
-        splits |= {split: drawn["sha256"] for split, drawn in facts["splits"].items()}
+        drawn |= facts["splits"]
         for group in facts["trained"]:
             made = {key: value for key, value in group.items() if key not in ("runs", "date")}
             key = repr(sorted(made.items()))
@@ -62,7 +65,8 @@ def read_training(plan: Plan) -> Training:
         {**origin, "letter": letters[key], "first": min(origin["dates"])[:10], "last": max(origin["dates"])[:10]}
         for key, origin in ordered.items()
     ]
-    return Training(origins, {run: letters[key] for run, key in places.items()}, splits, seconds, reused)
+    splits = {split: facts.pop("sha256") for split, facts in drawn.items()}
+    return Training(origins, {run: letters[key] for run, key in places.items()}, splits, drawn, seconds, reused)
 
 
 def _letter(position: int) -> str:
