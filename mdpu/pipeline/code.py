@@ -39,7 +39,7 @@ MEMORY = Path(".snakemake") / "code.json"
 @cache
 def room_version(room: str, *own: Path) -> str:
     """Return the version of the code behind a room's rules, and of further files that are a rule's own."""
-    shared = [file for file in _files(ROOMS[room]) if file.parent.name != "sources"]
+    shared = [file for file in _files(ROOMS[room]) if file.parent.name != "sources" or file.stem == "__init__"]
     templates = _below(resource("report")) if room == "evaluate" else []
     return _version([*shared, *templates, *own])
 
