@@ -417,15 +417,15 @@ def unfinished(plan: Plan) -> dict[str, list[Run]]:
     return {name: missing for name, (missing, _) in _states(plan).items() if missing}
 
 
-def _states(plan: Plan) -> dict[str, tuple[list[Run], dict[Run, str]]]:
-    """Return the unfinished runs of each job, and the fingerprints of the finished ones."""
+def _states(plan: Plan) -> dict[str, tuple[list[Run], dict[Run, str] | None]]:
+    """Return the unfinished runs of each job, and the fingerprints of the finished ones, None where none is known."""
     cache, layout = cache_of(plan), plan.layout
-    states: dict[str, tuple[list[Run], dict[Run, str]]] = {}
+    states: dict[str, tuple[list[Run], dict[Run, str] | None]] = {}
     for name, cohort in plan.cohorts.items():
         seals = {"images": read_seal(layout.images(cohort.dataset)), "labels": read_seal(layout.labels(cohort.dataset))}
         tunings = {layout.tuned(one) for run in cohort.runs if (one := plan.tuning_name(run))}
         if not all(seals.values()) or not all(map(is_intact, tunings)):
-            states[name] = list(cohort.runs), {}
+            states[name] = list(cohort.runs), None
             continue
         content = {key: seal.sha256 for key, seal in seals.items() if seal}
         rates = rates_of(plan, cohort.runs)
@@ -444,9 +444,10 @@ def adopt(plan: Plan) -> None:
     cache, layout = cache_of(plan), plan.layout
     for name, (missing, found) in _states(plan).items():
         cohort, path = plan.cohorts[name], layout.manifest(name, identity(plan, name))
+        if found is None:
+            continue
         if missing:
-            if found:  # otherwise nothing is known of it yet
-                remove(path)
+            remove(path)
             continue
         names = {run.name: one for run, one in found.items()}
         if not is_intact(path) or read_json(path)["runs"] != names:
