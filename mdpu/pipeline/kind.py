@@ -26,7 +26,6 @@ KINDS_FOLDER = PACKAGE / "pipeline" / "experiments"
 PARTS = {
     "paper": "The paper",
     "choices": "Open choices",
-    "theory": "The theorems",
     "beyond": "Beyond the paper",
     "bags": "Tuples as bags",
 }

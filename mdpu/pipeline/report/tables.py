@@ -6,8 +6,6 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-import pandas as pd
-
 from mdpu.pipeline.files import write_text
 
 PACKAGES = "% needs \\usepackage{booktabs,siunitx,adjustbox}\n"
@@ -56,6 +54,8 @@ def latex_rows(
     thousands commas, a deviation behind ± and a number of diverged trials in brackets, becomes one of siunitx.
     Neighbours with the same text in `over` stand below one heading; `note` is a sentence below the table.
     """
+    import pandas as pd
+
     forms = ["" if place < names else _number_format([row[place] for row in rows]) for place in range(len(header))]
     shown = [
         ["" if _repeats(rows, line, place, names) else _cell(cell, forms[place]) for place, cell in enumerate(row)]

@@ -23,7 +23,6 @@ from mdpu.pipeline.data.images import ImageSet
 from mdpu.pipeline.data.splits import draw_split
 from mdpu.pipeline.evaluate.ranks import rank
 from mdpu.pipeline.evaluate.sensitivity import ALTERNATIVE, PANEL
-from mdpu.pipeline.experiments.bounds import QUESTIONS, find_question
 from mdpu.pipeline.experiments.curves import curves_figure
 from mdpu.pipeline.experiments.formulas import latex_formulas, loss_rows
 from mdpu.pipeline.experiments.loss import loss_figure
@@ -33,7 +32,6 @@ from mdpu.pipeline.experiments.sensitivity.figure import sensitivity_figure
 from mdpu.pipeline.experiments.sensitivity.tables import KEY_TITLES
 from mdpu.pipeline.experiments.setting import setting_figure, setting_rows
 from mdpu.pipeline.experiments.size import size_figure
-from mdpu.pipeline.files import REPOSITORY
 from mdpu.pipeline.grid import Experiment, Run, run_columns
 from mdpu.pipeline.report.drawing import COLUMN, PAGE, in_order, save_figure
 from mdpu.pipeline.report.mathml import to_mathml
@@ -92,7 +90,6 @@ def ranking():
 ALL = ["ure", "relu", "abs", "relu-part", "bag-relu", "bag-free", "supervised"]
 OFFSETS = {"1": -0.2, "2": 0.0, "3": 0.2}
 PUBLISHED = pd.DataFrame(columns=[*PANEL, "method", "published_mean"])
-BOUNDS = {name: pd.read_csv(REPOSITORY / f"results/reference/bounds/bounds-{name}.csv") for name in QUESTIONS}
 
 
 def differences() -> pd.DataFrame:
@@ -355,7 +352,6 @@ FIGURES = {
     "setting": lambda: setting_of(np.tile(np.array([1, -1], dtype=np.int8), 100), 2),
     "setting of large tuples": lambda: setting_of(np.tile(np.array([1, -1], dtype=np.int8), 100), 7),
     "ranks": lambda: rank_figure({(source, "row"): ranking() for source in ("ours", "paper")}),
-    **{f"bounds, {name}": lambda name=name: find_question(name).draw(BOUNDS[name]) for name in QUESTIONS},
 }
 
 
