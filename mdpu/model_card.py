@@ -1,0 +1,81 @@
+"""A model card for a fitted classifier: what it learned from, how good it is without labels, and its limits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from mdpu import __version__
+
+CARD = """\
+# {title}
+
+`{name}` of mdpu {version}, for {features} features. Parameters: `{parameters}`
+
+## Learned from
+
+{n:,} tuples and {n_unlabeled:,} unlabeled rows. The label of no row was used.
+
+{laws}
+
+## Prior
+
+{prior:.3f} of the unlabeled rows are positive: {interval}.
+
+## Risk without labels
+
+{risk}
+
+## Limits
+
+- The numbers hold where tuples follow the law and the unlabeled rows are drawn at the prior.
+- Probabilities are those at the training prior; `prior_shift` moves them to another.
+- An error rate over all rows hides those of groups within them. It is estimated: count it with true labels where errors
+  harm somebody.
+- Statements about groups were learned from; what is predicted of a single row was never stated by anyone.
+- The file of the classifier can run code when it is loaded. Load it only from a source that you trust.
+"""
+
+
+def model_card(
+    classifier: Any, X: Any, y: Any, *, held_out: tuple[Any, Any] | None = None, title: str = "A classifier from tuples"
+) -> str:
+    """Return a model card in Markdown, to be written beside the file of a saved classifier.
+
+    `X` and `y` are what the `MDPUClassifier` or `TupleClassifier` was fitted on, in any form that ``fit`` takes; only
+    their sizes are read. `held_out` are other tuples and unlabeled rows, from which the error rate is estimated.
+    """
+    (sizes, n_unlabeled), estimate = _sizes(X, y), classifier.prior_estimate_
+    interval, risk = "told, and not compared with the sample", "Not estimated: no held-out tuples were given."
+    if estimate is not None:
+        interval = f"the sample says {estimate.low:.3f} to {estimate.high:.3f} ({estimate.level:.0%} interval)"
+    if held_out is not None:
+        error, (held, rows) = classifier.risk_estimate(*held_out), _sizes(*held_out)
+        risk = (
+            f"{error.risk:.3f} of the rows are called wrongly at the training prior ({error.level:.0%} interval "
+            f"{error.low:.3f} to {error.high:.3f}), by {len(held):,} held-out tuples and {rows:,} unlabeled rows."
+        )
+    counts = zip(*np.unique(sizes, return_counts=True), strict=True)
+    laws = [f"- {number:,} tuples of {size}: {_law(classifier, int(size))}" for size, number in counts]
+    facts = {"n": len(sizes), "features": classifier.n_features_in_, "parameters": " ".join(repr(classifier).split())}
+    facts |= {"version": __version__, "name": type(classifier).__name__, "prior": classifier.prior_}
+    return CARD.format(
+        title=title, laws="\n".join(laws), n_unlabeled=n_unlabeled, interval=interval, risk=risk, **facts
+    )
+
+
+def _sizes(X: Any, y: Any) -> tuple[list[int], int]:
+    """Return the size of each tuple and the number of unlabeled rows."""
+    if hasattr(y, "tuples"):  # the library's Sample
+        return (y.tuples >= 0).sum(axis=1).tolist(), len(y.unlabeled)
+    if np.ndim(y) == 1:  # the groups of scikit-learn's form
+        return np.unique(np.asarray(y)[np.asarray(y) >= 0], return_counts=True)[1].tolist(), int(np.sum(y == -1))
+    return [len(members) for members in X], len(y)
+
+
+def _law(classifier: Any, size: int) -> str:
+    if hasattr(classifier, "dominant"):
+        return f"at least half of the members are {classifier.dominant}"
+    weights = ", ".join(f"{weight:g}" for weight in classifier.law_weights(size))
+    return f"groups with 0 to {size} positives are collected with the weights {weights}"
