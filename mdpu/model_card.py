@@ -41,7 +41,7 @@ CARD = """\
 def model_card(
     classifier: Any, X: Any, y: Any, *, held_out: tuple[Any, Any] | None = None, title: str = "A classifier from tuples"
 ) -> str:
-    """Return a model card in Markdown, to be written beside the file of a saved classifier.
+    """Return a model card in Markdown, to stand beside the file of a saved classifier.
 
     `X` and `y` are what the `MDPUClassifier` or `TupleClassifier` was fitted on, in any form that ``fit`` takes; only
     their sizes are read. `held_out` are other tuples and unlabeled rows, from which the error rate is estimated.
@@ -58,11 +58,9 @@ def model_card(
         )
     counts = zip(*np.unique(sizes, return_counts=True), strict=True)
     laws = [f"- {number:,} tuples of {size}: {_law(classifier, int(size))}" for size, number in counts]
-    facts = {"n": len(sizes), "features": classifier.n_features_in_, "parameters": " ".join(repr(classifier).split())}
-    facts |= {"version": __version__, "name": type(classifier).__name__, "prior": classifier.prior_}
-    return CARD.format(
-        title=title, laws="\n".join(laws), n_unlabeled=n_unlabeled, interval=interval, risk=risk, **facts
-    )
+    facts = {"n": len(sizes), "n_unlabeled": n_unlabeled, "features": classifier.n_features_in_, "version": __version__}
+    facts |= {"name": type(classifier).__name__, "parameters": " ".join(repr(classifier).split())}
+    return CARD.format(title=title, laws="\n".join(laws), prior=classifier.prior_, interval=interval, risk=risk, **facts)
 
 
 def _sizes(X: Any, y: Any) -> tuple[list[int], int]:

@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import tomllib
+from pathlib import Path
 
 import pytest
 import yaml
@@ -84,12 +85,32 @@ def test_the_catalog_finds_the_schema_and_a_small_case():
     assert list(plan.datasets) == ["digits"]  # no download
 
 
-@pytest.mark.parametrize("page", ["SECURITY.md", "CHANGELOG.md"])
-def test_links_lead_to_files(page):
-    path = REPOSITORY / page
-    targets = re.findall(r"\]\(([^)#]+)", path.read_text(encoding="utf-8"))
-    assert targets
-    assert [t for t in targets if not t.startswith("https://") and not (path.parent / t).exists()] == []
+def missing_targets(page: Path, text: str) -> list[str]:
+    """Return what links of a page name and is not there."""
+    targets = [target for target in re.findall(r"\]\(([^)#]+)", text) if not target.startswith(("https://", "http://"))]
+    return [target for target in targets if not (page.parent / target).exists()]
+
+
+@pytest.mark.parametrize("name", ["ARTIFACT.md", "CHANGELOG.md", "SECURITY.md", "docs/CHECKLIST.md"])
+def test_links_lead_to_files(name):
+    assert missing_targets(REPOSITORY / name, (REPOSITORY / name).read_text(encoding="utf-8")) == []
+
+
+def test_the_checklist_answers_each_question_and_shows_a_file():
+    questions = (REPOSITORY / "docs" / "CHECKLIST.md").read_text(encoding="utf-8").split("\n## ")[1:]
+    assert [int(question.split(".")[0]) for question in questions] == list(range(1, 17))
+    for question in questions:
+        assert re.search(r"^\*\*(Yes|No|Not applicable)\b.*\.\*\* \w", question, re.MULTILINE), question
+        assert re.search(r"\]\((?!https:)", question), question
+
+
+def test_the_licence_of_every_source_is_listed():
+    page = (REPOSITORY / "docs" / "reference" / "datasets.md").read_text(encoding="utf-8")
+    table = page[page.index("## Licences") :]
+    for file in (REPOSITORY / "mdpu" / "pipeline" / "data" / "sources").glob("[!_]*.py"):
+        licences = re.findall(r'licence="([^"]+)"', file.read_text(encoding="utf-8"))
+        assert licences, file
+        assert all(f"| {licence} |" in table for licence in licences), licences
 
 
 @pytest.mark.slow
