@@ -59,8 +59,8 @@ def model_card(
     counts = zip(*np.unique(sizes, return_counts=True), strict=True)
     laws = [f"- {number:,} tuples of {size}: {_law(classifier, int(size))}" for size, number in counts]
     facts = {"n": len(sizes), "n_unlabeled": n_unlabeled, "features": classifier.n_features_in_, "version": __version__}
-    facts |= {"name": type(classifier).__name__, "parameters": " ".join(repr(classifier).split())}
-    return CARD.format(title=title, laws="\n".join(laws), prior=classifier.prior_, interval=interval, risk=risk, **facts)
+    facts |= {"name": type(classifier).__name__, "parameters": " ".join(repr(classifier).split()), "risk": risk}
+    return CARD.format(title=title, laws="\n".join(laws), prior=classifier.prior_, interval=interval, **facts)
 
 
 def _sizes(X: Any, y: Any) -> tuple[list[int], int]:

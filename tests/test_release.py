@@ -100,7 +100,7 @@ def test_the_checklist_answers_each_question_and_shows_a_file():
     questions = (REPOSITORY / "docs" / "CHECKLIST.md").read_text(encoding="utf-8").split("\n## ")[1:]
     assert [int(question.split(".")[0]) for question in questions] == list(range(1, 17))
     for question in questions:
-        assert re.search(r"^\*\*(Yes|No|Not applicable)\b.*\.\*\* \w", question, re.MULTILINE), question
+        assert re.search(r"^\*\*(Yes|No|Not applicable)\b.*\.\*\* \S", question, re.MULTILINE), question
         assert re.search(r"\]\((?!https:)", question), question
 
 
