@@ -1,4 +1,4 @@
-"""Configuration files: read, merged and checked. Every error names the key."""
+"""Configuration files: read, merged, checked, and named by what is selected. Every error names the key."""
 
 from __future__ import annotations
 
@@ -6,16 +6,23 @@ import difflib
 import itertools
 import math
 import pkgutil
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from mdpu.errors import UserError
+import yaml
+
+from mdpu.errors import CONTROL, UserError
 from mdpu.pipeline.data.images import is_path
-from mdpu.pipeline.files import PACKAGE, resource
+from mdpu.pipeline.files import PACKAGE, REPOSITORY, digest, resource
 from mdpu.pipeline.seals import check
-from mdpu.pipeline.strict_yaml import load_yaml, parse_yaml
+
+try:  # with the parser in C, which reads ten times as fast
+    from yaml import CSafeLoader as PlainLoader
+except ImportError:
+    from yaml import SafeLoader as PlainLoader  # type: ignore[assignment]
 
 Config = dict[str, Any]
 
@@ -31,6 +38,101 @@ GRID = ("variant", "tuple_size", "n", "prior", "method", "loss", "seed")
 MOST_RUNS = 1_000_000
 # Folders of results_dir that belong to no configuration.
 OTHERS_FOLDERS = {"reference": "the committed reference results", "datasets": "the images"}
+# The experiments of `./run`, each with what is laid over the paper's configuration.
+EXPERIMENTS: Mapping[str, Sequence[Path]] = {
+    "quick": [REPOSITORY / "config" / "quick.yaml"],
+    "paper": [],
+    "reference": [REPOSITORY / "config" / "reference.yaml"],
+}
+# Where and with how much to work: such a key selects nothing.
+WORKING = ("data_dir", "mirror", "device", "threads", "memory_mb", "checkpoint_seconds")
+LONGEST = 60  # characters of a selection's name
+
+
+class _Loader(PlainLoader):
+    """Makes plain values only, and refuses duplicate keys, of which YAML would silently keep the last."""
+
+
+def _mapping(loader: _Loader, node: yaml.MappingNode) -> dict[Hashable, Any]:
+    seen: set[Hashable] = set()
+    for key, _ in node.value:
+        if key.tag == "tag:yaml.org,2002:merge":
+            continue
+        name = loader.construct_object(key, deep=True)
+        if not isinstance(name, Hashable):
+            raise yaml.constructor.ConstructorError(None, None, "a key is no text and no number", key.start_mark)
+        if name in seen:
+            raise yaml.constructor.ConstructorError(None, None, f"the key {name!r} is given twice", key.start_mark)
+        seen.add(name)
+    loader.flatten_mapping(node)
+    return loader.construct_mapping(node, deep=True)
+
+
+_Loader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _mapping)
+
+
+def load_yaml(path: Path) -> Config:
+    """Read a mapping from a YAML file; raise `UserError` if it is no file, or holds something else."""
+    where = f"configuration file {path}"
+    try:
+        if path.exists() and not path.is_file():
+            raise UserError(f"{where} is no file")
+        return _parse(path.read_text(encoding="utf-8"), where)
+    except FileNotFoundError:
+        raise UserError(f"{where} does not exist") from None
+    except UnicodeDecodeError as error:
+        raise UserError(f"{where} is not UTF-8 (byte {error.start}); save it as UTF-8") from None
+    except OSError as error:
+        raise UserError(f"{where} could not be read ({error.strerror or error})") from None
+
+
+def parse_value(text: str) -> Config:
+    """Return the overlay that ``KEY=VALUE`` stands for; the value is YAML, such as ``{training: {epochs: 5}}``."""
+    key, equals, value = text.partition("=")
+    if not equals:
+        raise UserError(f"--config {text!r} is not of the form KEY=VALUE")
+    return _parse(f"{key}: {value}", f"--config {text!r}")
+
+
+def _parse(text: str, where: str) -> Config:
+    """Read a mapping from YAML text; `where` begins the messages about it."""
+    try:
+        content = yaml.load(text, _Loader)
+    except yaml.MarkedYAMLError as error:
+        line = f", line {error.problem_mark.line + 1}" if error.problem_mark else ""
+        raise UserError(f"{where} is not valid YAML: {error.problem}{line}") from None
+    except RecursionError:
+        raise UserError(f"{where} is not valid YAML: it is nested too deeply") from None
+    except (yaml.YAMLError, ValueError, TypeError, OverflowError) as error:
+        raise UserError(f"{where} is not valid YAML: {' '.join(str(error).split())}") from None
+    if not isinstance(content, dict):
+        raise UserError(f"{where} holds no mapping of keys")
+    return content
+
+
+def _check_plain(config: Config) -> None:
+    """Raise `UserError` for what no schema can refuse: odd keys, numbers, characters and types."""
+    ahead: list[tuple[str, Any]] = [("", config)]
+    seen = set()  # aliases of aliases can stand for billions of values
+    while ahead:
+        where, value = ahead.pop()
+        if isinstance(value, dict | list):
+            if id(value) not in seen:
+                seen.add(id(value))
+                pairs = list(value.items() if isinstance(value, dict) else enumerate(value))
+                for key, _ in pairs if isinstance(value, dict) else ():
+                    if not isinstance(key, str) or CONTROL.search(key):
+                        raise UserError(f"config key {where or '(top level)'}: the key {key!r} is no plain text")
+                ahead += [(f"{where}.{key}" if where else str(key), child) for key, child in reversed(pairs)]
+        elif isinstance(value, str):
+            if CONTROL.search(value):
+                raise UserError(f"config key {where}: {value!r} holds control characters; write it without")
+        elif isinstance(value, int | float):
+            if not abs(value) < 2**63:  # infinite and missing numbers too
+                shown = value if isinstance(value, float) else "one of so many digits"
+                raise UserError(f"config key {where}: {shown} is no number to work with")
+        elif value is not None:
+            raise UserError(f"config key {where}: {value!r} is neither text nor a number; put it in quotes")
 
 
 def merge(base: Mapping[str, Any], overlay: Mapping[str, Any]) -> Config:
@@ -43,21 +145,7 @@ def merge(base: Mapping[str, Any], overlay: Mapping[str, Any]) -> Config:
 
 
 def load_config(paths: Sequence[Path], values: Sequence[str] = ()) -> Config:
-    """Read YAML files, merge each over those before it, and validate the result.
-
-    `completed` fills in what they leave open.
-
-    Parameters
-    ----------
-    paths : sequence of Path
-    values : sequence of str
-        ``KEY=VALUE`` with a YAML value, merged over the files.
-
-    Raises
-    ------
-    UserError
-        If a file is missing or is not plain data, or if the merged configuration is invalid.
-    """
+    """Return YAML files and ``KEY=VALUE``, each merged over those before it, completed and checked."""
     config: Config = {}
     for path in paths:
         config = merge(config, load_yaml(Path(path)))
@@ -69,18 +157,31 @@ def load_config(paths: Sequence[Path], values: Sequence[str] = ()) -> Config:
     return config
 
 
-def parse_value(text: str) -> Config:
-    """Return the overlay that ``KEY=VALUE`` stands for; the value is YAML, such as ``{training: {epochs: 5}}``.
+def select(experiment: str, files: Sequence[Path], values: Sequence[str]) -> Config:
+    """Return the configuration of an experiment with files and ``KEY=VALUE`` laid over it, under a name of its own.
 
-    Raises
-    ------
-    UserError
-        If `text` has no ``=``, or the value is not plain data.
+    Each selection has a folder of its own, so that none writes over another and the commands of every page stay valid.
+    Its name is the one that the files and values give. Without one it is the experiment's, followed by the stem of each
+    file and by the text of each value that changes more than how to work: ``paper-mnist``, ``paper-datasets-mnist``.
     """
-    key, equals, value = text.partition("=")
-    if not equals:
-        raise UserError(f"--config {text!r} is not of the form KEY=VALUE")
-    return parse_yaml(f"{key}: {value}", f"--config {text!r}")
+    known(experiment, EXPERIMENTS, "experiment")
+    whole = load_config([REPOSITORY / PAPER, *EXPERIMENTS[experiment]])
+    config, chosen = whole, []
+    for text, overlay in [(Path(file).stem, load_yaml(Path(file))) for file in files] + [
+        (value, parse_value(value)) for value in values
+    ]:
+        before, config = config, merge(config, overlay)
+        if any(config.get(key) != before.get(key) for key in config.keys() - {*WORKING}):
+            chosen.append(text)
+    for file in files:
+        check(Path(file))  # one that the workflow wrote must be unchanged
+    check_config(config)
+    if chosen and config["name"] == whole["name"]:
+        name = re.sub("[^a-z0-9]+", "-", " ".join([whole["name"], *chosen]).lower()).strip("-")
+        if len(name) > LONGEST:
+            name = f"{name[: LONGEST - 9].rstrip('-')}-{digest(name)[:8]}"
+        config = {**config, "name": name}
+    return config
 
 
 def completed(config: Config) -> Config:
@@ -129,6 +230,7 @@ def check_config(config: Config) -> None:
     from jsonschema import Draft202012Validator
     from jsonschema.exceptions import best_match
 
+    _check_plain(config)
     error = best_match(Draft202012Validator(schema()).iter_errors(config))
     if error is not None:
         raise UserError(_explain(error))
@@ -262,15 +364,7 @@ def _most_values(axis: Any) -> int:
 
 
 def known(name: str, names: Iterable[str], where: str) -> None:
-    """Raise `UserError`, with a suggestion, if `name` is not one of `names`.
-
-    Parameters
-    ----------
-    name : str
-    names : iterable of str
-    where : str
-        Where the name occurs, for the message.
-    """
+    """Raise `UserError`, with a suggestion, if `name` is not one of `names`; `where` says where it occurs."""
     names = sorted(names)
     if name not in names:
         guess = difflib.get_close_matches(name, names, n=1)
@@ -288,6 +382,8 @@ def _explain(error: Any) -> str:
         allowed = error.schema.get("properties", {})
         for key in sorted(set(error.instance) - set(allowed)):
             return _unknown_key(where, key, allowed)
+    if error.instance is None:
+        return f"config key {where} is empty; give it a value or delete it"
     if error.validator == "required":
         return f"config key {where or '(top level)'}: {error.message}"
     if error.validator == "pattern" and "description" in error.schema:

@@ -1,15 +1,12 @@
-"""Each selection has a folder of its own; those that train alike share their finished runs."""
+"""Each selection has a folder of its own."""
 
 from __future__ import annotations
 
 import pytest
 import yaml
 
-from mdpu.errors import UserError
-from mdpu.pipeline.config import load_config
+from mdpu.pipeline.config import LONGEST, load_config, select
 from mdpu.pipeline.files import REPOSITORY
-from mdpu.pipeline.paths import Layout
-from mdpu.pipeline.selection import LONGEST, select
 
 
 @pytest.fixture
@@ -63,35 +60,3 @@ def test_a_file_adds_to_the_experiment_and_gives_its_name(overlay):
     assert config["datasets"] == ["digits"]
     assert config["axes"]["seed"] == [1]
     assert select("quick", [overlay(name="mine")], [])["name"] == "mine"
-
-
-def test_nested_values_keep_their_numbers():
-    config = select("quick", [], ["protocol={training: {epochs: 5, networks: {mlp: {learning_rate: 0.01}}}}"])
-    assert config["protocol"]["training"]["epochs"] == 5
-    assert config["protocol"]["training"]["networks"]["mlp"] == {
-        **select("quick", [], [])["protocol"]["training"]["networks"]["mlp"],
-        "learning_rate": 0.01,
-    }
-
-
-def test_selections_that_train_alike_share_their_finished_runs(overlay):
-    whole = Layout(select("paper", [], [])).store
-    assert Layout(select("paper", [], ["datasets=[mnist]"])).store == whole
-    assert Layout(select("paper", [overlay(axes={"seed": [1, 2, 3, 4]})], [])).store == whole
-    assert Layout(select("paper", [], ["protocol={training: {epochs: 5}}"])).store != whole
-    variants = {"rate-4e-5": {"training": {"epochs": 5}}}
-    assert Layout(select("paper", [overlay(definitions={"variants": variants})], [])).store != whole
-    variants = {"mine": {"training": {"epochs": 5}}}
-    assert Layout(select("paper", [overlay(definitions={"variants": variants})], [])).store == whole
-    assert (
-        Layout(select("paper", [], ["name=mine"])).store == Layout(select("paper", [], ["name=mine"])).results / "runs"
-    )
-    moved = Layout(select("paper", [], ["datasets=[mnist]", "results_dir=elsewhere"]))
-    assert str(moved.store) == "elsewhere/paper/runs"
-
-
-def test_mistakes_are_sentences(overlay):
-    with pytest.raises(UserError, match="is not of the form KEY=VALUE"):
-        select("quick", [], ["seed"])
-    with pytest.raises(UserError, match="config key devise is unknown; did you mean 'device'"):
-        select("quick", [overlay(devise="cpu")], [])

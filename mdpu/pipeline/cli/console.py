@@ -30,9 +30,9 @@ def select(
     mirror: Mirror = None,
 ) -> None:
     """Write the configuration of a selection in its own folder of results, and print its path."""
+    from mdpu.pipeline.config import select as select_config
     from mdpu.pipeline.console.preflight import check_files
     from mdpu.pipeline.plan import Plan
-    from mdpu.pipeline.selection import select as select_config
 
     plan = Plan(select_config(experiment, file or [], set_ or []))
     if files:

@@ -10,10 +10,10 @@ from functools import partial
 import pytest
 
 from mdpu.errors import UserError
+from mdpu.pipeline.config import select
 from mdpu.pipeline.console.preflight import check_files, raw_files, size_of
 from mdpu.pipeline.data.download import Archive, find_missing
 from mdpu.pipeline.plan import Plan
-from mdpu.pipeline.selection import select
 
 
 @pytest.fixture

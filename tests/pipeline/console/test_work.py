@@ -13,11 +13,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mdpu.pipeline.config import select
 from mdpu.pipeline.console.stages import Tracker, stage_of, words
 from mdpu.pipeline.console.work import Progress, TrainingWork, images_shown, makespan, read_progress
 from mdpu.pipeline.files import REPOSITORY
 from mdpu.pipeline.plan import Plan
-from mdpu.pipeline.selection import select
 from mdpu.progress import Steps
 
 sys.path.insert(0, str(REPOSITORY / "tests" / "study"))
