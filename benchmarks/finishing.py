@@ -34,7 +34,7 @@ from shared import Labelled, begin, machine, protocol_settings, training_parser
 from mdpu.learn import Task, fit_each, trainer
 from mdpu.learn.bags import MEMORY, BagRiskHead, unlabeled_bags
 from mdpu.learn.method import NetworkMethod
-from mdpu.learn.perceptron import StackedMLP
+from mdpu.learn.networks.mlp import StackedMLP
 
 BASE = "bag-relu-last"
 GROUPINGS = 4
@@ -80,17 +80,16 @@ def entropy_head(weight):
 def decaying(settings, tuple_size, n):
     """Let the learning rate fall to zero along a cosine."""
     steps = settings.epochs * math.ceil(n / trainer.tuples_per_batch(settings, tuple_size))
-    make_optimizer = trainer.make_optimizer
 
-    def make(*arguments):
-        optimizer, parts = make_optimizer(*arguments)
-        schedule = torch.optim.lr_scheduler.LambdaLR(
-            optimizer, lambda step: (1 + math.cos(math.pi * min(1, step / steps))) / 2
-        )
-        optimizer.register_step_post_hook(lambda *_: schedule.step())
-        return optimizer, parts
+    class Decaying(trainer.Adam):
+        def step(self, gradients):
+            groups, done = self.groups, getattr(self, "done", 0)
+            factor = (1 + math.cos(math.pi * min(1, done / steps))) / 2
+            self.groups = [(parameters, rate * factor, decay) for parameters, rate, decay in groups]
+            super().step(gradients)
+            self.groups, self.done = groups, done + 1
 
-    return mock.patch.object(trainer, "make_optimizer", make)
+    return mock.patch.object(trainer, "Adam", Decaying)
 
 
 def mixing(settings, tuple_size, n):

@@ -14,6 +14,7 @@ import time
 from shared import Labelled, begin, machine, protocol_settings, training_parser
 
 from mdpu.learn import Task, fit_each
+from mdpu.learn.prior import brief_estimate
 
 PRIORS = (0.4, 0.5, 0.6)
 TRIALS = (1, 2, 3)
@@ -26,7 +27,7 @@ def cost(method, tuple_size, samples, data, settings, device):
     ]
     rates, images = data.rates(), data.images.train_images
     wall, processor = time.perf_counter(), time.process_time()
-    for _ in fit_each(tasks, images, samples, settings, evaluation=rates, device=device):
+    for _ in fit_each(tasks, images, samples, settings, evaluation=rates, device=device, estimate_prior=brief_estimate):
         pass
     run_epochs = len(tasks) * settings.epochs
     return (time.perf_counter() - wall) / run_epochs, (time.process_time() - processor) / run_epochs

@@ -29,6 +29,7 @@ from mdpu.learn.fitting import stack_bytes
 from mdpu.learn.method import FittedMethod
 from mdpu.learn.methods import load_method
 from mdpu.learn.networks import load_network
+from mdpu.learn.prior import brief_estimate
 from mdpu.pipeline.config import available_methods
 from mdpu.pipeline.data.images import read_images
 from mdpu.randomness import Stream
@@ -73,7 +74,7 @@ class Cohort:
     def options(self) -> dict[str, object]:
         """What every training is given."""
         evaluation = TestRates(*self.test, self.images, self.labels)
-        return {"labels": self.labels, "evaluation": evaluation, "device": CPU}
+        return {"labels": self.labels, "evaluation": evaluation, "device": CPU, "estimate_prior": brief_estimate}
 
     @functools.cache  # noqa: B019  (a cohort lives as long as the program)
     def alone(self, task: Task) -> pd.DataFrame:

@@ -26,3 +26,14 @@ def printable(text: str) -> str:
     'two lines, \\x1b[31m red'
     """
     return CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), " ".join(text.split()))
+
+
+# What cuBLAS and cuDNN say where torch's own exception is not raised.
+NO_GPU_MEMORY = ("CUDA out of memory", "CUDA error: out of memory", "STATUS_ALLOC_FAILED", "calling `cublasCreate")
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Return whether an exception says that a GPU's memory is full."""
+    if type(error).__name__ == "OutOfMemoryError":  # torch is not imported for it
+        return True
+    return isinstance(error, RuntimeError) and any(words in str(error) for words in NO_GPU_MEMORY)

@@ -27,15 +27,16 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from mdpu.errors import UserError
 from mdpu.learn import Sample, Settings, Task, methods
 from mdpu.learn.checkpoint import KeptState
+from mdpu.learn.device import choose_device
 from mdpu.learn.fitting import FittedNetwork, fit
 from mdpu.learn.losses import LOSSES
 from mdpu.learn.method import CorrectedRisk, FittedMethod
 from mdpu.learn.methods import load_method
 from mdpu.learn.modules import module_architecture
 from mdpu.learn.network import check_choice
-from mdpu.learn.prior import SHARE_OF_EPOCHS, PriorEstimate, estimate_prior
+from mdpu.learn.prior import SHARE_OF_EPOCHS, estimate_prior
 from mdpu.learn.stopping import choose_epoch
-from mdpu.learn.task import Precision
+from mdpu.learn.task import Precision, PriorEstimate
 from mdpu.progress import Steps
 from mdpu.randomness import Stream
 from mdpu.theory import check_prior
@@ -288,7 +289,7 @@ class MDPUClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
 
     def _settings(self) -> Settings:
         """Return the settings of the training."""
-        check_choice("device", self.device, ("auto", "cpu", "cuda"))
+        choose_device(self.device)
         check_choice("dominant", self.dominant, ("positive", "negative"))
         check_choice("loss", self.loss, tuple(LOSSES))
         return Settings(
@@ -578,7 +579,7 @@ def _is_usable(name: str) -> bool:
     method = load_method(name)
     if isinstance(method, FittedMethod) or method.sees_labels or method.outputs > 1:
         return False
-    return getattr(method, "prior", None) is None  # the classifier estimates the prior itself, and keeps the interval
+    return not getattr(method, "estimates_prior", False)  # the classifier estimates it itself, and keeps the interval
 
 
 def _numbers(images: NDArray[Any]) -> NDArray[Any]:

@@ -139,7 +139,7 @@ def test_all_code_that_training_loads_counts_as_training_code():
         "from mdpu.learn.task import Task\nimport torch\n"
         "for name in ('siamese', 'abs'):\n"
         "    load_method(name).head([Task(name, 2, 0.5)], torch.device('cpu'))\n"
-        "import mdpu.learn.perceptron\n"
+        "import mdpu.learn.networks.mlp\n"
         "print('\\n'.join(m.__file__ for n, m in sys.modules.items() if n.startswith('mdpu.') and m.__file__))"
     )
     done = subprocess.run([sys.executable, "-c", program], cwd=REPOSITORY, capture_output=True, text=True, check=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import hashlib
 import io
 import os
@@ -37,7 +36,7 @@ class Checkpoint:
         self.path, self.key, self.seconds = path, key, seconds
         self._last = time.monotonic()
 
-    def restore(self, state: Mapping[str, Tensor], optimizer: torch.optim.Optimizer, history: Tensor) -> int:
+    def restore(self, state: Mapping[str, Tensor], history: Tensor) -> int:
         """Restore what training changes, by name, and return the number of finished epochs, 0 without a file.
 
         If the file is broken or has another key, a message says so and training starts again.
@@ -45,12 +44,10 @@ class Checkpoint:
         if not self.path.exists():
             return 0
         try:
-            saved = self._read(history.device)
+            saved = self._read()
             epochs, own = int(saved["epochs"]), saved["history"]
             usable = saved["key"] == self.key and {*state} <= {*saved["state"]}
             usable &= 0 < epochs < len(history) and own.shape == history.shape
-        except torch.cuda.OutOfMemoryError:  # the file may be whole; the stack is halved instead
-            raise
         except Exception:  # torch's own message has several lines and recommends loading the file unsafely
             usable = False
         if not usable:
@@ -58,29 +55,25 @@ class Checkpoint:
             return 0
         for name, value in state.items():
             value.copy_(saved["state"][name])
-        optimizer.load_state_dict(saved["optimizer"])
         history.copy_(own)
         return epochs
 
-    def _read(self, device: torch.device) -> dict[str, Any]:
+    def _read(self) -> dict[str, Any]:
         content = self.path.read_bytes()
         if hashlib.sha256(content[DIGEST:]).digest() != content[:DIGEST]:
             raise ValueError("the digest does not match")
-        saved: dict[str, Any] = torch.load(io.BytesIO(content[DIGEST:]), map_location=device, weights_only=True)
+        saved: dict[str, Any] = torch.load(io.BytesIO(content[DIGEST:]), map_location="cpu", weights_only=True)
         return saved
 
-    def save_if_due(
-        self, state: Mapping[str, Tensor], optimizer: torch.optim.Optimizer, history: Tensor, epochs: int
-    ) -> None:
+    def save_if_due(self, state: Mapping[str, Tensor], history: Tensor, epochs: int) -> None:
         """Write the state after `epochs` finished epochs, unless they were the last or the last write is too recent."""
         if epochs == len(history) or time.monotonic() - self._last < self.seconds:
             return
         saved = {
             "key": self.key,
             "epochs": epochs,
-            "state": dict(state),
-            "optimizer": optimizer.state_dict(),
-            "history": history,
+            "state": {name: value.cpu() for name, value in state.items()},
+            "history": history.cpu(),
         }
         buffer = io.BytesIO()
         torch.save(saved, buffer)
@@ -122,7 +115,7 @@ class KeptState(Checkpoint):
         """Number of finished epochs."""
         return int(self._saved["epochs"]) if self._saved else 0
 
-    def restore(self, state: Mapping[str, Tensor], optimizer: torch.optim.Optimizer, history: Tensor) -> int:
+    def restore(self, state: Mapping[str, Tensor], history: Tensor) -> int:
         """Restore the state, if one is kept, and return the number of finished epochs.
 
         Raises
@@ -138,20 +131,16 @@ class KeptState(Checkpoint):
             )
         for name, value in state.items():
             value.copy_(self._saved["state"][name])
-        optimizer.load_state_dict(copy.deepcopy(self._saved["optimizer"]))
-        history[: self.epochs] = self._saved["history"]
+        history[: self.epochs] = self._saved["history"].to(history.device)
         return self.epochs
 
-    def save_if_due(
-        self, state: Mapping[str, Tensor], optimizer: torch.optim.Optimizer, history: Tensor, epochs: int
-    ) -> None:
+    def save_if_due(self, state: Mapping[str, Tensor], history: Tensor, epochs: int) -> None:
         """Keep the state after the last epoch."""
         if epochs == len(history):
             self._saved = {
                 "epochs": epochs,
-                "state": {name: value.detach().clone() for name, value in state.items()},
-                "optimizer": copy.deepcopy(optimizer.state_dict()),
-                "history": history.clone(),
+                "state": {name: value.detach().cpu().clone() for name, value in state.items()},
+                "history": history.cpu().clone(),
             }
 
     def remove(self) -> None:

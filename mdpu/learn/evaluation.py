@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from mdpu.learn.head import Head, rates
+from mdpu.learn.head import Head, TestImages, rates
 from mdpu.learn.network import Preparation
 
 Outputs = Callable[[Tensor], Tensor]
@@ -34,28 +34,6 @@ class Evaluation(Protocol):
     def __call__(self, head: Head, outputs: Outputs) -> Tensor:
         """Return the measures of R models, (R, len(measures)), given their outputs on prepared images."""
         ...
-
-
-@dataclass
-class TestImages:
-    """Test images on the device, with everything that a head may need to classify them.
-
-    Attributes
-    ----------
-    images : Tensor, shape (N, ...)
-        Laid out for the network.
-    labels : Tensor, int8, shape (N,)
-        +1 or -1.
-    train_images : callable
-        From indices (n,) to training images, laid out for the network. Heads without a score take prototypes there.
-    train_labels : ndarray, int8, shape (N_train,)
-        Labels of the training images, +1, -1 or 0.
-    """
-
-    images: Tensor
-    labels: Tensor
-    train_images: Callable[[NDArray[np.int64]], Tensor]
-    train_labels: NDArray[np.int8]
 
 
 @dataclass(frozen=True)

@@ -10,29 +10,27 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import torch
 from numpy.typing import NDArray
 
-from mdpu.errors import UserError
+from mdpu.errors import UserError, is_out_of_memory
 from mdpu.learn.checkpoint import Checkpoint
-from mdpu.learn.device import choose_device
+from mdpu.learn.device import choose_device, choose_policy, float32_products
 from mdpu.learn.evaluation import Evaluation
 from mdpu.learn.head import Head
 from mdpu.learn.method import Answers, FittedMethod, NetworkMethod
 from mdpu.learn.methods import load_method
-from mdpu.learn.network import Architecture, Network, Preparation
+from mdpu.learn.network import Architecture, Network, Policy, Preparation
 from mdpu.learn.networks import load_network
-from mdpu.learn.schedule import side_by_side
-from mdpu.learn.stacks import halves, make_stacks, workers_for
-from mdpu.learn.task import Sample, Settings, Task, check_sample, tuples_per_batch
+from mdpu.learn.stacks import halves, make_stacks, side_by_side, workers_for
+from mdpu.learn.task import PriorEstimate, Sample, Settings, Task, check_sample, tuples_per_batch
 from mdpu.learn.trainer import Stack, Trained, TrainingData, make_history, network_method, train_stack
 
-if TYPE_CHECKING:
-    from mdpu.learn.prior import PriorEstimate
+EstimatePrior = Callable[[NDArray[Any], Sample, Settings, int | str, torch.device], PriorEstimate]
 
 
 @dataclass(frozen=True)
@@ -44,7 +42,7 @@ class Fitted:
     task : Task
     history : DataFrame
         One row per epoch: ``epoch``, from 1, ``objective``, and the measures of head and evaluation by name. If the
-        method estimated the prior, the estimate as well (`mdpu.learn.prior.PriorEstimate.measures`).
+        method estimated the prior, the estimate as well (`mdpu.learn.task.PriorEstimate.measures`).
     """
 
     task: Task
@@ -66,12 +64,18 @@ class FittedNetwork(Fitted):
     preparation : Preparation
         The layout of the network's images.
     device : torch.device
-        The device that it computes on.
+        The device that it computes on. A model that was trained on a GPU is stored as one on the CPU, so that it can be
+        read without a GPU.
     """
 
     network: Network
     preparation: Preparation
     device: torch.device
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the model on the CPU, to be stored."""
+        cpu = torch.device("cpu")
+        return self.__dict__ | {"network": self.network.take(0, 0, cpu), "device": cpu}
 
     @torch.no_grad()
     def outputs(self, images: NDArray[Any]) -> NDArray[np.float32]:
@@ -133,6 +137,8 @@ def fit_each(
     advance: Callable[[int], None] = lambda task_epochs: None,
     checkpoint_of: Callable[[Stack], Checkpoint | None] = lambda stack: None,
     memory: int | None = None,
+    policy: Policy | None = None,
+    estimate_prior: EstimatePrior | None = None,
 ) -> Iterator[Fitted]:
     """Train tasks together, and yield each model as soon as it is trained.
 
@@ -157,6 +163,11 @@ def fit_each(
     memory : int, optional
         Bytes that training may take, without the images; larger stacks train in parts. If an allocation on a GPU fails
         nevertheless, the stack is halved.
+    policy : Policy, optional
+        How stacks are computed; by default as `mdpu.learn.device.choose_policy` says for device and precision.
+    estimate_prior : callable, optional
+        From (images, sample, settings, seed, device) to the prior that methods without a given one take, as
+        `mdpu.learn.prior.brief_estimate`.
 
     Raises
     ------
@@ -167,8 +178,9 @@ def fit_each(
     settings = settings or Settings()
     named = {task.sample: samples for task in tasks} if isinstance(samples, Sample) else samples
     _check(tasks, images, named, labels)
-    if not isinstance(device, torch.device):
-        device = choose_device(device)
+    if policy is None:
+        device = device if isinstance(device, torch.device) else choose_device(device)
+        policy = choose_policy(device, settings.precision)
     to_train = []
     for task in tasks:
         if isinstance(method := load_method(task.method), FittedMethod):
@@ -176,40 +188,77 @@ def fit_each(
             advance(settings.epochs)
         else:
             to_train.append(task)
-    if not to_train:
-        return
+    if to_train:
+        with float32_products(settings.precision):
+            yield from _train(
+                to_train,
+                images,
+                named,
+                settings,
+                labels,
+                evaluation,
+                policy,
+                advance,
+                checkpoint_of,
+                memory,
+                estimate_prior,
+            )
 
+
+def _train(
+    to_train: Sequence[Task],
+    images: NDArray[Any],
+    named: Mapping[str, Sample],
+    settings: Settings,
+    labels: NDArray[np.int8] | None,
+    evaluation: Evaluation | None,
+    policy: Policy,
+    advance: Callable[[int], None],
+    checkpoint_of: Callable[[Stack], Checkpoint | None],
+    memory: int | None,
+    estimate_prior: EstimatePrior | None,
+) -> Iterator[FittedNetwork]:
+    """Train the tasks whose methods train networks; parameters are those of `fit_each`."""
+    device = policy.device
     architecture = load_network(settings.network)
     preparation = architecture.prepare(images)
-    if evaluation:
-        evaluation.prepare(preparation, device)
-    seen = None if labels is None else torch.from_numpy(labels).to(device)
-    estimates = _estimate_priors(to_train, images, named, settings, device)
+    estimates = _estimate_priors(to_train, images, named, settings, policy, estimate_prior)
     told = {task: estimate.prior for task, estimate in estimates.items()}
-    data = TrainingData(preparation(images).to(device), preparation, named, seen, told)
+    try:
+        if evaluation:
+            evaluation.prepare(preparation, device)
+        seen = None if labels is None else torch.from_numpy(labels).to(device)
+        data = TrainingData(preparation(images).to(device), preparation, named, seen, told)
+    except RuntimeError as error:
+        if not is_out_of_memory(error):
+            raise
+        raise UserError(
+            "the images do not fit into the GPU's free memory; end what else uses it, or train on the CPU"
+        ) from None
 
     def needs(stack: Stack) -> int:
         return stack_bytes(stack, settings, architecture, images.shape[1:], named)
 
     def attempt(stack: Stack, checkpoint: Checkpoint | None) -> Generator[int, None, Trained | None]:
         try:
-            return (yield from train_stack(stack, settings, data, device, evaluation, checkpoint))
-        except torch.OutOfMemoryError:
+            return (yield from train_stack(stack, settings, data, policy, evaluation, checkpoint))
+        except RuntimeError as error:
+            if not is_out_of_memory(error):
+                raise
             return None
 
-    on_cpu = device.type == "cpu"
-    at_least = torch.get_num_threads() if on_cpu else 1
+    at_least = torch.get_num_threads() if policy.side_by_side else 1
     stacks = make_stacks(
-        to_train, architecture.stacks, device, lambda stack: memory is None or needs(stack) <= memory, at_least
+        to_train, architecture.stacks, policy.stack_by, lambda stack: memory is None or needs(stack) <= memory, at_least
     )
     for stack in stacks:
-        if memory is not None and (bytes_needed := needs(stack)) > memory and on_cpu:
+        if memory is not None and (bytes_needed := needs(stack)) > memory and device.type == "cpu":
             raise UserError(
                 f"training {stack[0][0].method} with the network {settings.network} takes about "
                 f"{bytes_needed / 2**20:.0f} MB, but {memory / 2**20:.0f} MB are allowed; raise memory_mb or lower "
                 "batch_size"
             )
-    workers = workers_for(len(stacks), max(map(needs, stacks)), memory) if on_cpu else 0
+    workers = workers_for(len(stacks), max(map(needs, stacks)), memory) if policy.side_by_side else 0
     while stacks:
         checkpoints = {stack: checkpoint_of(stack) for stack in stacks}
         jobs = {stack: attempt(stack, checkpoint) for stack, checkpoint in checkpoints.items()}
@@ -270,27 +319,28 @@ def _estimate_priors(
     images: NDArray[Any],
     samples: Mapping[str, Sample],
     settings: Settings,
-    device: torch.device,
+    policy: Policy,
+    estimate_prior: EstimatePrior | None,
 ) -> dict[Task, PriorEstimate]:
-    """Return the estimates of the tasks whose methods estimate the prior.
-
-    Tasks of one method, sample and seed share theirs. On a CPU the estimates are made side by side.
-    """
+    """Return the estimates of the tasks whose methods estimate the prior; tasks of one sample and seed share theirs."""
 
     def estimate(task: Task) -> Generator[int, None, PriorEstimate]:
         yield 0
-        return method_prior[task](images, samples[task.sample], settings, task.seed, device)
+        assert estimate_prior is not None
+        return estimate_prior(images, samples[task.sample], settings, task.seed, policy.device)
 
-    method_prior = {
-        task: method.prior
-        for task in tasks
-        if isinstance(method := load_method(task.method), NetworkMethod) and method.prior is not None
-    }
-    sharing: dict[tuple[str, str, int | str], list[Task]] = {}
-    for task in method_prior:
-        sharing.setdefault((task.method, task.sample, task.seed), []).append(task)
+    sharing: dict[tuple[str, int | str], list[Task]] = {}
+    for task in tasks:
+        method = load_method(task.method)
+        if isinstance(method, NetworkMethod) and method.estimates_prior:
+            if estimate_prior is None:
+                raise UserError(
+                    f"method {task.method} estimates the prior; give fit a function for it, such as "
+                    "estimate_prior=mdpu.learn.prior.brief_estimate"
+                )
+            sharing.setdefault((task.sample, task.seed), []).append(task)
     jobs = {key: estimate(shared[0]) for key, shared in sharing.items()}
-    workers = min(len(jobs), torch.get_num_threads()) if device.type == "cpu" else 0
+    workers = min(len(jobs), torch.get_num_threads()) if policy.side_by_side else 0
     with closing(side_by_side(jobs, workers)) as outcomes:
         estimates = {key: outcome for key, outcome in outcomes if not isinstance(outcome, int)}
     return {task: estimates[key] for key, shared in sharing.items() for task in shared}

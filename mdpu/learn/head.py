@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    import numpy as np
     import torch
+    from numpy.typing import NDArray
     from torch import Tensor
 
-    from mdpu.learn.evaluation import TestImages
     from mdpu.learn.task import Task
 
 
@@ -49,6 +50,28 @@ class Batch:
         if self.sizes is None:
             return torch.ones(self.tuples.shape[:3], dtype=torch.bool, device=self.tuples.device)
         return torch.arange(self.tuples.shape[2], device=self.tuples.device) < self.sizes[..., None]
+
+
+@dataclass
+class TestImages:
+    """Test images on the device, with everything that a head may need to classify them.
+
+    Attributes
+    ----------
+    images : Tensor, shape (N, ...)
+        Laid out for the network.
+    labels : Tensor, int8, shape (N,)
+        +1 or -1.
+    train_images : callable
+        From indices (n,) to training images, laid out for the network. Heads without a score take prototypes there.
+    train_labels : ndarray, int8, shape (N_train,)
+        Labels of the training images, +1, -1 or 0.
+    """
+
+    images: Tensor
+    labels: Tensor
+    train_images: Callable[[NDArray[np.int64]], Tensor]
+    train_labels: NDArray[np.int8]
 
 
 class Head:

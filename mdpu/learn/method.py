@@ -9,11 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    import torch
-
     from mdpu.learn.head import Head
-    from mdpu.learn.prior import PriorEstimate
-    from mdpu.learn.task import Sample, Settings, Task
+    from mdpu.learn.task import Sample, Task
 
 Origin = Literal["paper", "baseline", "literature", "project"]
 Scope = Literal["whole", "class", "part"]
@@ -79,8 +76,9 @@ class NetworkMethod(Method):
     memory : float
         Share of its past that the running mean of the weights keeps at each step; the model is this mean. With 0 the
         model is the last weights.
-    prior : callable, optional
-        From (images, sample, settings, seed, device) to the estimate that its head uses instead of the task's prior.
+    estimates_prior : bool
+        Whether its head takes an estimate of the prior, which `mdpu.learn.fitting.fit` is given a function for,
+        instead of the task's prior.
     log_odds : bool
         What `gives_log_odds` returns, whatever the loss.
     """
@@ -89,7 +87,7 @@ class NetworkMethod(Method):
     outputs: int = 1
     sees_labels: bool = False
     memory: float = 0.0
-    prior: Callable[[NDArray[Any], Sample, Settings, int | str, torch.device], PriorEstimate] | None = None
+    estimates_prior: bool = False
     log_odds: bool = False
 
     def gives_log_odds(self, loss: str) -> bool:

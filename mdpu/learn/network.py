@@ -8,7 +8,7 @@ from __future__ import annotations
 import typing
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,40 @@ if TYPE_CHECKING:
 Seeds = Sequence[Sequence[int | str]]  # (K, S)
 
 
+@dataclass(frozen=True)
+class Policy:
+    """How stacks are computed; `mdpu.learn.device.choose_policy` returns that of a device.
+
+    On a GPU few large operations are fast. On a CPU a history must not depend on a task's company, so each task has
+    products and an objective of its own.
+
+    Attributes
+    ----------
+    device : torch.device
+    dtype : torch.dtype
+        Of the matrix products.
+    shared_objective : bool
+        Whether one head computes the objectives of all tasks of a stack, or one head for each task.
+    batched_products : bool
+        Whether the matrix products of a stack are one operation, or one for each model. Of models that are equal, a
+        single one is then computed.
+    stack_by : {'shape', 'stream'}
+        Whether a stack holds all streams of minibatches with equally many tasks, or one.
+    side_by_side : bool
+        Whether stacks train in threads, with one thread each.
+    compiled : bool
+        Whether `torch.compile` compiles the training step of modules.
+    """
+
+    device: torch.device
+    dtype: torch.dtype
+    shared_objective: bool = False
+    batched_products: bool = False
+    stack_by: Literal["shape", "stream"] = "stream"
+    side_by_side: bool = True
+    compiled: bool = False
+
+
 class Network(Protocol):
     """K x S models that train together: K tasks on each of S streams of minibatches.
 
@@ -29,9 +63,12 @@ class Network(Protocol):
     ----------
     parameters : list of Tensor, float32
         With the leading axes (K, S) if the network stacks.
+    buffers : list of Tensor
+        What training changes besides, and a mean of the weights includes: running statistics.
     """
 
     parameters: list[Tensor]
+    buffers: list[Tensor]
 
     def forward(self, images: Tensor) -> Tensor:
         """Return scores (K, S, rows) of prepared images (S, rows, ...), and keep what `backward` needs.
@@ -52,8 +89,8 @@ class Network(Protocol):
         """Return everything that training changes, by name; the tensors are the network's own."""
         ...
 
-    def take(self, k: int, s: int) -> Network:
-        """Return one model as a network with K = S = 1 and its own memory."""
+    def take(self, k: int, s: int, device: torch.device | None = None) -> Network:
+        """Return one model as a network with K = S = 1 and its own memory, on another device if one is given."""
         ...
 
 
@@ -81,8 +118,8 @@ class Architecture:
     prepare : callable
         From the training images (N, ...), uint8 or float, to their `Preparation`.
     build : callable
-        From seeds (K, S), own settings, preparation, outputs, type of the products and device to the `Network` with
-        its initial weights. With more than one output, scores have a further axis.
+        From seeds (K, S), own settings, preparation, outputs and policy to the `Network` with its initial weights.
+        With more than one output, scores have a further axis.
     memory : callable
         From own settings, image shape, rows of a minibatch, outputs, K and S to the bytes that training takes, without
         the images.
@@ -92,7 +129,7 @@ class Architecture:
 
     settings: type[Any]
     prepare: Callable[[NDArray[Any]], Preparation]
-    build: Callable[[Seeds, Any, Any, int, torch.dtype, torch.device], Network]
+    build: Callable[[Seeds, Any, Any, int, Policy], Network]
     memory: Callable[[Any, tuple[int, ...], int, int, int, int], int]
     stacks: bool = False
 

@@ -12,14 +12,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mdpu.errors import UserError
-from mdpu.learn.head import Batch, Head, rates
+from mdpu.learn.head import Batch, Head, TestImages, rates
 from mdpu.randomness import Stream
 
 if TYPE_CHECKING:
     import torch
     from torch import Tensor
 
-    from mdpu.learn.evaluation import TestImages
     from mdpu.learn.task import Task
 
 SELECTIONS = 10

@@ -25,7 +25,7 @@ from mdpu.learn.fitting import fit_each
 from mdpu.learn.head import Head
 from mdpu.learn.methods import bag_contrast
 from mdpu.learn.network import Preparation
-from mdpu.learn.task import Sample, Settings, Task
+from mdpu.learn.task import PriorEstimate, Sample, Settings, Task
 from mdpu.learn.tuning import hold_out
 from mdpu.randomness import Stream
 from mdpu.theory.joint import dominance, dominance_gradient, dominance_rate
@@ -54,48 +54,6 @@ class Calibration:
     information: float
     scale: float
     shift: float
-
-
-@dataclass(frozen=True)
-class PriorEstimate:
-    """An estimate of the class prior from held-out bags.
-
-    Attributes
-    ----------
-    prior : float
-    low, high : float
-        Interval of `level`, percentiles of a bootstrap over held-out tuples and unlabeled images. It does not include
-        the error that comes from the training sample.
-    level : float
-    information : float
-        See `Calibration`.
-    epoch : int
-        The epoch, from 1, with the highest held-out likelihood.
-    known : bool
-        Whether held-out tuples are distinguished from unlabeled images better than by chance. If not, any prior fits,
-        and the other numbers are meaningless.
-    """
-
-    prior: float
-    low: float
-    high: float
-    level: float
-    information: float
-    epoch: int
-    known: bool
-
-    def measures(self) -> dict[str, float]:
-        """Return prior, interval and what is known, by the names that they have in a history."""
-        return {
-            "estimated_prior": self.prior,
-            "estimated_prior_low": self.low,
-            "estimated_prior_high": self.high,
-            "estimated_prior_known": float(self.known),
-        }
-
-    def fits(self, told: float) -> bool:
-        """Return whether a given prior lies within the interval, or nothing is known about the prior."""
-        return not self.known or self.low <= told <= self.high
 
 
 def calibrate(tuples: Floats, unlabeled: Floats, start: tuple[float, float] = (1.0, 0.0)) -> Calibration:

@@ -15,7 +15,7 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
-from mdpu.learn.perceptron import StackedMLP
+from mdpu.learn.networks.mlp import StackedMLP
 from mdpu.learn.task import Sample, Settings, Task, tuples_per_batch
 from mdpu.learn.trainer import RunningMean, count_members, cut_batch, make_history, minibatches, network_method
 

@@ -8,8 +8,7 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
-from mdpu.learn.evaluation import TestImages
-from mdpu.learn.head import Batch, Head
+from mdpu.learn.head import Batch, Head, TestImages
 from mdpu.learn.losses import LOSSES
 from mdpu.learn.method import SCOPES, CorrectedRisk
 from mdpu.learn.methods import load_method

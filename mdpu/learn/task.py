@@ -116,6 +116,48 @@ class Sample:
 
 
 @dataclass(frozen=True)
+class PriorEstimate:
+    """An estimate of the class prior from held-out bags.
+
+    Attributes
+    ----------
+    prior : float
+    low, high : float
+        Interval of `level`, percentiles of a bootstrap over held-out tuples and unlabeled images. It does not include
+        the error that comes from the training sample.
+    level : float
+    information : float
+        Mean log-likelihood ratio of a tuple to M unlabeled images, in nats: what was learned.
+    epoch : int
+        The epoch, from 1, with the highest held-out likelihood.
+    known : bool
+        Whether held-out tuples are distinguished from unlabeled images better than by chance. If not, any prior fits,
+        and the other numbers are meaningless.
+    """
+
+    prior: float
+    low: float
+    high: float
+    level: float
+    information: float
+    epoch: int
+    known: bool
+
+    def measures(self) -> dict[str, float]:
+        """Return prior, interval and what is known, by the names that they have in a history."""
+        return {
+            "estimated_prior": self.prior,
+            "estimated_prior_low": self.low,
+            "estimated_prior_high": self.high,
+            "estimated_prior_known": float(self.known),
+        }
+
+    def fits(self, told: float) -> bool:
+        """Return whether a given prior lies within the interval, or nothing is known about the prior."""
+        return not self.known or self.low <= told <= self.high
+
+
+@dataclass(frozen=True)
 class Settings:
     """How models are trained.
 

@@ -2,9 +2,9 @@
 
 A stack is a rectangle of K tasks on each of S streams of minibatches; a stream is one sample and seed. A task's numbers
 do not depend on the other tasks: every random number is derived from (seed, purpose, epoch), and on a CPU the rest of
-the stack does not affect rounding. There each product belongs to one model, each objective to one head, and one thread
-computes everything, because the rounding of a sum depends on its number of parts, and that of a vector on its start. On
-CPUs of one kind a history is therefore the same bit for bit, however the tasks are cut into stacks.
+the stack does not affect rounding. There each product belongs to one model, each objective to one head,
+and one thread computes everything, because the rounding of a sum depends on its number of parts, and that of a vector
+on its start. On CPUs of one kind a history is therefore the same bit for bit, however the tasks are cut into stacks.
 `mdpu.learn.reference` does the same for one task in the plainest way.
 """
 
@@ -20,13 +20,13 @@ import numpy as np
 import pandas as pd
 import torch
 from torch import Tensor
+from torch.optim.adam import adam
 
-from mdpu.learn.device import choose_dtype
 from mdpu.learn.evaluation import Evaluation
 from mdpu.learn.head import Batch, Head
 from mdpu.learn.method import FittedMethod
 from mdpu.learn.methods import load_method
-from mdpu.learn.network import Network, Preparation
+from mdpu.learn.network import Network, Policy, Preparation
 from mdpu.learn.networks import load_network
 from mdpu.learn.task import Sample, Settings, Task, tuples_per_batch
 from mdpu.randomness import Stream
@@ -86,16 +86,77 @@ def network_method(task: Task) -> CorrectedRisk | NetworkMethod:
     return method
 
 
-def make_heads(tasks: Sequence[Task], device: torch.device) -> list[Head]:
-    """Return the heads of a stack: on a CPU one per task, else one for all."""
+def make_heads(tasks: Sequence[Task], policy: Policy) -> list[Head]:
+    """Return the heads of a stack: one for all tasks, or one for each."""
     make = network_method(tasks[0]).head
-    return [make([task], device) for task in tasks] if device.type == "cpu" else [make(tasks, device)]
+    return [make(tasks, policy.device)] if policy.shared_objective else [make([task], policy.device) for task in tasks]
+
+
+class Adam:
+    """Adam, or AdamW where weight decay is decoupled, as ``torch.optim.Adam(fused=True)`` computes it, bit for bit.
+
+    The class of torch imports its compiler, which takes 1.9 s of every process; the function that it calls does not.
+
+    Parameters
+    ----------
+    groups : sequence of (list of Tensor, float, float)
+        Parameters with their learning rate and weight decay.
+    decoupled : bool
+    """
+
+    def __init__(self, groups: Sequence[tuple[list[Tensor], float, float]], decoupled: bool) -> None:
+        self.groups, self.decoupled = groups, decoupled
+        self._moments = [
+            [[torch.zeros_like(parameter) for parameter in parameters] for parameters, _, _ in groups] for _ in range(2)
+        ]
+        self._steps = [
+            [torch.zeros((), dtype=torch.float32, device=parameter.device) for parameter in parameters]
+            for parameters, _, _ in groups
+        ]
+
+    def state(self) -> dict[str, Tensor]:
+        """Return what training changes, by name."""
+        kinds = {"mean": self._moments[0], "square": self._moments[1], "step": self._steps}
+        return {
+            f"Adam {kind} {group} {place}": value
+            for kind, groups in kinds.items()
+            for group, values in enumerate(groups)
+            for place, value in enumerate(values)
+        }
+
+    def step(self, gradients: Sequence[Sequence[Tensor]]) -> None:
+        """Change the parameters, given the gradients of each group."""
+        for (parameters, rate, decay), own, means, squares, steps in zip(
+            self.groups, gradients, *self._moments, self._steps, strict=True
+        ):
+            # The fused function pairs values by their place in memory, so strides must be equal.
+            laid_out = [
+                gradient if gradient.stride() == parameter.stride() else torch.empty_like(parameter).copy_(gradient)
+                for parameter, gradient in zip(parameters, own, strict=True)
+            ]
+            adam(
+                parameters,
+                laid_out,
+                means,
+                squares,
+                [],
+                steps,
+                fused=True,
+                amsgrad=False,
+                beta1=0.9,
+                beta2=0.999,
+                lr=rate,
+                weight_decay=decay,
+                eps=1e-8,
+                maximize=False,
+                decoupled_weight_decay=self.decoupled,
+            )
 
 
 def make_optimizer(
     network: Sequence[Tensor], heads: Sequence[Sequence[Tensor]], stack: Stack, settings: Settings
-) -> tuple[torch.optim.Optimizer, list[tuple[int, int] | None]]:
-    """Return torch's fused Adam, or AdamW where the settings decouple the weight decay.
+) -> tuple[Adam, list[tuple[int, int] | None]]:
+    """Return Adam, or AdamW where the settings decouple the weight decay.
 
     Parameters
     ----------
@@ -108,13 +169,12 @@ def make_optimizer(
 
     Returns
     -------
-    optimizer : torch.optim.Optimizer
+    optimizer : Adam
         One parameter group per part.
     parts : list
         What each group updates, as `part_tensors` takes it: None for all tasks at once, where they share rate and
         decay, else the position (k, s) of a single one.
     """
-    kind = torch.optim.AdamW if settings.optimizer == "adamw" else torch.optim.Adam
     rates = {
         (k, s): (
             settings.learning_rate if task.learning_rate is None else task.learning_rate,
@@ -124,11 +184,8 @@ def make_optimizer(
         for s, task in enumerate(row)
     }
     parts: list[tuple[int, int] | None] = [None] if len(set(rates.values())) == 1 else list(rates)
-    groups = []
-    for part in parts:
-        rate, decay = rates[part or (0, 0)]
-        groups.append({"params": part_tensors(part, network, heads, stack), "lr": rate, "weight_decay": decay})
-    return kind(groups, fused=True), parts
+    groups = [(part_tensors(part, network, heads, stack), *rates[part or (0, 0)]) for part in parts]
+    return Adam(groups, decoupled=settings.optimizer == "adamw"), parts
 
 
 def part_tensors(
@@ -188,7 +245,7 @@ def train_stack(
     stack: Stack,
     settings: Settings,
     data: TrainingData,
-    device: torch.device,
+    policy: Policy,
     evaluation: Evaluation | None = None,
     checkpoint: Checkpoint | None = None,
 ) -> Generator[int, None, Trained]:
@@ -200,7 +257,7 @@ def train_stack(
         K x S tasks; those of a column share sample and seed, and all share tuple size and head.
     settings : Settings
     data : TrainingData
-    device : torch.device
+    policy : Policy
     evaluation : Evaluation, optional
         What is measured at the end of each epoch; its images are prepared.
     checkpoint : Checkpoint, optional
@@ -215,7 +272,7 @@ def train_stack(
     -------
     Trained
     """
-    K, S = len(stack), len(stack[0])
+    K, S, device = len(stack), len(stack[0]), policy.device
     tasks = [task for row in stack for task in row]
     samples = [data.samples[task.sample] for task in stack[0]]
     seeds = [task.seed for task in stack[0]]
@@ -231,10 +288,9 @@ def train_stack(
         architecture.read(settings.architecture),
         data.preparation,
         method.outputs,
-        choose_dtype(settings.precision, device),
-        device,
+        policy,
     )
-    heads = make_heads([replace(task, prior=data.priors.get(task, task.prior)) for task in tasks], device)
+    heads = make_heads([replace(task, prior=data.priors.get(task, task.prior)) for task in tasks], policy)
     labels_seen = data.labels if method.sees_labels else None
     names = ("objective", *heads[0].measures, *(evaluation.measures(heads[0]) if evaluation else ()))
     recorded = 1 + len(heads[0].measures)
@@ -243,9 +299,9 @@ def train_stack(
     head_parameters = [[parameter.detach() for parameter in head.parameters] for head in heads]
     optimizer, parts = make_optimizer(network.parameters, head_parameters, stack, settings)
     head_state = {f"{place} {name}": value for place, head in enumerate(heads) for name, value in head.state().items()}
-    mean = RunningMean(network.parameters, method.memory)
-    state = {**network.state(), **head_state, **mean.state()}
-    start = checkpoint.restore(state, optimizer, history) if checkpoint else 0
+    mean = RunningMean([*network.parameters, *network.buffers], method.memory)
+    state = {**network.state(), **head_state, **mean.state(), **optimizer.state()}
+    start = checkpoint.restore(state, history) if checkpoint else 0
     if start:
         yield K * S * start
     for epoch in range(start, settings.epochs):
@@ -271,11 +327,7 @@ def train_stack(
                 if extra is not None:
                     record[part, 1:recorded] += share * extra.detach()
             gradients = network.backward(gradient.view_as(scores))
-            for place, group in zip(parts, optimizer.param_groups, strict=True):
-                group_gradients = part_tensors(place, gradients, head_gradients, stack)
-                for parameter, own_gradient in zip(group["params"], group_gradients, strict=True):
-                    parameter.grad = own_gradient
-            optimizer.step()
+            optimizer.step([part_tensors(place, gradients, head_gradients, stack) for place in parts])
             mean.update()
         if evaluation:
             outputs = once(lambda images: network.scores(images).flatten(0, 1))
@@ -283,21 +335,21 @@ def train_stack(
                 for part, head in zip(rows_by_head(heads, K * S), heads, strict=True):
                     record[part, recorded:] = evaluation(head, rows_of(outputs, part))
         if checkpoint:
-            checkpoint.save_if_due(state, optimizer, history, epoch + 1)
+            checkpoint.save_if_due(state, history, epoch + 1)
         yield K * S
     mean.exchange()
     return Trained(network, {task: make_history(names, history[:, i].cpu().numpy()) for i, task in enumerate(tasks)})
 
 
 class RunningMean:
-    """The running mean of weights over the steps, which some methods use as their model.
+    """The running mean of weights, and of a network's buffers, over the steps, which some methods use as their model.
 
     At step t it keeps the share min(memory, (1 + t) / (10 + t)) of its past, so it soon forgets the first weights.
 
     Parameters
     ----------
     parameters : sequence of Tensor
-        The weights, which the optimizer changes.
+        What training changes.
     memory : float
         In [0, 1); with 0 there is no mean, at no cost.
     """
@@ -331,8 +383,10 @@ class RunningMean:
     def in_place(self) -> Iterator[None]:
         """Use the mean as the weights within the block."""
         self.exchange()
-        yield
-        self.exchange()
+        try:
+            yield
+        finally:
+            self.exchange()
 
 
 def rows_by_head(heads: Sequence[Head], count: int) -> list[slice]:

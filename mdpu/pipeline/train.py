@@ -19,6 +19,7 @@ from mdpu.learn.checkpoint import Checkpoint
 from mdpu.learn.device import describe, leased_device, memory_budget, resolve_precision
 from mdpu.learn.evaluation import TestRates
 from mdpu.learn.fitting import fit_each
+from mdpu.learn.prior import brief_estimate
 from mdpu.learn.task import Sample, Settings, Task
 from mdpu.learn.trainer import Stack
 from mdpu.learn.tuning import tune as tune_tasks
@@ -166,6 +167,7 @@ def train_runs(
             advance=steps.advance if steps else lambda task_epochs: None,
             checkpoint_of=checkpoint_of,
             memory=memory_budget(device, plan.config["memory_mb"]),
+            estimate_prior=brief_estimate,
         ):
             run = tasks[model.task]
             history = run_history(run.method, model.history, evaluation.share_positive)

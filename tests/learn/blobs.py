@@ -9,9 +9,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from mdpu.learn.device import choose_policy
 from mdpu.learn.evaluation import TestRates
 from mdpu.learn.networks import load_network
-from mdpu.learn.schedule import complete
 from mdpu.learn.task import Sample, Settings, Task
 from mdpu.learn.trainer import TrainingData, train_stack
 from mdpu.pipeline.data.splits import draw_split
@@ -77,6 +77,15 @@ def prepared(blobs, samples, device=CPU, network="mlp"):
     return TrainingData(preparation(blobs.images).to(device), preparation, samples, labels), rates
 
 
+def complete(job, advance=lambda yielded: None):
+    """Run a generator to its end: call `advance` with what it yields, and return what it returns."""
+    while True:
+        try:
+            advance(next(job))
+        except StopIteration as end:
+            return end.value
+
+
 class Trainer:
     """Trains stacks of one set of images and samples, without `fit` around them."""
 
@@ -85,7 +94,8 @@ class Trainer:
 
     def epochs(self, stack, settings=SETTINGS, checkpoint=None):
         """Return the generator of a stack's epochs."""
-        return train_stack(stack, settings, self.data, CPU, self.rates, checkpoint)
+        policy = choose_policy(CPU, settings.precision)
+        return train_stack(stack, settings, self.data, policy, self.rates, checkpoint)
 
     def histories(self, stack, settings=SETTINGS, checkpoint=None, advance=lambda done: None):
         """Return the histories of a stack by task."""

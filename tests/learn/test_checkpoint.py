@@ -5,13 +5,11 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 import torch
-from blobs import CPU, EPOCHS, SETTINGS, make_tasks
+from blobs import CPU, EPOCHS, SETTINGS, complete, make_tasks
 
 from mdpu.learn import fit
 from mdpu.learn.checkpoint import Checkpoint
-from mdpu.learn.schedule import complete
 from mdpu.learn.stacks import make_stacks
-from mdpu.pipeline.seals import seal_path
 
 
 class Interrupted(Exception):
@@ -20,7 +18,7 @@ class Interrupted(Exception):
 
 @pytest.fixture
 def stack():
-    return make_stacks(make_tasks(), True, CPU)[0]
+    return make_stacks(make_tasks(), True, "stream")[0]
 
 
 def interrupt(trainer, stack, path, epochs):
@@ -68,33 +66,24 @@ def test_a_finished_stack_leaves_no_checkpoint(blobs, samples, tmp_path):
 
 @pytest.fixture
 def saved(tmp_path):
-    """A checkpoint after three epochs of a layer's training, with its parts."""
+    """A checkpoint after three epochs, with its parts."""
     torch.manual_seed(1)
-    state = {"weight": torch.randn(3, 2, requires_grad=True)}
-    optimizer = torch.optim.Adam(state.values(), lr=0.1)
-    history = torch.arange(10.0)
-    state["weight"].sum().backward()
-    optimizer.step()
-    path = tmp_path / "a.pt"
-    Checkpoint(path, "key", 0).save_if_due({"weight": state["weight"].detach()}, optimizer, history, 3)
-    return path, state["weight"].detach().clone(), history
+    weight, history, path = torch.randn(3, 2), torch.arange(10.0), tmp_path / "a.pt"
+    Checkpoint(path, "key", 0).save_if_due({"weight": weight}, history, 3)
+    return path, weight, history
 
 
 def restore(path, key="key"):
-    weight = torch.zeros(3, 2)
-    parameter = torch.zeros(3, 2, requires_grad=True)
-    optimizer, history = torch.optim.Adam([parameter], lr=0.1), torch.zeros(10)
-    epochs = Checkpoint(path, key, 0).restore({"weight": weight}, optimizer, history)
-    return epochs, weight, optimizer, history
+    weight, history = torch.zeros(3, 2), torch.zeros(10)
+    return Checkpoint(path, key, 0).restore({"weight": weight}, history), weight, history
 
 
 def test_what_was_saved_comes_back(saved):
     path, weight, history = saved
-    epochs, restored, optimizer, restored_history = restore(path)
+    epochs, restored, restored_history = restore(path)
     assert epochs == 3
     assert torch.equal(restored, weight)
     assert torch.equal(restored_history, history)
-    assert optimizer.state_dict()["state"][0]["step"] == 1
 
 
 def flip(content):
@@ -105,16 +94,11 @@ def flip(content):
 @pytest.mark.parametrize(
     "damage", [lambda content: b"", lambda content: content[:1000], lambda content: b"nonsense", flip]
 )
-@pytest.mark.parametrize("sealed", [True, False])
-def test_a_damaged_one_is_said_and_not_used(saved, capsys, damage, sealed):
+def test_a_damaged_one_is_said_and_not_used(saved, capsys, damage):
     path, _, _ = saved
     path.write_bytes(damage(path.read_bytes()))
-    if not sealed:
-        if damage is flip:
-            pytest.skip("torch alone does not notice a flipped bit")
-        seal_path(path).unlink()
-    epochs, weight, optimizer, history = restore(path)
-    assert (epochs, weight.any(), history.any(), optimizer.state_dict()["state"]) == (0, False, False, {})
+    epochs, weight, history = restore(path)
+    assert (epochs, weight.any(), history.any()) == (0, False, False)
     assert capsys.readouterr().err == f"checkpoint {path} is not what was written; training begins anew\n"
 
 

@@ -12,7 +12,7 @@ from blobs import CPU, GPU
 
 from mdpu.errors import UserError
 from mdpu.learn import device as module
-from mdpu.learn.device import choose_device, choose_dtype, cpu_model, describe, leased, resolve_precision
+from mdpu.learn.device import choose_device, cpu_model, describe, float32_products, leased, resolve_precision
 
 # -- devices --------------------------------------------------------------------------------------
 
@@ -62,33 +62,24 @@ def test_a_killed_holder_leaves_its_lease_to_others(tmp_path):
 # -- precision ------------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def switches():
-    """Leave torch's switches as they were."""
-    before = torch.get_float32_matmul_precision(), torch.backends.cudnn.allow_tf32
-    yield
-    torch.set_float32_matmul_precision(before[0])
-    torch.backends.cudnn.allow_tf32 = before[1]
+@pytest.mark.parametrize(("precision", "tf32"), [("fp32", False), ("tf32", True), ("bf16", False)])
+def test_tf32_is_on_where_it_is_asked_for_alone(precision, tf32):
+    """In products and in convolutions, where cuDNN's is on unless it is switched off; then all is as before."""
 
+    def switches():
+        return torch.get_float32_matmul_precision(), torch.backends.cudnn.allow_tf32
 
-@pytest.mark.parametrize(
-    ("precision", "dtype", "tf32"),
-    [("fp32", torch.float32, False), ("tf32", torch.float32, True), ("bf16", torch.bfloat16, False)],
-)
-def test_tf32_is_on_where_it_is_asked_for_alone(precision, dtype, tf32, switches):
-    """In products and in convolutions: cuDNN's is on unless it is switched off."""
-    torch.backends.cudnn.allow_tf32 = not tf32
-    torch.set_float32_matmul_precision("highest" if tf32 else "high")
-    assert choose_dtype(precision, CPU) == dtype
-    assert torch.backends.cudnn.allow_tf32 == tf32
-    assert torch.backends.cuda.matmul.allow_tf32 == tf32
+    before = switches()
+    with pytest.raises(KeyboardInterrupt), float32_products(precision):
+        assert switches() == (("high" if tf32 else "highest"), tf32)
+        raise KeyboardInterrupt
+    assert switches() == before
 
 
 def test_auto_is_bf16_where_the_hardware_has_it(monkeypatch):
     for has_it, resolved in ((True, "bf16"), (False, "fp32")):
-        monkeypatch.setattr(module, "_cpu_has_bf16", lambda has_it=has_it: has_it)
+        monkeypatch.setattr(module, "_has_bf16", lambda device, has_it=has_it: has_it)
         assert resolve_precision("auto", CPU) == resolved
-        assert resolve_precision("auto", GPU) == "bf16"
         assert [resolve_precision(named, CPU) for named in ("fp32", "tf32", "bf16")] == ["fp32", "tf32", "bf16"]
 
 

@@ -333,7 +333,7 @@ def test_stacks_of_a_fit_are_those_of_its_tasks(samples, fit_blobs):
     """One stack per stream on a CPU; its checkpoint is asked for once."""
     asked = []
     fit_blobs(make_tasks(), checkpoint_of=asked.append)
-    assert asked == make_stacks(make_tasks(), True, CPU)
+    assert asked == make_stacks(make_tasks(), True, "stream")
 
 
 # -- one script, outside of the repository ----------------------------------------------------------

@@ -41,6 +41,6 @@ def test_heads_that_share_a_tensor_would_not(monkeypatch: pytest.MonkeyPatch, tm
     cohort = Cohort("fp32", 2)
     whole = Partition(cohort.tasks, threads=1, small_memory=False, killed_after=None)
     monkeypatch.setattr(
-        trainer, "make_heads", lambda tasks, device: [trainer.network_method(tasks[0]).head(tasks, device)]
+        trainer, "make_heads", lambda tasks, policy: [trainer.network_method(tasks[0]).head(tasks, policy.device)]
     )
     assert differing(cohort, whole, tmp_path)

@@ -9,9 +9,9 @@ import pytest
 import torch
 from torch import nn
 
-from mdpu.learn import perceptron
-from mdpu.learn.networks.mlp import NETWORK, Own
-from mdpu.learn.perceptron import StackedMLP
+from mdpu.learn.device import choose_policy
+from mdpu.learn.networks import mlp as perceptron
+from mdpu.learn.networks.mlp import NETWORK, Own, StackedMLP
 from mdpu.randomness import Stream
 
 CPU = torch.device("cpu")
@@ -108,7 +108,7 @@ def test_runs_that_are_equal_are_computed_once(network, monkeypatch):
     shared, count = passes()
     # Streams 0 and 1 have one trial in both rows, stream 2 has two.
     assert perceptron._origins(network.parameters) == [[0, 0, 0], [0, 0, 1]]
-    monkeypatch.setattr(perceptron, "_origins", lambda parameters: None)
+    monkeypatch.setattr(perceptron, "_origins", lambda parameters: [[0] * 3, [1] * 3])
     alone, count_alone = passes()
     assert count == count_alone * 4 / 6
     assert all(map(torch.equal, shared, alone))
@@ -120,6 +120,20 @@ def test_equal_runs_part_where_their_gradients_do(network):
     gradient[:, 2] = 0
     origins = perceptron._origins(network.parameters)
     assert perceptron._origins_of_gradients(gradient, origins) == [[0, 0, None], [0, 1, None]]
+
+
+def test_batched_products_are_those_of_each_model(network, hidden):
+    """As on a GPU: one operation for all models of a stream."""
+    batched = StackedMLP(SEEDS, INPUTS, hidden, torch.float32, CPU, batched=True)
+    images, gradient = random_images(3, ROWS, INPUTS), torch.ones(2, 3, ROWS)
+    gradient[0, 1] = 0
+    for one, other in (
+        ([network.forward(images)], [batched.forward(images)]),
+        (network.backward(gradient), batched.backward(gradient)),
+        ([network.scores(images[0])], [batched.scores(images[0])]),
+    ):
+        for value, expected in zip(one, other, strict=True):
+            torch.testing.assert_close(value, expected, rtol=1e-4, atol=1e-5)
 
 
 def test_padding_is_zero_and_has_zero_gradient(network):
@@ -189,7 +203,7 @@ def test_pixels_that_are_0_in_every_training_image_are_left_out(dtype):
     rows = vectors(images)
     assert rows.shape == (ROWS, INPUTS - 2)
     assert rows.dtype == (torch.uint8 if dtype == np.uint8 else torch.float32)
-    network = NETWORK.build([[1]], Own((30,)), vectors, 1, torch.float32, CPU)
+    network = NETWORK.build([[1]], Own((30,)), vectors, 1, choose_policy(CPU, "fp32"))
     whole = StackedMLP([[1]], INPUTS, [30], torch.float32, CPU, unit=vectors.unit)
     flat = torch.from_numpy(images).flatten(1)
     torch.testing.assert_close(network.scores(rows), whole.scores(flat), rtol=1e-4, atol=1e-4)
@@ -204,7 +218,7 @@ def test_the_stated_memory_holds_what_training_keeps(K, S, outputs):
     side, rows, own = 12, 500, Own((60, 40))
     seeds = [list(range(S)) for _ in range(K)]
     vectors = NETWORK.prepare(np.ones((2, side, side), np.uint8))
-    network = NETWORK.build(seeds, own, vectors, outputs, torch.float32, CPU)
+    network = NETWORK.build(seeds, own, vectors, outputs, choose_policy(CPU, "fp32"))
     scores = network.forward(random_images(S, rows, side * side))
     gradients = network.backward(torch.ones_like(scores))
     network.scores(random_images(rows, side * side))

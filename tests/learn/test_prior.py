@@ -14,8 +14,8 @@ from scipy.special import expit
 from mdpu.errors import UserError
 from mdpu.learn import prior as module
 from mdpu.learn.fitting import fit
-from mdpu.learn.prior import PriorEstimate, brief_estimate, calibrate, estimate_prior
-from mdpu.learn.task import Sample, Settings, Task
+from mdpu.learn.prior import brief_estimate, calibrate, estimate_prior
+from mdpu.learn.task import PriorEstimate, Sample, Settings, Task
 from mdpu.theory.joint import dominance, dominance_rate
 
 
@@ -123,6 +123,7 @@ def test_a_method_that_estimates_the_prior_is_told_the_estimate_and_nothing_else
     assert estimate.prior == pytest.approx(0.4, abs=0.1)
     told = Task("bag-relu", 2, estimate.prior, seed=3)
     free = [Task("bag-free", 2, prior, seed=3) for prior in (0.4, 0.7)]
-    histories = [model.history for model in fit([told, *free], images, sample, settings, device="cpu")]
+    models = fit([told, *free], images, sample, settings, device="cpu", estimate_prior=brief_estimate)
+    histories = [model.history for model in models]
     for history in histories[1:]:
         pd.testing.assert_frame_equal(history, histories[0].assign(**estimate.measures()))

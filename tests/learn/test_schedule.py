@@ -12,7 +12,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mdpu.learn.schedule import side_by_side
+from mdpu.learn.stacks import side_by_side
 
 
 class Log:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
-from blobs import CPU, GPU, assert_same_history, make_tasks
+from blobs import assert_same_history, make_tasks
 
 from mdpu.learn import trainer as trainer_module
 from mdpu.learn.head import Head
@@ -18,28 +18,28 @@ from mdpu.learn.task import Task
 
 def test_stacks_hold_every_task_once_and_a_stack_column_is_one_stream():
     tasks = [*make_tasks(), *make_tasks(priors=(0.5,), methods=("ure",))]
-    for device in (CPU, GPU):
-        stacks = make_stacks(tasks, True, device)
+    for stack_by in ("stream", "shape"):
+        stacks = make_stacks(tasks, True, stack_by)
         assert Counter(task for stack in stacks for row in stack for task in row) == Counter(tasks)
         for stack in stacks:
             assert len({len(row) for row in stack}) == 1
             for column in zip(*stack, strict=True):
                 assert len({(task.sample, task.seed) for task in column}) == 1
-    assert max(len(stack[0]) for stack in make_stacks(tasks, True, GPU)) > 1
-    assert [len(stack) * len(stack[0]) for stack in make_stacks(tasks, False, GPU)] == [1] * len(tasks)
+    assert max(len(stack[0]) for stack in make_stacks(tasks, True, "shape")) > 1
+    assert [len(stack) * len(stack[0]) for stack in make_stacks(tasks, False, "shape")] == [1] * len(tasks)
 
 
 @pytest.mark.parametrize("most", [1, 2, 5])
-@pytest.mark.parametrize("device", [CPU, GPU], ids=str)
-def test_stacks_that_do_not_fit_are_halved_until_they_do(most, device):
+@pytest.mark.parametrize("stack_by", ["stream", "shape"])
+def test_stacks_that_do_not_fit_are_halved_until_they_do(most, stack_by):
     tasks = make_tasks()
-    stacks = make_stacks(tasks, True, device, lambda stack: len(stack) * len(stack[0]) <= most)
+    stacks = make_stacks(tasks, True, stack_by, lambda stack: len(stack) * len(stack[0]) <= most)
     assert Counter(task for stack in stacks for row in stack for task in row) == Counter(tasks)
     assert max(len(stack) * len(stack[0]) for stack in stacks) <= most
 
 
 def test_halves_of_a_stack_are_rectangles_of_all_its_tasks():
-    stack = make_stacks(make_tasks(), True, GPU)[0]
+    stack = make_stacks(make_tasks(), True, "shape")[0]
     assert len(stack) > 1 and len(stack[0]) > 1
     while len(stack) * len(stack[0]) > 1:
         parts = halves(stack)
@@ -74,10 +74,10 @@ def methods(monkeypatch):
     return made
 
 
-@pytest.mark.parametrize("device", [CPU, GPU], ids=str)
-def test_methods_of_one_head_share_a_stack_only_if_outputs_and_sight_of_labels_are_equal(device, methods):
+@pytest.mark.parametrize("stack_by", ["stream", "shape"])
+def test_methods_of_one_head_share_a_stack_only_if_outputs_and_sight_of_labels_are_equal(stack_by, methods):
     tasks = make_tasks(methods=("narrow", "wide", "seeing", "blind"))
-    stacks = make_stacks(tasks, True, device)
+    stacks = make_stacks(tasks, True, stack_by)
     assert Counter(task for stack in stacks for row in stack for task in row) == Counter(tasks)
     for stack in stacks:
         assert len({task.method for row in stack for task in row}) == 1
@@ -87,7 +87,7 @@ def test_a_narrow_method_beside_a_wide_one_of_the_same_head_trains_as_alone(meth
     """A stack of 16 outputs for both would cut the wide one's embedding."""
     narrow, wide = (Task(name, 2, 0.4, seed=1, sample="prior0.4/seed1") for name in ("narrow", "wide"))
     histories = {}
-    for stack in make_stacks([narrow, wide], True, CPU):
+    for stack in make_stacks([narrow, wide], True, "stream"):
         histories |= trainer.histories(stack)
     for task in (narrow, wide):
         assert_same_history(histories[task], trainer.alone(task))

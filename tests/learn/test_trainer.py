@@ -9,16 +9,16 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from blobs import CPU, EPOCHS, GPU, SETTINGS, assert_same_history, draw_sample, make_tasks
+from blobs import EPOCHS, SETTINGS, assert_same_history, draw_sample, make_tasks
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from mdpu.learn.losses import LOSSES
-from mdpu.learn.perceptron import StackedMLP
+from mdpu.learn.networks.mlp import StackedMLP
 from mdpu.learn.reference import plain_fit
 from mdpu.learn.stacks import make_stacks
 from mdpu.learn.task import Task
-from mdpu.learn.trainer import make_history, minibatches
+from mdpu.learn.trainer import Adam, RunningMean, make_history, minibatches
 
 # -- minibatches ----------------------------------------------------------------------------------
 
@@ -149,13 +149,52 @@ def test_training_learns_from_tuples_alone(trainer, blobs):
     assert share * last["true_positive_rate"] + (1 - share) * last["true_negative_rate"] > 0.9
 
 
+# -- steps ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("decoupled", [False, True])
+@pytest.mark.parametrize("decay", [0.0, 0.1])
+def test_steps_are_those_of_torchs_adam_to_the_last_bit(decoupled, decay):
+    """Of matrices, of a transposed one, and of a kernel with channels last, whatever the strides of the gradients."""
+    torch.manual_seed(1)
+    values = [torch.randn(3), torch.randn(7, 5), torch.randn(5, 7).t(), torch.randn(4, 3, 2, 2)]
+    values[3] = values[3].contiguous(memory_format=torch.channels_last)
+    own, theirs = ([value.clone() for value in values] for _ in range(2))
+    kind = torch.optim.AdamW if decoupled else torch.optim.Adam
+    fused, plain = kind(theirs, 0.01, weight_decay=decay, fused=True), [value.clone() for value in values]
+    unfused = kind(plain, 0.01, weight_decay=decay, foreach=False)
+    adam = Adam([(own, 0.01, decay)], decoupled)
+    for _ in range(4):
+        gradients = [torch.randn(value.shape) for value in values]
+        adam.step([gradients])
+        for parameter, other, gradient in zip(theirs, plain, gradients, strict=True):
+            parameter.grad = torch.empty_like(parameter).copy_(gradient)
+            other.grad = gradient
+        fused.step()
+        unfused.step()
+    assert all(map(torch.equal, own, theirs))
+    for value, expected in zip(own, plain, strict=True):
+        torch.testing.assert_close(value, expected)
+
+
+def test_a_running_mean_gives_the_weights_back_whatever_happens():
+    weight = torch.tensor([1.0])
+    mean = RunningMean([weight], 0.5)
+    weight.fill_(3.0)
+    mean.update()
+    with pytest.raises(KeyboardInterrupt), mean.in_place():
+        assert weight.item() == pytest.approx(0.1 * 1 + 0.9 * 3)  # the first step keeps a tenth
+        raise KeyboardInterrupt
+    assert weight.item() == 3.0
+
+
 # -- company --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("device", [CPU, GPU], ids=["stacks of a CPU", "stacks of a GPU, on this CPU"])
-def test_a_model_has_the_same_history_alone_and_in_a_stack(device, alone, trainer):
+@pytest.mark.parametrize("stack_by", ["stream", "shape"])
+def test_a_model_has_the_same_history_alone_and_in_a_stack(stack_by, alone, trainer):
     histories = {}
-    for stack in make_stacks(make_tasks(), True, device):
+    for stack in make_stacks(make_tasks(), True, stack_by):
         histories |= trainer.histories(stack)
     assert set(histories) == set(alone)
     for task, expected in alone.items():
@@ -168,7 +207,7 @@ def test_training_again_gives_the_same_bits(alone, trainer):
 
 
 def test_test_images_are_scored_once_an_epoch_for_all_models_and_measures(trainer, monkeypatch):
-    stack, scored = make_stacks(make_tasks(), True, CPU)[0], []
+    stack, scored = make_stacks(make_tasks(), True, "stream")[0], []
     scores = StackedMLP.scores
     monkeypatch.setattr(StackedMLP, "scores", lambda self, images: scored.append(len(images)) or scores(self, images))
     trainer.histories(stack)

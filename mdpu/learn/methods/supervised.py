@@ -10,13 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from mdpu.learn.head import Batch, Head
+from mdpu.learn.head import Batch, Head, TestImages
 from mdpu.learn.method import NetworkMethod
 
 if TYPE_CHECKING:
     from torch import Tensor
-
-    from mdpu.learn.evaluation import TestImages
 
 
 class SupervisedHead(Head):

@@ -15,6 +15,7 @@ import torch
 
 from mdpu.learn import Sample, Task, fit
 from mdpu.learn.device import choose_device, describe
+from mdpu.learn.prior import brief_estimate
 from mdpu.pipeline.cache import unfinished
 from mdpu.pipeline.console.preflight import raw_files, size_of
 from mdpu.pipeline.console.stages import words
@@ -78,6 +79,7 @@ def measure_speed(plan: Plan, cohort: Cohort) -> float:
             labels=noise.choice(np.array([1, -1], dtype=np.int8), size=1000),
             device=device,
             advance=advance,
+            estimate_prior=brief_estimate,
         )
     except _EnoughError:
         pass

@@ -38,7 +38,7 @@ def check(definition: Mapping[str, Any], config: Mapping[str, Any], where: str) 
     """Raise `UserError` unless every method estimates the prior."""
     for name in all_values(definition["method"]):
         method = load_method(name)
-        if not isinstance(method, NetworkMethod) or method.prior is None:
+        if not isinstance(method, NetworkMethod) or not method.estimates_prior:
             raise UserError(f"{where}.method: {name} estimates no prior; bag-free does")
 
 

@@ -14,6 +14,7 @@ import torch
 
 from mdpu.learn import Sample, Settings, Task, fit
 from mdpu.learn.evaluation import TestRates as Rates
+from mdpu.learn.prior import brief_estimate
 from mdpu.pipeline.config import load_config
 from mdpu.pipeline.data.images import ImageSet
 from mdpu.pipeline.data.labels import Labels, binarize
@@ -83,6 +84,7 @@ def train_digits(
             labels=digits.labels["train"],
             evaluation=digits.rates(),
             device="cpu",
+            estimate_prior=brief_estimate,
         )
         runs = {method: Run("digits", "base", tuple_size, n, "0.5", method, "logistic", 1) for method in methods}
         return {

@@ -21,7 +21,7 @@ from mdpu.learn import Sample, Settings, Task, fit
 from mdpu.learn.checkpoint import Checkpoint
 from mdpu.learn.methods import load_method
 from mdpu.learn.methods.kmeans import STARTS
-from mdpu.learn.perceptron import StackedMLP
+from mdpu.learn.networks.mlp import StackedMLP
 from mdpu.learn.stacks import make_stacks
 from mdpu.learn.trainer import minibatches
 from mdpu.pipeline.cache import training_code
@@ -160,8 +160,8 @@ def test_a_method_in_company_trains_as_alone(train_digits: Train) -> None:
 def test_stacks_hold_one_head() -> None:
     methods = ("ure", "siamese", "relu", "contrastive", "nnpu", "llp")
     tasks = [Task(method, 2, prior, seed=1, sample=str(prior)) for prior in (0.4, 0.5) for method in methods]
-    for device, corrected in (("cpu", (3, 1)), ("cuda", (3, 2))):
-        stacks = make_stacks(tasks, True, torch.device(device))
+    for stack_by, corrected in (("stream", (3, 1)), ("shape", (3, 2))):
+        stacks = make_stacks(tasks, True, stack_by)
         assert Counter(task for stack in stacks for row in stack for task in row) == Counter(tasks)
         shapes = {(len(s), len(s[0])) for s in stacks if s[0][0].method == "ure"}
         assert shapes == {corrected}
