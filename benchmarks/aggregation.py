@@ -24,9 +24,9 @@ import yaml
 
 from mdpu.pipeline.config import load_config
 from mdpu.pipeline.evaluate.published import published_cells
+from mdpu.pipeline.experiments import inputs
 from mdpu.pipeline.files import REPOSITORY, write_json, write_table
-from mdpu.pipeline.grid import AXES
-from mdpu.pipeline.plan import Plan
+from mdpu.pipeline.plan import AXES, Plan
 
 TABLES = ("table2", "table3", "table4", "table5")
 FIGURES = ("curves", "size", "loss")  # kinds of figures that show runs of the paper's own experiments
@@ -98,7 +98,7 @@ def commands(plan: Plan, config: Path) -> dict[str, list[str]]:
     found = {"collect": ["collect", *configured, *summary, "--histories", f"{results}/histories", "--out", metrics[1]]}
     found["collect"] += ["--runs", f"{results}/runs.csv"]
     for name in plan.experiments:
-        source = [word for read, path in plan.experiment_inputs(name).items() for word in (f"--{read}", str(path))]
+        source = [word for read, path in inputs(plan, name).items() for word in (f"--{read}", str(path))]
         found[f"show {name}"] = ["show", *configured, "--experiment", name, *source, "--out", str(results)]
     found["compare"] = ["compare", *configured, *summary, "--out", f"{results}/comparison.csv"]
     found["claims"] = ["claims", *configured, *summary, *metrics, "--out", f"{results}/claims.csv"]

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mdpu.pipeline.files import read_csv
-from mdpu.pipeline.grid import CELL
+from mdpu.pipeline.plan import CELL
 
 DRAWS = 2000
 

@@ -37,10 +37,9 @@ from mdpu.pipeline.evaluate.claims import write_claims
 from mdpu.pipeline.evaluate.collect import describe_runs, run_accuracies, summarize
 from mdpu.pipeline.evaluate.comparison import write_comparison
 from mdpu.pipeline.evaluate.published import published_summary
-from mdpu.pipeline.experiments import show
+from mdpu.pipeline.experiments import inputs, sections, show
 from mdpu.pipeline.files import read_table, write_csv, write_json, write_table
-from mdpu.pipeline.grid import AXES, CELL
-from mdpu.pipeline.plan import Plan
+from mdpu.pipeline.plan import AXES, CELL, Plan
 from mdpu.pipeline.report.page import write_page
 from mdpu.pipeline.report.rank_figure import show_ranks
 from mdpu.pipeline.report.sheet import write_sheets
@@ -161,7 +160,7 @@ def make(config: Config, name: str) -> None:
     if name in RULES:
         RULES[name](plan, results)
     else:
-        show(plan, name, plan.experiment_inputs(name), results)
+        show(plan, name, inputs(plan, name), results)
 
 
 @cache
@@ -195,7 +194,7 @@ def write_results(plan: Plan, kept: Path | None = None, processes: int = 1) -> d
     page = plan.layout.results / "report.html"
     return {
         "evaluation": seconds_of(lambda: evaluate(plan, processes)),
-        "page": seconds_of(lambda: write_page(plan, plan.layout.results, page)),
+        "page": seconds_of(lambda: write_page(plan, plan.layout.results, sections(plan, plan.layout.results), page)),
     }
 
 

@@ -22,8 +22,7 @@ from mdpu.pipeline.evaluate.comparison import NOT_RUN, compare
 from mdpu.pipeline.evaluate.evidence import our_evidence, paper_evidence
 from mdpu.pipeline.evaluate.ranks import rank_table, rankings
 from mdpu.pipeline.files import REPOSITORY, read_csv, read_table, write_csv
-from mdpu.pipeline.grid import AXES
-from mdpu.pipeline.plan import Plan
+from mdpu.pipeline.plan import AXES, Plan
 
 REFERENCE = REPOSITORY / "results" / "reference"
 FIRST = REFERENCE / "first"

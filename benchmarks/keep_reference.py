@@ -16,7 +16,7 @@ import judge_reference
 
 from mdpu.pipeline.cache import RunStore
 from mdpu.pipeline.files import REPOSITORY, read_csv, write_csv
-from mdpu.pipeline.grid import AXES
+from mdpu.pipeline.plan import AXES
 
 REFERENCE = REPOSITORY / "results" / "reference"
 # Folders of the results, and the files of each that are kept.

@@ -12,7 +12,7 @@ import argparse
 from pathlib import Path
 
 from mdpu.pipeline.files import REPOSITORY, read_table, write_csv
-from mdpu.pipeline.grid import AXES
+from mdpu.pipeline.plan import AXES
 
 REFERENCE, LAST_EPOCHS = REPOSITORY / "results" / "reference", 10
 

@@ -30,9 +30,8 @@ from mdpu.pipeline.config import load_config
 from mdpu.pipeline.data.images import read_images
 from mdpu.pipeline.data.labels import read_labels
 from mdpu.pipeline.evaluate.collect import run_accuracies, summarize
-from mdpu.pipeline.grid import CELL
 from mdpu.pipeline.history import run_history
-from mdpu.pipeline.plan import Plan
+from mdpu.pipeline.plan import CELL, Plan
 from mdpu.pipeline.train import read_sample, task_of
 
 ROOT = Path(__file__).resolve().parent.parent

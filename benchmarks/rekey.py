@@ -17,8 +17,7 @@ import pandas as pd
 from mdpu.pipeline.cache import Finished, export, fingerprint, own_columns, recipes_of
 from mdpu.pipeline.config import load_config
 from mdpu.pipeline.files import REPOSITORY
-from mdpu.pipeline.grid import AXES, Run
-from mdpu.pipeline.plan import Plan
+from mdpu.pipeline.plan import AXES, Plan, Run
 
 
 def main() -> None:

@@ -45,8 +45,7 @@ from mdpu.pipeline.config import load_config
 from mdpu.pipeline.data.images import read_images
 from mdpu.pipeline.data.splits import draw_split
 from mdpu.pipeline.files import REPOSITORY, read_table
-from mdpu.pipeline.grid import run_columns
-from mdpu.pipeline.plan import Plan
+from mdpu.pipeline.plan import Plan, run_columns
 from mdpu.pipeline.train import read_sample, task_of
 from mdpu.theory.joint import dominance_rate
 

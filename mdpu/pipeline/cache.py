@@ -29,8 +29,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-    from mdpu.pipeline.grid import Run
-    from mdpu.pipeline.plan import Plan
+    from mdpu.pipeline.plan import Plan, Run
 
 SHIPPED = REPOSITORY / "results" / "reference" / "finished.parquet"
 EQUIVALENCE = SHIPPED.with_name("equivalence.json")

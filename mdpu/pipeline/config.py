@@ -210,19 +210,8 @@ def _in_order_of(model: Mapping[str, Any], config: Mapping[str, Any]) -> Config:
 
 @cache
 def schema() -> Config:
-    """Return the JSON schema of a configuration, with all kinds of experiment and their own keys."""
-    from mdpu.pipeline.kind import available_kinds, load_kind
-
-    kinds = {name: load_kind(name) for name in available_kinds()}
-    content = load_yaml(SCHEMA)
-    experiment = content["properties"]["definitions"]["properties"]["experiments"]["additionalProperties"]
-    experiment["properties"]["kind"] |= {"enum": list(kinds)}
-    for kind in kinds.values():
-        experiment["properties"] |= kind.keys
-    without_grid = [name for name, kind in kinds.items() if kind.shows == "nothing"]
-    experiment["if"] = {"properties": {"kind": {"enum": without_grid}}}
-    experiment["else"] = {"required": ["tuple_size", "n"]}
-    return content
+    """Return the JSON schema of a configuration."""
+    return load_yaml(SCHEMA)
 
 
 def check_config(config: Config) -> None:
@@ -233,7 +222,7 @@ def check_config(config: Config) -> None:
     _check_plain(config)
     error = best_match(Draft202012Validator(schema()).iter_errors(config))
     if error is not None:
-        raise UserError(_explain(error))
+        raise UserError(explain(error))
     if config["name"] in OTHERS_FOLDERS:
         raise UserError(
             f"config key name: {config['name']} is the folder of {OTHERS_FOLDERS[config['name']]}; choose another"
@@ -314,20 +303,14 @@ def _check_dataset(dataset: Config, where: str) -> None:
 
 
 def _check_experiment(experiment: Config, config: Config, where: str) -> None:
-    from mdpu.pipeline.kind import available_kinds, load_kind
-
     axes = merge(config["axes"], experiment)
-    kind = load_kind(experiment["kind"])
-    for other in available_kinds():
-        for key in load_kind(other).keys.keys() & experiment.keys() - kind.keys.keys():
-            raise UserError(f"{where}.{key}: only an experiment of kind {other} has a {key}")
-    kind.check(axes, config, where)
     runs = _number_of_runs(axes, selected(config, "datasets"))
     if runs > MOST_RUNS:
         raise UserError(f"{where} asks for {runs:,} runs, but {MOST_RUNS:,} is the most; shorten its axes")
     datasets, methods = config["definitions"]["datasets"], available_methods()
-    for method in all_values(axes["method"]):
-        known(method, methods, f"{where}.method")
+    for axis in ("method", "base_method"):
+        for method in all_values(axes.get(axis, [])):
+            known(method, methods, f"{where}.{axis}")
     for dataset in axes.get("datasets", []):
         known(dataset, datasets, f"{where}.datasets")
     for axis, names in (("n", datasets), ("method", datasets), ("seed", methods)):
@@ -336,13 +319,6 @@ def _check_experiment(experiment: Config, config: Config, where: str) -> None:
                 known(name, [*names, "default"], f"{where}.{axis}")
     for variant in axes["variant"]:
         known(variant, config["definitions"]["variants"], f"{where}.variant")
-    for axis in kind.single:
-        values = axes[axis].values() if isinstance(axes[axis], Mapping) else [axes[axis]]
-        if any(isinstance(value, list) and len(value) > 1 for value in values):
-            raise UserError(
-                f"{where}.{axis}: an experiment of kind {experiment['kind']} shows one {axis.replace('_', ' ')}, "
-                "but several are given; make it several experiments"
-            )
 
 
 def all_values(axis: Any) -> list[Any]:
@@ -376,8 +352,9 @@ def _some(names: Sequence[str], many: int = 30) -> str:
     return ", ".join(names[:many]) + (f" and {len(names) - many} more" if len(names) > many else "")
 
 
-def _explain(error: Any) -> str:
-    where = ".".join(map(str, error.absolute_path))
+def explain(error: Any, within: str = "") -> str:
+    """Return what an error of jsonschema says, in one sentence with the key, which lies `within` another one."""
+    where = ".".join(filter(None, (within, *map(str, error.absolute_path))))
     if error.validator == "additionalProperties" and isinstance(error.instance, Mapping):
         allowed = error.schema.get("properties", {})
         for key in sorted(set(error.instance) - set(allowed)):

@@ -1,27 +1,433 @@
-"""What a configuration asks for: experiments, runs, cohorts, tunings, and the settings that each depends on."""
+"""What a configuration asks for, from top to bottom: runs, their grids, how each is trained, every path, the plan.
+
+A *run* is one trained model. A *cell* is a set of runs that differ only in the seed. A *cohort* is the runs that one
+process trains. An *experiment* is a named grid of runs. Experiments overlap; a run that several need is trained once.
+"""
 
 from __future__ import annotations
 
+import itertools
+import json
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import astuple, replace
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import astuple, dataclass, field, fields, replace
+from decimal import Decimal, InvalidOperation
 from functools import cache, cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
+import yaml
+
+from mdpu.errors import UserError
 from mdpu.learn.method import FittedMethod
 from mdpu.learn.methods import load_method
 from mdpu.learn.networks import load_network
 from mdpu.learn.task import Settings
-from mdpu.pipeline.config import BASE, Config, check_config, check_networks, find_dataset, known, merge, selected
+from mdpu.pipeline.config import (
+    BASE,
+    OPTIMIZATION,
+    Config,
+    check_config,
+    check_networks,
+    find_dataset,
+    known,
+    merge,
+    selected,
+)
 from mdpu.pipeline.data.images import is_path
-from mdpu.pipeline.files import digest
-from mdpu.pipeline.grid import AXES, Cohort, Experiment, Run, Tuning, canonical_prior, name_of, parse_run, run_columns
-from mdpu.pipeline.kind import Kind, load_kind
-from mdpu.pipeline.paths import Layout
-from mdpu.pipeline.protocol import Protocol
+from mdpu.pipeline.data.own import image_shape, inputs
+from mdpu.pipeline.files import digest, write_text
+from mdpu.pipeline.seals import is_intact
 
+# -- runs -----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, order=True)
+class Run:
+    """One point of the grid: one trained model, one history.
+
+    Attributes
+    ----------
+    dataset : str
+        Name under ``definitions.datasets``.
+    variant : str
+        Name under ``definitions.variants``: how this run departs from ``protocol``; ``base`` does not.
+    tuple_size : int
+        M.
+    n : int
+        Number of tuples, or of their members if ``sampling.n_counts`` says so.
+    prior : str
+        pi_+ as a canonical decimal string.
+    method, loss : str
+        A file of ``mdpu/learn/methods`` and a row of Table I.
+    seed : int
+        The trial.
+    """
+
+    dataset: str
+    variant: str
+    tuple_size: int
+    n: int
+    prior: str
+    method: str
+    loss: str
+    seed: int
+
+    @property
+    def name(self) -> str:
+        """Path-like name, unique per run."""
+        return name_of(vars(self), AXES)
+
+    @property
+    def cell(self) -> str:
+        """Name of the cell to which the run belongs."""
+        return cell_name(vars(self))
+
+    @property
+    def split(self) -> str:
+        """Name of the split that the run trains on."""
+        return name_of(vars(self), ("dataset", "variant", "tuple_size", "prior", "n", "seed"))
+
+    @property
+    def trial(self) -> str:
+        """Name of the trial, which seeds the split, the initial weights and the order of the minibatches.
+
+        It contains dataset, tuple size, n, prior and seed, so that trials of two cells are independent. It contains
+        neither variant, method nor loss, so that comparisons within a cell stay paired.
+        """
+        return trial_name(vars(self))
+
+
+AXES = tuple(axis.name for axis in fields(Run))
+CELL = tuple(axis for axis in AXES if axis != "seed")
+ROW = ("dataset", "tuple_size", "n", "prior")  # the axes that identify a row of a table
 STACKED = ("prior", "method", "loss", "seed")  # axes along which runs can share a stack
+_PREFIX = {"tuple_size": "m", "n": "n", "prior": "prior", "seed": "seed"}
+_INTEGER = frozenset(("tuple_size", "n", "seed"))
+
+
+def name_of(key: Mapping[Any, Any], axes: Sequence[str]) -> str:
+    """Return the path-like name that a key's values along some axes make, such as a cell's along `CELL`."""
+    return "/".join(f"{_PREFIX.get(axis, '')}{key[axis]}" for axis in axes)
+
+
+def trial_name(key: Mapping[Any, Any]) -> str:
+    """Return the name of the trial that a mapping of key columns belongs to."""
+    return name_of(key, ("dataset", "tuple_size", "n", "prior", "seed"))
+
+
+def cell_name(key: Mapping[Any, Any]) -> str:
+    """Return the name of the cell that a mapping of key columns belongs to."""
+    return name_of(key, CELL)
+
+
+def parse_run(text: str) -> Run:
+    """Return the run whose `Run.name` is `text`; raise `UserError` if it does not name a run."""
+    pattern = "/".join(
+        f"{_PREFIX.get(axis, '')}(?P<{axis}>{r'[0-9]+' if axis in _INTEGER else '[^/]+'})" for axis in AXES
+    )
+    match = re.fullmatch(pattern, text)
+    if match is None:
+        example = Run("mnist", "base", 2, 10000, "0.5", "abs", "logistic", 1).name
+        raise UserError(f"{text!r} is not the name of a run; an example is {example}")
+    values = {axis: int(value) if axis in _INTEGER else value for axis, value in match.groupdict().items()}
+    return Run(**cast(Any, values))
+
+
+def run_columns(run: Run) -> dict[str, Any]:
+    """Return a run as the key columns of tidy tables."""
+    return dict(vars(run))
+
+
+# -- grids ----------------------------------------------------------------------------------------
+
+
+def canonical_prior(value: object) -> str:
+    """Return a prior as the decimal string that paths and tables use: ``0.4``, never ``0.40``.
+
+    Raises
+    ------
+    UserError
+        If `value` is not a number strictly between 0 and 1.
+    """
+    try:
+        number = Decimal(str(value))
+        inside = 0 < number < 1
+    except InvalidOperation:
+        inside = False
+    if not inside:
+        raise UserError(f"prior {value!r} is not a number strictly between 0 and 1")
+    return format(number.normalize(), "f")
+
+
+def grid_runs(spec: Mapping[str, Any], dataset: str) -> Iterator[Run]:
+    """Yield the runs of an experiment's definition on one dataset; those of ``base_method`` run under base alone."""
+    sizes = values_for(dataset, spec["n"])
+    for variants, methods in ((spec["variant"], spec["method"]), ([BASE], spec.get("base_method", []))):
+        cells = itertools.product(
+            [dataset],
+            variants,
+            spec["tuple_size"],
+            [sizes] if isinstance(sizes, int) else sizes,
+            map(canonical_prior, spec["prior"]),
+            values_for(dataset, methods),
+            spec["loss"],
+        )
+        for cell in cells:
+            *_, method, _ = cell
+            yield from (Run(*cell, seed) for seed in values_for(method, spec["seed"]))
+
+
+def values_for(name: str, axis: Any) -> Any:
+    """Return the values of an axis for a dataset or a method: those under its name, or those of all."""
+    return axis.get(name, axis["default"]) if isinstance(axis, Mapping) else axis
+
+
+@dataclass(frozen=True)
+class Cohort:
+    """Runs that train together in one process. They share dataset, variant, tuple size and n.
+
+    Either all of them train a network, or none does, and then the cohort needs no GPU.
+    """
+
+    name: str
+    network: str
+    needs_gpu: bool
+    runs: tuple[Run, ...]
+
+    @property
+    def dataset(self) -> str:
+        """Dataset of every run of the cohort."""
+        return self.runs[0].dataset
+
+    @property
+    def variant(self) -> str:
+        """Variant of every run of the cohort."""
+        return self.runs[0].variant
+
+    @property
+    def splits(self) -> list[str]:
+        """Names of the splits that the cohort's runs train on."""
+        return sorted({run.split for run in self.runs})
+
+    def select(self, names: Sequence[str]) -> tuple[Run, ...]:
+        """Return the runs of these names; raise `UserError` if the cohort lacks one."""
+        by_name = {run.name: run for run in self.runs}
+        for name in names:
+            known(name, by_name, f"cohort {self.name}, run")
+        return tuple(by_name[name] for name in dict.fromkeys(names))
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """A choice of learning rate and weight decay: one run per method, trained at every point of the grid."""
+
+    name: str
+    network: str
+    runs: tuple[Run, ...]
+
+
+# The parts of the report in order, by the value of `part` in an experiment's definition.
+PARTS = {
+    "paper": "The paper",
+    "choices": "Open choices",
+    "beyond": "Beyond the paper",
+    "bags": "Tuples as bags",
+}
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A named grid of runs; `mdpu.pipeline.experiments` shows it.
+
+    Attributes
+    ----------
+    name, kind, title : str
+    part : str
+        The part of the report that shows it.
+    runs : tuple of Run
+        Empty unless it uses runs.
+    split : str, optional
+        Name of the split that is shown, if it uses one.
+    not_run : tuple of str
+        Datasets that the experiment spans but the configuration does not select.
+    options : mapping
+        Settings of its kind.
+    """
+
+    name: str
+    kind: str
+    title: str
+    part: str = "paper"
+    runs: tuple[Run, ...] = ()
+    split: str | None = None
+    not_run: tuple[str, ...] = ()
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def shown_dataset(self) -> str:
+        """Dataset of the split that is shown."""
+        assert self.split is not None
+        return self.split.split("/")[0]
+
+
+# -- the protocol ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Departure:
+    """A key of the protocol whose value differs from that of ``base``; both values as the configuration writes them."""
+
+    key: str
+    base: str
+    value: str
+
+
+def resolve_n_unlabeled(value: int | str, n: int) -> int:
+    """Return the number of unlabeled images; ``"n"`` and ``"3n"`` are multiples of the tuples' n."""
+    return value if isinstance(value, int) else int(value.removesuffix("n") or 1) * n
+
+
+class Protocol:
+    """How images are drawn, networks trained and runs reported, under each variant of a checked configuration."""
+
+    def __init__(self, config: Config) -> None:
+        self.variants: dict[str, Config | None] = config["definitions"]["variants"]
+        self.reportings: dict[str, Config] = config["definitions"].get("reportings", {})
+        self._base: Config = config["protocol"]
+
+    def variant(self, name: str) -> Config:
+        """Return the protocol with the overrides of a variant applied."""
+        known(name, self.variants, "variant")
+        return merge(self._base, self.variants[name] or {})
+
+    def sampling(self, variant: str, n: int) -> dict[str, Any]:
+        """Return how the images of a split at `n` are drawn, with n_unlabeled as a number."""
+        sampling = dict(self.variant(variant)["sampling"])
+        del sampling["n_counts"]  # it concerns the tuples alone: see `number_of_tuples`
+        sampling["n_unlabeled"] = resolve_n_unlabeled(sampling["n_unlabeled"], n)
+        return sampling
+
+    def number_of_tuples(self, variant: str, tuple_size: int, n: int) -> int:
+        """Return the number of tuples in a split at `n`: n, or as many as have n members."""
+        counted = self.variant(variant)["sampling"]["n_counts"]
+        return max(1, n // tuple_size) if counted == "images" else n
+
+    def training(self, variant: str, network: str) -> dict[str, Any]:
+        """Return the training settings of one network, flattened: the network's own keys join the rest.
+
+        What the configuration leaves out of a network's settings has its default.
+        """
+        training = dict(self.variant(variant)["training"])
+        configured = training.pop("networks").get(network, {})
+        defaults = {key: value for key, value in _network_defaults(network).items() if key not in configured}
+        return {**training, "network": network, **configured, **defaults}
+
+    def is_tuned(self, variant: str) -> bool:
+        """Return whether learning rate and weight decay are chosen from the grid."""
+        return bool(self.variant(variant)["training"]["hyperparameters"] == "tuned")
+
+    def departures(self, variant: str, networks: Iterable[str]) -> list[Departure]:
+        """Return the keys of sampling, and of the training of some networks, in which a variant departs from base."""
+        departures: dict[str, Departure] = {}
+        for network in networks:
+            settings, base = (
+                {**self.variant(name)["sampling"], **self.training(name, network)} for name in (variant, BASE)
+            )
+            departures |= {
+                key: Departure(key, _written(base[key]), _written(value))
+                for key, value in settings.items()
+                if value != base[key]
+            }
+        return list(departures.values())
+
+    def reporting(self, name: str = BASE) -> dict[str, Any]:
+        """Return the settings of a reporting; ``base`` is ``protocol.reporting`` itself."""
+        reporting: dict[str, Any] = self._base["reporting"]
+        if name == BASE:
+            return reporting
+        known(name, self.reportings, "reporting")
+        return merge(reporting, self.reportings[name])
+
+
+def _network_defaults(network: str) -> dict[str, Any]:
+    """Return the default settings of a network, as a configuration would write them."""
+    settings = Settings(network=network).flat()
+    chosen = {key: settings[key] for key in (*OPTIMIZATION, *load_network(network).known)}
+    return {key: list(value) if isinstance(value, tuple) else value for key, value in chosen.items()}
+
+
+def _written(value: object) -> str:
+    """Return a value as a configuration would write it."""
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+# -- paths ----------------------------------------------------------------------------------------
+
+
+class Layout:
+    """Where every file of a configuration is: ``results_dir/name`` for what it makes, images and downloads shared."""
+
+    def __init__(self, config: Config) -> None:
+        self._config = config
+        self.results = Path(config["results_dir"]) / config["name"]
+        self.images_folder = Path(config["results_dir"]) / "datasets"
+        self.data_dir = Path(config["data_dir"]).expanduser()
+        self.summary = self.results / "summary.csv"  # one row per cell
+        self.metrics = self.results / "metrics.parquet"  # one row per run and epoch, of all runs
+        self.cache = Path(config["results_dir"]) / "cache"  # finished runs, which all results share
+        self.checkpoints = self.results / "checkpoints"  # of unfinished training
+        self.reported = self.results / "reported"  # what the last closing line reported, to say what has changed
+
+    @cached_property
+    def config(self) -> Path:
+        """Path of the resolved configuration, named by its content; see `write_config`."""
+        return self.results / "config" / f"{digest(self._config)}.yaml"
+
+    def write_config(self, current: bool = False) -> Path:
+        """Write the resolved configuration for the commands of the workflow.
+
+        Its name contains a digest of the content, so a dry run with other settings never changes the file that running
+        jobs read. With `current` it becomes the newest of its folder, as the one that the results are of.
+        """
+        if not is_intact(self.config):
+            write_text(self.config, yaml.safe_dump(self._config, sort_keys=False, allow_unicode=True))
+        if current:
+            self.config.touch()
+        return self.config
+
+    def images(self, dataset: str) -> Path:
+        """Images of a dataset's source; if the source is a path, their name is ``own/<dataset>``."""
+        source = self._config["definitions"]["datasets"][dataset]["source"]
+        return self.images_folder / f"{f'own/{dataset}' if is_path(source) else source}.npz"
+
+    def labels(self, dataset: str) -> Path:
+        """Labels of a dataset."""
+        return self.results / "labels" / f"{dataset}.npz"
+
+    def split(self, split: str) -> Path:
+        """Split of a run, by its name."""
+        return self.results / "splits" / f"{split}.npz"
+
+    def manifest(self, cohort: str, identity: str) -> Path:
+        """The finished runs of a cohort, named also by what they are made from (`mdpu.pipeline.cache.identity`)."""
+        return self.results / "trained" / f"{cohort}.{identity}.json"
+
+    def training_log(self, cohort: str, identity: str) -> Path:
+        """Log of a cohort's training."""
+        return self.results / "logs" / "train" / f"{cohort}.{identity}.log"
+
+    def progress(self, cohort: str) -> Path:
+        """How far the training of a cohort is (`mdpu.progress.Steps`)."""
+        return self.results / "progress" / f"{cohort}.json"
+
+    def tuned(self, tuning: str) -> Path:
+        """Grid and choice of a tuning."""
+        return self.results / "tuning" / f"{tuning}.csv"
+
+
+# -- the plan -------------------------------------------------------------------------------------
 
 
 class Plan:
@@ -57,39 +463,32 @@ class Plan:
         self._first_variants: dict[tuple[str, str, int, int], str] = {}
         self._cohort_axes: dict[str, tuple[str, ...]] = {}  # by dataset
 
-    # -- what there is to train -------------------------------------------------------------------
-
     @cached_property
     def experiments(self) -> dict[str, Experiment]:
         """The selected experiments, each with its runs on the selected datasets.
 
         An experiment without any such run is in `not_run` instead.
         """
-        experiments = {}
-        for name in selected(self.config, "experiments"):
-            spec = merge(self.config["axes"], self.config["definitions"]["experiments"][name])
-            if (experiment := self._experiment(name, spec, load_kind(spec["kind"]))) is not None:
-                experiments[name] = experiment
-        return experiments
+        made = {name: self._experiment(name) for name in selected(self.config, "experiments")}
+        return {name: experiment for name, experiment in made.items() if experiment is not None}
 
-    def _experiment(self, name: str, spec: Config, kind: Kind) -> Experiment | None:
+    def _experiment(self, name: str) -> Experiment | None:
         """Return a selected experiment, or None if it spans none of the selected datasets."""
-        options = {key: spec[key] for key in kind.keys if key in spec}
-        if kind.shows == "nothing":
-            return Experiment(name, spec["kind"], spec["title"], options=options)
+        spec = merge(self.config["axes"], self.config["definitions"]["experiments"][name])
+        uses = spec.get("uses", "runs")
+        bare = Experiment(name, spec["kind"], spec["title"], spec.get("part", "paper"), options=spec.get("options", {}))
+        if uses == "nothing":
+            return bare
         spanned = spec.get("datasets", list(self.config["definitions"]["datasets"]))
         chosen = [dataset for dataset in selected(self.config, "datasets") if dataset in spanned]
-        points = (run for dataset in chosen for run in kind.runs(spec, dataset))
-        runs = tuple(dict.fromkeys(map(self._shared, points)))
-        if runs and kind.shows == "split":
-            return Experiment(name, spec["kind"], spec["title"], split=runs[0].split)
-        if self.failed:
-            runs = tuple(run for run in runs if self._cohort_name(run) not in self.failed)
+        runs = tuple(dict.fromkeys(self._shared(run) for dataset in chosen for run in grid_runs(spec, dataset)))
+        if runs and uses == "split":
+            return replace(bare, split=runs[0].split)
+        runs = tuple(run for run in runs if not self.failed or self._cohort_name(run) not in self.failed)
         if not runs:
             return None
         shown = {run.dataset for run in runs}
-        left_out = tuple(dataset for dataset in spanned if dataset not in shown)
-        return Experiment(name, spec["kind"], spec["title"], runs, not_run=left_out, options=options)
+        return replace(bare, runs=runs, not_run=tuple(dataset for dataset in spanned if dataset not in shown))
 
     def _shared(self, run: Run) -> Run:
         """Return the run under the first variant with the same data and training, so that it is trained once.
@@ -129,8 +528,8 @@ class Plan:
 
     @cached_property
     def table_rows(self) -> frozenset[tuple[str, int, int, str]]:
-        """The rows (dataset, tuple size, n, prior) of the selected tables."""
-        tables = [experiment for experiment in self.experiments.values() if load_kind(experiment.kind).tabulates]
+        """The rows (dataset, tuple size, n, prior) of the selected tables, which claims and ranks count."""
+        tables = [experiment for experiment in self.experiments.values() if experiment.kind == "table"]
         return frozenset((run.dataset, run.tuple_size, run.n, run.prior) for table in tables for run in table.runs)
 
     @cached_property
@@ -150,37 +549,27 @@ class Plan:
     def _cohort_name(self, run: Run) -> str:
         """Return the name of the cohort that trains a run."""
         if run.dataset not in self._cohort_axes:
-            spans = self._spanned(self.network(run.dataset))
+            network = self.network(run.dataset)
+            spans = self.config["cohort"].get(network, STACKED if load_network(network).stacks else ())
             self._cohort_axes[run.dataset] = tuple(axis for axis in AXES if axis not in spans)
         name = name_of(run_columns(run), self._cohort_axes[run.dataset])
         return name if _needs_gpu(run.method) else f"{name}/cpu"
 
-    def _spanned(self, network: str) -> Sequence[str]:
-        """Return the axes that a network's cohorts span: the configured ones, or all that a stack can hold."""
-        return self.config["cohort"].get(network, STACKED if load_network(network).stacks else ())
-
     @cached_property
     def tunings(self) -> dict[str, Tuning]:
         """The tunings that runs with tuned hyper-parameters need, one per dataset, variant and tuple size."""
-        groups: dict[tuple[str, str, int], list[Run]] = {}
+        groups: dict[str, list[Run]] = {}
         for run in self.runs:
-            if self.tuning_name(run) is not None:
-                groups.setdefault((run.dataset, run.variant, run.tuple_size), []).append(run)
+            if (name := self.tuning_name(run)) is not None:
+                groups.setdefault(name, []).append(run)
+        tuning = self.config["tuning"]
+        prior, loss, seed = canonical_prior(tuning["prior"]), "logistic", tuning["seed"]
         tunings = {}
-        for (dataset, variant, tuple_size), runs in groups.items():
-            tuning = self.config["tuning"]
-            n, prior = min(run.n for run in runs), canonical_prior(tuning["prior"])
+        for name, runs in groups.items():
+            at = replace(runs[0], n=min(run.n for run in runs), prior=prior, loss=loss, seed=seed)
             methods = sorted({run.method for run in runs})
-            name = self.tuning_name(runs[0])
-            assert name is not None
-            tunings[name] = Tuning(
-                name,
-                self.network(dataset),
-                tuple(
-                    Run(dataset, variant, tuple_size, n, prior, method, "logistic", tuning["seed"])
-                    for method in methods
-                ),
-            )
+            tried = tuple(replace(at, method=method) for method in methods)
+            tunings[name] = Tuning(name, self.network(at.dataset), tried)
         return tunings
 
     def tuning_name(self, run: Run) -> str | None:
@@ -222,14 +611,12 @@ class Plan:
         known(name, self.cohorts, "cohort")
         return self.cohorts[name]
 
-    def find_runs(self, name: str) -> tuple[Run, ...]:
-        """Return the run called `name`, or the runs of the cell called `name`.
+    def cohort_of(self, run: Run) -> Cohort:
+        """Return the cohort that trains a run."""
+        return self.cohorts[self._cohort_name(run)]
 
-        Raises
-        ------
-        UserError
-            If the configuration has no such run or cell.
-        """
+    def find_runs(self, name: str) -> tuple[Run, ...]:
+        """Return the run called `name`, or the runs of the cell called `name`; raise `UserError` if there is none."""
         by_name: dict[str, list[Run]] = {}
         for run in self.runs:
             by_name.setdefault(run.name, []).append(run)
@@ -237,20 +624,10 @@ class Plan:
         known(name, by_name, "run or cell")
         return tuple(by_name[name])
 
-    def cohort_of(self, run: Run) -> Cohort:
-        """Return the cohort that trains a run."""
-        return self.cohorts[self._cohort_name(run)]
-
     def experiment(self, name: str) -> Experiment:
         """Return the selected experiment called `name`; raise `UserError` if there is none."""
         known(name, self.experiments, "experiment")
         return self.experiments[name]
-
-    def part(self, name: str) -> str:
-        """Return the part of the report that shows an experiment."""
-        return str(self.config["definitions"]["experiments"][name].get("part", "paper"))
-
-    # -- settings ---------------------------------------------------------------------------------
 
     def dataset(self, name: str) -> dict[str, Any]:
         """Return the definition of a dataset: source, sides, title, network."""
@@ -263,9 +640,73 @@ class Plan:
     @cached_property
     def published_names(self) -> dict[str, str]:
         """The published row to compare each defined dataset with: that of its own name, unless it names another."""
+        defined = self.config["definitions"]["datasets"]
+        return {name: definition.get("published", name) for name, definition in defined.items()}
+
+    def network(self, dataset: str) -> str:
+        """Return the name of the network for `dataset`.
+
+        If the configuration names none, it is ``resnet34`` for a user's own colour images and ``mlp`` otherwise.
+        """
+        definition = self.dataset(dataset)
+        if "network" in definition:
+            return str(definition["network"])
+        if not is_path(definition["source"]):
+            return "mlp"
+        return "resnet34" if image_shape(Path(definition["source"]).expanduser())[2:] == (3,) else "mlp"
+
+    def source_of(self, images: str) -> str:
+        """Return the source, a name or a path, whose images are called `images`: the inverse of `Layout.images`."""
+        return str(self.dataset(images.removeprefix("own/"))["source"]) if images.startswith("own/") else images
+
+    @cached_property
+    def own_files(self) -> dict[str, list[Path]]:
+        """The input files of each images file that is made from a user's own images, by the name for `source_of`."""
         return {
-            name: definition.get("published", name)
-            for name, definition in self.config["definitions"]["datasets"].items()
+            f"own/{name}": inputs(Path(self.dataset(name)["source"]).expanduser())
+            for name in self.datasets
+            if is_path(self.dataset(name)["source"])
+        }
+
+    def settings(self, variant: str, network: str) -> Settings:
+        """Return the trainer's settings for a network under a variant."""
+        training = self.protocol.training(variant, network)
+        del training["prior_offset"], training["hyperparameters"]  # they concern the task and the plan
+        return Settings.parse(training)
+
+    def cohort_settings(self, name: str) -> dict[str, Any]:
+        """Return everything in the configuration that affects a cohort's histories."""
+        cohort = self.cohort(name)
+        training = self.protocol.training(cohort.variant, cohort.network)
+        return {"runs": [astuple(run) for run in cohort.runs], "training": training}
+
+    def flat_settings(self, variant: str, network: str) -> dict[str, Any]:
+        """Return the trainer's settings as one mapping, ready for JSON."""
+        if (variant, network) not in self._flat_settings:
+            self._flat_settings[variant, network] = self.settings(variant, network).flat()
+        return self._flat_settings[variant, network]
+
+    def tuning_title(self, name: str) -> str:
+        """Return the title of a tuning in the report: dataset, variant unless it is base, and tuple size."""
+        known(name, self.tunings, "tuning")
+        run = self.tunings[name].runs[0]
+        variant = "" if run.variant == BASE else f" ({run.variant})"
+        return f"{self.dataset(run.dataset)['title']}{variant}, M = {run.tuple_size}"
+
+    def tuning_settings(self, name: str) -> dict[str, Any]:
+        """Return everything in the configuration that affects a tuning's choice.
+
+        It averages the last epochs that are reported, or all of them, as it knows no best epoch.
+        """
+        known(name, self.tunings, "tuning")
+        tuning = self.tunings[name]
+        training = self.protocol.training(tuning.runs[0].variant, tuning.network)
+        average = self.protocol.reporting()["average_last"]
+        return {
+            "runs": [astuple(run) for run in tuning.runs],
+            "training": training,
+            "grid": self.config["tuning"],
+            "average_last": average if isinstance(average, int) else int(training["epochs"]),
         }
 
     def minutes(self, cohort: str) -> int:
@@ -289,112 +730,6 @@ class Plan:
     def epochs_of(self, run: Run) -> int:
         """Return for how many epochs a run trains."""
         return int(self.protocol.training(run.variant, self.network(run.dataset))["epochs"])
-
-    def network(self, dataset: str) -> str:
-        """Return the name of the network for `dataset`.
-
-        If the configuration names none, it is ``resnet34`` for a user's own colour images and ``mlp`` otherwise.
-        """
-        definition = self.dataset(dataset)
-        if "network" in definition:
-            return str(definition["network"])
-        if not is_path(definition["source"]):
-            return "mlp"
-        from mdpu.pipeline.data.own import image_shape
-
-        return "resnet34" if image_shape(Path(definition["source"]).expanduser())[2:] == (3,) else "mlp"
-
-    def settings(self, variant: str, network: str) -> Settings:
-        """Return the trainer's settings for a network under a variant."""
-        training = self.protocol.training(variant, network)
-        del training["prior_offset"], training["hyperparameters"]  # they concern the task and the plan
-        return Settings.parse(training)
-
-    def flat_settings(self, variant: str, network: str) -> dict[str, Any]:
-        """Return the trainer's settings as one mapping, ready for JSON."""
-        if (variant, network) not in self._flat_settings:
-            self._flat_settings[variant, network] = self.settings(variant, network).flat()
-        return self._flat_settings[variant, network]
-
-    def tuning_title(self, name: str) -> str:
-        """Return the title of a tuning in the report: dataset, variant unless it is base, and tuple size."""
-        known(name, self.tunings, "tuning")
-        run = self.tunings[name].runs[0]
-        variant = "" if run.variant == "base" else f" ({run.variant})"
-        return f"{self.dataset(run.dataset)['title']}{variant}, M = {run.tuple_size}"
-
-    def tuning_settings(self, name: str) -> dict[str, Any]:
-        """Return everything in the configuration that affects a tuning's choice."""
-        known(name, self.tunings, "tuning")
-        tuning = self.tunings[name]
-        return {
-            "runs": [astuple(run) for run in tuning.runs],
-            "training": self.protocol.training(tuning.runs[0].variant, tuning.network),
-            "grid": self.config["tuning"],
-            "average_last": self._tuned_over(tuning),
-        }
-
-    def _tuned_over(self, tuning: Tuning) -> int:
-        """Return how many last epochs a tuning averages: the reported ones, or all, as it knows no best epoch."""
-        average = self.protocol.reporting()["average_last"]
-        epochs = self.protocol.training(tuning.runs[0].variant, tuning.network)["epochs"]
-        return average if isinstance(average, int) else int(epochs)
-
-    def cohort_settings(self, name: str) -> dict[str, Any]:
-        """Return everything in the configuration that affects a cohort's histories."""
-        cohort = self.cohort(name)
-        training = self.protocol.training(cohort.variant, cohort.network)
-        return {"runs": [astuple(run) for run in cohort.runs], "training": training}
-
-    def experiment_settings(self, name: str) -> dict[str, Any]:
-        """Return everything in the configuration that affects the files of an experiment."""
-        experiment = self.experiment(name)
-        shows_data = experiment.runs or experiment.split
-        return {
-            "title": experiment.title,
-            "datasets": self.titles([*self.datasets, *experiment.not_run]) if shows_data else {},
-            "not_run": experiment.not_run,
-            "runs": digest([astuple(run) for run in experiment.runs]),
-            **load_kind(experiment.kind).settings(self, experiment),
-        }
-
-    # -- files ------------------------------------------------------------------------------------
-
-    def experiment_inputs(self, name: str) -> dict[str, Path]:
-        """Return the input files of an experiment by name; its kind says which ones it reads."""
-        experiment = self.experiment(name)
-        files = {"summary": self.layout.summary, "metrics": self.layout.metrics}
-        if experiment.split:
-            dataset = experiment.shown_dataset
-            files |= {"images": self.layout.images(dataset), "labels": self.layout.labels(dataset)}
-            files |= {"split": self.layout.split(experiment.split)}
-        return {read: files[read] for read in load_kind(experiment.kind).reads}
-
-    def experiment_caption(self, name: str) -> str:
-        """Return what the files of an experiment show, in general."""
-        experiment = self.experiment(name)
-        return " ".join(load_kind(experiment.kind).caption(experiment).split())
-
-    def experiment_outputs(self, name: str) -> list[Path]:
-        """Return the output files of an experiment."""
-        return [self.layout.results / file for file in load_kind(self.experiment(name).kind).outputs(name)]
-
-    def source_of(self, images: str) -> str:
-        """Return the source, a name or a path, whose images are called `images`: the inverse of `Layout.images`."""
-        return str(self.dataset(images.removeprefix("own/"))["source"]) if images.startswith("own/") else images
-
-    @cached_property
-    def own_files(self) -> dict[str, list[Path]]:
-        """The input files of each images file that is made from a user's own images, by the name for `source_of`."""
-        from mdpu.pipeline.data.own import inputs
-
-        return {
-            f"own/{name}": inputs(Path(self.dataset(name)["source"]).expanduser())
-            for name in self.datasets
-            if is_path(self.dataset(name)["source"])
-        }
-
-    # -- summary ----------------------------------------------------------------------------------
 
     def summary(self) -> dict[str, Any]:
         """Return counts of what the configuration asks for, ready for JSON."""

@@ -29,9 +29,8 @@ from mdpu.pipeline.data.images import read_images
 from mdpu.pipeline.data.labels import read_labels
 from mdpu.pipeline.data.splits import read_split
 from mdpu.pipeline.files import digest, origin, provenance, read_json, write_csv, write_json
-from mdpu.pipeline.grid import Cohort, Run
 from mdpu.pipeline.history import run_history
-from mdpu.pipeline.plan import Plan
+from mdpu.pipeline.plan import Cohort, Plan, Run
 from mdpu.pipeline.seals import check
 from mdpu.pipeline.validation import draw_validation_bags
 from mdpu.progress import Steps

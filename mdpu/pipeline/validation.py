@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from mdpu.learn.evaluation import ValidationBags
 from mdpu.pipeline.data.splits import draw_split
-from mdpu.pipeline.grid import Run
+from mdpu.pipeline.plan import Run
 from mdpu.randomness import Stream
 
 BAGS = 2000  # tuples, and as many unlabeled images: a fifth of the paper's n

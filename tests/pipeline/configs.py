@@ -45,7 +45,7 @@ VARIANTS = {
     "both": {"sampling": {"overlap": False}, "training": {"networks": {"mlp": {"hidden": [8, 8]}}}},
 }
 
-SETTING = {"kind": "setting", "title": "Setting", "tuple_size": [3], "prior": [0.5], "n": 40}
+SETTING = {"kind": "setting", "uses": "split", "title": "Setting", "tuple_size": [3], "prior": [0.5], "n": 40}
 
 
 def config(**changes):
@@ -61,8 +61,10 @@ def config(**changes):
 
 
 def study(**keys):
-    """Return CONFIG with one experiment of kind sensitivity."""
+    """Return CONFIG with one experiment of kind sensitivity; `reporting` is among its options."""
     changed = config(definitions__reportings={"last": {"average_last": 1}, "best": {"average_last": "best"}})
     experiment = {"kind": "sensitivity", "title": "Study", "tuple_size": [2], "n": 30, "datasets": ["flat"], **keys}
+    if "reporting" in experiment:
+        experiment["options"] = {"reporting": experiment.pop("reporting")}
     changed["definitions"]["experiments"] = {"study": experiment}
     return changed

@@ -12,8 +12,7 @@ from mdpu.errors import UserError
 from mdpu.pipeline.config import canonical, load_config, load_yaml, merge, select
 from mdpu.pipeline.evaluate.verify import verify
 from mdpu.pipeline.files import REPOSITORY
-from mdpu.pipeline.grid import CELL
-from mdpu.pipeline.plan import Plan
+from mdpu.pipeline.plan import CELL, Plan
 
 BASE = load_config([REPOSITORY / "config.yaml"])
 

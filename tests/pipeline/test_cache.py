@@ -11,7 +11,7 @@ import pytest
 from mdpu.errors import UserError
 from mdpu.learn import Settings, Task
 from mdpu.pipeline.cache import RunStore, fingerprint, group_by_origin
-from mdpu.pipeline.grid import Run, run_columns
+from mdpu.pipeline.plan import Run, run_columns
 
 RUNS = [Run("mnist", "base", 2, 10000, prior, "relu", "logistic", seed) for prior in ("0.4", "0.5") for seed in (1, 2)]
 HERE, THERE = {"commit": "abc", "device": "cpu"}, {"commit": "def", "device": "H200"}

@@ -30,8 +30,7 @@ from mdpu.pipeline.check import (
     unrecorded,
 )
 from mdpu.pipeline.files import accept, read_json, write_json, write_table, write_text
-from mdpu.pipeline.grid import Run, run_columns
-from mdpu.pipeline.plan import Plan
+from mdpu.pipeline.plan import Plan, Run, run_columns
 from mdpu.pipeline.seals import recording, seal_path
 
 RUNS = [Run("mnist", "base", 2, 100, "0.4", method, "logistic", seed) for method in ("abs", "ure") for seed in (1, 2)]

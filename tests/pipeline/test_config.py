@@ -7,7 +7,7 @@ import json
 
 import pytest
 import yaml
-from configs import CONFIG, FIRST, FLAT, SETTING, config, study
+from configs import CONFIG, FIRST, FLAT, SETTING, config
 from snakemake.utils import update_config
 
 from mdpu.errors import UserError
@@ -128,7 +128,7 @@ WRONG = {
     ),
     "reportings of a table": (
         {FIRST + "reporting": ["last"]},
-        r"definitions\.experiments\.first\.reporting: only an experiment of kind sensitivity has a reporting",
+        r"definitions\.experiments\.first\.reporting is unknown",
     ),
     "a batch of none": (
         {"protocol__training__networks__mlp__batch_size": 0},
@@ -144,41 +144,12 @@ def test_a_wrong_configuration_is_refused_in_one_sentence_with_the_keys_name(cha
     assert "\n" not in str(error.value)
 
 
-STUDIES = {
-    "an unknown reporting": ({"reporting": ["lats"]}, r"study\.reporting: 'lats' is unknown; did you mean 'last'\?"),
-    "no base": ({"variant": ["three-n"]}, r"study\.variant: base is what the others are compared with; add it"),
-    "an unknown method": ({"base_method": ["rleu"]}, r"study\.base_method: 'rleu' is unknown; did you mean 'relu'\?"),
-    "two sizes": ({"n": [10, 20]}, r"study\.n: an experiment of kind sensitivity shows one n"),
-}
-
-
-@pytest.mark.parametrize(("keys", "sentence"), STUDIES.values(), ids=STUDIES)
-def test_a_wrong_study_is_refused_in_one_sentence(keys, sentence):
-    with pytest.raises(UserError, match=sentence):
-        Plan(study(**keys))
-
-
 def test_every_required_key_is_missed_by_name():
     for key in yaml.safe_load(SCHEMA.read_text(encoding="utf-8"))["required"]:
         lacking = config()
         del lacking[key]
         with pytest.raises(UserError, match=rf"config key \(top level\): '{key}' is a required property"):
             Plan(lacking)
-
-
-@pytest.mark.parametrize(
-    ("experiment", "axis", "values"),
-    [
-        ("table2", "tuple_size", [2, 3]),
-        ("table2", "n", {"default": [10, 20]}),
-        ("figure3", "loss", ["logistic", "ramp"]),
-    ],
-)
-def test_an_experiment_spans_no_axis_that_its_kind_cannot_show(experiment, axis, values):
-    changed = load_config([REPOSITORY / "config.yaml"])
-    changed["definitions"]["experiments"][experiment][axis] = values
-    with pytest.raises(UserError, match=rf"{experiment}\.{axis}: .* several are given"):
-        Plan(changed)
 
 
 @pytest.mark.parametrize(
@@ -206,21 +177,16 @@ def test_what_is_wrong_with_the_values_of_a_dataset_or_a_method_is_named(axis, v
 @pytest.mark.parametrize(
     ("experiment", "sentence"),
     [
-        ({"kind": "losses"}, "definitions.experiments.first: 'title' is a required property"),
+        ({"kind": "losses", "uses": "nothing"}, "definitions.experiments.first: 'title' is a required property"),
         ({"kind": "setting", "title": "S", "tuple_size": [3]}, "first: 'n' is a required property"),
-        ({**SETTING, "tuple_size": [2, 3]}, "first.tuple_size: an experiment of kind setting shows one tuple size"),
-        ({"kind": "lossses", "title": "L", "tuple_size": [2], "n": 5}, "first.kind: 'lossses' is not one of"),
         (
-            {"kind": "size", "title": "S", "tuple_size": [2], "n": 5, "loss": ["ramp", "hinge"]},
-            "first.loss: an experiment of kind size shows one loss",
+            {"kind": "losses", "title": "L", "tuple_size": [2], "n": 5, "uses": "data"},
+            "first.uses: 'data' is not one",
         ),
-        (
-            {"kind": "loss", "title": "S", "tuple_size": [2], "n": [5, 6]},
-            "first.n: an experiment of kind loss shows one n",
-        ),
+        ({**SETTING, "base_method": ["rleu"]}, "first.base_method: 'rleu' is unknown; did you mean 'relu'?"),
     ],
 )
-def test_a_wrong_experiment_of_the_newer_kinds_is_told(experiment, sentence):
+def test_a_wrong_experiment_is_refused(experiment, sentence):
     with pytest.raises(UserError) as error:
         Plan(config(definitions__experiments__first=experiment))
     assert sentence in str(error.value)

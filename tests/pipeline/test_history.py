@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mdpu.learn.risk import TERMS
-from mdpu.pipeline.grid import AXES, Run
 from mdpu.pipeline.history import MEASURES, run_history
+from mdpu.pipeline.plan import AXES, Run
 
 RUN = Run("mnist", "base", 2, 60, "0.4", "abs", "logistic", 1)
 SHARE = 0.4

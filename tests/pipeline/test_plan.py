@@ -1,19 +1,111 @@
-"""From configuration to experiments, cohorts and settings, and what is left out."""
+"""From configuration to runs, cohorts, settings and experiments, and what is left out."""
 
 from __future__ import annotations
 
+import itertools
 from operator import attrgetter
 
 import pytest
 from configs import CONFIG, FIRST, FLAT, SETTING, VARIANTS, config, study
+from hypothesis import given
+from hypothesis import strategies as st
 
 from mdpu.errors import UserError
 from mdpu.learn import Settings
-from mdpu.pipeline.config import load_config
-from mdpu.pipeline.plan import Plan
-from mdpu.pipeline.protocol import Departure
+from mdpu.pipeline.config import available_methods, load_config
+from mdpu.pipeline.plan import (
+    Departure,
+    Plan,
+    Run,
+    canonical_prior,
+    parse_run,
+    resolve_n_unlabeled,
+)
 
-LOSSES = {"kind": "losses", "title": "Losses"}
+LOSSES = {"kind": "losses", "uses": "nothing", "title": "Losses"}
+
+
+# -- runs and their names -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("written", "canonical"),
+    [(0.4, "0.4"), ("0.40", "0.4"), ("4e-1", "0.4"), (1e-5, "0.00001"), (0.123456, "0.123456"), (".5", "0.5")],
+)
+def test_priors_have_one_way_to_be_written(written, canonical):
+    assert canonical_prior(written) == canonical
+
+
+@pytest.mark.parametrize("prior", [0, 1, -0.5, 1.5, "nan", "inf", "half", True, None, "", [0.5]])
+def test_what_is_no_prior_is_refused(prior):
+    with pytest.raises(UserError, match="is not a number strictly between 0 and 1"):
+        canonical_prior(prior)
+
+
+@given(st.floats(1e-9, 1, exclude_max=True))
+def test_a_canonical_prior_is_the_same_number_and_canonical_again(prior):
+    text = canonical_prior(prior)
+    assert float(text) == prior
+    assert canonical_prior(text) == text
+    assert text.startswith("0.")
+    assert text[2:].isdigit()
+    assert not text.endswith("0")
+
+
+names = st.from_regex(r"[a-z0-9][a-z0-9-]{0,20}", fullmatch=True)
+runs = st.builds(
+    Run,
+    dataset=names,
+    variant=names,
+    tuple_size=st.integers(1, 20),
+    n=st.integers(1, 10**6),
+    prior=st.floats(0.001, 0.999).map(canonical_prior),
+    method=st.sampled_from(available_methods()),
+    loss=st.sampled_from(["logistic", "ramp", "squared", "hinge"]),
+    seed=st.integers(0, 10**9),
+)
+
+
+@given(runs)
+def test_a_run_is_read_back_from_its_name(run):
+    assert parse_run(run.name) == run
+
+
+@pytest.mark.parametrize(
+    "text", ["", "mnist", "mnist/base/2/n5/prior0.5/abs/logistic/seed1", "a/b/m2/n5/prior0.5/abs/x"]
+)
+def test_what_names_no_run_is_refused(text):
+    with pytest.raises(UserError, match="is not the name of a run; an example is mnist/base/m2/"):
+        parse_run(text)
+
+
+# -- grids and cohorts --------------------------------------------------------------------------
+
+
+def test_runs_are_the_grid_with_overlaps_once():
+    plan = Plan(config())
+    grid = itertools.product(["0.4", "0.5"], ["ure", "abs"], ["logistic"], [1, 2])
+    expected = {
+        Run(dataset, "base", size, n, *point)
+        for point in grid
+        for dataset, size, n in [("flat", 2, 30), ("deep", 2, 20), ("flat", 3, 30)]
+    }
+    assert set(plan.runs) == expected
+    assert len(plan.runs) == len(expected) == 24
+    assert {name: len(e.runs) for name, e in plan.experiments.items()} == {"first": 16, "second": 16}
+
+
+def test_splits_of_a_cohort_are_shared_between_methods():
+    cohort = Plan(config()).cohort("flat/base/m2/n30")
+    assert cohort.splits == [f"flat/base/m2/prior{prior}/n30/seed{seed}" for prior in ("0.4", "0.5") for seed in (1, 2)]
+
+
+def test_runs_of_a_cohort_are_selected_by_name():
+    cohort = Plan(config()).cohort("flat/base/m2/n30")
+    names = [cohort.runs[3].name, cohort.runs[1].name]
+    assert [run.name for run in cohort.select([*names, names[0]])] == names
+    with pytest.raises(UserError, match=r"cohort flat/base/m2/n30, run: 'flat/base/m3.*' is unknown; did you mean"):
+        cohort.select([cohort.runs[0].name.replace("m2", "m3")])
 
 
 def test_selections_restrict_datasets_and_experiments():
@@ -116,21 +208,12 @@ def test_reportings_summarise_the_same_runs_in_another_way():
     assert plan.protocol.reporting("last") == {"average_last": 1, "test_prior": "natural"}
     assert plan.protocol.reporting("base") == CONFIG["protocol"]["reporting"]
     experiment = plan.experiment("study")
-    assert experiment.options == {"reporting": ["last", "best"], "base_method": ["relu"]}
+    assert experiment.options == {"reporting": ["last", "best"]}
     # 2 priors, 2 seeds, of 2 methods under 2 variants and of 1 method under base alone: reportings add none.
     assert len(plan.runs) == 4 * (2 * 2 + 1)
     assert {run.variant for run in plan.runs if run.method == "relu"} == {"base"}
     with pytest.raises(UserError, match="reporting: 'zzz' is unknown"):
         plan.protocol.reporting("zzz")
-
-
-def test_what_a_study_depends_on_holds_its_variants_and_reportings():
-    plan = Plan(study(variant=["base", "three-n"], reporting=["last"]))
-    before = plan.experiment_settings("study")
-    plan.config["definitions"]["reportings"]["last"]["average_last"] = 2
-    after = plan.experiment_settings("study")
-    assert before != after
-    assert before["departures"]["variants"]["three-n"] == [("n_unlabeled", "n", "3n")]
 
 
 @pytest.mark.parametrize(("average", "expected"), [(2, 2), ("all", 3), ("best", 3)])
@@ -168,12 +251,6 @@ def test_a_subset_knows_what_it_leaves_out():
     assert Plan(config(datasets=["deep"])).not_run == {"second": "Second"}
 
 
-def test_what_a_table_leaves_out_is_among_its_settings():
-    everything, one = Plan(config()), Plan(config(datasets=["flat"]))
-    assert everything.experiment_settings("second")["not_run"] == one.experiment_settings("second")["not_run"] == ()
-    assert one.experiment_settings("first")["not_run"] == ("deep",)
-
-
 def test_illustrations_have_no_runs_and_the_setting_shows_a_split_of_the_first_dataset():
     changed = config(definitions__experiments={"setting": SETTING, "losses": LOSSES}, datasets=["deep", "flat"])
     plan = Plan(changed)
@@ -183,9 +260,6 @@ def test_illustrations_have_no_runs_and_the_setting_shows_a_split_of_the_first_d
     assert plan.datasets == ["deep"]
     assert plan.runs == ()
     assert Plan({**changed, "experiments": ["losses"]}).datasets == []
-    before = plan.experiment_settings("setting")
-    changed["definitions"]["datasets"]["deep"]["negative"] = [2]
-    assert Plan(changed).experiment_settings("setting") != before
 
 
 def test_runs_are_found_by_their_name_and_their_cells():
@@ -197,3 +271,41 @@ def test_runs_are_found_by_their_name_and_their_cells():
     assert [run.name for run in plan.find_runs(cell)] == [f"{cell}/seed1", f"{cell}/seed2"]
     with pytest.raises(UserError, match=r"'flat/base/m2/n30/prior0.4/asb/logistic' is unknown; did you mean '.*/abs/"):
         plan.find_runs("flat/base/m2/n30/prior0.4/asb/logistic")
+
+
+# -- the protocol under its variants ------------------------------------------------------------
+
+
+def test_a_variant_overrides_the_protocol_and_base_does_not():
+    plan = Plan(config(definitions__experiments__second__variant=["three-n"]))
+    expected = {"n_unlabeled": 30, "replacement": True, "overlap": True, "broken": 0.0}
+    assert plan.protocol.sampling("base", 30) == expected
+    assert plan.protocol.sampling("three-n", 30) == {**expected, "n_unlabeled": 90}
+    training = plan.protocol.training("base", "mlp")
+    assert (training["epochs"], training["hidden"], training["batch_size"]) == (3, [8], 10)
+    assert training["network"] == "mlp"
+    assert "stem" not in training
+
+
+@pytest.mark.parametrize(("value", "n", "expected"), [("n", 7, 7), ("3n", 7, 21), (5, 7, 5)])
+def test_unlabeled_counts_are_numbers_or_multiples_of_n(value, n, expected):
+    assert resolve_n_unlabeled(value, n) == expected
+
+
+@pytest.mark.parametrize(("counts", "size", "expected"), [("tuples", 3, 30), ("images", 3, 10), ("images", 40, 1)])
+def test_n_counts_tuples_or_their_members(counts, size, expected):
+    plan = Plan(config(protocol__sampling__n_counts=counts))
+    assert plan.protocol.number_of_tuples("base", size, 30) == expected
+    assert plan.protocol.sampling("base", 30)["n_unlabeled"] == 30
+
+
+def test_a_variant_departs_in_the_keys_in_which_it_differs():
+    plan = Plan(config(definitions__variants=VARIANTS))
+    assert plan.protocol.departures("base", ["mlp", "resnet34"]) == plan.protocol.departures("adam", ["mlp"]) == []
+    assert plan.protocol.departures("three-n", ["mlp"]) == [Departure("n_unlabeled", "n", "3n")]
+    assert plan.protocol.departures("stem", ["mlp"]) == []
+    assert plan.protocol.departures("stem", ["mlp", "resnet34"]) == [Departure("stem", "cifar", "imagenet")]
+    assert plan.protocol.departures("both", ["mlp"]) == [
+        Departure("overlap", "true", "false"),
+        Departure("hidden", "[8]", "[8, 8]"),
+    ]

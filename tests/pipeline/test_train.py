@@ -18,8 +18,7 @@ from mdpu.pipeline.data.images import ImageSet, write_images
 from mdpu.pipeline.data.labels import write_labels
 from mdpu.pipeline.data.splits import draw_split, write_split
 from mdpu.pipeline.files import write_csv
-from mdpu.pipeline.grid import AXES
-from mdpu.pipeline.plan import Plan
+from mdpu.pipeline.plan import AXES, Plan
 from mdpu.pipeline.train import Files, compare_histories, task_of, train, tune
 from mdpu.randomness import Stream
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mdpu.pipeline.grid import Run
+from mdpu.pipeline.plan import Run
 from mdpu.pipeline.validation import BAGS, draw_validation_bags
 from mdpu.theory import coefficients
 

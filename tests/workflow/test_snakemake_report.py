@@ -8,7 +8,7 @@ import re
 
 import pytest
 
-from mdpu.pipeline.kind import PARTS
+from mdpu.pipeline.plan import PARTS
 from mdpu.pipeline.report.formats import FORMATS
 
 pytestmark = pytest.mark.slow

@@ -14,8 +14,8 @@ import pandas as pd
 import pytest
 
 from mdpu.pipeline.files import REPOSITORY, write_json, write_table
-from mdpu.pipeline.grid import AXES, CELL
 from mdpu.pipeline.history import MEASURES
+from mdpu.pipeline.plan import AXES, CELL
 
 pytestmark = pytest.mark.slow
 

@@ -11,17 +11,19 @@ from mdpu.pipeline.data.sources import SOURCES
 from mdpu.errors import UserError
 from mdpu.pipeline.lock import TOKEN
 from mdpu.pipeline.report.formats import format_name
-from mdpu.pipeline import grid
+from mdpu.pipeline import experiments, plan
 from mdpu.pipeline.config import canonical
 from mdpu.pipeline.failed import without_failed
 from mdpu.pipeline.cache import adopt, identity
 from mdpu.pipeline.check import repair
 from mdpu.pipeline.code import kind_version, room_version, source_version, training_version
-from mdpu.pipeline.kind import PARTS, load_kind
-from mdpu.pipeline.plan import Plan
+from mdpu.pipeline.experiments import load_kind
+from mdpu.pipeline.plan import PARTS, Plan
 
 try:
     PLAN = Plan(canonical(config))
+    if workflow.is_main_process and TOKEN not in os.environ:  # ./run has checked them
+        experiments.check(PLAN.config)
     if PLAN.config.get("without_failed"):
         PLAN = Plan(without_failed(PLAN.config))
         for _cohort, _reason in PLAN.failed.items():
@@ -59,7 +61,7 @@ TRACED = [
 KINDS = {}  # the kinds in use, each with the names of its experiments
 for _name, _experiment in PLAN.experiments.items():
     KINDS.setdefault(_experiment.kind, []).append(_name)
-SHOWN = [path for name in PLAN.experiments for path in PLAN.experiment_outputs(name)]
+SHOWN = [RESULTS / file for name, shown in PLAN.experiments.items() for file in load_kind(shown.kind).outputs(name)]
 TABLES = [path for path in SHOWN if path.parent == RESULTS / "tables"]
 FIGURES = [path for path in SHOWN if path.parent == RESULTS / "figures"]
 TUNING_FIGURES = [
@@ -124,7 +126,7 @@ def offered(file, caption, category, shown):
 
 
 def part_title(wildcards):
-    return PARTS[PLAN.part(wildcards.experiment)]
+    return PARTS[PLAN.experiment(wildcards.experiment).part]
 
 
 def experiment_title(wildcards):
@@ -132,7 +134,7 @@ def experiment_title(wildcards):
 
 
 def shown_inputs(wildcards):
-    return PLAN.experiment_inputs(wildcards.experiment)
+    return experiments.inputs(PLAN, wildcards.experiment)
 
 
 def cohort_inputs(wildcards):
@@ -156,7 +158,7 @@ def gpus():
 
 
 def trial_name(wildcards):
-    return grid.trial_name(dict(wildcards.items()))
+    return plan.trial_name(dict(wildcards.items()))
 
 
 def sampling(wildcards):

@@ -28,7 +28,7 @@ rule render_report:
         code=[EVALUATION_CODE, *map(kind_version, sorted(KINDS))],
         results=RESULTS,
         plan=PLAN.summary(),
-        parts={experiment: PLAN.part(experiment) for experiment in PLAN.experiments},
+        parts={name: experiment.part for name, experiment in PLAN.experiments.items()},
         not_run=PLAN.not_run,
         datasets={dataset: PLAN.dataset(dataset) for dataset in PLAN.datasets},
         comparison=PLAN.config["comparison"],

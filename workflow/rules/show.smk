@@ -27,11 +27,10 @@ for _kind in sorted(KINDS):
             "../../envs/mdpu.yaml"
         params:
             code=kind_version(_kind),
-            settings=lambda wildcards: PLAN.experiment_settings(wildcards.experiment),
-            caption=lambda wildcards: PLAN.experiment_caption(wildcards.experiment),
+            settings=lambda wildcards: experiments.settings(PLAN, wildcards.experiment),
             results=RESULTS,
             inputs=lambda wildcards, input: [
-                f"--{name} {input[name]}" for name in PLAN.experiment_inputs(wildcards.experiment)
+                f"--{name} {input[name]}" for name in experiments.inputs(PLAN, wildcards.experiment)
             ],
         shell:
             "python -m mdpu show --config $MDPU_CONFIG --experiment {wildcards.experiment} {params.inputs}"

@@ -30,11 +30,13 @@ def select(
     mirror: Mirror = None,
 ) -> None:
     """Write the configuration of a selection in its own folder of results, and print its path."""
+    from mdpu.pipeline import experiments
     from mdpu.pipeline.config import select as select_config
     from mdpu.pipeline.console.preflight import check_files
     from mdpu.pipeline.plan import Plan
 
     plan = Plan(select_config(experiment, file or [], set_ or []))
+    experiments.check(plan.config)
     if files:
         check_files(plan, plan.config["mirror"] or mirror)
     print(plan.layout.write_config(current=files))

@@ -28,7 +28,7 @@ def dataset(
     """
     from mdpu.pipeline.config import load_config
     from mdpu.pipeline.data.sources import write_source
-    from mdpu.pipeline.paths import Layout
+    from mdpu.pipeline.plan import Layout
 
     chosen = load_config(config)
     write_source(source, Layout(chosen).data_dir, chosen.get("mirror") or mirror, out)

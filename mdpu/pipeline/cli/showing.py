@@ -53,6 +53,8 @@ def report(
     out: Out,
 ) -> None:
     """Render the HTML report."""
+    from mdpu.pipeline.experiments import sections
     from mdpu.pipeline.report.page import write_page
 
-    write_page(load_plan(config), results, out)
+    plan = load_plan(config)
+    write_page(plan, results, sections(plan, results), out)

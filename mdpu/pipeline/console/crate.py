@@ -25,8 +25,7 @@ from mdpu.errors import UserError
 from mdpu.pipeline.cache import identity
 from mdpu.pipeline.check import BESIDE
 from mdpu.pipeline.files import REPOSITORY, git_commit, read_csv, read_json, replacing, versions
-from mdpu.pipeline.grid import CELL, cell_name
-from mdpu.pipeline.plan import Plan
+from mdpu.pipeline.plan import CELL, Plan, cell_name
 from mdpu.pipeline.seals import is_seal, read_seal
 
 if TYPE_CHECKING:

@@ -21,8 +21,7 @@ from mdpu.pipeline.console.preflight import raw_files, size_of
 from mdpu.pipeline.console.stages import words
 from mdpu.pipeline.console.work import FITTED, START_SECONDS, images_shown, kind_of, makespan
 from mdpu.pipeline.data.download import list_absent
-from mdpu.pipeline.grid import Cohort, Run
-from mdpu.pipeline.plan import Plan
+from mdpu.pipeline.plan import Cohort, Plan, Run
 from mdpu.pipeline.train import settings_on
 
 REUSE, STALE, STORED, NEW = "reuse", "stale", "stored", "new"

@@ -15,8 +15,7 @@ import pandas as pd
 from mdpu.errors import UserError
 from mdpu.pipeline.evaluate.comparison import DIFFERS, NOT_RUN, VERDICTS
 from mdpu.pipeline.files import read_csv, read_json, replacing
-from mdpu.pipeline.grid import AXES, CELL, cell_name
-from mdpu.pipeline.plan import Plan
+from mdpu.pipeline.plan import AXES, CELL, Plan, cell_name
 from mdpu.pipeline.seals import read_seal, sha256
 
 TABLES = ("summary", "comparison")  # what is kept, to compare the next time with

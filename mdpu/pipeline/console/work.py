@@ -11,8 +11,7 @@ from operator import eq
 from pathlib import Path
 from statistics import fmean
 
-from mdpu.pipeline.grid import Cohort, Run
-from mdpu.pipeline.plan import Plan
+from mdpu.pipeline.plan import Cohort, Plan, Run
 
 FITTED = "no network"  # the rate of methods that train none
 START_SECONDS = 5.0  # of a training process before it trains, imports and images, until one has been seen

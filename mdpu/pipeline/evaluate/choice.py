@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 import pandas as pd
 
 from mdpu.pipeline.config import BASE
-from mdpu.pipeline.grid import AXES, CELL
+from mdpu.pipeline.plan import AXES, CELL
 from mdpu.theory.held_out import bag_risk, member_risk
 
 RISKS = {"bags": bag_risk, "members": member_risk}

@@ -13,8 +13,7 @@ from mdpu.errors import UserError
 from mdpu.learn.methods import load_method
 from mdpu.pipeline.cache import Finished, cache_of, identity
 from mdpu.pipeline.files import read_json, read_table, write_csv, write_table
-from mdpu.pipeline.grid import AXES, CELL, Run, run_columns
-from mdpu.pipeline.plan import Plan
+from mdpu.pipeline.plan import AXES, CELL, Plan, Run, run_columns
 
 
 def finished_runs(plan: Plan) -> dict[Run, Finished]:

@@ -17,8 +17,7 @@ from scipy import special  # scipy.stats, which calls it, takes half a second to
 
 from mdpu.pipeline.evaluate.published import TRIALS, published_cells
 from mdpu.pipeline.files import provenance, read_csv, write_csv, write_json
-from mdpu.pipeline.grid import CELL, cell_name
-from mdpu.pipeline.plan import Plan
+from mdpu.pipeline.plan import CELL, Plan, cell_name
 
 VERDICTS = ("reproduced", "close", "inconclusive", "differs", "not run")
 REPRODUCED, CLOSE, INCONCLUSIVE, DIFFERS, NOT_RUN = VERDICTS

@@ -15,8 +15,7 @@ import pandas as pd
 from mdpu.pipeline.config import BASE
 from mdpu.pipeline.evaluate.collect import REPORTED, reported_accuracy, run_accuracies
 from mdpu.pipeline.evaluate.published import PROPOSED, published_summary
-from mdpu.pipeline.grid import AXES, ROW
-from mdpu.pipeline.plan import Plan
+from mdpu.pipeline.plan import AXES, ROW, Plan
 
 ASKED = (*PROPOSED, "bag-relu", "bag-free")  # methods whose single runs claims are about
 ESTIMATES = ("estimated_prior", "estimated_prior_low", "estimated_prior_high")

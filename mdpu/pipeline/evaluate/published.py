@@ -8,7 +8,7 @@ import pandas as pd
 
 from mdpu.learn.methods import load_method
 from mdpu.pipeline.files import resource
-from mdpu.pipeline.grid import CELL
+from mdpu.pipeline.plan import CELL
 
 PROPOSED = ("ure", "relu", "abs")
 CORRECTED = ("relu", "abs")

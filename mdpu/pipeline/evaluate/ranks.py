@@ -16,8 +16,7 @@ from scipy import stats
 from mdpu.pipeline.evaluate.evidence import table_cells
 from mdpu.pipeline.evaluate.published import METHODS, published_summary
 from mdpu.pipeline.files import provenance, read_csv, write_csv, write_json
-from mdpu.pipeline.grid import ROW
-from mdpu.pipeline.plan import Plan
+from mdpu.pipeline.plan import ROW, Plan
 
 UNITS = ("row", "dataset")
 FEWEST_METHODS, FEWEST_BLOCKS = 3, 2

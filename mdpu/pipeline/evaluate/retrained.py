@@ -18,8 +18,7 @@ from scipy import stats
 from mdpu.pipeline.cache import Finished
 from mdpu.pipeline.config import BASE
 from mdpu.pipeline.evaluate.collect import run_accuracies
-from mdpu.pipeline.grid import AXES, Run, run_columns
-from mdpu.pipeline.plan import Plan
+from mdpu.pipeline.plan import AXES, Plan, Run, run_columns
 from mdpu.pipeline.train import retrain
 from mdpu.randomness import Stream
 

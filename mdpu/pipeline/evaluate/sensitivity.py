@@ -23,9 +23,7 @@ from mdpu.learn.methods import load_method
 from mdpu.pipeline.config import BASE
 from mdpu.pipeline.evaluate.collect import run_accuracies
 from mdpu.pipeline.evaluate.published import TRIALS, published_cells
-from mdpu.pipeline.grid import ROW, Experiment, Run
-from mdpu.pipeline.plan import Plan
-from mdpu.pipeline.protocol import Departure
+from mdpu.pipeline.plan import ROW, Departure, Experiment, Plan, Run
 from mdpu.randomness import Stream
 
 SCOPE_KEY, SIDES_KEY, JOINT_KEY = "scope", "sides", "joint"
@@ -131,7 +129,7 @@ def paired_differences(plan: Plan, experiment: Experiment, metrics: pd.DataFrame
     accuracies = _accuracies(plan, experiment, metrics)
     natural = accuracies[()]
     rows = []
-    alone = experiment.options.get("base_method", ())
+    alone = plan.config["definitions"]["experiments"][experiment.name].get("base_method", ())
     compared = [run for run in experiment.runs if run.variant == BASE and run.method not in alone]
     for alternative in _alternatives(plan, experiment, accuracies):
         for run in compared:
@@ -268,11 +266,12 @@ def published_differences(plan: Plan, experiment: Experiment) -> pd.DataFrame:
         stated (the dataset of the published rows), tuple_size, n, prior, method, published_mean and
         published_std, for the methods that every variant has.
     """
+    alone = plan.config["definitions"]["experiments"][experiment.name].get("base_method", ())
     covered = {
         (stated, run.tuple_size, run.n, run.prior, run.method)
         for stated, rivals in _rivals(plan, experiment).items()
         for run in experiment.runs
-        if run.dataset in rivals and run.method not in experiment.options.get("base_method", ())
+        if run.dataset in rivals and run.method not in alone
     }
     cells = published_cells().rename(columns={"dataset": "stated"})
     keys = ["stated", "tuple_size", "n", "prior", "method"]

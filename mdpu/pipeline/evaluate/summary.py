@@ -11,7 +11,7 @@ from mdpu.learn.methods import load_method
 from mdpu.pipeline.evaluate.claims import FAILS, HOLDS, INCONCLUSIVE, PARTLY
 from mdpu.pipeline.evaluate.comparison import CLOSE, DIFFERS, NOT_RUN, REPRODUCED, VERDICTS
 from mdpu.pipeline.evaluate.published import BASELINES, PROPOSED, family, in_one_reading, published_cells
-from mdpu.pipeline.grid import ROW
+from mdpu.pipeline.plan import ROW
 
 
 class Line(NamedTuple):
@@ -116,12 +116,12 @@ def _best_beyond(cells: pd.DataFrame) -> str:
     """
     means = cells.pivot_table(index=list(ROW), columns="method", values="mean", aggfunc="first")
     best = means[[method for method in PROPOSED if method in means]].max(axis=1)
-    gains = {method: (means[method] - best).dropna() for method in means if family(method) == "beyond"}
+    gains = {method: (means[method] - best).dropna() for method in means if family(str(method)) == "beyond"}
     most = max(map(len, gains.values()), default=0)
     if not most:
         return ""
     method, gain = max(((m, g) for m, g in gains.items() if len(g) == most), key=lambda pair: pair[1].mean())
     return (
-        f"{load_method(method).title} is above the best of the paper’s methods in {(gain > 0).sum()} of {most} rows, "
+        f"{load_method(str(method)).title} is above the best of the paper’s methods in {(gain > 0).sum()} of {most} rows, "
         f"{in_points(gain.mean())} points on average."
     )

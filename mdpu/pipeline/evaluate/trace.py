@@ -14,8 +14,7 @@ from mdpu.errors import UserError
 from mdpu.pipeline.cache import cache_of, identity
 from mdpu.pipeline.evaluate.collect import run_accuracies, summarize
 from mdpu.pipeline.files import read_json, read_table
-from mdpu.pipeline.grid import AXES, Run, run_columns
-from mdpu.pipeline.plan import Plan
+from mdpu.pipeline.plan import AXES, Plan, Run, run_columns
 
 
 def trace(plan: Plan, name: str, config: Sequence[Path]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import pandas as pd
 
 from mdpu.errors import UserError
 from mdpu.pipeline.files import read_csv, write_json
-from mdpu.pipeline.grid import CELL
+from mdpu.pipeline.plan import CELL
 
 
 def verify(summary: pd.DataFrame, expected_path: Path) -> dict[str, Any]:

@@ -1,41 +1,163 @@
 """Kinds of experiment, one file or folder each, discovered by being here: ``size.py`` is the kind ``size``.
 
-Each defines ``KIND``, a `mdpu.pipeline.kind.Kind`. It imports pandas, matplotlib and torch only in its functions,
-because every plan reads the contract of every kind.
+Each defines ``KIND``. What stands above the plan loads them: the head of the workflow, which asks for their files, and
+the commands that check a configuration, draw and render. The plan itself reads only what a definition ``uses``.
 """
 
 from __future__ import annotations
 
+import importlib
+import pkgutil
 from collections.abc import Callable, Mapping
+from dataclasses import astuple, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from jsonschema import Draft202012Validator
+from jsonschema.exceptions import best_match
+from matplotlib.figure import Figure
 
 from mdpu.errors import UserError
-from mdpu.pipeline.config import BASE
-from mdpu.pipeline.kind import Kind, load_kind
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-    from mdpu.pipeline.grid import Experiment
-    from mdpu.pipeline.plan import Plan
+from mdpu.pipeline.config import BASE, Config, explain, known, merge
+from mdpu.pipeline.files import digest
+from mdpu.pipeline.plan import PARTS, Experiment, Plan
+from mdpu.pipeline.report.drawing import save_figure
+from mdpu.pipeline.report.sections import downloads, figure_section
 
 FIGURE = ("figures/{name}.svg", "figures/{name}.pdf")
 TABLE = ("tables/{name}.csv", "tables/{name}.tex")
 
 
-def show(plan: Plan, name: str, inputs: Mapping[str, Path], results: Path) -> None:
-    """Make the files of an experiment.
+@dataclass(frozen=True, kw_only=True)
+class Kind:
+    """A kind of experiment.
 
-    Parameters
+    Attributes
     ----------
-    plan : Plan
-    name : str
-        Of the experiment.
-    inputs : mapping
-        Input files by name; they must include those that the experiment's kind reads.
-    results : Path
-        Folder of results to write the files into.
+    make : callable
+        From plan, experiment, the input files by the names in `reads`, and the folder of results; it writes `files`.
+    section : callable
+        From plan, experiment and the folder of results to the variables of the section in the report, among them the
+        experiment's ``name`` and ``title``, and ``template``, a file of ``report``.
+    reads : tuple of str
+        Its inputs: ``summary``, ``metrics`` if its experiments use runs; ``images``, ``labels``, ``split`` if they use
+        a split, the first of their grid; none if they use nothing.
+    files : tuple of str
+        Its outputs, as paths in the folder of results with ``{name}`` for the experiment's name.
+    single : tuple of str
+        Axes of which it can show only one value.
+    keys : mapping
+        What ``options`` of a definition may hold, each with the JSON schema of its value.
+    check : callable
+        From a definition (with inherited axes), the configuration and the definition's key; raises `UserError` for
+        mistakes that a schema cannot express.
+    """
+
+    make: Callable[[Plan, Experiment, Mapping[str, Path], Path], None]
+    section: Callable[[Plan, Experiment, Path], dict[str, Any]]
+    reads: tuple[str, ...]
+    files: tuple[str, ...]
+    single: tuple[str, ...] = ()
+    keys: Mapping[str, Any] = field(default_factory=dict)
+    check: Callable[[Mapping[str, Any], Config, str], None] = lambda definition, config, where: None
+
+    @property
+    def uses(self) -> str:
+        """What its experiments use, as their definitions say: ``runs``, ``split`` or ``nothing``."""
+        return "nothing" if not self.reads else "split" if "split" in self.reads else "runs"
+
+    @property
+    def is_table(self) -> bool:
+        """Whether it is a table, which the report shows before figures."""
+        return self.files[0].startswith("tables/")
+
+    def outputs(self, name: str) -> list[str]:
+        """Return the files of the experiment called `name`, as paths in the folder of results."""
+        return [file.format(name=name) for file in self.files]
+
+
+def available_kinds() -> list[str]:
+    """Return the kinds that are here."""
+    return sorted(module.name.replace("_", "-") for module in pkgutil.iter_modules(__path__))
+
+
+def kind_module(name: str) -> str:
+    """Return the dotted name of the module that defines a kind."""
+    return f"{__name__}.{name.replace('-', '_')}"
+
+
+def load_kind(name: str) -> Kind:
+    """Return the kind called `name`."""
+    kind = importlib.import_module(kind_module(name)).KIND
+    assert isinstance(kind, Kind)
+    return kind
+
+
+def check(config: Config) -> None:
+    """Raise `UserError` with the key's name if a definition is not what its kind can show."""
+    for name, definition in config["definitions"]["experiments"].items():
+        where = f"config key definitions.experiments.{name}"
+        known(definition["kind"], available_kinds(), f"{where}.kind")
+        kind, spec = load_kind(definition["kind"]), merge(config["axes"], definition)
+        of_kind = f"an experiment of kind {definition['kind']}"
+        if spec.get("uses", "runs") != kind.uses:
+            raise UserError(f"{where}.uses: {of_kind} uses {kind.uses}; write uses: {kind.uses}")
+        options = {"type": "object", "additionalProperties": False, "properties": kind.keys}
+        error = best_match(Draft202012Validator(options).iter_errors(spec.get("options", {})))
+        if error is not None:
+            raise UserError(explain(error, f"definitions.experiments.{name}.options"))
+        for axis in kind.single:
+            values = spec[axis].values() if isinstance(spec[axis], Mapping) else [spec[axis]]
+            if any(isinstance(value, list) and len(value) > 1 for value in values):
+                raise UserError(
+                    f"{where}.{axis}: {of_kind} shows one {axis.replace('_', ' ')}, but several are given; make it "
+                    "several experiments"
+                )
+        kind.check(spec, config, where)
+
+
+def check_base(definition: Mapping[str, Any], where: str) -> None:
+    """Raise `UserError` if the base is missing among the variants, which the others are compared with."""
+    if BASE not in definition["variant"]:
+        raise UserError(f"{where}.variant: base is what the others are compared with; add it")
+
+
+def inputs(plan: Plan, name: str) -> dict[str, Path]:
+    """Return the input files of an experiment by name, those that its kind reads."""
+    experiment, layout = plan.experiment(name), plan.layout
+    files = {"summary": layout.summary, "metrics": layout.metrics}
+    if experiment.split:
+        dataset = experiment.shown_dataset
+        files |= {"images": layout.images(dataset), "labels": layout.labels(dataset)}
+        files |= {"split": layout.split(experiment.split)}
+    return {read: files[read] for read in load_kind(experiment.kind).reads}
+
+
+def settings(plan: Plan, name: str) -> dict[str, Any]:
+    """Return everything in the configuration that affects the files of an experiment, ready for JSON."""
+    experiment = plan.experiment(name)
+    runs = experiment.runs
+    datasets = dict.fromkeys([*(run.dataset for run in runs), *experiment.not_run])
+    if experiment.split:
+        datasets |= {experiment.shown_dataset: None}
+    shown = ("title", "positive", "negative", "published")
+    compares = {
+        "reportings": plan.protocol.reportings,
+        "level": plan.config["comparison"]["level"],
+        "variants": {variant: plan.protocol.variant(variant) for variant in dict.fromkeys(run.variant for run in runs)},
+    }
+    return {
+        "title": experiment.title,
+        "options": dict(experiment.options),
+        "runs": digest([astuple(run) for run in runs]),
+        "not_run": experiment.not_run,
+        "datasets": {name: [plan.dataset(name).get(key) for key in shown] for name in datasets},
+        **(compares if runs else {}),
+    }
+
+
+def show(plan: Plan, name: str, inputs: Mapping[str, Path], results: Path) -> None:
+    """Make the files of an experiment from its inputs, which must include those that its kind reads.
 
     Raises
     ------
@@ -49,10 +171,15 @@ def show(plan: Plan, name: str, inputs: Mapping[str, Path], results: Path) -> No
     kind.make(plan, experiment, inputs, results)
 
 
-def check_base(definition: Mapping[str, Any], where: str) -> None:
-    """Raise `UserError` if the base is missing among the variants, which the others are compared with."""
-    if BASE not in definition["variant"]:
-        raise UserError(f"{where}.variant: base is what the others are compared with; add it")
+def sections(plan: Plan, results: Path) -> dict[str, list[dict[str, Any]]]:
+    """Return the section of each experiment for the report, tables first, by the key in `PARTS` of its part."""
+    groups: dict[str, list[dict[str, Any]]] = {part: [] for part in PARTS}
+    kinds = {name: load_kind(experiment.kind) for name, experiment in plan.experiments.items()}
+    for name in sorted(kinds, key=lambda name: not kinds[name].is_table):
+        kind, experiment = kinds[name], plan.experiment(name)
+        section = kind.section(plan, experiment, results)
+        groups[experiment.part].append({"downloads": downloads(results, kind.outputs(name)), **section})
+    return groups
 
 
 def figure_kind(
@@ -75,13 +202,9 @@ def figure_kind(
     """
 
     def make(plan: Plan, experiment: Experiment, inputs: Mapping[str, Path], results: Path) -> None:
-        from mdpu.pipeline.report.drawing import save_figure
-
         save_figure(draw(plan, experiment, inputs), results / "figures" / f"{experiment.name}.svg")
 
     def section(plan: Plan, experiment: Experiment, results: Path) -> dict[str, Any]:
-        from mdpu.pipeline.report.sections import figure_section
-
         return figure_section(plan, experiment, results, caption)
 
-    return Kind(make=make, section=section, reads=reads, files=FIGURE, caption=lambda experiment: caption, **contract)
+    return Kind(make=make, section=section, reads=reads, files=FIGURE, **contract)

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
 
 from mdpu.learn.methods import load_method
-from mdpu.pipeline.experiments import TABLE, check_base
+from mdpu.pipeline.evaluate.choice import choose_epochs, choose_settings, summarize_regret
+from mdpu.pipeline.evaluate.collect import read_histories
+from mdpu.pipeline.experiments import TABLE, Kind, check_base
 from mdpu.pipeline.files import read_csv, write_csv
-from mdpu.pipeline.kind import Kind
+from mdpu.pipeline.plan import Experiment, Plan
 from mdpu.pipeline.report.drawing import size_name
+from mdpu.pipeline.report.sections import rows_section
 from mdpu.pipeline.report.tables import write_rows
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from mdpu.pipeline.grid import Experiment
-    from mdpu.pipeline.plan import Plan
 
 WAYS = ("protocol", "bags", "members")
 KEYS = {
@@ -59,15 +58,12 @@ def caption(experiment: Experiment) -> str:
 
 def check(definition: Mapping[str, Any], config: Mapping[str, Any], where: str) -> None:
     """Raise `UserError` if variants are chosen among, and the base is missing."""
-    if definition.get("among") == "variants":
+    if definition.get("options", {}).get("among") == "variants":
         check_base(definition, where)
 
 
 def make(plan: Plan, experiment: Experiment, inputs: Mapping[str, Path], results: Path) -> None:
     """Write the regret of each cell as CSV, and of each method and tuple size as LaTeX."""
-    from mdpu.pipeline.evaluate.choice import choose_epochs, choose_settings, summarize_regret
-    from mdpu.pipeline.evaluate.collect import read_histories
-
     metrics = read_histories(experiment.runs, inputs["metrics"])
     variants = dict.fromkeys(run.variant for run in experiment.runs)
     offsets = {name: plan.protocol.variant(name)["training"]["prior_offset"] for name in variants}
@@ -98,8 +94,6 @@ def table_rows(cells: pd.DataFrame, experiment: Experiment) -> list[list[str]]:
 
 def section(plan: Plan, experiment: Experiment, results: Path) -> dict[str, Any]:
     """Return the table for the template, from the file that `make` wrote."""
-    from mdpu.pipeline.report.sections import rows_section
-
     cells = read_csv(results / "tables" / f"{experiment.name}.csv")
     return rows_section(experiment, caption(experiment), HEADERS[among(experiment)], 2, table_rows(cells, experiment))
 
@@ -111,13 +105,4 @@ KIND = Kind(
     files=TABLE,
     keys=KEYS,
     check=check,
-    settings=lambda plan, experiment: {
-        "average_last": plan.protocol.reporting()["average_last"],
-        "offsets": {
-            run.variant: plan.protocol.variant(run.variant)["training"]["prior_offset"] for run in experiment.runs
-        },
-    },
-    caption=caption,
-    place="studies",
-    template="sections/rows.html.j2",
 )

@@ -4,9 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from mdpu.pipeline.evaluate.collect import read_histories
 from mdpu.pipeline.experiments import figure_kind
+from mdpu.pipeline.plan import Experiment, Plan
 from mdpu.pipeline.report.drawing import (
     bands,
     competitors_and_controls,
@@ -20,14 +26,6 @@ from mdpu.pipeline.report.drawing import (
     share_range,
     size_name,
 )
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
-    from mdpu.pipeline.grid import Experiment
-    from mdpu.pipeline.plan import Plan
 
 REFERENCE_EPOCHS = 10
 STEEP = 0.1  # share of the epochs, the first ones, that do not decide the range of an axis
@@ -45,8 +43,6 @@ outside of the axis is named at its edge.
 
 def draw(plan: Plan, experiment: Experiment, inputs: Mapping[str, Path]) -> Figure:
     """Draw an experiment of this kind."""
-    from mdpu.pipeline.evaluate.collect import read_histories
-
     return curves_figure(
         read_histories(experiment.runs, inputs["metrics"]), plan.titles(run.dataset for run in experiment.runs)
     )

@@ -4,20 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import pandas as pd
 from markupsafe import Markup
 
-from mdpu.pipeline.experiments import TABLE
+from mdpu.pipeline.experiments import TABLE, Kind
 from mdpu.pipeline.files import read_csv, write_csv, write_text
-from mdpu.pipeline.kind import Kind
+from mdpu.pipeline.plan import Experiment, Plan
+from mdpu.pipeline.report.mathml import to_mathml
 from mdpu.pipeline.report.tables import latex_float
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from mdpu.pipeline.grid import Experiment
-    from mdpu.pipeline.plan import Plan
 
 CAPTION = "Losses of a score z against a label t, as the code defines them."
 
@@ -31,20 +27,18 @@ def make(_plan: Plan, experiment: Experiment, _inputs: Mapping[str, Path], resul
 
 def section(_plan: Plan, experiment: Experiment, results: Path) -> dict[str, Any]:
     """Return the table of losses for the template, its formulas as MathML."""
-    from mdpu.pipeline.report.mathml import to_mathml
-
     rows = read_csv(results / "tables" / f"{experiment.name}.csv").to_dict("records")
     return {
+        "template": "sections/formulas.html.j2",
         "name": experiment.name,
         "title": experiment.title,
+        "caption": CAPTION,
         "rows": [{**row, "formula": Markup(to_mathml(row["formula"], "inline"))} for row in rows],
     }
 
 
 def loss_rows() -> pd.DataFrame:
     """Return a row per loss: ``loss`` its name, ``title``, ``notation`` and ``formula``, the last two in LaTeX."""
-    import pandas as pd
-
     from mdpu.learn.losses import LOSSES
 
     return pd.DataFrame(
@@ -72,8 +66,4 @@ KIND = Kind(
     section=section,
     reads=(),
     files=TABLE,
-    shows="nothing",
-    caption=lambda experiment: CAPTION,
-    place="tables",
-    template="sections/formulas.html.j2",
 )

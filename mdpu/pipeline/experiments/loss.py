@@ -10,12 +10,15 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
 
 from mdpu.learn.methods import load_method
+from mdpu.pipeline.evaluate.collect import read_histories, run_accuracies
 from mdpu.pipeline.experiments import figure_kind
+from mdpu.pipeline.plan import Experiment, Plan
 from mdpu.pipeline.report.drawing import (
     competitors_and_controls,
     draw_panels,
@@ -27,13 +30,6 @@ from mdpu.pipeline.report.drawing import (
 )
 from mdpu.pipeline.report.style import LOSS_STYLES
 
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.figure import Figure
-
-    from mdpu.pipeline.grid import Experiment
-    from mdpu.pipeline.plan import Plan
-
 TICK_LETTERS = 16
 CAPTION = """\
 Test accuracy with each loss, side by side per dataset, so that points which coincide say that the loss does not
@@ -44,8 +40,6 @@ left out.
 
 def draw(plan: Plan, experiment: Experiment, inputs: Mapping[str, Path]) -> Figure:
     """Draw an experiment of this kind."""
-    from mdpu.pipeline.evaluate.collect import read_histories, run_accuracies
-
     accuracies = run_accuracies(read_histories(experiment.runs, inputs["metrics"]), plan.protocol.reporting())
     return loss_figure(in_order(accuracies, experiment), plan.titles(run.dataset for run in experiment.runs))
 

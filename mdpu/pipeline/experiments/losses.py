@@ -4,19 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
+from matplotlib.figure import Figure
 
 from mdpu.pipeline.experiments import figure_kind
+from mdpu.pipeline.plan import Experiment, Plan
 from mdpu.pipeline.report.drawing import draw_panels, legend_below
 from mdpu.pipeline.report.style import LOSS_STYLES
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-    from mdpu.pipeline.grid import Experiment
-    from mdpu.pipeline.plan import Plan
 
 REACH = 3.0
 CAPTION = """\
@@ -72,4 +67,4 @@ def losses_figure() -> Figure:
     return figure
 
 
-KIND = figure_kind(draw, CAPTION, reads=(), shows="nothing")
+KIND = figure_kind(draw, CAPTION, reads=())

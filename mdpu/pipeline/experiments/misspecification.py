@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
+from matplotlib.figure import Figure
 
 from mdpu.errors import UserError
 from mdpu.learn.methods import load_method
+from mdpu.pipeline.evaluate.collect import read_histories, run_accuracies
 from mdpu.pipeline.experiments import figure_kind
+from mdpu.pipeline.plan import Experiment, Plan
 from mdpu.pipeline.report.drawing import (
     competitors_and_controls,
     draw_panels,
@@ -21,13 +26,6 @@ from mdpu.pipeline.report.drawing import (
     size_name,
 )
 from mdpu.pipeline.report.style import method_style
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.figure import Figure
-
-    from mdpu.pipeline.grid import Experiment
-    from mdpu.pipeline.plan import Plan
 
 CAPTION = """\
 Test accuracy where an assumption is wrong, against how wrong it is. A point is the mean over trials, its bar one
@@ -44,7 +42,7 @@ ALONG = {
 
 def check(definition: Mapping[str, Any], config: Mapping[str, Any], where: str) -> None:
     """Raise `UserError` unless every variant departs in the key alone that the figure is drawn along."""
-    key = definition.get("along", "prior_offset")
+    key = definition.get("options", {}).get("along", "prior_offset")
     for name in definition["variant"]:
         departures = config["definitions"]["variants"].get(name) or {}
         if any(set(values) != {key} for values in departures.values()):
@@ -53,8 +51,6 @@ def check(definition: Mapping[str, Any], config: Mapping[str, Any], where: str) 
 
 def draw(plan: Plan, experiment: Experiment, inputs: Mapping[str, Path]) -> Figure:
     """Draw an experiment of this kind."""
-    from mdpu.pipeline.evaluate.collect import read_histories, run_accuracies
-
     accuracies = run_accuracies(read_histories(experiment.runs, inputs["metrics"]), plan.protocol.reporting())
     variants = dict.fromkeys(run.variant for run in experiment.runs)
     key = experiment.options.get("along", "prior_offset")

@@ -4,24 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
 
 from mdpu.errors import UserError
 from mdpu.learn.method import NetworkMethod
 from mdpu.learn.methods import load_method
 from mdpu.pipeline.config import all_values
-from mdpu.pipeline.experiments import TABLE
+from mdpu.pipeline.evaluate.collect import read_histories
+from mdpu.pipeline.experiments import TABLE, Kind
 from mdpu.pipeline.files import read_csv, write_csv
-from mdpu.pipeline.grid import AXES
-from mdpu.pipeline.kind import Kind
+from mdpu.pipeline.plan import AXES, Experiment, Plan
 from mdpu.pipeline.report.drawing import size_name
+from mdpu.pipeline.report.sections import rows_section
 from mdpu.pipeline.report.tables import write_rows
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from mdpu.pipeline.grid import Experiment
-    from mdpu.pipeline.plan import Plan
 
 CAPTION = """\
 The class prior that a method estimates from tuples and unlabeled images alone, with its interval from a bootstrap over
@@ -44,8 +41,6 @@ def check(definition: Mapping[str, Any], config: Mapping[str, Any], where: str) 
 
 def make(plan: Plan, experiment: Experiment, inputs: Mapping[str, Path], results: Path) -> None:
     """Write the estimate of each run as CSV, and of each cell as LaTeX."""
-    from mdpu.pipeline.evaluate.collect import read_histories
-
     metrics = read_histories(experiment.runs, inputs["metrics"])
     estimates = ["estimated_prior", "estimated_prior_low", "estimated_prior_high", "estimated_prior_known"]
     runs = metrics.loc[metrics["epoch"] == 1, [*AXES, *estimates]]
@@ -93,8 +88,6 @@ def _inside(cell: pd.DataFrame, prior: float) -> pd.Series:
 
 def section(plan: Plan, experiment: Experiment, results: Path) -> dict[str, Any]:
     """Return the table for the template, from the file that `make` wrote."""
-    from mdpu.pipeline.report.sections import rows_section
-
     runs = read_csv(results / "tables" / f"{experiment.name}.csv")
     return rows_section(experiment, CAPTION, HEADER, 2, table_rows(runs, plan.titles(runs["dataset"])))
 
@@ -106,7 +99,4 @@ KIND = Kind(
     files=TABLE,
     single=("variant", "loss", "method"),
     check=check,
-    caption=lambda experiment: CAPTION,
-    place="studies",
-    template="sections/rows.html.j2",
 )

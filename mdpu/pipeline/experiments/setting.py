@@ -6,23 +6,20 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import FancyBboxPatch, Rectangle
 
 from mdpu.errors import UserError
+from mdpu.pipeline.data.images import ImageSet, read_images
+from mdpu.pipeline.data.labels import Labels, read_labels
+from mdpu.pipeline.data.splits import Split, read_split
 from mdpu.pipeline.experiments import figure_kind
+from mdpu.pipeline.plan import Experiment, Plan
 from mdpu.pipeline.report.drawing import PAGE, draw_panels, literal
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
-    from mdpu.pipeline.data.images import ImageSet
-    from mdpu.pipeline.data.labels import Labels
-    from mdpu.pipeline.data.splits import Split
-    from mdpu.pipeline.grid import Experiment
-    from mdpu.pipeline.plan import Plan
 
 # Colours of the frames: they say what is known about an image.
 KNOWN, UNKNOWN, GROUP = "#0072B2", "0.6", "#D55E00"
@@ -73,22 +70,12 @@ class Setting:
 
 def draw(plan: Plan, experiment: Experiment, inputs: Mapping[str, Path]) -> Figure:
     """Draw an experiment of this kind."""
-    from mdpu.pipeline.data.images import read_images
-    from mdpu.pipeline.data.labels import read_labels
-    from mdpu.pipeline.data.splits import read_split
-
     return setting_figure(
         read_images(inputs["images"]),
         read_labels(inputs["labels"]),
         read_split(inputs["split"]),
         plan.dataset(experiment.shown_dataset),
     )
-
-
-def settings(plan: Plan, experiment: Experiment) -> dict[str, Any]:
-    """Return the classes that the figure names."""
-    definition = plan.dataset(experiment.shown_dataset)
-    return {"sides": {side: definition[side] for side in ("positive", "negative")}}
 
 
 def setting_rows(labels: np.ndarray, split: Split) -> list[Setting]:
@@ -168,8 +155,6 @@ def setting_figure(image_set: ImageSet, labels: Labels, split: Split, definition
     definition : mapping
         The definition of the dataset; the figure shows its title and its classes.
     """
-    from matplotlib.patches import Rectangle
-
     rows = setting_rows(labels["train"], split)
     side = (PAGE - IMAGES - EDGE) / max(map(_width, rows))
     lines = max(textwrap.fill(note, NOTE_LETTERS).count("\n") + 1 for row in rows for _, note in row.groups)
@@ -213,8 +198,6 @@ def _group_width(members: np.ndarray) -> float:
 
 def _draw_row(axis: Axes, row: Setting, images: np.ndarray, bottom: float, side: float) -> None:
     """Draw the groups and the single images of a setting from left to right."""
-    from matplotlib.patches import FancyBboxPatch
-
     left = IMAGES + BOX * side
     for members, note in row.groups:
         width = _group_width(members) * side
@@ -240,8 +223,6 @@ def _show(
     axis: Axes, image: np.ndarray, left: float, bottom: float, side: float, color: str, line_width: float
 ) -> None:
     """Draw one image in a frame."""
-    from matplotlib.patches import Rectangle
-
     if image.ndim == 3 and image.shape[-1] != 3:
         image = image.mean(axis=-1)
     extent = (left, left + side, bottom, bottom + side)
@@ -254,7 +235,5 @@ KIND = figure_kind(
     draw,
     CAPTION,
     reads=("images", "labels", "split"),
-    shows="split",
     single=("tuple_size", "prior", "n"),
-    settings=settings,
 )

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import pandas as pd
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter
 
 from mdpu.learn.methods import load_method
+from mdpu.pipeline.evaluate.collect import read_histories, run_accuracies
 from mdpu.pipeline.experiments import figure_kind
+from mdpu.pipeline.plan import Experiment, Plan
 from mdpu.pipeline.report.drawing import (
     bands,
     competitors_and_controls,
@@ -21,13 +26,6 @@ from mdpu.pipeline.report.drawing import (
 )
 from mdpu.pipeline.report.style import method_style
 
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.figure import Figure
-
-    from mdpu.pipeline.grid import Experiment
-    from mdpu.pipeline.plan import Plan
-
 CAPTION = """\
 Test accuracy against how many tuples there are, or against how many images each has. A line is the mean over trials,
 its band one standard deviation to each side; trials that diverged are left out. Controls, where they were run, are thin
@@ -40,8 +38,6 @@ AGAINST = {"n": ("Tuples $n$ (thousands)", 1000), "tuple_size": ("Tuple size $M$
 
 def draw(plan: Plan, experiment: Experiment, inputs: Mapping[str, Path]) -> Figure:
     """Draw an experiment of this kind."""
-    from mdpu.pipeline.evaluate.collect import read_histories, run_accuracies
-
     accuracies = run_accuracies(read_histories(experiment.runs, inputs["metrics"]), plan.protocol.reporting())
     datasets = plan.titles(run.dataset for run in experiment.runs)
     return size_figure(in_order(accuracies, experiment), datasets, experiment.options.get("against", "n"))
@@ -65,8 +61,6 @@ def size_figure(accuracies: pd.DataFrame, datasets: Mapping[str, str], against: 
         A row of panels per prior and value of the other column, a panel per dataset. A line is the mean over trials,
         its band one standard deviation to each side. Controls are thin lines without a band.
     """
-    from matplotlib.ticker import FuncFormatter
-
     methods, controls = competitors_and_controls(accuracies)
     (other,) = AGAINST.keys() - {against}
     label, unit = AGAINST[against]

@@ -4,23 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from mdpu.learn.methods import load_method
-from mdpu.pipeline.experiments import TABLE
+from mdpu.pipeline.evaluate.published import beside_published
+from mdpu.pipeline.experiments import TABLE, Kind
 from mdpu.pipeline.files import read_csv, write_csv, write_text
-from mdpu.pipeline.grid import CELL, cell_name
-from mdpu.pipeline.kind import Kind
+from mdpu.pipeline.plan import CELL, Experiment, Plan, cell_name
 from mdpu.pipeline.report.formats import WITH_PAPER, number_of_trials
 from mdpu.pipeline.report.tables import Best, latex_rows
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from mdpu.pipeline.grid import Experiment
-    from mdpu.pipeline.plan import Plan
 
 ROW_HEADINGS = ("prior", "dataset")  # columns that head a row of the printed table
 EMPTY = "not run"
@@ -28,10 +23,6 @@ EMPTY = "not run"
 
 def make(plan: Plan, experiment: Experiment, inputs: Mapping[str, Path], results: Path) -> None:
     """Write an experiment of this kind as CSV, beside the published values, and as LaTeX."""
-    import pandas as pd
-
-    from mdpu.pipeline.evaluate.published import beside_published
-
     out = results / "tables" / f"{experiment.name}.csv"
     keys = pd.DataFrame(experiment.runs).drop(columns="seed").drop_duplicates()
     cells = keys.merge(read_csv(inputs["summary"]), on=list(CELL), how="left", validate="one_to_one")
@@ -40,7 +31,7 @@ def make(plan: Plan, experiment: Experiment, inputs: Mapping[str, Path], results
     datasets = plan.titles(keys["dataset"])
     methods = list(dict.fromkeys(keys["method"]))
     not_run = list(plan.titles(experiment.not_run).values())
-    title = f"{experiment.title}. {caption(cells, datasets, plan.protocol.reports_best_epoch)}"
+    title = f"{experiment.title}. {caption(cells, datasets, _best_epoch(plan))}"
     write_text(out.with_suffix(".tex"), latex_table(cells, datasets, methods, title, experiment.name, not_run))
     paper = out.with_name(f"{experiment.name}{WITH_PAPER}")
     write_text(paper, latex_beside(beside, datasets, methods, title, paper.stem, not_run))
@@ -50,6 +41,11 @@ def section(plan: Plan, experiment: Experiment, results: Path) -> dict[str, Any]
     """Return a table for the template, from the file that `make` wrote."""
     cells = read_csv(results / "tables" / f"{experiment.name}.csv")
     return table_section(plan, experiment.name, experiment.title, cells)
+
+
+def _best_epoch(plan: Plan) -> bool:
+    """Return whether a trial is reported at its epoch of highest test accuracy, a choice that uses the test labels."""
+    return bool(plan.protocol.reporting()["average_last"] == "best")
 
 
 def best_methods(cells: pd.DataFrame) -> pd.Series:
@@ -214,28 +210,21 @@ def table_section(plan: Plan, name: str, title: str, cells: pd.DataFrame) -> dic
         for (prior, dataset), by_method in by_row.items()
     ]
     return {
+        "template": "sections/table.html.j2",
         "name": name,
         "title": title,
         "methods": methods,
         "titles": {method: load_method(method).title for method in methods},
         "rows": rows,
         "published": bool(cells["published_mean"].notna().any()),
-        "caption": caption(cells, plan.titles(cells["dataset"]), plan.protocol.reports_best_epoch),
+        "caption": caption(cells, plan.titles(cells["dataset"]), _best_epoch(plan)),
     }
 
 
-CAPTION = """\
-Test accuracy in percent, mean ± standard deviation over trials, by prior and dataset. The best method of a row is bold.
-"""
 KIND = Kind(
     make=make,
     section=section,
     reads=("summary",),
     files=(*TABLE, f"tables/{{name}}{WITH_PAPER}"),
     single=("variant", "tuple_size", "n", "loss"),
-    settings=lambda plan, experiment: {"published": plan.published_names},
-    tabulates=True,
-    caption=lambda experiment: CAPTION,
-    place="tables",
-    template="sections/table.html.j2",
 )

@@ -15,8 +15,7 @@ from mdpu.learn.methods import load_method
 from mdpu.pipeline.config import BASE
 from mdpu.pipeline.evaluate.collect import reported_accuracy
 from mdpu.pipeline.evaluate.summary import were_run
-from mdpu.pipeline.grid import AXES, Run
-from mdpu.pipeline.plan import Plan
+from mdpu.pipeline.plan import AXES, Plan, Run
 from mdpu.pipeline.report.drawing import size_name
 from mdpu.pipeline.report.training import Training
 

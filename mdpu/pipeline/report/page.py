@@ -21,9 +21,7 @@ from mdpu.pipeline.evaluate.evidence import table_cells
 from mdpu.pipeline.evaluate.published import FAMILIES, NUMERALS, family, published_cells
 from mdpu.pipeline.evaluate.summary import headline, in_points, lines, verdict_counts
 from mdpu.pipeline.files import git_commit, read_csv, read_json, read_table, resource, versions, write_text
-from mdpu.pipeline.grid import AXES
-from mdpu.pipeline.kind import PARTS, load_kind
-from mdpu.pipeline.plan import Plan
+from mdpu.pipeline.plan import AXES, PARTS, Plan
 from mdpu.pipeline.report.cells import HEIGHT, WIDTH, cell_lines, drawer_data, verdicts_by_cell
 from mdpu.pipeline.report.drawing import size_name
 from mdpu.pipeline.report.forest import HEIGHT as FOREST_HEIGHT
@@ -53,7 +51,7 @@ OFFERED = {
 }
 
 
-def render_page(plan: Plan, results: Path) -> str:
+def render_page(plan: Plan, results: Path, shown: Mapping[str, list[dict[str, Any]]]) -> str:
     """Return the report as one self-contained HTML page.
 
     Parameters
@@ -61,13 +59,17 @@ def render_page(plan: Plan, results: Path) -> str:
     plan : Plan
     results : Path
         Folder with everything that the workflow makes from the plan; the configuration's images lie beside it.
+    shown : mapping
+        The sections of the experiments, as `mdpu.pipeline.experiments.sections` returns them.
 
     Raises
     ------
     UserError
         If a file of the results is missing.
     """
-    shown, training = experiment_sections(plan, results), read_training(plan)
+    training = read_training(plan)
+    for section in (section for group in shown.values() for section in group if "methods" in section):
+        section["columns"] = column_groups(section["methods"])
     return (
         environment()
         .get_template("report.html.j2")
@@ -117,25 +119,6 @@ def typeset(text: object) -> Markup:
 def signed(value: float | None) -> str:
     """Return a difference in points with its sign, a dash if it is missing."""
     return "–" if value is None or pd.isna(value) else in_points(value, 2)
-
-
-def experiment_sections(plan: Plan, results: Path) -> dict[str, list[dict[str, Any]]]:
-    """Return what the kinds show of the experiments, by the key in `PARTS` of their part of the page.
-
-    An experiment says in the configuration which ``part`` it belongs to. Within a part, tables come before figures, and
-    figures before studies.
-    """
-    groups: dict[str, list[dict[str, Any]]] = {group: [] for group in PARTS}
-    places = ("tables", "figures", "studies")
-    kinds = {name: load_kind(experiment.kind) for name, experiment in plan.experiments.items()}
-    for name in sorted(kinds, key=lambda name: places.index(kinds[name].place)):
-        kind, experiment = kinds[name], plan.experiment(name)
-        section = kind.section(plan, experiment, results)
-        files = downloads(results, kind.outputs(name))
-        groups[plan.part(name)].append({"template": kind.template, "downloads": files, **section})
-    for section in (section for group in groups.values() for section in group if "methods" in section):
-        section["columns"] = column_groups(section["methods"])
-    return groups
 
 
 def column_groups(methods: list[str]) -> list[dict[str, Any]]:
@@ -259,6 +242,6 @@ def _tuning(plan: Plan, results: Path) -> dict[str, Any]:
     }
 
 
-def write_page(plan: Plan, results: Path, out: Path) -> None:
+def write_page(plan: Plan, results: Path, shown: Mapping[str, list[dict[str, Any]]], out: Path) -> None:
     """Write what `render_page` returns."""
-    write_text(out, render_page(plan, results))
+    write_text(out, render_page(plan, results, shown))

@@ -10,10 +10,11 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+
 from mdpu.learn.methods import load_method
 from mdpu.pipeline.files import read_csv
-from mdpu.pipeline.grid import CELL, Experiment, Run
-from mdpu.pipeline.plan import Plan
+from mdpu.pipeline.plan import CELL, Experiment, Plan, Run
 from mdpu.pipeline.report.formats import MEDIA_TYPES, format_name, number_of_trials
 from mdpu.pipeline.seals import check
 
@@ -123,7 +124,6 @@ def seen(plan: Plan, experiment: Experiment, results: Path) -> str:
     """Return what a figure of runs shows, for those who do not see it: range, and each method's mean accuracy."""
     if not experiment.runs:
         return experiment.title
-    import pandas as pd
 
     cells = pd.DataFrame(experiment.runs).drop(columns="seed").drop_duplicates()
     shown = cells.merge(read_csv(results / "summary.csv"), on=list(CELL)).dropna(subset="mean")
@@ -141,6 +141,7 @@ def seen(plan: Plan, experiment: Experiment, results: Path) -> str:
 def figure_section(plan: Plan, experiment: Experiment, results: Path, caption: str) -> dict[str, Any]:
     """Return a figure for the template: name, title, caption, image, what it shows in words, and its trials."""
     return {
+        "template": "sections/figure.html.j2",
         "name": experiment.name,
         "title": experiment.title,
         "caption": caption,
@@ -162,6 +163,7 @@ def rows_section(
 ) -> dict[str, Any]:
     """Return a table of strings for the template; the first `names` columns name the row."""
     return {
+        "template": "sections/rows.html.j2",
         "name": experiment.name,
         "title": experiment.title,
         "caption": caption,

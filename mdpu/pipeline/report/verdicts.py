@@ -13,8 +13,7 @@ from mdpu.pipeline.evaluate.comparison import CLOSE, DIFFERS, FEWEST_TRIALS, INC
 from mdpu.pipeline.evaluate.published import NUMERALS, family, published_cells
 from mdpu.pipeline.evaluate.summary import were_run
 from mdpu.pipeline.files import read_csv, read_json
-from mdpu.pipeline.grid import CELL, cell_name
-from mdpu.pipeline.plan import Plan
+from mdpu.pipeline.plan import CELL, Plan, cell_name
 from mdpu.pipeline.report.rank_figure import SOURCES
 
 TABLES = {table: f"{NUMERALS[table]}, {'pairs' if table < 4 else 'triples'}" for table in NUMERALS}

@@ -21,9 +21,8 @@ from mdpu.pipeline.data.labels import Labels, binarize
 from mdpu.pipeline.data.sources import SOURCES
 from mdpu.pipeline.data.splits import draw_split
 from mdpu.pipeline.files import REPOSITORY
-from mdpu.pipeline.grid import Run
 from mdpu.pipeline.history import run_history
-from mdpu.pipeline.plan import Plan
+from mdpu.pipeline.plan import Plan, Run
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -19,7 +19,7 @@ import torch
 
 from mdpu.pipeline import cli
 from mdpu.pipeline.files import REPOSITORY
-from mdpu.pipeline.grid import parse_run
+from mdpu.pipeline.plan import parse_run
 from mdpu.theory import coefficients, risk_weights
 
 RULES = [

@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 from mdpu.pipeline.evaluate.choice import choose_epochs, choose_settings, summarize_regret
-from mdpu.pipeline.grid import Run, run_columns
+from mdpu.pipeline.plan import Run, run_columns
 from mdpu.theory import tuple_law
 
 

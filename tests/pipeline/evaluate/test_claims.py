@@ -19,8 +19,7 @@ from mdpu.pipeline.evaluate.evidence import Evidence, our_evidence, paper_eviden
 from mdpu.pipeline.evaluate.published import METHODS, published_cells
 from mdpu.pipeline.evaluate.shares import share_interval
 from mdpu.pipeline.files import REPOSITORY
-from mdpu.pipeline.grid import AXES, CELL, ROW, Run, run_columns
-from mdpu.pipeline.plan import Plan
+from mdpu.pipeline.plan import AXES, CELL, ROW, Plan, Run, run_columns
 
 PAPER = REPOSITORY.parent / "shared" / "paper" / "mdpu.tex"
 RULE = {"level": 0.95, "margin": 1.0, "wider_margin": 2.0}

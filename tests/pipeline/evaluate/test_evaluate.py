@@ -16,7 +16,7 @@ from mdpu.pipeline.evaluate.collect import collect, run_accuracies, summarize
 from mdpu.pipeline.evaluate.published import FILE, beside_published, published_cells
 from mdpu.pipeline.evaluate.verify import verify
 from mdpu.pipeline.files import REPOSITORY, write_table
-from mdpu.pipeline.grid import AXES, CELL, Run, run_columns
+from mdpu.pipeline.plan import AXES, CELL, Run, run_columns
 
 PAPER = REPOSITORY.parent / "shared" / "paper" / "mdpu.tex"
 NATURAL = {"average_last": 2, "test_prior": "natural"}

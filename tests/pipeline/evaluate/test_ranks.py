@@ -21,7 +21,7 @@ from mdpu.pipeline.evaluate.ranks import (
     rank_table,
     rankings,
 )
-from mdpu.pipeline.grid import ROW
+from mdpu.pipeline.plan import ROW
 from mdpu.pipeline.report.drawing import save_figure
 from mdpu.pipeline.report.rank_figure import rank_figure
 

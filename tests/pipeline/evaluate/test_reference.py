@@ -21,8 +21,7 @@ from mdpu.pipeline.evaluate.comparison import (
 )
 from mdpu.pipeline.evaluate.published import published_cells
 from mdpu.pipeline.files import REPOSITORY
-from mdpu.pipeline.grid import AXES, CELL
-from mdpu.pipeline.plan import Plan
+from mdpu.pipeline.plan import AXES, CELL, Plan
 
 REFERENCE = REPOSITORY / "results" / "reference"
 SMALLER = {"mnist": 10_000, "fashion-mnist": 10_000, "emnist-letters": 7_000, "emnist-letters-a-i": 7_000}

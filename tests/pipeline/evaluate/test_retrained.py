@@ -18,7 +18,7 @@ from mdpu.pipeline.evaluate.retrained import (
     verified_rows,
 )
 from mdpu.pipeline.files import REPOSITORY
-from mdpu.pipeline.grid import AXES, Run
+from mdpu.pipeline.plan import AXES, Run
 
 RUN = Run("digits", "base", 2, 800, "0.5", "ure", "logistic", 1)
 

@@ -37,8 +37,7 @@ from mdpu.pipeline.experiments.sensitivity.tables import (
     value_title,
 )
 from mdpu.pipeline.files import REPOSITORY
-from mdpu.pipeline.grid import run_columns
-from mdpu.pipeline.plan import Plan
+from mdpu.pipeline.plan import Plan, run_columns
 
 PAPER = load_config([REPOSITORY / "config.yaml"])
 EPOCHS = 20
@@ -66,6 +65,7 @@ def study(**changes) -> Plan:
         "n": 10000,
         **changes,
     }
+    experiment["options"] = {"reporting": experiment.pop("reporting")}
     config["definitions"]["experiments"] = {"study": experiment}
     config["experiments"], config["datasets"] = ["study"], experiment["datasets"]
     return Plan(config)

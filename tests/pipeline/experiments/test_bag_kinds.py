@@ -7,7 +7,7 @@ import pytest
 
 from mdpu.errors import UserError
 from mdpu.pipeline.experiments import choice, misspecification, priors
-from mdpu.pipeline.grid import Run, run_columns
+from mdpu.pipeline.plan import Run, run_columns
 
 
 def estimates(*intervals: tuple[float, float, float], known: float = 1.0) -> pd.DataFrame:
@@ -40,7 +40,7 @@ def test_only_methods_that_estimate_the_prior_show_estimates():
 def test_a_figure_along_one_key_takes_no_variant_of_another():
     variants = {"base": None, "broken-05": {"sampling": {"broken": 0.05}}, "wide": {"sampling": {"n_unlabeled": "3n"}}}
     config = {"definitions": {"variants": variants}}
-    definition = {"along": "broken", "variant": ["base", "broken-05"]}
+    definition = {"options": {"along": "broken"}, "variant": ["base", "broken-05"]}
     misspecification.check(definition, config, "experiment")
     for wrong in ({**definition, "variant": ["base", "wide"]}, {"variant": ["base", "broken-05"]}):
         with pytest.raises(UserError, match="departs from the protocol in something else"):
@@ -48,7 +48,7 @@ def test_a_figure_along_one_key_takes_no_variant_of_another():
 
 
 def test_hyper_parameters_are_chosen_among_variants_with_the_base():
-    choice.check({"among": "variants", "variant": ["base", "rate-2e-3"]}, {}, "experiment")
+    choice.check({"options": {"among": "variants"}, "variant": ["base", "rate-2e-3"]}, {}, "experiment")
     choice.check({"variant": ["rate-2e-3"]}, {}, "experiment")
     with pytest.raises(UserError, match=r"experiment\.variant: base is what the others are compared with"):
-        choice.check({"among": "variants", "variant": ["rate-2e-3"]}, {}, "experiment")
+        choice.check({"options": {"among": "variants"}, "variant": ["rate-2e-3"]}, {}, "experiment")

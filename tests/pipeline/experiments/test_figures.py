@@ -32,7 +32,7 @@ from mdpu.pipeline.experiments.sensitivity.figure import sensitivity_figure
 from mdpu.pipeline.experiments.sensitivity.tables import KEY_TITLES
 from mdpu.pipeline.experiments.setting import setting_figure, setting_rows
 from mdpu.pipeline.experiments.size import size_figure
-from mdpu.pipeline.grid import Experiment, Run, run_columns
+from mdpu.pipeline.plan import Experiment, Run, run_columns
 from mdpu.pipeline.report.drawing import COLUMN, PAGE, in_order, save_figure
 from mdpu.pipeline.report.mathml import to_mathml
 from mdpu.pipeline.report.rank_figure import rank_figure
@@ -150,7 +150,11 @@ def test_controls_are_lines_without_a_band_against_n():
 def test_methods_keep_the_order_of_the_experiment():
     table = accuracies(methods=["abs", "relu", "ure"])
     runs = tuple(Run("mnist", "base", 2, 10000, "0.5", method, "logistic", 1) for method in ("ure", "relu", "abs"))
-    assert list(dict.fromkeys(in_order(table, Experiment("x", "size", "X", runs))["method"])) == ["ure", "relu", "abs"]
+    assert list(dict.fromkeys(in_order(table, Experiment("x", "size", "X", runs=runs))["method"])) == [
+        "ure",
+        "relu",
+        "abs",
+    ]
 
 
 # -- accuracy with each loss ----------------------------------------------------------------------

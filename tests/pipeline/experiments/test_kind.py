@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import copy
 import re
-import subprocess
-import sys
+from functools import reduce
+from operator import getitem
 
 import pytest
 import yaml
+from configs import SETTING, config, study
 from jsonschema import Draft202012Validator
 
-from mdpu.pipeline.config import load_config, schema
+from mdpu.errors import UserError
+from mdpu.pipeline.config import load_config
+from mdpu.pipeline.experiments import available_kinds, check, inputs, load_kind, settings
 from mdpu.pipeline.files import REPOSITORY
-from mdpu.pipeline.grid import AXES
-from mdpu.pipeline.kind import available_kinds, load_kind
-from mdpu.pipeline.plan import Plan
+from mdpu.pipeline.plan import AXES, Plan
 
 READS = {"runs": {"summary", "metrics"}, "split": {"images", "labels", "split"}, "nothing": set()}
 
@@ -23,11 +25,9 @@ READS = {"runs": {"summary", "metrics"}, "split": {"images", "labels", "split"},
 def test_a_kind_keeps_the_contract(name):
     kind = load_kind(name)
     assert set(kind.single) <= {*AXES} - {"seed", "dataset"}
-    assert set(kind.reads) <= READS[kind.shows]
-    assert bool(kind.reads) == (kind.shows != "nothing")
+    assert set(kind.reads) <= READS[kind.uses]
     assert len(set(kind.outputs("one"))) == len(kind.files)
     assert not set(kind.outputs("one")) & set(kind.outputs("other"))
-    assert (REPOSITORY / "report" / kind.template).is_file()
     for value in kind.keys.values():
         Draft202012Validator.check_schema(value)
 
@@ -38,29 +38,62 @@ def test_no_kind_writes_the_files_of_another():
     assert len(outputs) == len(set(outputs))
 
 
-def test_kinds_are_read_without_what_computes_or_draws():
-    heavy = ("torch", "pandas", "matplotlib", "scipy", "sklearn")
-    program = (
-        "import sys\nfrom mdpu.pipeline.kind import available_kinds, load_kind\n"
-        f"[load_kind(name) for name in available_kinds()]\nprint([name for name in {heavy} if name in sys.modules])"
-    )
-    done = subprocess.run([sys.executable, "-c", program], cwd=REPOSITORY, capture_output=True, text=True, check=True)
-    assert done.stdout == "[]\n"
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"kind": "lossses"}, "first.kind: 'lossses' is unknown; did you mean 'losses'?"),
+        ({"uses": "nothing"}, "first.uses: an experiment of kind table uses runs; write uses: runs"),
+        ({"kind": "losses"}, "first.uses: an experiment of kind losses uses nothing; write uses: nothing"),
+        ({"kind": "size", "loss": ["ramp", "hinge"]}, "first.loss: an experiment of kind size shows one loss, but"),
+        ({"kind": "loss", "n": [5, 6]}, "first.n: an experiment of kind loss shows one n, but several are given"),
+        ({"n": {"default": 5, "deep": [6, 7]}}, "first.n: an experiment of kind table shows one n, but several"),
+        ({"options": {"measure": "std"}}, "first.options.measure is unknown; known keys are"),
+        ({"kind": "size", "options": {"against": "x"}}, "first.options.against: 'x' is not one of ['n', 'tuple_size']"),
+        ({"kind": "size", "options": {"agianst": "n"}}, "first.options.agianst is unknown; did you mean 'against'?"),
+        ({"kind": "sensitivity", "options": {"reporting": ["x"]}}, "first.options.reporting: 'x' is unknown"),
+        ({"kind": "sensitivity", "variant": ["three-n"]}, "first.variant: base is what the others are compared with"),
+        ({"kind": "priors", "method": ["ure"]}, "first.method: ure estimates no prior; bag-free does"),
+    ],
+)
+def test_a_definition_that_its_kind_cannot_show_is_refused_by_key(changes, sentence):
+    changed = config()
+    changed["definitions"]["experiments"]["first"] |= changes
+    with pytest.raises(UserError, match=re.escape(f"config key definitions.experiments.{sentence}")):
+        check(Plan(changed).config)
 
 
-def test_the_schema_has_every_kind_and_its_own_keys():
-    experiment = schema()["properties"]["definitions"]["properties"]["experiments"]["additionalProperties"]
-    assert experiment["properties"]["kind"]["enum"] == available_kinds()
-    assert {"reporting", "base_method"} <= experiment["properties"].keys()
-    Draft202012Validator.check_schema(schema())
+@pytest.mark.parametrize(
+    ("name", "place", "value"),
+    [
+        ("study", ("reportings", "last", "average_last"), 2),
+        ("study", ("variants", "three-n", "sampling", "n_unlabeled"), "2n"),
+        ("setting", ("datasets", "flat", "negative"), [2]),
+        ("first", ("datasets", "flat", "title"), "Other"),
+    ],
+)
+def test_what_changes_a_file_is_among_the_settings_of_its_experiment(name, place, value):
+    changed = study(variant=["base", "three-n"], reporting=["last"])
+    changed["definitions"]["experiments"] |= {
+        "setting": SETTING,
+        "first": config()["definitions"]["experiments"]["first"],
+    }
+    before = settings(Plan(copy.deepcopy(changed)), name)
+    *keys, last = place
+    reduce(getitem, keys, changed["definitions"])[last] = value
+    assert settings(Plan(changed), name) != before
+
+
+def test_what_a_table_leaves_out_is_among_its_settings():
+    assert settings(Plan(config()), "first")["not_run"] == ()
+    assert settings(Plan(config(datasets=["flat"])), "first")["not_run"] == ("deep",)
 
 
 def test_the_papers_configuration_uses_every_kind():
-    config = load_config([REPOSITORY / "config.yaml"])
-    plan = Plan({**config, "experiments": "all"})
+    plan = Plan({**load_config([REPOSITORY / "config.yaml"]), "experiments": "all"})
+    check(plan.config)
     assert {experiment.kind for experiment in plan.experiments.values()} == set(available_kinds())
     for name, experiment in plan.experiments.items():
-        assert set(plan.experiment_inputs(name)) == set(load_kind(experiment.kind).reads)
+        assert set(inputs(plan, name)) == set(load_kind(experiment.kind).reads)
 
 
 @pytest.mark.slow
@@ -70,7 +103,7 @@ def test_the_guide_to_a_kind_literally(finished_clone):
     (code,) = re.findall(r"^```python\n(.*?)^```", guide, re.MULTILINE | re.DOTALL)
     (overlay,) = re.findall(r"^```yaml\n(.*?)^```", guide, re.MULTILINE | re.DOTALL)
     experiment = yaml.safe_load(overlay)["definitions"]["experiments"]["spread"]
-    (finished_clone.folder / "mdpu" / "kinds" / "spread.py").write_text(code)
+    (finished_clone.folder / "mdpu" / "pipeline" / "experiments" / "spread.py").write_text(code)
     finished_clone.change_config(
         experiments=["figure1", "figure2", "table1", "tiny-table", "tiny-curves", "tiny-spread"],
         **{"definitions__experiments__tiny-spread": {**experiment, "n": 60}},
@@ -80,12 +113,6 @@ def test_the_guide_to_a_kind_literally(finished_clone):
     assert {path.suffix for path in (finished_clone.results / "figures").glob("tiny-spread.*")} == {".svg", ".pdf"}
     section = (finished_clone.results / "report.html").read_text().split('<section id="tiny-spread">')[1]
     assert "How far the trials of one cell lie apart." in section.split("</section>")[0]
-    finished_clone.change_config(**{"definitions__experiments__tiny-table__measure": "std"})
-    sentence = "tiny-table.measure: only an experiment of kind spread has a measure"
+    finished_clone.change_config(**{"definitions__experiments__tiny-table__options": {"measure": "std"}})
+    sentence = "tiny-table.options.measure is unknown"
     assert sentence in finished_clone.snakemake(status=1)
-
-
-def test_no_two_kinds_have_a_key_of_one_name():
-    """The schema holds the keys of all kinds side by side, so one would hide the other."""
-    keys = [key for name in available_kinds() for key in load_kind(name).keys]
-    assert len(keys) == len(set(keys))

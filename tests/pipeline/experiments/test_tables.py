@@ -9,7 +9,7 @@ import pytest
 from mdpu.pipeline.config import available_methods
 from mdpu.pipeline.experiments.curves import curves_figure
 from mdpu.pipeline.experiments.table import best_methods, caption, latex_table
-from mdpu.pipeline.grid import Run, run_columns
+from mdpu.pipeline.plan import Run, run_columns
 from mdpu.pipeline.report.style import method_style
 
 METHODS = ["ure", "relu", "abs"]

@@ -13,8 +13,7 @@ from mdpu.pipeline.evaluate.collect import describe_runs, run_accuracies
 from mdpu.pipeline.evaluate.comparison import compare
 from mdpu.pipeline.evaluate.published import published_summary
 from mdpu.pipeline.files import REPOSITORY
-from mdpu.pipeline.grid import AXES
-from mdpu.pipeline.plan import Plan
+from mdpu.pipeline.plan import AXES, Plan
 from mdpu.pipeline.report.cells import HEIGHT, POINTS, WIDTH, cell_lines, drawer_data, drawn, verdicts_by_cell
 from mdpu.pipeline.report.forest import SPAN, forest_panels
 from mdpu.pipeline.report.forest import WIDTH as FOREST_WIDTH

@@ -14,7 +14,7 @@ from mdpu.pipeline.evaluate.published import beside_published, published_cells
 from mdpu.pipeline.experiments import choice
 from mdpu.pipeline.experiments.formulas import latex_formulas, loss_rows
 from mdpu.pipeline.experiments.table import latex_beside, latex_table
-from mdpu.pipeline.grid import CELL
+from mdpu.pipeline.plan import CELL
 from mdpu.pipeline.report.tables import Best, escape, latex_float, latex_rows
 
 AWKWARD = r'50 % & more_of $this$ #1 {~^\} [x] * "q" Ü é ±2 − × ≤'

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from mdpu.pipeline.config import load_config, schema
 from mdpu.pipeline.files import REPOSITORY, write_json
-from mdpu.pipeline.plan import Plan
-from mdpu.pipeline.report.page import PARTS, column_groups, points, signed
+from mdpu.pipeline.plan import PARTS, Plan
+from mdpu.pipeline.report.page import column_groups, points, signed
 from mdpu.pipeline.report.sections import DARK_INK, DARK_PAGE, LEAST_CONTRAST, contrast, dark_twin, for_both_schemes
 from mdpu.pipeline.report.style import LOSS_STYLES, METHOD_STYLES
 from mdpu.pipeline.report.training import duration, read_training
@@ -72,7 +72,7 @@ def test_every_part_that_an_experiment_may_name_is_a_part_of_the_page():
     definitions = schema()["properties"]["definitions"]["properties"]["experiments"]["additionalProperties"]
     assert definitions["properties"]["part"]["enum"] == list(PARTS)
     plan = Plan(load_config([REPOSITORY / "config.yaml"], ["experiments=all"]))
-    shown = {name: plan.part(name) for name in plan.experiments}
+    shown = {name: experiment.part for name, experiment in plan.experiments.items()}
     assert set(shown.values()) == set(PARTS)
     assert {shown[name] for name in ("table2", "figure3")} == {"paper"}
     assert {part for name, part in shown.items() if name.startswith("bags")} == {"bags"}

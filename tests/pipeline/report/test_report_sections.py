@@ -15,8 +15,7 @@ from mdpu.pipeline.evaluate.evidence import Evidence, paper_evidence
 from mdpu.pipeline.evaluate.published import published_cells
 from mdpu.pipeline.experiments.table import table_section
 from mdpu.pipeline.files import REPOSITORY, read_csv, write_csv, write_json
-from mdpu.pipeline.grid import AXES
-from mdpu.pipeline.plan import Plan
+from mdpu.pipeline.plan import AXES, Plan
 from mdpu.pipeline.report.page import column_groups, effect, environment, typeset
 from mdpu.pipeline.report.sections import trials_of
 from mdpu.pipeline.report.verdicts import claims_section, verdict_section

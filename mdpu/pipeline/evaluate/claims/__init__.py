@@ -18,8 +18,7 @@ from mdpu.pipeline.evaluate.claims.claim import CASE, CLAIMS, Claim
 from mdpu.pipeline.evaluate.evidence import MEASURES, Evidence, our_evidence, paper_evidence
 from mdpu.pipeline.evaluate.shares import share_interval
 from mdpu.pipeline.files import provenance, read_csv, read_table, write_csv, write_json
-from mdpu.pipeline.grid import AXES
-from mdpu.pipeline.plan import Plan
+from mdpu.pipeline.plan import AXES, Plan
 
 __all__ = ["CASE", "CLAIMS", "STATUSES", "Claim", "bags", "check_claims", "paper", "status", "write_claims"]
 

@@ -17,7 +17,7 @@ from mdpu.pipeline.evaluate.claims.claim import (
 )
 from mdpu.pipeline.evaluate.evidence import WINDOW, Evidence
 from mdpu.pipeline.evaluate.published import PROPOSED, in_one_reading, published_cells
-from mdpu.pipeline.grid import ROW
+from mdpu.pipeline.plan import ROW
 from mdpu.theory.joint import joint_information, marginal_information
 
 BEST = "bag-relu"

@@ -13,7 +13,7 @@ import pandas as pd
 from mdpu.pipeline.evaluate.comparison import welch_interval
 from mdpu.pipeline.evaluate.evidence import Evidence
 from mdpu.pipeline.evaluate.published import PROPOSED
-from mdpu.pipeline.grid import AXES, CELL
+from mdpu.pipeline.plan import AXES, CELL
 
 CASE = (*AXES, "left", "right", "holds")
 Claimant = Literal["paper", "reviewers", "project"]

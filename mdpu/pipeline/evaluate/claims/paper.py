@@ -22,7 +22,7 @@ from mdpu.pipeline.evaluate.claims.claim import (
 )
 from mdpu.pipeline.evaluate.evidence import WINDOW, Evidence
 from mdpu.pipeline.evaluate.published import BASELINES, CORRECTED
-from mdpu.pipeline.grid import CELL, ROW
+from mdpu.pipeline.plan import CELL, ROW
 
 RESULTS = "Section V-D, Experimental Results"
 

@@ -10,8 +10,7 @@ from matplotlib.figure import Figure
 from mdpu.learn.methods import load_method
 from mdpu.pipeline.evaluate.sensitivity import JOINT_KEY, PANEL, SIDES_KEY, paired_differences, published_differences
 from mdpu.pipeline.experiments.sensitivity.tables import key_title, ordered, panels, value_title
-from mdpu.pipeline.grid import Experiment
-from mdpu.pipeline.plan import Plan
+from mdpu.pipeline.plan import Experiment, Plan
 from mdpu.pipeline.report.drawing import LETTER, PAGE, draw_panels, entitle, legend_below, literal, size_name
 from mdpu.pipeline.report.style import method_style
 
