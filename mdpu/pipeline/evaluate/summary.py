@@ -122,6 +122,6 @@ def _best_beyond(cells: pd.DataFrame) -> str:
         return ""
     method, gain = max(((m, g) for m, g in gains.items() if len(g) == most), key=lambda pair: pair[1].mean())
     return (
-        f"{load_method(str(method)).title} is above the best of the paper’s methods in {(gain > 0).sum()} of {most} rows, "
-        f"{in_points(gain.mean())} points on average."
+        f"{load_method(str(method)).title} is above the best of the paper’s methods in {(gain > 0).sum()} of {most} "
+        f"rows, {in_points(gain.mean())} points on average."
     )
