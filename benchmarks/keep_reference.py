@@ -1,9 +1,9 @@
-"""Keep what `./run reference` gave as the shipped numbers, and write anew what follows from them.
+"""Keep what `./run reference` gave as the shipped numbers.
 
     ./run reference && python benchmarks/keep_reference.py
 
-writes results/reference: every run's accuracy and last risk, the runs themselves, the tables, the figures and the page.
-Then benchmarks/judge_reference.py gives verdicts and claims, and docs/tables.py the tables of the documents.
+writes results/reference: every run's accuracy and last risk, the runs themselves, verdicts, claims, ranks, tables,
+figures and the page. Then `python docs/tables.py` makes the tables of the documents anew.
 """
 
 from __future__ import annotations
@@ -12,15 +12,17 @@ import argparse
 import shutil
 from pathlib import Path
 
-import judge_reference
-
-from mdpu.pipeline.cache import RunStore
+from mdpu.pipeline.cache import export
+from mdpu.pipeline.config import load_config
+from mdpu.pipeline.evaluate.collect import finished_runs
+from mdpu.pipeline.evaluate.comparison import NOT_RUN
 from mdpu.pipeline.files import REPOSITORY, read_csv, write_csv
-from mdpu.pipeline.plan import AXES
+from mdpu.pipeline.plan import AXES, Plan
 
 REFERENCE = REPOSITORY / "results" / "reference"
 # Folders of the results, and the files of each that are kept.
 KEPT = {"tables": "*.csv", "sensitivity": "*.csv", "figures": "*.svg"}
+CLAIMS = ["claim", "said_by", "statement", "ours", "in_single_trials", "status", "paper"]
 
 
 def main() -> None:
@@ -29,7 +31,10 @@ def main() -> None:
     parser.add_argument("results", nargs="?", type=Path, default=REPOSITORY / "results" / "paper-reference")
     results = parser.parse_args().results
     runs = read_csv(results / "runs.csv")[[*AXES, "accuracy", "first_epoch", "last_epoch", "risk"]]
+    comparison, claims = read_csv(results / "comparison.csv"), read_csv(results / "claims.csv")
     write_csv(runs.round({"accuracy": 4, "risk": 6}), REFERENCE / "runs.csv")
+    write_csv(comparison[comparison["verdict"] != NOT_RUN], REFERENCE / "comparison.csv")
+    write_csv(claims.loc[claims["ours_cases"] > 0, CLAIMS], REFERENCE / "claims.csv")
     for name in ("report.html", "ranks.csv"):
         shutil.copy(results / name, REFERENCE)
     for folder, pattern in KEPT.items():
@@ -37,9 +42,9 @@ def main() -> None:
         (REFERENCE / folder).mkdir()
         for path in sorted((results / folder).glob(pattern)):
             shutil.copy(path, REFERENCE / folder)
-    packed = RunStore(results / "runs").pack(REFERENCE / "finished.parquet")
-    print(f"{len(runs)} runs kept, {packed} packed")
-    judge_reference.main()
+    plan = Plan(load_config([REPOSITORY / "config.yaml", REPOSITORY / "config" / "reference.yaml"]))
+    export(list(finished_runs(plan).values()), REFERENCE / "finished.parquet")
+    print(f"{len(runs)} runs kept")
     for seal in REFERENCE.rglob(".*.seal"):  # these files are checked by git
         seal.unlink()
 

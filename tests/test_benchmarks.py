@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from mdpu.learn import Sample, Settings, Task, fit
-from mdpu.pipeline.console.stages import words
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 
@@ -45,16 +44,3 @@ def test_another_order_of_the_pixels_changes_nothing_but_rounding(monkeypatch):
     assert np.array_equal(first, again)
     assert not np.array_equal(first, second)
     np.testing.assert_allclose(second, first, rtol=1e-3, atol=1e-4)
-
-
-@pytest.mark.parametrize("seconds", [8, 75, 120, 599, 1500, 4000, 200000])
-def test_a_time_left_is_read_as_it_was_said(monkeypatch, seconds):
-    monkeypatch.syspath_prepend(REPOSITORY / "benchmarks")
-    from time_left import LEFT, judge, seconds_of
-
-    line = f"train      3 of 24 cohorts, 54 %, about {words(seconds)} left, 45 runs reused"
-    found = LEFT.search(line)
-    assert found["share"] == "54"
-    assert seconds_of(found["left"]) == pytest.approx(seconds, rel=0.02)
-    (row,) = judge([(50.0, 0.5, 60.0), (100.0, 1.0, 5.0)], 100.0)
-    assert (row["true"], row["error"]) == (50.0, pytest.approx(0.2))

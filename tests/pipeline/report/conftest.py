@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import importlib.util
 import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 import yaml
+from synthetic import write_results
 
 from mdpu.pipeline.config import load_config
 from mdpu.pipeline.files import REPOSITORY
@@ -30,14 +30,6 @@ SYNTHETIC = {
 }
 
 
-def full_page():
-    """Return the module ``benchmarks/full_page.py``."""
-    spec = importlib.util.spec_from_file_location("full_page", REPOSITORY / "benchmarks" / "full_page.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 @pytest.fixture(scope="session")
 def synthetic(tmp_path_factory):
     """The plan of a report of synthetic runs, whose page is written."""
@@ -45,7 +37,7 @@ def synthetic(tmp_path_factory):
     (folder / "synthetic.yaml").write_text(yaml.safe_dump(SYNTHETIC, allow_unicode=True), encoding="utf-8")
     files = [REPOSITORY / "config.yaml", folder / "synthetic.yaml"]
     plan = Plan(load_config(files, [f"results_dir={folder / 'results'}"]))
-    full_page().write_results(plan)
+    write_results(plan)
     return plan
 
 
