@@ -12,8 +12,10 @@ from mdpu.errors import UserError, printable
 from mdpu.pipeline.cli.common import app
 from mdpu.pipeline.seals import recording
 
-# Errors of the machine, not of ours: a disk that fails, is full or may not be written, and too many open files.
+# Errors of the machine, not of ours: a disk that fails, is full or may not be read or written, and too many open files.
 SYSTEM_FAULTS = (errno.EIO, errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.ESTALE, errno.EMFILE, errno.ENFILE)
+# Paths that lead nowhere: a name that is too long, a file in place of a folder or the reverse, links in a circle.
+BAD_PATHS = (errno.EACCES, errno.EPERM, errno.ENAMETOOLONG, errno.ENOTDIR, errno.EISDIR, errno.ELOOP)
 # How torch's errors of a device begin; they are RuntimeErrors like any other.
 GPU_ERRORS = ("CUDA", "cuDNN", "cuBLAS", "NCCL", "NVML", "No CUDA GPUs")
 # What torch says where a checkpoint cannot be written; it gives no number of an error.
@@ -36,7 +38,7 @@ def main() -> None:
     except UserError as error:
         fail(str(error))
     except OSError as error:
-        if error.errno not in SYSTEM_FAULTS:
+        if error.errno not in (*SYSTEM_FAULTS, *BAD_PATHS):
             raise
         fail(f"{error.filename or 'a file'} could not be read or written ({error.strerror}); mend that and run again")
     except RuntimeError as error:

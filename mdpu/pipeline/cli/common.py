@@ -35,7 +35,7 @@ Mirror = Annotated[
         help="http(s) address or folder, laid out as data_dir, to fetch from unless the configuration has a `mirror`.",
     ),
 ]
-TupleSize = Annotated[int, typer.Option(help="Tuple size M.")]
+TupleSize = Annotated[int, typer.Option(max=1000, help="Tuple size M.")]
 Prior = Annotated[float, typer.Option(help="Class prior pi_+.")]
 Images = Annotated[Path, typer.Option(metavar="FILE", help="Images of the dataset's source.")]
 Labels = Annotated[Path, typer.Option(metavar="FILE", help="Labels of the dataset.")]

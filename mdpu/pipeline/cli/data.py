@@ -76,8 +76,8 @@ def split(
     labels: Labels,
     tuple_size: TupleSize,
     prior: Prior,
-    n: Annotated[int, typer.Option("--n", help="Number of tuples.")],
-    n_unlabeled: Annotated[int, typer.Option(help="Number of unlabeled images.")],
+    n: Annotated[int, typer.Option("--n", max=10**8, help="Number of tuples.")],
+    n_unlabeled: Annotated[int, typer.Option(max=10**8, help="Number of unlabeled images.")],
     trial: Annotated[
         str, typer.Option(help="Name of the trial, e.g. mnist/m2/n10000/prior0.5/seed1; it seeds every random number.")
     ],

@@ -59,4 +59,4 @@ def write_sheets(images: Path, labels: Path, positive: Path, negative: Path) -> 
     image_set, sides = read_images(images), read_labels(labels)
     for sign, path in ((1, positive), (-1, negative)):
         with replacing(path) as temporary:
-            contact_sheet(image_set, sides, sign).save(temporary)
+            contact_sheet(image_set, sides, sign).save(temporary, format="PNG")
