@@ -30,13 +30,12 @@ import outcomes
 import yaml
 from hypothesis import HealthCheck, given, seed, settings
 from hypothesis import strategies as st
-from mdpu.pipeline.grid import parse_run
 from typer.main import get_command
 
 from mdpu.errors import UserError
 from mdpu.pipeline import cli
 from mdpu.pipeline.config import canonical, load_config, load_yaml, merge, schema, select
-from mdpu.pipeline.plan import Plan
+from mdpu.pipeline.plan import Plan, parse_run
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 TINY = ROOT / "benchmarks" / "faults" / "tiny.yaml"
