@@ -86,9 +86,11 @@ def test_the_catalog_finds_the_schema_and_a_small_case():
 
 
 def missing_targets(page: Path, text: str) -> list[str]:
-    """Return what links of a page name and is not there."""
+    """Return what links of a page name, and scripts of its commands, that is not there."""
     targets = [target for target in re.findall(r"\]\(([^)#]+)", text) if not target.startswith(("https://", "http://"))]
-    return [target for target in targets if not (page.parent / target).exists()]
+    paths = [page.parent / target for target in targets]
+    paths += [REPOSITORY / script for script in re.findall(r"python (\S+\.py)", text)]
+    return [str(path) for path in paths if not path.exists()]
 
 
 @pytest.mark.parametrize("name", ["ARTIFACT.md", "CHANGELOG.md", "SECURITY.md", "docs/CHECKLIST.md"])
