@@ -144,7 +144,8 @@ def cohort_inputs(wildcards):
         **({"tuned": PLAN.layout.tuned(tuning)} if tuning else {}),
         "images": PLAN.layout.images(cohort.dataset),
         "labels": PLAN.layout.labels(cohort.dataset),
-        "splits": [PLAN.layout.split(split) for split in cohort.splits],
+        # A split that an illustration draws again is the same; how it is drawn is part of the manifest's name.
+        "splits": ancient([PLAN.layout.split(split) for split in cohort.splits]),
     }
 
 

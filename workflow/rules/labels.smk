@@ -44,9 +44,3 @@ rule sheet:
     shell:
         "python -m mdpu sheet --images {input.images:q} --labels {input.labels:q}"
         " --positive {output.positive:q} --negative {output.negative:q} &> {log:q}"
-
-
-rule all_labels:
-    input:
-        [PLAN.layout.labels(dataset) for dataset in PLAN.datasets],
-    localrule: True

@@ -32,3 +32,11 @@ rule split:
         "python -m mdpu split --labels {input.labels:q} --tuple-size {wildcards.tuple_size} --prior {wildcards.prior}"
         " --n {params.n} --n-unlabeled {params.n_unlabeled} --trial {params.trial}"
         " --{params.replacement}replacement --{params.overlap}overlap --broken {params.broken} --out {output.split:q} &> {log:q}"
+
+
+# What tells which runs are finished. ./run makes it first, so that nothing starts for a run that is.
+rule prepare:
+    input:
+        [PLAN.layout.labels(dataset) for dataset in PLAN.datasets],
+        [PLAN.layout.split(split) for split in ILLUSTRATED],
+    localrule: True
