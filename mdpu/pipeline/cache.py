@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from hashlib import sha256
@@ -278,6 +278,11 @@ class Cache:
     def _table(self) -> pa.Table:
         assert self.shipped is not None
         return read_packed(self.shipped)
+
+    def shipped_runs(self) -> Iterator[Finished]:
+        """Yield the runs of the packed file."""
+        for one, rows in self._packed.items():
+            yield _slice(self._table, one, rows)
 
     def import_runs(self, path: Path) -> tuple[int, int]:
         """Add the runs of a packed file to the folder; return how many are new and how many were there.

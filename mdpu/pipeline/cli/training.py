@@ -40,3 +40,27 @@ def train(
     from mdpu.pipeline.train import train
 
     train(load_plan(config), cohort, threads)
+
+
+@app.command(rich_help_panel=PANEL)
+def equivalent(
+    config: Configs,
+    runs: Annotated[int, typer.Option(min=40, help="Size of the sample.")] = 40,
+    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Scratch folder to train into.")] = Path(
+        ".snakemake/retrained"
+    ),
+    workers: Annotated[int, typer.Option(min=1, help="Runs that train side by side, each with one thread.")] = 2,
+) -> None:
+    """Declare that the training code as it is trains the bits of the shipped runs, so that none is trained again.
+
+    A random sample of them, over all methods, datasets and tuple sizes, is trained again. If one differs in a bit,
+    nothing is declared.
+    """
+    from mdpu.pipeline.equivalence import declare
+
+    new = declare(load_plan(config), out, runs, workers)
+    print(
+        f"{len(new)} versions of training code are declared equal to those of the shipped runs"
+        if new
+        else "nothing new"
+    )
