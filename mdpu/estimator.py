@@ -1,15 +1,16 @@
-"""scikit-learn's face of the library: a classifier from dominant tuples and unlabeled images.
+"""scikit-learn's face of the library: classifiers from tuples and unlabeled rows.
 
 >>> classifier = MDPUClassifier(prior=0.4, random_state=0).fit(tuples, unlabeled)
->>> classifier.predict(images)
+>>> classifier.predict(rows)
 
-It trains through `mdpu.learn.fit`, as the pipeline does. ``docs/how-to/estimator.md`` has examples.
+`MDPUClassifier` takes tuples at least half of whose members are of one class, `TupleClassifier` tuples of any symmetric
+law. ``docs/how-to/estimator.md`` has examples.
 """
 
 from __future__ import annotations
 
-import math
 import pkgutil
+import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -18,13 +19,16 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
 from scipy.special import expit, logit
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mdpu.errors import UserError
+from mdpu.groups import RiskEstimate, join_groups, read_groups, resampled_risks
 from mdpu.learn import Sample, Settings, Task, methods
 from mdpu.learn.checkpoint import KeptState
 from mdpu.learn.device import choose_device
@@ -34,60 +38,598 @@ from mdpu.learn.method import CorrectedRisk, FittedMethod
 from mdpu.learn.methods import load_method
 from mdpu.learn.modules import module_architecture
 from mdpu.learn.network import check_choice
-from mdpu.learn.prior import SHARE_OF_EPOCHS, estimate_prior
 from mdpu.learn.stopping import choose_epoch
-from mdpu.learn.task import Precision, PriorEstimate
+from mdpu.learn.task import Precision
+from mdpu.learners.features import Standardisation, kernel_maps
+from mdpu.learners.joint import Bags, Floats, information
+from mdpu.learners.latent import PriorProfile, disjoint_tuples, estimate_prior
+from mdpu.learners.student import check_student, fit_linear, fit_student
+from mdpu.learners.trees import fit_trees
 from mdpu.progress import Steps
 from mdpu.randomness import Stream
 from mdpu.theory import check_prior
-from mdpu.theory.held_out import bag_risk, member_risk
 
-Floats = NDArray[np.float64]
-HeldOutEstimate = Callable[[ArrayLike, ArrayLike, float], Floats]
-Groups = NDArray[np.int64]
-UNLABELED = -1
+LEARNERS = ("auto", "network", "student", "linear", "trees")
 # Parameters that may change between two calls of `fit` of which the second goes on.
 MAY_CHANGE = ("n_epochs", "device", "prior_shift", "verbose")
+# Parameters that only networks have, with their defaults.
+OF_NETWORKS: dict[str, Any] = {
+    "method": "bag-relu",
+    "loss": "logistic",
+    "network": "mlp",
+    "hidden": (300, 300),
+    "n_epochs": 100,
+    "early_stopping": False,
+    "validation_fraction": 0.2,
+    "n_iter_no_change": None,
+    "batch_size": 64,
+    "learning_rate": 1e-3,
+    "weight_decay": 5e-4,
+    "precision": "fp32",
+    "warm_start": False,
+}
+FEW_TUPLES = 20
+FEW_STEPS = 30
+STUDENT_UP_TO = 20_000  # tuples of a table; beyond it the kernel teacher takes minutes
+LITTLE = 0.12  # nats that a tuple says, below which every learner ended at the constant answer at priors of 0.75 on
+POOL = 0.02  # share of members that recur, from which on tuples are taken for draws from a small pool
 
 
 @dataclass(frozen=True)
-class RiskEstimate:
-    """The 0-1 risk of a classifier, estimated without labels.
+class Choice:
+    """Which learner was trained, and why."""
 
-    Attributes
-    ----------
-    risk : float
-        Unbiased estimate of the error rate at the training prior, for classifiers that did not see these tuples and
-        images. It is not clipped: noise can take it below 0 or above 1.
-    low, high : float
-        Interval of `level`, percentiles of a bootstrap over tuples and unlabeled images.
-    level : float
-    """
+    name: str
+    reason: str
 
-    risk: float
-    low: float
-    high: float
-    level: float
+    def __str__(self) -> str:
+        """Return both."""
+        return f"{self.name} ({self.reason})"
 
 
-class MDPUClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
-    """A classifier learned from tuples, at least half of whose members are positive, and unlabeled images.
+class _TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
+    """What both classifiers share. Inside, scores are those of the class that `_own` names."""
+
+    prior: float | None
+    learner: Any
+    guess_prior: bool
+    compare_prior: bool
+    unlabeled_is: str
+    standardize: bool
+    prior_shift: float | None
+    verbose: bool
+    device: str
+    random_state: Any
+    model_: Any
+    prior_: float
+    prior_estimate_: PriorProfile | None
+    learner_: Choice
+
+    def __sklearn_tags__(self) -> Any:
+        """Return what scikit-learn's tools and checks ask of an estimator."""
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        tags.input_tags.three_d_array = True
+        tags.target_tags.required = True
+        tags.input_tags.sparse, tags.input_tags.allow_nan = self._takes_sparse(), self._takes_missing()
+        return tags
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        """Return the parameters, and the learner once it is chosen."""
+        text = str(super().__repr__(N_CHAR_MAX))
+        return f"{text}  # learner: {self.learner_}" if hasattr(self, "learner_") else text
+
+    # -- training ---------------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any) -> Any:
+        """Train on tuples and unlabeled rows: ``fit(tuples, unlabeled)``.
+
+        ``fit(rows, groups)`` is the form for scikit-learn's tools, ``fit(rows, sample)`` that of the library. A call
+        that fails or is interrupted leaves what was learned before.
+
+        Parameters
+        ----------
+        X : ndarray, shape (n, M, ...), or sequence of n ndarrays or frames, shapes (M_i, ...)
+            The members of each tuple: uint8 grey values, or numbers. In the other forms rows (N, ...), those of tuples
+            and the unlabeled ones.
+        y : ndarray, shape (n_unlabeled, ...), or int64, shape (N,), or Sample
+            Unlabeled rows. Or, for each row, the number of its tuple, from 0, and -1 where it is unlabeled. Or the
+            indices of both in the rows, where one may stand more than once and others not at all.
+
+        Returns
+        -------
+        object
+            Itself.
+
+        Raises
+        ------
+        UserError
+            If a parameter is refused, parameters and data do not fit together, or `prior` is None and the sample does
+            not tell it.
+        """
+        before = dict(self.__dict__)
+        try:
+            return self._fit(X, y)
+        except BaseException:
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
+
+    def _fit(self, X: Any, y: Any) -> Any:
+        choose_device(self.device)
+        check_choice("unlabeled_is", self.unlabeled_is, ("pool", "remainder"))
+        if self.prior is not None:
+            _check_number("prior", self.prior)
+            check_prior(self.prior)
+        goes_on = bool(getattr(self, "warm_start", False)) and hasattr(self, "state_")
+        rows, sample = self._read(X, y, reset=not goes_on)
+        if self.unlabeled_is == "remainder":
+            sample = Sample(sample.tuples, np.concatenate([sample.unlabeled, sample.tuples[sample.tuples >= 0]]))
+        if len(sample.tuples) < FEW_TUPLES:
+            _warn(f"{len(sample.tuples)} tuples are too few to learn from or to judge by; give {FEW_TUPLES} or more")
+        choice = self._choose_learner(rows, sample)
+        seed = self._seed() if not goes_on else self.model_.task.seed
+        estimate = self._turned(self.prior_estimate_) if goes_on else self._profile(rows, sample, seed)
+        own = self._told(estimate)
+        bags = self._bags(rows, sample)
+        self._warn_of_prior(estimate, own, bags)
+        if choice.name == "network":
+            self._fit_network(rows, sample, own, seed, goes_on)
+        else:
+            self.model_ = self._fit_other(choice.name, rows, bags, own, seed)
+            for name in ("history_", "n_iter_", "state_", "validation_history_", "standardisation_"):
+                self.__dict__.pop(name, None)
+        self.learner_ = choice
+        self.prior_estimate_ = self._turned(estimate)
+        self.prior_ = float(self._own(own))
+        self.classes_ = np.array([-1, 1])
+        self._warn_of_constant_answers(rows, sample)
+        return self
+
+    def _choose_learner(self, rows: Any, sample: Sample) -> Choice:
+        """Return the learner that `learner` names, or the one that did best on data of this kind.
+
+        ``benchmarks/learners.py`` has the figures.
+        """
+        if isinstance(self.learner, str):
+            check_choice("learner", self.learner, LEARNERS)
+        else:
+            check_student(self.learner)
+            return Choice("student", f"learner={type(self.learner).__name__}")
+        if self.learner != "auto":
+            return Choice(self.learner, "as learner says")
+        if changed := self._network_parameters():
+            return Choice("network", f"{', '.join(changed)} {'is' if len(changed) == 1 else 'are'} of networks")
+        if sparse.issparse(rows):
+            return Choice("linear", "sparse rows")
+        if rows.ndim > 2 and self._has_network():
+            return Choice("network", "pictures")
+        if len(sample.tuples) <= STUDENT_UP_TO or not self._has_network():
+            return Choice("student", f"a table with {len(sample.tuples)} tuples")
+        return Choice("network", f"a table with {len(sample.tuples)} tuples, more than {STUDENT_UP_TO}")
+
+    def _network_parameters(self) -> list[str]:
+        """Return the parameters of networks that have another value than their default."""
+        own = self.get_params(deep=False)
+        return [
+            name
+            for name, default in OF_NETWORKS.items()
+            if name in own and (own[name] is not default and repr(own[name]) != repr(default))
+        ]
+
+    def _has_network(self) -> bool:
+        """Whether networks can learn from these tuples."""
+        return True
+
+    def _is_other(self, names: tuple[str, ...]) -> bool:
+        if not isinstance(self.learner, str):
+            return True
+        return self.learner in names or (self.learner == "auto" and not self._network_parameters())
+
+    def _takes_sparse(self) -> bool:
+        """Whether rows may be a sparse matrix."""
+        if not isinstance(self.learner, str):
+            return bool(self.learner.__sklearn_tags__().input_tags.sparse)
+        return self._is_other(("linear",))
+
+    def _takes_missing(self) -> bool:
+        """Whether rows may have missing values."""
+        if not isinstance(self.learner, str):
+            return bool(self.learner.__sklearn_tags__().input_tags.allow_nan)
+        return self._is_other(("student", "trees", "linear"))
+
+    def _fit_other(self, name: str, rows: Any, bags: Bags, own: float, seed: int | str) -> Any:
+        """Return the scores of a learner that is no network."""
+        if sparse.issparse(rows) and name == "trees":
+            raise UserError("learner='trees' takes no sparse rows; take learner='linear', or rows.toarray()")
+        if name == "linear":
+            return fit_linear(rows, bags, own, seed)
+        if name == "trees":
+            return fit_trees(rows, bags, own, seed)
+        student = STUDENT if isinstance(self.learner, str) else self.learner
+        return fit_student(student, rows, bags, own, seed)
+
+    def _fit_network(self, rows: Any, sample: Sample, own: float, seed: int | str, goes_on: bool) -> None:
+        raise UserError(
+            "networks learn from dominant tuples only, by MDPUClassifier; for this law take learner='student', "
+            "'linear' or 'trees'"
+        )
+
+    # -- data -------------------------------------------------------------------------------------
+
+    def _read(self, X: Any, y: Any, reset: bool) -> tuple[Any, Sample]:
+        """Return rows (N, ...) and the sample that names them, whatever form they were given in."""
+        if y is None:
+            raise UserError("requires y to be passed, but the target y is None; give unlabeled rows, or groups")
+        if not isinstance(y, Sample) and np.ndim(y) != 1:
+            X, y = join_groups(X, y)
+        rows = self._checked(X, reset, ensure_min_samples=2)
+        if isinstance(y, Sample):
+            return rows, y
+        groups = y if isinstance(y, np.ndarray) else np.asarray(y)
+        if rows.shape[0] != len(groups):
+            raise UserError(f"X holds {rows.shape[0]} rows, but y the groups of {len(groups)}; give one for each")
+        return rows, read_groups(groups)
+
+    def _checked(self, X: Any, reset: bool, **options: Any) -> Any:
+        """Return rows as scikit-learn checks them, in the types that learners take."""
+        finite = "allow-nan" if self._takes_missing() else True
+        form = "csr" if self._takes_sparse() else False
+        rows = validate_data(
+            self, X, reset=reset, allow_nd=True, accept_sparse=form, ensure_all_finite=finite, **options
+        )
+        return rows if sparse.issparse(rows) else _numbers(rows)
+
+    def _bags(self, rows: Any, sample: Sample) -> Bags:
+        """Return the sample with the law of the own class."""
+        return Bags.of(sample.tuples, sample.unlabeled, self._own_weights)
+
+    def law_weights(self, size: int) -> Floats:
+        """Return w_0 .. w_M, the weights with which groups of 0 .. M positives are collected."""
+        raise NotImplementedError
+
+    def _own_weights(self, size: int) -> Floats:
+        """Return the law in terms of the class whose scores are learned."""
+        return self.law_weights(size)
+
+    def _own(self, prior: float) -> float:
+        """Return the prior of the own class given that of the positive one, or the other way round."""
+        return prior
+
+    def _turned(self, estimate: PriorProfile | None) -> PriorProfile | None:
+        """Return an estimate of the own class's prior as one of the positive class's, or the other way round."""
+        return estimate
+
+    def _seed(self) -> int | str:
+        """Return the seed: integers and texts as they are, so that a task of the library can have the same."""
+        if isinstance(self.random_state, str):
+            return self.random_state
+        if isinstance(self.random_state, int | np.integer) and self.random_state >= 0:
+            return int(self.random_state)
+        return int(check_random_state(self.random_state).randint(2**31 - 1))
+
+    # -- the prior --------------------------------------------------------------------------------
+
+    def _profile(self, rows: Any, sample: Sample, seed: int | str) -> PriorProfile | None:
+        """Return what the sample says of the own class's prior, unless it is told and not to be compared."""
+        if self.prior is not None and not self.compare_prior:
+            return None
+        features = rows
+        if not sparse.issparse(rows):
+            z = Standardisation.learn(rows)(rows)
+            features = kernel_maps(z, seed, (1.0,))[0].transform(z)
+        return estimate_prior(features, self._bags(rows, self._without_pool(rows, sample)), seed=seed)
+
+    def _without_pool(self, rows: Any, sample: Sample) -> Sample:
+        """Return the sample without tuples that share members, where members recur and unlabeled rows are others.
+
+        Tuples and unlabeled rows that are drawn from one finite pool need no care.
+        """
+        identity = _identity(rows)
+        present = sample.tuples >= 0
+        members = identity[sample.tuples[present]]
+        distinct = np.unique(members)
+        recurring = 1 - len(distinct) / len(members)
+        common = float(np.isin(np.unique(identity[sample.unlabeled]), distinct).mean())
+        if recurring < POOL or common >= recurring:
+            return sample
+        chosen = disjoint_tuples(sample.tuples, identity)
+        _warn(
+            f"the members of {len(sample.tuples)} tuples are {len(distinct)} different rows, and recur; as these are "
+            f"no independent draws, the prior is judged by {chosen.sum()} tuples that share none"
+        )
+        return Sample(sample.tuples[chosen], sample.unlabeled)
+
+    def _told(self, estimate: PriorProfile | None) -> float:
+        """Return the own class's prior as it is told, or estimated where the sample tells it.
+
+        Raises
+        ------
+        UserError
+            If it does not, and no guess is asked for.
+        """
+        if self.prior is not None:
+            return self._own(float(self.prior))
+        assert estimate is not None
+        if estimate.known:
+            if estimate.symmetric:
+                _warn(
+                    "the law is the same with the classes exchanged, so +1 is the larger class of the two that were "
+                    "found; which one that is, nothing in the data says"
+                )
+            return estimate.prior
+        ends = sorted((self._own(estimate.low), self._own(estimate.high)))
+        says = (
+            "nothing of the prior"
+            if estimate.verdict == "not known"
+            else f"only that the prior lies between {ends[0]:.2f} and {ends[1]:.2f}"
+        )
+        if not self.guess_prior:
+            raise UserError(
+                f"{estimate.n} tuples and {estimate.n_unlabeled} unlabeled rows say {says}; give prior, more tuples, "
+                "or larger tuples, or set guess_prior=True"
+            )
+        guess = min(max(estimate.prior, 0.02), 0.98)
+        _warn(f"the data say {says}, and {self._own(guess):.2f} is a guess; give prior or more tuples")
+        return guess
+
+    def _warn_of_prior(self, estimate: PriorProfile | None, own: float, bags: Bags) -> None:
+        """Warn of a told prior that does not fit, and of one at which tuples say little."""
+        if self.prior is not None and estimate is not None and not estimate.fits(own):
+            ends = sorted((self._own(estimate.low), self._own(estimate.high)))
+            _warn(
+                f"prior is {self.prior}, but tuples and unlabeled rows speak for {ends[0]:.2f} to {ends[1]:.2f}; check "
+                "prior, or whether the unlabeled rows were drawn as they come"
+            )
+        least = max(information(part.weights, own) for part in bags.parts)
+        if max(own, 1 - own) >= 0.75 and least < LITTLE:
+            _warn(
+                f"at prior {self._own(own):.2f} a tuple says {least:.2f} nats of its members' classes; learners seldom "
+                f"beat the constant answer here, which is right in {100 * max(own, 1 - own):.0f} %: compare with it, "
+                "or take larger or stricter tuples"
+            )
+
+    def _warn_of_constant_answers(self, rows: Any, sample: Sample) -> None:
+        answers = self._scores(rows[sample.unlabeled[:2000]]) > 0
+        if len(answers) > 1 and answers.all() | ~answers.any():
+            _warn(
+                "every unlabeled row gets the same answer; the classifier has learned no difference: give more tuples, "
+                "check prior, or take another learner"
+            )
+
+    # -- prediction -------------------------------------------------------------------------------
+
+    def _scores(self, rows: Any) -> NDArray[Any]:
+        """Return the own class's scores (N,) of rows that are checked."""
+        return np.asarray(self.model_(rows))
+
+    def decision_function(self, X: Any) -> NDArray[np.float32]:
+        """Return scores (N,) of rows (N, ...): positive where the answer is +1.
+
+        Raises
+        ------
+        UserError
+            If the rows are unlike those of the training; or `prior_shift` is given and the method's scores are not
+            log-odds.
+        """
+        check_is_fitted(self)
+        scores = self._sign() * self._scores(self._checked(X, reset=False))
+        if self.prior_shift is None:
+            return scores.astype(np.float32)
+        self._check_posterior("prior_shift")
+        _check_number("prior_shift", self.prior_shift)
+        return (scores + logit(check_prior(self.prior_shift)) - logit(self.prior_)).astype(np.float32)
+
+    def _sign(self) -> float:
+        """Return -1 if the own class is the negative one."""
+        return 1.0
+
+    def predict(self, X: Any) -> NDArray[np.int64]:
+        """Return -1 or +1 for each of the rows (N, ...); raises as `decision_function`."""
+        return np.where(self.decision_function(X) > 0, 1, -1)
+
+    def predict_proba(self, X: Any) -> Floats:
+        """Return the probabilities (N, 2) of -1 and +1 for rows (N, ...).
+
+        Raises
+        ------
+        UserError
+            If the method's scores are not log-odds; and as `decision_function`.
+        """
+        check_is_fitted(self)
+        self._check_posterior("predict_proba")
+        scores = self.decision_function(X).astype(np.float64)
+        return np.stack([expit(-scores), expit(scores)], axis=1)
+
+    def _check_posterior(self, asked: str) -> None:
+        """Raise `UserError` unless the scores that were learned are log-odds, as those of the joint objective are."""
+
+    # -- evaluation -------------------------------------------------------------------------------
+
+    def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        """Return the accuracy on rows (N, ...) with true labels (N,), -1 or +1.
+
+        Raises
+        ------
+        UserError
+            If `y` holds anything else, such as groups: `risk_estimate` and `negative_bag_risk` need no labels.
+        """
+        if y is None or not np.isin(np.asarray(y), (-1, 1)).all():
+            raise UserError(
+                "score needs true labels, -1 or +1, as y; without labels use risk_estimate, or "
+                "scoring=negative_bag_risk"
+            )
+        return float(super().score(X, y, sample_weight))
+
+    def risk_estimate(self, X: Any, y: Any, *, level: float = 0.95, resamples: int = 1000) -> RiskEstimate:
+        """Estimate the error rate at the training prior from tuples and unlabeled rows, without labels.
+
+        Theorem 1 holds for any loss, the 0-1 loss among them: Eq. 11 with the shares of positive answers among members
+        of tuples and among unlabeled rows. Tuples of several sizes give one estimate for each size, and their mean
+        by numbers. Rows that the classifier was trained on give too low an estimate.
+
+        Parameters
+        ----------
+        X, y
+            As for `fit`, in either form.
+        level : float
+            Of the interval, in (0, 1).
+        resamples : int
+            Of the bootstrap; without any, the interval is the estimate.
+
+        Raises
+        ------
+        UserError
+            As `fit` and `decision_function`.
+        """
+        check_is_fitted(self)
+        if isinstance(resamples, bool) or not isinstance(resamples, int | np.integer) or resamples < 0:
+            raise UserError(f"resamples is {resamples}; 0 or a positive integer is needed")
+        if not 0 < level < 1:
+            raise UserError(f"level is {level}; a number between 0 and 1 is needed")
+        rows, sample = self._read(X, y, reset=False)
+        risks = resampled_risks(self.predict(rows) > 0, sample, self.prior_, self.law_weights, resamples)
+        low, high = np.quantile(risks[1:], [(1 - level) / 2, (1 + level) / 2]) if resamples else risks[[0, 0]]
+        return RiskEstimate(float(risks[0]), float(low), float(high), level)
+
+
+STUDENT = HistGradientBoostingClassifier(max_iter=60, learning_rate=0.1, max_leaf_nodes=8)
+
+
+class TupleClassifier(_TupleEstimator):
+    """A classifier learned from tuples of any symmetric law and unlabeled rows.
+
+    A random group of M rows with k positives is collected as a tuple with the weight w_k. Weights (0, 1, 0) are
+    dissimilar pairs, (1, 0, 1) similar ones, (0, 1, 0, 0) triples with exactly one positive.
 
     Parameters
     ----------
     prior : float, optional
-        Share of positives among the unlabeled images, in (0, 1). By default it is estimated from the data
-        (`mdpu.learn.prior.estimate_prior`), which takes tuples of one size, of at least two.
-    method : str
-        A file of ``mdpu/learn/methods`` that sees no labels and scores images. ``bag-relu`` and the other methods on
-        bags use what the members of a tuple say together; ``relu``, ``abs`` and ``ure`` are the paper's.
+        Share of positives among the unlabeled rows, in (0, 1). By default it is estimated, see `PriorProfile`; a
+        sample that does not tell it is refused.
+    law : array_like, Law or callable
+        The weights w_0 .. w_M in [0, 1]; or an object that has them as ``weights``; or a function from a tuple size to
+        either, for tuples of several sizes.
+    learner : {'auto', 'student', 'linear', 'trees'} or estimator
+        ``student``: boosted trees on the soft labels of a kernel machine; any scikit-learn classifier with
+        ``sample_weight`` and ``predict_proba`` takes their place. ``linear``: a linear model of the joint objective,
+        which takes sparse rows. ``trees``: boosted trees of the joint objective. ``auto`` takes ``linear`` for sparse
+        rows and ``student`` otherwise. Missing values may be in dense rows if the student takes them; pictures are
+        flattened.
+    guess_prior : bool
+        Whether a prior that the sample does not tell is guessed instead of refused.
+    compare_prior : bool
+        Whether `fit` compares a told prior with what the tuples say, and warns.
+    unlabeled_is : {'pool', 'remainder'}
+        Whether the unlabeled rows are draws from the pool, or what was left of it when the tuples had been taken out.
+        In the second case the members are put back, and `prior` is that of the whole pool.
+    prior_shift : float, optional
+        Prior where the classifier will be used, if it is another than that of the unlabeled rows.
+    random_state : int, RandomState, str or None
+        Of folds, groups and the student.
+
+    Attributes
+    ----------
+    classes_ : ndarray, shape (2,)
+        -1 and +1.
+    prior_ : float
+        As it was given or estimated.
+    prior_estimate_ : PriorProfile or None
+        What the sample says of the prior, with its interval; ``plot()`` draws it.
+    learner_ : Choice
+        The learner and the reason for it.
+    model_ : callable
+        From rows to scores.
+    n_features_in_ : int
+    feature_names_in_ : ndarray
+        Where rows were given as a frame.
+    """
+
+    device, verbose, standardize = "cpu", False, True
+
+    def __init__(
+        self,
+        prior: float | None = None,
+        *,
+        law: Any = (0, 1, 1),
+        learner: Any = "auto",
+        guess_prior: bool = False,
+        compare_prior: bool = True,
+        unlabeled_is: Literal["pool", "remainder"] = "pool",
+        prior_shift: float | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.prior = prior
+        self.law = law
+        self.learner = learner
+        self.guess_prior = guess_prior
+        self.compare_prior = compare_prior
+        self.unlabeled_is = unlabeled_is
+        self.prior_shift = prior_shift
+        self.random_state = random_state
+
+    def _has_network(self) -> bool:
+        return False
+
+    def law_weights(self, size: int) -> Floats:
+        """Return w_0 .. w_M, the weights with which groups of 0 .. M positives are collected.
+
+        Raises
+        ------
+        UserError
+            If `law` has other than M + 1 weights, or they are outside of [0, 1], or all alike.
+        """
+        law = self.law(size) if callable(self.law) and not hasattr(self.law, "weights") else self.law
+        try:
+            weights = np.asarray(getattr(law, "weights", law), np.float64)
+        except (TypeError, ValueError):
+            raise UserError(f"law is {self.law!r}; the weights w_0 .. w_M are needed, such as (0, 1, 1)") from None
+        if weights.shape != (size + 1,):
+            raise UserError(
+                f"law has the shape {weights.shape}, but a tuple of {size} rows needs {size + 1} weights, of 0 to "
+                f"{size} positives"
+            )
+        if not ((weights >= 0) & (weights <= 1)).all():
+            raise UserError(f"law is {weights.tolist()}; weights between 0 and 1 are needed")
+        if np.ptp(weights) == 0:
+            raise UserError(f"law is {weights.tolist()}; if all groups pass alike, tuples say nothing")
+        return weights
+
+
+class MDPUClassifier(_TupleEstimator):
+    """A classifier learned from tuples, at least half of whose members are positive, and unlabeled rows.
+
+    Parameters
+    ----------
+    prior : float, optional
+        Share of positives among the unlabeled rows, in (0, 1). By default it is estimated (`PriorProfile` has the
+        limits); a sample that does not tell it is refused.
     dominant : {'positive', 'negative'}
         The class that at least half of each tuple's members are of.
+    learner : {'auto', 'network', 'student', 'linear', 'trees'} or estimator
+        ``network`` trains what the parameters from `method` to `precision` say. ``student``: boosted trees on the soft
+        labels of a kernel machine; any scikit-learn classifier with ``sample_weight`` and ``predict_proba`` takes their
+        place. ``linear``: a linear model of the joint objective, which takes sparse rows. ``trees``: boosted trees of
+        the joint objective. ``auto`` takes ``network`` for pictures, or where one of its parameters is set, ``linear``
+        for sparse rows, and ``student`` for tables.
+    guess_prior : bool
+        Whether a prior that the sample does not tell is guessed instead of refused.
+    compare_prior : bool
+        Whether `fit` compares a told prior with what the tuples say, and warns.
+    unlabeled_is : {'pool', 'remainder'}
+        Whether the unlabeled rows are draws from the pool, or what was left of it when the tuples had been taken out.
+        In the second case the members are put back, and `prior` is that of the whole pool.
+    standardize : bool
+        Whether a network sees the columns of a table of floats with their outliers pulled in, centred and scaled. The
+        other learners do this by themselves.
+    method : str
+        A file of ``mdpu/learn/methods`` that sees no labels and scores rows. ``bag-relu`` and the other methods on
+        bags use what the members of a tuple say together; ``relu``, ``abs`` and ``ure`` are the paper's.
     loss : {'logistic', 'ramp', 'squared', 'hinge'}
         Of Table I. Methods on bags have a loss of their own and ignore it.
     network : str, Module or callable
         A file of ``mdpu/learn/networks``; or a PyTorch module, which is copied and trained from the weights that it
-        has; or a function from the shape of an image to a module. A module takes vectors as (N, d) and pictures as
+        has; or a function from the shape of a row to a module. A module takes vectors as (N, d) and pictures as
         (N, C, H, W), uint8 values divided by 255, and returns (N, 1).
     hidden : tuple of int
         Units of each hidden layer of the network ``mlp``; others ignore it.
@@ -97,7 +639,7 @@ class MDPUClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         Whether held-out bags choose the number of epochs (`mdpu.learn.stopping`). The classifier is trained twice then:
         on a part of the data, to choose, and on all of it for as many epochs.
     validation_fraction : float
-        Share of tuples and unlabeled images that early stopping holds out, in (0, 1).
+        Share of tuples and unlabeled rows that early stopping holds out, in (0, 1).
     n_iter_no_change : int, optional
         Epochs without a better estimate after which the first of the two trainings ends; by default it does not.
     batch_size : int
@@ -109,7 +651,7 @@ class MDPUClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         model on more machines.
     device : {'auto', 'cpu', 'cuda'}
     prior_shift : float, optional
-        Prior where the classifier will be used, if it is another than that of the unlabeled images. It moves the
+        Prior where the classifier will be used, if it is another than that of the unlabeled rows. It moves the
         scores by the difference of the log-odds of the two priors, and can be set after `fit`.
     warm_start : bool
         Whether `fit` goes on from the last call's state until `n_epochs` epochs in all. Where the data are the same,
@@ -125,38 +667,43 @@ class MDPUClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         -1 and +1.
     prior_ : float
         As it was given or estimated.
-    prior_estimate_ : PriorEstimate or None
-        The estimate with its interval, where `prior` was None. It is an estimate of the dominant class's prior.
+    prior_estimate_ : PriorProfile or None
+        What the sample says of the positive class's prior, with its interval; ``plot()`` draws it. None if the prior
+        was told and `compare_prior` is False.
+    learner_ : Choice
+        The learner and the reason for it.
     history_ : DataFrame
-        One row per epoch: ``epoch``, from 1, ``objective``, and what the method records.
+        Of networks, one row per epoch: ``epoch``, from 1, ``objective``, and what the method records.
     n_iter_ : int
-        Epochs that the classifier was trained for.
+        Epochs that a network was trained for.
     validation_history_ : DataFrame
         With early stopping, the estimate of each epoch: ``epoch`` and ``bag_risk``.
-    model_ : mdpu.learn.fitting.FittedNetwork
+    model_ : mdpu.learn.fitting.FittedNetwork or callable
         What the library trained.
     n_features_in_ : int
     feature_names_in_ : ndarray
-        Where images were given as a frame.
+        Where rows were given as a frame.
 
     Notes
     -----
-    scikit-learn's tools cut `X` and `y` by rows, so `fit` takes the data as one array of images too, with the number of
-    its tuple for each; see `fit` and `join_groups`. In that form a `Pipeline` scales the images, and `GridSearchCV`
+    scikit-learn's tools cut `X` and `y` by rows, so `fit` takes the data as one array of rows too, with the number of
+    its tuple for each; see `fit` and `join_groups`. In that form a `Pipeline` scales the rows, and `GridSearchCV`
     works with ``cv=TupleKFold()`` and ``scoring=negative_risk``.
     """
 
-    model_: FittedNetwork
-    prior_: float
-    prior_estimate_: PriorEstimate | None
     state_: KeptState
 
     def __init__(
         self,
         prior: float | None = None,
         *,
-        method: str = "bag-relu",
         dominant: Literal["positive", "negative"] = "positive",
+        learner: Any = "auto",
+        guess_prior: bool = False,
+        compare_prior: bool = True,
+        unlabeled_is: Literal["pool", "remainder"] = "pool",
+        standardize: bool = True,
+        method: str = "bag-relu",
         loss: str = "logistic",
         network: Any = "mlp",
         hidden: Sequence[int] = (300, 300),
@@ -175,8 +722,13 @@ class MDPUClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         verbose: bool = False,
     ) -> None:
         self.prior = prior
-        self.method = method
         self.dominant = dominant
+        self.learner = learner
+        self.guess_prior = guess_prior
+        self.compare_prior = compare_prior
+        self.unlabeled_is = unlabeled_is
+        self.standardize = standardize
+        self.method = method
         self.loss = loss
         self.network = network
         self.hidden = hidden
@@ -194,57 +746,53 @@ class MDPUClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         self.random_state = random_state
         self.verbose = verbose
 
-    def __sklearn_tags__(self) -> Any:
-        """Return what scikit-learn's tools and checks ask of an estimator."""
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
-        tags.input_tags.three_d_array = True
-        tags.target_tags.required = True
-        return tags
+    # -- the law ----------------------------------------------------------------------------------
 
-    # -- training ---------------------------------------------------------------------------------
+    def law_weights(self, size: int) -> Floats:
+        """Return w_0 .. w_M: 1 where at least half of the members are of the dominant class, otherwise 0."""
+        own = self._own_weights(size)
+        return own if self.dominant == "positive" else own[::-1]
 
-    def fit(self, X: Any, y: Any) -> MDPUClassifier:
-        """Train on tuples and unlabeled images: ``fit(tuples, unlabeled)``.
+    def _own_weights(self, size: int) -> Floats:
+        return (2 * np.arange(size + 1) >= size).astype(np.float64)
 
-        ``fit(images, groups)`` is the form for scikit-learn's tools, ``fit(images, sample)`` that of the library.
+    def _own(self, prior: float) -> float:
+        return prior if self.dominant == "positive" else 1 - prior
 
-        Parameters
-        ----------
-        X : ndarray, shape (n, M, ...), or sequence of n ndarrays, shapes (M_i, ...)
-            The members of each tuple: uint8 grey values, or numbers, which are taken as they are. In the other forms
-            images (N, ...), those of tuples and the unlabeled ones.
-        y : ndarray, shape (n_unlabeled, ...), or int64, shape (N,), or Sample
-            Unlabeled images. Or, for each image, the number of its tuple, from 0, and -1 where it is unlabeled. Or the
-            indices of both in the images, where one may stand more than once and others not at all.
+    def _turned(self, estimate: PriorProfile | None) -> PriorProfile | None:
+        return estimate if estimate is None or self.dominant == "positive" else estimate.mirrored()
 
-        Returns
-        -------
-        MDPUClassifier
-            Itself.
+    def _sign(self) -> float:
+        return 1.0 if self.dominant == "positive" else -1.0
 
-        Raises
-        ------
-        UserError
-            If a parameter is refused, or parameters and data do not fit together.
-        """
+    # -- networks ---------------------------------------------------------------------------------
+
+    def _fit(self, X: Any, y: Any) -> MDPUClassifier:
+        check_choice("dominant", self.dominant, ("positive", "negative"))
         if self.warm_start and self.early_stopping:
             raise UserError(
                 "early_stopping chooses the number of epochs anew, and warm_start goes on; give one of them"
             )
-        images, sample = self._read(X, y, reset=True)
+        self._settings(), self._method()
+        super()._fit(X, y)
+        return self
+
+    def _fit_network(self, rows: Any, sample: Sample, own: float, seed: int | str, goes_on: bool) -> None:
         settings, method = self._settings(), self._method()
-        goes_on = self.warm_start and hasattr(self, "state_")
-        seed = self.model_.task.seed if goes_on else self._seed()
-        estimate = self.prior_estimate_ if goes_on else None
-        if self.prior is not None:
-            told = self._own(check_prior(self.prior))
-        else:
-            estimate = estimate or self._estimate_prior(images, sample, settings, seed)
-            told = estimate.prior
-        task = Task(method, sample.tuples.shape[1], told, self.loss, seed)
+        if not goes_on:
+            table = self.standardize and rows.ndim == 2 and np.issubdtype(rows.dtype, np.floating)
+            self.standardisation_ = Standardisation.learn(rows, components=None) if table else None
+        elif not isinstance(self.model_, FittedNetwork):
+            raise UserError("training cannot go on, because the last one was of no network; fit without warm_start")
+        elif rows.shape[1:] != self.model_.preparation.shape:
+            raise UserError(
+                f"rows have the shape {rows.shape[1:]}, but training goes on from {self.model_.preparation.shape}; fit "
+                "without warm_start"
+            )
+        rows = self._for_network(rows)
+        task = Task(method, sample.tuples.shape[1], own, self.loss, seed)
         if self.early_stopping:
-            settings = replace(settings, epochs=self._choose_epoch(task, images, sample, settings))
+            settings = replace(settings, epochs=self._choose_epoch(task, rows, sample, settings))
         key = repr({name: value for name, value in self.get_params().items() if name not in MAY_CHANGE})
         state = self.state_ if goes_on else KeptState(key)
         if state.key != key:
@@ -252,7 +800,7 @@ class MDPUClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         with self._progress("training", settings.epochs) as advance:
             (model,) = fit(
                 [task],
-                images,
+                rows,
                 sample,
                 settings,
                 device=self.device,
@@ -263,37 +811,47 @@ class MDPUClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         if self.warm_start:
             self.state_ = state
         self.model_ = model
-        self.prior_estimate_ = estimate
-        self.prior_ = float(self._own(told))
         self.history_ = self.model_.history
         self.n_iter_ = len(self.history_)
-        self.classes_ = np.array([-1, 1])
-        if (lost := self.history_["objective"].isna().sum()) > 0:
-            text = f"training diverged: the objective of the last {lost} epochs is not finite; lower learning_rate"
-            warnings.warn(text, ConvergenceWarning, stacklevel=2)
-        return self
+        objective = self.history_["objective"]
+        if (lost := objective.isna().sum()) > 0:
+            _warn(
+                f"training diverged: the objective of the last {lost} epochs is not finite; lower learning_rate",
+                ConvergenceWarning,
+            )
+        elif len(objective) > 2 and objective.nunique() == 1:
+            _warn(
+                "training does not move: the objective is the same in every epoch; change network", ConvergenceWarning
+            )
+        steps = self.n_iter_ * -(-len(sample.tuples) // settings.batch_size)
+        if steps < FEW_STEPS and not self.early_stopping:
+            _warn(
+                f"n_epochs={self.n_epochs} with batch_size={self.batch_size} are {steps} steps of the optimizer, too "
+                "few to learn much; raise n_epochs or lower batch_size",
+                ConvergenceWarning,
+            )
 
-    def _read(self, X: Any, y: Any, reset: bool) -> tuple[NDArray[Any], Sample]:
-        """Return images (N, ...) and the sample that names them, whatever form they were given in."""
-        if y is None:
-            raise UserError("requires y to be passed, but the target y is None; give unlabeled images, or groups")
-        if not isinstance(y, Sample) and np.ndim(y) != 1:
-            X, y = join_groups(X, y)
-        images = _numbers(validate_data(self, X, reset=reset, allow_nd=True, ensure_min_samples=2))
-        if isinstance(y, Sample):
-            return images, y
-        groups = np.asarray(y)
-        if len(images) != len(groups):
-            raise UserError(f"X holds {len(images)} images, but y the groups of {len(groups)}; give one for each")
-        return images, read_groups(groups)
+    def _for_network(self, rows: Any) -> Any:
+        learned = getattr(self, "standardisation_", None)
+        return rows if learned is None else learned(rows).astype(np.float32)
+
+    def _scores(self, rows: Any) -> NDArray[Any]:
+        if isinstance(self.model_, FittedNetwork):
+            return self.model_.decision_function(self._for_network(rows))
+        return super()._scores(rows)
 
     def _settings(self) -> Settings:
         """Return the settings of the training."""
-        choose_device(self.device)
-        check_choice("dominant", self.dominant, ("positive", "negative"))
         check_choice("loss", self.loss, tuple(LOSSES))
+        if isinstance(self.network, type):
+            raise UserError(
+                f"network is the class {self.network.__name__}; give a module, or a function from the shape of a row "
+                "to a module"
+            )
+        if isinstance(self.n_epochs, bool) or not isinstance(self.n_epochs, int | np.integer) or self.n_epochs < 1:
+            raise UserError(f"n_epochs is {self.n_epochs!r}; an integer of at least 1 is needed")
         return Settings(
-            epochs=self.n_epochs,
+            epochs=int(self.n_epochs),
             batch_size=self.batch_size,
             learning_rate=self.learning_rate,
             weight_decay=self.weight_decay,
@@ -303,49 +861,27 @@ class MDPUClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         )
 
     def _method(self) -> str:
-        """Return the method, or raise `UserError` unless it scores images without having seen labels."""
+        """Return the method, or raise `UserError` unless it scores rows without having seen labels."""
         check_choice("method", self.method, usable_methods())
         return self.method
 
-    def _seed(self) -> int | str:
-        """Return the seed: integers and texts as they are, so that a task of the library can have the same."""
-        if isinstance(self.random_state, str):
-            return self.random_state
-        if isinstance(self.random_state, int | np.integer) and self.random_state >= 0:
-            return int(self.random_state)
-        return int(check_random_state(self.random_state).randint(2**31 - 1))
-
-    def _estimate_prior(
-        self, images: NDArray[Any], sample: Sample, settings: Settings, seed: int | str
-    ) -> PriorEstimate:
-        """Return the dominant class's prior, from a share of the epochs as `bag-free` trains.
-
-        Of tuples of several sizes, those of the commonest one of at least two are used.
-        """
-        if sample.is_ragged:
-            sizes = (sample.tuples >= 0).sum(axis=1)
-            common = np.bincount(sizes[sizes > 1], minlength=2)
-            size = int(common.argmax())
-            sample = Sample(sample.tuples[sizes == size, :size], sample.unlabeled)
-        brief = replace(settings, epochs=math.ceil(SHARE_OF_EPOCHS * settings.epochs))
-        with self._progress("estimating the prior", brief.epochs) as advance:
-            estimate = estimate_prior(images, sample, brief, seed=seed, device=self.device, advance=advance)
-        if not estimate.known:
-            text = f"the data say nothing of the prior, and {estimate.prior:.2f} is a guess; give prior or more tuples"
-            warnings.warn(text, UserWarning, stacklevel=3)
-        return estimate
-
-    def _choose_epoch(self, task: Task, images: NDArray[Any], sample: Sample, settings: Settings) -> int:
+    def _choose_epoch(self, task: Task, rows: NDArray[Any], sample: Sample, settings: Settings) -> int:
         """Return the number of epochs that held-out bags choose, and keep their estimates."""
         if not 0 < self.validation_fraction < 1:
             raise UserError(f"validation_fraction is {self.validation_fraction}; a number between 0 and 1 is needed")
         if self.n_iter_no_change is not None and self.n_iter_no_change < 1:
             raise UserError(f"n_iter_no_change is {self.n_iter_no_change}; at least 1 is needed, or None")
+        # The last rows are held out, and a file may be sorted by class.
+        order = Stream(task.seed, "order of what is held out")
+        shuffled = Sample(
+            sample.tuples[order.permutation(len(sample.tuples))],
+            sample.unlabeled[order.permutation(len(sample.unlabeled))],
+        )
         with self._progress("choosing the number of epochs", settings.epochs) as advance:
             chosen = choose_epoch(
                 task,
-                images,
-                sample,
+                rows,
+                shuffled,
                 settings,
                 held_out=self.validation_fraction,
                 patience=self.n_iter_no_change,
@@ -364,50 +900,9 @@ class MDPUClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         with Steps(what, epochs, "epochs") as steps:
             yield steps.advance
 
-    def _own(self, prior: float) -> float:
-        """Return the prior of the dominant class given that of the positive one, or the other way round."""
-        return prior if self.dominant == "positive" else 1 - prior
-
-    # -- prediction -------------------------------------------------------------------------------
-
-    def decision_function(self, X: Any) -> NDArray[np.float32]:
-        """Return scores (N,) of images (N, ...): positive where the answer is +1.
-
-        Raises
-        ------
-        UserError
-            If the images are unlike those of the training; or `prior_shift` is given and the method's scores are not
-            log-odds.
-        """
-        check_is_fitted(self)
-        images = _numbers(validate_data(self, X, reset=False, allow_nd=True))
-        scores = self.model_.decision_function(images)
-        if self.dominant == "negative":
-            scores = -scores
-        if self.prior_shift is None:
-            return scores
-        self._check_posterior("prior_shift")
-        return (scores + logit(check_prior(self.prior_shift)) - logit(self.prior_)).astype(np.float32)
-
-    def predict(self, X: Any) -> NDArray[np.int64]:
-        """Return -1 or +1 for each of the images (N, ...); raises as `decision_function`."""
-        return np.where(self.decision_function(X) > 0, 1, -1)
-
-    def predict_proba(self, X: Any) -> Floats:
-        """Return the probabilities (N, 2) of -1 and +1 for images (N, ...).
-
-        Raises
-        ------
-        UserError
-            If the method's scores are not log-odds; and as `decision_function`.
-        """
-        check_is_fitted(self)
-        self._check_posterior("predict_proba")
-        scores = self.decision_function(X).astype(np.float64)
-        return np.stack([expit(-scores), expit(scores)], axis=1)
-
     def _check_posterior(self, asked: str) -> None:
-        """Raise `UserError` unless the scores that were learned are log-odds."""
+        if not isinstance(self.model_, FittedNetwork):
+            return
         task = self.model_.task
         method = load_method(task.method)
         if not method.gives_log_odds(task.loss):
@@ -417,160 +912,12 @@ class MDPUClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
                 "bag-relu, or relu with the loss logistic"
             )
 
-    # -- evaluation -------------------------------------------------------------------------------
-
-    def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
-        """Return the accuracy on images (N, ...) with true labels (N,), -1 or +1.
-
-        Raises
-        ------
-        UserError
-            If `y` holds anything else, such as groups: `risk_estimate` and `negative_bag_risk` need no labels.
-        """
-        if y is None or not np.isin(np.asarray(y), (-1, 1)).all():
-            raise UserError(
-                "score needs true labels, -1 or +1, as y; without labels use risk_estimate, or "
-                "scoring=negative_bag_risk"
-            )
-        return float(super().score(X, y, sample_weight))
-
-    def risk_estimate(self, X: Any, y: Any, *, level: float = 0.95, resamples: int = 1000) -> RiskEstimate:
-        """Estimate the error rate at the training prior from tuples and unlabeled images, without labels.
-
-        Theorem 1 holds for any loss, the 0-1 loss among them: Eq. 11 with the shares of positive answers among members
-        of tuples and among unlabeled images. Tuples of several sizes give one estimate for each size, and their mean
-        by numbers. Images that the classifier was trained on give too low an estimate.
-
-        Parameters
-        ----------
-        X, y
-            As for `fit`, in either form.
-        level : float
-            Of the interval, in (0, 1).
-        resamples : int
-            Of the bootstrap.
-
-        Raises
-        ------
-        UserError
-            As `fit` and `decision_function`.
-        """
-        check_is_fitted(self)
-        images, sample = self._read(X, y, reset=False)
-        risks = _risks(self.predict(images) > 0, sample, self.prior_, self.dominant, resamples)
-        if not 0 < level < 1:
-            raise UserError(f"level is {level}; a number between 0 and 1 is needed")
-        low, high = np.quantile(risks[1:], [(1 - level) / 2, (1 + level) / 2]) if resamples else risks[[0, 0]]
-        return RiskEstimate(float(risks[0]), float(low), float(high), level)
-
-
-# -- data in the form of scikit-learn -----------------------------------------------------------------
-
-
-def join_groups(tuples: Any, unlabeled: Any) -> tuple[NDArray[Any], Groups]:
-    """Return all images as one array (N, ...), and for each the number of its tuple, from 0, or -1 if it is unlabeled.
-
-    Parameters
-    ----------
-    tuples : ndarray, shape (n, M, ...), or sequence of n ndarrays, shapes (M_i, ...)
-    unlabeled : ndarray, shape (n_unlabeled, ...)
-
-    Raises
-    ------
-    UserError
-        If the members and the unlabeled images differ in shape or type, or there are none.
-    """
-    members = tuples if isinstance(tuples, np.ndarray) else [np.asarray(images) for images in tuples]
-    images, sample = Sample.gather(members, np.asarray(unlabeled))
-    groups = np.full(len(images), UNLABELED)
-    present = sample.tuples >= 0
-    groups[sample.tuples[present]] = np.nonzero(present)[0]
-    return images, groups
-
-
-class TupleKFold:
-    """Folds for cross-validation of images with groups: no tuple is cut, and each fold has its share of both kinds.
-
-    Parameters
-    ----------
-    n_splits : int
-    random_state : int
-    """
-
-    def __init__(self, n_splits: int = 5, random_state: int = 0) -> None:
-        self.n_splits = n_splits
-        self.random_state = random_state
-
-    def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
-        """Return the number of folds."""
-        return self.n_splits
-
-    def split(self, X: Any, y: ArrayLike, groups: Any = None) -> Iterator[tuple[Groups, Groups]]:
-        """Yield indices of the images to train on and of those that are held out; `y` are the groups as for `fit`.
-
-        Raises
-        ------
-        UserError
-            If there are fewer tuples or unlabeled images than folds.
-        """
-        own = np.asarray(y)
-        numbers, places = np.unique(own, return_inverse=True)
-        unlabeled = np.flatnonzero(own == UNLABELED)
-        for count, what in ((np.sum(numbers != UNLABELED), "tuples"), (len(unlabeled), "unlabeled images")):
-            if not 2 <= self.n_splits <= count:
-                raise UserError(f"n_splits is {self.n_splits}; with {count} {what}, 2 to {count} are possible")
-        order = Stream(self.random_state, "fold of each tuple").permutation(len(numbers))
-        order = order[numbers[order] != UNLABELED]
-        fold_of_number = np.zeros(len(numbers), np.int64)
-        fold_of_number[order] = np.arange(len(order)) % self.n_splits
-        folds = fold_of_number[places]
-        shuffled = Stream(self.random_state, "fold of each unlabeled image").permutation(len(unlabeled))
-        folds[unlabeled[shuffled]] = np.arange(len(unlabeled)) % self.n_splits
-        for fold in range(self.n_splits):
-            yield np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
-
-
-def negative_risk(estimator: Any, X: Any, y: ArrayLike, *, prior: float | None = None) -> float:
-    """Return minus the label-free estimate of the error rate: a scorer, higher is better.
-
-    Parameters
-    ----------
-    estimator : MDPUClassifier, or Pipeline that ends in one
-        Fitted.
-    X : array_like, shape (N, ...)
-        Held-out images, as the estimator's ``predict`` takes them.
-    y : ndarray, int64, shape (N,)
-        Their groups, as for `MDPUClassifier.fit`.
-    prior : float, optional
-        Prior of the estimate, by default the classifier's. Give it by `functools.partial` where the classifiers to be
-        compared estimate theirs: risks at different priors do not compare.
-    """
-    return -_scored(estimator, X, y, prior, member_risk)
-
-
-def negative_bag_risk(estimator: Any, X: Any, y: ArrayLike, *, prior: float | None = None) -> float:
-    """Return minus the label-free estimate of the share of bags on the wrong side: a scorer, higher is better.
-
-    It takes tuples as wholes. Epochs that it chose lost half as much accuracy as those that the other estimate chose
-    (docs/explanation/findings.md). Its value is no error rate of single images. Parameters are those of
-    `negative_risk`.
-    """
-    return -_scored(estimator, X, y, prior, bag_risk)
-
-
-def _scored(estimator: Any, X: Any, y: ArrayLike, prior: float | None, estimate: HeldOutEstimate) -> float:
-    """Return the estimate of a classifier's, or of a pipeline's, risk on groups."""
-    classifier = getattr(estimator, "_final_estimator", estimator)
-    sample = read_groups(np.asarray(y))
-    told = classifier.prior_ if prior is None else check_prior(prior)
-    return float(_risks(estimator.predict(X) > 0, sample, told, classifier.dominant, 0, estimate)[0])
-
 
 # -- helpers --------------------------------------------------------------------------------------
 
 
 def usable_methods() -> list[str]:
-    """Return the methods that score images, see no labels and take a prior."""
+    """Return the methods that score rows, see no labels and take a prior."""
     names = (file.name.replace("_", "-") for file in pkgutil.iter_modules(methods.__path__))
     return sorted(name for name in names if _is_usable(name))
 
@@ -582,73 +929,33 @@ def _is_usable(name: str) -> bool:
     return not getattr(method, "estimates_prior", False)  # the classifier estimates it itself, and keeps the interval
 
 
-def _numbers(images: NDArray[Any]) -> NDArray[Any]:
-    """Return images as the library takes them: uint8 and floats as they are, other numbers as float32.
+def _numbers(rows: NDArray[Any]) -> NDArray[Any]:
+    """Return rows as the library takes them: uint8 and floats as they are, other numbers as float32.
 
     Frames and memory maps may be read-only, which torch warns of; they are copied.
     """
-    if images.dtype != np.uint8 and not np.issubdtype(images.dtype, np.floating):
-        return images.astype(np.float32)
-    return np.require(images, requirements="W")
+    if rows.dtype != np.uint8 and not np.issubdtype(rows.dtype, np.floating):
+        return rows.astype(np.float32)
+    return np.require(rows, requirements="W")
 
 
-def read_groups(groups: Groups) -> Sample:
-    """Return the sample that groups (N,) name in their images, tuples in the order of their numbers."""
-    if not np.issubdtype(groups.dtype, np.integer) or groups.ndim != 1 or (groups < UNLABELED).any():
-        raise UserError(
-            f"y holds neither unlabeled images (n_unlabeled, ...) nor groups, but {groups.dtype} of shape "
-            f"{groups.shape}; groups are an integer for each image, the number of its tuple or -1"
-        )
-    unlabeled = np.flatnonzero(groups == UNLABELED)
-    members = np.flatnonzero(groups != UNLABELED)
-    if not len(unlabeled) or not len(members):
-        there = "tuple" if len(members) else "unlabeled image"
-        raise UserError(f"y names no {'unlabeled image, -1' if len(members) else 'tuple'}; it names {there}s only")
-    members = members[np.argsort(groups[members], kind="stable")]
-    sizes = np.unique(groups[members], return_counts=True)[1]
-    starts = np.cumsum(sizes) - sizes
-    places = np.arange(sizes.max())
-    within = places < sizes[:, None]  # (n, M)
-    return Sample(np.where(within, members[np.where(within, starts[:, None] + places, 0)], -1), unlabeled)
+def _identity(rows: Any) -> NDArray[np.int64]:
+    """Return a number for each row (N,), equal for equal rows; sparse ones count as different."""
+    if not isinstance(rows, np.ndarray):
+        return np.arange(rows.shape[0])
+    contents: dict[bytes, int] = {}
+    return np.array([contents.setdefault(row.tobytes(), len(contents)) for row in np.ascontiguousarray(rows)])
 
 
-def _risks(
-    answers: NDArray[np.bool_],
-    sample: Sample,
-    prior: float,
-    dominant: str,
-    resamples: int,
-    estimate: HeldOutEstimate = member_risk,
-) -> Floats:
-    """Return an estimated risk, and after it those of bootstrap resamples, (1 + resamples,).
+def _check_number(name: str, value: Any) -> None:
+    """Raise `UserError` unless a parameter is one number."""
+    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
+        raise UserError(f"{name} is {value!r}; one number between 0 and 1 is needed")
 
-    Parameters
-    ----------
-    answers : ndarray, bool, shape (N,)
-        Which images are called positive.
-    sample : Sample
-        Tuples and unlabeled images among them.
-    prior : float
-        Of the positive class.
-    dominant : {'positive', 'negative'}
-    resamples : int
-    estimate : callable
-        `mdpu.theory.held_out.member_risk` or `bag_risk`. Tuples of several sizes give one estimate for each size, and
-        their mean by numbers.
-    """
-    if dominant == "negative":
-        answers, prior = ~answers, 1 - prior
-    stream = Stream(0, "risk bootstrap")
 
-    def means(rows: NDArray[Any]) -> Floats:
-        resampled = [rows[stream.integers(len(rows), len(rows))].mean(axis=0) for _ in range(resamples)]
-        return np.stack([rows.mean(axis=0), *resampled])
-
-    unlabeled_rates = means(answers[sample.unlabeled])
-    sizes = (sample.tuples >= 0).sum(axis=1)
-    risks = np.zeros(1 + resamples)
-    for size in np.unique(sizes).tolist():
-        positives = answers[sample.tuples[sizes == size, :size]].sum(axis=1)
-        count_shares = means(positives[:, None] == np.arange(size + 1))
-        risks += np.mean(sizes == size) * estimate(count_shares, unlabeled_rates, prior)
-    return risks
+def _warn(text: str, category: type[Warning] = UserWarning) -> None:
+    """Warn where the caller of the package stands."""
+    level, frame = 1, sys._getframe(0)
+    while frame.f_back and frame.f_globals.get("__name__", "").split(".")[0] == "mdpu":
+        level, frame = level + 1, frame.f_back
+    warnings.warn(text, category, stacklevel=level)

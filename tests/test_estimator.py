@@ -11,8 +11,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
 from scipy.special import expit, logit
 from sklearn import config_context
 from sklearn.base import ClassifierMixin, clone
@@ -28,18 +26,10 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from mdpu.errors import UserError
-from mdpu.estimator import (
-    MDPUClassifier,
-    TupleKFold,
-    join_groups,
-    negative_bag_risk,
-    negative_risk,
-    read_groups,
-    usable_methods,
-)
+from mdpu.estimator import MDPUClassifier, usable_methods
+from mdpu.groups import TupleKFold, join_groups, negative_bag_risk, negative_risk
 from mdpu.learn import Sample, Settings, Task, fit
 from mdpu.learn.methods import load_method
-from mdpu.learn.prior import estimate_prior
 from mdpu.learn.stopping import HeldOutRisk
 from mdpu.pipeline.config import load_config
 from mdpu.pipeline.data.images import read_images
@@ -50,7 +40,14 @@ from mdpu.pipeline.train import read_sample, task_of
 from mdpu.theory.joint import dominance_rate
 
 PRIOR = 0.4
-FEW = {"n_epochs": 3, "batch_size": 50, "hidden": (12,), "random_state": 0, "device": "cpu"}
+FEW = {
+    "n_epochs": 3,
+    "batch_size": 50,
+    "hidden": (12,),
+    "random_state": 0,
+    "device": "cpu",
+    "compare_prior": False,
+}
 LONGER = {"n_epochs": 25, "batch_size": 20, "learning_rate": 0.02, "weight_decay": 0.0}
 
 
@@ -253,18 +250,6 @@ def test_it_learns(trained, digits):
     assert list(trained.history_["epoch"]) == list(range(1, 41))
 
 
-def test_without_a_prior_it_is_that_of_the_library(digits):
-    classifier = MDPUClassifier(**FEW | {"n_epochs": 20}).fit(digits.tuples, digits.unlabeled)
-    brief = Settings(epochs=6, batch_size=50, precision="fp32", architecture={"hidden": [12]})
-    images, sample = Sample.gather(digits.tuples, digits.unlabeled)
-    estimate = estimate_prior(images, sample, brief, seed=0, device="cpu")
-    assert classifier.prior_estimate_ == estimate
-    assert classifier.prior_ == estimate.prior
-    assert classifier.prior is None
-    told = MDPUClassifier(estimate.prior, **FEW | {"n_epochs": 20}).fit(digits.tuples, digits.unlabeled)
-    same_model(classifier, told, digits.test_images)
-
-
 # -- forms of the data ------------------------------------------------------------------------------
 
 
@@ -295,30 +280,20 @@ def test_a_frame_of_features_keeps_its_names(digits):
         classifier.predict(frame.rename(columns={"pixel 0": "zzz"}))
 
 
-@given(st.lists(st.integers(1, 4), min_size=1, max_size=6), st.integers(1, 5))
-def test_groups_name_each_image_once(sizes, n_unlabeled):
-    numbers = np.arange(sum(sizes) + n_unlabeled, dtype=float)[:, None]
-    tuples = np.split(numbers[: sum(sizes)], np.cumsum(sizes)[:-1])
-    images, groups = join_groups(tuples, numbers[sum(sizes) :])
-    assert sorted(images[:, 0]) == list(numbers[:, 0])
-    for number, members in enumerate(tuples):
-        assert np.array_equal(images[groups == number], members)
-    assert np.array_equal(images[groups == -1], numbers[sum(sizes) :])
-    sample, expected = read_groups(groups), Sample.gather(tuples, numbers[sum(sizes) :])[1]
-    assert np.array_equal(sample.tuples, expected.tuples)
-    assert np.array_equal(sample.unlabeled, expected.unlabeled)
-
-
 # -- the other class --------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("prior", [PRIOR, None])
-def test_dominant_negatives_are_dominant_positives_with_the_classes_exchanged(prior, digits):
+def test_dominant_negatives_are_dominant_positives_with_the_classes_exchanged(prior):
+    digits = Digits(size=3)
     parameters = FEW | {"n_epochs": 20}
     positive = MDPUClassifier(prior, **parameters).fit(digits.tuples, digits.unlabeled)
     exchanged = None if prior is None else 1 - prior
     negative = MDPUClassifier(exchanged, dominant="negative", **parameters).fit(digits.tuples, digits.unlabeled)
     assert negative.prior_ == pytest.approx(1 - positive.prior_)
+    if prior is None:
+        assert negative.prior_estimate_.low == pytest.approx(1 - positive.prior_estimate_.high)
+        assert positive.prior_estimate_.fits(PRIOR) and negative.prior_estimate_.fits(1 - PRIOR)
     scores = positive.decision_function(digits.test_images)
     np.testing.assert_allclose(negative.decision_function(digits.test_images), -scores, atol=1e-5)
     positive_estimate, negative_estimate = (
@@ -459,26 +434,6 @@ def test_without_resamples_the_interval_is_the_estimate(trained, digits):
 # -- scikit-learn's tools ---------------------------------------------------------------------------
 
 
-@given(st.lists(st.integers(1, 4), min_size=4, max_size=9), st.integers(4, 9), st.integers(2, 4))
-def test_folds_cut_no_tuple_and_hold_each_image_out_once(sizes, n_unlabeled, folds):
-    groups = np.concatenate([np.repeat(np.arange(len(sizes)), sizes), np.full(n_unlabeled, -1)])
-    held_out = []
-    for train, test in TupleKFold(folds, random_state=1).split(None, groups):
-        held_out += test.tolist()
-        assert sorted([*train, *test]) == list(range(len(groups)))
-        assert set(groups[train]) & set(groups[test]) == {-1}
-        tuples, unlabeled = len(np.unique(groups[test])) - 1, np.sum(groups[test] == -1)
-        assert tuples in (len(sizes) // folds, -(-len(sizes) // folds))
-        assert unlabeled in (n_unlabeled // folds, -(-n_unlabeled // folds))
-    assert sorted(held_out) == list(range(len(groups)))
-
-
-@pytest.mark.parametrize("n_splits", [1, 5])
-def test_folds_without_a_tuple_are_refused(n_splits):
-    with pytest.raises(UserError, match=f"n_splits is {n_splits}; with 4 tuples, 2 to 4 are possible"):
-        next(TupleKFold(n_splits).split(None, np.array([0, 1, 2, 3, *[-1] * 9])))
-
-
 @pytest.mark.parametrize("scorer", [negative_bag_risk, negative_risk])
 @pytest.mark.parametrize("routing", [False, True])
 def test_a_pipeline_scales_and_a_grid_search_chooses_without_labels(routing, scorer):
@@ -522,7 +477,8 @@ def convolutional(shape):
 def test_a_function_that_makes_a_module_starts_from_the_seed():
     data = Gaussians(300, 300)
     one, other = (
-        MDPUClassifier(PRIOR, network=linear, **FEW | {"n_epochs": 30, "learning_rate": 0.05}) for _ in range(2)
+        MDPUClassifier(PRIOR, network=linear, standardize=False, **FEW | {"n_epochs": 30, "learning_rate": 0.05})
+        for _ in range(2)
     )
     torch.manual_seed(5)
     one.fit(data.tuples, data.unlabeled)
@@ -579,7 +535,13 @@ def test_a_network_that_cannot_train_is_refused(network, sentence):
         ({"device": "zzz"}, "device is 'zzz'; it must be one of auto, cpu, cuda"),
         ({"precision": "fp8"}, "precision is 'fp8'; it must be one of"),
         ({"hidden": 3}, "hidden is 3; a list of positive integers is needed"),
-        ({"n_epochs": 0}, "epochs is 0; at least 1 is needed"),
+        ({"n_epochs": 0}, "n_epochs is 0; an integer of at least 1 is needed"),
+        ({"n_epochs": 2.5}, "n_epochs is 2.5; an integer of at least 1 is needed"),
+        ({"prior": [0.4]}, "prior is [0.4]; one number between 0 and 1 is needed"),
+        ({"prior": "0.4"}, "prior is '0.4'; one number"),
+        ({"network": torch.nn.Linear}, "network is the class Linear; give a module, or a function"),
+        ({"learner": "zzz"}, "learner is 'zzz'; it must be one of auto, network, student, linear, trees"),
+        ({"unlabeled_is": "zzz"}, "unlabeled_is is 'zzz'; it must be one of pool, remainder"),
         ({"batch_size": 0}, "batch_size is 0; at least 1 is needed"),
         ({"learning_rate": 0.0}, "learning_rate is 0.0; a positive number is needed"),
         ({"prior": None, "batch_size": 2.5}, "batch_size is 2.5; an integer is needed"),
@@ -597,13 +559,13 @@ def test_parameters_are_refused_by_name_and_value(parameters, sentence, digits):
     [
         (lambda d: (d.tuples, d.unlabeled[:, :5]), "tuples hold images of shape (8, 8) and type uint8, but the unl"),
         (lambda d: (d.tuples[:0], d.unlabeled), "tuples and unlabeled images are both needed"),
-        (lambda d: (d.images, np.zeros(len(d.images), int)), "y names no unlabeled image, -1; it names tuples only"),
-        (lambda d: (d.images, np.full(len(d.images), -1)), "y names no tuple; it names unlabeled images only"),
+        (lambda d: (d.images, np.zeros(len(d.images), int)), "y names no unlabeled row, -1; it names tuples only"),
+        (lambda d: (d.images, np.full(len(d.images), -1)), "y names no tuple; it names unlabeled rows only"),
         (
             lambda d: (d.images, np.full(len(d.images), -2)),
-            "y holds neither unlabeled images (n_unlabeled, ...) nor groups",
+            "y holds neither unlabeled rows (n_unlabeled, ...) nor groups",
         ),
-        (lambda d: (d.images, np.array([0, -1])), "X holds 1797 images, but y the groups of 2; give one for each"),
+        (lambda d: (d.images, np.array([0, -1])), "X holds 1797 rows, but y the groups of 2; give one for each"),
         (lambda d: (d.images, np.zeros(len(d.images))), "nor groups, but float64 of shape (1797,)"),
     ],
 )
@@ -611,16 +573,6 @@ def test_data_are_refused_in_one_sentence(data, sentence, digits):
     with pytest.raises(UserError, match=re.escape(sentence)) as error:
         MDPUClassifier(PRIOR, **FEW).fit(*data(digits))
     assert "\n" not in str(error.value)
-
-
-def test_of_ragged_tuples_those_of_the_commonest_size_tell_the_prior(digits):
-    """Two thirds are pairs; single images say nothing of the prior."""
-    ragged = [members[: 1 + (i % 3 > 0)] for i, members in enumerate(digits.tuples)]
-    parameters = FEW | LONGER | {"n_epochs": 50}
-    both = MDPUClassifier(**parameters).fit(ragged, digits.unlabeled)
-    pairs = MDPUClassifier(**parameters).fit([members for members in ragged if len(members) == 2], digits.unlabeled)
-    assert both.prior_estimate_.known
-    assert both.prior_ == pytest.approx(pairs.prior_, abs=1e-4)
 
 
 def test_groups_are_no_labels_to_score_with(trained, digits):
@@ -633,12 +585,6 @@ def test_groups_are_no_labels_to_score_with(trained, digits):
 def test_a_level_is_a_share(level, trained, digits):
     with pytest.raises(UserError, match=f"level is {level}; a number between 0 and 1 is needed"):
         trained.risk_estimate(digits.tuples, digits.unlabeled, level=level)
-
-
-def test_data_that_say_nothing_of_the_prior_are_warned_of():
-    noise = np.random.default_rng(0).standard_normal((260, 2)).astype(np.float32)
-    with pytest.warns(UserWarning, match="the data say nothing of the prior"):
-        MDPUClassifier(**FEW).fit(noise[:160].reshape(80, 2, 2), noise[160:])
 
 
 def test_a_training_that_diverges_is_warned_of(digits):

@@ -28,7 +28,7 @@ PINNED = {
 }
 
 # Two floors. A module may import from its own layer and from those before it, and the library nothing of the pipeline.
-LIBRARY = ["errors", "randomness", "theory", "progress", "learn", "estimator", "model_card"]
+LIBRARY = ["errors", "randomness", "theory", "progress", "learn", "learners", "groups", "estimator", "model_card"]
 PIPELINE = ["lock", "seals", "files", "data", "study", "evaluate", "report", "experiments", "console", "cli"]
 LAYERS = [*LIBRARY, *(f"pipeline.{name}" for name in PIPELINE)]
 DOOR = ("__init__.py", "__main__.py", "pipeline/__init__.py")  # of the program, above all layers

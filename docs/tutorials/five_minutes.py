@@ -60,7 +60,7 @@ plt.show()
 
 from mdpu.estimator import MDPUClassifier
 
-classifier = MDPUClassifier(prior=PRIOR, random_state=0)
+classifier = MDPUClassifier(prior=PRIOR, learner="network", random_state=0)
 classifier.fit(tuples, unlabeled)
 
 figure, axis = plt.subplots(figsize=(5, 3), layout="constrained")

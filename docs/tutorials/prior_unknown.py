@@ -27,7 +27,7 @@ tuples, unlabeled = images[split.tuples], images[split.unlabeled]
 # %%
 # Leave ``prior`` out
 # -------------------
-# The classifier then estimates it first, from a part of the sample that it holds out for this.
+# The classifier then estimates it first. If the sample did not tell it, `fit` would say so and stop.
 
 from mdpu.estimator import MDPUClassifier
 
@@ -35,7 +35,7 @@ classifier = MDPUClassifier(random_state=0).fit(tuples, unlabeled)
 estimate = classifier.prior_estimate_
 print(f"estimated prior: {classifier.prior_:.3f},")
 print(f"between {estimate.low:.3f} and {estimate.high:.3f}")
-print(f"do the data say anything of it? {estimate.known}")
+print(f"the verdict: {estimate.verdict}")
 
 # %%
 # Why this is possible at all is a theorem: the members of a tuple, taken together, identify the prior, although each by

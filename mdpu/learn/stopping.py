@@ -65,6 +65,7 @@ class HeldOutRisk:
         self._images: list[torch.Tensor]
         self.prior = prior
         self.risks: list[float] = []
+        self.constant: list[bool] = []  # whether an epoch's model gave every unlabeled image the same answer
 
     def prepare(self, preparation: Preparation, device: torch.device) -> None:
         """Lay out the images."""
@@ -86,6 +87,7 @@ class HeldOutRisk:
             shares = np.bincount(own, minlength=size + 1) / len(own)
             risk += len(own) / len(counts) * float(bag_risk(shares, unlabeled.mean(), self.prior))
         self.risks.append(risk)
+        self.constant.append(bool(unlabeled.all() or not unlabeled.any()))
         return torch.tensor([[risk]])
 
 
@@ -123,7 +125,7 @@ def choose_epoch(
 
     def advance_while_better(epochs: int) -> None:
         advance(epochs)
-        if len(_until_enough(evaluation.risks, patience)) < len(evaluation.risks):
+        if len(_until_enough(evaluation.risks, evaluation.constant, patience)) < len(evaluation.risks):
             raise EnoughError
 
     try:
@@ -133,19 +135,25 @@ def choose_epoch(
             pass
     except EnoughError:
         pass
-    risks = _until_enough(evaluation.risks, patience)
-    return ChosenEpoch(_best(risks), pd.DataFrame({"epoch": range(1, len(risks) + 1), "bag_risk": risks}))
+    risks = _until_enough(evaluation.risks, evaluation.constant, patience)
+    return ChosenEpoch(
+        _best(risks, evaluation.constant), pd.DataFrame({"epoch": range(1, len(risks) + 1), "bag_risk": risks})
+    )
 
 
-def _best(risks: list[float]) -> int:
-    """Return the first epoch, from 1, with the lowest estimate."""
-    return 1 + int(np.argmin(risks))
+def _best(risks: list[float], constant: list[bool]) -> int:
+    """Return the first epoch, from 1, with the lowest estimate.
+
+    A model whose answers are all alike is no choice while others are, however low noise takes its estimate.
+    """
+    own = constant[: len(risks)]
+    return 1 + int(np.argmin(risks if all(own) else np.where(own, np.inf, risks)))
 
 
-def _until_enough(risks: list[float], patience: int | None) -> list[float]:
+def _until_enough(risks: list[float], constant: list[bool], patience: int | None) -> list[float]:
     """Return the estimates up to the epoch at which `patience` epochs have passed since the best one."""
     if patience is not None:
         for epochs in range(1, len(risks) + 1):
-            if epochs - _best(risks[:epochs]) >= patience:
+            if epochs - _best(risks[:epochs], constant) >= patience:
                 return risks[:epochs]
     return risks

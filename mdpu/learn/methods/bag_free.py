@@ -1,6 +1,6 @@
 """`bag-relu` without the prior: it is estimated from the same sample first (`mdpu.learn.prior`).
 
-The estimate trains `bag-contrast` for a share of the epochs on four fifths of the sample. Then the bag risk trains on
+The estimate trains `bag-contrast` for a share of the epochs on a part of the sample. Then the bag risk trains on
 the whole sample, told the estimate. The task's prior is not used.
 """
 

@@ -1,0 +1,596 @@
+"""Tuples and unlabeled rows in scikit-learn's form, folds that cut no tuple, and scores without labels.
+
+All rows are one array, and `y` has the number of its tuple for each, or -1 where it is unlabeled. `join_groups` makes
+this form. ``docs/how-to/estimator.md`` has examples.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+from scipy.special import logit
+from scipy.stats import norm
+
+from mdpu.errors import UserError
+from mdpu.learn.task import Sample
+from mdpu.learners.joint import Floats, class_share, counts_law, rate
+from mdpu.randomness import Stream
+from mdpu.theory import check_prior
+
+Weights = Callable[[int], Floats]
+UNLABELED = -1
+NEAR = 1e-6  # difference of class share and prior below which members say nothing one by one
+PRIORS = tuple(k / 20 for k in range(1, 20))
+MEASURES = ("auc", "balanced_accuracy", "precision", "recall")
+Measure = Literal["auc", "balanced_accuracy", "precision", "recall"]
+
+
+class Groups(np.ndarray[Any, np.dtype[np.int64]]):
+    """Numbers of tuples that remember how large each tuple is.
+
+    So `fit` notices folds that cut tuples, and scikit-learn's metrics refuse them as labels.
+    """
+
+    sizes: NDArray[np.int64] | None
+
+    def __array_finalize__(self, source: Any) -> None:
+        """Keep the sizes where rows are chosen."""
+        self.sizes = getattr(source, "sizes", None)
+
+    def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
+        """Return results of arithmetic as plain arrays: they are no numbers of tuples."""
+        plain = np.asarray(array)
+        return plain[()] if return_scalar else plain
+
+    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        """Refuse to be the labels of a metric, which asks for the classes there are."""
+        if func is np.unique:
+            frame = sys._getframe(1)
+            while frame.f_back and frame.f_globals.get("__name__", "").split(".")[0] == "numpy":
+                frame = frame.f_back
+            if frame.f_globals.get("__name__", "").startswith("sklearn."):
+                raise UserError(
+                    "y holds the numbers of tuples, not labels; take scoring=negative_bag_risk or another score "
+                    "without labels, and cv=TupleKFold()"
+                )
+        return super().__array_function__(func, types, args, kwargs)
+
+    def __reduce__(self) -> Any:
+        """Pickle the sizes too, for searches in several processes."""
+        return _groups, (np.asarray(self), self.sizes)
+
+
+def _groups(numbers: NDArray[np.int64], sizes: NDArray[np.int64] | None) -> Groups:
+    groups = np.asarray(numbers, np.int64).view(Groups)
+    groups.sizes = sizes
+    return groups
+
+
+def join_groups(tuples: Any, unlabeled: Any) -> tuple[Any, Groups]:
+    """Return all rows as one array (N, ...), and for each the number of its tuple, from 0, or -1 if it is unlabeled.
+
+    Parameters
+    ----------
+    tuples : ndarray, shape (n, M, ...), or sequence of n ndarrays, frames or sparse matrices, shapes (M_i, ...)
+    unlabeled : ndarray, frame or sparse matrix, shape (n_unlabeled, ...)
+
+    Raises
+    ------
+    UserError
+        If the members and the unlabeled rows differ in shape, type or columns, or there are none.
+    """
+    if isinstance(unlabeled, pd.DataFrame) or sparse.issparse(unlabeled):
+        rows, sizes = _stack(tuples, unlabeled)
+        groups = np.full(rows.shape[0], UNLABELED)
+        groups[: sum(sizes)] = np.repeat(np.arange(len(sizes)), sizes)
+        return rows, _groups(groups, np.array(sizes))
+    members = tuples if isinstance(tuples, np.ndarray) else [np.asarray(rows) for rows in tuples]
+    others = np.asarray(unlabeled)
+    if isinstance(members, np.ndarray) and members.ndim < others.ndim:
+        raise UserError(
+            f"tuples have {members.ndim} axes and unlabeled rows {others.ndim}; if they are swapped, give the tuples "
+            "(n, M, ...) first"
+        )
+    if isinstance(members, np.ndarray) and members.ndim == others.ndim:
+        raise UserError(
+            f"tuples {members.shape} have as many axes as unlabeled rows {others.shape}; tuples have one more, (n, M, "
+            "...), and a table of single rows needs their groups as y"
+        )
+    rows, sample = Sample.gather(members, others)
+    present = sample.tuples >= 0
+    groups = np.full(len(rows), UNLABELED)
+    groups[sample.tuples[present]] = np.nonzero(present)[0]
+    return rows, _groups(groups, present.sum(axis=1))
+
+
+def _stack(tuples: Sequence[Any], unlabeled: Any) -> tuple[Any, list[int]]:
+    """Return frames or sparse matrices below one another, and the sizes of the tuples."""
+    parts = list(tuples)
+    sizes = [part.shape[0] for part in parts]
+    if not parts or not all(sizes) or not unlabeled.shape[0]:
+        raise UserError("tuples and unlabeled rows are both needed, but there are none, or a tuple has no member")
+    for number, part in enumerate(parts):
+        if type(part) is not type(unlabeled) or part.shape[1] != unlabeled.shape[1]:
+            raise UserError(
+                f"tuple {number} is a {type(part).__name__} with {part.shape[1]} columns, but the unlabeled rows are a "
+                f"{type(unlabeled).__name__} with {unlabeled.shape[1]}; give both alike"
+            )
+        if isinstance(unlabeled, pd.DataFrame) and list(part.columns) != list(unlabeled.columns):
+            raise UserError(
+                f"the columns of tuple {number} are not those of the unlabeled rows, or in another order; give "
+                "tuple[unlabeled.columns]"
+            )
+    if isinstance(unlabeled, pd.DataFrame):
+        return pd.concat([*parts, unlabeled], ignore_index=True), sizes
+    return sparse.vstack([*parts, unlabeled], format="csr"), sizes
+
+
+def read_groups(groups: NDArray[Any]) -> Sample:
+    """Return the sample that groups (N,) name in their rows, tuples in the order of their numbers.
+
+    Raises
+    ------
+    UserError
+        If they are no groups but labels, or name no tuple or no unlabeled row, or folds have cut the tuples.
+    """
+    whole = getattr(groups, "sizes", None)
+    groups = np.asarray(groups)
+    if not np.issubdtype(groups.dtype, np.integer) or groups.ndim != 1 or (groups < UNLABELED).any():
+        raise UserError(
+            f"y holds neither unlabeled rows (n_unlabeled, ...) nor groups, but {groups.dtype} of shape "
+            f"{groups.shape}; groups are an integer for each row, the number of its tuple or -1"
+        )
+    unlabeled = np.flatnonzero(groups == UNLABELED)
+    members = np.flatnonzero(groups != UNLABELED)
+    if not len(unlabeled) or not len(members):
+        there = "tuple" if len(members) else "unlabeled row"
+        raise UserError(f"y names no {'unlabeled row, -1' if len(members) else 'tuple'}; it names {there}s only")
+    members = members[np.argsort(groups[members], kind="stable")]
+    numbers, sizes = np.unique(groups[members], return_counts=True)
+    if len(numbers) == 1 and numbers[0] == 1 and sizes[0] > 2:
+        raise UserError(
+            "y holds -1 and +1, which are labels, and as groups would make one tuple of all rows that have +1; give "
+            "unlabeled rows, or for each row the number of its tuple"
+        )
+    cut = whole is not None and numbers[-1] < len(whole) and bool((sizes != whole[numbers]).any())
+    if cut or (whole is None and sizes.min() == 1 < sizes.max() and len(numbers) <= numbers[-1]):
+        raise UserError(
+            "tuples are cut: some rows of them are in this part of the data, and others are not; cross-validation "
+            "needs cv=TupleKFold()" + ("" if cut else ", and groups of join_groups if there are tuples of one row")
+        )
+    starts = np.cumsum(sizes) - sizes
+    places = np.arange(sizes.max())
+    within = places < sizes[:, None]  # (n, M)
+    return Sample(np.where(within, members[np.where(within, starts[:, None] + places, 0)], -1), unlabeled)
+
+
+class TupleKFold:
+    """Folds for cross-validation of rows with groups: no tuple is cut, and each fold has its share of both kinds.
+
+    Parameters
+    ----------
+    n_splits : int
+    random_state : int
+    """
+
+    def __init__(self, n_splits: int = 5, random_state: int = 0) -> None:
+        self.n_splits = n_splits
+        self.random_state = random_state
+
+    def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
+        """Return the number of folds."""
+        return self.n_splits
+
+    def split(self, X: Any, y: ArrayLike, groups: Any = None) -> Iterator[tuple[NDArray[Any], NDArray[Any]]]:
+        """Yield indices of the rows to train on and of those that are held out; `y` are the groups as for `fit`.
+
+        Raises
+        ------
+        UserError
+            If there are fewer tuples or unlabeled rows than folds.
+        """
+        own = np.asarray(y)
+        numbers, places = np.unique(own, return_inverse=True)
+        unlabeled = np.flatnonzero(own == UNLABELED)
+        for count, what in ((np.sum(numbers != UNLABELED), "tuples"), (len(unlabeled), "unlabeled rows")):
+            if not 2 <= self.n_splits <= count:
+                raise UserError(f"n_splits is {self.n_splits}; with {count} {what}, 2 to {count} are possible")
+        order = Stream(self.random_state, "fold of each tuple").permutation(len(numbers))
+        order = order[numbers[order] != UNLABELED]
+        fold_of_number = np.zeros(len(numbers), np.int64)
+        fold_of_number[order] = np.arange(len(order)) % self.n_splits
+        folds = fold_of_number[places]
+        shuffled = Stream(self.random_state, "fold of each unlabeled image").permutation(len(unlabeled))
+        folds[unlabeled[shuffled]] = np.arange(len(unlabeled)) % self.n_splits
+        for fold in range(self.n_splits):
+            yield np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
+
+
+# -- the error rate -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class RiskEstimate:
+    """The 0-1 risk of a classifier, estimated without labels.
+
+    Attributes
+    ----------
+    risk : float
+        Unbiased estimate of the error rate at the training prior, for classifiers that did not see these tuples and
+        rows. It is not clipped: noise can take it below 0 or above 1.
+    low, high : float
+        Interval of `level`, percentiles of a bootstrap over tuples and unlabeled rows.
+    level : float
+    """
+
+    risk: float
+    low: float
+    high: float
+    level: float
+
+
+def member_risk(weights: Floats, counts: Floats, unlabeled: Floats, prior: float) -> Floats:
+    """Return the unbiased estimate of the error rate (Theorem 1 with the 0-1 loss), for any law.
+
+    Parameters
+    ----------
+    weights : ndarray, shape (M + 1,)
+        The law.
+    counts : ndarray, shape (..., M + 1)
+        Shares of tuples with 0 .. M positive answers.
+    unlabeled : ndarray, shape (...)
+        Share of positive answers among unlabeled rows.
+    prior : float
+    """
+    size = counts.shape[-1] - 1
+    members = counts @ (np.arange(size + 1) / size)
+    recall, false_alarms = _rates(members, unlabeled, _informative_share(weights, prior), prior)
+    return np.asarray(prior * (1 - recall) + (1 - prior) * false_alarms)
+
+
+def bag_risk(weights: Floats, counts: Floats, unlabeled: Floats, prior: float) -> Floats:
+    """Return the PU estimate of the share of bags that are put on the wrong side (du Plessis et al., 2015).
+
+    A bag is called a tuple with the weight of its number of positive answers. With "yes" for that answer, the estimate
+    is Z P_T[no] + P_U[yes] - Z P_T[yes]. Unlabeled rows are independent, so P_U[yes] follows from their share of
+    positive answers. Parameters are those of `member_risk`.
+    """
+    size = counts.shape[-1] - 1
+    share = np.asarray(unlabeled)[..., None]
+    by_chance = counts_law(size, share)
+    return np.asarray(rate(weights, prior) * (1 - 2 * counts @ weights) + by_chance @ weights)
+
+
+def _informative_share(weights: Floats, prior: float) -> float:
+    """Return the class share of members, or raise `UserError` where it equals the prior."""
+    share = class_share(weights, prior)
+    if abs(share - prior) < NEAR:
+        raise UserError(
+            f"at prior {prior:.3g} a member of a tuple is positive as often as an unlabeled row, so single answers say "
+            "nothing of the error; take negative_bag_risk"
+        )
+    return share
+
+
+def _rates(members: Any, unlabeled: Any, share: float, prior: float) -> tuple[Any, Any]:
+    """Return true and false positive rates from the shares of positive answers among members and unlabeled rows."""
+    difference = (members - unlabeled) / (share - prior)
+    return unlabeled + (1 - prior) * difference, unlabeled - prior * difference
+
+
+def resampled_risks(
+    answers: NDArray[np.bool_],
+    sample: Sample,
+    prior: float,
+    weights_of: Weights,
+    resamples: int,
+    estimate: Callable[[Floats, Floats, Floats, float], Floats] = member_risk,
+) -> Floats:
+    """Return an estimated risk, and after it those of bootstrap resamples, (1 + resamples,).
+
+    Tuples of several sizes give one estimate for each size, and their mean by numbers.
+
+    Parameters
+    ----------
+    answers : ndarray, bool, shape (N,)
+        Which rows are called positive.
+    sample : Sample
+        Tuples and unlabeled rows among them.
+    prior : float
+        Of the positive class.
+    weights_of : callable
+        From a tuple size to its law.
+    resamples : int
+    estimate : callable
+        `member_risk` or `bag_risk`.
+    """
+    stream = Stream(0, "risk bootstrap")
+
+    def means(rows: NDArray[Any]) -> Floats:
+        resampled = [rows[stream.integers(len(rows), len(rows))].mean(axis=0) for _ in range(resamples)]
+        return np.stack([rows.mean(axis=0), *resampled])
+
+    unlabeled_rates = means(answers[sample.unlabeled])
+    sizes = (sample.tuples >= 0).sum(axis=1)
+    risks = np.zeros(1 + resamples)
+    for size in np.unique(sizes).tolist():
+        positives = answers[sample.tuples[sizes == size, :size]].sum(axis=1)
+        count_shares = means(positives[:, None] == np.arange(size + 1))
+        risks += np.mean(sizes == size) * estimate(weights_of(size), count_shares, unlabeled_rates, prior)
+    return risks
+
+
+def negative_risk(estimator: Any, X: Any, y: ArrayLike, *, prior: float | None = None) -> float:
+    """Return minus the label-free estimate of the error rate: a scorer, higher is better.
+
+    Parameters
+    ----------
+    estimator : MDPUClassifier, or Pipeline that ends in one
+        Fitted.
+    X : array_like, shape (N, ...)
+        Held-out rows, as the estimator's ``predict`` takes them.
+    y : ndarray, int64, shape (N,)
+        Their groups, as for `MDPUClassifier.fit`.
+    prior : float, optional
+        Prior of the estimate, by default the classifier's. Give it by `functools.partial` where the classifiers to be
+        compared estimate theirs: risks at different priors do not compare.
+    """
+    return -_scored(estimator, X, y, prior, member_risk)
+
+
+def negative_bag_risk(estimator: Any, X: Any, y: ArrayLike, *, prior: float | None = None) -> float:
+    """Return minus the label-free estimate of the share of bags on the wrong side: a scorer, higher is better.
+
+    It takes tuples as wholes. Epochs that it chose lost half as much accuracy as those that the other estimate chose
+    (docs/explanation/findings.md). Its value is no error rate of single rows. Parameters are those of `negative_risk`.
+    """
+    return -_scored(estimator, X, y, prior, bag_risk)
+
+
+def _scored(estimator: Any, X: Any, y: Any, prior: float | None, estimate: Any) -> float:
+    """Return the estimate of a classifier's, or of a pipeline's, risk on groups."""
+    classifier = _classifier(estimator)
+    sample = read_groups(y if isinstance(y, np.ndarray) else np.asarray(y))
+    told = classifier.prior_ if prior is None else check_prior(prior)
+    answers = estimator.predict(X) > 0
+    return float(resampled_risks(answers, sample, told, classifier.law_weights, 0, estimate)[0])
+
+
+def _classifier(estimator: Any) -> Any:
+    """Return the classifier at the end of a pipeline, or the estimator itself."""
+    return getattr(estimator, "_final_estimator", estimator)
+
+
+# -- other scores -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A score, estimated without labels.
+
+    Attributes
+    ----------
+    value : float
+        Not clipped: noise can take it above 1.
+    low, high : float
+        Interval of `level`, from the variance over tuples and over unlabeled rows, within [0, 1].
+    level : float
+    """
+
+    value: float
+    low: float
+    high: float
+    level: float
+
+
+def scores_without_labels(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    *,
+    threshold: float = 0.0,
+    prior: float | None = None,
+    level: float = 0.95,
+) -> dict[str, Estimate]:
+    """Estimate AUC, balanced accuracy, precision and recall from tuples and unlabeled rows.
+
+    A member of a tuple is positive with the probability a (Lemma 6), an unlabeled row with pi. So the shares of
+    positive answers among them give the two rates of the classifier, and AUC = 1/2 + (AUC_TU - 1/2) / (a - pi), where
+    AUC_TU compares members with unlabeled rows.
+
+    Parameters
+    ----------
+    estimator : MDPUClassifier, or Pipeline that ends in one
+        Fitted, on other rows than these.
+    X, y
+        As for `MDPUClassifier.fit`: tuples and unlabeled rows, or rows and groups.
+    threshold : float
+        Of the scores of ``decision_function``, above which the answer is positive.
+    prior : float, optional
+        By default the classifier's.
+    level : float
+        Of the intervals.
+
+    Raises
+    ------
+    UserError
+        If members are positive as often as unlabeled rows, or there are less than two tuples or unlabeled rows.
+    """
+    if not 0 < level < 1:
+        raise UserError(f"level is {level}; a number between 0 and 1 is needed")
+    classifier = _classifier(estimator)
+    if np.ndim(y) != 1:
+        X, y = join_groups(X, y)
+    sample = read_groups(y if isinstance(y, np.ndarray) else np.asarray(y))
+    told = classifier.prior_ if prior is None else check_prior(prior)
+    scores = np.asarray(estimator.decision_function(X), np.float64)
+    sizes = (sample.tuples >= 0).sum(axis=1)
+    if len(sizes) < 2 or len(sample.unlabeled) < 2:
+        raise UserError("a score without labels takes at least two tuples and two unlabeled rows")
+    share = float(np.mean([class_share(classifier.law_weights(size), told) for size in sizes.tolist()]))
+    if abs(share - told) < NEAR:
+        _informative_share(classifier.law_weights(int(sizes[0])), told)
+    present = sample.tuples >= 0
+    unlabeled = scores[sample.unlabeled]
+
+    def of_tuples(values: Floats) -> Floats:
+        """Return the mean value of each tuple's members."""
+        return np.asarray((np.where(present, values[sample.tuples], 0).sum(axis=1)) / sizes)
+
+    yes = (scores > threshold).astype(float)
+    tuple_yes, unlabeled_yes = of_tuples(yes), yes[sample.unlabeled]
+    members, rest = tuple_yes.mean(), unlabeled_yes.mean()
+    recall, _ = _rates(members, rest, share, told)
+    ordered = np.sort(unlabeled)
+    below = (np.searchsorted(ordered, scores, "left") + np.searchsorted(ordered, scores, "right")) / 2 / len(ordered)
+    tuple_below = of_tuples(below)
+    flat, weight = scores[sample.tuples[present]], (1 / sizes[:, None] * np.ones_like(present))[present] / len(sizes)
+    order = np.argsort(flat)
+    cumulated = np.concatenate([[0.0], np.cumsum(weight[order])])
+    sides = [cumulated[np.searchsorted(flat[order], unlabeled, side)] for side in ("left", "right")]
+    above = 1 - (sides[0] + sides[1]) / 2  # share of members above each unlabeled row
+    gap = share - told
+    quantile = float(norm.ppf((1 + level) / 2))
+
+    def estimate(value: float, by_tuples: Floats, by_unlabeled: Floats) -> Estimate:
+        variance = by_tuples.var(ddof=1) / len(by_tuples) + by_unlabeled.var(ddof=1) / len(by_unlabeled)
+        margin = quantile * float(np.sqrt(variance))
+        ends = np.clip([value - margin, value + margin], 0, 1)
+        return Estimate(float(value), float(ends[0]), float(ends[1]), level)
+
+    by_member, by_rest = (1 - told) / gap, 1 - (1 - told) / gap  # derivatives of recall
+    precision = told * recall / rest if rest > 0 else np.nan
+    inverse = told / rest if rest > 0 else np.nan
+    return {
+        "auc": estimate(0.5 + (tuple_below.mean() - 0.5) / gap, tuple_below / gap, above / gap),
+        "balanced_accuracy": estimate(
+            0.5 + (members - rest) / (2 * gap), tuple_yes / (2 * gap), unlabeled_yes / (2 * gap)
+        ),
+        "precision": estimate(
+            precision,
+            inverse * by_member * tuple_yes,
+            (inverse * by_rest - precision / max(rest, 1e-12)) * unlabeled_yes,
+        ),
+        "recall": estimate(recall, by_member * tuple_yes, by_rest * unlabeled_yes),
+    }
+
+
+@dataclass(frozen=True)
+class LabelFreeScorer:
+    """A scorer for scikit-learn's tools with ``cv=TupleKFold()``, higher is better.
+
+    Attributes
+    ----------
+    measure : {'auc', 'balanced_accuracy', 'precision', 'recall'}
+    threshold, prior
+        As for `scores_without_labels`.
+    """
+
+    measure: Measure
+    threshold: float = 0.0
+    prior: float | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse a measure that there is not."""
+        if self.measure not in MEASURES:
+            raise UserError(f"measure is {self.measure!r}; it must be one of {', '.join(MEASURES)}")
+
+    def __call__(self, estimator: Any, X: Any, y: Any) -> float:
+        """Return the estimate on held-out rows and groups."""
+        return scores_without_labels(estimator, X, y, threshold=self.threshold, prior=self.prior)[self.measure].value
+
+
+def least_cost_threshold(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    *,
+    false_positive: float = 1.0,
+    false_negative: float = 1.0,
+    prior: float | None = None,
+) -> float:
+    """Return the threshold of ``decision_function`` with the least estimated cost per row, without labels.
+
+    Parameters
+    ----------
+    estimator, X, y, prior
+        As for `scores_without_labels`.
+    false_positive, false_negative : float
+        Costs of the two mistakes.
+
+    Raises
+    ------
+    UserError
+        If a cost is not positive; and as `scores_without_labels`.
+    """
+    if not (false_positive > 0 and false_negative > 0):
+        raise UserError(f"costs are {false_positive} and {false_negative}; positive numbers are needed")
+    classifier = _classifier(estimator)
+    if np.ndim(y) != 1:
+        X, y = join_groups(X, y)
+    sample = read_groups(y if isinstance(y, np.ndarray) else np.asarray(y))
+    told = classifier.prior_ if prior is None else check_prior(prior)
+    scores = np.asarray(estimator.decision_function(X), np.float64)
+    sizes = (sample.tuples >= 0).sum(axis=1)
+    shares = [_informative_share(classifier.law_weights(size), told) for size in sizes.tolist()]
+    present = sample.tuples >= 0
+    weight = (np.ones_like(sample.tuples) / sizes[:, None])[present] / len(sizes)
+    members, unlabeled = scores[sample.tuples[present]], np.sort(scores[sample.unlabeled])
+    order = np.argsort(members)
+    at_or_below = np.concatenate([[0.0], np.cumsum(weight[order])])
+    candidates = np.unique(np.concatenate([members, unlabeled, [scores.min() - 1]]))
+    member_yes = 1 - at_or_below[np.searchsorted(members[order], candidates, "right")]
+    unlabeled_yes = 1 - np.searchsorted(unlabeled, candidates, "right") / len(unlabeled)
+    recall, false_alarms = _rates(member_yes, unlabeled_yes, float(np.mean(shares)), told)
+    costs = false_negative * told * (1 - recall) + false_positive * (1 - told) * false_alarms
+    return float(candidates[np.argmin(costs)])
+
+
+def risk_by_prior(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    priors: ArrayLike = PRIORS,
+    level: float = 0.95,
+) -> pd.DataFrame:
+    """Return what the classifier's error rate is estimated to be if another prior is true.
+
+    Parameters
+    ----------
+    estimator, X, y
+        As for `scores_without_labels`.
+    priors : sequence of float
+    level : float
+        Of the interval.
+
+    Returns
+    -------
+    DataFrame
+        ``prior``, ``risk``, ``low``, ``high``, and ``changed``: the share of unlabeled rows whose answer changes where
+        the scores are moved from the classifier's prior to this one. Priors at which members say nothing are left out.
+    """
+    classifier = _classifier(estimator)
+    if np.ndim(y) != 1:
+        X, y = join_groups(X, y)
+    sample = read_groups(y if isinstance(y, np.ndarray) else np.asarray(y))
+    scores = np.asarray(estimator.decision_function(X), np.float64)
+    rows = []
+    for prior in np.asarray(priors, np.float64).tolist():
+        try:
+            risks = resampled_risks(scores > 0, sample, check_prior(prior), classifier.law_weights, 200)
+        except UserError:
+            if 0 < prior < 1:
+                continue
+            raise
+        low, high = np.quantile(risks[1:], [(1 - level) / 2, (1 + level) / 2])
+        moved = scores[sample.unlabeled] + logit(prior) - logit(classifier.prior_)
+        changed = float(np.mean((moved > 0) != (scores[sample.unlabeled] > 0)))
+        rows.append({"prior": prior, "risk": risks[0], "low": low, "high": high, "changed": changed})
+    return pd.DataFrame(rows)

@@ -1,0 +1,96 @@
+"""Features of rows: robust standardisation, principal components of wide tables and pictures, a kernel's features."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.kernel_approximation import Nystroem
+
+from mdpu.learners.joint import Floats
+from mdpu.randomness import Stream
+
+BOUND = 5.0  # standard deviations beyond which a value is an outlier, and is pulled back
+COMPONENTS = 50  # of tables wider than twice as many columns
+SEEN = 5000  # rows that centre, scale and directions are learned from
+PART = 4096  # rows that are turned into doubles at once
+KERNEL = 200
+WIDTHS = (0.25, 1.0, 4.0)  # of the kernel, as multiples of the common one
+
+
+@dataclass(frozen=True)
+class Standardisation:
+    """Centre and scale of each column, learned without its outliers; missing values become the centre.
+
+    Attributes
+    ----------
+    centre, scale : ndarray, shape (d,)
+        Mean and standard deviation with the outer twentieths pulled in. A column that is constant without them has its
+        plain standard deviation, or 1.
+    directions : ndarray, shape (d, components), optional
+        Principal components, with one common scale.
+    """
+
+    centre: Floats
+    scale: Floats
+    directions: Floats | None = None
+
+    @classmethod
+    def learn(cls, rows: NDArray[Any], components: int | None = COMPONENTS) -> Standardisation:
+        """Learn from rows (N, ...), which may have missing values; by default, wide ones are projected.
+
+        Of many rows, `SEEN` spread over all are seen.
+        """
+        x = flat(rows[:: max(1, len(rows) // SEEN)])
+        inner = x
+        if np.isnan(x).any():
+            middle = np.nan_to_num(np.nanmedian(np.where(np.isnan(x).all(axis=0), 0.0, x), axis=0))
+            inner = np.where(np.isnan(x), middle, x)
+        low, high = np.percentile(inner, [5, 95], axis=0)
+        clipped = np.clip(inner, low, high)
+        centre, scale = clipped.mean(axis=0), clipped.std(axis=0)
+        scale = np.where(scale > 0, scale, inner.std(axis=0))
+        learned = cls(centre, np.where(scale > 0, scale, 1.0))
+        if components is None or x.shape[1] <= 2 * components or len(x) <= components:
+            return learned
+        # Pixels share a unit: one scale for all, so that dead ones are not blown up.
+        pixels = cls(centre, np.full_like(centre, np.sqrt((scale**2).mean()) or 1.0))
+        z = pixels(x)
+        directions = np.linalg.eigh(z.T @ z / len(z))[1][:, : -components - 1 : -1]
+        unit = np.sqrt(((z @ directions) ** 2).mean()) or 1.0
+        return cls(centre, pixels.scale, directions / unit)
+
+    def __call__(self, rows: NDArray[Any]) -> Floats:
+        """Return standardised rows, (N, d) or (N, components)."""
+        parts = [self._part(rows[first : first + PART]) for first in range(0, max(1, len(rows)), PART)]
+        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+    def _part(self, rows: NDArray[Any]) -> Floats:
+        z = np.nan_to_num(np.clip((flat(rows) - self.centre) / self.scale, -BOUND, BOUND))
+        return z if self.directions is None else z @ self.directions
+
+
+def flat(rows: NDArray[Any]) -> Floats:
+    """Return rows (N, ...) as doubles (N, d)."""
+    return np.asarray(rows, np.float64).reshape(len(rows), -1)
+
+
+class Raw:
+    """Features as they are, for sparse matrices."""
+
+    def __call__(self, rows: Any) -> Any:
+        """Return the rows."""
+        return sparse.csr_matrix(rows)
+
+
+def kernel_maps(rows: Floats, seed: int | str, widths: tuple[float, ...] = WIDTHS) -> list[Nystroem]:
+    """Return Gaussian kernels of several widths, approximated on a random part of standardised rows (Nystroem)."""
+    draws = Stream(seed, "kernel")
+    part = rows[draws.permutation(len(rows))[: 5 * KERNEL]]
+    spread = 2 * float(((part - part.mean(axis=0)) ** 2).sum(axis=1).mean()) or 1.0  # mean squared distance
+    state = int(draws.integers(2**31 - 1, 1)[0])
+    count = min(KERNEL, len(part))
+    return [Nystroem(gamma=1 / (width * spread), n_components=count, random_state=state).fit(part) for width in widths]

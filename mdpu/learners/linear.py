@@ -1,0 +1,275 @@
+"""A linear model of the joint objective, cross-fitted over tuples, on any features: raw ones, sparse ones, a kernel's.
+
+It learns in each fold from the tuples of the others, along a path of ridge penalties; the held-out bag loss chooses
+penalty and features. The mean of the folds' models answers, and the held-out scores are kept for what follows them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.optimize import minimize
+from scipy.special import logit
+
+from mdpu.learners.joint import Bags, Floats, Objective, class_share, counts_law
+from mdpu.randomness import Stream
+
+RIDGES = (0.01, 3e-3, 1e-3, 3e-4, 1e-4, 3e-5)  # of the mean objective of a tuple, from strong to weak
+NEAR = 0.1  # difference of class share and prior below which a constant score is nearly a saddle
+COMPONENTS = 20  # of the whitened features in which a start is sought
+
+
+@dataclass(frozen=True)
+class CrossFit:
+    """Linear models of the folds, and what they say of rows that they did not see.
+
+    Attributes
+    ----------
+    features : int
+        Number of the chosen features.
+    ridge, loss : float
+        The chosen penalty and its held-out bag loss; 2 log 2 is that of a constant score.
+    coefficients : ndarray, shape (folds, d)
+    intercepts : ndarray, shape (folds,)
+    tuple_scores : list of ndarray, shapes (n_s, M_s)
+        Held-out scores of the members of each size.
+    unlabeled_scores : ndarray, shape (n_unlabeled,)
+        Held-out scores.
+    tuple_folds : list of ndarray, shapes (n_s,)
+    unlabeled_folds : ndarray, shape (n_unlabeled,)
+    """
+
+    features: int
+    ridge: float
+    loss: float
+    coefficients: Floats
+    intercepts: Floats
+    tuple_scores: list[Floats]
+    unlabeled_scores: Floats
+    tuple_folds: list[NDArray[np.int64]]
+    unlabeled_folds: NDArray[np.int64]
+
+    def scores(self, features: Any) -> Floats:
+        """Return the mean score (N,) of the folds' models."""
+        return np.asarray(features @ self.coefficients.mean(axis=0) + self.intercepts.mean())
+
+
+def cross_fit(
+    candidates: Sequence[Any],
+    bags: Bags,
+    prior: float,
+    *,
+    seed: int | str,
+    folds: int = 3,
+    ridges: Sequence[float] = RIDGES,
+    at_most: int | None = None,
+    aligned: bool = False,
+) -> CrossFit:
+    """Fit linear models on all folds but one each, and choose features and penalty by the held-out bag loss.
+
+    Parameters
+    ----------
+    candidates : sequence of matrices, shapes (N, d)
+        Features of all rows, dense or sparse.
+    bags : Bags
+    prior : float
+        Told.
+    seed : int or str
+        Of folds and groups.
+    folds : int
+    ridges : sequence of float
+        From strong to weak.
+    at_most : int, optional
+        Tuples that a model is fitted to, at most.
+    aligned : bool
+        Whether models are negated that correlate negatively with the first. The objective of a symmetric law is the
+        same for a score and its negative, so folds choose signs at random.
+    """
+    pairs, tuple_folds, unlabeled_folds = split_folds(bags, seed, folds, at_most)
+    rows = _rows(bags)
+    problems = [
+        (
+            Objective(kept, prior, rows, Stream(seed, "groups", fold)),
+            Objective(held, prior, rows, Stream(seed, "held-out groups", fold)),
+        )
+        for fold, (kept, held) in enumerate(pairs)
+    ]
+    best = None
+    for number, features in enumerate(candidates):
+        paths = [_path(features, learned, prior, ridges) for learned, _ in problems]
+        for place, ridge in enumerate(ridges):
+            models = [path[place] for path in paths]
+            losses = [held.bag_loss(_at(features, model)) for (_, held), model in zip(problems, models, strict=True)]
+            if best is None or np.mean(losses) < best[0]:
+                best = float(np.mean(losses)), number, ridge, np.stack(models)
+    assert best is not None
+    loss, number, ridge, chosen = best
+    everywhere = np.stack([_at(candidates[number], model) for model in chosen])  # (folds, N)
+    if aligned:
+        signs = _signs(everywhere[:, bags.unlabeled])
+        chosen, everywhere = chosen * signs[:, None], everywhere * signs[:, None]
+    return CrossFit(
+        number,
+        ridge,
+        loss,
+        chosen[:, :-1],
+        chosen[:, -1],
+        [everywhere[own[:, None], part.tuples] for own, part in zip(tuple_folds, bags.parts, strict=True)],
+        everywhere[unlabeled_folds, bags.unlabeled],
+        tuple_folds,
+        unlabeled_folds,
+    )
+
+
+def split_folds(
+    bags: Bags, seed: int | str, folds: int, at_most: int | None = None
+) -> tuple[list[tuple[Bags, Bags]], list[NDArray[np.int64]], NDArray[np.int64]]:
+    """Return the bags to learn from and those held out in each fold, and the folds of tuples and of unlabeled rows.
+
+    No row is in both, if it stands in several tuples or among the unlabeled rows too.
+    """
+    stream = Stream(seed, "folds of tuples")
+    folds = max(2, min(folds, bags.n, len(bags.unlabeled)))
+    tuple_folds = [stream.permutation(len(part.tuples)) % folds for part in bags.parts]
+    unlabeled_folds = stream.permutation(len(bags.unlabeled)) % folds
+    pairs = []
+    for fold in range(folds):
+        held = bags.select([own == fold for own in tuple_folds], unlabeled_folds == fold)
+        kept = _without_rows_of(held, bags, [own != fold for own in tuple_folds], unlabeled_folds != fold, at_most)
+        pairs.append((kept, held))
+    return pairs, tuple_folds, unlabeled_folds
+
+
+def _rows(bags: Bags) -> int:
+    """Return one more than the largest row."""
+    return 1 + int(max(bags.unlabeled.max(), *(part.tuples.max() for part in bags.parts)))
+
+
+def _without_rows_of(
+    held: Bags,
+    bags: Bags,
+    tuples: Sequence[NDArray[np.bool_]],
+    unlabeled: NDArray[np.bool_],
+    at_most: int | None,
+) -> Bags:
+    """Return the chosen bags, at most `at_most` tuples, without those that hold a row that is held out."""
+    seen = np.zeros(_rows(bags), bool)
+    seen[held.unlabeled] = True
+    for part in held.parts:
+        seen[part.tuples] = True
+    masks = []
+    for mask, part in zip(tuples, bags.parts, strict=True):
+        free = mask & ~seen[part.tuples].any(axis=1)
+        free = free if free.any() else mask  # a small pool, where every tuple shares a row with one that is held out
+        if at_most is not None:
+            free &= np.cumsum(free) <= max(1, at_most * len(part.tuples) // bags.n)
+        masks.append(free)
+    free_unlabeled = unlabeled & ~seen[bags.unlabeled]
+    free_unlabeled = free_unlabeled if free_unlabeled.any() else unlabeled
+    if at_most is not None:
+        free_unlabeled &= np.cumsum(free_unlabeled) <= max(2 * at_most, at_most * len(bags.unlabeled) // bags.n)
+    return bags.select(masks, free_unlabeled)
+
+
+def _at(features: Any, model: Floats) -> Floats:
+    """Return the scores of a model (d + 1,), whose last number is the intercept."""
+    return np.asarray(features @ model[:-1] + model[-1])
+
+
+def _signs(scores: Floats) -> Floats:
+    """Return -1 for each row of scores (folds, N) that correlates negatively with the first, otherwise 1."""
+    centred = scores - scores.mean(axis=1, keepdims=True)
+    return np.where(centred @ centred[0] < 0, -1.0, 1.0)
+
+
+def _path(features: Any, objective: Objective, prior: float, ridges: Sequence[float]) -> list[Floats]:
+    """Return the models (d + 1,) of all penalties, each started from the one before or from `start`."""
+    own = features[: objective.rows]
+
+    def penalised(model: Floats, ridge: Any) -> tuple[float, Floats]:
+        value, by_score = objective(_at(own, model))
+        gradient = np.append(own.T @ by_score + 2 * ridge * model[:-1], by_score.sum())
+        return value + ridge * float(model[:-1] @ model[:-1]), gradient
+
+    options: Any = {"maxiter": 100, "maxcor": 20, "ftol": 1e-6}
+    begin = start(own, objective, prior)
+    model, models = begin, []
+    for ridge in ridges:
+        first = min((model, begin), key=lambda candidate: penalised(candidate, ridge)[0])
+        model = minimize(partial(penalised, ridge=ridge), first, jac=True, method="L-BFGS-B", options=options).x
+        models.append(model)
+    return models
+
+
+def start(features: Any, objective: Objective, prior: float) -> Floats:
+    """Return a model (d + 1,) to start from: a constant, or a direction from second moments where that is a saddle.
+
+    Where the class share of members equals the prior, their mean says nothing, but the products z_i z_j of different
+    members have the expectation kappa delta delta', with kappa = P11 - 2 pi a + pi^2 and delta the difference of the
+    class means. The leading eigenvector is a direction, and slope and intercept are fitted to the objective.
+    """
+    flat = np.append(np.zeros(features.shape[1]), logit(prior))
+    parts = [part for part in objective.bags.parts if part.tuples.shape[1] > 1]
+    if not parts or any(abs(class_share(part.weights, prior) - prior) >= NEAR for part in objective.bags.parts):
+        return flat
+    whiten, mean = _whitening(features, objective.bags)  # (d, C), (d,)
+    moment, first = np.zeros((whiten.shape[1],) * 2), np.zeros(whiten.shape[1])
+    for part in parts:
+        size = part.tuples.shape[1]
+        z = features[part.tuples.ravel()] @ whiten - mean @ whiten
+        z = np.asarray(z).reshape(-1, size, whiten.shape[1])  # (n, M, C)
+        k = np.arange(size + 1)
+        both = k * (k - 1) / (size * (size - 1))  # P[two given members are positive | k positives]
+        own = _collected(part.weights, prior)
+        share = class_share(part.weights, prior)
+        kappa = float(own @ both) - 2 * prior * share + prior**2
+        total = z.sum(axis=1)
+        pairs = (total.T @ total - np.einsum("nmc,nmd->cd", z, z)) / (size * (size - 1))
+        moment += np.sign(kappa) * pairs / objective.bags.n
+        first += np.sign(share - prior) * z.mean(axis=1).sum(axis=0) / objective.bags.n
+    leading = np.linalg.eigh((moment + moment.T) / 2)[1][:, -1]
+    best, least = flat, objective(_at(features, flat))[0]
+    for direction in (leading, -leading, first / max(float(np.linalg.norm(first)), 1e-12)):
+        coefficients = whiten @ direction
+        line = np.asarray(features @ coefficients) - float(mean @ coefficients)
+
+        def along(ab: Floats, line: Floats = line) -> tuple[float, Floats]:
+            value, by_score = objective(ab[0] * line + ab[1])
+            return value, np.array([by_score @ line, by_score.sum()])
+
+        fitted = minimize(along, [1.0, float(logit(prior))], jac=True, method="L-BFGS-B", options={"maxiter": 30})
+        if fitted.fun < least:
+            slope, shift = fitted.x
+            best = np.append(slope * coefficients, shift - slope * float(mean @ coefficients))
+            least = float(fitted.fun)
+    return best
+
+
+def _collected(weights: Floats, prior: float) -> Floats:
+    """Return the law of the number of positives in a collected tuple, (M + 1,)."""
+    own = counts_law(len(weights) - 1, prior) * weights
+    return own / own.sum()
+
+
+def _whitening(features: Any, bags: Bags) -> tuple[Floats, Floats]:
+    """Return a matrix (d, C) that whitens the leading components of the unlabeled rows, and their mean (d,)."""
+    unlabeled = features[bags.unlabeled]
+    mean = np.asarray(unlabeled.mean(axis=0)).ravel()
+    components = min(COMPONENTS, *unlabeled.shape)
+    if sparse.issparse(features):
+        components = min(components, min(unlabeled.shape) - 1)
+        values, vectors = sparse.linalg.svds(unlabeled.astype(float), k=components)[1:]
+        deviations = values / np.sqrt(len(bags.unlabeled))
+        vectors = vectors.T
+    else:
+        centred = unlabeled - mean
+        eigenvalues, vectors = np.linalg.eigh(centred.T @ centred / len(centred))
+        deviations, vectors = np.sqrt(np.maximum(eigenvalues[-components:], 0)), vectors[:, -components:]
+    usable = deviations > 1e-6 * deviations.max()
+    return vectors[:, usable] / deviations[usable], mean

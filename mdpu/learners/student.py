@@ -1,0 +1,157 @@
+"""Any scikit-learn classifier as a student of a kernel teacher: soft labels as sample weights.
+
+The teacher, a kernel machine of the joint objective, scores each row by models that did not see it. The joint law turns
+the scores of a tuple into each member's probability of being positive. The student then sees every row twice, as a
+positive with that weight and as a negative with the rest.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from scipy.special import expit, logit
+from sklearn.base import BaseEstimator, clone, is_classifier
+
+from mdpu.errors import UserError
+from mdpu.learners.features import Raw, Standardisation, kernel_maps
+from mdpu.learners.joint import Bags, Floats, posteriors, shifted
+from mdpu.learners.linear import CrossFit, cross_fit
+from mdpu.randomness import Stream
+
+# Their probabilities come from folds of their own, which hold one copy of a row and are scored on the other.
+INNER_FOLDS = ("SVC", "NuSVC", "CalibratedClassifierCV")
+SURE = 1e-6  # from 0 and 1: what a student's probability may be
+
+
+@dataclass(frozen=True)
+class LinearScore:
+    """A linear score of raw or sparse features, or of a kernel's.
+
+    Attributes
+    ----------
+    prepare : callable
+        From rows to features.
+    fit : CrossFit
+    kernel : Nystroem, optional
+    """
+
+    prepare: Any
+    fit: CrossFit
+    kernel: Any = None
+
+    def __call__(self, rows: Any) -> Floats:
+        """Return the scores (N,) of rows."""
+        features = self.prepare(rows)
+        return self.fit.scores(features if self.kernel is None else self.kernel.transform(features))
+
+
+@dataclass(frozen=True)
+class StudentScore:
+    """The log-odds of a fitted student, moved from the share of positives that it saw to the prior."""
+
+    student: Any
+    offset: float
+
+    def __call__(self, rows: Any) -> Floats:
+        """Return the scores (N,) of rows."""
+        wide = rows if sparse.issparse(rows) else rows.reshape(len(rows), -1)
+        positive = self.student.predict_proba(wide)[:, list(self.student.classes_).index(1)]
+        return np.asarray(logit(np.clip(positive, SURE, 1 - SURE)) + self.offset)
+
+
+def fit_linear(rows: Any, bags: Bags, prior: float, seed: int | str) -> LinearScore:
+    """Fit a linear model of the joint objective; sparse rows are taken as they are."""
+    prepare = Raw() if sparse.issparse(rows) else Standardisation.learn(rows)
+    return LinearScore(prepare, cross_fit([prepare(rows)], bags, prior, seed=seed))
+
+
+def fit_teacher(rows: Any, bags: Bags, prior: float, seed: int | str) -> LinearScore:
+    """Fit the kernel teacher; of sparse rows, the linear model."""
+    if sparse.issparse(rows):
+        return fit_linear(rows, bags, prior, seed)
+    prepare = Standardisation.learn(rows)
+    z = prepare(rows)
+    kernels = kernel_maps(z, seed)
+    fit = cross_fit([kernel.transform(z) for kernel in kernels], bags, prior, seed=seed)
+    return LinearScore(prepare, fit, kernels[fit.features])
+
+
+def check_student(student: Any) -> Any:
+    """Return a classifier that can learn from soft labels, or raise `UserError`."""
+    if isinstance(student, type) or not isinstance(student, BaseEstimator) or not is_classifier(student):
+        raise UserError(
+            f"learner is {student!r}; 'auto', 'network', 'student', 'linear', 'trees' or a scikit-learn "
+            "classifier is needed, such as RandomForestClassifier()"
+        )
+    last = getattr(student, "_final_estimator", student)
+    name = type(last).__name__
+    if name in INNER_FOLDS:
+        raise UserError(
+            f"{name} takes its probabilities from folds of its own, which hold both copies of a row; take a classifier "
+            "with probabilities of its own, such as HistGradientBoostingClassifier or LogisticRegression"
+        )
+    if not hasattr(last, "predict_proba"):
+        raise UserError(f"{name} gives no probabilities; take a classifier with predict_proba")
+    if "sample_weight" not in inspect.signature(last.fit).parameters:
+        raise UserError(f"{name} takes no sample_weight, so it cannot learn from soft labels; take another classifier")
+    return student
+
+
+def soft_labels(fit: CrossFit, bags: Bags, prior: float) -> tuple[list[Floats], Floats]:
+    """Return the probability of being positive of each member, and of each unlabeled row, from held-out scores.
+
+    The scores are shifted so that the mean over the unlabeled rows is the prior.
+    """
+    shift = shifted(fit.unlabeled_scores, prior)
+    members = [posteriors(part.weights, own + shift)[1] for part, own in zip(bags.parts, fit.tuple_scores, strict=True)]
+    return members, np.asarray(expit(fit.unlabeled_scores + shift))
+
+
+def fit_student(student: Any, rows: Any, bags: Bags, prior: float, seed: int | str) -> StudentScore:
+    """Fit a classifier to the soft labels of the teacher.
+
+    Parameters
+    ----------
+    student : estimator
+        Of scikit-learn, with ``sample_weight`` and ``predict_proba``; it is cloned.
+    rows : ndarray or sparse matrix, shape (N, ...)
+    bags : Bags
+    prior : float
+    seed : int or str
+        Of the teacher, and of the student if its ``random_state`` is None.
+    """
+    teacher = fit_teacher(rows, bags, prior, seed)
+    members, unlabeled = soft_labels(teacher.fit, bags, prior)
+    places = np.concatenate([*(part.tuples.ravel() for part in bags.parts), bags.unlabeled])
+    positive = np.concatenate([*(own.ravel() for own in members), unlabeled])
+    seen = rows[places]
+    if not sparse.issparse(seen):
+        seen = seen.reshape(len(seen), -1)
+    twice = (sparse.vstack if sparse.issparse(seen) else np.concatenate)([seen, seen])
+    labels = np.repeat([1, -1], len(places))
+    weights = np.concatenate([positive, 1 - positive])
+    copy = _seeded(clone(check_student(student)), seed)
+    copy.fit(twice, labels, **{_weight_name(copy): weights})
+    return StudentScore(copy, float(logit(prior) - logit(positive.mean())))
+
+
+def _weight_name(student: Any) -> str:
+    """Return the name of the argument of weights, which a pipeline wants with that of its last step."""
+    steps: Sequence[Any] | None = getattr(student, "steps", None)
+    return "sample_weight" if steps is None else f"{steps[-1][0]}__sample_weight"
+
+
+def _seeded(student: Any, seed: int | str) -> Any:
+    """Return the student with a random state from the seed wherever it has none."""
+    number = int(Stream(seed, "student").integers(2**31 - 1, 1)[0])
+    unset = {
+        name: number
+        for name, value in student.get_params().items()
+        if name.split("__")[-1] == "random_state" and value is None
+    }
+    return student.set_params(**unset)

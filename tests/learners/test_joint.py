@@ -1,0 +1,75 @@
+"""The joint objective against enumeration of all labels and against numerical derivatives."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.optimize import approx_fprime
+from scipy.special import expit
+
+from mdpu.learners.joint import Bags, Objective, class_share, information, posteriors, rate, shifted
+from mdpu.randomness import Stream
+
+
+@st.composite
+def laws(draw):
+    """Draw weights of a law of one to four members that lets something pass."""
+    size = draw(st.integers(1, 4))
+    weights = np.array(draw(st.lists(st.sampled_from([0.0, 0.2, 1.0]), min_size=size + 1, max_size=size + 1)))
+    return np.maximum(weights, 0.01 * (np.arange(size + 1) == 0)) if not weights.any() else weights
+
+
+def by_enumeration(weights, r):
+    """Weight of each label vector of independent members with probabilities r, and the vectors."""
+    labels = np.array(list(product([0, 1], repeat=len(r))))
+    return weights[labels.sum(axis=1)] * np.where(labels, r, 1 - r).prod(axis=1), labels
+
+
+@given(laws(), st.data())
+def test_q_and_posteriors_are_those_of_all_label_vectors(weights, data):
+    scores = np.array(data.draw(st.lists(st.floats(-4, 4), min_size=len(weights) - 1, max_size=len(weights) - 1)))
+    probabilities, labels = by_enumeration(weights, expit(scores))
+    q, g = posteriors(weights, scores[None])
+    assert q[0] == pytest.approx(probabilities.sum())
+    np.testing.assert_allclose(g[0], probabilities @ labels / probabilities.sum())
+
+
+@given(laws(), st.floats(0.05, 0.95))
+def test_rate_share_and_information_are_those_of_all_label_vectors(weights, prior):
+    size = len(weights) - 1
+    probabilities, labels = by_enumeration(weights, np.full(size, prior))
+    z = probabilities.sum()
+    assert rate(weights, prior) == pytest.approx(z)
+    assert class_share(weights, prior) == pytest.approx(probabilities @ labels.mean(axis=1) / z)
+    own = weights[labels.sum(axis=1)]
+    terms = np.where(own > 0, probabilities / z * np.log(np.where(own > 0, own, 1) / z), 0)
+    assert information(weights, prior) == pytest.approx(terms.sum(), abs=1e-9)
+
+
+@pytest.mark.parametrize("law", [lambda m: 2 * np.arange(m + 1) >= m, lambda m: np.arange(m + 1) == 1])
+def test_the_derivative_of_the_objective(law):
+    """Pairs and triples of which rows recur, also among the unlabeled ones."""
+    generator = np.random.default_rng(0)
+    tuples = generator.integers(20, size=(12, 3))
+    tuples[:5, 2] = -1
+    bags = Bags.of(tuples, generator.integers(20, size=15), law)
+    assert [part.tuples.shape for part in bags.parts] == [(5, 2), (7, 3)]
+    objective = Objective(bags, 0.35, 20, Stream(0, "groups"))
+    scores = generator.standard_normal(20)
+    numeric = approx_fprime(scores, lambda x: objective(x)[0], 1e-7)
+    np.testing.assert_allclose(objective(scores)[1], numeric, atol=1e-6)
+
+
+def test_a_constant_score_of_the_prior_has_the_loss_of_a_coin():
+    bags = Bags.of(np.arange(12).reshape(4, 3), np.arange(12, 20), lambda m: np.arange(m + 1) > 1)
+    scores = np.full(20, np.log(0.4 / 0.6))
+    assert Objective(bags, 0.4, 20, Stream(0, "groups")).bag_loss(scores) == pytest.approx(2 * np.log(2))
+
+
+def test_a_shift_gives_the_mean():
+    scores = np.random.default_rng(0).standard_normal(50) * 4
+    assert expit(scores + shifted(scores, 0.2)).mean() == pytest.approx(0.2)

@@ -1,0 +1,190 @@
+"""The latent-class profile: its likelihood by enumeration, its maximum by another optimiser, and what it says."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+from scipy.special import softmax
+
+from mdpu.errors import UserError
+from mdpu.learners.joint import Bags, rate
+from mdpu.learners.latent import (
+    BINS,
+    Counts,
+    disjoint_tuples,
+    estimate_prior,
+    is_identified,
+    log_likelihood,
+    maximise,
+    profile,
+    starting_laws,
+)
+
+DOMINANT = {size: (2 * np.arange(size + 1) >= size).astype(float) for size in (1, 2, 3, 5)}
+P, N = np.array([0.1, 0.3, 0.6]), np.array([0.55, 0.3, 0.15])
+
+
+def chance(weights, pattern, prior, p, n):
+    """Probability of the bins of a collected tuple, over all label vectors of its members."""
+    labels = np.array(list(product([0, 1], repeat=len(pattern))))
+    members = np.where(labels, prior * p[pattern], (1 - prior) * n[pattern]).prod(axis=1)
+    return float(weights[labels.sum(axis=1)] @ members) / rate(weights, prior)
+
+
+def expected_counts(weights, prior, n=1000, n_unlabeled=1000, p=P, other=N):
+    """The counts that there are on average."""
+    size = len(weights) - 1
+    patterns = np.array(list(product(range(BINS), repeat=size)))
+    chances = np.array([chance(weights, pattern, prior, p, other) for pattern in patterns])
+    assert chances.sum() == pytest.approx(1)
+    kinds, which = np.unique(np.sort(patterns, axis=1), axis=0, return_inverse=True)
+    numbers = n * np.bincount(which.ravel(), chances)
+    return Counts([kinds], [numbers], [weights], n_unlabeled * (prior * p + (1 - prior) * other))
+
+
+@pytest.mark.parametrize("weights", [DOMINANT[2], DOMINANT[3], np.array([0, 1.0, 0, 0.3])])
+def test_the_likelihood_is_that_of_all_label_vectors(weights):
+    counts = expected_counts(weights, 0.4)
+    p, n, prior = np.array([0.2, 0.2, 0.6]), np.array([0.5, 0.4, 0.1]), 0.3
+    logs = [np.log(chance(weights, pattern, prior, p, n)) for pattern in counts.patterns[0]]
+    by_hand = counts.numbers[0] @ logs + counts.unlabeled @ np.log(prior * p + (1 - prior) * n)
+    found, _ = log_likelihood(counts, np.array([prior]), np.array([[p, n]]))
+    assert found[0] == pytest.approx(by_hand)
+
+
+@pytest.mark.parametrize("weights", [DOMINANT[2], DOMINANT[3], np.array([0, 1.0, 0, 0])])
+@pytest.mark.parametrize("prior", [0.1, 0.35, 0.7])
+def test_em_climbs_to_the_maximum_of_another_optimiser(weights, prior):
+    counts = expected_counts(weights, 0.4)
+    priors, laws = starting_laws(counts, np.array([prior]))
+    values = [log_likelihood(counts, priors, laws)[0]]
+    for _ in range(3):
+        laws = log_likelihood(counts, priors, laws)[1]
+        values.append(log_likelihood(counts, priors, laws)[0])
+    assert (np.diff(values, axis=0) > -1e-9).all()
+
+    def negative(x):
+        own = softmax(x.reshape(1, 2, BINS), axis=2)
+        return -log_likelihood(counts, np.array([prior]), own)[0][0]
+
+    generator = np.random.default_rng(0)
+    best = max(-minimize(negative, generator.standard_normal(2 * BINS)).fun for _ in range(8))
+    assert maximise(counts, *starting_laws(counts, np.array([prior]))).max() > best - 0.02
+
+
+@pytest.mark.parametrize("prior", [0.3, 0.5])
+@pytest.mark.parametrize("weights", [DOMINANT[2], DOMINANT[3], DOMINANT[5]])
+def test_average_counts_have_the_prior_within_the_interval(weights, prior):
+    found = profile(expected_counts(weights, prior, 3000, 3000))
+    assert found.verdict == "known"
+    assert found.low < prior < found.high
+    assert found.prior == pytest.approx(prior, abs=0.05)
+    assert found.deviance.min() == 0
+
+
+def test_sizes_together_tell_more_than_each():
+    pairs, triples = (expected_counts(DOMINANT[size], 0.4) for size in (2, 3))
+    both = Counts(
+        pairs.patterns + triples.patterns,
+        pairs.numbers + triples.numbers,
+        pairs.weights + triples.weights,
+        pairs.unlabeled,
+    )
+    widths = [profile(counts).high - profile(counts).low for counts in (both, pairs, triples)]
+    assert widths[0] < min(widths[1:])
+
+
+def test_a_symmetric_law_has_the_larger_class_and_its_mirror_image():
+    found = profile(expected_counts(np.array([1.0, 0, 1.0]), 0.3, 3000, 3000))
+    assert found.symmetric and found.low < 0.7 < found.high and found.priors.min() >= 0.5 - 1e-9
+    assert found.fits(0.3) and found.fits(0.7) and found.mirrored() is found
+
+
+def test_a_mirror_image_is_of_the_other_class():
+    found = profile(expected_counts(DOMINANT[3], 0.4))
+    turned = found.mirrored()
+    assert (turned.low, turned.high, turned.prior) == (1 - found.high, 1 - found.low, 1 - found.prior)
+    assert turned.fits(0.6) and np.array_equal(turned.priors, 1 - found.priors[::-1])
+
+
+@pytest.mark.parametrize(
+    ("weights", "identified"),
+    [
+        ((0, 1), False),
+        ((0, 0, 1), False),
+        ((1, 0, 0), False),
+        ((0, 1, 1), True),
+        ((0, 0, 1, 1), True),
+        ((0, 1, 0), True),
+        ((1, 0, 1), True),
+        ((0, 1 / 3, 2 / 3, 1), False),
+        ((0, 1, 0, 0), True),
+    ],
+)
+def test_which_laws_say_something_of_the_prior(weights, identified):
+    """Affine polynomials and powers of one root leave it free: single rows, all-positive tuples, w_k = k / M."""
+    assert is_identified(np.array(weights, float)) is identified
+    if len(weights) == 3 and not identified:
+        counts = expected_counts(np.array(weights, float), 0.4)
+        assert profile(counts).verdict == "not known"
+
+
+def test_bins_that_say_nothing_give_no_prior():
+    found = profile(expected_counts(DOMINANT[3], 0.4, p=N))
+    assert (found.verdict, found.low, found.high) == ("not known", 0.0, 1.0)
+    assert found.gate < 1e-3
+
+
+def test_little_data_bound_the_prior_or_say_nothing():
+    assert profile(expected_counts(DOMINANT[2], 0.3, 150, 150)).verdict != "known"
+    with pytest.raises(UserError, match="level is 95; a number between 0 and 1 is needed"):
+        profile(expected_counts(DOMINANT[2], 0.3), level=95)
+
+
+def gaussians(weights, prior, n, seed):
+    """Features of two classes, 3 standard deviations apart, as a sample of collected groups."""
+    generator = np.random.default_rng(seed)
+    size = len(weights) - 1
+    labels = generator.random((60 * n, size)) < prior
+    labels = labels[generator.random(len(labels)) < weights[labels.sum(axis=1)]][:n]
+    flat = np.concatenate([labels.ravel(), generator.random(n) < prior])
+    features = generator.standard_normal((len(flat), 3)) + np.where(flat, 1.5, -1.5)[:, None] * [1, 0, 0]
+    return features, Bags.of(np.arange(n * size).reshape(n, size), np.arange(n * size, len(flat)), lambda _: weights)
+
+
+@pytest.mark.parametrize(
+    ("weights", "prior"), [(DOMINANT[2], 0.4), (DOMINANT[3], 0.4), (np.array([0, 1.0, 0, 0]), 1 / 3)]
+)
+def test_from_features_to_the_prior(weights, prior):
+    """The share of positives in the last law is the prior, so that the mean of members says nothing."""
+    features, bags = gaussians(weights, prior, 1500, 1)
+    found = estimate_prior(features, bags, seed=0)
+    assert found.known and found.low < prior < found.high
+    assert found == estimate_prior(features, bags, seed=0)
+    assert found.n == 1500 and found.n_unlabeled == 1500
+
+
+def test_noise_and_a_handful_of_tuples_are_not_known():
+    features, bags = gaussians(DOMINANT[2], 0.4, 300, 0)
+    noise = np.random.default_rng(1).standard_normal(features.shape)
+    assert estimate_prior(noise, bags).verdict == "not known"
+    assert estimate_prior(np.zeros_like(features), bags).verdict == "not known"
+    assert estimate_prior(*gaussians(DOMINANT[2], 0.4, 4, 0)).verdict == "not known"
+
+
+def test_chosen_tuples_share_no_member():
+    generator = np.random.default_rng(0)
+    tuples = generator.integers(60, size=(80, 2))
+    tuples[:9, 1] = -1
+    identity = np.arange(60) // 2
+    chosen = tuples[disjoint_tuples(tuples, identity)]
+    members = identity[chosen[chosen >= 0]]
+    assert len(members) == len(set(members)) > 15
+
+
+def test_the_profile_is_drawn():
+    axes = profile(expected_counts(DOMINANT[3], 0.4)).plot()
+    assert axes.get_title() == "known" and len(axes.lines) == 2
