@@ -6,29 +6,34 @@ import pytest
 from configs import config
 
 from mdpu.errors import UserError
+from mdpu.pipeline.cache import identity
 from mdpu.pipeline.failed import reason, without_failed
+from mdpu.pipeline.files import write_text
 from mdpu.pipeline.plan import Plan
 
 
 @pytest.fixture
 def study(tmp_path):
-    """A configuration of two cohorts, the first of which has histories."""
+    """A configuration of two cohorts, the first of which was trained."""
     changed = config(datasets=["flat"], results_dir=str(tmp_path))
     plan = Plan(changed)
     first, second = plan.cohorts
-    write(plan.layout.history(first), "histories")
+    write_text(manifest(plan, first), "{}")
     return changed, plan, first, second
 
 
-def write(path, text):
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text)
+def manifest(plan, cohort):
+    return plan.layout.manifest(cohort, identity(plan, cohort))
 
 
-def test_a_cohort_without_histories_is_left_out_with_the_last_error_of_its_log(study):
+def log_of(plan, cohort):
+    return plan.layout.training_log(cohort, identity(plan, cohort))
+
+
+def test_a_cohort_that_was_not_trained_is_left_out_with_the_last_error_of_its_log(study):
     changed, plan, first, second = study
-    log = plan.layout.training_log(second)
-    write(log, "flat: 8 runs\nerror: an earlier one\nerror: the disk is full\nflat: 3/8 run-epochs\n")
+    log = log_of(plan, second)
+    write_text(log, "flat: 8 runs\nerror: an earlier one\nerror: the disk is full\nflat: 3/8 run-epochs\n")
     failed = without_failed(changed)
     assert failed == {**changed, "failed": {second: f"the disk is full ({log})"}}
     assert list(Plan(failed).cohorts) == [first]
@@ -38,14 +43,14 @@ def test_a_failure_lasts_no_longer_than_the_gap(study):
     changed, plan, _, second = study
     failed = without_failed(changed)
     assert failed["failed"]
-    write(plan.layout.history(second), "histories")
+    write_text(manifest(plan, second), "{}")
     assert without_failed(failed)["failed"] == {}
 
 
 def test_where_nothing_was_trained_there_is_nothing_to_report(study):
     changed, plan, first, _ = study
-    plan.layout.history(first).unlink()
-    write(plan.layout.training_log(first), "error: no space\n")
+    manifest(plan, first).unlink()
+    write_text(log_of(plan, first), "error: no space\n")
     with pytest.raises(UserError, match=r"^no cohort was trained, so there is nothing to report; no space \("):
         without_failed(changed)
 

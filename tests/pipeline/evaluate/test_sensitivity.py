@@ -1,4 +1,4 @@
-"""How far open choices move the numbers, which lies nearest to the paper's, and how both are shown."""
+"""How far open choices move the numbers, and how that is shown."""
 
 from __future__ import annotations
 
@@ -13,13 +13,10 @@ from scipy import stats
 from mdpu.pipeline.config import load_config
 from mdpu.pipeline.evaluate.published import published_cells
 from mdpu.pipeline.evaluate.sensitivity import (
-    REPLICATES,
     SCOPE_KEY,
     SIDES_KEY,
-    _noise,
-    nearest_to_published,
     paired_differences,
-    published_differences,
+    published_panels,
     scoped_methods,
     summarize_differences,
 )
@@ -28,9 +25,7 @@ from mdpu.pipeline.experiments.sensitivity.tables import (
     KEY_TITLES,
     PAPER_SAYS,
     choice_rows,
-    departures_title,
     key_title,
-    nearest_rows,
     ordered,
     sensitivity_cells,
     sensitivity_rows,
@@ -192,22 +187,6 @@ def test_one_trial_has_a_difference_but_no_interval():
     assert found[["std", "low", "high"]].isna().all().all()
 
 
-def test_one_trial_has_a_nearest_but_no_certainty():
-    plan = study(seed=[1])
-    found = nearest_to_published(plan, plan.experiment("study"), histories(plan))
-    assert found["gain"].notna().all()
-    assert found[["first", "gain_low", "gain_high", "tied"]].isna().all().all()
-
-
-def test_noise_does_not_make_a_gain_smaller():
-    """It makes small distances larger than large ones; the interval must lie about what was measured."""
-    plan = study(reporting=["best-epoch"])
-    metrics = histories(plan, noise=1.0, below=1.5, effects={"disjoint": 1.5})
-    found = nearest_to_published(plan, plan.experiment("study"), metrics).set_index("departures")
-    gain = found.loc["replacement = false; overlap = false"]
-    assert gain["gain"] == pytest.approx((gain["gain_low"] + gain["gain_high"]) / 2, abs=0.15)
-
-
 def test_two_readings_of_the_class_sides_are_an_alternative_of_the_dataset():
     plan = study(datasets=["emnist-letters", "emnist-letters-a-i"], n=7000, variant=["base"], base_method=["relu-part"])
     metrics = histories(plan, effects={"emnist-letters-a-i": 1.5})
@@ -216,112 +195,15 @@ def test_two_readings_of_the_class_sides_are_an_alternative_of_the_dataset():
     assert set(sides_rows["dataset"]) == {"emnist-letters"}
     assert set(sides_rows["value"]) == {"emnist-letters-a-i"}
     assert sides_rows["difference"].tolist() == pytest.approx([1.5] * len(sides_rows))
-    nearest = nearest_to_published(plan, plan.experiment("study"), metrics)
-    assert nearest["departures"].iloc[0] == "sides = emnist-letters-a-i; average_last = 1"
-    assert (nearest["cells"] == 6).all()  # of the published row once, not of each dataset
 
 
-# -- the nearest to the paper's -------------------------------------------------------------------
-
-
-def test_the_alternative_that_gives_the_published_numbers_is_found():
-    plan = study(reporting=["last"], variant=["base", "unlabeled-3n", "decoupled"], base_method=["relu-part"])
-    metrics = histories(plan, below=3.0, noise=0.3)
-    found = nearest_to_published(plan, plan.experiment("study"), metrics)
-    assert found["departures"].iloc[0].startswith("n_unlabeled = 3n")
-    assert found["mean_absolute"].iloc[0] < found["floor"].iloc[0] + 0.3
-    base = found[found["departures"] == "none"].iloc[0]
-    assert base["mean_absolute"] == pytest.approx(3, abs=0.5)
-    assert (base["gain"], base["gain_low"], base["gain_high"]) == (0, 0, 0)
-    first = found.iloc[0]
-    assert 0 < first["gain_low"] < first["gain"] < first["gain_high"] + 0.5
-    assert not base["tied"]
-    assert first["tied"]
-    assert found["first"].sum() == pytest.approx(1)
-
-
-def test_distances_are_over_the_published_cells_of_the_experiment(plan):
-    metrics = histories(plan)
-    found = nearest_to_published(plan, plan.experiment("study"), metrics).set_index("departures")
-    base = found.loc["none"]
-    last = metrics[(metrics["variant"] == "base") & (metrics["epoch"] > EPOCHS - 10)]
-    means = 100 * last.groupby(["tuple_size", "method"])["accuracy"].mean()
-    difference = np.array(
-        [means[size, method] - PUBLISHED["mnist", size, 10000, "0.5", method] for size in (2, 3) for method in METHODS]
-    )
-    assert (base["cells"], base["trials"], base["keys"]) == (6, 3, 0)
-    assert base["mean_absolute"] == pytest.approx(np.abs(difference).mean())
-    assert base["rms"] == pytest.approx(np.sqrt((difference**2).mean()))
-    assert base["bias"] == pytest.approx(difference.mean())
-    # 4 variants, and base with another scope, each reported in 3 ways.
-    assert len(found) == 5 * 3
-    assert found["rank"].tolist() == list(range(1, 16))
-
-
-METHODS = ["ure", "relu", "abs"]
-
-
-def test_the_order_is_the_same_each_time(plan):
-    metrics = histories(plan, noise=1.0)
-    first, second = (nearest_to_published(plan, plan.experiment("study"), metrics) for _ in range(2))
-    pd.testing.assert_frame_equal(first, second)
-
-
-def test_where_noise_alone_sets_choices_apart_they_are_mostly_tied():
-    plan = study(reporting=["best-epoch"])
-    tied = []
-    for seed in range(12):
-        metrics = histories(plan, noise=1.0, effects={}, seed=seed)
-        found = nearest_to_published(plan, plan.experiment("study"), metrics)
-        tied += found.loc[~found["departures"].str.contains("best"), "tied"].tolist()[1:]
-    # The nearest of five is nearer than it deserves, so that fewer than 97.5 % of the others are tied with it.
-    assert np.mean(tied) > 0.75
-    metrics = histories(plan, noise=1.0, effects={"decoupled": -20})
-    found = nearest_to_published(plan, plan.experiment("study"), metrics)
-    assert not found.loc[found["departures"] == "optimizer = adamw", "tied"].item()
-
-
-def test_redrawn_means_spread_as_means_of_fresh_trials_would():
-    rng = np.random.default_rng(0)
-    groups = np.array([0, 0, 0, 1, 1])
-    seeds = rng.normal(size=(5, 40))  # common to all that is trained
-    together = rng.normal(size=(30, 1, 40)) * (groups == 0)[:, None]  # of the methods that share tuples
-    alone = rng.normal(size=(30, 5, 40))
-    noise = _noise(seeds + together + alone, groups)
-    assert noise.shape == (REPLICATES, 30, 5)
-    assert noise.mean() == pytest.approx(0, abs=0.02)
-    variance = noise.var(axis=(0, 1)) * 40
-    assert variance == pytest.approx([3, 3, 3, 2, 2], rel=0.25)
-    between = (noise[:, 1:] - noise[:, :-1]).transpose(2, 0, 1).reshape(5, -1)
-    covariance = np.cov(between) * 40 / 2
-    assert np.diag(covariance) == pytest.approx([2, 2, 2, 1, 1], rel=0.1)
-    assert covariance[0, 1] == pytest.approx(1, rel=0.1)
-    assert covariance[0, 3] == pytest.approx(0, abs=0.1)
-
-
-def test_choices_that_give_the_same_numbers_count_once():
-    plan = study(reporting=["matched"], variant=["base"], base_method=["relu-part", "abs-part"])
-    metrics = histories(plan)
-    metrics["true_positive_rate"] = metrics["true_negative_rate"] = metrics["accuracy"]
-    found = nearest_to_published(plan, plan.experiment("study"), metrics)
-    assert sorted(found["departures"]) == ["none", "scope = part"]
-
-
-def test_a_combination_that_lacks_a_cell_is_not_ranked(plan):
-    metrics = histories(plan)
-    gone = (metrics["variant"] == "decoupled") & (metrics["method"] == "abs") & (metrics["tuple_size"] == 3)
-    metrics.loc[gone, "accuracy"] = np.nan
-    found = nearest_to_published(plan, plan.experiment("study"), metrics)
-    assert not found["departures"].str.contains("adamw").any()
-    assert found["mean_absolute"].notna().all()
-
-
-def test_where_the_paper_has_no_cells_there_is_no_order():
-    plan = study(n=777)
-    metrics = histories(study()).assign(n=777)
-    assert nearest_to_published(plan, plan.experiment("study"), metrics).empty
-    assert published_differences(plan, plan.experiment("study")).empty
-    assert len(paired_differences(plan, plan.experiment("study"), metrics)) > 0
+def test_the_published_cells_are_those_of_the_experiment_in_each_reading():
+    assert published_panels(study(n=777), study(n=777).experiment("study")).empty
+    plan = study(datasets=["emnist-letters", "emnist-letters-a-i"], n=7000, variant=["base"], base_method=["relu-part"])
+    cells = published_panels(plan, plan.experiment("study"))
+    assert cells.groupby("dataset").size().to_dict() == {"emnist-letters": 6, "emnist-letters-a-i": 6}
+    for row in cells.itertuples():
+        assert row.published_mean == PUBLISHED["emnist-letters", row.tuple_size, row.n, row.prior, row.method]
 
 
 # -- what readers see -----------------------------------------------------------------------------
@@ -344,9 +226,6 @@ def test_every_key_and_value_of_the_papers_studies_has_words():
                 assert "[" not in value_title(departure.key, departure.value, {})
     assert {"n_counts", "n_unlabeled", "replacement", "overlap", "hidden", "batch_counts", "optimizer"} <= keys
     assert {"learning_rate", "weight_decay", "hyperparameters", "stem"} <= keys
-    words = departures_title("hidden = [300, 300, 300]; average_last = best", {})
-    assert words == "Hidden layers: 300-300-300; Epochs reported: best on test"
-    assert departures_title("none", {}) == "The protocol as it stands"
 
 
 def test_the_table_has_a_row_per_panel_and_alternative(differences):
@@ -399,16 +278,6 @@ def test_what_the_paper_says_is_what_the_protocol_says():
     assert set(PAPER_SAYS) <= set(KEY_TITLES)
 
 
-def test_the_report_shows_the_nearest_every_single_departure_and_base(plan):
-    nearest = nearest_to_published(plan, plan.experiment("study"), histories(plan))
-    shown = nearest_rows(nearest, TITLES, most=2)
-    assert [row["rank"] for row in shown] == sorted(row["rank"] for row in shown)
-    assert {1, 2} <= {row["rank"] for row in shown}
-    assert {row["departures"] for row in shown} >= set(nearest.loc[nearest["keys"] <= 1, "departures"])
-    assert all(row["test_labels"] == ("best" in row["departures"]) for row in shown)
-    assert any(row["test_labels"] for row in shown)
-
-
 def test_the_figure_has_a_marker_at_each_mean_and_a_line_at_the_papers(plan):
     figure = draw(plan, plan.experiment("study"), histories(plan))
     assert len(figure.axes) == 2
@@ -449,12 +318,6 @@ def test_each_dataset_has_a_row_of_panels_where_there_are_many():
         # Both are readings of the same published rows.
         assert all("ABS in the paper" in axis.get_legend_handles_labels()[1] for axis in row)
     assert "Class sides" in [label.get_text() for label in axes[1, 0].get_yticklabels()]
-
-
-def test_the_figure_is_the_same_file_each_time(plan, tmp_path):
-    for name in ("first.svg", "second.svg"):
-        draw(plan, plan.experiment("study"), histories(plan)).savefig(tmp_path / name, metadata={"Date": None})
-    assert (tmp_path / "first.svg").read_bytes() == (tmp_path / "second.svg").read_bytes()
 
 
 def test_large_differences_get_a_logarithmic_axis_outside_of_the_middle(plan):

@@ -1,7 +1,6 @@
 """A study of the choices that the paper leaves open: how much each alternative to the protocol changes each method.
 
-Its figure, its tables and the distances to the published numbers show the same runs;
-`mdpu.pipeline.evaluate.sensitivity` computes the statistics.
+Its figure and its tables show the same runs; `mdpu.pipeline.evaluate.sensitivity` computes the statistics.
 """
 
 from __future__ import annotations
@@ -12,12 +11,11 @@ from typing import Any
 
 from mdpu.pipeline.config import known
 from mdpu.pipeline.evaluate.collect import read_histories
-from mdpu.pipeline.evaluate.sensitivity import nearest_to_published, paired_differences, summarize_differences
+from mdpu.pipeline.evaluate.sensitivity import paired_differences, summarize_differences
 from mdpu.pipeline.experiments import FIGURE, Kind, check_base
 from mdpu.pipeline.experiments.sensitivity.figure import draw
 from mdpu.pipeline.experiments.sensitivity.tables import (
     choice_rows,
-    nearest_rows,
     sensitivity_cells,
     sensitivity_rows,
 )
@@ -45,12 +43,11 @@ def check(definition: Mapping[str, Any], config: Mapping[str, Any], where: str) 
 
 
 def make(plan: Plan, experiment: Experiment, inputs: Mapping[str, Path], results: Path) -> None:
-    """Draw the study, and write the differences as CSV and LaTeX, and the distances as CSV."""
+    """Draw the study, and write the differences as CSV and LaTeX."""
     histories = read_histories(experiment.runs, inputs["metrics"])
     summary = summarize_differences(paired_differences(plan, experiment, histories), plan.config["comparison"]["level"])
     out = results / "sensitivity" / f"{experiment.name}.csv"
     write_csv(summary, out)
-    write_csv(nearest_to_published(plan, experiment, histories), out.with_name(f"{experiment.name}-nearest.csv"))
     datasets = plan.titles(run.dataset for run in experiment.runs)
     header, rows = sensitivity_rows(summary, datasets)
     numbers = [[cell.removesuffix(" %") for cell in row] for row in rows]
@@ -59,11 +56,10 @@ def make(plan: Plan, experiment: Experiment, inputs: Mapping[str, Path], results
 
 
 def section(plan: Plan, experiment: Experiment, results: Path) -> dict[str, Any]:
-    """Return a study for the template: its figure, its table and the distances to the published numbers."""
+    """Return a study for the template: its figure and its tables."""
     titles = plan.titles(plan.config["definitions"]["datasets"])
     summary = read_csv(results / "sensitivity" / f"{experiment.name}.csv")
     header, rows = sensitivity_rows(summary, titles)
-    nearest = read_csv(results / "sensitivity" / f"{experiment.name}-nearest.csv")
     return {
         **figure_section(plan, experiment, results, CAPTION),
         "template": "sections/sensitivity.html.j2",
@@ -73,9 +69,6 @@ def section(plan: Plan, experiment: Experiment, results: Path) -> dict[str, Any]
             {"words": row[:4], "numbers": list(zip(row[4:], cells, strict=True))}
             for row, cells in zip(rows, sensitivity_cells(summary), strict=True)
         ],
-        "nearest": nearest_rows(nearest, titles),
-        "compared": len(nearest),
-        "tied": None if nearest["tied"].isna().any() else int(nearest["tied"].sum()),
         "level": f"{100 * plan.config['comparison']['level']:g} %",
     }
 
@@ -84,7 +77,7 @@ KIND = Kind(
     make=make,
     section=section,
     reads=("metrics",),
-    files=(*FIGURE, *(f"sensitivity/{{name}}{ending}" for ending in (".csv", ".tex", "-nearest.csv"))),
+    files=(*FIGURE, *(f"sensitivity/{{name}}{ending}" for ending in (".csv", ".tex"))),
     single=("n", "loss"),
     keys={
         "reporting": {"title": "Reportings that it compares, of definitions.reportings.", **NAMES},

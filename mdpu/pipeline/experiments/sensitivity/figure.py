@@ -8,7 +8,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from mdpu.learn.methods import load_method
-from mdpu.pipeline.evaluate.sensitivity import JOINT_KEY, PANEL, SIDES_KEY, paired_differences, published_differences
+from mdpu.pipeline.evaluate.sensitivity import JOINT_KEY, PANEL, SIDES_KEY, paired_differences, published_panels
 from mdpu.pipeline.experiments.sensitivity.tables import key_title, ordered, panels, value_title
 from mdpu.pipeline.plan import Experiment, Plan
 from mdpu.pipeline.report.drawing import LETTER, PAGE, draw_panels, entitle, legend_below, literal, size_name
@@ -23,9 +23,7 @@ def draw(plan: Plan, experiment: Experiment, metrics: pd.DataFrame) -> Figure:
     """Draw an experiment of this kind from its histories."""
     differences = paired_differences(plan, experiment, metrics)
     datasets = plan.titles(run.dataset for run in experiment.runs)
-    stated = pd.DataFrame({"dataset": list(datasets), "stated": [plan.published_names[name] for name in datasets]})
-    published = published_differences(plan, experiment).merge(stated, on="stated")
-    return sensitivity_figure(differences, published, datasets)
+    return sensitivity_figure(differences, published_panels(plan, experiment), datasets)
 
 
 def sensitivity_figure(differences: pd.DataFrame, published: pd.DataFrame, datasets: Mapping[str, str]) -> Figure:

@@ -184,44 +184,6 @@ def _difference(cell: Cell | None) -> str:
     return f"{cell['difference']:+.2f}{spread}{note}"
 
 
-def nearest_rows(nearest: pd.DataFrame, datasets: Mapping[str, str], most: int = 10) -> list[dict[str, Any]]:
-    """Return what the report shows of the distances to the published numbers.
-
-    Parameters
-    ----------
-    nearest : DataFrame
-        As `mdpu.pipeline.evaluate.sensitivity.nearest_to_published` returns it.
-    datasets : mapping
-        Titles by name.
-    most : int
-        How many of the nearest are shown; every departure in one key, and the protocol as it stands, are
-        shown besides.
-
-    Returns
-    -------
-    list of dict
-        The rows shown in order, with ``title`` and whether ``test_labels`` were used.
-    """
-    shown = nearest[(nearest["rank"] <= most) | (nearest["keys"] <= 1)]
-    rows: list[dict[Any, Any]] = shown.to_dict("records")
-    return [
-        {
-            **row,
-            "title": departures_title(row["departures"], datasets),
-            "test_labels": "average_last = best" in row["departures"],
-        }
-        for row in rows
-    ]
-
-
-def departures_title(departures: str, datasets: Mapping[str, str]) -> str:
-    """Return departures, as `nearest_to_published` writes them, in readers' words."""
-    if departures == "none":
-        return "The protocol as it stands"
-    pairs = (departure.split(" = ", 1) for departure in departures.split("; "))
-    return "; ".join(f"{key_title(key)}: {value_title(key, value, datasets)}" for key, value in pairs)
-
-
 def choice_rows(summary: pd.DataFrame, datasets: Mapping[str, str]) -> list[dict[str, Any]]:
     """Return what the report says of each open choice.
 
