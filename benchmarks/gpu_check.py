@@ -27,6 +27,7 @@ import numpy as np
 import pandas as pd
 import torch
 
+from mdpu.data import draw_split
 from mdpu.learn import Sample, Settings, Task, fit
 from mdpu.learn.checkpoint import Checkpoint
 from mdpu.learn.device import choose_device, describe
@@ -36,7 +37,6 @@ from mdpu.learn.networks import load_network
 from mdpu.pipeline.config import load_config
 from mdpu.pipeline.data.images import ImageSet, read_images
 from mdpu.pipeline.data.labels import binarize
-from mdpu.pipeline.data.splits import draw_split
 from mdpu.pipeline.files import REPOSITORY
 from mdpu.pipeline.plan import Plan
 

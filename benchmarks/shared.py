@@ -12,13 +12,13 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from mdpu.data import draw_split
 from mdpu.learn import Sample, Settings
 from mdpu.learn.device import choose_device, describe
 from mdpu.learn.evaluation import TestRates
 from mdpu.pipeline.config import load_config
 from mdpu.pipeline.data.images import ImageSet, read_images
 from mdpu.pipeline.data.labels import binarize
-from mdpu.pipeline.data.splits import draw_split
 from mdpu.pipeline.files import REPOSITORY
 from mdpu.pipeline.plan import Plan
 

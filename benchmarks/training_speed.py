@@ -28,9 +28,9 @@ from shared import Labelled, begin, machine, protocol_settings, training_parser
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
+from mdpu.law import Law
 from mdpu.learn import Task, fit_each
-from mdpu.learn.losses import LOSSES
-from mdpu.theory import risk_weights
+from mdpu.losses import LOSSES
 
 SETTINGS = protocol_settings()
 METHODS = ("ure", "relu", "abs")
@@ -61,7 +61,7 @@ def ordinary_epochs(tasks, samples, data, epochs, device):
             nn.Linear(train_images.shape[1], 300), nn.ReLU(), nn.Linear(300, 300), nn.ReLU(), nn.Linear(300, 1)
         ).to(device)
         adam = torch.optim.Adam(model.parameters(), lr=0.001, weight_decay=0.0005)
-        w = risk_weights(task.tuple_size, task.prior).as_tuple()
+        w = Law.dominant(task.tuple_size).risk_weights(task.prior)
         tuples = DataLoader(TensorDataset(train_images[sample.tuples]), batch_size=3000, shuffle=True)
         unlabeled = DataLoader(TensorDataset(train_images[sample.unlabeled]), batch_size=3000, shuffle=True)
         for _ in range(epochs):

@@ -29,11 +29,11 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mdpu.errors import UserError
 from mdpu.groups import RiskEstimate, join_groups, read_groups, resampled_risks
+from mdpu.law import check_prior
 from mdpu.learn import Sample, Settings, Task, methods
 from mdpu.learn.checkpoint import KeptState
 from mdpu.learn.device import choose_device
 from mdpu.learn.fitting import FittedNetwork, fit
-from mdpu.learn.losses import LOSSES
 from mdpu.learn.method import CorrectedRisk, FittedMethod
 from mdpu.learn.methods import load_method
 from mdpu.learn.modules import module_architecture
@@ -45,9 +45,9 @@ from mdpu.learners.joint import Bags, Floats, information
 from mdpu.learners.latent import PriorProfile, disjoint_tuples, estimate_prior
 from mdpu.learners.student import check_student, fit_linear, fit_student
 from mdpu.learners.trees import fit_trees
+from mdpu.losses import LOSSES
 from mdpu.progress import Steps
 from mdpu.randomness import Stream
-from mdpu.theory import check_prior
 
 LEARNERS = ("auto", "network", "student", "linear", "trees")
 # Parameters that may change between two calls of `fit` of which the second goes on.

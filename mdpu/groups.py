@@ -19,10 +19,10 @@ from scipy.special import logit
 from scipy.stats import norm
 
 from mdpu.errors import UserError
+from mdpu.law import check_prior
 from mdpu.learn.task import Sample
 from mdpu.learners.joint import Floats, class_share, counts_law, rate
 from mdpu.randomness import Stream
-from mdpu.theory import check_prior
 
 Weights = Callable[[int], Floats]
 UNLABELED = -1

@@ -25,19 +25,19 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
+from mdpu.data import draw_split
 from mdpu.errors import UserError
 from mdpu.estimator import MDPUClassifier, usable_methods
 from mdpu.groups import TupleKFold, join_groups, negative_bag_risk, negative_risk
+from mdpu.law import Law
 from mdpu.learn import Sample, Settings, Task, fit
 from mdpu.learn.methods import load_method
 from mdpu.learn.stopping import HeldOutRisk
 from mdpu.pipeline.config import load_config
 from mdpu.pipeline.data.images import read_images
-from mdpu.pipeline.data.splits import draw_split
 from mdpu.pipeline.files import REPOSITORY, read_table
 from mdpu.pipeline.plan import Plan, run_columns
 from mdpu.pipeline.train import read_sample, task_of
-from mdpu.theory.joint import dominance_rate
 
 PRIOR = 0.4
 FEW = {
@@ -658,7 +658,7 @@ def test_the_estimate_of_held_out_bags_of_several_sizes_is_their_mean(digits):
     risk = HeldOutRisk(digits.images, sample, 0.4)
     risk.prepare(torch.from_numpy, torch.device("cpu"))
     found = risk(None, lambda images: torch.ones(1, len(images)))
-    not_dominant = [1 - dominance_rate(size, 0.4) for size in (3, 2, 2, 2)]
+    not_dominant = [1 - Law.dominant(size).rate(0.4) for size in (3, 2, 2, 2)]
     assert found.item() == pytest.approx(np.mean(not_dominant), abs=1e-6)
 
 

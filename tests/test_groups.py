@@ -30,9 +30,9 @@ from mdpu.groups import (
     risk_by_prior,
     scores_without_labels,
 )
+from mdpu.law import Law
 from mdpu.learn import Sample
 from mdpu.learners.joint import class_share
-from mdpu.theory import held_out
 
 
 @given(st.lists(st.integers(1, 4), min_size=1, max_size=6), st.integers(1, 5))
@@ -196,8 +196,10 @@ def test_the_two_risks_are_those_of_dominant_tuples(size, prior, data):
     counts = np.array(data.draw(st.lists(st.floats(0.01, 1), min_size=size + 1, max_size=size + 1)))
     counts, unlabeled = counts / counts.sum(), np.array(data.draw(st.floats(0, 1)))
     weights = (2 * np.arange(size + 1) >= size).astype(float)
-    for own, known in ((member_risk, held_out.member_risk), (bag_risk, held_out.bag_risk)):
-        assert own(weights, counts, unlabeled, prior) == pytest.approx(known(counts, unlabeled, prior), rel=1e-6)
+    for own, known in ((member_risk, Law.member_risk), (bag_risk, Law.bag_risk)):
+        assert own(weights, counts, unlabeled, prior) == pytest.approx(
+            known(Law.dominant(size), counts, unlabeled, prior), rel=1e-6
+        )
 
 
 def test_scorers_take_groups_and_a_threshold():

@@ -33,11 +33,11 @@ labels = np.where(digits % 2 == 0, 1, -1).astype(np.int8)
 # of which most fit. Here they must be made, and that takes labels. ``draw_split`` draws 400 triples with at least two
 # even digits each, and 800 single images as they come. The share of even digits among single images is the *prior*.
 
-from mdpu.pipeline.data.splits import draw_split
+from mdpu.data import draw_split
 
 PRIOR = 0.4
 known = labels[:1200]
-split = draw_split(known, tuple_size=3, prior=PRIOR, n=400, n_unlabeled=800, trial=0)
+split = draw_split(known, 3, prior=PRIOR, n=400, n_unlabeled=800, trial=0)
 tuples, unlabeled = images[split.tuples], images[split.unlabeled]
 print("tuples", tuples.shape, "and unlabeled images", unlabeled.shape)
 
@@ -97,7 +97,7 @@ print(f"accuracy on {len(new)} new images: {100 * classifier.score(new, truth):.
 # Without labels you can still estimate. Tuples and unlabeled images that the classifier has not seen give an unbiased
 # estimate of its error rate at the prior, with an interval.
 
-held_out = draw_split(truth, tuple_size=3, prior=PRIOR, n=150, n_unlabeled=300, trial=1)
+held_out = draw_split(truth, 3, prior=PRIOR, n=150, n_unlabeled=300, trial=1)
 estimate = classifier.risk_estimate(new[held_out.tuples], new[held_out.unlabeled])
 print(f"error rate without labels: {estimate.risk:.3f},")
 print(f"between {estimate.low:.3f} and {estimate.high:.3f}")

@@ -53,10 +53,10 @@ print(train.dtype, train.shape, test.shape)
 # --------------
 # One patch in two shows the temple. The groups hold four patches, at least two of the temple.
 
-from mdpu.pipeline.data.splits import draw_split
+from mdpu.data import draw_split
 
 PRIOR = 0.5
-split = draw_split(sides, tuple_size=4, prior=PRIOR, n=300, n_unlabeled=1200, trial=0)
+split = draw_split(sides, 4, prior=PRIOR, n=300, n_unlabeled=1200, trial=0)
 tuples, unlabeled = train[split.tuples], train[split.unlabeled]
 
 figure, axes = plt.subplots(4, 8, figsize=(6, 3.4), layout="constrained")

@@ -15,13 +15,13 @@ import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.datasets import load_digits
 
-from mdpu.pipeline.data.splits import draw_split
+from mdpu.data import draw_split
 
 images, digits = load_digits(return_X_y=True)
 images = images / 16
 labels = np.where(digits % 2 == 0, 1, -1).astype(np.int8)
 known = labels[:1200]
-split = draw_split(known, tuple_size=2, prior=0.3, n=500, n_unlabeled=1000, trial=0)
+split = draw_split(known, 2, prior=0.3, n=500, n_unlabeled=1000, trial=0)
 tuples, unlabeled = images[split.tuples], images[split.unlabeled]
 
 # %%

@@ -36,9 +36,9 @@ runs = [run for found in cells for run in found]
 # Images get a side, and each trial draws its tuples and unlabeled images. A trial's name is the key of all its random
 # numbers, so these are the tuples that the pipeline draws.
 
+from mdpu.data import draw_split
 from mdpu.pipeline.data.labels import binarize
 from mdpu.pipeline.data.sources import SOURCES
-from mdpu.pipeline.data.splits import draw_split
 
 definition = plan.dataset("digits")
 images = SOURCES["digits"].read(REPOSITORY)

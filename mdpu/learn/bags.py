@@ -1,7 +1,7 @@
 """Tuples as positive bags and groups of unlabeled images as unlabeled ones: what the methods on bags share.
 
-``docs/explanation/bags.md`` has the theory, `mdpu.theory.joint` the plain version of `dominance`. No torch at the top:
-the files of methods import this one.
+``docs/explanation/bags.md`` has the theory, `mdpu.losses` the formulas. No torch at the top: the files of methods
+import this one.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from mdpu.learn.head import Batch, Head
-from mdpu.theory.joint import dominance_rate, fewest_positives
 
 if TYPE_CHECKING:
     import torch
@@ -24,66 +23,6 @@ MEMORY = 0.98
 TINY = 1e-12  # what probabilities are raised to before their logarithm is taken
 
 
-def count_law(positive: Tensor, negative: Tensor) -> Tensor:
-    """Return the law of the number of positives among independent members, the Poisson-binomial law.
-
-    The dynamic program of `mdpu.theory.joint.positives_law`.
-
-    Parameters
-    ----------
-    positive, negative : Tensor, shape (..., M)
-        Probabilities r and 1 - r of each member.
-
-    Returns
-    -------
-    Tensor, shape (..., M + 1)
-    """
-    from torch.nn.functional import pad
-
-    law = positive.new_ones(*positive.shape[:-1], 1)
-    for yes, no in zip(positive.split(1, dim=-1), negative.split(1, dim=-1), strict=True):
-        law = pad(law * no, (0, 1)) + pad(law * yes, (1, 0))
-    return law
-
-
-def tails(positive: Tensor, negative: Tensor) -> tuple[Tensor, Tensor]:
-    """Return q and 1 - q, the probabilities that a bag of independent members is dominant and that it is not.
-
-    Both tails are sums of nonnegative numbers, so that neither loses its digits, or its gradient, where the other
-    rounds to 1.
-
-    Parameters
-    ----------
-    positive, negative : Tensor, shape (..., M)
-        Probabilities r and 1 - r of each member.
-
-    Returns
-    -------
-    dominant, other : Tensor, shape (...)
-    """
-    law = count_law(positive, negative)
-    fewest = fewest_positives(positive.shape[-1])
-    return law[..., fewest:].sum(dim=-1), law[..., :fewest].sum(dim=-1)
-
-
-def dominance(scores: Tensor) -> tuple[Tensor, Tensor]:
-    """Return q and 1 - q, (...), of bags with the scores (..., M), where r = sigmoid(score)."""
-    return tails(scores.sigmoid(), (-scores).sigmoid())
-
-
-def unlabeled_bags(unlabeled: Tensor, tuple_size: int) -> Tensor:
-    """Return the scores (R, B_U) of unlabeled images as bags (R, B_U // M, M) that share no member.
-
-    Neighbours make a bag. An epoch goes through the unlabeled images in an order drawn anew, so bags are random, and
-    other ones in every epoch. Images that are left over are not used; a minibatch with less than M of them makes one
-    bag in which an image stands more than once.
-    """
-    bags = unlabeled.shape[1] // tuple_size
-    if bags == 0:
-        return unlabeled.repeat(1, tuple_size)[:, None, :tuple_size]
-    return unlabeled[:, : bags * tuple_size].unflatten(1, (bags, tuple_size))
-
-
 class BagHead(Head):
     """Base of the heads on bags; parameters of `Head`.
 
@@ -93,7 +32,9 @@ class BagHead(Head):
     Attributes
     ----------
     prior, bag_prior : Tensor, shape (R,)
-        pi_+ and Z, the share of dominant bags among random ones, as each task is told.
+        pi_+ and Z, the share of random bags that pass, as each task is told.
+    law, told_law : Law
+        Of the tuples; the same at the told prior, without a share of broken ones.
     measures : tuple of str
         ``model_prior`` is the mean of r over the unlabeled images, the model's own class prior.
     """
@@ -105,35 +46,53 @@ class BagHead(Head):
 
         super().__init__(tasks, device)
         self.prior = torch.tensor([task.prior for task in tasks], device=device)
-        self.bag_prior = torch.tensor([dominance_rate(task.tuple_size, task.prior) for task in tasks], device=device)
+        laws = [task.law_of(task.tuple_size) for task in tasks]
+        rates = [law.rate(task.prior) for law, task in zip(laws, tasks, strict=True)]
+        self.bag_prior = torch.tensor(rates, device=device)
+        self.law, self.told_law = laws[0], laws[0].at(tasks[0].prior)
+        self._alike = all(law.at(t.prior) == self.told_law for law, t in zip(laws, tasks, strict=True))
 
     def objective(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """Return the objective (R,) and the model's class prior (R, 1)."""
         import torch
 
         model_prior = batch.unlabeled.sigmoid().mean(dim=1)
-        if batch.sizes is None:
+        if batch.sizes is None and self._alike:
             objective = self.loss(batch.tuples, batch.unlabeled, model_prior)
         else:
-            objective = torch.stack([self._ragged_loss(batch, r, model_prior) for r in range(len(self.tasks))])
+            objective = torch.stack([self._own_loss(batch, r, model_prior) for r in range(len(self.tasks))])
         return objective, model_prior[:, None]
 
-    def _ragged_loss(self, batch: Batch, r: int, model_prior: Tensor) -> Tensor:
-        """Return what one task minimises, a scalar, on tuples of several sizes."""
+    def _own_loss(self, batch: Batch, r: int, model_prior: Tensor) -> Tensor:
+        """Return what one task minimises, a scalar, on tuples of one size or of several."""
         import torch
 
-        assert batch.sizes is not None
-        sizes, unlabeled = batch.sizes[r], batch.unlabeled[r : r + 1]
-        counts = torch.bincount(sizes)
-        ends = (counts.cumsum(0) * unlabeled.shape[1] / len(sizes)).round().int().tolist()
+        from mdpu.losses import by_size
+
+        tuples, unlabeled, own_prior = (part[r : r + 1] for part in (batch.tuples, batch.unlabeled, model_prior))
+        if batch.sizes is None:
+            return type(self)([self.tasks[r]], self.device).loss(tuples, unlabeled, own_prior)[0]
         parts = []
-        for size in counts.nonzero().squeeze(1).tolist():
-            start = min(ends[size - 1], unlabeled.shape[1] - 1)
-            tuples = batch.tuples[r : r + 1, sizes == size, :size]  # (1, B_size, size)
-            own = unlabeled[:, start : max(ends[size], start + 1)]
+        for share, size, own, others in by_size(tuples, unlabeled, batch.sizes[r]):
             head = type(self)([replace(self.tasks[r], tuple_size=size)], self.device)
-            parts.append(counts[size] / len(sizes) * head.loss(tuples, own, model_prior[r : r + 1])[0])
+            parts.append(share * head.loss(own, others, own_prior)[0])
         return torch.stack(parts).sum()
+
+    def passes(self, scores: Tensor) -> tuple[Tensor, Tensor]:
+        """Return q and 1 - q, (R, B), of groups with the scores (R, B, M)."""
+        from mdpu.losses import joint
+
+        return joint(self.told_law, scores)
+
+    def bags(self, unlabeled: Tensor) -> Tensor:
+        """Return the scores (R, B_U) of unlabeled images as bags (R, B_U // M, M).
+
+        An epoch goes through the unlabeled images in an order drawn anew, so bags are random, and other ones in every
+        epoch.
+        """
+        from mdpu.losses import unlabeled_bags
+
+        return unlabeled_bags(unlabeled, self.law.size)
 
     def loss(self, tuples: Tensor, unlabeled: Tensor, model_prior: Tensor) -> Tensor:
         """Return what each run minimises, (R,).
@@ -159,39 +118,19 @@ class BagRiskHead(BagHead):
     Attributes
     ----------
     k : float
-        Slope of f below zero, see `mdpu.learn.risk.correction`.
+        Slope of f below zero, see `mdpu.losses.correction`.
     """
 
     k = 0.0
 
     def loss(self, tuples: Tensor, unlabeled: Tensor, model_prior: Tensor) -> Tensor:
         """Return the corrected risk."""
-        from mdpu.learn.risk import correction
+        from mdpu.losses import bag_risk
 
-        dominant, other = dominance(tuples)
-        bag_dominant, _ = dominance(unlabeled_bags(unlabeled, tuples.shape[2]))
-        negative = bag_dominant.square().mean(dim=1) - self.bag_prior * dominant.square().mean(dim=1)
-        return self.bag_prior * other.square().mean(dim=1) + correction(negative, self.k)
-
-
-def contrast(tuples: Tensor, bags: Tensor, bag_prior: Tensor) -> Tensor:
-    """Return the cross-entropy (R,) of telling tuples (R, B, M) from bags (R, B', M), which weigh the same, by scores.
-
-    Where both are equally many, a bag is a tuple with the probability q / (q + Z), Z being `bag_prior` (R,).
-    """
-    (tuple_dominant, _), (bag_dominant, _) = dominance(tuples), dominance(bags)
-    bag_prior = bag_prior[:, None]
-    tuples_loss = ((tuple_dominant + bag_prior) / tuple_dominant.clamp(min=TINY)).log().mean(dim=1)
-    return (tuples_loss + ((bag_dominant + bag_prior) / bag_prior).log().mean(dim=1)) / 2
+        return bag_risk(self.told_law, tuples, self.bags(unlabeled), self.bag_prior, self.k)
 
 
 def prior_divergence(prior: Tensor, model_prior: Tensor) -> Tensor:
     """Return the Kullback-Leibler divergence of Bernoulli(model_prior) from Bernoulli(prior), elementwise."""
     model_negative = (1 - model_prior).clamp(min=TINY)
     return prior * (prior / model_prior.clamp(min=TINY)).log() + (1 - prior) * ((1 - prior) / model_negative).log()
-
-
-def bag_prior_at(prior: Tensor, tuple_size: int) -> Tensor:
-    """Return Z, the share of dominant bags among random ones, at class priors of any shape."""
-    members = prior[..., None].expand(*prior.shape, tuple_size)
-    return tails(members, 1 - members)[0].clamp(min=TINY)

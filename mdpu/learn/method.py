@@ -8,19 +8,13 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from numpy.typing import NDArray
 
+from mdpu.law import Scope
+
 if TYPE_CHECKING:
     from mdpu.learn.head import Head
     from mdpu.learn.task import Sample, Task
 
 Origin = Literal["paper", "baseline", "literature", "project"]
-Scope = Literal["whole", "class", "part"]
-
-# Which of the four terms T+, T-, U+, U- each corrected part holds.
-SCOPES: dict[Scope, tuple[tuple[int, int, int, int], tuple[int, int, int, int]]] = {
-    "whole": ((1, 1, 1, 1), (0, 0, 0, 0)),
-    "class": ((1, 0, 1, 0), (0, 1, 0, 1)),
-    "part": ((1, 1, 0, 0), (0, 0, 1, 1)),
-}
 
 
 @dataclass(frozen=True)
@@ -140,7 +134,7 @@ class CorrectedRisk(Method):
     Attributes
     ----------
     k : float
-        Slope of f below zero, see `mdpu.learn.risk.correction`.
+        Slope of f below zero, see `mdpu.losses.correction`.
     scope : {'whole', 'class', 'part'}
         What f is applied to: the whole risk (Eqs. 15-16); the positive and the negative partial risk,
         as the related literature does (Kiryo et al. 2017; Lu et al. 2020); or the tuple part and the

@@ -21,6 +21,7 @@ from scipy.special import expit
 from scipy.stats import chi2
 
 from mdpu.errors import UserError
+from mdpu.law import Law
 from mdpu.learn.fitting import fit_each
 from mdpu.learn.head import Head
 from mdpu.learn.methods import bag_contrast
@@ -28,7 +29,6 @@ from mdpu.learn.network import Preparation
 from mdpu.learn.task import PriorEstimate, Sample, Settings, Task
 from mdpu.learn.tuning import hold_out
 from mdpu.randomness import Stream
-from mdpu.theory.joint import dominance, dominance_gradient, dominance_rate
 
 Floats = NDArray[np.float64]
 CONTRAST = bag_contrast.__name__.rpartition(".")[2].replace("_", "-")
@@ -69,17 +69,18 @@ def calibrate(tuples: Floats, unlabeled: Floats, start: tuple[float, float] = (1
         Scale and shift to start from.
     """
     size = tuples.shape[1]
+    law = Law.dominant(size)
 
     def negative_likelihood(parameters: Floats) -> tuple[float, Floats]:
         scale, shift = float(np.exp(parameters[0])), float(parameters[1])
         tuple_scores, unlabeled_scores = (np.clip(scale * g + shift, -BOUND, BOUND) for g in (tuples, unlabeled))
         r, u = expit(tuple_scores), expit(unlabeled_scores)
-        q = np.maximum(dominance(r), TINY)
+        q = np.maximum(law.passes(r, 1.0 - r)[0], TINY)
         prior = float(u.mean())
-        rate = max(dominance_rate(size, prior), TINY)
+        rate = max(law.rate(prior), TINY)
         # Derivatives by the shift, and by log scale, which is g times scale times that.
-        by_score = dominance_gradient(r) * expit(-tuple_scores) * r / q[:, None]
-        rate_slope = float(dominance_gradient(np.full(size, prior)).sum()) / rate
+        by_score = law.slopes(r) * expit(-tuple_scores) * r / q[:, None]
+        rate_slope = float(law.slopes(np.full(size, prior)).sum()) / rate
         by_prior = u * expit(-unlabeled_scores)
         by_scale = (by_score * tuples).sum(axis=1).mean() - rate_slope * (by_prior * unlabeled).mean()
         by_shift = by_score.sum(axis=1).mean() - rate_slope * by_prior.mean()

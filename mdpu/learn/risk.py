@@ -5,25 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import cached_property
 
+import numpy as np
 import torch
 from torch import Tensor
 
+from mdpu.law import SCOPES, Law, RiskWeights
 from mdpu.learn.head import Batch, Head, TestImages
-from mdpu.learn.losses import LOSSES
-from mdpu.learn.method import SCOPES, CorrectedRisk
+from mdpu.learn.method import CorrectedRisk
 from mdpu.learn.methods import load_method
 from mdpu.learn.task import Task
-from mdpu.theory import RiskWeights, risk_weights
+from mdpu.losses import LOSSES, corrected, margin_means, ragged_terms
 
 TERMS = ("tuple_positive", "tuple_negative", "unlabeled_positive", "unlabeled_negative")
-
-
-def correction(risk: Tensor, k: Tensor | float) -> Tensor:
-    """Correction function f of Eq. 14: x for x >= 0, k |x| below; elementwise.
-
-    k = 0 is ReLU (Eq. 15), k = 1 is ABS (Eq. 16), and k = -1 is no correction at all.
-    """
-    return torch.where(risk >= 0, risk, k * risk.abs())
 
 
 class RiskHead:
@@ -34,8 +27,10 @@ class RiskHead:
     methods : sequence of CorrectedRisk, length R
     weights : sequence of RiskWeights, length R
     losses : sequence of str, length R
-        Keys of `mdpu.learn.losses.LOSSES`.
+        Keys of `mdpu.losses.LOSSES`.
     device : torch.device
+    positions : Tensor, shape (R, M), optional
+        What multiplies the losses of each position, if the order counts.
     """
 
     def __init__(
@@ -44,8 +39,10 @@ class RiskHead:
         weights: Sequence[RiskWeights],
         losses: Sequence[str],
         device: torch.device,
+        positions: Tensor | None = None,
     ) -> None:
-        self.weights = torch.tensor([w.as_tuple() for w in weights], dtype=torch.float32, device=device)  # (R, 4)
+        self.positions = positions
+        self.weights = torch.tensor(list(weights), dtype=torch.float32, device=device)  # (R, 4)
         self.parts = torch.tensor([SCOPES[m.scope] for m in methods], dtype=torch.float32, device=device)  # (R, 2, 4)
         self.k = torch.tensor([[m.k] for m in methods], dtype=torch.float32, device=device)  # (R, 1)
         self.losses = [
@@ -71,19 +68,20 @@ class RiskHead:
             Weighted mean losses T+, T-, U+, U-; their sum is the unbiased estimate (Eq. 11).
         """
         means = torch.empty_like(self.weights)
+        positions = None
+        if self.positions is not None:
+            positions = self.positions.repeat(1, tuple_scores.shape[1] // self.positions.shape[1])
         for loss, rows in self.losses:
             one = len(self.losses) == 1
             members = tuple_scores if one else tuple_scores[rows]
             others = unlabeled_scores if one else unlabeled_scores[rows]
-            means[rows] = torch.stack(
-                [loss(scores, label).mean(dim=1) for scores in (members, others) for label in (1, -1)], dim=1
-            )
+            own_positions = positions if one or positions is None else positions[rows]
+            means[rows] = margin_means(loss, members, others, own_positions)
         return self.correct(self.weights * means)
 
     def correct(self, terms: Tensor) -> tuple[Tensor, Tensor]:
         """Return the objective (R,) that the four terms (R, 4) give, and the terms."""
-        partial = torch.einsum("rpj,rj->rp", self.parts, terms)  # (R, 2)
-        return correction(partial, self.k).sum(dim=1), terms
+        return corrected(terms, self.parts, self.k), terms
 
 
 class CorrectedRiskHead(Head):
@@ -99,17 +97,23 @@ class CorrectedRiskHead(Head):
     def __init__(self, tasks: Sequence[Task], device: torch.device) -> None:
         super().__init__(tasks, device)
         self.methods = [method for task in tasks if isinstance(method := load_method(task.method), CorrectedRisk)]
-        weights = [self._weights(r, task.tuple_size) for r, task in enumerate(tasks)]
-        self.risk = RiskHead(self.methods, weights, [task.loss for task in tasks], device)
+        laws = [self._law(r, task.tuple_size) for r, task in enumerate(tasks)]
+        weights = [law.risk_weights(task.prior) for law, task in zip(laws, tasks, strict=True)]
+        positions = None
+        if any(law.ordered for law in laws):
+            rows = np.stack([law.positions(task.prior) for law, task in zip(laws, tasks, strict=True)])
+            positions = torch.from_numpy(rows).float().to(device)
+        self.risk = RiskHead(self.methods, weights, [task.loss for task in tasks], device, positions)
 
-    def _weights(self, r: int, tuple_size: int) -> RiskWeights:
-        return risk_weights(self.methods[r].tuple_size or tuple_size, self.tasks[r].prior)
+    def _law(self, r: int, tuple_size: int) -> Law:
+        assumed = self.methods[r].tuple_size
+        return self.tasks[r].law_of(tuple_size) if assumed is None else Law.dominant(assumed)
 
     @cached_property
     def weights_by_size(self) -> Tensor:
         """Weights of each task and tuple size from 1 to M, (R, M, 4)."""
         rows = [
-            [self._weights(r, size).as_tuple() for size in range(1, task.tuple_size + 1)]
+            [self._law(r, size).risk_weights(task.prior) for size in range(1, task.tuple_size + 1)]
             for r, task in enumerate(self.tasks)
         ]
         return torch.tensor(rows, dtype=torch.float32, device=self.device)
@@ -124,15 +128,9 @@ class CorrectedRiskHead(Head):
     def _ragged_terms(self, batch: Batch, r: int) -> Tensor:
         """Return the four terms (4,) of one task with tuples of several sizes."""
         assert batch.sizes is not None
-        loss, sizes = LOSSES[self.tasks[r].loss], batch.sizes[r]
+        sizes = batch.sizes[r]
         weights = self.weights_by_size[r, sizes - 1]  # (B, 4)
-        terms = []
-        for column, label in enumerate((1, -1)):
-            losses = loss(batch.tuples[r], label) * batch.present[r]  # (B, M)
-            terms.append((weights[:, column] * losses.sum(dim=1) / sizes).mean())
-        for column, label in enumerate((1, -1), start=2):
-            terms.append(weights[:, column].mean() * loss(batch.unlabeled[r], label).mean())
-        return torch.stack(terms)
+        return ragged_terms(LOSSES[self.tasks[r].loss], batch.tuples[r], batch.unlabeled[r], sizes, weights)
 
     def test(self, outputs: Callable[[Tensor], Tensor], images: TestImages) -> list[Tensor]:
         """Return the risk of the test images at the training prior, with the training loss, (R,) (Eq. 2)."""

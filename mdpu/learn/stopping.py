@@ -1,7 +1,7 @@
 """How many epochs to train for, chosen by held-out bags without labels.
 
 A part of the tuples and unlabeled images is held out. After each epoch the error on these bags is estimated from the
-model's answers (`mdpu.theory.held_out.bag_risk`). The epoch with the lowest estimate is the choice. The caller then
+model's answers (`mdpu.law.Law.bag_risk`). The epoch with the lowest estimate is the choice. The caller then
 trains on the whole sample for as many epochs, so no tuple is lost to the choice.
 """
 
@@ -16,13 +16,13 @@ import pandas as pd
 import torch
 from numpy.typing import NDArray
 
+from mdpu.law import Law
 from mdpu.learn.evaluation import Outputs
 from mdpu.learn.fitting import fit_each
 from mdpu.learn.head import Head
 from mdpu.learn.network import Preparation
 from mdpu.learn.task import Sample, Settings, Task
 from mdpu.learn.tuning import hold_out
-from mdpu.theory.held_out import bag_risk
 
 
 class EnoughError(Exception):
@@ -85,7 +85,7 @@ class HeldOutRisk:
         for size in np.unique(self._sizes).tolist():
             own = counts[self._sizes == size]
             shares = np.bincount(own, minlength=size + 1) / len(own)
-            risk += len(own) / len(counts) * float(bag_risk(shares, unlabeled.mean(), self.prior))
+            risk += len(own) / len(counts) * float(Law.dominant(size).bag_risk(shares, unlabeled.mean(), self.prior))
         self.risks.append(risk)
         self.constant.append(bool(unlabeled.all() or not unlabeled.any()))
         return torch.tensor([[risk]])

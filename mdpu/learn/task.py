@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal, get_args, get_type_hints
 
-import numpy as np
-from numpy.typing import NDArray
-
+from mdpu.data import TupleData
 from mdpu.errors import UserError
+from mdpu.law import Law, check_prior, check_tuple_size
 from mdpu.learn.network import Architecture, check_choice, check_type
 from mdpu.learn.networks import load_network
-from mdpu.theory import check_prior, check_tuple_size
 
+Sample = TupleData  # its former name
 Precision = Literal["auto", "fp32", "tf32", "bf16"]
-Indices = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -40,11 +38,13 @@ class Task:
         Name of the sample to train on, if there are several.
     learning_rate, weight_decay : float, optional
         They replace those of the settings.
+    law : Law, optional
+        Of the tuples, all of one size; dominant tuples unless given.
 
     Raises
     ------
     UserError
-        If `tuple_size` or `prior` is out of range.
+        If `tuple_size` or `prior` is out of range, or the law is one of another size.
     """
 
     method: str
@@ -55,64 +55,17 @@ class Task:
     sample: str = ""
     learning_rate: float | None = None
     weight_decay: float | None = None
+    law: Law | None = None
 
     def __post_init__(self) -> None:
         check_tuple_size(self.tuple_size)
         check_prior(self.prior)
+        if self.law is not None and self.law.size != self.tuple_size:
+            raise UserError(f"the law is one of {self.law.size} members, but tuples have {self.tuple_size}")
 
-
-@dataclass(frozen=True)
-class Sample:
-    """What the learner sees: indices of images, and no labels.
-
-    Attributes
-    ----------
-    tuples : ndarray, int64, shape (n, M)
-        Each row is a dominant-positive tuple. If tuples have several sizes, M is the largest, and rows with fewer
-        members end in -1.
-    unlabeled : ndarray, int64, shape (n_unlabeled,)
-        Images drawn at the class prior.
-    """
-
-    tuples: Indices
-    unlabeled: Indices
-
-    @property
-    def is_ragged(self) -> bool:
-        """Whether the tuples have several sizes."""
-        return bool((self.tuples < 0).any())
-
-    @classmethod
-    def gather(
-        cls, tuples: NDArray[Any] | Sequence[NDArray[Any]], unlabeled: NDArray[Any]
-    ) -> tuple[NDArray[Any], Sample]:
-        """Return one array of all images, and the sample of indices into it.
-
-        Parameters
-        ----------
-        tuples : ndarray, shape (n, M, ...), or sequence of n ndarrays, shapes (M_i, ...)
-            Images or feature vectors of the members.
-        unlabeled : ndarray, shape (n_unlabeled, ...)
-
-        Raises
-        ------
-        UserError
-            If the members and the unlabeled images differ in shape or type, or one of them is empty.
-        """
-        sizes = np.array([len(members) for members in tuples], dtype=np.int64)
-        if not sizes.size or not sizes.all() or not len(unlabeled):
-            raise UserError("tuples and unlabeled images are both needed, but there are none, or a tuple has no member")
-        for members in tuples[:1] if isinstance(tuples, np.ndarray) else tuples:
-            if members.shape[1:] != unlabeled.shape[1:] or members.dtype != unlabeled.dtype:
-                raise UserError(
-                    f"tuples hold images of shape {members.shape[1:]} and type {members.dtype}, but the unlabeled ones "
-                    f"have shape {unlabeled.shape[1:]} and type {unlabeled.dtype}; give both alike"
-                )
-        starts = np.cumsum(sizes) - sizes
-        places = np.arange(sizes.max())
-        indices = np.where(places < sizes[:, None], starts[:, None] + places, -1)  # (n, M)
-        images = np.concatenate([*tuples, unlabeled])
-        return images, cls(indices, np.arange(sizes.sum(), len(images)))
+    def law_of(self, tuple_size: int) -> Law:
+        """Return the law of the tuples of one size."""
+        return self.law or Law.dominant(tuple_size)
 
 
 @dataclass(frozen=True)
@@ -252,6 +205,8 @@ def check_sample(sample: Sample, images: int, tasks: Iterable[Task]) -> None:
     if not present[:, 0].all() or (present[:, 1:] > present[:, :-1]).any():
         raise UserError("a tuple of the sample has no member, or has -1 before its last member")
     for task in tasks:
+        if sample.is_ragged and task.law is not None:
+            raise UserError("a law is one of tuples of one size, but the sample's tuples have several")
         if sample.tuples.shape[1] != task.tuple_size:
             raise UserError(
                 f"method {task.method}: the sample's tuples hold {sample.tuples.shape[1]} images, not {task.tuple_size}"

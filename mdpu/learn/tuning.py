@@ -17,10 +17,10 @@ import torch
 from numpy.typing import NDArray
 
 from mdpu.errors import UserError
+from mdpu.law import Law
 from mdpu.learn.evaluation import HeldOutRates
 from mdpu.learn.fitting import fit_each
 from mdpu.learn.task import Sample, Settings, Task
-from mdpu.theory import risk_weights
 
 
 def hold_out(sample: Sample, share: float) -> tuple[Sample, Sample]:
@@ -56,13 +56,7 @@ def estimated_error(tuple_size: int, prior: float, tuple_rate: pd.Series, unlabe
     tuple_rate, unlabeled_rate : Series
         Share of tuple members, and of unlabeled images, that the classifier calls positive.
     """
-    weights = risk_weights(tuple_size, prior)
-    return (
-        weights.tuple_positive * (1 - tuple_rate)
-        + weights.tuple_negative * tuple_rate
-        + weights.unlabeled_positive * (1 - unlabeled_rate)
-        + weights.unlabeled_negative * unlabeled_rate
-    )
+    return Law.dominant(tuple_size).error(tuple_rate, unlabeled_rate, prior)
 
 
 def tune(

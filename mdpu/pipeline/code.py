@@ -23,12 +23,12 @@ from mdpu.pipeline.files import PACKAGE, digest, resource
 
 # Folders and files of each room, as paths in the package. A source and a type of experiment count for their own rules.
 ROOMS = {
-    "data": ("pipeline/data", "law.py", "data.py", "theory", "randomness.py"),
+    "data": ("pipeline/data", "law.py", "data.py", "randomness.py"),
     "evaluate": ("pipeline/evaluate", "pipeline/report"),
 }
 # What trains a run and makes its history, apart from the files of its method and its network.
 TRAINING = (
-    *("law.py", "losses.py", "data.py", "theory", "randomness.py", "learn"),
+    *("law.py", "losses.py", "data.py", "randomness.py", "learn"),
     *("pipeline/data/splits.py", "pipeline/validation.py", "pipeline/history.py"),
 )
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)

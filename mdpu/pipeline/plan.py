@@ -590,7 +590,7 @@ class Plan:
         return sorted({run.split for run in self.runs} | shown)
 
     def drawing(self, split: str) -> dict[str, Any]:
-        """Return how a split is drawn: the parameters of `mdpu.pipeline.data.splits.draw_split` after the labels."""
+        """Return how a split is drawn, as `write_diagnosed_split` takes it."""
         run = self._by_split[split]
         return {
             "tuple_size": run.tuple_size,

@@ -10,8 +10,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from mdpu.data import draw_split
+from mdpu.law import Law
 from mdpu.learn.evaluation import ValidationBags
-from mdpu.pipeline.data.splits import draw_split
 from mdpu.pipeline.plan import Run
 from mdpu.randomness import Stream
 
@@ -41,5 +42,5 @@ def draw_validation_bags(labels: NDArray[np.int8], run: Run, broken: float = 0.0
     first = np.concatenate([side[: (len(side) + 1) // 2] for side in sides])
     half = np.zeros_like(kept)
     half[first] = kept[first]
-    split = draw_split(half, run.tuple_size, float(run.prior), BAGS, BAGS, trial, broken=broken)
+    split = draw_split(half, Law.dominant(run.tuple_size).broken(broken), float(run.prior), BAGS, BAGS, trial)
     return ValidationBags(split.tuples, split.unlabeled, np.flatnonzero(half == 0))

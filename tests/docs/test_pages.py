@@ -18,9 +18,9 @@ from markdown_it import MarkdownIt
 from sklearn.datasets import load_digits
 from tracked import list_files
 
+from mdpu.data import draw_split
 from mdpu.pipeline.cli import app
 from mdpu.pipeline.config import load_config
-from mdpu.pipeline.data.splits import draw_split
 from mdpu.pipeline.files import REPOSITORY
 from mdpu.pipeline.plan import Plan
 
@@ -88,7 +88,7 @@ def given() -> dict[str, Any]:
     """Return what a page takes for granted: tuples, unlabeled images and new images, here of digits."""
     images, digits = load_digits(return_X_y=True)
     labels = np.where(digits % 2 == 0, 1, -1).astype(np.int8)
-    split = draw_split(labels[:1200], tuple_size=2, prior=0.5, n=200, n_unlabeled=200, trial=0)
+    split = draw_split(labels[:1200], 2, prior=0.5, n=200, n_unlabeled=200, trial=0)
     images = (images / 16).astype(np.float32)
     return {"tuples": images[split.tuples], "unlabeled": images[split.unlabeled], "new_images": images[1200:]}
 

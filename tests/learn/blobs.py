@@ -9,12 +9,12 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from mdpu.data import draw_split
 from mdpu.learn.device import choose_policy
 from mdpu.learn.evaluation import TestRates
 from mdpu.learn.networks import load_network
 from mdpu.learn.task import Sample, Settings, Task
 from mdpu.learn.trainer import TrainingData, train_stack
-from mdpu.pipeline.data.splits import draw_split
 from mdpu.randomness import Stream
 
 CPU, GPU = torch.device("cpu"), torch.device("cuda")

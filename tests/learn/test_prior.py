@@ -12,11 +12,11 @@ from scipy.optimize import approx_fprime
 from scipy.special import expit
 
 from mdpu.errors import UserError
+from mdpu.law import Law
 from mdpu.learn import prior as module
 from mdpu.learn.fitting import fit
 from mdpu.learn.prior import brief_estimate, calibrate, estimate_prior
 from mdpu.learn.task import PriorEstimate, Sample, Settings, Task
-from mdpu.theory.joint import dominance, dominance_rate
 
 
 def draw(generator: np.random.Generator, size: int, prior: float, n: int, n_unlabeled: int, spread: float):
@@ -40,7 +40,9 @@ def test_calibration_finds_the_prior_whatever_scale_and_shift_the_scores_have(si
     # Of the nine cases the largest deviations are 0.012 of the prior, 6 % of the scale and 0.015 nats.
     assert found.prior == pytest.approx(prior, abs=0.03)
     assert found.scale == pytest.approx(5, rel=0.15)
-    expected = np.log(dominance(expit(tuples))).mean() - np.log(dominance_rate(size, prior))
+    expected = np.log(Law.dominant(size).passes(expit(tuples), expit(-tuples))[0]).mean() - np.log(
+        Law.dominant(size).rate(prior)
+    )
     assert found.information == pytest.approx(expected, abs=0.03)
 
 

@@ -10,10 +10,10 @@ import pytest
 import torch
 from blobs import SETTINGS, SIDE, draw_sample
 
+from mdpu.law import Law
 from mdpu.learn.reference import plain_fit, plain_module
 from mdpu.learn.task import Task
 from mdpu.randomness import Stream
-from mdpu.theory import risk_weights
 
 TASK = Task("ure", 2, 0.4, "squared", seed=3)
 SIZES = [SIDE * SIDE, 20, 12, 1]
@@ -61,7 +61,7 @@ def test_two_epochs_of_one_minibatch_are_two_steps_of_adam_on_eq_11(optimizer, b
     sample = draw_sample(blobs.labels, 0.4, 1)
     _, history = plain_fit(TASK, blobs.images, sample, settings)
 
-    weights, layers = risk_weights(2, 0.4).as_tuple(), drawn_weights(TASK.seed)
+    weights, layers = Law.dominant(2).risk_weights(0.4), drawn_weights(TASK.seed)
     members = sample.tuples.ravel()
     rows = np.concatenate([members, sample.unlabeled])
 

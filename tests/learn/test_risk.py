@@ -13,16 +13,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import integrate, stats
 
+from mdpu.law import SCOPES, Law
 from mdpu.learn.head import Batch
-from mdpu.learn.losses import LOSSES
-from mdpu.learn.method import SCOPES, CorrectedRisk
+from mdpu.learn.method import CorrectedRisk
 from mdpu.learn.methods import load_method
-from mdpu.learn.risk import CorrectedRiskHead, RiskHead, correction
+from mdpu.learn.risk import CorrectedRiskHead, RiskHead
 from mdpu.learn.task import Task
+from mdpu.losses import LOSSES, correction
 from mdpu.pipeline.config import METHODS_FOLDER, SCHEMA, available_methods
-from mdpu.pipeline.data.splits import draw_tuple_labels
 from mdpu.randomness import Stream
-from mdpu.theory import risk_weights
 
 CPU = torch.device("cpu")
 
@@ -160,7 +159,7 @@ ALL_KINDS = [
 def make_head(kinds):
     return RiskHead(
         [load_method(method) for method, _, _, _ in kinds],
-        [risk_weights(size, prior) for _, _, size, prior in kinds],
+        [Law.dominant(size).risk_weights(prior) for _, _, size, prior in kinds],
         [loss for _, loss, _, _ in kinds],
         CPU,
     )
@@ -213,7 +212,7 @@ def test_a_mixed_head_equals_a_head_per_run_in_values_and_gradients():
 
 
 def test_relu_gives_no_gradient_and_abs_the_opposite_one_below_zero():
-    weights = [risk_weights(2, 0.5)] * 3
+    weights = [Law.dominant(2).risk_weights(0.5)] * 3
     head = RiskHead([CorrectedRisk("", k) for k in (-1.0, 0.0, 1.0)], weights, ["logistic"] * 3, CPU)
     tuples = torch.full((3, 4), 9.0, requires_grad=True)
     objective, terms = head(tuples, torch.full((3, 4), -9.0))
@@ -259,9 +258,11 @@ def p_value(name: str, size: int, prior: float, believed: float) -> float:
         points = np.where(labels > 0, *(d.mean() + d.std() * normal for d in (POSITIVE, NEGATIVE)))
         return torch.from_numpy(score(points)).float()
 
-    tuples = scores(draw_tuple_labels(size, prior, TRIALS * N, stream).reshape(TRIALS, N * size))
+    tuples = scores(Law.dominant(size).draw(prior, TRIALS * N, stream).reshape(TRIALS, N * size))
     unlabeled = scores(np.where(stream.uniform(TRIALS, N) < prior, 1, -1))
-    head = RiskHead([load_method("ure")] * TRIALS, [risk_weights(size, believed)] * TRIALS, [name] * TRIALS, CPU)
+    head = RiskHead(
+        [load_method("ure")] * TRIALS, [Law.dominant(size).risk_weights(believed)] * TRIALS, [name] * TRIALS, CPU
+    )
     estimates, _ = head(tuples, unlabeled)
     return stats.ttest_1samp(estimates.double().numpy(), known_risk(prior, name)).pvalue
 

@@ -13,12 +13,12 @@ from blobs import EPOCHS, SETTINGS, assert_same_history, draw_sample, make_tasks
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from mdpu.learn.losses import LOSSES
 from mdpu.learn.networks.mlp import StackedMLP
 from mdpu.learn.reference import plain_fit
 from mdpu.learn.stacks import make_stacks
 from mdpu.learn.task import Task
 from mdpu.learn.trainer import Adam, RunningMean, make_history, minibatches
+from mdpu.losses import LOSSES
 
 # -- minibatches ----------------------------------------------------------------------------------
 

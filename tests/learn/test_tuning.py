@@ -13,10 +13,10 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from mdpu.errors import UserError
+from mdpu.law import Law
 from mdpu.learn import Sample, Task
 from mdpu.learn.reference import plain_fit
 from mdpu.learn.tuning import chosen_rates, estimated_error, hold_out, tune
-from mdpu.theory import coefficients
 
 # -- the estimate ---------------------------------------------------------------------------------
 
@@ -25,7 +25,7 @@ from mdpu.theory import coefficients
 @pytest.mark.parametrize("prior", [0.3, 0.5, 0.6])
 def test_from_exact_rates_the_estimate_is_the_error(tuple_size, prior):
     """A classifier with true-positive rate 0.9 and true-negative rate 0.8 has error 0.1 pi_+ + 0.2 pi_-."""
-    a = coefficients(tuple_size, prior).a
+    a = Law.dominant(tuple_size).coefficients(prior).a
     tuple_rates, unlabeled_rates = (pd.Series([0.9 * share + 0.2 * (1 - share)]) for share in (a, prior))
     error = estimated_error(tuple_size, prior, tuple_rates, unlabeled_rates)
     np.testing.assert_allclose(error, 0.1 * prior + 0.2 * (1 - prior))

@@ -10,13 +10,14 @@ import pandas as pd
 import pytest
 from configs import config
 
+from mdpu.data import draw_split
 from mdpu.errors import UserError
 from mdpu.learn import device
 from mdpu.learn.device import cpu_model
 from mdpu.pipeline.cache import RunStore
 from mdpu.pipeline.data.images import ImageSet, write_images
 from mdpu.pipeline.data.labels import write_labels
-from mdpu.pipeline.data.splits import draw_split, write_split
+from mdpu.pipeline.data.splits import write_split
 from mdpu.pipeline.files import write_csv
 from mdpu.pipeline.plan import AXES, Plan
 from mdpu.pipeline.train import Files, compare_histories, task_of, train, tune

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from mdpu.law import Law
 from mdpu.pipeline.plan import Run
 from mdpu.pipeline.validation import BAGS, draw_validation_bags
-from mdpu.theory import coefficients
 
 LABELS = np.tile(np.array([1, -1, 0, -1], dtype=np.int8), 300)
 KEPT = LABELS[LABELS != 0]
@@ -31,7 +31,7 @@ def test_bags_follow_the_law_of_the_run():
     assert drawn.tuples.shape == (BAGS, 3) and drawn.unlabeled.shape == (BAGS,)
     positives = (KEPT[drawn.tuples] > 0).sum(axis=1)
     assert positives.min() >= 2
-    assert positives.mean() / 3 == pytest.approx(coefficients(3, 0.4).a, abs=0.02)
+    assert positives.mean() / 3 == pytest.approx(Law.dominant(3).coefficients(0.4).a, abs=0.02)
     assert (KEPT[drawn.unlabeled] > 0).mean() == pytest.approx(0.4, abs=0.04)
 
 

@@ -5,12 +5,12 @@ import numpy as np
 from matplotlib.patches import Rectangle
 from sklearn.datasets import load_digits
 
-from mdpu.pipeline.data.splits import draw_split
+from mdpu.data import draw_split
 
 PAIRS, SINGLES = 7, 14
 images, digits = load_digits(return_X_y=True)
 labels = np.where(digits % 2 == 0, 1, -1).astype(np.int8)
-split = draw_split(labels, tuple_size=2, prior=0.4, n=PAIRS, n_unlabeled=SINGLES, trial=3)
+split = draw_split(labels, 2, prior=0.4, n=PAIRS, n_unlabeled=SINGLES, trial=3)
 
 figure, axis = plt.subplots(figsize=(7, 1.8), layout="constrained")
 for row, members in ((1, split.tuples.ravel()), (0, split.unlabeled)):

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mdpu.learn.bags import BagHead, bag_prior_at, contrast, unlabeled_bags
+from mdpu.learn.bags import BagHead
 from mdpu.learn.method import NetworkMethod
 
 if TYPE_CHECKING:
@@ -22,8 +22,9 @@ class FreeContrastHead(BagHead):
 
     def loss(self, tuples: Tensor, unlabeled: Tensor, model_prior: Tensor) -> Tensor:
         """Return the mean cross-entropy."""
-        size = tuples.shape[2]
-        return contrast(tuples, unlabeled_bags(unlabeled, size), bag_prior_at(model_prior, size))
+        from mdpu.losses import model_contrast
+
+        return model_contrast(self.law, tuples, self.bags(unlabeled), model_prior)
 
 
 METHOD = NetworkMethod("Bag contrast, prior-free", FreeContrastHead, log_odds=True)

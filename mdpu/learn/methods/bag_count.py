@@ -1,6 +1,6 @@
 """Count loss (Shukla et al., 2023): the number of positives of a bag is held to what is known of it.
 
-Of a tuple it is known that at least half of its members are positive: -log q. Of `BAG` unlabeled images the count
+Of a tuple it is known that it passed: -log q. Of `BAG` unlabeled images the count
 has the law Binomial(BAG, pi_+): the cross-entropy to it of the count's law under the model, as for their PU data.
 The two kinds weigh the same. The run's loss is not used.
 """
@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mdpu.learn.bags import TINY, BagHead, count_law, dominance, unlabeled_bags
+from mdpu.law import count_law
+from mdpu.learn.bags import TINY, BagHead
 from mdpu.learn.method import NetworkMethod
 
 if TYPE_CHECKING:
@@ -23,7 +24,9 @@ class CountHead(BagHead):
 
     def loss(self, tuples: Tensor, unlabeled: Tensor, model_prior: Tensor) -> Tensor:
         """Return the sum of the two kinds' mean losses."""
-        tuples_loss = -dominance(tuples)[0].clamp(min=TINY).log().mean(dim=1)
+        from mdpu.losses import unlabeled_bags
+
+        tuples_loss = -self.passes(tuples)[0].clamp(min=TINY).log().mean(dim=1)
         bags = unlabeled_bags(unlabeled, BAG)
         law = count_law(bags.sigmoid(), (-bags).sigmoid()).clamp(min=TINY)  # (R, bags, BAG + 1)
         prior = self.prior[:, None].expand(-1, BAG)

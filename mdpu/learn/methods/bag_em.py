@@ -1,6 +1,6 @@
 """Expectation maximisation on bags, after the general framework of Chen et al. (GLWS, 2024).
 
-The labels of a tuple's members are latent, given that the tuple is dominant. A gradient step on their expected
+The labels of a tuple's members are latent, given that the tuple passed. A gradient step on their expected
 cross-entropy is one on -log q (Fisher's identity), so that is the tuples' loss. An unlabeled image's expected label
 is r with its log-odds shifted until the minibatch's mean is the told prior. Tuples weigh M times an unlabeled
 image. The run's loss is not used.
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mdpu.learn.bags import TINY, BagHead, dominance
+from mdpu.learn.bags import TINY, BagHead
 from mdpu.learn.method import NetworkMethod
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class ExpectationHead(BagHead):
 
         expected = shifted_to(self.prior, unlabeled.detach())
         unlabeled_loss = (softplus(unlabeled) - expected * unlabeled).mean(dim=1)
-        tuples_loss = -dominance(tuples)[0].clamp(min=TINY).log().mean(dim=1)
+        tuples_loss = -self.passes(tuples)[0].clamp(min=TINY).log().mean(dim=1)
         return (tuples_loss + unlabeled_loss) / (tuples.shape[2] + 1)
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mdpu.learn.bags import TINY, BagHead, bag_prior_at, dominance, prior_divergence
+from mdpu.learn.bags import TINY, BagHead, prior_divergence
 from mdpu.learn.method import NetworkMethod
 
 if TYPE_CHECKING:
@@ -24,8 +24,10 @@ class LikelihoodHead(BagHead):
 
     def loss(self, tuples: Tensor, unlabeled: Tensor, model_prior: Tensor) -> Tensor:
         """Return log Z(m) - mean log q + PIN KL(pi_+ || m)."""
-        dominant, _ = dominance(tuples)
-        likelihood = dominant.clamp(min=TINY).log().mean(dim=1) - bag_prior_at(model_prior, tuples.shape[2]).log()
+        from mdpu.losses import joint, seen_at
+
+        (q,), bag_prior = seen_at(self.law, model_prior, joint(self.law, tuples))
+        likelihood = q.clamp(min=TINY).log().mean(dim=1) - bag_prior.log()
         return PIN * prior_divergence(self.prior, model_prior) - likelihood
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mdpu.learn.bags import BagHead, contrast, prior_divergence, unlabeled_bags
+from mdpu.learn.bags import BagHead, prior_divergence
 from mdpu.learn.method import NetworkMethod
 
 if TYPE_CHECKING:
@@ -24,8 +24,10 @@ class PinnedContrastHead(BagHead):
 
     def loss(self, tuples: Tensor, unlabeled: Tensor, model_prior: Tensor) -> Tensor:
         """Return the mean cross-entropy + PIN KL(pi_+ || m)."""
-        bags = unlabeled_bags(unlabeled, tuples.shape[2])
-        return contrast(tuples, bags, self.bag_prior) + PIN * prior_divergence(self.prior, model_prior)
+        from mdpu.losses import contrast
+
+        tuples_q, bags_q = (self.passes(scores)[0] for scores in (tuples, self.bags(unlabeled)))
+        return contrast(tuples_q, bags_q, self.bag_prior) + PIN * prior_divergence(self.prior, model_prior)
 
 
 METHOD = NetworkMethod("Bag NCE", PinnedContrastHead, takes_ragged=True, log_odds=True)

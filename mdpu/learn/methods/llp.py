@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 
 from mdpu.learn.head import Batch, Head
 from mdpu.learn.method import NetworkMethod
-from mdpu.theory import coefficients
 
 if TYPE_CHECKING:
     import torch
@@ -33,7 +32,7 @@ class ProportionHead(Head):
 
         super().__init__(tasks, device)
         priors = [task.prior for task in tasks]
-        tuple_proportions = [coefficients(task.tuple_size, task.prior).a for task in tasks]
+        tuple_proportions = [task.law_of(task.tuple_size).coefficients(task.prior).a for task in tasks]
         self.proportions = torch.tensor([tuple_proportions, priors], dtype=torch.float32, device=device)  # (2, R)
 
     def objective(self, batch: Batch) -> tuple[Tensor, None]:

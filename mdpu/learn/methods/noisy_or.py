@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mdpu.learn.bags import TINY, BagHead, unlabeled_bags
+from mdpu.learn.bags import TINY, BagHead
 from mdpu.learn.method import NetworkMethod
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ class NoisyOrHead(BagHead):
         from torch.nn.functional import softplus
 
         none_of_tuple = softplus(tuples).sum(dim=2)  # -log prod (1 - r)
-        none_of_bag = softplus(unlabeled_bags(unlabeled, tuples.shape[2])).sum(dim=2)
+        none_of_bag = softplus(self.bags(unlabeled)).sum(dim=2)
         tuples_loss = -(-torch.expm1(-none_of_tuple)).clamp(min=TINY).log().mean(dim=1)
         return (tuples_loss + none_of_bag.mean(dim=1)) / 2
 

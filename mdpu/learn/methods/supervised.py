@@ -26,7 +26,7 @@ class SupervisedHead(Head):
         """Return the mean loss (R,) over all images of the minibatch."""
         import torch
 
-        from mdpu.learn.losses import LOSSES
+        from mdpu.losses import LOSSES
 
         assert batch.tuple_labels is not None and batch.unlabeled_labels is not None
         scores = torch.cat([batch.tuples.flatten(1), batch.unlabeled], dim=1)  # (R, rows)

@@ -5,7 +5,6 @@ Commands import what they need inside their functions, so that each loads nothin
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from pathlib import Path
 from typing import Annotated
@@ -28,15 +27,15 @@ OwnConfigs = Annotated[
 @app.command(rich_help_panel=PANEL)
 def coefficients(tuple_size: TupleSize, prior: Prior) -> None:
     """Print a, b and a pi_- - b pi_+ (Lemma 6) as JSON, with the weights of the risk estimator."""
-    from mdpu import theory
+    from mdpu.law import Law
 
-    mix = theory.coefficients(tuple_size, prior)
+    law = Law.dominant(tuple_size)
     facts = {
         "tuple_size": tuple_size,
         "prior": prior,
-        **dataclasses.asdict(mix),
-        "tuple_law": theory.tuple_law(tuple_size, prior).tolist(),
-        "risk_weights": dataclasses.asdict(theory.risk_weights(tuple_size, prior)),
+        **law.coefficients(prior)._asdict(),
+        "tuple_law": law.counts(prior)[: (tuple_size - 1) // 2 : -1].tolist(),
+        "risk_weights": law.risk_weights(prior)._asdict(),
     }
     print(json.dumps(facts, indent=2))
 

@@ -11,54 +11,53 @@ from typing import Any
 import numpy as np
 from scipy.special import chdtrc
 
+from mdpu.data import Signs, TupleData, draw_split
+from mdpu.law import Law, as_law
 from mdpu.pipeline.data.labels import read_labels
-from mdpu.pipeline.data.splits import Signs, Split, draw_split, write_split
+from mdpu.pipeline.data.splits import write_split
 from mdpu.pipeline.files import provenance, write_json
-from mdpu.theory import broken_tuple_law, tuple_law
 
 # Bins with a smaller expected count are pooled, because the chi-square approximation is poor there.
 LEAST_EXPECTED = 5.0
 
 
-def diagnose(split: Split, labels: Signs, tuple_size: int, prior: float, broken: float = 0.0) -> dict[str, Any]:
-    """Compare a split with the law of Lemma 5, by the labels that the learner never sees.
+def diagnose(split: TupleData, labels: Signs, law: Law | int, prior: float) -> dict[str, Any]:
+    """Compare a split with the law that it was drawn from, by the labels that the learner never sees.
 
     Parameters
     ----------
-    split : Split
+    split : TupleData
     labels : ndarray, int8, shape (N,)
         Sides of the training images.
-    tuple_size : int
-        M.
+    law : Law, or M for dominant tuples
     prior : float
         pi_+.
-    broken : float
-        Share of tuples that are not dominant.
 
     Returns
     -------
     dict
         ``tuple_members`` and ``unlabeled``: the ``observed`` fraction of positives, the expected one by
-        ``law`` (a of Lemma 6 where no tuple is broken, and pi_+), and the difference in standard errors, ``z``.
+        ``law`` (a of Lemma 6, and pi_+), and the difference in standard errors, ``z``.
         ``tuple_types``: numbers of tuples with 0, 1, ... negatives, ``observed`` and ``expected``, with
         ``chi_square``, ``degrees`` of freedom and ``p_value``. ``distinct``: numbers of different images
         among the tuple members and among the unlabeled, and of images in both.
     """
-    law = broken_tuple_law(tuple_size, prior, broken) if broken else tuple_law(tuple_size, prior)
+    law = as_law(law)
+    chances = np.trim_zeros(law.counts(prior)[::-1], "b")  # of 0, 1, ... negatives
     hidden = labels[split.tuples]  # (n, M)
     negatives = (hidden < 0).sum(axis=1)
     n = len(split.tuples)
-    kinds = np.arange(law.size)
-    member_error = math.sqrt((law @ kinds**2 - (law @ kinds) ** 2) / n) / tuple_size
+    kinds = np.arange(chances.size)
+    member_error = math.sqrt((chances @ kinds**2 - (chances @ kinds) ** 2) / n) / law.size
     unlabeled_error = math.sqrt(prior * (1 - prior) / split.unlabeled.size)
-    observed = np.bincount(negatives, minlength=law.size)
-    chi_square, degrees = _chi_square(observed, law * n)
+    observed = np.bincount(negatives, minlength=chances.size)
+    chi_square, degrees = _chi_square(observed, chances * n)
     return {
-        "tuple_members": _compare(float((hidden > 0).mean()), 1 - float(law @ kinds) / tuple_size, member_error),
+        "tuple_members": _compare(float((hidden > 0).mean()), 1 - float(chances @ kinds) / law.size, member_error),
         "unlabeled": _compare(float((labels[split.unlabeled] > 0).mean()), prior, unlabeled_error),
         "tuple_types": {
             "observed": observed.tolist(),
-            "expected": (law * n).tolist(),
+            "expected": (chances * n).tolist(),
             "chi_square": chi_square,
             "degrees": degrees,
             "p_value": float(chdtrc(degrees, chi_square)) if degrees else 1.0,
@@ -112,17 +111,19 @@ def summarize(diagnostics: Sequence[dict[str, Any]]) -> dict[str, Any]:
     }
 
 
-def write_diagnosed_split(labels: Path, path: Path, tuple_size: int, prior: float, **drawing: Any) -> None:
+def write_diagnosed_split(
+    labels: Path, path: Path, tuple_size: int, prior: float, broken: float = 0.0, **drawing: Any
+) -> None:
     """Draw a split and write it, with its diagnostics (.json) beside it.
 
     Parameters
     ----------
     labels, path : Path
         Labels to read, split to write.
-    tuple_size, prior : int, float
-        M and pi_+.
+    tuple_size, prior, broken : int, float, float
+        M, pi_+ and the share of tuples that are not dominant.
     **drawing
-        The other parameters of `mdpu.pipeline.data.splits.draw_split`.
+        The other parameters of `mdpu.data.draw_split`.
 
     Raises
     ------
@@ -131,9 +132,10 @@ def write_diagnosed_split(labels: Path, path: Path, tuple_size: int, prior: floa
     """
     started = time.perf_counter()
     train = read_labels(labels)["train"]
-    split = draw_split(train, tuple_size, prior, **drawing)
+    law = Law.dominant(tuple_size).broken(broken)
+    split = draw_split(train, law, prior, **drawing)
     write_split(split, path)
-    found = diagnose(split, train, tuple_size, prior, drawing.get("broken", 0.0))
-    drawn = {"tuple_size": tuple_size, "prior": prior, **drawing}
+    found = diagnose(split, train, law, prior)
+    drawn = {"tuple_size": tuple_size, "prior": prior, "broken": broken, **drawing}
     facts = {**found, "drawing": drawn, "provenance": provenance(started, [labels])}
     write_json(path.with_suffix(".json"), facts)

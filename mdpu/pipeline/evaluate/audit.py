@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import yaml
 
-from mdpu import theory
+from mdpu.law import Law
 from mdpu.learn.methods import load_method
 from mdpu.pipeline.evaluate.published import BASELINES, CORRECTED, NUMERALS, PROPOSED, published_cells
 from mdpu.pipeline.files import provenance, read_json, resource, write_csv, write_json
@@ -217,7 +217,7 @@ def _impossible_draws(name: str, pool: Mapping[str, int]) -> Finding:
     drawn = published.loc[published["dataset"] == name, ["tuple_size", "n", "prior"]].drop_duplicates()
     cases = []
     for size, n, prior in drawn.itertuples(index=False):
-        law, positive = theory.coefficients(size, float(prior)), float(prior)
+        law, positive = Law.dominant(size).coefficients(float(prior)), float(prior)
         needed = {"positive": n * (size * law.a + positive), "negative": n * (size * law.b + 1 - positive)}
         lacking = [f"{needed[side]:,.0f} of {pool[side]:,} {side}s" for side in needed if needed[side] > pool[side]]
         if lacking:
@@ -241,21 +241,21 @@ def theory_findings() -> list[Finding]:
 
     def tuple_risk(size: int, prior: float) -> float:
         """R_MDP of scores +1 for positives and -1 for negatives under the logistic loss."""
-        law, weights = theory.coefficients(size, prior), theory.risk_weights(size, prior)
+        law, weights = Law.dominant(size).coefficients(prior), Law.dominant(size).risk_weights(prior)
         right, wrong = math.log1p(math.exp(-1)), math.log1p(math.exp(1))
         as_positive, as_negative = law.a * right + law.b * wrong, law.a * wrong + law.b * right
         return weights.tuple_positive * as_positive + weights.tuple_negative * as_negative
 
     def differs_from_two_unlabeled_sets(size: int, prior: float) -> bool:
         """Compare with Lu et al. (2018), whose sets have class priors theta = a and theta' = pi_+."""
-        theta, other = theory.coefficients(size, prior).a, prior
+        theta, other = Law.dominant(size).coefficients(prior).a, prior
         weights = (
             (1 - other) * prior / (theta - other),
             -other * (1 - prior) / (theta - other),
             -(1 - theta) * prior / (theta - other),
             theta * (1 - prior) / (theta - other),
         )
-        return not all(map(close, weights, theory.risk_weights(size, prior).as_tuple()))
+        return not all(map(close, weights, Law.dominant(size).risk_weights(prior)))
 
     slopes = {method: getattr(load_method(method), "k", math.nan) for method in CORRECTED}
     not_positive = [
@@ -277,8 +277,8 @@ def theory_findings() -> list[Finding]:
             "a pi_- - b pi_+ is not positive, or is not a - pi_+.",
             lambda m, p: (
                 not (
-                    theory.coefficients(m, p).denominator > 0
-                    and close(theory.coefficients(m, p).denominator, _shares(m, p)[0] - p)
+                    Law.dominant(m).coefficients(p).denominator > 0
+                    and close(Law.dominant(m).coefficients(p).denominator, _shares(m, p)[0] - p)
                 )
             ),
         ),
@@ -311,7 +311,7 @@ def theory_findings() -> list[Finding]:
 
 
 def _shares(size: int, prior: float) -> tuple[float, float]:
-    """Return Lemma 6's a and b by its own sums, apart from `mdpu.theory`."""
+    """Return Lemma 6's a and b by its own sums, apart from `mdpu.law`."""
     negative, most = 1 - prior, size // 2
     terms = [prior ** (size - k) * negative**k for k in range(most + 1)]
     total = sum(math.comb(size, k) * terms[k] for k in range(most + 1))
@@ -324,7 +324,7 @@ def _ramp_gradient(margins: np.ndarray) -> dict[float, float]:
     """Return the derivative of the ramp loss at margins."""
     import torch
 
-    from mdpu.learn.losses import LOSSES
+    from mdpu.losses import LOSSES
 
     at = torch.tensor(margins, requires_grad=True)
     LOSSES["ramp"].margin_loss(at).sum().backward()

@@ -1,7 +1,7 @@
 """The epoch, or the hyper-parameters, that held-out bags choose without labels, beside the best and the protocol's.
 
 Bags are those of `mdpu.pipeline.validation`: they come from one half of the test images, and accuracies here are on the
-other half. Both estimates of `mdpu.theory.held_out` choose: that of the error of bags, and that of their members.
+other half. Both estimates of `mdpu.law.Law` choose: that of the error of bags, and that of their members.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from collections.abc import Iterator, Mapping
 
 import pandas as pd
 
+from mdpu.law import Law
 from mdpu.pipeline.config import BASE
 from mdpu.pipeline.plan import AXES, CELL
-from mdpu.theory.held_out import bag_risk, member_risk
 
-RISKS = {"bags": bag_risk, "members": member_risk}
+RISKS = {"bags": Law.bag_risk, "members": Law.member_risk}
 NEEDED = ("validation_unlabeled", "others_true_positive_rate", "others_true_negative_rate")
 
 
@@ -118,7 +118,8 @@ def _estimated_runs(
         run = run.sort_values("epoch")
         counts = run[[f"validation_tuples_{positives}" for positives in range(run["tuple_size"].iloc[0] + 1)]]
         told_prior = float(run["told"].iloc[0])
-        risks = {name: risk(counts, run["validation_unlabeled"], told_prior) for name, risk in RISKS.items()}
+        law = Law.dominant(run["tuple_size"].iloc[0])
+        risks = {name: risk(law, counts, run["validation_unlabeled"], told_prior) for name, risk in RISKS.items()}
         yield key, run.assign(**risks)
 
 

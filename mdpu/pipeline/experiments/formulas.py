@@ -39,7 +39,7 @@ def section(_plan: Plan, experiment: Experiment, results: Path) -> dict[str, Any
 
 def loss_rows() -> pd.DataFrame:
     """Return a row per loss: ``loss`` its name, ``title``, ``notation`` and ``formula``, the last two in LaTeX."""
-    from mdpu.learn.losses import LOSSES
+    from mdpu.losses import LOSSES
 
     return pd.DataFrame(
         [

@@ -37,7 +37,7 @@ def losses_figure() -> Figure:
     """
     import torch
 
-    from mdpu.learn.losses import LOSSES
+    from mdpu.losses import LOSSES
 
     figure, (axes,) = draw_panels(1, 3, 1.9)
     # Midpoints of a fine grid: none is a kink, where the derivative is a matter of convention.

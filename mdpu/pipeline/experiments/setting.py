@@ -13,10 +13,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyBboxPatch, Rectangle
 
+from mdpu.data import TupleData
 from mdpu.errors import UserError
 from mdpu.pipeline.data.images import ImageSet, read_images
 from mdpu.pipeline.data.labels import Labels, read_labels
-from mdpu.pipeline.data.splits import Split, read_split
+from mdpu.pipeline.data.splits import read_split
 from mdpu.pipeline.experiments import figure_kind
 from mdpu.pipeline.plan import Experiment, Plan
 from mdpu.pipeline.report.drawing import PAGE, draw_panels, literal
@@ -78,14 +79,14 @@ def draw(plan: Plan, experiment: Experiment, inputs: Mapping[str, Path]) -> Figu
     )
 
 
-def setting_rows(labels: np.ndarray, split: Split) -> list[Setting]:
+def setting_rows(labels: np.ndarray, split: TupleData) -> list[Setting]:
     """Choose the images that stand for each setting.
 
     Parameters
     ----------
     labels : ndarray of +1, -1 and 0, shape (N,)
         Labels of the training images; by them the images of the neighbouring settings are chosen.
-    split : Split
+    split : TupleData
         Its first tuples and unlabeled images are shown.
 
     Raises
@@ -144,14 +145,14 @@ def _two_unlike(groups: np.ndarray, labels: np.ndarray) -> np.ndarray:
     return groups[[0, other[0] if len(other) else 1]]
 
 
-def setting_figure(image_set: ImageSet, labels: Labels, split: Split, definition: Mapping[str, Any]) -> Figure:
+def setting_figure(image_set: ImageSet, labels: Labels, split: TupleData, definition: Mapping[str, Any]) -> Figure:
     """Draw what each setting knows of its data.
 
     Parameters
     ----------
     image_set : ImageSet
     labels : Labels
-    split : Split
+    split : TupleData
     definition : mapping
         The definition of the dataset; the figure shows its title and its classes.
     """

@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 import torch
 
+from mdpu.data import draw_split
 from mdpu.learn import Sample, Settings, Task, fit
 from mdpu.learn.evaluation import TestRates as Rates
 from mdpu.learn.prior import brief_estimate
@@ -19,7 +20,6 @@ from mdpu.pipeline.config import load_config
 from mdpu.pipeline.data.images import ImageSet
 from mdpu.pipeline.data.labels import Labels, binarize
 from mdpu.pipeline.data.sources import SOURCES
-from mdpu.pipeline.data.splits import draw_split
 from mdpu.pipeline.files import REPOSITORY
 from mdpu.pipeline.history import run_history
 from mdpu.pipeline.plan import Plan, Run

@@ -11,7 +11,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mdpu.learn.bags import TINY, BagHead, bag_prior_at, dominance, unlabeled_bags
+from mdpu.law import Law, count_law
+from mdpu.learn.bags import TINY, BagHead
 from mdpu.learn.head import Batch
 from mdpu.learn.method import NetworkMethod
 from mdpu.learn.methods import load_method
@@ -20,8 +21,8 @@ from mdpu.learn.methods.bag_em import shifted_to
 from mdpu.learn.methods.bag_likelihood import PIN as LIKELIHOOD_PIN
 from mdpu.learn.methods.bag_nce import PIN as NCE_PIN
 from mdpu.learn.task import Task
+from mdpu.losses import joint, seen_at, unlabeled_bags
 from mdpu.pipeline.config import available_methods
-from mdpu.theory import coefficients, joint, tuple_law
 
 CPU = torch.device("cpu")
 BAG_METHODS = (
@@ -52,31 +53,24 @@ def scores(R: int, B: int, M: int, unlabeled: int, scale: float = 1.0) -> Batch:
     )
 
 
+def plain_q(r: np.ndarray) -> np.ndarray:
+    """By numpy, of dominant tuples."""
+    return Law.dominant(r.shape[-1]).passes(r, 1 - r)[0]
+
+
 def q(bags: torch.Tensor) -> np.ndarray:
     """By the plain dynamic program, in doubles."""
-    return joint.dominance(bags.double().sigmoid().numpy())
+    return plain_q(bags.double().sigmoid().numpy())
 
 
 # -- q --------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("size", [1, 2, 3, 4, 7, 20, 100])
-def test_q_and_its_gradient_equal_the_plain_ones(size: int) -> None:
-    bags = 3 * torch.randn(2, 5, size, generator=torch.Generator().manual_seed(size)).double()
-    bags.requires_grad_()
-    dominant, other = dominance(bags)
-    r = bags.detach().sigmoid()
-    np.testing.assert_allclose(dominant.detach(), joint.dominance(r), rtol=1e-10)
-    np.testing.assert_allclose(other.detach(), joint.non_dominance(r), rtol=1e-10)
-    (gradient,) = torch.autograd.grad(dominant.sum(), bags)
-    np.testing.assert_allclose(gradient, joint.dominance_gradient(r) * (r * (1 - r)).numpy(), rtol=1e-10)
 
 
 @pytest.mark.parametrize("size", [2, 3, 10])
 @pytest.mark.parametrize("score", [-40.0, -15.0, 15.0, 40.0, 200.0])
 def test_the_small_tail_keeps_its_digits_in_single_precision(size: int, score: float) -> None:
     bags = torch.full((1, 1, size), score, requires_grad=True)
-    dominant, other = dominance(bags)
+    dominant, other = joint(Law.dominant(size), bags)
     r, s = 1 / (1 + math.exp(-score)), 1 / (1 + math.exp(score))  # r and 1 - r, both exact
     fewest = math.ceil(size / 2)
     terms = [math.comb(size, k) * r**k * s ** (size - k) for k in range(size + 1)]
@@ -89,9 +83,8 @@ def test_the_small_tail_keeps_its_digits_in_single_precision(size: int, score: f
 @pytest.mark.parametrize("size", [1, 2, 3, 6])
 def test_the_prior_of_bags_is_the_plain_one(size: int) -> None:
     priors = [0.2, 0.5, 0.7]
-    assert bag_prior_at(torch.tensor(priors), size).tolist() == pytest.approx(
-        [joint.dominance_rate(size, prior) for prior in priors]
-    )
+    _, rates = seen_at(Law.dominant(size), torch.tensor(priors))
+    assert rates.tolist() == pytest.approx([Law.dominant(size).rate(prior) for prior in priors])
 
 
 # -- bags -----------------------------------------------------------------------------------------
@@ -119,7 +112,7 @@ def test_bags_share_no_image_and_leave_out_less_than_one_bag(images: int, size: 
 def test_bag_risk_by_hand(method: str, k: int, size: int, prior: float, shift: float) -> None:
     batch = scores(1, 6, size, 8 * size)
     batch = Batch(batch.tuples + 2, batch.unlabeled + shift)
-    rate = joint.dominance_rate(size, prior)
+    rate = Law.dominant(size).rate(prior)
     tuple_q, bag_q = q(batch.tuples[0]), q(batch.unlabeled.view(8, size))
     negative = float((bag_q**2).mean() - rate * (tuple_q**2).mean())
     expected = rate * float(((1 - tuple_q) ** 2).mean()) + (negative if negative > 0 else k * -negative)
@@ -140,10 +133,10 @@ def test_bag_risk_is_unbiased_for_the_risk_with_bag_labels(size: int) -> None:
     model = np.array([0.8, 0.3, 0.4])  # any
     kinds = np.array(list(itertools.product(range(3), repeat=size)))  # (3^M, M)
     density = share[kinds].prod(axis=1)
-    true_q, model_q = joint.dominance(r[kinds]), joint.dominance(model[kinds])
+    true_q, model_q = plain_q(r[kinds]), plain_q(model[kinds])
     labelled = float(density @ (true_q * (1 - model_q) ** 2 + (1 - true_q) * model_q**2))
 
-    law = tuple_law(size, prior)  # tuples drawn as Lemma 5 draws them, without q
+    law = Law.dominant(size).counts(prior)[::-1]  # tuples drawn as Lemma 5 draws them, without q
     vector_law = [law[k] / math.comb(size, k) for k in range(len(law))]
     tuples = np.zeros(len(kinds))
     for labels in itertools.product((True, False), repeat=size):
@@ -154,10 +147,8 @@ def test_bag_risk_is_unbiased_for_the_risk_with_bag_labels(size: int) -> None:
     def risk(rate: float) -> float:
         return rate * float(tuples @ (1 - model_q) ** 2) + float(density @ model_q**2 - rate * (tuples @ model_q**2))
 
-    assert risk(joint.dominance_rate(size, prior)) == pytest.approx(labelled, rel=1e-12)
-    counts = joint.positives_law(np.full(size, prior))
-    fewest = joint.fewest_positives(size)
-    for planted in (joint.dominance_rate(size, 0.5), counts[fewest + 1 :].sum(), counts[fewest - 1 :].sum()):
+    assert risk(Law.dominant(size).rate(prior)) == pytest.approx(labelled, rel=1e-12)
+    for planted in (Law.dominant(size).rate(0.5), 0.9 * Law.dominant(size).rate(prior)):
         assert risk(planted) != pytest.approx(labelled, rel=1e-3)
 
 
@@ -166,7 +157,7 @@ def test_bag_risk_is_unbiased_for_the_risk_with_bag_labels(size: int) -> None:
 def test_contrast_by_hand(method: str, size: int) -> None:
     prior, batch = 0.4, scores(1, 6, size, 4 * size)
     model_prior = batch.unlabeled.double().sigmoid().mean().item()
-    rate = joint.dominance_rate(size, prior if method == "bag-nce" else model_prior)
+    rate = Law.dominant(size).rate(prior if method == "bag-nce" else model_prior)
     tuple_q, bag_q = q(batch.tuples[0]), q(batch.unlabeled.view(4, size))
     expected = -(np.log(tuple_q / (tuple_q + rate)).mean() + np.log(rate / (bag_q + rate)).mean()) / 2
     if method == "bag-nce":
@@ -178,7 +169,7 @@ def test_contrast_by_hand(method: str, size: int) -> None:
 def test_likelihood_by_hand(size: int) -> None:
     prior, batch = 0.4, scores(1, 6, size, 4 * size)
     model_prior = batch.unlabeled.double().sigmoid().mean().item()
-    expected = math.log(joint.dominance_rate(size, model_prior)) - np.log(q(batch.tuples[0])).mean()
+    expected = math.log(Law.dominant(size).rate(model_prior)) - np.log(q(batch.tuples[0])).mean()
     expected += LIKELIHOOD_PIN * divergence(prior, model_prior)
     found = head(Task("bag-likelihood", size, prior)).objective(batch)[0].item()
     assert found == pytest.approx(expected, rel=1e-5)
@@ -187,7 +178,7 @@ def test_likelihood_by_hand(size: int) -> None:
 @pytest.mark.parametrize("size", [1, 2, 3])
 def test_marginal_risk_by_hand(size: int) -> None:
     prior, batch = 0.4, scores(1, 6, size, 4 * size)
-    mix = coefficients(size, prior)
+    mix = Law.dominant(size).coefficients(prior)
     share = prior / mix.a
 
     def is_member(score: torch.Tensor) -> np.ndarray:
@@ -221,9 +212,8 @@ def test_em_shifts_unlabeled_images_to_the_prior() -> None:
 
 def test_count_loss_by_hand() -> None:
     batch = scores(1, 6, 2, BAG)
-    laws = [
-        joint.positives_law(values) for values in (np.full(BAG, 0.4), batch.unlabeled[0].double().sigmoid().numpy())
-    ]
+    members = (np.full(BAG, 0.4), batch.unlabeled[0].double().sigmoid().numpy())
+    laws = [count_law(values, 1 - values) for values in members]
     expected = -np.log(q(batch.tuples[0])).mean() - laws[0] @ np.log(np.maximum(laws[1], TINY))
     assert head(Task("bag-count", 2, 0.4)).objective(batch)[0].item() == pytest.approx(expected, rel=1e-4)
 
@@ -254,7 +244,7 @@ def test_the_true_r_is_a_stationary_point(method: str, size: int) -> None:
     kinds = np.array(list(itertools.product(range(3), repeat=size)))
     total = 40_000
     density = share[kinds].prod(axis=1)
-    tuple_counts = np.round(total * density * joint.dominance(r[kinds]) / joint.dominance_rate(size, prior)).astype(int)
+    tuple_counts = np.round(total * density * plain_q(r[kinds]) / Law.dominant(size).rate(prior)).astype(int)
     bag_counts = np.round(total * density).astype(int)
     tuples = torch.from_numpy(np.repeat(kinds, tuple_counts, axis=0))  # (B, M)
     unlabeled = torch.from_numpy(np.repeat(kinds, bag_counts, axis=0)).flatten()

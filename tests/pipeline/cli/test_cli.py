@@ -17,10 +17,10 @@ import numpy as np
 import pytest
 import torch
 
+from mdpu.law import Law
 from mdpu.pipeline import cli
 from mdpu.pipeline.files import REPOSITORY
 from mdpu.pipeline.plan import parse_run
-from mdpu.theory import coefficients, risk_weights
 
 RULES = [
     "dataset",
@@ -130,11 +130,11 @@ def test_coefficients_are_printed_as_json():
     done = mdpu("coefficients", "--tuple-size", 3, "--prior", 0.4)
     assert done.returncode == 0
     found = json.loads(done.stdout)
-    expected = coefficients(3, 0.4)
+    expected = Law.dominant(3).coefficients(0.4)
     assert (found["a"], found["b"], found["denominator"]) == (expected.a, expected.b, expected.denominator)
     assert found["a"] == pytest.approx((0.4**3 + 2 * 0.4**2 * 0.6) / (0.4**3 + 3 * 0.4**2 * 0.6))
     assert found["tuple_law"] == pytest.approx([0.4 / (0.4 + 3 * 0.6), 3 * 0.6 / (0.4 + 3 * 0.6)])
-    assert found["risk_weights"]["tuple_positive"] == risk_weights(3, 0.4).tuple_positive
+    assert found["risk_weights"]["tuple_positive"] == Law.dominant(3).risk_weights(0.4).tuple_positive
 
 
 def test_the_plan_counts_and_lists_runs():
@@ -176,7 +176,7 @@ def test_a_mistake_ends_a_process_with_status_2():
         (["--tuple-size", 2, "--prior", 0], "prior 0.0 is not strictly between 0 and 1"),
         (["--tuple-size", 2, "--prior", 1], "prior 1.0 is not strictly between 0 and 1"),
         (["--tuple-size", 2, "--prior", "nan"], "prior nan is not strictly between 0 and 1"),
-        (["--tuple-size", 100_000, "--prior", 0.9], "tuple size 100000 at prior 0.9 is too large"),
+        (["--tuple-size", 100_000, "--prior", 0.9], "no risk of single members exists"),
     ],
 )
 def test_coefficients_out_of_range_are_refused(arguments, sentence):

@@ -16,14 +16,15 @@ import scipy.stats
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mdpu.data import TupleData, draw_split
 from mdpu.errors import UserError
+from mdpu.law import Law
 from mdpu.pipeline.config import load_config
 from mdpu.pipeline.data.diagnostics import diagnose, summarize
 from mdpu.pipeline.data.labels import write_labels
-from mdpu.pipeline.data.splits import Split, draw_split, read_split
+from mdpu.pipeline.data.splits import read_split
 from mdpu.pipeline.files import REPOSITORY, read_json
 from mdpu.pipeline.plan import Plan
-from mdpu.theory import coefficients, tuple_law
 
 PLAN = Plan(load_config([REPOSITORY / "config.yaml"]))
 
@@ -114,9 +115,11 @@ def test_diagnostics_tell_what_is_in_the_split(tuple_size: int, prior: float, n:
     negatives = (hidden == -1).sum(axis=1)
     types = found["tuple_types"]
     assert types["observed"] == [int((negatives == k).sum()) for k in range(tuple_size // 2 + 1)]
-    np.testing.assert_allclose(types["expected"], n * tuple_law(tuple_size, prior))
+    np.testing.assert_allclose(
+        types["expected"], n * Law.dominant(tuple_size).counts(prior)[::-1][: tuple_size // 2 + 1]
+    )
     assert found["tuple_members"]["observed"] == pytest.approx((hidden == 1).mean())
-    assert found["tuple_members"]["law"] == pytest.approx(coefficients(tuple_size, prior).a)
+    assert found["tuple_members"]["law"] == pytest.approx(Law.dominant(tuple_size).coefficients(prior).a)
     assert found["unlabeled"]["observed"] == pytest.approx((SIDES[split.unlabeled] == 1).mean())
     assert found["unlabeled"]["law"] == prior
     assert 0 <= types["p_value"] <= 1
@@ -162,7 +165,7 @@ def test_over_many_seeds_z_is_standard_normal_and_p_uniform() -> None:
 
 def test_a_split_that_departs_from_the_law_shows() -> None:
     positive, negative = np.flatnonzero(SIDES == 1), np.flatnonzero(SIDES == -1)
-    split = Split(np.stack([positive[:400], negative[:400]], axis=1), negative[:400])
+    split = TupleData(np.stack([positive[:400], negative[:400]], axis=1), negative[:400])
     found = diagnose(split, SIDES, 2, 0.5)
     assert found["tuple_types"]["p_value"] < 1e-30
     assert found["tuple_members"]["z"] < -5

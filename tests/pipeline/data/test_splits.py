@@ -13,8 +13,10 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy import stats
 
+from mdpu.data import TupleData, draw_split
 from mdpu.errors import UserError
-from mdpu.pipeline.data.splits import Split, draw_split, draw_tuple_labels, read_split, write_split
+from mdpu.law import Law
+from mdpu.pipeline.data.splits import read_split, write_split
 from mdpu.randomness import Stream
 
 # 40 images left out, 60 positive, 20 negative, well mixed.
@@ -52,7 +54,7 @@ def test_splits_are_the_pinned_ones(replacement, overlap):
 def test_label_vectors_follow_the_law_of_lemma_5(size, prior):
     """Chi-square over all dominant label vectors; each of the 15 tests fails a true sampler once in a million."""
     n = 20_000
-    drawn = draw_tuple_labels(size, prior, n, Stream(5, "law"))
+    drawn = Law.dominant(size).draw(prior, n, Stream(5, "law"))
     assert drawn.shape == (n, size)
     vectors = [labels for labels in itertools.product((1, -1), repeat=size) if sum(labels) >= 0]
     chances = np.array([prior ** v.count(1) * (1 - prior) ** v.count(-1) for v in vectors])
@@ -160,7 +162,7 @@ def test_a_pool_can_be_used_up_to_its_last_image():
 def test_the_largest_n_that_is_named_fits_and_the_next_does_not(positives, negatives, size, prior, seed, overlap):
     labels = np.array([1] * positives + [-1] * negatives, dtype=np.int8)
 
-    def draw(n: int) -> Split:
+    def draw(n: int) -> TupleData:
         return draw_split(labels, size, prior, n, n, seed, replacement=False, overlap=overlap)
 
     with pytest.raises(UserError, match="without replacement") as error:
@@ -207,7 +209,7 @@ def test_a_split_survives_its_file_and_holds_no_labels(tmp_path):
 @pytest.mark.parametrize(("size", "prior"), [(1, 0.3), (2, 0.5), (3, 0.4), (5, 0.7)])
 def test_a_share_of_the_tuples_breaks_the_rule_and_follows_the_law_of_the_others(size, prior):
     broken, n = 0.25, 40_000
-    labels = draw_tuple_labels(size, prior, n, Stream(1, "broken"), broken)
+    labels = Law.dominant(size).broken(broken).draw(prior, n, Stream(1, "broken"))
     negatives = (labels < 0).sum(axis=1)
     law = np.zeros(size + 1)
     for k in range(size + 1):
@@ -222,11 +224,11 @@ def test_a_share_of_the_tuples_breaks_the_rule_and_follows_the_law_of_the_others
 
 def test_without_broken_tuples_the_split_is_the_one_it_was():
     plain = draw_split(LABELS, 3, 0.4, 50, 50, 1)
-    assert np.array_equal(plain.tuples, draw_split(LABELS, 3, 0.4, 50, 50, 1, broken=0.0).tuples)
-    assert not np.array_equal(plain.tuples, draw_split(LABELS, 3, 0.4, 50, 50, 1, broken=0.3).tuples)
+    assert np.array_equal(plain.tuples, draw_split(LABELS, Law.dominant(3).broken(0.0), 0.4, 50, 50, 1).tuples)
+    assert not np.array_equal(plain.tuples, draw_split(LABELS, Law.dominant(3).broken(0.3), 0.4, 50, 50, 1).tuples)
 
 
 @pytest.mark.parametrize("broken", [-0.1, 1.0])
 def test_a_share_of_broken_tuples_lies_from_zero_to_below_one(broken):
     with pytest.raises(UserError, match="broken is"):
-        draw_split(LABELS, 3, 0.4, 5, 5, 1, broken=broken)
+        Law.dominant(3).broken(broken)

@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 from scipy import stats
 
+from mdpu.law import Law
 from mdpu.pipeline.evaluate.choice import choose_epochs, choose_settings, summarize_regret
 from mdpu.pipeline.plan import Run, run_columns
-from mdpu.theory import tuple_law
 
 
 def expected_counts(size: int, prior: float, rate: float, false_rate: float) -> pd.DataFrame:
@@ -20,7 +20,7 @@ def expected_counts(size: int, prior: float, rate: float, false_rate: float) -> 
             stats.binom.pmf(range(size - negatives + 1), size - negatives, rate),
             stats.binom.pmf(range(negatives + 1), negatives, false_rate),
         )
-        for negatives, share in enumerate(tuple_law(size, prior))
+        for negatives, share in enumerate(Law.dominant(size).counts(prior)[::-1])
     )
     shares = {f"validation_tuples_{positives}": [share] for positives, share in enumerate(counts)}
     return pd.DataFrame(shares | {"validation_unlabeled": [prior * rate + (1 - prior) * false_rate]})

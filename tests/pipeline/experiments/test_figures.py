@@ -17,10 +17,10 @@ from matplotlib.patches import Rectangle
 from matplotlib.text import Text
 
 import mdpu.pipeline.report
+from mdpu.data import draw_split
 from mdpu.errors import UserError
-from mdpu.learn.losses import LOSSES
+from mdpu.losses import LOSSES
 from mdpu.pipeline.data.images import ImageSet
-from mdpu.pipeline.data.splits import draw_split
 from mdpu.pipeline.evaluate.ranks import rank
 from mdpu.pipeline.evaluate.sensitivity import ALTERNATIVE, PANEL
 from mdpu.pipeline.experiments.curves import curves_figure

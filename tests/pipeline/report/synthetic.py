@@ -8,11 +8,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from mdpu.data import draw_split
 from mdpu.pipeline.cache import identity
 from mdpu.pipeline.data.diagnostics import diagnose
 from mdpu.pipeline.data.images import ImageSet, write_images
 from mdpu.pipeline.data.labels import binarize, write_labels
-from mdpu.pipeline.data.splits import draw_split, write_split
+from mdpu.pipeline.data.splits import write_split
 from mdpu.pipeline.evaluate.audit import write_audit
 from mdpu.pipeline.evaluate.claims import write_claims
 from mdpu.pipeline.evaluate.collect import describe_runs, run_accuracies, summarize

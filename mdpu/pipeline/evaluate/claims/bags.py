@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from mdpu.law import Law
 from mdpu.learn.methods import load_method
 from mdpu.pipeline.evaluate.claims.claim import (
     beside,
@@ -18,7 +19,6 @@ from mdpu.pipeline.evaluate.claims.claim import (
 from mdpu.pipeline.evaluate.evidence import WINDOW, Evidence
 from mdpu.pipeline.evaluate.published import PROPOSED, in_one_reading, published_cells
 from mdpu.pipeline.plan import ROW
-from mdpu.theory.joint import joint_information, marginal_information
 
 BEST = "bag-relu"
 FREE = "bag-free"
@@ -138,7 +138,7 @@ def gain_ranks_as_information(evidence: Evidence) -> pd.DataFrame:
     if pairs.empty:
         return make_cases(pairs, np.nan, 0.0)
     ratio = [
-        joint_information(size, float(prior)) / marginal_information(size, float(prior))
+        Law.dominant(size).joint_information(float(prior)) / Law.dominant(size).marginal_information(float(prior))
         for size, prior in zip(pairs["tuple_size"], pairs["prior"], strict=True)
     ]
     pairs = pairs.assign(gain=pairs["mean"] - pairs["mean_right"], ratio=ratio)
