@@ -15,7 +15,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -121,7 +121,7 @@ class _TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
 
     # -- training ---------------------------------------------------------------------------------
 
-    def fit(self, X: Any, y: Any) -> Any:
+    def fit(self, X: Any, y: Any) -> Self:
         """Train on tuples and unlabeled rows: ``fit(tuples, unlabeled)``.
 
         ``fit(rows, groups)`` is the form for scikit-learn's tools, ``fit(rows, sample)`` that of the library. A call
@@ -155,7 +155,7 @@ class _TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
             self.__dict__.update(before)
             raise
 
-    def _fit(self, X: Any, y: Any) -> Any:
+    def _fit(self, X: Any, y: Any) -> Self:
         choose_device(self.device)
         check_choice("unlabeled_is", self.unlabeled_is, ("pool", "remainder"))
         if self.prior is not None:
@@ -767,7 +767,7 @@ class MDPUClassifier(_TupleEstimator):
 
     # -- networks ---------------------------------------------------------------------------------
 
-    def _fit(self, X: Any, y: Any) -> MDPUClassifier:
+    def _fit(self, X: Any, y: Any) -> Self:
         check_choice("dominant", self.dominant, ("positive", "negative"))
         if self.warm_start and self.early_stopping:
             raise UserError(

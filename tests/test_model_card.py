@@ -24,7 +24,7 @@ FORMS = {
 
 @pytest.fixture(scope="module")
 def classifier():
-    return MDPUClassifier(prior=0.4, n_epochs=1, hidden=(4,), random_state=0).fit(TUPLES, UNLABELED)
+    return MDPUClassifier(prior=0.4, learner="linear", random_state=0).fit(TUPLES, UNLABELED)
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -33,6 +33,14 @@ def test_it_states_the_sample_and_the_risk(classifier, form):
     risk = classifier.risk_estimate(*FORMS[form])
     for text in (*SIZES, "0.400 of the unlabeled", "for 3 features", f"{risk.low:.3f} to {risk.high:.3f}", "## Limits"):
         assert text in card
+
+
+def test_a_law_is_stated_by_its_weights():
+    pairs = (TUPLES[:30], UNLABELED)
+    classifier = TupleClassifier(prior=0.6, law=(0, 1, 0), learner="linear", random_state=0).fit(*pairs)
+    assert "30 tuples of 2: groups with 0 to 2 positives are collected with the weights 0, 1, 0" in model_card(
+        classifier, *pairs
+    )
 
 
 def test_without_held_out_tuples_it_claims_no_risk(classifier):
