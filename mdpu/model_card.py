@@ -49,7 +49,8 @@ def model_card(
     (sizes, n_unlabeled), estimate = _sizes(X, y), classifier.prior_estimate_
     interval, risk = "told, and not compared with the sample", "Not estimated: no held-out tuples were given."
     if estimate is not None:
-        interval = f"the sample says {estimate.low:.3f} to {estimate.high:.3f} ({estimate.level:.0%} interval, {estimate.verdict})"
+        bounds = f"{estimate.low:.3f} to {estimate.high:.3f}"
+        interval = f"the sample says {bounds} ({estimate.level:.0%} interval, {estimate.verdict})"
     if held_out is not None:
         error, (held, rows) = classifier.risk_estimate(*held_out), _sizes(*held_out)
         risk = (

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.exceptions import NotFittedError
 
-from mdpu.estimator import MDPUClassifier
+from mdpu.estimator import MDPUClassifier, TupleClassifier
 from mdpu.groups import join_groups
 from mdpu.learn import Sample
 from mdpu.model_card import model_card
