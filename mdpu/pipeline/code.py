@@ -11,8 +11,7 @@ import ast
 import contextlib
 import json
 import os
-import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
@@ -59,7 +58,7 @@ def kind_version(kind: str) -> str:
 def training_version(method: str, network: str) -> str:
     """Return the version of the code that trains a method with a network."""
     shared = [file for file in _files(TRAINING) if file.parent.name not in ("methods", "networks")]
-    return _version([*shared, *_modules("methods", method), *_modules("networks", network)])
+    return _version([*shared, *_module("methods", method), *_module("networks", network)])
 
 
 def _files(places: Iterable[str]) -> list[Path]:
@@ -72,17 +71,9 @@ def _below(place: Path) -> list[Path]:
     return [file for file in files if file.is_file() and "__pycache__" not in file.parts and file.name[0] != "."]
 
 
-def _modules(folder: str, name: str) -> Iterator[Path]:
-    """Yield the file of a method or a network, and those of the same folder that it imports."""
-    waiting, known = [name.replace("-", "_")], set()
-    while waiting:
-        known.add(stem := waiting.pop())
-        file = PACKAGE / "learn" / folder / f"{stem}.py"
-        if not file.is_file():  # a network of one's own, which is nobody's file here
-            continue
-        yield file
-        imported = re.findall(rf"mdpu\.learn\.{folder}\.(\w+)", file.read_text(encoding="utf-8"))
-        waiting += [other for other in imported if other not in known]
+def _module(folder: str, name: str) -> list[Path]:
+    """Return the file of a method or a network; one of one's own, which is not here, has none."""
+    return _below(PACKAGE / "learn" / folder / f"{name.replace('-', '_')}.py")
 
 
 def _version(files: Iterable[Path]) -> str:

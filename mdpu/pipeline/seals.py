@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from contextvars import ContextVar
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Any
 
 from mdpu.errors import UserError
 
@@ -40,12 +41,17 @@ class Seal:
     edited: bool = False
 
     def to_json(self) -> str:
-        """Return the text of the seal."""
-        return json.dumps(asdict(self), indent=1, ensure_ascii=False) + "\n"
+        """Return the text of the seal, with a checksum of its own."""
+        facts = asdict(self)
+        return json.dumps({**facts, "seal": _of_facts(facts)}, indent=1, ensure_ascii=False) + "\n"
 
     def matches(self, checksum: str) -> bool:
         """Return whether a file with this checksum is the one that was written under this seal."""
         return checksum == self.sha256
+
+
+def _of_facts(facts: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
 
 
 def seal_path(path: Path) -> Path:
@@ -72,7 +78,9 @@ def read_seal(path: Path) -> Seal | None:
         If the system cannot read it.
     """
     try:
-        return Seal(**json.loads(seal_path(path).read_text(encoding="utf-8")))
+        facts = json.loads(seal_path(path).read_text(encoding="utf-8"))
+        own = facts.pop("seal", None)
+        return Seal(**facts) if own == _of_facts(facts) else Seal("broken")
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:

@@ -1,120 +1,261 @@
-"""Finished runs on disk, and packed into one file to be carried elsewhere."""
+"""Finished runs, found by what they are made from: recipes, the cache, what is packed, and what is left to train."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+import json
+import os
 
 import numpy as np
 import pandas as pd
 import pytest
+from configs import config
 
 from mdpu.errors import UserError
-from mdpu.learn import Settings, Task
-from mdpu.pipeline.cache import RunStore, fingerprint, group_by_origin
-from mdpu.pipeline.plan import Run, run_columns
+from mdpu.pipeline import cache as cache_module
+from mdpu.pipeline.cache import Cache, Finished, adopt, checksum, export, fingerprint, identity, recipes_of, unfinished
+from mdpu.pipeline.files import write_text
+from mdpu.pipeline.plan import Plan
 
-RUNS = [Run("mnist", "base", 2, 10000, prior, "relu", "logistic", seed) for prior in ("0.4", "0.5") for seed in (1, 2)]
-HERE, THERE = {"commit": "abc", "device": "cpu"}, {"commit": "def", "device": "H200"}
+CONTENT = {"images": "a", "labels": "b"}
+ORIGIN = {"commit": "abc", "device": "cpu", "precision": "fp32"}
 
 
-def history(run: Run) -> pd.DataFrame:
-    values = np.random.default_rng(run.seed).normal(size=(3, 2))
+def planned(**changes):
+    return Plan(config(device="cpu", shipped=None, datasets=["flat"], **changes))
+
+
+def recipe(plan=None, place=0, content=CONTENT, rates=None, precision="fp32"):
+    plan = plan or planned()
+    return recipes_of(plan, plan.runs[place], content, rates, precision)[0]
+
+
+def history(epochs=3):
+    values = np.random.default_rng(epochs).uniform(size=(epochs, 2))
     values[-1] = np.nan  # as where a run diverged
-    measures = {"epoch": [1, 2, 3], "risk": values[:, 0], "accuracy": values[:, 1]}
-    return pd.DataFrame({**run_columns(run), **measures})
+    return pd.DataFrame({"epoch": range(1, epochs + 1), "risk": values[:, 0], "accuracy": values[:, 1]})
+
+
+def finished(place=0, **measures):
+    drawn = history().assign(**measures)
+    return Finished.of(recipe(place=place), drawn, origin=ORIGIN, split="c", diagnostics={"p_value": 0.5})
+
+
+# -- recipes --------------------------------------------------------------------------------------
+
+
+def test_a_fingerprint_follows_everything_that_a_number_depends_on(monkeypatch):
+    others = [
+        recipe(place=1),
+        recipe(content={**CONTENT, "images": "z"}),
+        recipe(content={**CONTENT, "labels": "z"}),
+        recipe(rates=(0.1, 0.2)),
+        recipe(precision="bf16"),
+        recipe(planned(protocol__training__epochs=4)),
+        recipe(planned(protocol__training__prior_offset=0.1)),
+        recipe(planned(protocol__sampling__overlap=False)),
+        recipe(planned(protocol__training__networks={"mlp": {"hidden": [9], "batch_size": 10}})),
+    ]
+    monkeypatch.setattr(cache_module, "training_version", lambda method, network: "edited")
+    others.append(recipe())
+    monkeypatch.undo()
+    assert len({fingerprint(one) for one in (recipe(), *others)}) == 1 + len(others)
+
+
+def test_names_of_datasets_variants_and_experiments_make_no_other_run():
+    """What a name stands for counts: variants that change nothing, and titles, are no part of a recipe."""
+    renamed = planned(definitions__variants={"base": None, "same": {"sampling": {"overlap": True}}})
+    assert recipe(renamed) == recipe()
+
+
+def test_where_hardware_chooses_the_precision_both_count():
+    plan = planned(protocol__training__precision="auto")
+    found = recipes_of(plan, plan.runs[0], CONTENT)
+    assert [one["settings"]["precision"] for one in found] == ["bf16", "fp32"]
+
+
+def test_a_version_that_is_declared_equal_makes_the_same_run(monkeypatch):
+    first = recipe()
+    monkeypatch.setattr(cache_module, "training_version", lambda method, network: "moved")
+    assert recipe() != first
+    monkeypatch.setattr(cache_module, "declared_versions", lambda: {"moved": "between", "between": first["code"]})
+    assert recipe() == first
+
+
+# -- the cache ------------------------------------------------------------------------------------
+
+
+def same(one, other):
+    pd.testing.assert_frame_equal(one.history, other.history, check_exact=True)
+    return (one.fingerprint, one.about) == (other.fingerprint, other.about)
+
+
+def test_a_run_is_found_by_its_fingerprint_in_either_layer(tmp_path):
+    own, shipped = finished(0), finished(1, estimated_prior=0.5)
+    export([shipped, finished(2)], tmp_path / "shipped.parquet")
+    cache = Cache(tmp_path / "cache", tmp_path / "shipped.parquet")
+    cache.save(own)
+    assert cache.find(["none", own.fingerprint, shipped.fingerprint]) == own.fingerprint
+    assert cache.find(["none"]) is None
+    loaded = cache.load([own.fingerprint, shipped.fingerprint])
+    assert same(loaded[own.fingerprint], own)
+    assert same(loaded[shipped.fingerprint], shipped)
+    assert list(loaded[own.fingerprint].history) == ["epoch", "risk", "accuracy"]
+    assert cache.place(shipped.fingerprint) == tmp_path / "shipped.parquet"
+    with pytest.raises(UserError, match="no finished run has the fingerprint none"):
+        cache.load(["none"])
+
+
+def test_runs_survive_export_and_import_bit_for_bit(tmp_path):
+    runs = [finished(place) for place in range(4)]
+    export(runs, tmp_path / "packed.parquet")
+    cache = Cache(tmp_path / "cache")
+    cache.save(runs[0])
+    assert cache.import_runs(tmp_path / "packed.parquet") == (3, 1)
+    loaded = cache.load(cache.names())
+    assert all(same(loaded[run.fingerprint], run) for run in runs)
+    with pytest.raises(UserError, match="no finished run to pack"):
+        export([], tmp_path / "none.parquet")
+
+
+def tamper(path, change):
+    """Write a packed file again with a change of its rows."""
+    rows = pd.read_parquet(path)
+    change(rows).to_parquet(path, index=False)
+
+
+def with_recipe(rows, **changes):
+    about = json.loads(rows["about"].iloc[0])
+    about["recipe"] |= changes
+    return rows.assign(about=json.dumps(about))
+
+
+BAD_RATES = history(3).assign(accuracy=[1e9, 0.5, 0.5])
+TAMPERED = {
+    "a value": (lambda rows: rows.assign(risk=rows["risk"] + 1e-12), "do not match their checksum"),
+    "an epoch": (lambda rows: rows[rows["epoch"] < 3], "do not match their checksum"),
+    "the order of epochs": (lambda rows: rows.iloc[::-1], "do not match their checksum"),
+    "a recipe": (lambda rows: with_recipe(rows, loss="ramp"), "has the recipe of another run"),
+    "a fingerprint": (lambda rows: rows.assign(fingerprint="f" * 32), "has the recipe of another run"),
+    "a text": (lambda rows: rows.assign(risk="much"), "does not hold finished runs"),
+    "a column": (lambda rows: rows.drop(columns="about"), "has no column about"),
+}
+
+
+@pytest.mark.bad_input
+@pytest.mark.parametrize("what", TAMPERED)
+def test_a_packed_run_that_is_not_what_was_written_is_refused(what, tmp_path):
+    change, message = TAMPERED[what]
+    export([finished()], tmp_path / "packed.parquet")
+    tamper(tmp_path / "packed.parquet", change)
+    with pytest.raises(UserError, match=message):
+        Cache(tmp_path / "cache").import_runs(tmp_path / "packed.parquet")
+    assert Cache(tmp_path / "cache").names() == []
+
+
+@pytest.mark.bad_input
+def test_runs_that_were_never_right_are_refused(tmp_path):
+    """Their checksums are right: somebody wrote them so."""
+    for drawn, message in ((BAD_RATES, "a rate that is not between 0 and 1"), (history(2), "all of its 3 epochs")):
+        run = Finished.of(recipe(), drawn, origin=ORIGIN, split="c", diagnostics={})
+        export([run], tmp_path / "packed.parquet")
+        with pytest.raises(UserError, match=message):
+            Cache(tmp_path / "cache").import_runs(tmp_path / "packed.parquet")
+
+
+@pytest.mark.bad_input
+def test_a_flipped_byte_is_never_taken_for_a_run(tmp_path):
+    """Wherever it lies in the file: it is noticed, or it changes no value."""
+    cache, run = Cache(tmp_path / "cache"), finished()
+    cache.save(run)
+    path = cache.path(run.fingerprint)
+    content = path.read_bytes()
+    noticed = 0
+    for place in range(0, len(content), 7):
+        path.write_bytes(content[:place] + bytes([content[place] ^ 255]) + content[place + 1 :])
+        try:
+            assert same(cache.load([run.fingerprint])[run.fingerprint], run)
+        except UserError as error:
+            noticed += 1
+            assert "delete it and run again" in str(error)
+    assert noticed > 100
+    assert cache.broken([run.fingerprint]).keys() <= {path}
+
+
+def test_a_checksum_follows_values_and_no_order_of_columns():
+    drawn = history()
+    assert checksum(drawn) == checksum(drawn[["accuracy", "epoch", "risk"]].assign(other=np.nan))
+    assert checksum(drawn) != checksum(drawn.assign(other=[np.nan, np.nan, 0.0]))
+    assert checksum(drawn) != checksum(drawn.rename(columns={"risk": "accuracy", "accuracy": "risk"}))
+
+
+# -- what is left to train ------------------------------------------------------------------------
 
 
 @pytest.fixture
-def store(tmp_path):
-    kept = RunStore(tmp_path / "runs")
-    for run in RUNS:
-        kept.save(run, history(run), f"print of {run.name}", HERE if run.seed == 1 else THERE)
-    return kept
+def prepared(tmp_path):
+    """A plan whose images and labels are there, and the recipes of its runs."""
+    plan = planned(results_dir=str(tmp_path / "results"))
+    for path in (plan.layout.images("flat"), plan.layout.labels("flat")):
+        write_text(path, path.name)
+    from mdpu.pipeline.seals import sha256
+
+    content = {"images": sha256(plan.layout.images("flat")), "labels": sha256(plan.layout.labels("flat"))}
+    return plan, {run: recipes_of(plan, run, content, None, "fp32")[0] for run in plan.runs}
 
 
-def test_a_run_is_found_by_its_fingerprint_alone(store):
-    found = store.load(RUNS[0], ["another", f"print of {RUNS[0].name}"])
-    pd.testing.assert_frame_equal(found, history(RUNS[0]), check_exact=True)
-    assert found.attrs["origin"] == HERE
-    assert store.load(RUNS[0], ["another"]) is None
-    store.path(RUNS[0]).write_bytes(b"nonsense")
-    assert store.load(RUNS[0], [f"print of {RUNS[0].name}"]) is None
+def finish(plan, recipes):
+    for one in recipes.values():
+        about = {"origin": ORIGIN, "split": "c", "diagnostics": {"p_value": 0.5}}
+        Cache(plan.layout.cache).save(Finished.of(one, history(), **about))
 
 
-def test_a_run_of_unknown_origin_is_not_taken(tmp_path):
-    kept = RunStore(tmp_path)
-    marked = history(RUNS[0])
-    marked.attrs = {"fingerprint": "abc"}
-    kept.path(RUNS[0]).parent.mkdir(parents=True)
-    marked.to_parquet(kept.path(RUNS[0]))
-    assert kept.load(RUNS[0], ["abc"]) is None
-    with pytest.raises(UserError, match="has no finished run"):
-        kept.pack(tmp_path / "packed.parquet")
+def manifests(plan):
+    return [path for name in plan.cohorts if (path := plan.layout.manifest(name, identity(plan, name))).exists()]
 
 
-def test_runs_survive_packing_bit_for_bit_with_fingerprint_and_origin(store, tmp_path):
-    (store.path(RUNS[0]).parent / ".left.parquet").write_bytes(b"by a killed process")
-    assert store.pack(tmp_path / "packed.parquet") == len(RUNS)
-    elsewhere = RunStore(tmp_path / "elsewhere")
-    assert elsewhere.unpack(tmp_path / "packed.parquet") == (len(RUNS), 0)
-    for run in RUNS:
-        wanted = f"print of {run.name}"
-        found, original = elsewhere.load(run, wanted), store.load(run, wanted)
-        pd.testing.assert_frame_equal(found, original, check_exact=True)
-        assert found.attrs == original.attrs
+def test_only_a_job_with_an_unfinished_run_is_left(prepared):
+    plan, recipes = prepared
+    assert unfinished(plan) == {name: list(cohort.runs) for name, cohort in plan.cohorts.items()}
+    lost = plan.runs[0]
+    finish(plan, {run: one for run, one in recipes.items() if run != lost})
+    assert unfinished(plan) == {plan.cohort_of(lost).name: [lost]}
+    adopt(plan)
+    assert len(manifests(plan)) == len(plan.cohorts) - 1
+    facts = json.loads(manifests(plan)[0].read_text())
+    assert set(facts["runs"].values()) <= {fingerprint(one) for one in recipes.values()}
+    assert facts["trained"] == [{**ORIGIN, "runs": list(facts["runs"])}]
+
+    finish(plan, {lost: recipes[lost]})
+    adopt(plan)
+    assert unfinished(plan) == {}
+    assert len(manifests(plan)) == len(plan.cohorts)
 
 
-def test_unpacking_leaves_what_is_there(store, tmp_path):
-    store.pack(tmp_path / "packed.parquet")
-    other = RunStore(tmp_path / "other")
-    other.save(RUNS[1], history(RUNS[1]), "newer", HERE)
-    assert other.unpack(tmp_path / "packed.parquet") == (len(RUNS) - 1, 1)
-    assert other.load(RUNS[1], "newer") is not None
+def test_a_manifest_goes_when_a_run_of_its_is_gone(prepared):
+    plan, recipes = prepared
+    finish(plan, recipes)
+    adopt(plan)
+    Cache(plan.layout.cache).path(fingerprint(recipes[plan.runs[0]])).unlink()
+    adopt(plan)
+    assert len(manifests(plan)) == len(plan.cohorts) - 1
 
 
-def test_what_cannot_be_packed_or_unpacked_is_refused(store, tmp_path):
-    with pytest.raises(UserError, match="has no finished run"):
-        RunStore(tmp_path / "nowhere").pack(tmp_path / "packed.parquet")
-    with pytest.raises(UserError, match="does not exist"):
-        store.unpack(tmp_path / "nowhere.parquet")
-    history(RUNS[0]).to_parquet(tmp_path / "history.parquet")
-    with pytest.raises(UserError, match="does not hold finished runs: it has no column fingerprint, origin"):
-        store.unpack(tmp_path / "history.parquet")
-    outside = history(RUNS[0]).assign(dataset="../..", fingerprint="f", origin="{}")
-    outside.to_parquet(tmp_path / "outside.parquet")
-    with pytest.raises(UserError, match=r"is no place in .*runs: \.\./\.\."):
-        store.unpack(tmp_path / "outside.parquet")
+def test_an_adopted_manifest_stays_as_it_is_and_is_no_older_than_its_inputs(prepared):
+    """Snakemake goes by time stamps; labels that were made anew with the same content train nothing."""
+    plan, recipes = prepared
+    finish(plan, recipes)
+    adopt(plan)
+    before = [path.stat().st_mtime_ns for path in manifests(plan)]
+    adopt(plan)
+    assert [path.stat().st_mtime_ns for path in manifests(plan)] == before
+    later = before[0] / 1e9 + 60
+    os.utime(plan.layout.labels("flat"), (later, later))
+    adopt(plan)
+    assert all(path.stat().st_mtime == pytest.approx(later) for path in manifests(plan))
 
 
-def test_histories_are_grouped_by_who_trained_them(store):
-    histories = {run: store.load(run, f"print of {run.name}") for run in RUNS}
-    first, second = group_by_origin(histories)
-    assert first == {**HERE, "runs": [run.name for run in RUNS if run.seed == 1]}
-    assert second == {**THERE, "runs": [run.name for run in RUNS if run.seed == 2]}
-
-
-TASK = Task("relu", 2, 0.4, seed=RUNS[0].trial, sample=RUNS[0].split)
-SETTINGS = Settings(epochs=3, precision="fp32")
-INPUTS = {"images": "a", "labels": "b", "split": "c"}
-
-
-def test_a_fingerprint_follows_settings_task_and_inputs():
-    usual = fingerprint(RUNS[0], TASK, SETTINGS, INPUTS)
-    assert usual == fingerprint(RUNS[0], TASK, SETTINGS, dict(reversed(INPUTS.items())))
-    others = [
-        fingerprint(RUNS[1], TASK, SETTINGS, INPUTS),
-        fingerprint(RUNS[0], replace(TASK, prior=0.5), SETTINGS, INPUTS),
-        fingerprint(RUNS[0], replace(TASK, learning_rate=0.1), SETTINGS, INPUTS),
-        fingerprint(RUNS[0], TASK, replace(SETTINGS, epochs=4), INPUTS),
-        fingerprint(RUNS[0], TASK, replace(SETTINGS, architecture={"hidden": [300]}), INPUTS),
-        fingerprint(RUNS[0], TASK, replace(SETTINGS, network="resnet34"), INPUTS),
-        fingerprint(RUNS[0], TASK, SETTINGS, {**INPUTS, "split": "d"}),
-    ]
-    assert len({usual, *others}) == 1 + len(others)
-
-
-def test_a_fingerprint_holds_the_precision_and_the_networks_defaults():
-    prints = {name: fingerprint(RUNS[0], TASK, replace(SETTINGS, precision=name), INPUTS) for name in ("fp32", "bf16")}
-    assert prints["fp32"] != prints["bf16"]
-    named = replace(SETTINGS, architecture={"hidden": [300, 300]})
-    assert fingerprint(RUNS[0], TASK, named, INPUTS) == prints["fp32"]
+def test_before_images_and_labels_are_there_nothing_is_known(tmp_path):
+    plan = planned(results_dir=str(tmp_path / "results"))
+    adopt(plan)
+    assert manifests(plan) == []
+    assert sum(map(len, unfinished(plan).values())) == len(plan.runs)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import itertools
 import os
 import time
@@ -14,26 +13,23 @@ import pytest
 from configs import config
 
 from mdpu.errors import UserError
-from mdpu.pipeline.cache import RunStore
+from mdpu.pipeline.cache import Cache, Finished
 from mdpu.pipeline.check import (
+    BROKEN,
     CHANGED,
     EDITED,
     MISSING,
+    ODD,
     STALE,
-    UNRECORDED,
     UNSEALED,
     Finding,
-    bring_to_present,
     check_results,
-    made_by_rules,
-    mend,
-    unrecorded,
+    made_otherwise,
+    repair,
 )
-from mdpu.pipeline.files import accept, read_json, write_json, write_table, write_text
-from mdpu.pipeline.plan import Plan, Run, run_columns
+from mdpu.pipeline.files import accept, read_json, write_json, write_text
+from mdpu.pipeline.plan import Plan
 from mdpu.pipeline.seals import recording, seal_path
-
-RUNS = [Run("mnist", "base", 2, 100, "0.4", method, "logistic", seed) for method in ("abs", "ure") for seed in (1, 2)]
 
 
 @pytest.fixture
@@ -80,23 +76,6 @@ def test_an_edit_on_purpose_is_named_and_makes_stale_what_was_made_before_it(cha
     assert found() == [Finding(chain["page"], STALE, chain["table"]), Finding(chain["table"], EDITED)]
 
 
-def test_what_has_no_seal_is_named_and_left(chain):
-    Path("results/x/notes.txt").write_text("mine")
-    assert found() == [Finding(Path("results/x/notes.txt"), UNSEALED)]
-    plan = SimpleNamespace(runs=[], layout=SimpleNamespace(store=Path("results/x/runs")))
-    assert mend(plan, found(), chain.values()) == []
-    assert Path("results/x/notes.txt").exists()
-
-
-@pytest.mark.parametrize("name", ["images", "histories", "table", "page"])
-def test_what_lost_its_seal_is_named_and_made_anew_if_a_rule_made_it(chain, name):
-    seal_path(chain[name]).unlink()
-    assert found() == [Finding(chain[name], UNSEALED)]
-    plan = SimpleNamespace(runs=[], layout=SimpleNamespace(store=Path("results/x/runs")))
-    assert mend(plan, found(), chain.values()) == [f"{chain[name]} has lost its seal: it is made anew"]
-    assert not chain[name].exists()
-
-
 def test_a_damaged_seal_is_found(chain):
     seal = seal_path(chain["table"])
     seal.write_text(seal.read_text().replace("histories", "histoires"))
@@ -118,134 +97,85 @@ def test_a_folder_that_is_none_is_refused(tmp_path):
 # -- making anew ----------------------------------------------------------------------------------
 
 
-def history(run):
-    return pd.DataFrame({**run_columns(run), "epoch": [1, 2], "risk": [0.1 * run.seed, float("nan")]})
-
-
 @pytest.fixture
-def plan(tmp_path):
-    """A plan of one cohort that has run: finished runs, and histories with their provenance."""
-    store, path = RunStore(tmp_path / "runs"), tmp_path / "histories" / "a.parquet"
-    origin = {"commit": "abc", "device": "cpu"}
-    kept = [store.save(run, history(run), f"print of {run.name}", origin) for run in RUNS]
-    write_table(pd.concat(kept, ignore_index=True), path)
-    facts = {
-        "trained": [{**origin, "runs": [run.name for run in RUNS]}],
-        "fingerprints": {run.name: f"print of {run.name}" for run in RUNS},
+def plan(chain):
+    """A plan whose results the chain is; it has no splits."""
+    return SimpleNamespace(splits=[], layout=SimpleNamespace(results=Path("results/x")))
+
+
+@pytest.mark.parametrize("what", ["broken", "sealed no more"])
+def test_what_a_rule_made_and_is_not_whole_goes_with_its_seal(chain, plan, what):
+    path = chain["table"]
+    if what == "broken":
+        path.write_text("broken")
+    else:
+        seal_path(path).unlink()
+    (line,) = repair(plan, chain.values())
+    assert line.startswith(f"{path} has ")
+    assert line.endswith("it is made anew")
+    assert not path.exists()
+    assert not seal_path(path).exists()
+
+
+def test_what_no_rule_made_is_named_and_left(chain, plan):
+    Path("results/x/notes.txt").write_text("mine")
+    accept(chain["page"])
+    assert Finding(Path("results/x/notes.txt"), UNSEALED) in found()
+    assert repair(plan, chain.values()) == []
+    assert Path("results/x/notes.txt").exists()
+
+
+def test_an_odd_file_hides_no_other(chain, plan):
+    """A pipe in the place of a file, or a folder in that of a seal, is named beside all else that is wrong."""
+    chain["table"].unlink()
+    os.mkfifo(chain["table"])
+    seal_path(chain["page"]).unlink()
+    seal_path(chain["page"]).mkdir()
+    chain["images"].write_text("broken")
+    assert {finding.path: finding.what for finding in found()} == {
+        chain["images"]: CHANGED,
+        chain["table"]: ODD,
+        chain["page"]: ODD,
     }
-    write_json(path.with_suffix(".json"), facts)
-    layout = SimpleNamespace(store=store.folder, history=lambda name: path)
-    return SimpleNamespace(
-        runs=RUNS, layout=layout, store=store, cohort_of=lambda run: SimpleNamespace(name="a", runs=tuple(RUNS))
-    )
 
 
-def test_what_is_broken_goes_with_its_seal(chain, plan):
-    chain["table"].write_text("broken")
-    assert mend(plan, found(), []) == [f"{chain['table']} was not what was written: it is made anew"]
-    assert not chain["table"].exists()
-    assert not seal_path(chain["table"]).exists()
+def test_a_finished_run_that_is_not_what_was_written_is_named_and_deleted(chain, plan):
+    drawn = pd.DataFrame({"epoch": [1, 2], "accuracy": [0.5, 0.6]})
+    recipe = {"method": "ure", "trial": "x", "settings": {"epochs": 2}}
+    run = Finished.of(recipe, drawn, origin={}, split="", diagnostics={})
+    cache = Cache(Path("results/cache"))
+    cache.save(run)
+    write_json(Path("results/x/trained/a.json"), {"runs": {"name": run.fingerprint}})
+    assert found() == []
+    path = cache.path(run.fingerprint)
+    path.write_bytes(path.read_bytes()[:-40])
+    assert found() == [Finding(path, BROKEN)]
+    assert len(repair(plan, [])) == 1
+    assert not path.exists()
 
 
-def record(folder, output, content='{"rule": "train"}', longest=254):
-    """Record an output as Snakemake does: by its path in Base64, in pieces that fit into a file's name."""
-    name = base64.urlsafe_b64encode(str(output).encode()).decode()
-    *folders, last = [name[start : start + longest] for start in range(0, len(name), longest)]
-    path = folder.joinpath(*(f"@{piece}" for piece in folders), last)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(content)
-
-
-@pytest.mark.parametrize("longest", [254, 10])
-def test_what_snakemake_has_no_record_of_is_made_anew(tmp_path, longest):
+def test_a_split_that_was_drawn_with_other_settings_is_made_anew(tmp_path):
+    """As after a cluster's job that ended while nobody watched, and an edit of the protocol since."""
     plan = Plan(config(datasets=["flat"], results_dir=str(tmp_path / "results")))
-    first, second = map(plan.layout.history, plan.cohorts)
-    labels, split = plan.layout.labels("flat"), plan.layout.split(plan.splits[0])
-    for path in (labels, split, first, second):
-        write_text(path, "made")
-    own = plan.layout.results / "prior.json"  # of the user's own, which no rule can make anew
-    write_text(own, "{}")
-    records = tmp_path / "metadata"
-    record(records, labels, longest=longest)
-    record(records, first, longest=longest)
-    record(records, second, content='{"rule": "tr')  # cut short
-    made = made_by_rules(records)
-    assert made == {labels, first}
-    assert unrecorded(plan, made) == [Finding(split, UNRECORDED), Finding(second, UNRECORDED)]
-    assert mend(plan, unrecorded(plan, made), made) == [
-        f"{path} was made while nothing recorded its settings: it is made anew" for path in sorted((split, second))
-    ]
-    assert [path.exists() for path in (labels, split, first, second, own)] == [True, False, True, False, True]
-    assert unrecorded(plan, made) == []
+    first, second = plan.splits[:2]
+    for split, drawing in ((first, plan.drawing(first)), (second, {**plan.drawing(second), "overlap": False})):
+        write_text(plan.layout.split(split), "drawn")
+        write_json(plan.layout.split(split).with_suffix(".json"), {"drawing": drawing})
+    assert {finding.path.with_suffix("") for finding in made_otherwise(plan)} == {
+        plan.layout.split(second).with_suffix("")
+    }
+    assert len(repair(plan, [])) == 2
+    assert plan.layout.split(first).exists()
+    assert not plan.layout.split(second).exists()
 
 
-def test_what_a_clock_that_was_ahead_dated_gets_the_present_time_and_nothing_else_changes(chain):
+def test_what_a_clock_that_was_ahead_dated_gets_the_present_time_and_nothing_else_changes(chain, plan):
     day = 86400
     past = time.time() - day
     for path in chain.values():
         os.utime(path, (past, past))
     os.utime(chain["table"], (past + 2 * day, past + 2 * day))
-    assert bring_to_present(Path("results")) == [chain["table"]]
+    repair(plan, [])
     assert past + day <= chain["table"].stat().st_mtime <= time.time()
     assert chain["images"].stat().st_mtime == pytest.approx(past)
     assert found() == []
-    assert bring_to_present(Path("results")) == []
-
-
-def test_a_lost_run_is_put_back_bit_for_bit(plan):
-    path = plan.store.path(RUNS[1])
-    before = path.read_bytes()
-    path.write_bytes(b"broken")
-    (line,) = mend(plan, [Finding(path, CHANGED)], [])
-    assert line.endswith("it is put back from its cohort's histories")
-    assert path.read_bytes() == before
-    assert plan.store.load(RUNS[1], f"print of {RUNS[1].name}") is not None
-
-
-@pytest.mark.parametrize("suffix", [".parquet", ".json"])
-def test_a_run_whose_histories_are_broken_too_is_trained_again_in_its_company(plan, suffix):
-    histories = plan.layout.history("a")
-    histories.with_suffix(suffix).write_bytes(b"broken")
-    path = plan.store.path(RUNS[0])
-    path.unlink()
-    mend(plan, [Finding(path, MISSING), Finding(histories.with_suffix(suffix), CHANGED)], [])
-    # Of its split, hence of its minibatches, is the other method's run of the same seed.
-    gone = [run for run in RUNS if not plan.store.path(run).exists()]
-    assert gone == [run for run in RUNS if run.split == RUNS[0].split]
-    assert len(gone) == 2
-    assert not histories.exists()
-
-
-@pytest.mark.parametrize("lost", ["histories", "provenance"])
-def test_a_run_without_its_seal_whose_histories_are_lost_too_is_trained_again(plan, lost):
-    path, histories = plan.store.path(RUNS[0]), plan.layout.history("a")
-    seal_path(path).unlink()
-    gone = histories if lost == "histories" else histories.with_suffix(".json")
-    gone.unlink()
-    lines = mend(plan, [Finding(gone, MISSING), Finding(path, UNSEALED)], [])
-    assert f"{path} has lost its seal: it is made anew" in lines
-    assert not path.exists()
-
-
-def test_a_run_without_a_seal_that_whole_histories_do_not_name_is_kept(plan):
-    """It was brought from elsewhere, among runs that were trained here."""
-    path, provenance = plan.store.path(RUNS[0]), plan.layout.history("a").with_suffix(".json")
-    facts = read_json(provenance)
-    del facts["fingerprints"][RUNS[0].name]
-    write_json(provenance, facts)
-    seal_path(path).unlink()
-    assert mend(plan, [Finding(path, UNSEALED)], []) == []
-    assert path.exists()
-
-
-@pytest.mark.parametrize("whole", [True, False])
-def test_a_run_without_its_seal_is_sealed_from_its_histories_or_kept(plan, whole):
-    path = plan.store.path(RUNS[0])
-    before = path.read_bytes()
-    seal_path(path).unlink()
-    if not whole:
-        plan.layout.history("a").unlink()
-    lines = mend(plan, [Finding(path, UNSEALED)], [])
-    assert lines == [f"{path} has lost its seal: it is put back from its cohort's histories"] * whole
-    assert path.read_bytes() == before
-    assert seal_path(path).exists() == whole

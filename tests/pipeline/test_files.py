@@ -17,7 +17,6 @@ import pandas as pd
 import pytest
 
 from mdpu.errors import UserError
-from mdpu.pipeline.closure import code_digest
 from mdpu.pipeline.data.images import ImageSet, read_images, write_images
 from mdpu.pipeline.data.labels import binarize
 from mdpu.pipeline.data.sources import SOURCES
@@ -241,13 +240,6 @@ def test_a_part_of_a_table_is_read(tmp_path):
 def test_digests_depend_on_content_and_not_on_order(tmp_path):
     assert digest({"a": 1, "b": [2]}) == digest({"b": [2], "a": 1})
     assert digest({"a": 1}) != digest({"a": 2})
-    first, second = tmp_path / "a", tmp_path / "b"
-    first.write_text("1")
-    second.write_text("2")
-    assert code_digest([first, second]) == code_digest([second, first])
-    before = code_digest([first, second])
-    second.write_text("3")
-    assert code_digest([first, second]) != before
 
 
 def test_provenance_says_what_went_in_and_what_worked(tmp_path):

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
 import errno
-import json
 import os
 from unittest import mock
 
@@ -117,14 +115,6 @@ def test_no_byte_of_a_seal_can_change_its_meaning_unnoticed(tmp_path_factory, da
     assert read_seal(folder / "a") in (seal, Seal("broken"))  # the same meaning with another space between words
 
 
-def test_a_seal_without_a_checksum_of_its_own_counts(tmp_path):
-    """The first seals had none."""
-    write_text(tmp_path / "a", "x")
-    seal = read_seal(tmp_path / "a")
-    seal_path(tmp_path / "a").write_text(json.dumps(dataclasses.asdict(seal)))
-    assert read_seal(tmp_path / "a") == seal
-
-
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"sha": "a"}'])
 def test_a_broken_seal_matches_nothing(tmp_path, text):
     write_json(tmp_path / "a.json", {})
@@ -161,22 +151,6 @@ def test_a_file_that_is_read_and_written_anew_is_no_input_of_itself(tmp_path):
         read_json(tmp_path / "a.json")
         write_json(tmp_path / "a.json", 2)
     assert read_seal(tmp_path / "a.json").inputs == {}
-
-
-def test_the_version_before_matches_as_long_as_a_crash_can_leave_it(tmp_path):
-    path = tmp_path / "a.txt"
-    for text in "abc":
-        write_text(path, text)
-    found = read_seal(path)
-    sums = {}
-    for text in "abc":
-        (tmp_path / "plain").write_text(text)
-        sums[text] = sha256(tmp_path / "plain")
-    assert found == Seal(sums["c"], before=sums["b"])
-    assert [found.matches(sums[text]) for text in "abc"] == [False, True, True]
-    path.write_text("damaged")
-    write_text(path, "d")
-    assert read_seal(path).before is None
 
 
 def test_a_removed_file_takes_its_seal_along(tmp_path):
