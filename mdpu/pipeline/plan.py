@@ -406,6 +406,11 @@ class Layout:
         """Labels of a dataset."""
         return self.results / "labels" / f"{dataset}.npz"
 
+    def sheets(self, dataset: str) -> tuple[Path, Path]:
+        """Contact sheets of the positive and of the negative side of a dataset."""
+        folder = self.results / "sheets" / dataset
+        return folder / "positive.png", folder / "negative.png"
+
     def split(self, split: str) -> Path:
         """Split of a run, by its name."""
         return self.results / "splits" / f"{split}.npz"

@@ -214,7 +214,7 @@ EDITS = {
     "what was read in the paper": (["mdpu/pipeline/evaluate/anomalies.yaml"], {"audit": 1, "render_report": 1}),
     "the report's page and style": (["mdpu/pipeline/report/page.py", "report/style.css"], {"render_report": 1}),
     # The last is a method that the tiny experiment does not run.
-    "what nothing depends on": (["README.md", "mdpu/pipeline/cli/common.py", "mdpu/learn/methods/relu.py"], {}),
+    "what nothing depends on": (["README.md", "mdpu/pipeline/cli.py", "mdpu/learn/methods/relu.py"], {}),
 }
 
 

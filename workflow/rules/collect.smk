@@ -20,8 +20,7 @@ rule collect:
         code=EVALUATION_CODE,
         reporting=PLAN.config["protocol"]["reporting"],
     shell:
-        "python -m mdpu collect --config $MDPU_CONFIG --out {output.metrics:q}"
-        " --summary {output.summary:q} --runs {output.runs:q} &> {log:q}"
+        "python -m mdpu collect --config $MDPU_CONFIG &> {log:q}"
 
 
 rule verify:
@@ -39,5 +38,4 @@ rule verify:
     params:
         code=EVALUATION_CODE,
     shell:
-        "python -m mdpu verify --summary {input.summary:q} --expected {input.expected:q}"
-        " --out {output.verification:q} &> {log:q}"
+        "python -m mdpu evaluate verification --config $MDPU_CONFIG &> {log:q}"

@@ -20,7 +20,7 @@ rule compare:
         rule=PLAN.config["comparison"],
         published=PLAN.published_names,
     shell:
-        "python -m mdpu compare --config $MDPU_CONFIG --summary {input.summary:q} --out {output.csv:q} &> {log:q}"
+        "python -m mdpu evaluate comparison --config $MDPU_CONFIG &> {log:q}"
 
 
 rule claims:
@@ -43,8 +43,7 @@ rule claims:
         reporting=PLAN.config["protocol"]["reporting"],
         rows=sorted(PLAN.table_rows),
     shell:
-        "python -m mdpu claims --config $MDPU_CONFIG --summary {input.summary:q} --metrics {input.metrics:q}"
-        " --out {output.csv:q} --cases {output.cases:q} &> {log:q}"
+        "python -m mdpu evaluate claims --config $MDPU_CONFIG &> {log:q}"
 
 
 rule ranks:
@@ -66,8 +65,7 @@ rule ranks:
         level=PLAN.config["comparison"]["level"],
         rows=sorted(PLAN.table_rows),
     shell:
-        "python -m mdpu ranks --config $MDPU_CONFIG --summary {input.summary:q} --out {output.csv:q}"
-        " --figure {output.svg:q} &> {log:q}"
+        "python -m mdpu evaluate ranks --config $MDPU_CONFIG &> {log:q}"
 
 
 rule audit:
@@ -85,6 +83,5 @@ rule audit:
         "../../envs/mdpu.yaml"
     params:
         code=EVALUATION_CODE,
-        labels=RESULTS / "labels",
     shell:
-        "python -m mdpu audit --config $MDPU_CONFIG --labels {params.labels:q} --out {output.csv:q} &> {log:q}"
+        "python -m mdpu evaluate audit --config $MDPU_CONFIG &> {log:q}"

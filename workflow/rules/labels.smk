@@ -42,5 +42,4 @@ rule sheet:
     params:
         code=DATA_CODE,
     shell:
-        "python -m mdpu sheet --images {input.images:q} --labels {input.labels:q}"
-        " --positive {output.positive:q} --negative {output.negative:q} &> {log:q}"
+        "python -m mdpu sheet {wildcards.dataset} --config $MDPU_CONFIG &> {log:q}"

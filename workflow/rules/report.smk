@@ -26,7 +26,6 @@ rule render_report:
         "../../envs/mdpu.yaml"
     params:
         code=[EVALUATION_CODE, *map(kind_version, sorted(KINDS))],
-        results=RESULTS,
         plan=PLAN.summary(),
         parts={name: experiment.part for name, experiment in PLAN.experiments.items()},
         not_run=PLAN.not_run,
@@ -34,4 +33,4 @@ rule render_report:
         comparison=PLAN.config["comparison"],
         protocol=PLAN.config["protocol"],
     shell:
-        "python -m mdpu report --config $MDPU_CONFIG --results {params.results:q} --out {output.page:q} &> {log:q}"
+        "python -m mdpu report --config $MDPU_CONFIG &> {log:q}"

@@ -28,10 +28,5 @@ for _kind in sorted(KINDS):
         params:
             code=kind_version(_kind),
             settings=lambda wildcards: experiments.settings(PLAN, wildcards.experiment),
-            results=RESULTS,
-            inputs=lambda wildcards, input: [
-                f"--{name} {input[name]}" for name in experiments.inputs(PLAN, wildcards.experiment)
-            ],
         shell:
-            "python -m mdpu show --config $MDPU_CONFIG --experiment {wildcards.experiment} {params.inputs}"
-            " --out {params.results:q} &> {log:q}"
+            "python -m mdpu show {wildcards.experiment} --config $MDPU_CONFIG &> {log:q}"

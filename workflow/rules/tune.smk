@@ -32,6 +32,5 @@ rule tune:
         code=lambda wildcards: training_code(tuning(wildcards).runs, tuning(wildcards).network),
         settings=lambda wildcards: PLAN.tuning_settings(tuning(wildcards).name),
     shell:
-        "python -m mdpu tune --config $MDPU_CONFIG --images {input.images:q} --split {input.split:q}"
-        " --tuning {wildcards.dataset}/{wildcards.variant}/m{wildcards.tuple_size} --threads {threads}"
-        " --out {output.grid:q} &> {log:q}"
+        "python -m mdpu tune {wildcards.dataset}/{wildcards.variant}/m{wildcards.tuple_size} --config $MDPU_CONFIG"
+        " --threads {threads} &> {log:q}"

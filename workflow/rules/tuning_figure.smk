@@ -20,5 +20,4 @@ rule tuning_figure:
         code=EVALUATION_CODE,
         title=lambda wildcards: PLAN.tuning_title(wildcards.tuning),
     shell:
-        "python -m mdpu tuning --config $MDPU_CONFIG --tuning {wildcards.tuning} --grid {input.grid:q}"
-        " --out {output.svg:q} &> {log:q}"
+        "python -m mdpu show {wildcards.tuning} --config $MDPU_CONFIG &> {log:q}"

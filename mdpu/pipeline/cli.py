@@ -1,0 +1,564 @@
+"""The command line: every rule of the workflow is one command, and so is what ./run asks for.
+
+Commands import what they need inside their functions, so that each loads nothing else.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal, NoReturn
+
+import typer
+
+from mdpu.errors import UserError, printable
+from mdpu.pipeline.seals import recording
+
+if TYPE_CHECKING:
+    from mdpu.pipeline.plan import Plan
+
+# Errors of the machine, not of ours: a disk that fails, is full or may not be read or written, and too many open files.
+SYSTEM_FAULTS = (errno.EIO, errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.ESTALE, errno.EMFILE, errno.ENFILE)
+# Paths that lead nowhere: a name that is too long, a file in place of a folder or the reverse, links in a circle.
+BAD_PATHS = (errno.EACCES, errno.EPERM, errno.ENAMETOOLONG, errno.ENOTDIR, errno.EISDIR, errno.ELOOP)
+# How torch's errors of a device begin; they are RuntimeErrors like any other.
+GPU_ERRORS = ("CUDA", "cuDNN", "cuBLAS", "NCCL", "NVML", "No CUDA GPUs")
+# What torch says where a checkpoint cannot be written; it gives no number of an error.
+WRITE_ERRORS = ("basic_ios", "PytorchStreamWriter")
+NO_MEMORY = "there is not enough memory; give the job more, or ask for less"
+
+LOOK = "Look at theory and plans"
+RULES = "Rules of the workflow"
+CARRY = "Carry finished runs from one machine to another"
+RUN = "For ./run"
+
+SCRATCH = Path(".snakemake/retrained")
+SHIPPED_ROWS = Path("results/reference")
+
+app = typer.Typer(
+    name="mdpu",
+    help="Learning from M-tuple dominant positive and unlabeled data. Every rule of the workflow is one command here.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="markdown",
+)
+
+Configs = Annotated[
+    list[Path],
+    typer.Option("--config", metavar="FILE", help="Configuration; repeat it to merge further files over the first."),
+]
+OwnConfigs = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--config", metavar="FILE", help="Configuration, repeatable; that of the newest results with NAME unless given."
+    ),
+]
+Out = Annotated[Path, typer.Option("--out", metavar="FILE", help="File to write.")]
+Mirror = Annotated[
+    str | None,
+    typer.Option(
+        envvar="MDPU_MIRROR",
+        metavar="PLACE",
+        help="http(s) address or folder, laid out as data_dir, to fetch from unless the configuration has a `mirror`.",
+    ),
+]
+TupleSize = Annotated[int, typer.Option(max=1000, help="Tuple size M.")]
+Prior = Annotated[float, typer.Option(help="Class prior pi_+.")]
+Dataset = Annotated[str, typer.Argument(help="Dataset of the configuration.")]
+Images = Annotated[Path, typer.Option(metavar="FILE", help="Images of the dataset's source.")]
+Labels = Annotated[Path, typer.Option(metavar="FILE", help="Labels of the dataset.")]
+Threads = Annotated[int, typer.Option(min=1, help="CPU threads.")]
+Scratch = Annotated[Path, typer.Option("--out", metavar="DIR", help="Scratch folder to train into.")]
+RunOrCell = Annotated[str, typer.Argument(help="Run, as `plan --runs` lists them, or cell: a run's without its seed.")]
+Tuning = Annotated[str, typer.Argument(help="Tuning of the configuration, e.g. mnist/base/m2.")]
+
+
+def load_plan(config: list[Path], values: Sequence[str] = ()) -> Plan:
+    """Return the plan of configuration files, each merged over those before it, with ``KEY=VALUE`` merged over all."""
+    from mdpu.pipeline.config import load_config
+    from mdpu.pipeline.plan import Plan
+
+    return Plan(load_config(config, values))
+
+
+@app.command(rich_help_panel=LOOK)
+def coefficients(tuple_size: TupleSize, prior: Prior) -> None:
+    """Print a, b and a pi_- - b pi_+ (Lemma 6) as JSON, with the weights of the risk estimator."""
+    from mdpu.law import Law
+
+    law = Law.dominant(tuple_size)
+    facts = {
+        "tuple_size": tuple_size,
+        "prior": prior,
+        **law.coefficients(prior)._asdict(),
+        "tuple_law": law.counts(prior)[: (tuple_size - 1) // 2 : -1].tolist(),
+        "risk_weights": law.risk_weights(prior)._asdict(),
+    }
+    print(json.dumps(facts, indent=2))
+
+
+@app.command(rich_help_panel=LOOK)
+def plan(
+    config: Configs,
+    runs: Annotated[bool, typer.Option("--runs", help="List every run by name instead, one per line.")] = False,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="Merged over the files, like --config of Snakemake."),
+    ] = None,
+) -> None:
+    """List the runs and cohorts that a configuration asks for, with counts, as JSON."""
+    chosen = load_plan(config, set_ or [])
+    if runs:
+        print("\n".join(run.name for run in chosen.runs))
+    else:
+        print(json.dumps(chosen.summary(), indent=2))
+
+
+@app.command(rich_help_panel=LOOK)
+def trace(
+    name: RunOrCell,
+    config: OwnConfigs = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,
+) -> None:
+    """Print the sources of a number: rows of the metrics, splits, seeds, histories, commands to retrain its runs."""
+    from mdpu.pipeline.console.folders import configuration_of
+    from mdpu.pipeline.evaluate.trace import trace, trace_text
+
+    config = config or [configuration_of(name)]
+    traced = trace(load_plan(config), name, config)
+    print(json.dumps(traced, indent=2) if as_json else trace_text(traced))
+
+
+@app.command(rich_help_panel=LOOK)
+def retrain(
+    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="Of a run or of a cell.")] = None,
+    config: OwnConfigs = None,
+    sample: Annotated[int | None, typer.Option(min=1, help="Draw so many runs instead.")] = None,
+    seed: Annotated[int, typer.Option(help="Which runs are drawn.")] = 0,
+    shipped: Annotated[
+        Path, typer.Option(metavar="DIR", help="Folder of shipped rows: how far does rounding move an accuracy?")
+    ] = SHIPPED_ROWS,
+    rows: Annotated[Path | None, typer.Option(metavar="FILE", help="CSV of what came out to write, too.")] = None,
+    out: Scratch = SCRATCH,
+    threads: Annotated[int | None, typer.Option(min=1, help="CPU threads; the configuration's unless given.")] = None,
+) -> None:
+    """Train finished runs again, each by itself, and compare them with the recorded ones.
+
+    On a CPU of the same kind they are the same bit for bit. A GPU, another kind of CPU or other software rounds
+    differently, and training magnifies the difference: then the accuracy may move as far as other rounding moved that
+    of shipped trials. Exits with status 1 if one moved further.
+    """
+    from mdpu.pipeline.console.folders import configuration_of
+    from mdpu.pipeline.evaluate.retrained import draw_runs, rounding_tolerances, verified_rows, verify_runs
+    from mdpu.pipeline.files import read_csv, write_csv
+
+    if (name is None) == (sample is None) or (name is None and not config):
+        raise UserError("give the name of a run or a cell, or --sample and --config")
+    chosen = load_plan(config or [configuration_of(str(name))])
+    runs = chosen.find_runs(name) if name else draw_runs(chosen, sample or 0, seed)
+    tolerances = rounding_tolerances(read_csv(shipped / "runs.csv"))
+    verified = []
+    for done in verify_runs(chosen, runs, tolerances, out, threads):
+        print(done, flush=True)
+        verified.append(done)
+        if rows is not None:
+            write_csv(verified_rows(verified), rows)
+    equal, agree = sum(done.equal for done in verified), sum(done.agrees for done in verified)
+    print(f"{agree} of {len(verified)} runs came out again, {equal} of them bit for bit")
+    if agree < len(verified):
+        raise typer.Exit(1)
+
+
+@app.command(rich_help_panel=LOOK)
+def check(
+    results: Annotated[list[Path], typer.Argument(metavar="DIR...", help="Folders of results: results/<name>.")],
+) -> None:
+    """Compare every result and its inputs with what was written; exit with status 1 if anything differs.
+
+    `./run` remakes every file that has changed, is missing, or was made from another version of an input.
+    """
+    from mdpu.pipeline.check import EDITED, check_results
+
+    differs = False
+    for folder in results:
+        number, findings = check_results(folder)
+        for finding in findings:
+            print(finding)
+        broken = [finding for finding in findings if finding.what != EDITED]
+        differs = differs or bool(broken)
+        print(f"{folder}: {number} files compared, " + (f"{len(broken)} findings" if broken else "all as written"))
+    if differs:
+        raise typer.Exit(1)
+
+
+@app.command(rich_help_panel=LOOK)
+def accept(files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Files that you edited.")]) -> None:
+    """Keep files as they are now: from now on they count as written, marked as edited.
+
+    `./run` remakes every file that was made from them.
+    """
+    from mdpu.pipeline.files import accept
+
+    for file in files:
+        accept(file)
+
+
+@app.command(rich_help_panel=RULES)
+def dataset(
+    source: Annotated[str, typer.Argument(help="Source of images: a name, e.g. mnist, or a path to your own.")],
+    config: Configs,
+    out: Out,
+    mirror: Mirror = None,
+) -> None:
+    """Fetch and verify a source; write its images, with a description (.json) beside them.
+
+    Raw downloads go to the configuration's `data_dir`; intact ones that are already there are used.
+    """
+    from mdpu.pipeline.config import load_config
+    from mdpu.pipeline.data.sources import write_source
+    from mdpu.pipeline.plan import Layout
+
+    chosen = load_config(config)
+    write_source(source, Layout(chosen).data_dir, chosen.get("mirror") or mirror, out)
+
+
+@app.command(rich_help_panel=RULES)
+def fetch(config: Configs, mirror: Mirror = None) -> None:
+    """Fetch and verify the raw files of every selected dataset in advance, e.g. on a login node with a network."""
+    from mdpu.pipeline.data.sources import fetch_sources
+
+    chosen = load_plan(config)
+    sources = [chosen.dataset(name)["source"] for name in chosen.datasets]
+    fetch_sources(sources, chosen.layout.data_dir, chosen.config.get("mirror") or mirror)
+
+
+@app.command(rich_help_panel=RULES)
+def labels(
+    config: Configs,
+    dataset: Annotated[str, typer.Option(help="Dataset of the configuration.")],
+    images: Images,
+    out: Out,
+) -> None:
+    """Binarize class ids to +1 and -1; write the labels, with counts (.json) beside them."""
+    from mdpu.pipeline.config import find_dataset, load_config
+    from mdpu.pipeline.data.labels import write_binarized
+
+    write_binarized(images, dataset, find_dataset(load_config(config), dataset), out)
+
+
+@app.command(rich_help_panel=RULES)
+def sheet(dataset: Dataset, config: Configs) -> None:
+    """Draw a contact sheet of each side of a dataset."""
+    from mdpu.pipeline.report.sheet import write_sheets
+
+    plan = load_plan(config)
+    plan.dataset(dataset)  # is there one?
+    layout = plan.layout
+    write_sheets(layout.images(dataset), layout.labels(dataset), *layout.sheets(dataset))
+
+
+@app.command(rich_help_panel=RULES)
+def split(
+    labels: Labels,
+    tuple_size: TupleSize,
+    prior: Prior,
+    n: Annotated[int, typer.Option("--n", max=10**8, help="Number of tuples.")],
+    n_unlabeled: Annotated[int, typer.Option(max=10**8, help="Number of unlabeled images.")],
+    trial: Annotated[
+        str, typer.Option(help="Name of the trial, e.g. mnist/m2/n10000/prior0.5/seed1; it seeds every random number.")
+    ],
+    out: Out,
+    replacement: Annotated[bool, typer.Option(help="Draw with replacement.")] = True,
+    overlap: Annotated[bool, typer.Option(help="Let tuples and unlabeled images share images.")] = True,
+    broken: Annotated[float, typer.Option(help="Share of tuples that are not dominant.")] = 0.0,
+) -> None:
+    """Draw the tuples and unlabeled images of one trial; write them, with their diagnostics (.json) beside them."""
+    from mdpu.pipeline.data.diagnostics import write_diagnosed_split
+
+    drawing = {"n": n, "n_unlabeled": n_unlabeled, "replacement": replacement, "overlap": overlap, "broken": broken}
+    write_diagnosed_split(labels, out, tuple_size, prior, trial=trial, **drawing)
+
+
+@app.command(rich_help_panel=RULES)
+def tune(tuning: Tuning, config: Configs, threads: Threads = 2) -> None:
+    """Choose learning rate and weight decay from the grid, without true labels; write the whole grid as CSV."""
+    from mdpu.pipeline.config import known
+    from mdpu.pipeline.train import tune
+
+    plan = load_plan(config)
+    known(tuning, plan.tunings, "tuning")
+    run = plan.tunings[tuning].runs[0]
+    layout = plan.layout
+    tune(plan, tuning, layout.images(run.dataset), layout.split(run.split), layout.tuned(tuning), threads)
+
+
+@app.command(rich_help_panel=RULES)
+def train(
+    cohort: Annotated[str, typer.Argument(metavar="COHORT", help="Of the configuration; `mdpu plan` lists them.")],
+    config: Configs,
+    threads: Threads = 2,
+) -> None:
+    """Train the runs of a cohort that are not finished; write a manifest of the finished runs of all."""
+    from mdpu.pipeline.train import train
+
+    train(load_plan(config), cohort, threads)
+
+
+@app.command(rich_help_panel=RULES)
+def equivalent(
+    config: Configs,
+    runs: Annotated[int, typer.Option(min=40, help="Size of the sample.")] = 40,
+    out: Scratch = SCRATCH,
+    workers: Annotated[int, typer.Option(min=1, help="Runs that train side by side, each with one thread.")] = 2,
+) -> None:
+    """Declare that the training code as it is trains the bits of the shipped runs, so that none is trained again.
+
+    A random sample of them, over all methods, datasets and tuple sizes, is trained again. If one differs in a bit,
+    nothing is declared.
+    """
+    from mdpu.pipeline.equivalence import declare
+
+    new = declare(load_plan(config), out, runs, workers)
+    print(
+        f"{len(new)} versions of training code are declared equal to those of the shipped runs"
+        if new
+        else "nothing new"
+    )
+
+
+@app.command(rich_help_panel=RULES)
+def collect(config: Configs) -> None:
+    """Gather all histories into one tidy table, and summarize it per run and per cell."""
+    from mdpu.pipeline.evaluate.collect import write_collection
+
+    plan = load_plan(config)
+    write_collection(plan, plan.layout.metrics, plan.layout.summary, plan.layout.results / "runs.csv")
+
+
+@app.command(rich_help_panel=RULES)
+def evaluate(
+    part: Annotated[
+        Literal["verification", "comparison", "claims", "ranks", "audit"],
+        typer.Argument(
+            help="`verification` of the expected numbers; `comparison` with the paper's 504 numbers, a verdict each; "
+            "the `claims` of the paper's prose, case by case; `ranks` of the methods; `audit` of the paper itself."
+        ),
+    ],
+    config: Configs,
+) -> None:
+    """Evaluate what was collected: write a part's tables, with a .json beside, into the folder of results."""
+    plan = load_plan(config)
+    summary, results = plan.layout.summary, plan.layout.results
+    if part == "verification":
+        from mdpu.pipeline.evaluate.verify import write_verification
+
+        if not plan.config.get("expected"):
+            raise UserError("config key expected: there are no numbers to verify; name their table")
+        write_verification(summary, Path(plan.config["expected"]), results / "verification.json")
+    elif part == "comparison":
+        from mdpu.pipeline.evaluate.comparison import write_comparison
+
+        write_comparison(plan, summary, results / "comparison.csv")
+    elif part == "claims":
+        from mdpu.pipeline.evaluate.claims import write_claims
+
+        write_claims(plan, summary, plan.layout.metrics, results / "claims.csv", results / "claims_cases.csv")
+    elif part == "ranks":
+        from mdpu.pipeline.report.rank_figure import show_ranks
+
+        show_ranks(plan, summary, results / "ranks.csv", results / "ranks.svg")
+    else:
+        from mdpu.pipeline.evaluate.audit import write_audit
+
+        write_audit(plan, results / "labels", results / "audit.csv")
+
+
+@app.command(rich_help_panel=RULES)
+def show(
+    name: Annotated[str, typer.Argument(help="Experiment of the configuration, or tuning, e.g. mnist/base/m2.")],
+    config: Configs,
+) -> None:
+    """Make the files of an experiment: a table, a figure, a study; or draw a tuning's grid and choice."""
+    plan = load_plan(config)
+    results = plan.layout.results
+    if name in plan.tunings:
+        from mdpu.pipeline.report.tuning_figure import draw_tuning
+
+        draw_tuning(plan, name, plan.layout.tuned(name), results / "figures" / "tuning" / f"{name}.svg")
+    else:
+        from mdpu.pipeline import experiments
+
+        experiments.show(plan, name, experiments.inputs(plan, name), results)
+
+
+@app.command(rich_help_panel=RULES)
+def report(config: Configs) -> None:
+    """Render the HTML report."""
+    from mdpu.pipeline.experiments import sections
+    from mdpu.pipeline.report.page import write_page
+
+    plan = load_plan(config)
+    results = plan.layout.results
+    write_page(plan, results, sections(plan, results), results / "report.html")
+
+
+@app.command("export", rich_help_panel=CARRY)
+def export_(config: Configs, out: Out) -> None:
+    """Write the finished runs of a configuration into one file, each with its recipe, origin and checksum."""
+    from mdpu.pipeline.cache import export
+    from mdpu.pipeline.evaluate.collect import finished_runs
+
+    runs = list(finished_runs(load_plan(config)).values())
+    export(runs, out)
+    print(f"{len(runs)} finished runs written to {out}")
+
+
+@app.command("import", rich_help_panel=CARRY)
+def import_(
+    packed: Annotated[Path, typer.Argument(metavar="FILE", help="What `export` wrote.")], config: Configs
+) -> None:
+    """Add exported runs to the cache, where training finds them by what they are made from.
+
+    Each run is checked: a changed value, a missing epoch or a rate that is none is refused, by the run's name.
+    """
+    from mdpu.pipeline.cache import cache_of
+
+    new, kept = cache_of(load_plan(config)).import_runs(packed)
+    print(f"{new} finished runs imported" + (f", {kept} were there" if kept else ""))
+
+
+@app.command(rich_help_panel=RUN)
+def select(
+    experiment: Annotated[str, typer.Argument(help="Experiment of ./run: quick, paper or reference.")],
+    file: Annotated[
+        list[Path] | None, typer.Option(metavar="FILE", help="Configuration to lay over it; repeatable.")
+    ] = None,
+    set_: Annotated[
+        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="YAML value to lay over the files.")
+    ] = None,
+    files: Annotated[
+        bool, typer.Option("--files", help="Insist on the files that must be there or be fetched.")
+    ] = False,
+    mirror: Mirror = None,
+) -> None:
+    """Write the configuration of a selection in its own folder of results, and print its path."""
+    from mdpu.pipeline import experiments
+    from mdpu.pipeline.config import select as select_config
+    from mdpu.pipeline.console.preflight import check_files
+    from mdpu.pipeline.plan import Plan
+
+    plan = Plan(select_config(experiment, file or [], set_ or []))
+    experiments.check(plan.config)
+    if files:
+        check_files(plan, plan.config["mirror"] or mirror)
+    print(plan.layout.write_config(current=files))
+
+
+@app.command(rich_help_panel=RUN)
+def outcome(
+    config: Configs,
+    shipped: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Folder of shipped rows of runs, to compare with.")
+    ] = None,
+) -> None:
+    """Say what came out: verdicts, what has changed since the last time, whether expected numbers are confirmed."""
+    from mdpu.pipeline.console.outcome import compare_shipped, report_outcome
+
+    plan = load_plan(config)
+    lines, confirmed = report_outcome(plan)
+    if shipped is not None:
+        said, same = compare_shipped(plan.layout.results, shipped)
+        lines, confirmed = [said, *lines], confirmed and same
+    for line in lines:
+        print(f"run: {line}")
+    if not confirmed:
+        raise typer.Exit(1)
+
+
+@app.command(rich_help_panel=RUN)
+def diff(
+    before: Annotated[str, typer.Argument(help="Results: a folder, or its name below results/.")],
+    after: Annotated[str, typer.Argument(help="Other results.")],
+) -> None:
+    """Say which verdicts flipped and which numbers moved from one result to another."""
+    from mdpu.pipeline.console.folders import find_results
+    from mdpu.pipeline.console.outcome import describe_difference
+
+    print("\n".join(describe_difference(find_results(before), find_results(after))))
+
+
+@app.command(rich_help_panel=RUN)
+def forecast(config: Configs) -> None:
+    """Say how many runs would be trained and reused, and what that takes: hours on this machine, download, disk."""
+    from mdpu.pipeline.console.forecast import forecast as lines_of
+
+    print("\n".join(lines_of(load_plan(config))))
+
+
+@app.command(rich_help_panel=RUN)
+def crate(
+    config: Configs,
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Zip to write; results/<name>.crate.zip unless given.")
+    ] = None,
+) -> None:
+    """Write the results of a configuration as an RO-Crate with the provenance of every number."""
+    from mdpu.pipeline.console.crate import write_crate
+
+    plan = load_plan(config)
+    path = out or plan.layout.results.with_name(f"{plan.layout.results.name}.crate.zip")
+    write_crate(plan, path)
+    print(path)
+
+
+@app.command(rich_help_panel=RUN)
+def croissant(
+    config: Configs,
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Folder to write to; results/<name>/croissant unless given.")
+    ] = None,
+) -> None:
+    """Write Croissant metadata of every source of images and of every dataset's splits."""
+    from mdpu.pipeline.croissant import write_croissant
+
+    plan = load_plan(config)
+    for path in write_croissant(plan, out or plan.layout.results / "croissant"):
+        print(path)
+
+
+def main() -> None:
+    """Run the command line; a user's mistake ends in one sentence and status 2."""
+    # GNU OpenMP's threads spin for a long time while they wait, which stalls a busy machine. With this setting they
+    # sleep after microseconds (docs/explanation/performance.md). It must be set before torch loads OpenMP.
+    os.environ.setdefault("GOMP_SPINCOUNT", "1000")
+    try:
+        with recording():
+            app()
+    except MemoryError:
+        fail(NO_MEMORY)
+    except UserError as error:
+        fail(str(error))
+    except OSError as error:
+        if error.errno not in (*SYSTEM_FAULTS, *BAD_PATHS):
+            raise
+        fail(f"{error.filename or 'a file'} could not be read or written ({error.strerror}); mend that and run again")
+    except RuntimeError as error:
+        text = str(error)
+        if "can't allocate memory" in text:
+            fail(NO_MEMORY)
+        if any(words in text for words in WRITE_ERRORS):
+            fail("a checkpoint could not be written; see whether the disk is full or fails, and run again")
+        if not text.startswith(GPU_ERRORS):
+            raise
+        fail(f"the GPU failed ({text.splitlines()[0]}); see whether nvidia-smi still lists it, and run again")
+
+
+def fail(sentence: str) -> NoReturn:
+    """End with one sentence and status 2."""
+    print(f"error: {printable(sentence)}", file=sys.stderr)
+    sys.exit(2)
