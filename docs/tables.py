@@ -1,0 +1,141 @@
+"""Make the tables of the documents from results/reference.
+
+    python docs/tables.py
+
+A table stands between `<!-- table: NAME -->` and `<!-- end of table -->`. tests/docs/test_tables.py holds the documents
+to it. Accuracies are in percent, mean and deviation over trials.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pandas as pd
+
+from mdpu.pipeline.evaluate.published import in_one_reading, published_cells
+from mdpu.pipeline.plan import CELL
+
+ROOT = Path(__file__).resolve().parent.parent
+REFERENCE = ROOT / "results" / "reference"
+DOCUMENTS = ("README.md", "docs/explanation/findings.md")
+SMALLER = {"mnist": 10_000, "fashion-mnist": 10_000, "emnist-letters": 7_000, "emnist-letters-a-i": 7_000}
+TITLES = {"mnist": "MNIST", "fashion-mnist": "Fashion-MNIST", "emnist-letters-a-i": "EMNIST-Letters (A-I)"}
+PAPER = {"source": "paper"}
+PRIORS = [
+    (f"{size}, {prior}" if prior == "0.4" else prior, {"tuple_size": m, "prior": prior})
+    for m, size in ((2, "pairs"), (3, "triples"))
+    for prior in ("0.4", "0.5", "0.6")
+]
+HALVES = [(size, {"tuple_size": m, "prior": "0.5"}) for m, size in ((2, "pairs"), (3, "triples"))]
+BESIDE = ("ure", "relu", "abs", "siamese", "contrastive", "kmeans")
+BEYOND = ("relu-class", "abs-class", "relu-part", "abs-part", "nnpu", "llp", "bag-relu", "bag-free", "supervised")
+TOLD = {"0.40": "prior-minus-10", "0.50": "base", "0.60": "prior-plus-10"}
+BROKEN = {"0 %": "base", "5 %": "broken-05", "10 %": "broken-10", "20 %": "broken-20"}
+
+
+def named(*methods: str, **axes) -> list[tuple[str, dict]]:
+    """Return a row or column for each method."""
+    return [(f"`{method}`", {"method": method, **axes}) for method in methods]
+
+
+def crossed(rows, others) -> list[tuple[str, dict]]:
+    """Return each of some rows for each of others."""
+    return [(f"{other}, {label}", {**axes, **more}) for other, more in others for label, axes in rows]
+
+
+# Name: first heading, rows, columns. A cell has the axes of its row and its column.
+TABLES = {
+    "readme": ("MNIST, n = 10,000", [*named("ure", "relu", "abs"), ("paper's best", {"method": "best", **PAPER}),
+        *named("bag-relu", "bag-free", "supervised")], PRIORS),
+    "mnist": ("MNIST, $n$ = 10,000", [row for name in BESIDE for row in
+        (*named(name), ("paper", {"method": name, **PAPER}))] + named(*BEYOND), PRIORS),
+    **{dataset: (f"{title}, $n$ = {SMALLER[dataset]:,}", [row for name in BESIDE[:3] for row in
+        (*named(name), ("paper", {"method": name, **PAPER}))] + named("relu-part", "llp", "bag-relu", "bag-free"),
+        [(label, {**axes, "dataset": dataset}) for label, axes in PRIORS])
+        for dataset, title in TITLES.items() if dataset != "mnist"},
+    "letters": ("all 26 letters", named("ure", "relu", "abs"),
+        [(label, {**axes, "dataset": "emnist-letters"}) for label, axes in PRIORS]),
+    "told": ("told prior", crossed(named("abs", "relu-part", "bag-relu", "bag-em", "bag-free"), HALVES),
+        [(label, {"variant": variant}) for label, variant in TOLD.items()]),
+    "broken": ("broken tuples", crossed(named("ure", "abs", "relu-part", "bag-relu", "bag-free"), HALVES),
+        [(label, {"variant": variant}) for label, variant in BROKEN.items()]),
+    "sizes": ("$M$", named("abs", "relu-part", "bag-relu"),
+        [(str(size), {"tuple_size": size, "prior": "0.5"}) for size in range(2, 8)]),
+    "numbers": ("$n$", crossed(named("abs", "relu-part", "bag-relu", "bag-free"), HALVES),
+        [(f"{n:,}", {"n": n}) for n in range(2000, 14000, 2000)]),
+    "losses": ("loss", crossed(named("ure", "relu", "relu-part"), HALVES),
+        [(loss, {"loss": loss}) for loss in ("logistic", "squared", "hinge", "ramp")]),
+    "parts": ("pairs, prior", named("bag-relu", "bag-relu-last", "bag-ure", "bag-abs", "bag-nce", "bag-likelihood",
+        "marginal-relu"), PRIORS[1:3]),
+    "neighbours": ("MNIST", named("llp", "noisy-or", "bag-count", "bag-em", "bag-relu"), PRIORS),
+}  # fmt: skip
+
+
+def cells() -> dict[tuple, tuple[float, float]]:
+    """Return mean and deviation of our cells, and of the paper's under the key that ends with ``paper``."""
+    runs = pd.read_csv(REFERENCE / "runs.csv", dtype={"prior": str})
+    ours = runs.groupby(list(CELL))["accuracy"].agg(["mean", "std"])
+    found = {tuple(key): tuple(row) for key, row in zip(ours.index, ours.to_numpy(), strict=True)}
+    for row in published_cells().to_dict("records"):
+        key = {**row, "variant": "base", "loss": "logistic"}
+        value = row["published_mean"], row["published_std"]
+        for dataset in (row["dataset"], f"{row['dataset']}-a-i"):
+            best = tuple({**key, "dataset": dataset, "method": "best"}[axis] for axis in CELL)
+            found[(*(({**key, "dataset": dataset})[axis] for axis in CELL), "paper")] = value
+            found[(*best, "paper")] = max(value, found.get((*best, "paper"), value))
+    return found
+
+
+def shown(cells, axes) -> str:
+    """Return a cell as text."""
+    full = {"dataset": "mnist", "variant": "base", "loss": "logistic", **axes}
+    key = tuple({"n": SMALLER[full["dataset"]], **full}[axis] for axis in CELL)
+    mean, deviation = cells[(*key, "paper") if "source" in full else key]
+    return f"{mean:.1f} ± {deviation:.1f}"
+
+
+def markdown(header, rows) -> str:
+    """Return a table whose first column stands left."""
+    lines = [header, ["---", *["---:"] * (len(header) - 1)], *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def verdicts() -> str:
+    """Return the verdicts on the numbers of the proposed methods, by method and by dataset."""
+    rows = in_one_reading(pd.read_csv(REFERENCE / "comparison.csv", dtype={"prior": str}))
+    rows = rows[rows["method"].isin(BESIDE[:3])]
+    groups = [*((f"`{name}`", rows["method"] == name) for name in BESIDE[:3])]
+    groups += [(title, rows["dataset"] == name) for name, title in TITLES.items()]
+    names = ("reproduced", "close", "inconclusive", "differs")
+    counts = [[title, *(str((rows[of]["verdict"] == name).sum()) for name in names)] for title, of in groups]
+    return markdown(["", *names], [*counts, ["all", *(str((rows["verdict"] == name).sum()) for name in names)]])
+
+
+def claims() -> str:
+    """Return the paper's claims, with the share that holds in our cells and in the paper's."""
+    rows = pd.read_csv(REFERENCE / "claims.csv").query("said_by == 'paper'")
+    body = [[f"`{row.claim}`", row.status, row.ours, str(row.paper)] for row in rows.itertuples()]
+    return markdown(["claim", "status", "ours", "paper's numbers"], body)
+
+
+def tables() -> dict[str, str]:
+    """Return every table by its name."""
+    known = cells()
+    made = {
+        name: markdown([head, *(label for label, _ in columns)],
+                       [[label, *(shown(known, {**axes, **more}) for _, more in columns)] for label, axes in rows])
+        for name, (head, rows, columns) in TABLES.items()
+    }  # fmt: skip
+    return {**made, "verdicts": verdicts(), "claims": claims()}
+
+
+def written(text: str, made: dict[str, str]) -> str:
+    """Return a document with its tables made anew."""
+    pattern = re.compile(r"(<!-- table: ([a-z0-9-]+) -->\n).*?(<!-- end of table -->)", re.DOTALL)
+    return pattern.sub(lambda found: f"{found[1]}\n{made[found[2]]}\n\n{found[3]}", text)
+
+
+if __name__ == "__main__":
+    for name in DOCUMENTS:
+        (ROOT / name).write_text(written((ROOT / name).read_text(encoding="utf-8"), tables()), encoding="utf-8")
