@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import json
 import os
 import re
 import shutil
@@ -30,6 +29,7 @@ from typing import TypeVar
 
 import outcomes
 import pandas as pd
+import psutil
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "tests" / "workflow"))
@@ -103,9 +103,11 @@ def disturb(command: list[str]) -> None:
     subprocess.run(["scancel", cancelled], check=True)
     wait_for(lambda: training_jobs()[late] == "TIMEOUT", head)
     wait_for(lambda: at_work(late, failing, cancelled), head)
-    os.kill(json.loads((ROOT / ".snakemake" / "run.json").read_text())["pid"], signal.SIGKILL)
+    below = psutil.Process(head.pid).children()
     head.kill()
     head.wait()
+    for process in below:
+        process.kill()
     print(f"head killed; training jobs so far: {dict(Counter(training_jobs().values()))}", flush=True)
 
 

@@ -48,7 +48,7 @@ def told(path: Path, content: bytes) -> object:
     if path.suffix in (".json", ".seal"):
         return json.loads(content, object_hook=lambda facts: {k: v for k, v in facts.items() if k not in OCCASION})
     if path.suffix == ".html":
-        from mdpu.pipeline.console.outcome import VARIES
+        from mdpu.pipeline.outcome import VARIES
 
         return DATES.sub("", VARIES.sub("", content.decode()))
     return content

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import json
 import os
 import random
 import shutil
@@ -26,12 +25,12 @@ from pathlib import Path
 import outcomes
 import pandas as pd
 
+from mdpu.pipeline.lock import descendants, name_of, read_head
+
 ROOT = Path(__file__).resolve().parent.parent.parent
 WHOM = ("launcher", "Snakemake", "launcher and Snakemake", "a job", "everything")
 GONE_ON, LOCKED, SAME = "gone on from", "needs --unlock", "same bits"
 PATIENCE, HANGS = 1800.0, -1000  # seconds until a `./run` counts as hanging, and what its status then is
-HELD = " is at work in this folder; wait for it"
-LEFT = "Snakemake, which outlived its launcher"
 WITH = ("SIGKILL", "SIGKILL", "SIGKILL", "SIGTERM", "SIGINT")
 # Pairs and triples at one prior: two cohorts, and each of the other commands.
 FILES = ["benchmarks/faults/tiny.yaml", "benchmarks/faults/contained.yaml"]
@@ -46,11 +45,10 @@ def start(configfiles: list[str], log: Path) -> subprocess.Popen[str]:
 
 
 def head() -> int | None:
-    """Return the process of Snakemake, if it is recorded."""
-    try:
-        return int(json.loads((ROOT / ".snakemake" / "run.json").read_text())["pid"])
-    except (OSError, ValueError):
-        return None
+    """Return the process of Snakemake, if one is at work."""
+    launcher = read_head(ROOT)
+    names = {process.pid: name_of(process) for process in descendants(launcher.token)} if launcher else {}
+    return next((number for number, name in names.items() if name.startswith("snakemake ")), None)
 
 
 def jobs() -> list[int]:
@@ -71,13 +69,11 @@ def send(process: subprocess.Popen[str], whom: str, number: int) -> bool:
     targets = {
         "launcher": [process.pid],
         "Snakemake": [head()],
-        LEFT: [head()],
         "launcher and Snakemake": [process.pid, head()],
         "a job": jobs()[:1],
     }
     if whom == "everything":
-        os.killpg(process.pid, number)
-        return True
+        targets[whom] = [process.pid, head(), *jobs()]
     sent = False
     for target in targets[whom]:
         if target is not None:
@@ -106,10 +102,10 @@ def compare(results: Path, expected: dict[str, bytes], metrics: pd.DataFrame) ->
     return f"left over: {', '.join(left)}" if left else SAME
 
 
-def disturb(process: subprocess.Popen[str], log: Path, chance: random.Random, within: float) -> tuple[str, ...]:
+def disturb(process: subprocess.Popen[str], chance: random.Random, within: float) -> tuple[str, ...]:
     """Signal somebody at a random moment and wait for the end; return the signal, to whom, and when, if it got there.
 
-    With the launcher alone dead, Snakemake goes on, and the next `./run` says so and ends; then Snakemake is killed.
+    With the launcher alone dead, Snakemake goes on, and the next `./run` ends it.
     """
     wait, whom, name = chance.uniform(0.5, within), chance.choice(WHOM), chance.choice(WITH)
     sent = False
@@ -121,10 +117,6 @@ def disturb(process: subprocess.Popen[str], log: Path, chance: random.Random, wi
             whom = "everything"
             sent = send(process, whom, getattr(signal, name))
     end(process)
-    if HELD in log.read_text():
-        time.sleep(chance.uniform(0.5, within))
-        whom, name = LEFT, "SIGKILL"
-        sent = send(process, whom, signal.SIGKILL)
     return (name, whom, f"{wait:.1f}") if sent else ()
 
 
@@ -173,7 +165,7 @@ def main() -> None:
         kills = sum(bool(row["signal"]) for row in rounds.rows)
         last = kills >= given.kills or time.monotonic() - started > 60 * given.minutes
         process = start(given.configfile, log)
-        told = () if last else disturb(process, log, chance, within)
+        told = () if last else disturb(process, chance, within)
         end(process)
         if told:
             ended = LOCKED if "LockException" in log.read_text() else GONE_ON
@@ -181,7 +173,7 @@ def main() -> None:
         if process.returncode == 0:
             rounds.add("", "", "", compare(results, expected, metrics))
             shutil.rmtree(results)
-        elif last or (not told and HELD not in log.read_text()):
+        elif last or not told:
             rounds.add("", "", "", f"fails by itself: {log.read_text()[-300:]}")
             last = True
         record(rounds)

@@ -126,8 +126,8 @@ def trace(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,
 ) -> None:
     """Print the sources of a number: rows of the metrics, splits, seeds, histories, commands to retrain its runs."""
-    from mdpu.pipeline.console.folders import configuration_of
     from mdpu.pipeline.evaluate.trace import trace, trace_text
+    from mdpu.pipeline.outcome import configuration_of
 
     config = config or [configuration_of(name)]
     traced = trace(load_plan(config), name, config)
@@ -153,9 +153,9 @@ def retrain(
     differently, and training magnifies the difference: then the accuracy may move as far as other rounding moved that
     of shipped trials. Exits with status 1 if one moved further.
     """
-    from mdpu.pipeline.console.folders import configuration_of
     from mdpu.pipeline.evaluate.retrained import draw_runs, rounding_tolerances, verified_rows, verify_runs
     from mdpu.pipeline.files import read_csv, write_csv
+    from mdpu.pipeline.outcome import configuration_of
 
     if (name is None) == (sample is None) or (name is None and not config):
         raise UserError("give the name of a run or a cell, or --sample and --config")
@@ -432,52 +432,18 @@ def import_(
     print(f"{new} finished runs imported" + (f", {kept} were there" if kept else ""))
 
 
-@app.command(rich_help_panel=RUN)
-def select(
-    experiment: Annotated[str, typer.Argument(help="Experiment of ./run: quick, paper or reference.")],
-    file: Annotated[
-        list[Path] | None, typer.Option(metavar="FILE", help="Configuration to lay over it; repeatable.")
-    ] = None,
-    set_: Annotated[
-        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="YAML value to lay over the files.")
-    ] = None,
-    files: Annotated[
-        bool, typer.Option("--files", help="Insist on the files that must be there or be fetched.")
-    ] = False,
-    mirror: Mirror = None,
+@app.command(
+    rich_help_panel=RUN,
+    context_settings={"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []},
+)
+def run(
+    context: typer.Context,
+    command: Annotated[str, typer.Argument(help="quick, paper, reference, verify, plan, status or crate.")],
 ) -> None:
-    """Write the configuration of a selection in its own folder of results, and print its path."""
-    from mdpu.pipeline import experiments
-    from mdpu.pipeline.config import select as select_config
-    from mdpu.pipeline.console.preflight import check_files
-    from mdpu.pipeline.plan import Plan
+    """Carry out a command of `./run`, with its arguments and Snakemake's; `./run --help` says what they do."""
+    from mdpu.pipeline.launch import launch
 
-    plan = Plan(select_config(experiment, file or [], set_ or []))
-    experiments.check(plan.config)
-    if files:
-        check_files(plan, plan.config["mirror"] or mirror)
-    print(plan.layout.write_config(current=files))
-
-
-@app.command(rich_help_panel=RUN)
-def outcome(
-    config: Configs,
-    shipped: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Folder of shipped rows of runs, to compare with.")
-    ] = None,
-) -> None:
-    """Say what came out: verdicts, what has changed since the last time, whether expected numbers are confirmed."""
-    from mdpu.pipeline.console.outcome import compare_shipped, report_outcome
-
-    plan = load_plan(config)
-    lines, confirmed = report_outcome(plan)
-    if shipped is not None:
-        said, same = compare_shipped(plan.layout.results, shipped)
-        lines, confirmed = [said, *lines], confirmed and same
-    for line in lines:
-        print(f"run: {line}")
-    if not confirmed:
-        raise typer.Exit(1)
+    raise typer.Exit(launch(command, context.args))
 
 
 @app.command(rich_help_panel=RUN)
@@ -486,18 +452,9 @@ def diff(
     after: Annotated[str, typer.Argument(help="Other results.")],
 ) -> None:
     """Say which verdicts flipped and which numbers moved from one result to another."""
-    from mdpu.pipeline.console.folders import find_results
-    from mdpu.pipeline.console.outcome import describe_difference
+    from mdpu.pipeline.outcome import describe_difference, find_results
 
     print("\n".join(describe_difference(find_results(before), find_results(after))))
-
-
-@app.command(rich_help_panel=RUN)
-def forecast(config: Configs) -> None:
-    """Say how many runs would be trained and reused, and what that takes: hours on this machine, download, disk."""
-    from mdpu.pipeline.console.forecast import forecast as lines_of
-
-    print("\n".join(lines_of(load_plan(config))))
 
 
 @app.command(rich_help_panel=RUN)
@@ -508,7 +465,7 @@ def crate(
     ] = None,
 ) -> None:
     """Write the results of a configuration as an RO-Crate with the provenance of every number."""
-    from mdpu.pipeline.console.crate import write_crate
+    from mdpu.pipeline.crate import write_crate
 
     plan = load_plan(config)
     path = out or plan.layout.results.with_name(f"{plan.layout.results.name}.crate.zip")

@@ -1,6 +1,8 @@
 """One `./run` at a time in a clone, and clearing up after one that was killed.
 
-`./run` uses this module before it has an environment, so it needs nothing but the standard library.
+The head process, which `./run` becomes, holds `flock` on ``.snakemake/run.lock``. The kernel frees the lock when the
+process ends, however it ends, so nobody has to find out whether the holder is alive. The file's text says who holds it;
+it is empty after a normal end, so text without a lock is left by a head that was killed.
 """
 
 from __future__ import annotations
@@ -15,66 +17,34 @@ import signal
 import subprocess
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-PROC = Path("/proc")
-# The environment variable that marks every descendant of a head process.
-TOKEN = "MDPU_HEAD"
-SNAKEMAKE = ("snakemake", "snakemake_logger_plugin_mdpu")  # by itself, and as ./run starts it
-SHELLS = ("bash", "sh")  # not listed: the command that they run is
+import psutil
+
+from mdpu.errors import UserError
+
+TOKEN = "MDPU_HEAD"  # the environment variable that marks every descendant of a head process
+STATE = Path(".snakemake")  # of a clone
+PROGRESS = STATE / "run.progress"  # how far the stages are, for `./run status`
+PATIENCE = 1.0  # seconds to wait for the lock: `./run status` takes it for a moment
 SECONDS_TO_END = 10.0
 SECONDS_BETWEEN_LOOKS = 10.0
+SHELLS = ("bash", "sh")  # not named: the command that they run is
 
 Say = Callable[[str], None]
 
 
-class HeldError(Exception):
-    """Another process holds the clone; the message says which one, and what to do."""
-
-
 @dataclass(frozen=True)
-class Owner:
-    """A process that holds a clone, identified among all processes of all machines.
-
-    Attributes
-    ----------
-    command, since : str
-        How and when it was started, as text for a reader.
-    token : str
-        The value of `TOKEN` in the environment of all its descendants.
-    machine, boot, namespace : str
-        Where its process number is valid: host with its id, boot of the host, process namespace.
-    pid, start : int, str
-        Process numbers are reused; the number together with the start, in ticks since the boot, is not.
-    user : int
-        Number of the user.
-    slurm_job : str
-        The SLURM job that the process belongs to, or an empty string.
-    foreign_locks : list of str
-        Snakemake's locks that existed before it, and so belong to another process.
-    """
+class Head:
+    """Who holds a clone, as the text of its lock says."""
 
     command: str
-    token: str
+    token: str = field(default_factory=lambda: uuid.uuid4().hex)
     pid: int = field(default_factory=os.getpid)
-    start: str = field(default_factory=lambda: start_of(os.getpid()) or "")
+    machine: str = field(default_factory=platform.node)
     since: str = field(default_factory=lambda: time.strftime("%Y-%m-%d %H:%M:%S"))
-    machine: str = field(default_factory=lambda: _machine())
-    boot: str = field(default_factory=lambda: _read(PROC / "sys/kernel/random/boot_id"))
-    namespace: str = field(default_factory=lambda: _namespace())
-    user: int = field(default_factory=os.getuid)
-    slurm_job: str = field(default_factory=lambda: os.environ.get("SLURM_JOB_ID", ""))
-    foreign_locks: list[str] = field(default_factory=list)
-
-    def is_dead(self) -> bool:
-        """Return whether the process has provably ended; on another machine only SLURM can tell."""
-        if self.machine != _machine():
-            return bool(self.slurm_job) and self.user == os.getuid() and _slurm_job_has_ended(self.slurm_job)
-        if self.boot != _read(PROC / "sys/kernel/random/boot_id"):
-            return True
-        return self.namespace == _namespace() and start_of(self.pid) != self.start
 
     @property
     def submits(self) -> bool:
@@ -82,271 +52,192 @@ class Owner:
         return any(option in self.command for option in ("--profile", "--executor"))
 
     def __str__(self) -> str:
-        job = f", job {self.slurm_job} of SLURM" if self.slurm_job else ""
-        return f"{self.command} (process {self.pid} on {self.machine.split()[0]}{job}, since {self.since})"
+        return f"{self.command} (process {self.pid} on {self.machine}, since {self.since})"
 
 
-def start_of(pid: int) -> str | None:
-    """Return when a process started, as text to compare with another start, or None if the process has ended."""
-    if PROC.exists():
-        # The command's name is in parentheses and may contain any character; the state is the first field after it.
-        fields = _read(PROC / str(pid) / "stat").rpartition(")")[2].split()
-        return fields[19] if fields and fields[0] not in "ZX" else None
-    listed = subprocess.run(["ps", "-o", "lstart=", "-p", str(pid)], capture_output=True, text=True)
-    return listed.stdout.strip() or None
+class Lock:
+    """The right to work in a clone, held from `__enter__` to `__exit__`.
 
-
-def _machine() -> str:
-    return f"{platform.node()} {_read(Path('/etc/machine-id'))}".strip()
-
-
-def _namespace() -> str:
-    try:
-        return str((PROC / "self/ns/pid").readlink())
-    except OSError:
-        return ""
-
-
-def _read(path: Path) -> str:
-    try:
-        return path.read_text(errors="replace").strip()
-    except OSError:
-        return ""
-
-
-class Hold:
-    """The right to work in a clone; one process has it at a time.
-
-    Parameters
-    ----------
-    clone : Path
-        The clone; its folder ``.snakemake`` stores the hold.
-    command : str
-        The command as other processes report it.
-    say : callable
-        Prints a line for the user.
+    Raises
+    ------
+    UserError
+        On entry, if another process holds it; the sentence says which, and what to do.
     """
 
     def __init__(self, clone: Path, command: str, say: Say) -> None:
-        self.clone, self.command, self.say = clone, command, say
-        self.folder = clone / ".snakemake"
-        self.record = self.folder / "run.json"
-        self.token = uuid.uuid4().hex
+        self.clone, self.say, self.head = clone, say, Head(command)
+        self.left = False  # whether jobs of a cluster are left to the next head, as by one that was killed
+        (clone / STATE).mkdir(exist_ok=True)
+        self._stream = (clone / STATE / "run.lock").open("a+")
 
-    @contextlib.contextmanager
-    def guard(self) -> Iterator[None]:
-        """Let one process at a time decide who holds the clone, or install its environment."""
-        self.folder.mkdir(exist_ok=True)
-        with (self.folder / "run.guard").open("w") as stream:
-            try:
-                fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                self.say("another ./run is starting or installing; waiting for it")
-                fcntl.flock(stream, fcntl.LOCK_EX)
-            except OSError:  # a file system without locks: two simultaneous starts are not kept apart
-                pass
-            yield
+    def __enter__(self) -> Lock:
+        deadline = time.monotonic() + PATIENCE
+        while not _acquire(self._stream.fileno(), fcntl.LOCK_EX):
+            if time.monotonic() > deadline:
+                other = read_head(self.clone)
+                raise UserError(
+                    f"{other or 'another ./run'} is at work in this folder; wait for it"
+                    + (f", or end it with: kill -INT {other.pid}" if other else "")
+                )
+            time.sleep(0.05)
+        before = read_head(self.clone)
+        self._write(json.dumps(asdict(self.head)))
+        if before is not None:
+            self.say(f"{before} was killed; going on from what it finished")
+            self.clear_up(before)
+            if before.submits:
+                self._wait_for_cluster()
+        return self
 
-    def owner(self) -> Owner | None:
-        """Return the last recorded holder of the clone, or None if it ended normally."""
-        try:
-            return Owner(**json.loads(self.record.read_text()))
-        except FileNotFoundError:
-            return None
-        except (ValueError, TypeError):  # truncated by a full disk, or written by another version
-            return None
+    def __exit__(self, *_: object) -> None:
+        if not self.left:
+            self._write("")
+        self._stream.close()
 
-    def take(self) -> None:
-        """Hold the clone, after clearing up what a killed holder left behind.
+    def _write(self, text: str) -> None:
+        self._stream.truncate(0)
+        self._stream.write(text)  # at the end, which is the beginning now
+        self._stream.flush()
 
-        Raises
-        ------
-        HeldError
-            If the process that holds it is alive, or may be.
-        """
-        with self.guard():
-            if refusal := self.refusal():
-                raise HeldError(refusal)
-            owner = self.owner()
-            self._write(owner.foreign_locks if owner else self._locks())
-            if owner is not None:
-                self.say(f"{owner} was killed; going on from what it finished")
-                self._end_processes(owner)
-                self._release_locks(owner)
-        if owner is not None and owner.submits:
-            self._wait_for_cluster()
-
-    def hand_over(self) -> None:
-        """Record the calling process as the holder; `subprocess.Popen` calls this in the child, the head process.
-
-        So the head is on record from its first instruction, even if the process that started it dies.
-        """
-        with self.guard():
-            owner = self.owner()
-            if owner is None or owner.token != self.token:
-                raise HeldError(f"{owner} has taken the folder over")
-            self._write(owner.foreign_locks)
-
-    def release(self) -> None:
-        """Give up the clone."""
-        owner = self.owner()
-        if owner is not None and owner.token == self.token:
-            self.record.unlink(missing_ok=True)
-
-    def _write(self, foreign_locks: list[str]) -> None:
-        """Record this process; the contents reach the disk before the name, so a power cut leaves no partial file."""
-        temporary = self.folder / "run.new.json"
-        with temporary.open("w") as stream:
-            json.dump(asdict(Owner(self.command, self.token, foreign_locks=foreign_locks)), stream, indent=1)
-            stream.flush()
-            os.fsync(stream.fileno())
-        temporary.replace(self.record)
-
-    def refusal(self) -> str | None:
-        """Return why the clone is not available, or None if no live process holds it."""
-        owner = self.owner()
-        if owner is None or owner.is_dead():
-            return None
-        if owner.machine == _machine() and owner.namespace == _namespace():
-            return f"{owner} is at work in this folder; wait for it, or end it with: kill -INT {owner.pid}"
-        return (
-            f"{owner} was at work in this folder, and from here it cannot be seen whether it still is; "
-            f"if it has ended, delete {self.record} and run again"
-        )
-
-    def _locks(self) -> list[str]:
-        return sorted(path.name for path in (self.folder / "locks").glob("*.lock"))
-
-    def _end_processes(self, owner: Owner) -> None:
-        if ended := end_processes(owner.token):
+    def clear_up(self, head: Head | None = None) -> None:
+        """End what a head, this one unless given, has left at work, and remove what its Snakemake has left behind."""
+        head = head or self.head
+        if ended := end_processes(head.token):
             self.say(f"ended what it had left at work: {', '.join(ended)}")
-
-    def _release_locks(self, owner: Owner) -> None:
-        """Remove a dead holder's Snakemake locks, unless another Snakemake runs here, whose locks they may be."""
-        stale = [name for name in self._locks() if name not in owner.foreign_locks]
-        if stale and (other := snakemake_in(self.clone)):
+        # What `snakemake --unlock` does, without reading the workflow first.
+        locks = list((self.clone / STATE / "locks").glob("*.lock"))
+        if locks and (other := _snakemake_in(self.clone)):
             self.say(f"its lock is left, because another Snakemake works in this folder (process {other})")
-        elif stale:
-            for name in stale:
-                (self.folder / "locks" / name).unlink(missing_ok=True)
+        elif locks:
+            for lock in locks:
+                lock.unlink(missing_ok=True)
             self.say("released its lock")
+        for folder in temporary_folder(self.clone).glob("snakemake*"):
+            shutil.rmtree(folder, ignore_errors=True)
 
     def _wait_for_cluster(self) -> None:
-        """Cancel a dead holder's jobs that are waiting in SLURM's queue, and wait for its running ones."""
+        """Cancel jobs that wait in SLURM's queue, and wait for those that run."""
         jobs = slurm_jobs(self.clone) or {}
-        pending = [job for job, state in jobs.items() if state == "PENDING"]
-        if pending:
+        if pending := [job for job, state in jobs.items() if state == "PENDING"]:
             subprocess.run(["scancel", "--state=PENDING", *pending], capture_output=True)
             self.say(f"cancelled its jobs that were waiting in SLURM's queue: {', '.join(pending)}")
-        before: dict[str, str] = {}
+        said = None
         while (left := slurm_jobs(self.clone)) != {}:  # None: the queue could not be read this time
-            if left is not None and left.keys() != before.keys():
-                self.say(f"waiting for its jobs that run under SLURM: {', '.join(left)}")
-                before = left
+            if left is not None and [*left] != said:
+                said = [*left]
+                self.say(f"waiting for its jobs that run under SLURM: {', '.join(said)}")
             time.sleep(SECONDS_BETWEEN_LOOKS)
 
 
-def processes(token: str) -> dict[int, str]:
-    """Return, by number, the names of this machine's processes that descend from the holder of a token."""
-    marked = f"{TOKEN}={token}".encode()
-    return {number: _name(words) for number, words, environment in _own_processes() if marked in environment}
+def _acquire(stream: int, kind: int) -> bool:
+    """Take a lock, unless somebody holds it; a file system without locks does not keep simultaneous starts apart."""
+    try:
+        fcntl.flock(stream, kind | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        pass
+    return True
 
 
-def _own_processes() -> Iterator[tuple[int, list[bytes], list[bytes]]]:
-    """Yield number, words and environment of this user's live processes on this machine.
-
-    Processes of another SLURM job on the same machine are left out: they are that job's.
-    """
-    for folder in PROC.glob("[0-9]*"):
-        try:
-            environment = (folder / "environ").read_bytes().split(b"\0")
-            words = (folder / "cmdline").read_bytes().split(b"\0")
-        except OSError:  # another user's, or ended by now
-            continue
-        job = next((entry for entry in environment if entry.startswith(b"SLURM_JOB_ID=")), b"")
-        elsewhere = job.removeprefix(b"SLURM_JOB_ID=").decode() not in ("", os.environ.get("SLURM_JOB_ID", ""))
-        if not elsewhere and start_of(int(folder.name)) is not None:
-            yield int(folder.name), words, environment
+def read_head(clone: Path) -> Head | None:
+    """Return the head of which a clone's lock speaks: at work, or killed. None after a normal end."""
+    try:
+        return Head(**json.loads((clone / STATE / "run.lock").read_text()))
+    except (OSError, ValueError, TypeError):  # also where a full disk cut the text, or another version wrote it
+        return None
 
 
-def _name(words: list[bytes]) -> str:
-    """Return a short name of a command line: the module that Python runs, with its command, or the program."""
-    if b"-m" in words:
-        words = words[words.index(b"-m") + 1 :]
-        name = b" ".join(words[:2] if words[0] == b"mdpu" else words[:1]).decode(errors="replace")
-        return SNAKEMAKE[0] if name in SNAKEMAKE else name
-    return Path(os.fsdecode(words[0])).name
+def is_held(clone: Path) -> bool:
+    """Return whether a live process holds a clone."""
+    try:
+        with (clone / STATE / "run.lock").open() as stream:
+            return not _acquire(stream.fileno(), fcntl.LOCK_SH)
+    except OSError:
+        return False
+
+
+def temporary_folder(clone: Path) -> Path:
+    """Return the folder for temporary files: in the clone, so that what a killed Snakemake leaves is found again."""
+    return clone / STATE / "tmp"
+
+
+def descendants(token: str) -> list[psutil.Process]:
+    """Return this machine's processes that descend from a head, without those of another SLURM job on it."""
+    job = os.environ.get("SLURM_JOB_ID")
+    found = []
+    for process in psutil.process_iter(["environ"]):
+        environment = process.info["environ"] or {}  # nothing of another user's, or of one that has ended
+        if environment.get(TOKEN) == token and environment.get("SLURM_JOB_ID", job) == job:
+            found.append(process)
+    return [process for process in found if process.pid != os.getpid()]
 
 
 def end_processes(token: str) -> list[str]:
-    """End all descendants of the holder of a token, with SIGTERM before SIGKILL, and return what they were."""
+    """End all descendants of a head, with SIGTERM before SIGKILL, and return what they were."""
     ended: dict[int, str] = {}
     deadline = time.monotonic() + SECONDS_TO_END
-    while left := processes(token):
-        number = signal.SIGTERM if time.monotonic() < deadline else signal.SIGKILL
-        for process in left.keys() if number == signal.SIGKILL else left.keys() - ended.keys():
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.kill(process, number)
-        ended.update(left)
+    while left := descendants(token):
+        late = time.monotonic() > deadline
+        for process in left:
+            with contextlib.suppress(psutil.Error):  # it has ended by now
+                if late or process.pid not in ended:
+                    ended.setdefault(process.pid, name_of(process))
+                    process.send_signal(signal.SIGKILL if late else signal.SIGTERM)
         time.sleep(0.05)
-    return sorted(f"{name} (process {process})" for process, name in ended.items() if name not in SHELLS)
+    return sorted(filter(None, ended.values()))
 
 
-def snakemake_in(clone: Path) -> int | None:
-    """Return the number of a process that runs Snakemake in the clone on this machine, or None."""
-    for number, words, _ in _own_processes():
-        with contextlib.suppress(OSError):  # ended by now
-            named = any(Path(os.fsdecode(word)).name in SNAKEMAKE for word in words[:4])
-            if named and (PROC / str(number) / "cwd").readlink() == clone:
-                return number
+def name_of(process: psutil.Process) -> str:
+    """Return what a process is, as ``mdpu train (process 12)``; nothing for a shell or one that has ended."""
+    try:
+        words = process.cmdline()
+    except psutil.Error:
+        return ""
+    if len(words) > 1 and Path(words[0]).name.startswith("python"):
+        words = words[2:4] if words[1] == "-m" else words[1:2]
+    name = " ".join([Path(word).name for word in words[: 1 + (words[:1] == ["mdpu"])]])
+    return "" if name in ("", *SHELLS) else f"{name} (process {process.pid})"
+
+
+def _snakemake_in(clone: Path) -> int | None:
+    """Return the number of a process that runs Snakemake in a clone, or None."""
+    for process in psutil.process_iter(["cmdline", "cwd"]):
+        words, folder = process.info["cmdline"] or [], process.info["cwd"]
+        if folder == str(clone) and any(Path(word).name == "snakemake" for word in words[:4]):
+            return int(process.pid)
     return None
 
 
 def slurm_jobs(clone: Path) -> dict[str, str] | None:
-    """Return the state of every job in SLURM's queue that Snakemake submitted from the clone, by number.
+    """Return the state of every job in SLURM's queue that Snakemake submitted from a clone, by number.
 
-    The SLURM plugin and ``profiles/cluster-generic`` name the rule in a job's comment. Without SLURM there are no jobs;
-    None means that the queue could not be read.
+    The SLURM plugin and ``profiles/cluster-generic`` name the rule in a job's comment. None means that there is a queue
+    and it could not be read.
     """
     if not shutil.which("squeue"):
         return {}
-    lines = _squeue("--format=%i|%T|%k|%Z")
-    if lines is None:
+    states = "--states=PENDING,CONFIGURING,RUNNING,SUSPENDED,COMPLETING"
+    command = ["squeue", "--noheader", "--me", states, "--format=%i|%T|%k|%Z"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    except (OSError, subprocess.SubprocessError):
         return None
-    rows = (line.split("|", 3) for line in lines)
+    rows = (line.split("|", 3) for line in done.stdout.splitlines())
     return {job: state for job, state, comment, folder in rows if comment.startswith("rule_") and Path(folder) == clone}
 
 
-def _slurm_job_has_ended(job: str) -> bool:
-    """Return whether the queue could be read and no longer contains a job of this user."""
-    lines = _squeue("--format=%i")
-    return lines is not None and job not in lines
-
-
-def _squeue(form: str) -> list[str] | None:
-    """Return a line for each unfinished job of this user, or None if the queue could not be read."""
-    states = "--states=PENDING,CONFIGURING,RUNNING,SUSPENDED,COMPLETING"
-    try:
-        done = subprocess.run(
-            ["squeue", "--noheader", "--me", states, form], capture_output=True, text=True, timeout=60
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    return done.stdout.splitlines() if done.returncode == 0 else None
-
-
-def report_status(clone: Path) -> list[str]:
-    """Return lines that say who holds a clone, and which of its jobs are running, here and under SLURM."""
-    owner = Hold(clone, "", print).owner()
-    if owner is None:
-        lines = ["nothing is at work in this folder"]
-    elif owner.is_dead():
-        lines = [f"{owner} was killed; ./run goes on from what it finished"]
+def describe(clone: Path) -> list[str]:
+    """Return lines that say who works in a clone, and which of its jobs are running, here and under SLURM."""
+    head, held = read_head(clone), is_held(clone)
+    if head is None:
+        lines = ["another ./run starts in this folder" if held else "nothing is at work in this folder"]
+    elif held:
+        lines = [f"{head} is at work in this folder"]
     else:
-        lines = [f"{owner} is at work in this folder"]
-    if owner is not None:
-        running = processes(owner.token)
-        lines += [f"  process {number}: {name}" for number, name in running.items() if name not in SHELLS]
+        lines = [f"{head} was killed; ./run goes on from what it finished"]
+    lines += [f"  {name}" for name in map(name_of, descendants(head.token) if head else []) if name]
     jobs = slurm_jobs(clone)
-    lines += ["  SLURM's queue could not be read"] if jobs is None else [f"  job {job}: {jobs[job]}" for job in jobs]
-    return lines
+    if jobs is None:
+        return lines + ["  SLURM's queue could not be read"] * bool(head and head.submits)
+    return lines + [f"  job {job}: {state}" for job, state in jobs.items()]

@@ -12,6 +12,7 @@ import time
 
 import loopback_slurm
 import pandas as pd
+import psutil
 import pytest
 
 pytestmark = [
@@ -84,9 +85,11 @@ def test_jobs_that_are_cancelled_fail_are_preempted_or_lose_their_head_train_not
     wait_until(lambda: start_now(preempted) and loopback_slurm.training_process(preempted), head)
     os.kill(halted, signal.SIGCONT)
     # While both run, the head is killed, and with it what started it.
-    os.kill(json.loads((fresh_clone.folder / ".snakemake" / "run.json").read_text())["pid"], signal.SIGKILL)
+    below = psutil.Process(head.pid).children()
     head.kill()
     head.wait()
+    for process in below:
+        process.kill()
     assert training_jobs().keys() == second
 
     again = subprocess.Popen(

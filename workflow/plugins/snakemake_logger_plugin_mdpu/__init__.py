@@ -1,41 +1,32 @@
 """What `./run` prints instead of Snakemake's text: passes Snakemake's events on to `mdpu.pipeline.console`."""
 
 import os
-from dataclasses import dataclass, field
 from logging import ERROR, WARNING, LogRecord
 from pathlib import Path
-from typing import Any
 
 from rich.console import Console
+from snakemake.scheduling.job_scheduler import JobRateLimiter, JobScheduler
 from snakemake_interface_logger_plugins.base import LogHandlerBase
 from snakemake_interface_logger_plugins.common import LogEvent
-from snakemake_interface_logger_plugins.settings import LogHandlerSettingsBase
 
 from mdpu.pipeline.config import load_config
-from mdpu.pipeline.console.dry import DryRun
-from mdpu.pipeline.console.live import Display
-from mdpu.pipeline.console.reasons import error_of, sentence_of
-from mdpu.pipeline.console.stages import Tracker
-from mdpu.pipeline.console.work import TrainingWork
-from mdpu.pipeline.plan import Plan
-
-
-@dataclass
-class LogHandlerSettings(LogHandlerSettingsBase):
-    """Options on Snakemake's command line."""
-
-    failed: bool = field(default=False, metadata={"help": "In a dry run, show how jobs that did not end failed."})
+from mdpu.pipeline.console import Display, DryRun, error_of, sentence_of
+from mdpu.pipeline.lock import PROGRESS, TOKEN
+from mdpu.pipeline.plan import Layout
 
 
 class LogHandler(LogHandlerBase):
     """Gets Snakemake's events, in order, from one thread."""
 
+    # Snakemake's own text is left out, and its log file is its own.
+    writes_to_stream = has_filter = has_formatter = True
+    writes_to_file = needs_rulegraph = False
+
     def __post_init__(self) -> None:
         """Prepare to show what happens, or what would happen."""
-        self.tracker = Tracker(os.cpu_count() or 1)
-        self.display = Display(self.tracker, Console(highlight=False), Console(stderr=True, highlight=False))
+        state = PROGRESS if TOKEN in os.environ else None
+        self.display = Display(Console(highlight=False), Console(stderr=True, highlight=False), state)
         self.dry = DryRun() if self.common_settings.dryrun else None
-        self.gpus, self.on_cluster = 1, False
 
     def emit(self, record: LogRecord) -> None:
         """Take note of an event."""
@@ -52,7 +43,7 @@ class LogHandler(LogHandlerBase):
         """Show the last state; Snakemake closes a handler, and Python does so again at its end."""
         self.display.end()
         if self.dry is not None and not self.display.failed:
-            self.dry.show(self.settings.failed)
+            print("\n".join(self.dry.lines()), flush=True)
         self.dry = None
         super().close()
 
@@ -65,75 +56,32 @@ class LogHandler(LogHandlerBase):
         elif not self.display.failed:  # a job's own error has been shown; what follows repeats it
             self.display.error(sentence)
 
-    def _resources(self, record: LogRecord) -> None:
-        resources = getattr(record, "provided_resources", {})
-        if hasattr(record, "nodes"):  # of a cluster: jobs share neither cores nor GPUs
-            self.tracker.slots, self.on_cluster = record.nodes, True
-        elif hasattr(record, "cores"):
-            self.tracker.slots = record.cores
-        elif "gpu" in resources:
-            self.gpus = int(resources["gpu"].value)
-
     def _expect(self, record: LogRecord) -> None:
-        self.tracker.expect({rule: number for rule, number in record.stats.items() if rule != "total"})
         if self.dry is None:
-            self.tracker.work = TrainingWork(Plan(load_config([Path(os.environ["MDPU_CONFIG"])])))
-            self.display.begin()
+            self.layout = Layout(load_config([Path(os.environ["MDPU_CONFIG"])]))
+            self.display.expect({rule: number for rule, number in record.stats.items() if rule != "total"})
 
     def _start(self, record: LogRecord) -> None:
         if self.dry is not None:
             self.dry.add(record.rule_name, record.reason, record.log)
             return
         cohort = record.wildcards.get("cohort") if record.wildcards else None
-        self.tracker.start(record.jobid, record.rule_name, cohort, self._slots(record.threads, record.resources))
-
-    def _slots(self, threads: int, resources: Any) -> int:
-        """Return how many jobs with these threads and resources fit side by side."""
-        if self.on_cluster:
-            return self.tracker.slots
-        slots = self.tracker.slots // max(1, threads)
-        return max(1, min(slots, self.gpus // needed) if (needed := resources.get("gpu")) else slots)
+        self.display.start(record.jobid, record.rule_name, self.layout.progress(cohort) if cohort else None)
 
     def _finish(self, record: LogRecord) -> None:
-        self.tracker.finish(record.job_id)
+        self.display.finish(record.job_id)
 
     def _fail(self, record: LogRecord) -> None:
-        self.tracker.fail(record.jobid)
+        self.display.finish(record.jobid, well=False)
         self.display.error(error_of(record.rule_name, record.log))
 
     def _fail_group(self, record: LogRecord) -> None:
         for facts in record.job_error_info:
-            self.tracker.fail(facts["jobid"])
+            self.display.finish(facts["jobid"], well=False)
             self.display.error(error_of(facts["rule_name"], [*facts["log"], *record.aux_logs]))
-
-    @property
-    def writes_to_stream(self) -> bool:
-        """It does: Snakemake's own text is left out."""
-        return True
-
-    @property
-    def writes_to_file(self) -> bool:
-        """It does not; Snakemake writes a log of its own."""
-        return False
-
-    @property
-    def has_filter(self) -> bool:
-        """It chooses the events itself."""
-        return True
-
-    @property
-    def has_formatter(self) -> bool:
-        """It words the events itself."""
-        return True
-
-    @property
-    def needs_rulegraph(self) -> bool:
-        """It does not."""
-        return False
 
 
 ACTIONS = {
-    LogEvent.RESOURCES_INFO: LogHandler._resources,
     LogEvent.RUN_INFO: LogHandler._expect,
     LogEvent.JOB_INFO: LogHandler._start,
     LogEvent.JOB_FINISHED: LogHandler._finish,
@@ -141,3 +89,25 @@ ACTIONS = {
     LogEvent.GROUP_ERROR: LogHandler._fail_group,
     LogEvent.ERROR: LogHandler._message,
 }
+
+
+# A patch for which Snakemake 9 has no option. Its scheduler selects jobs again a second after each selection, so every
+# job that ends adds one selection per second until the end, and each reads the sizes of the inputs of all jobs that
+# wait. After some hundred jobs this takes a whole core. It is of use only if the limit of jobs per second held some
+# back.
+_register_jobs, _select_later = JobRateLimiter.register_jobs, JobScheduler._schedule_reevalutation
+
+
+def register_jobs(limiter: JobRateLimiter, number: int) -> None:
+    """Count jobs that were started, and note whether no more may be started for now."""
+    _register_jobs(limiter, number)
+    limiter.reached = limiter.get_free_jobs() == 0
+
+
+def select_later(scheduler: JobScheduler, delay: float) -> None:
+    """Let the scheduler select jobs again after a delay, if the limit held some back."""
+    if getattr(scheduler.job_rate_limiter, "reached", False):
+        _select_later(scheduler, delay)
+
+
+JobRateLimiter.register_jobs, JobScheduler._schedule_reevalutation = register_jobs, select_later

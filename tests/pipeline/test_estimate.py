@@ -1,4 +1,4 @@
-"""Every missing file is named in one message before any job starts."""
+"""What a plan takes; and every missing file is named in one message before any job starts."""
 
 from __future__ import annotations
 
@@ -7,12 +7,14 @@ import socket
 import threading
 from functools import partial
 
+import pandas as pd
 import pytest
 
 from mdpu.errors import UserError
+from mdpu.pipeline.cache import Finished, cache_of, export, recipes_of
 from mdpu.pipeline.config import select
-from mdpu.pipeline.console.preflight import check_files, raw_files, size_of
 from mdpu.pipeline.data.download import Archive, find_missing
+from mdpu.pipeline.estimate import check_files, estimate, once, raw_files, size_of
 from mdpu.pipeline.plan import Plan
 
 
@@ -38,7 +40,7 @@ def served(tmp_path):
 def test_all_missing_files_are_named_with_size_checksum_and_place(plan, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "empty").mkdir()
-    with pytest.raises(UserError, match=r"^4 files are missing and the mirror .* does not give them, so nothing was"):
+    with pytest.raises(UserError, match=r"^4 missing files, and the mirror .* lacks them, so nothing was"):
         check_files(plan, str(tmp_path / "empty"))
     lines = capsys.readouterr().err.splitlines()
     place = tmp_path / "data" / "MNIST" / "raw" / "train-images-idx3-ubyte.gz"
@@ -64,6 +66,30 @@ def test_expected_numbers_that_cannot_be_read_are_named_before_anything_is_train
     values = ["results_dir=elsewhere", f"expected={tmp_path / 'expected.csv'}"]
     with pytest.raises(UserError, match=r"config key expected: .* has no column dataset"):
         check_files(Plan(select("quick", [], values)), None)
+
+
+def test_a_file_that_several_sources_share_is_one():
+    shared = [Archive("gzip.zip", "0" * 32, ("a",)), Archive("gzip.zip", "0" * 32, ("b",)), Archive("a", "0" * 32, ())]
+    assert [archive.path for archive in once(shared)] == ["a", "gzip.zip"]
+
+
+def test_an_estimate_tells_finished_shipped_and_new_runs_apart(tmp_path, monkeypatch):
+    """Before the images are there, a shipped run counts if all else is the same."""
+    monkeypatch.chdir(tmp_path)
+    values = ["datasets=[mnist]", "experiments=[table2]", "data_dir=data", f"shipped={tmp_path / 'shipped.parquet'}"]
+    plan = Plan(select("paper", [], values))
+    number = len(plan.runs)
+    assert estimate(plan)[1:4] == [f"train     {number} runs", "reuse     0 runs", "download  11.6 MB in 4 files"]
+    (recipe,) = recipes_of(plan, plan.runs[0], {"images": "0" * 64, "labels": "1" * 64}, precision="fp32")
+    history = pd.DataFrame({"epoch": [1], "accuracy": [0.5]})
+    export([Finished.of(recipe, history, origin={})], cache_of(plan).shipped)
+    assert estimate(plan) == [
+        f"{number} runs in {len(plan.cohorts)} training jobs, {len(plan.splits)} splits, 1 dataset",
+        f"train     {number - 1} runs",
+        "reuse     0 runs, and 1 shipped run if the images are those of the publishers",
+        "download  11.6 MB in 4 files",
+        estimate(plan)[4],
+    ]
 
 
 def test_a_server_is_asked_and_nothing_is_downloaded(served, tmp_path):

@@ -8,8 +8,15 @@ import pandas as pd
 import pytest
 
 from mdpu.errors import UserError
-from mdpu.pipeline.console.folders import configuration_of, find_results
-from mdpu.pipeline.console.outcome import _since, _verification, compare_results, compare_shipped, describe_difference
+from mdpu.pipeline.outcome import (
+    _since,
+    _verification,
+    compare_results,
+    compare_shipped,
+    configuration_of,
+    describe_difference,
+    find_results,
+)
 
 KEY = {"dataset": "mnist", "variant": "base", "tuple_size": 2, "n": 30, "method": "abs", "loss": "logistic"}
 
@@ -43,8 +50,8 @@ def test_flips_moves_and_news_are_counted(results):
     assert (difference.new, difference.gone, difference.same) == (1, 1, 1)
     assert difference.moved.to_dict() == {cell(0.5): 1.5}
     assert str(difference) == (
-        "1 verdicts changed (1 from differs to reproduced), 1 numbers moved, by at most 1.50 points, "
-        "1 numbers are new, 1 numbers are gone"
+        "1 verdict changed (1 from differs to reproduced), 1 number moved, by at most 1.50 points, "
+        "1 number new, 1 number gone"
     )
     assert describe_difference(before, after)[1:] == [
         "differs -> reproduced:",
@@ -76,19 +83,21 @@ def test_what_the_last_report_said_is_compared_unless_it_is_broken(results, keep
 def test_rows_and_page_that_are_shipped_are_compared_up_to_rounding_and_time(tmp_path):
     runs = [{**KEY, "prior": 0.5, "seed": seed, "accuracy": 80 + seed / 7} for seed in (1, 2, 3)]
     pd.DataFrame(runs).to_csv(tmp_path / "runs.csv", index=False)
-    (tmp_path / "report.html").write_text("<p>80.2</p>\n<p class=a data-varies>Made on <b>Monday</b>\nat 7.</p>")
+    made = "<code>results/a/config/0f1e.yaml</code>\n<p class=a data-varies>Made on <b>Monday</b>\nat 7.</p>"
+    (tmp_path / "report.html").write_text(f"<p>80.2</p>{made}")
     shipped = tmp_path / "reference"
     shipped.mkdir()
     rows = pd.DataFrame(runs[:2])
     rows.round(3).to_csv(shipped / "runs.csv", index=False)
     with pytest.raises(UserError, match=r"reference/report\.html could not be read"):
         compare_shipped(tmp_path, shipped)
-    (shipped / "report.html").write_text("<p>80.2</p>\n<p class=a data-varies>Made on Tuesday.</p>")
+    made = made.replace("0f1e", "2d3c").replace("<b>Monday</b>\nat 7", "Tuesday")
+    (shipped / "report.html").write_text(f"<p>80.2</p>{made}")
     said, same = compare_shipped(tmp_path, shipped)
     assert said.startswith("2 of 2 shipped rows of these runs are the same to the third decimal; ")
     assert (said.endswith("; the page is the shipped one, but for when it was made"), same) == (True, True)
     rows.assign(accuracy=[80.143, 80.3]).to_csv(shipped / "runs.csv", index=False)
-    (shipped / "report.html").write_text("<p>80.3</p>\n<p class=a data-varies>Made on Tuesday.</p>")
+    (shipped / "report.html").write_text(f"<p>80.3</p>{made}")
     said, same = compare_shipped(tmp_path, shipped)
     assert "the third decimal; 1 differ; the page is another than the shipped one" in said
     assert not same
@@ -173,7 +182,7 @@ def test_a_crate_leads_from_a_number_to_runs_splits_and_commit(finished, tmp_pat
     import zipfile
 
     from mdpu.pipeline.config import load_config
-    from mdpu.pipeline.console.crate import write_crate
+    from mdpu.pipeline.crate import write_crate
     from mdpu.pipeline.plan import Plan
 
     monkeypatch.chdir(finished.folder)

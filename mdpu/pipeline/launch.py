@@ -1,0 +1,261 @@
+"""What `./run` does once the environment stands: selects a configuration, starts Snakemake, says what came out."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from mdpu.errors import UserError
+from mdpu.pipeline import experiments
+from mdpu.pipeline.config import EXPERIMENTS, PAPER, Config, load_config, select
+from mdpu.pipeline.crate import write_crate
+from mdpu.pipeline.estimate import check_files, estimate
+from mdpu.pipeline.files import REPOSITORY
+from mdpu.pipeline.lock import PROGRESS, TOKEN, Lock, descendants, describe, is_held, read_head, temporary_folder
+from mdpu.pipeline.outcome import compare_shipped, configurations, report_outcome
+from mdpu.pipeline.plan import Plan
+
+PYTHON = sys.executable
+PLUGINS = REPOSITORY / "workflow" / "plugins"
+REFERENCE = Path("results/reference")
+# Arguments with which Snakemake changes nothing, so that another one may run at the same time.
+LOOKING = re.compile(
+    "-[nSDlhv]|--dry-?run|--(detailed-)?summary|--(dag|d3dag|rulegraph|filegraph|lint|report|help|version)|--list.*"
+)
+# As profiles/default has it. Snakemake would print the profile's name.
+DEFAULTS = ["--workflow-profile", "none", "--keep-going", "--rerun-incomplete", "--scheduler", "greedy"]
+STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+SECONDS_TO_CANCEL = 60  # that Snakemake has to cancel its jobs in a cluster's queue
+
+
+class StoppedError(Exception):
+    """The user stops a run, by a signal."""
+
+
+def launch(command: str, arguments: Sequence[str]) -> int:
+    """Carry a command of `./run` out, and return its status: 128 and the signal's number if the user stops it."""
+
+    def stop(number: int, _frame: object) -> None:
+        raise StoppedError(number)
+
+    os.chdir(REPOSITORY)
+    for number in STOPPING:
+        if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:  # nohup
+            signal.signal(number, stop)
+    try:
+        return _carry_out(command, list(arguments))
+    except StoppedError as stopped:
+        return 128 + int(stopped.args[0])
+
+
+def _carry_out(command: str, given: list[str]) -> int:
+    if command in EXPERIMENTS:
+        return _experiment(command, given)
+    if command == "verify":
+        return _verify(given)
+    if command == "status":
+        return _status()
+    experiment = given.pop(0) if given and given[0] in EXPERIMENTS else "quick"
+    out, given = take(given, "--out") if command == "crate" else ([], given)
+    plan, others = _choose(experiment, given)
+    if others:
+        raise UserError(f"./run {command} does not take {' '.join(others)}")
+    if command == "plan":
+        print("\n".join(estimate(plan)))
+    else:
+        path = Path(out[-1]) if out else plan.layout.results.with_name(f"{plan.layout.results.name}.crate.zip")
+        write_crate(plan, path)
+        print(path)
+    return 0
+
+
+def say(message: str) -> None:
+    """Print a line that is marked as ours, unlike the output of the programs below."""
+    print(f"run: {message}", flush=True)
+
+
+def _experiment(experiment: str, arguments: list[str]) -> int:
+    """Run Snakemake on an experiment, and say what came out."""
+    if any(LOOKING.fullmatch(argument.split("=")[0]) for argument in arguments):
+        plan, others = _choose(experiment, arguments)
+        return subprocess.run(snakemake(plan.layout.write_config(), others), env=_environment()).returncode
+    with Lock(REPOSITORY, " ".join(["./run", experiment, *arguments]), say) as lock:
+        plan, others = _choose(experiment, arguments, current=True)
+        goes_on, failed = bool({"--keep-going", "-k"} & set(arguments)), 0
+        if not is_prepared(plan):
+            status = work(snakemake(plan.layout.write_config(), [*cores_of(others), "prepare"]), lock)
+            if status and not goes_on:
+                return status
+        command = snakemake(plan.layout.write_config(), others)
+        status = work(command, lock)
+        if 0 < status < 128 and goes_on:
+            say("some jobs failed; making a report without the training jobs that failed")
+            failed, status = status, work([*command, "--config", "without_failed=True"], lock)
+        if status:
+            return status
+        lines, confirmed = report_outcome(plan, comparable(experiment, plan.config))
+        if experiment == "reference":
+            said, same = compare_shipped(plan.layout.results, REFERENCE)
+            lines, confirmed = [said, *lines], confirmed and same
+    for line in lines:
+        say(line)
+    if failed:
+        say("the report names the training jobs that failed; the next run trains them again")
+    return failed or int(not confirmed)
+
+
+def _choose(experiment: str, arguments: list[str], current: bool = False) -> tuple[Plan, list[str]]:
+    """Return the plan that arguments ask for, and the other arguments.
+
+    A plan that is to be made, the ``current`` one, has to have all files that it needs.
+    """
+    files, others = take(arguments, "--configfile", "--configfiles", more=r"\.(ya?ml|json)$")
+    values, others = take(others, "--config", "-C", more="=")
+    config = select(experiment, [Path(file) for file in files], values)
+    plan = Plan(config if comparable(experiment, config) else {**config, "expected": None})
+    experiments.check(plan.config)
+    if current:
+        check_files(plan, plan.config["mirror"] or os.environ.get("MDPU_MIRROR"))
+        plan.layout.write_config(current=True)
+    return plan, others
+
+
+def is_prepared(plan: Plan) -> bool:
+    """Return whether it can be told which runs are finished: that depends on the contents of the labels."""
+    return all(plan.layout.labels(dataset).exists() for dataset in plan.datasets)
+
+
+def cores_of(arguments: list[str]) -> list[str]:
+    """Return the user's number of cores as arguments, for what works on this machine alone."""
+    values, _ = take(arguments, "--cores", "-c")
+    return ["--cores", values[-1]] if values else []
+
+
+def comparable(experiment: str, config: Config) -> bool:
+    """Return whether the numbers that an experiment expects are of a configuration's protocol and seeds.
+
+    Numbers of another protocol, or of other seeds, are neither confirmed nor refuted.
+    """
+    whole = load_config([REPOSITORY / PAPER, *EXPERIMENTS[experiment]])
+    if not whole.get("expected") or config.get("expected") not in (None, whole["expected"]):
+        return True
+    pairs = [(config[key], whole[key]) for key in ("protocol", "tuning")]
+    for kind in ("datasets", "variants"):
+        ours, theirs = config["definitions"][kind], whole["definitions"][kind]
+        pairs += [(ours[name], theirs[name]) for name in ours.keys() & theirs.keys()]
+    here, there = set(Plan(config).runs), set(Plan(whole).runs)
+    cells = {run.cell for run in here} & {run.cell for run in there}
+    return all(ours == theirs for ours, theirs in pairs) and all(run.cell not in cells for run in here ^ there)
+
+
+def take(arguments: list[str], *names: str, more: str = r"\Z.") -> tuple[list[str], list[str]]:
+    """Take the values of options out of arguments; return the values, and the other arguments.
+
+    A word behind an option is its value. Further words are values as long as they match ``more``.
+    """
+    values: list[str] = []
+    others: list[str] = []
+    first = further = False
+    for argument in arguments:
+        name, equals, value = argument.partition("=")
+        if name in names:
+            values += [value] if equals else []
+            first, further = not equals, True
+        elif not argument.startswith("-") and (first or (further and re.search(more, argument))):
+            values.append(argument)
+            first = False
+        else:
+            others.append(argument)
+            first = further = False
+    return values, others
+
+
+def snakemake(configuration: Path, arguments: list[str]) -> list[str]:
+    """Return the command of Snakemake on a configuration; what the user gives is not given again.
+
+    Options that take several values come first, so that none swallows the user's targets.
+    """
+    options = ["--configfile", str(configuration)]
+    if not any(argument.startswith(("--resources", "--res", "--profile")) for argument in arguments):
+        options += ["--resources", "gpu=1"]
+    if "--verbose" not in arguments:
+        options += ["--logger", "mdpu"]
+    if not any(argument.split("=")[0] in ("--cores", "-c", "--jobs", "-j", "--profile") for argument in arguments):
+        options += ["--cores", str(os.cpu_count() or 1)]
+    # Snakemake's own --verbose would be for its developers.
+    others = [argument for argument in arguments if argument != "--verbose"]
+    return [str(Path(PYTHON).with_name("snakemake")), *options, *DEFAULTS, *others]
+
+
+def _environment(token: str | None = None) -> dict[str, str]:
+    """Return the environment of Snakemake; a token marks it and its jobs as ours."""
+    plugins = os.pathsep.join(filter(None, [str(PLUGINS), os.environ.get("PYTHONPATH")]))
+    folder = temporary_folder(REPOSITORY)
+    folder.mkdir(parents=True, exist_ok=True)
+    return {**os.environ, "PYTHONPATH": plugins, "TMPDIR": str(folder), **({TOKEN: token} if token else {})}
+
+
+def work(command: list[str], lock: Lock) -> int:
+    """Run Snakemake and return its status; if the user stops it, all its jobs end too.
+
+    SIGINT cancels a cluster's jobs. SIGTERM, which a head in a cluster's queue gets at its time limit, leaves them to
+    the next `./run`.
+    """
+    child, status = None, -1
+    try:
+        # In a group of its own: Ctrl-C on a terminal would reach it twice, and cut its cancelling short.
+        child = subprocess.Popen(command, env=_environment(lock.head.token), process_group=0)
+        status = child.wait()
+    except StoppedError as stopped:
+        for number in STOPPING:
+            signal.signal(number, signal.SIG_IGN)
+        if child is not None and lock.head.submits:
+            child.send_signal(signal.SIGINT if stopped.args[0] == signal.SIGINT else signal.SIGKILL)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                status = child.wait(SECONDS_TO_CANCEL)
+        elif child is not None:
+            child.send_signal(signal.SIGINT)  # it starts nothing more; then `clear_up` ends its jobs
+        raise
+    finally:
+        PROGRESS.unlink(missing_ok=True)
+        if status < 0:
+            lock.clear_up()
+            lock.left = lock.head.submits
+            say("what was finished is kept, and the same command goes on from there")
+    return status if status >= 0 else 128 - status
+
+
+def _verify(arguments: list[str]) -> int:
+    """Train a sample of the shipped runs again, and say whether they came out the same."""
+    numbers, others = take(arguments, "--runs")
+    seeds, others = take(others, "--seed")
+    rows, others = take(others, "--rows")
+    with Lock(REPOSITORY, " ".join(["./run verify", *arguments]), say) as lock:
+        plan, others = _choose("reference", others, current=True)
+        configuration = plan.layout.write_config()
+        if status := work(snakemake(configuration, [*others, "prepare"]), lock):
+            return status
+        sample = [f"--sample={(numbers or ['5'])[-1]}", f"--seed={(seeds or ['0'])[-1]}", f"--shipped={REFERENCE}"]
+        command = [PYTHON, "-m", "mdpu", "retrain", f"--config={configuration}", *sample]
+        return subprocess.run([*command, *(f"--rows={file}" for file in rows)]).returncode
+
+
+def _status() -> int:
+    """Print who works here; for each result what would run and why, and how its failed jobs ended."""
+    head, held = read_head(REPOSITORY), is_held(REPOSITORY)
+    print("\n".join(describe(REPOSITORY)), flush=True)
+    if held or (head and descendants(head.token)):  # what is being written could not be read
+        with contextlib.suppress(OSError):
+            print(PROGRESS.read_text(encoding="utf-8"), end="")
+        return 0
+    newest = {file.parent.parent: file for file in reversed(configurations())}
+    for folder, file in sorted(newest.items()):
+        print(f"\n{folder}", flush=True)
+        subprocess.run(snakemake(file, ["--dry-run"]), env=_environment())
+    return 0
