@@ -169,14 +169,15 @@ class _TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
             _warn(f"{len(sample.tuples)} tuples are too few to learn from or to judge by; give {FEW_TUPLES} or more")
         choice = self._choose_learner(rows, sample)
         seed = self._seed() if not goes_on else self.model_.task.seed
-        estimate = self._turned(self.prior_estimate_) if goes_on else self._profile(rows, sample, seed)
+        used, own_sample = _only_used(rows, sample)
+        estimate = self._turned(self.prior_estimate_) if goes_on else self._profile(used, own_sample, seed)
         own = self._told(estimate)
-        bags = self._bags(rows, sample)
+        bags = Bags.of(own_sample.tuples, own_sample.unlabeled, self._own_weights)
         self._warn_of_prior(estimate, own, bags)
         if choice.name == "network":
             self._fit_network(rows, sample, own, seed, goes_on)
         else:
-            self.model_ = self._fit_other(choice.name, rows, bags, own, seed)
+            self.model_ = self._fit_other(choice.name, used, bags, own, seed)
             for name in ("history_", "n_iter_", "state_", "validation_history_", "standardisation_"):
                 self.__dict__.pop(name, None)
         self.learner_ = choice
@@ -240,8 +241,6 @@ class _TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
 
     def _fit_other(self, name: str, rows: Any, bags: Bags, own: float, seed: int | str) -> Any:
         """Return the scores of a learner that is no network."""
-        if sparse.issparse(rows) and name == "trees":
-            raise UserError("learner='trees' takes no sparse rows; take learner='linear', or rows.toarray()")
         if name == "linear":
             return fit_linear(rows, bags, own, seed)
         if name == "trees":
@@ -280,10 +279,6 @@ class _TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         )
         return rows if sparse.issparse(rows) else _numbers(rows)
 
-    def _bags(self, rows: Any, sample: Sample) -> Bags:
-        """Return the sample with the law of the own class."""
-        return Bags.of(sample.tuples, sample.unlabeled, self._own_weights)
-
     def law_weights(self, size: int) -> Floats:
         """Return w_0 .. w_M, the weights with which groups of 0 .. M positives are collected."""
         raise NotImplementedError
@@ -318,7 +313,8 @@ class _TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         if not sparse.issparse(rows):
             z = Standardisation.learn(rows)(rows)
             features = kernel_maps(z, seed, (1.0,))[0].transform(z)
-        return estimate_prior(features, self._bags(rows, self._without_pool(rows, sample)), seed=seed)
+        sample = self._without_pool(rows, sample)
+        return estimate_prior(features, Bags.of(sample.tuples, sample.unlabeled, self._own_weights), seed=seed)
 
     def _without_pool(self, rows: Any, sample: Sample) -> Sample:
         """Return the sample without tuples that share members, where members recur and unlabeled rows are others.
@@ -937,6 +933,16 @@ def _numbers(rows: NDArray[Any]) -> NDArray[Any]:
     if rows.dtype != np.uint8 and not np.issubdtype(rows.dtype, np.floating):
         return rows.astype(np.float32)
     return np.require(rows, requirements="W")
+
+
+def _only_used(rows: Any, sample: Sample) -> tuple[Any, Sample]:
+    """Return the rows that a sample names, and the sample of their new places."""
+    present = sample.tuples >= 0
+    places = np.concatenate([sample.tuples[present], sample.unlabeled])
+    used, own = np.unique(places, return_inverse=True)
+    tuples = np.full(sample.tuples.shape, -1)
+    tuples[present] = own[: present.sum()]
+    return rows[used], Sample(tuples, own[present.sum() :])
 
 
 def _identity(rows: Any) -> NDArray[np.int64]:

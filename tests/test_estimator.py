@@ -4,35 +4,42 @@ from __future__ import annotations
 
 import pickle
 import re
+import warnings
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
 import torch
+from scipy import sparse
 from scipy.special import expit, logit
 from sklearn import config_context
 from sklearn.base import ClassifierMixin, clone
 from sklearn.datasets import load_digits
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import recall_score
 from sklearn.model_selection import FixedThresholdClassifier, GridSearchCV, TunedThresholdClassifierCV
+from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from mdpu.data import draw_split
 from mdpu.errors import UserError
-from mdpu.estimator import MDPUClassifier, usable_methods
+from mdpu.estimator import MDPUClassifier, TupleClassifier, usable_methods
 from mdpu.groups import TupleKFold, join_groups, negative_bag_risk, negative_risk
 from mdpu.law import Law
 from mdpu.learn import Sample, Settings, Task, fit
 from mdpu.learn.methods import load_method
 from mdpu.learn.stopping import HeldOutRisk
+from mdpu.learn.stopping import _best as best_epoch
 from mdpu.pipeline.config import load_config
 from mdpu.pipeline.data.images import read_images
 from mdpu.pipeline.files import REPOSITORY, read_table
@@ -516,6 +523,295 @@ def test_a_network_that_cannot_train_is_refused(network, sentence):
     data = Gaussians(20, 20)
     with pytest.raises(UserError, match=sentence):
         MDPUClassifier(PRIOR, network=network, **FEW).fit(data.tuples[:, :, :], np.tile(data.unlabeled, (3, 1)))
+
+
+# -- learners ---------------------------------------------------------------------------------------
+
+
+class Table:
+    """Digits as a table of floats, half of whose columns have other units, and triples of them."""
+
+    def __init__(self, n=250, prior=PRIOR, size=3, law=None, seed=1):
+        pixels, digits = load_digits(return_X_y=True)
+        self.rows = pixels * np.resize([1, 1000], 64) + 7.0
+        self.labels = np.where(digits % 2 == 0, 1, -1)
+        generator = np.random.default_rng(seed)
+        classes = {label: np.flatnonzero(self.labels[:1200] == label) for label in (1, -1)}
+        weights = 2 * np.arange(size + 1) >= size if law is None else np.array(law)
+
+        def rows_of(positive):
+            chosen = [generator.choice(classes[label], positive.shape) for label in (1, -1)]
+            return np.where(positive, *chosen)
+
+        positive = generator.random((40 * n, size)) < prior
+        positive = positive[generator.random(len(positive)) < weights[positive.sum(axis=1)]][:n]
+        self.sample = Sample(rows_of(positive), rows_of(generator.random(2 * n) < prior))
+        self.tuples, self.unlabeled = self.rows[self.sample.tuples], self.rows[self.sample.unlabeled]
+
+    def accuracy(self, classifier):
+        return np.mean(classifier.predict(self.rows[1200:]) == self.labels[1200:])
+
+
+@pytest.fixture(scope="module")
+def table():
+    return Table()
+
+
+QUICK = {"compare_prior": False, "random_state": 0}
+
+
+@pytest.mark.parametrize(
+    ("learner", "least"),
+    [("auto", 0.85), ("linear", 0.8), (LogisticRegression(max_iter=1000), 0.8), ("network", 0.8)],
+)
+def test_learners_of_a_table(learner, least, table):
+    """The columns have different units, which all learners take as they come."""
+    classifier = MDPUClassifier(PRIOR, learner=learner, **QUICK).fit(table.tuples, table.unlabeled)
+    assert table.accuracy(classifier) > least
+    probabilities = classifier.predict_proba(table.rows[1200:])[:, 1]
+    assert np.array_equal(classifier.predict(table.rows[1200:]) > 0, probabilities > 0.5)
+    copy = pickle.loads(pickle.dumps(classifier))
+    assert np.array_equal(copy.decision_function(table.rows), classifier.decision_function(table.rows))
+
+
+@pytest.mark.parametrize(
+    ("parameters", "data", "learner", "reason"),
+    [
+        ({}, lambda t, d: (t.tuples, t.unlabeled), "student", "a table with 250 tuples"),
+        ({"n_epochs": 2}, lambda t, d: (t.tuples, t.unlabeled), "network", "n_epochs is of networks"),
+        ({"learner": "linear", "n_epochs": 2}, lambda t, d: (t.tuples, t.unlabeled), "linear", "as learner says"),
+        ({}, lambda t, d: (sparse.csr_matrix(t.rows), t.sample), "linear", "sparse rows"),
+        ({"learner": GaussianNB()}, lambda t, d: (t.tuples, t.unlabeled), "student", "learner=GaussianNB"),
+    ],
+)
+def test_the_choice_of_a_learner_and_its_reason_are_shown(parameters, data, learner, reason, table, digits):
+    classifier = MDPUClassifier(PRIOR, **QUICK, **parameters).fit(*data(table, digits))
+    assert (classifier.learner_.name, classifier.learner_.reason) == (learner, reason)
+    assert repr(classifier).endswith(f"# learner: {learner} ({reason})")
+
+
+def test_a_learner_that_cannot_take_the_data_is_refused(table):
+    rows = sparse.csr_matrix(table.rows)
+    with pytest.raises(TypeError, match=r"Use '.toarray\(\)' to convert"):
+        MDPUClassifier(PRIOR, learner="trees", **QUICK).fit(rows, table.sample)
+    with pytest.raises(UserError, match="SVC takes its probabilities from folds"):
+        MDPUClassifier(PRIOR, learner=SVC(), **QUICK).fit(rows, table.sample)
+
+
+def test_a_frame_with_missing_values_keeps_its_names(table):
+    rows, groups = join_groups(table.tuples, table.unlabeled)
+    frame = pd.DataFrame(rows, columns=[f"pixel {k}" for k in range(64)])
+    frame.iloc[::7, 3] = np.nan
+    classifier = MDPUClassifier(PRIOR, **QUICK).fit(frame, groups)
+    assert list(classifier.feature_names_in_) == list(frame.columns)
+    new = pd.DataFrame(table.rows[1200:], columns=frame.columns)
+    assert np.mean(classifier.predict(new) == table.labels[1200:]) > 0.8
+    with pytest.raises(ValueError, match="contains NaN"):
+        MDPUClassifier(PRIOR, learner="network", **QUICK).fit(frame, groups)
+
+
+def test_exactly_one_of_three_is_learned_at_its_saddle():
+    """At a prior of a third the mean member says nothing."""
+    table = Table(600, 1 / 3, law=(0, 1, 0, 0))
+    classifier = TupleClassifier(1 / 3, law=(0, 1, 0, 0), **QUICK).fit(table.tuples, table.unlabeled)
+    assert table.accuracy(classifier) > 0.8
+    with pytest.raises(UserError, match="a member of a tuple is positive as often"):
+        classifier.risk_estimate(table.tuples, table.unlabeled)
+
+
+@pytest.mark.parametrize("law", [lambda size: 2 * np.arange(size + 1) >= size, SimpleNamespace(weights=(0, 0, 1, 1))])
+def test_the_dominant_law_is_one_of_all(law, table):
+    own = TupleClassifier(PRIOR, law=law, **QUICK).fit(table.tuples, table.unlabeled)
+    dominant = MDPUClassifier(PRIOR, **QUICK).fit(table.tuples, table.unlabeled)
+    assert np.array_equal(own.decision_function(table.rows), dominant.decision_function(table.rows))
+    assert own.risk_estimate(table.tuples, table.unlabeled) == dominant.risk_estimate(table.tuples, table.unlabeled)
+
+
+@pytest.mark.parametrize(
+    ("law", "sentence"),
+    [
+        ((0, 1), "law has the shape (2,), but a tuple of 3 rows needs 4 weights"),
+        ((0, 1, 1, 2), "weights between 0 and 1 are needed"),
+        ((1, 1, 1, 1), "if all groups pass alike, tuples say nothing"),
+        ("similar", "law is 'similar'; the weights w_0 .. w_M are needed"),
+    ],
+)
+def test_a_law_that_is_none_is_refused(law, sentence, table):
+    with pytest.raises(UserError, match=re.escape(sentence)):
+        TupleClassifier(PRIOR, law=law, **QUICK).fit(table.tuples, table.unlabeled)
+
+
+def test_networks_are_of_dominant_tuples(table):
+    with pytest.raises(UserError, match="networks learn from dominant tuples only"):
+        TupleClassifier(PRIOR, law=(0, 1, 0, 0), learner="network", **QUICK).fit(table.tuples, table.unlabeled)
+
+
+def test_of_a_remainder_the_members_are_put_back(table):
+    """As if all rows of the pool had been given as unlabeled ones."""
+    rest = MDPUClassifier(PRIOR, learner="linear", unlabeled_is="remainder", **QUICK).fit(table.rows, table.sample)
+    pool = np.concatenate([table.sample.unlabeled, table.sample.tuples.ravel()])
+    whole = MDPUClassifier(PRIOR, learner="linear", **QUICK).fit(table.rows, Sample(table.sample.tuples, pool))
+    assert np.array_equal(rest.decision_function(table.rows), whole.decision_function(table.rows))
+
+
+# -- the prior --------------------------------------------------------------------------------------
+
+
+NOISE = np.random.default_rng(0).standard_normal((200, 2))
+
+
+def test_a_prior_that_the_sample_tells_is_used(table):
+    classifier = MDPUClassifier(learner="linear", random_state=0).fit(table.tuples, table.unlabeled)
+    estimate = classifier.prior_estimate_
+    assert estimate.known and classifier.prior_ == estimate.prior and estimate.fits(PRIOR)
+    told = MDPUClassifier(estimate.prior, learner="linear", random_state=0).fit(table.tuples, table.unlabeled)
+    assert told.prior_estimate_ == estimate
+    assert np.array_equal(told.decision_function(table.rows), classifier.decision_function(table.rows))
+
+
+def test_tuples_of_several_sizes_tell_the_prior_together(table):
+    ragged = [members[: 2 + i % 2] for i, members in enumerate(table.tuples)]
+    ragged[0] = ragged[0][:1]
+    classifier = MDPUClassifier(learner="linear", guess_prior=True, **QUICK).fit(ragged, table.unlabeled)
+    assert classifier.prior_estimate_.n == 250 and classifier.prior_estimate_.fits(PRIOR)
+
+
+@pytest.mark.parametrize(
+    ("data", "sentence"),
+    [
+        (lambda t: (NOISE[:120].reshape(60, 2, 2), NOISE[120:]), "nothing of the prior"),
+        (lambda t: (t.tuples[:40, :1], t.unlabeled), "nothing of the prior"),
+        (lambda t: (t.tuples[:60, :2], t.unlabeled[:100]), "the prior"),
+    ],
+)
+def test_a_prior_that_the_sample_does_not_tell_is_refused_unless_a_guess_is_asked_for(data, sentence, table):
+    with pytest.raises(UserError, match=f"{sentence}.*; give prior, more tuples, or larger tuples, or set guess"):
+        MDPUClassifier(random_state=0).fit(*data(table))
+    with pytest.warns(UserWarning, match=r"is a guess; give prior or more tuples"):
+        guessed = MDPUClassifier(learner="linear", guess_prior=True, random_state=0).fit(*data(table))
+    assert 0 < guessed.prior_ < 1 and guessed.prior_estimate_.verdict != "known"
+
+
+def test_a_symmetric_law_leaves_the_names_of_the_classes_open():
+    table = Table(800, 0.7, 2, law=(1, 0, 1))
+    with pytest.warns(UserWarning, match=r"\+1 is the larger class"):
+        classifier = TupleClassifier(law=(1, 0, 1), random_state=0).fit(table.tuples, table.unlabeled)
+    assert classifier.prior_ > 0.5 and classifier.prior_estimate_.fits(0.3)
+    assert abs(table.accuracy(classifier) - 0.5) > 0.25
+
+
+def test_members_that_recur_in_a_small_pool_are_noticed(table):
+    """The unlabeled rows are others; where they come from the same pool, all is as it should be."""
+    generator = np.random.default_rng(0)
+    few = Sample(table.sample.tuples[generator.integers(20, size=250)], table.sample.unlabeled)
+    with pytest.warns(UserWarning, match="the members of 250 tuples are .* different rows, and recur"):
+        MDPUClassifier(PRIOR, learner="linear", random_state=0).fit(table.rows, few)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        MDPUClassifier(PRIOR, learner="linear", random_state=0).fit(table.rows, table.sample)
+
+
+# -- what misleads is warned of ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("parameters", "data", "sentence"),
+    [
+        (
+            {"prior": 0.8},
+            lambda t: (t.tuples, t.unlabeled),
+            r"prior is 0.8, but tuples and unlabeled rows speak for 0.\d",
+        ),
+        (
+            {"prior": 0.8},
+            lambda t: (t.tuples, t.unlabeled),
+            "seldom beat the constant answer here, which is right in 80 %",
+        ),
+        ({"prior": 0.4}, lambda t: (t.tuples[:4], t.unlabeled), "4 tuples are too few to learn from or to judge by"),
+        ({"n_epochs": 2}, lambda t: (t.tuples, t.unlabeled), "n_epochs=2 with batch_size=64 are 8 steps of the optim"),
+        (
+            {"n_epochs": 4, "network": lambda shape: torch.nn.Sequential(torch.nn.Linear(64, 1), Zero())},
+            lambda t: (t.tuples, t.unlabeled),
+            "training does not move: the objective is the same in every epoch",
+        ),
+        (
+            {"learner": "linear"},
+            lambda t: (np.zeros_like(t.tuples), np.zeros_like(t.unlabeled)),
+            "every unlabeled row gets the same answer",
+        ),
+    ],
+)
+def test_what_misleads_is_warned_of(parameters, data, sentence, table):
+    with pytest.warns(UserWarning, match=sentence) as caught:
+        MDPUClassifier(**{"prior": PRIOR, "random_state": 0, "learner": "auto"} | parameters).fit(*data(table))
+    assert {Path(warning.filename).name for warning in caught} == {"test_estimator.py"}
+
+
+class Zero(torch.nn.Module):
+    """A layer that lets no gradient through."""
+
+    def forward(self, scores):
+        """Return zeros."""
+        return 0 * scores
+
+
+@pytest.mark.parametrize("interruption", [KeyboardInterrupt, MemoryError])
+def test_a_fit_that_fails_leaves_the_old_model(interruption, table, monkeypatch):
+    classifier = MDPUClassifier(PRIOR, learner="linear", **QUICK).fit(table.tuples, table.unlabeled)
+    before, scores = dict(vars(classifier)), classifier.decision_function(table.rows)
+
+    def fail(*data):
+        raise interruption
+
+    monkeypatch.setattr(classifier, "_choose_learner", fail)
+    with pytest.raises(interruption):
+        classifier.fit(table.tuples[:, :, :5], table.unlabeled[:, :5])
+    monkeypatch.undo()
+    assert vars(classifier) == before
+    assert np.array_equal(classifier.decision_function(table.rows), scores)
+
+
+def test_a_warm_start_takes_no_other_features(table):
+    classifier = MDPUClassifier(PRIOR, warm_start=True, **FEW).fit(table.tuples, table.unlabeled)
+    with pytest.raises(ValueError, match="X has 20 features, but MDPUClassifier is expecting 64"):
+        classifier.set_params(n_epochs=5).fit(table.tuples[:, :, :20], table.unlabeled[:, :20])
+
+
+def test_unlabeled_rows_may_be_sorted_by_class(table):
+    """The last rows are not what early stopping holds out."""
+    order = np.argsort(table.labels[table.sample.unlabeled])
+    parameters = {"learner": "network", "early_stopping": True, "n_epochs": 20, "n_iter_no_change": 8}
+    classifier = MDPUClassifier(PRIOR, **QUICK, **parameters).fit(table.tuples, table.unlabeled[order])
+    assert table.accuracy(classifier) > 0.75
+
+
+def test_a_constant_model_is_not_the_best_epoch():
+    assert best_epoch([0.3, -0.1, 0.2, 0.25], [False, True, False, False]) == 3
+    assert best_epoch([0.3, -0.1], [True, True]) == 2
+
+
+@pytest.mark.parametrize(
+    "search", [{"cv": 3, "scoring": negative_bag_risk}, {"cv": TupleKFold(3), "scoring": "accuracy"}]
+)
+def test_a_search_in_the_habit_of_labels_is_refused(search, table):
+    rows, groups = join_groups(table.tuples, table.unlabeled)
+    classifier = MDPUClassifier(PRIOR, learner="linear", **QUICK)
+    grid = GridSearchCV(classifier, {"prior": [0.3, 0.4]}, error_score="raise", **search)
+    with pytest.raises(UserError, match=r"TupleKFold\(\)"):
+        grid.fit(rows, groups)
+
+
+@pytest.mark.parametrize("resamples", [-1, 2.5, True])
+def test_resamples_are_counted(resamples, trained, digits):
+    with pytest.raises(UserError, match=f"resamples is {resamples}; 0 or a positive integer is needed"):
+        trained.risk_estimate(digits.tuples, digits.unlabeled, resamples=resamples)
+
+
+def test_labels_and_swapped_arguments_are_refused(table):
+    with pytest.raises(UserError, match="which are labels"):
+        MDPUClassifier(PRIOR, **QUICK).fit(table.rows, table.labels)
+    with pytest.raises(UserError, match="if they are swapped"):
+        MDPUClassifier(PRIOR, **QUICK).fit(table.unlabeled, table.tuples)
 
 
 # -- what is refused --------------------------------------------------------------------------------
