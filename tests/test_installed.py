@@ -110,9 +110,9 @@ def test_a_configuration_of_ones_own_is_laid_over_the_papers(mdpu):
 def test_what_shows_no_data_is_rendered_down_to_the_report(mdpu, tmp_path):
     config, results = ("--config", "my.yaml"), tmp_path / "out" / "mine"
     for name in ("figure2", "table1"):
-        mdpu("show", *config, "--experiment", name, "--out", results)
-    mdpu("audit", *config, "--labels", results / "labels", "--out", results / "audit.csv")
-    mdpu("report", *config, "--results", results, "--out", results / "report.html")
+        mdpu("show", name, *config)
+    mdpu("evaluate", "audit", *config)
+    mdpu("report", *config)
     page = (results / "report.html").read_text(encoding="utf-8")
     assert '<section id="figure2">' in page
     assert '<section id="table1">' in page

@@ -33,7 +33,7 @@ from hypothesis import strategies as st
 from typer.main import get_command
 
 from mdpu.errors import UserError
-from mdpu.pipeline import cli
+from mdpu.pipeline import cli, experiments
 from mdpu.pipeline.config import canonical, load_config, load_yaml, merge, schema, select
 from mdpu.pipeline.plan import Plan, parse_run
 
@@ -160,6 +160,7 @@ def configurations(cases: int, start: int) -> Counter[str]:
             else:
                 config = (lambda over: merge(base, over) if way == 2 else canonical(over))(load_yaml(path))
             plan = Plan(config)
+            experiments.check(config)
             wrong = check_accepted(config, plan)
             return f"WRONG: {wrong}" if wrong else "accepted"
 
