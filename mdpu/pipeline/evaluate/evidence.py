@@ -66,6 +66,11 @@ class Evidence:
         return protocol_cells(self.cells)
 
     @cached_property
+    def every_loss(self) -> pd.DataFrame:
+        """The cells of the protocol as it stands, with any loss."""
+        return self.cells[self.cells["variant"] == BASE]
+
+    @cached_property
     def table(self) -> pd.DataFrame:
         """The base cells that stand in a table, as the paper's numbers do."""
         return table_cells(self.cells, self.rows)

@@ -12,7 +12,7 @@ import pytest
 from scipy import stats
 
 from mdpu.pipeline.config import load_config
-from mdpu.pipeline.evaluate.claims import CASE, CLAIMS, check_claims, status
+from mdpu.pipeline.evaluate.claims import CASE, CLAIMS, bags, check_claims, paper, status
 from mdpu.pipeline.evaluate.collect import run_accuracies
 from mdpu.pipeline.evaluate.comparison import welch_interval
 from mdpu.pipeline.evaluate.evidence import Evidence, our_evidence, paper_evidence, run_facts
@@ -81,6 +81,8 @@ def test_a_claim_without_a_quote_is_the_reviewers():
         "corrected-accuracy-does-not-fall-with-its-risk",
     }
     assert all(item.place for item in CLAIMS.values() if item.quote or item.said_by == "project")
+    assert all(bool(item.quote) == (item.said_by == "paper") for item in CLAIMS.values())
+    assert CLAIMS.keys() == {**bags.CHECKS, **paper.CHECKS}.keys()
 
 
 def test_no_runs_are_not_run_and_no_failure():

@@ -1,7 +1,8 @@
 """Claims, each a statement that a program checks case by case, in a file by who makes them: ``paper`` and ``bags``.
 
-A claim is one function from evidence to cases. Evidence is either our runs or the paper's own 504 numbers,
-which have neither histories nor other losses; a claim that evidence cannot speak to returns None.
+A claim is an entry of a table: its check, most often one of the comparisons of ``claim``, turns evidence into cases.
+Evidence is either our runs or the paper's own 504 numbers, which have neither histories nor other losses; the check of
+a claim that evidence cannot speak to returns None.
 """
 
 from __future__ import annotations
@@ -12,15 +13,29 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import yaml
 
-from mdpu.pipeline.evaluate.claims import bags, paper  # each registers its claims
-from mdpu.pipeline.evaluate.claims.claim import CASE, CLAIMS, Claim
-from mdpu.pipeline.evaluate.evidence import MEASURES, Evidence, our_evidence, paper_evidence
+from mdpu.pipeline.evaluate.claims import bags, paper
+from mdpu.pipeline.evaluate.claims.claim import CASE, Claim
+from mdpu.pipeline.evaluate.evidence import MEASURES, WINDOW, Evidence, our_evidence, paper_evidence
 from mdpu.pipeline.evaluate.shares import share_interval
-from mdpu.pipeline.files import provenance, read_csv, read_table, write_csv, write_json
+from mdpu.pipeline.files import provenance, read_csv, read_table, resource, write_csv, write_json
 from mdpu.pipeline.plan import AXES, Plan
 
-__all__ = ["CASE", "CLAIMS", "STATUSES", "Claim", "bags", "check_claims", "paper", "status", "write_claims"]
+
+def _claims() -> dict[str, Claim]:
+    """Return the claims by name, each with its check."""
+    checks = {**bags.CHECKS, **paper.CHECKS}
+    numbers = {"window": WINDOW, **bags.NUMBERS}
+    texts = yaml.safe_load(resource("mdpu/pipeline/evaluate/claims/claims.yaml").read_text(encoding="utf-8"))
+    claims = {}
+    for text in texts:
+        statement = text.pop("statement").format(**numbers)
+        claims[text["name"]] = Claim(statement=statement, check=checks[text["name"]], **text)
+    return claims
+
+
+CLAIMS = _claims()
 
 # What stands instead of counts: of our runs, of the paper's numbers, and of single trials.
 NO_RUNS, NO_NUMBERS, NOT_TESTED = "not run", "not in its numbers", "counted, not tested"
@@ -55,7 +70,7 @@ def check_claims(ours: Evidence, paper: Evidence) -> tuple[pd.DataFrame, pd.Data
             "quote": item.quote,
             "statement": item.statement,
             "sides": item.sides,
-            "by_chance": item.by_chance(ours.rule) if item.by_chance else None,
+            "by_chance": item.by_chance(ours.rule),
         }
         for source, evidence in (("ours", ours), ("paper", paper)):
             cases = item.check(evidence)
