@@ -15,7 +15,6 @@ from unittest import mock
 import numpy as np
 import pandas as pd
 import pytest
-from mdpu.pipeline.closure import code_digest
 
 from mdpu.errors import UserError
 from mdpu.pipeline.data.images import ImageSet, read_images, write_images
