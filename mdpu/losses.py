@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
@@ -31,22 +31,11 @@ if TYPE_CHECKING:
 
 TINY = 1e-12  # what probabilities are raised to before their logarithm is taken
 SLOPES = {None: -1.0, "relu": 0.0, "abs": 1.0}  # k of each correction
-Ragged = Sequence[Tensor]  # the scores (M_i,) of each tuple
 
 
 @dataclass(frozen=True)
 class Loss:
-    """A margin loss l(g, y) = margin_loss(y g).
-
-    Attributes
-    ----------
-    title : str
-        Name in tables.
-    formula : str
-        LaTeX of l(t, z) in the notation of Table I (t the label, z the score).
-    margin_loss : callable
-        Elementwise, from margins to losses, any shape.
-    """
+    """A margin loss l(g, y) = margin_loss(y g), its name in tables, and its LaTeX in the notation of Table I."""
 
     title: str
     formula: str
@@ -198,14 +187,14 @@ def by_size(
     for size in counts.nonzero().squeeze(1).tolist():
         start = max(0, min(ends[size - 1], unlabeled.shape[-1] - 1))
         own = unlabeled[..., start : max(ends[size], start + 1)]
-        yield counts[size] / count, size, tuples[..., sizes == size, :size], own
+        yield counts[size].to(tuples.dtype) / count, size, tuples[..., sizes == size, :size], own
 
 
 # -- modules, for a loop of one's own -------------------------------------------------------------
 
 
 class _Loss(nn.Module):
-    """What both losses share: a law or laws by size, a prior, a correction, scores as they come."""
+    """What both losses share. Laws are read once, so that a compiled loss is one graph."""
 
     def __init__(
         self,
@@ -219,35 +208,39 @@ class _Loss(nn.Module):
             raise UserError(f"correction is {correction!r}; choose 'relu', 'abs' or None")
         self.law, self.prior, self.k = law, prior if prior is None else check_prior(prior), SLOPES[correction]
         self.process_group = process_group
+        self._read: dict[int, Any] = {law.size: self.read(law)} if isinstance(law, Law) else {}
 
-    def law_of(self, size: int) -> Law:
-        """Return the law of tuples of a size, at the prior that is told."""
-        law = self.law if isinstance(self.law, Law) else self.law(size)
-        if law.size != size:
-            raise UserError(f"the law is one of {law.size} members, but tuples have {size}; give a law for each size")
-        return law if self.prior is None else law.at(self.prior)
+    def of_size(self, size: int) -> Any:
+        """Return what `read` gives for tuples of a size."""
+        if size not in self._read:
+            if isinstance(self.law, Law):
+                raise UserError(f"the law is one of {self.law.size} members, but tuples have {size}")
+            self._read[size] = self.read(self.law(size))
+        return self._read[size]
 
-    def forward(self, tuples: Tensor | Ragged, unlabeled: Tensor, mask: Tensor | None = None) -> Tensor:
+    def forward(self, tuples: Tensor | Sequence[Tensor], unlabeled: Tensor, mask: Tensor | None = None) -> Tensor:
         """Return the loss, a scalar for each of the leading axes.
 
         Parameters
         ----------
-        tuples : Tensor, shape (..., B, M), or sequence of Tensor
-            Scores of the members, log-odds of the positive class. Tuples of several sizes are a sequence, or padded at
-            their ends; then there are no leading axes.
+        tuples : Tensor, shape (..., B, M), or sequence of Tensor, shapes (M_i,)
+            Scores of the members, log-odds of the positive class. Tuples of several sizes have no leading axes.
         unlabeled : Tensor, shape (..., B_U) or (..., B', M)
             Scores of unlabeled instances in random order, or of groups of them.
         mask : Tensor, bool, shape (B, M), optional
-            Which places of padded tuples hold a member.
+            Which places of tuples of several sizes, padded at their ends, hold a member.
         """
+        sizes = None if mask is None else mask.sum(dim=1)
         if not isinstance(tuples, Tensor):
-            mask = torch.nested.nested_tensor([torch.ones_like(own) for own in tuples]).to_padded_tensor(0).bool()
+            sizes = torch.tensor([len(own) for own in tuples], device=unlabeled.device)
             tuples = nn.utils.rnn.pad_sequence(list(tuples), batch_first=True)
         if tuples.dtype in (torch.float16, torch.bfloat16):
             tuples, unlabeled = tuples.float(), unlabeled.float()
         with torch.autocast(tuples.device.type, enabled=False):
-            sizes = None if mask is None else mask.sum(dim=1)
             return self.loss(tuples, unlabeled, sizes)
+
+    def read(self, law: Law) -> Any:
+        raise NotImplementedError
 
     def loss(self, tuples: Tensor, unlabeled: Tensor, sizes: Tensor | None) -> Tensor:
         raise NotImplementedError
@@ -264,8 +257,8 @@ class RiskLoss(_Loss):
     correction : {'relu', 'abs', None}
     scope : {'whole', 'class', 'part'}
         What is corrected: the risk; its positive and its negative part; or the tuples' and the unlabeled part.
-    loss : str
-        A row of Table I: ``logistic``, ``ramp``, ``squared`` or ``hinge``.
+    loss : {'logistic', 'ramp', 'squared', 'hinge'}
+        A row of Table I.
     process_group : ProcessGroup, optional
         Whose ranks hold the batch.
 
@@ -285,25 +278,27 @@ class RiskLoss(_Loss):
         process_group: ProcessGroup | None = None,
     ) -> None:
         super().__init__(law, prior, correction, process_group)
-        self.scope, self.margin_loss = SCOPES[scope], LOSSES[loss]
-        if isinstance(law, Law):
-            law.risk_weights(prior)
+        self.parts, self.margin_loss = SCOPES[scope], LOSSES[loss]
+
+    def read(self, law: Law) -> tuple[list[float], list[float] | None]:
+        """Return the weights of the four terms, and the factors of the positions if these count."""
+        assert self.prior is not None
+        return list(law.risk_weights(self.prior)), law.positions(self.prior).tolist() if law.ordered else None
 
     def loss(self, tuples: Tensor, unlabeled: Tensor, sizes: Tensor | None) -> Tensor:
         """Return the corrected risk."""
-        assert self.prior is not None
         unlabeled = unlabeled.flatten(-2) if unlabeled.ndim == tuples.ndim else unlabeled
         if sizes is None:
-            law = self.law_of(tuples.shape[-1])
-            factors = tuples.new_tensor(law.positions(self.prior)).repeat(tuples.shape[-2]) if law.ordered else None
-            own_means = margin_means(self.margin_loss, tuples.flatten(-2), unlabeled, factors, self.process_group)
-            terms = own_means * tuples.new_tensor(law.risk_weights(self.prior))
+            weights, factors = self.of_size(tuples.shape[-1])
+            positions = None if factors is None else _like(tuples, factors).repeat(tuples.shape[-2])
+            own_means = margin_means(self.margin_loss, tuples.flatten(-2), unlabeled, positions, self.process_group)
+            terms = _like(tuples, weights) * own_means
         else:
-            weights = tuples.new_empty(len(sizes), 4)
+            rows = torch.empty(len(sizes), 4, dtype=tuples.dtype, device=tuples.device)
             for size in sizes.unique().tolist():
-                weights[sizes == size] = tuples.new_tensor(self.law_of(size).risk_weights(self.prior))
-            terms = ragged_terms(self.margin_loss, tuples, unlabeled, sizes, weights, self.process_group)
-        return corrected(terms, tuples.new_tensor(self.scope), self.k)
+                rows[sizes == size] = _like(tuples, self.of_size(size)[0])
+            terms = ragged_terms(self.margin_loss, tuples, unlabeled, sizes, rows, self.process_group)
+        return corrected(terms, _like(tuples, self.parts), self.k)
 
 
 class TupleLoss(_Loss):
@@ -337,17 +332,25 @@ class TupleLoss(_Loss):
     ) -> None:
         super().__init__(law, prior, correction, process_group)
 
+    def read(self, law: Law) -> tuple[Law, float | None]:
+        """Return the law at the prior that is told, and its Z."""
+        return (law, None) if self.prior is None else (law.at(self.prior), law.rate(self.prior))
+
     def loss(self, tuples: Tensor, unlabeled: Tensor, sizes: Tensor | None) -> Tensor:
         """Return the corrected risk of bags, or the contrast."""
         if sizes is None:
-            return self._of_size(tuples, unlabeled)
+            return self._of_one_size(tuples, unlabeled)
         parts = by_size(tuples, unlabeled, sizes, self.process_group)
-        return torch.stack([share * self._of_size(own, others) for share, _, own, others in parts]).sum()
+        return torch.stack([share * self._of_one_size(own, others) for share, _, own, others in parts]).sum()
 
-    def _of_size(self, tuples: Tensor, unlabeled: Tensor) -> Tensor:
-        law, group = self.law_of(tuples.shape[-1]), self.process_group
+    def _of_one_size(self, tuples: Tensor, unlabeled: Tensor) -> Tensor:
+        (law, rate), group = self.of_size(tuples.shape[-1]), self.process_group
         bags = unlabeled if unlabeled.ndim == tuples.ndim else unlabeled_bags(unlabeled, law.size)
-        if self.prior is not None:
-            return bag_risk(law, tuples, bags, law.rate(self.prior), self.k, group)
+        if rate is not None:
+            return bag_risk(law, tuples, bags, rate, self.k, group)
         (model_prior,) = means([bags.flatten(-2).sigmoid()], group)
         return model_contrast(law, tuples, bags, model_prior, group)
+
+
+def _like(scores: Tensor, values: Sequence[Any]) -> Tensor:
+    return torch.tensor(values, dtype=scores.dtype, device=scores.device)

@@ -1,0 +1,270 @@
+"""The losses for any loop against enumeration, and several processes against one."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import nn
+
+from mdpu.errors import UserError
+from mdpu.law import SCOPES, Law
+from mdpu.losses import LOSSES, RiskLoss, TupleLoss
+
+DOMINANT, ODD = Law.dominant(3), Law((0.25, 1.0, 0.0, 0.5))
+LAWS = [
+    Law.dominant(2),
+    DOMINANT,
+    DOMINANT.broken(0.2),
+    Law.exactly(3, 1),
+    Law.similar(2),
+    Law.comparison(),
+    ODD,
+    Law((0.1, 0.9, 0.4, 0.0), ordered=True).broken(0.1),
+]
+K = {None: -1, "relu": 0, "abs": 1}
+
+
+def scores(*shape: int, seed: int = 0, scale: float = 1.5) -> torch.Tensor:
+    return scale * torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+
+
+def enumerated_q(law: Law, groups: torch.Tensor) -> np.ndarray:
+    """The probability that a group (B, M) passes, by its label vectors."""
+    r, total = 1 / (1 + np.exp(-groups.detach().double().numpy())), 0.0
+    for place, labels in enumerate(itertools.product((0, 1), repeat=law.size)):
+        weight = law.weights[place if law.ordered else sum(labels)]
+        total = total + weight * np.where(labels, r, 1 - r).prod(axis=-1)
+    return np.asarray(total)
+
+
+# -- against enumeration --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("correction", [None, "relu", "abs"])
+@pytest.mark.parametrize("law", LAWS)
+def test_the_joint_loss_equals_enumeration(law, correction):
+    tuples, unlabeled = scores(6, law.size), scores(4 * law.size + 1, seed=1)
+    told = law.at(0.3)
+    q, u = enumerated_q(told, tuples), enumerated_q(told, unlabeled[:-1].view(4, law.size))
+    Z = sum(told.weights[p] * 0.3**k * 0.7 ** (law.size - k) for p, k in _vectors(law))
+    negative = (u**2).mean() - Z * (q**2).mean()
+    expected = Z * ((1 - q) ** 2).mean() + (negative if negative >= 0 else K[correction] * -negative)
+    loss = TupleLoss(law, 0.3, correction)
+    assert loss(tuples, unlabeled).item() == pytest.approx(expected, rel=1e-9)
+    assert loss(tuples, unlabeled[:-1].view(4, law.size)).item() == pytest.approx(expected, rel=1e-9)
+
+
+def _vectors(law: Law) -> list[tuple[int, int]]:
+    """Place among the weights, and number of positives, of each label vector."""
+    sums = [sum(labels) for labels in itertools.product((0, 1), repeat=law.size)]
+    return [(place if law.ordered else k, k) for place, k in enumerate(sums)]
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_without_a_prior_the_loss_is_the_contrast_at_the_models_own(law):
+    tuples, unlabeled = scores(6, law.size), scores(4 * law.size, seed=1)
+    told = law.at(unlabeled.sigmoid().mean().item())
+    q, u = enumerated_q(told, tuples), enumerated_q(told, unlabeled.view(4, law.size))
+    Z = told.rate(unlabeled.sigmoid().mean().item())
+    expected = (np.log1p(Z / q).mean() + np.log1p(u / Z).mean()) / 2
+    assert TupleLoss(law, None)(tuples, unlabeled).item() == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize("name", LOSSES)
+@pytest.mark.parametrize("scope", SCOPES)
+@pytest.mark.parametrize("law", LAWS)
+def test_the_risk_is_made_of_four_weighted_means(law, scope, name):
+    tuples, unlabeled, loss = scores(6, law.size), scores(9, seed=1), LOSSES[name]
+    weights, factors = law.risk_weights(0.3), torch.from_numpy(law.positions(0.3))
+    terms = [
+        weights[0] * (factors * loss(tuples, 1)).mean().item(),
+        weights[1] * (factors * loss(tuples, -1)).mean().item(),
+        weights[2] * loss(unlabeled, 1).mean().item(),
+        weights[3] * loss(unlabeled, -1).mean().item(),
+    ]
+    for correction, k in K.items():
+        parts = [sum(np.multiply(part, terms)) for part in SCOPES[scope]]
+        expected = sum(part if part >= 0 else k * -part for part in parts)
+        found = RiskLoss(law, 0.3, correction, scope, name)(tuples, unlabeled)
+        assert found.item() == pytest.approx(expected, rel=1e-9, abs=1e-12)
+
+
+@pytest.mark.parametrize("make", [TupleLoss, RiskLoss])
+def test_ragged_tuples_are_the_mean_over_sizes_as_a_list_and_with_a_mask(make):
+    own = [scores(size, seed=size + i) for i, size in enumerate((3, 2, 2, 3, 2))]
+    unlabeled = scores(20, seed=9)
+    loss = make(Law.dominant, 0.4)
+    padded = torch.full((5, 3), math.nan, dtype=torch.float64)
+    for row, values in zip(padded, own, strict=True):
+        row[: len(values)] = values
+    found = loss(own, unlabeled)
+    assert loss(padded, unlabeled, mask=~padded.isnan()).item() == found.item()
+    pairs, triples = (torch.stack([values for values in own if len(values) == size]) for size in (2, 3))
+    if make is TupleLoss:  # each size has its share of the unlabeled scores
+        expected = 0.6 * loss(pairs, unlabeled[:12]) + 0.4 * loss(triples, unlabeled[12:])
+    else:
+        uncorrected = RiskLoss(Law.dominant, 0.4, None)
+        found = uncorrected(own, unlabeled)
+        expected = 0.6 * uncorrected(pairs, unlabeled) + 0.4 * uncorrected(triples, unlabeled)
+    assert found.item() == pytest.approx(expected.item(), rel=1e-12)
+
+
+# -- in any loop ----------------------------------------------------------------------------------
+
+MAKE = [lambda law: TupleLoss(law, 0.3), lambda law: RiskLoss(law, 0.3), lambda law: TupleLoss(law, None)]
+
+
+@pytest.mark.parametrize("make", MAKE)
+@pytest.mark.parametrize("law", LAWS)
+def test_gradients_are_those_of_finite_differences(make, law):
+    loss, inputs = make(law), (scores(5, law.size).requires_grad_(), scores(9, seed=1).requires_grad_())
+    assert torch.autograd.gradcheck(loss, inputs)
+
+
+@pytest.mark.parametrize("make", MAKE)
+@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
+def test_values_and_gradients_are_finite_however_sure_the_network_is(make, law, dtype):
+    extreme = torch.tensor([-1e4, 1e4, 0.0, -30.0, 30.0], dtype=dtype)
+    tuples = torch.cartesian_prod(*[extreme] * law.size).requires_grad_()
+    unlabeled = extreme.repeat(law.size).requires_grad_()
+    value = make(law)(tuples, unlabeled)
+    assert value.dtype == (torch.float64 if dtype == torch.float64 else torch.float32)
+    for one in (value, *torch.autograd.grad(value, (tuples, unlabeled))):
+        assert torch.isfinite(one).all()
+
+
+@pytest.mark.parametrize("make", MAKE)
+@pytest.mark.parametrize("law", LAWS)
+def test_leading_axes_are_losses_of_their_own_also_under_vmap(make, law):
+    tuples, unlabeled, loss = scores(2, 3, 5, law.size), scores(2, 3, 9, seed=1), make(law)
+    found = loss(tuples, unlabeled)
+    alone = [[loss(tuples[i, j], unlabeled[i, j]).item() for j in range(3)] for i in range(2)]
+    np.testing.assert_allclose(found, alone, rtol=1e-12)
+    mapped = torch.vmap(torch.vmap(loss))(tuples, unlabeled)
+    np.testing.assert_allclose(mapped, alone, rtol=1e-12)
+
+
+@pytest.mark.parametrize("make", MAKE)
+def test_half_precision_scores_under_autocast_are_computed_in_single_precision(make):
+    tuples, unlabeled = scores(5, 3).bfloat16(), scores(9, seed=1).bfloat16()
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        found = make(DOMINANT)(tuples, unlabeled)
+    assert found == make(DOMINANT)(tuples.float(), unlabeled.float())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("make", MAKE)
+@pytest.mark.parametrize("law", [DOMINANT, Law.comparison()])
+def test_a_compiled_loss_is_one_graph_with_the_same_value(make, law):
+    tuples, unlabeled, loss = scores(5, law.size), scores(9, seed=1), make(law)
+    compiled = torch.compile(loss, fullgraph=True, backend="aot_eager")
+    assert compiled(tuples, unlabeled).item() == pytest.approx(loss(tuples, unlabeled).item(), rel=1e-12)
+
+
+@given(st.integers(1, 4), st.floats(0.1, 0.9), st.integers(0, 99))
+@settings(max_examples=30, deadline=None)
+def test_on_the_density_itself_the_joint_loss_is_flat_at_the_truth(size, prior, seed):
+    """Every group of two kinds of instances once, weighted by repetition as the density says."""
+    law, r = Law.at_least(size, 1), np.random.default_rng(seed).uniform(0.1, 0.9, 2)
+    share = np.clip((prior - r[1]) / (r[0] - r[1]) if r[0] != r[1] else 0.5, 0.05, 0.95)  # of the first kind
+    told = share * r[0] + (1 - share) * r[1]
+    kinds = np.array(list(itertools.product((0, 1), repeat=size)))
+    density = np.where(kinds == 0, share, 1 - share).prod(axis=1)
+    q, Z = law.passes(r[kinds], 1 - r[kinds])[0], law.rate(told)
+    free = torch.logit(torch.from_numpy(r)).requires_grad_()
+    own, other = law.passes(free[kinds].sigmoid(), (-free[kinds]).sigmoid())
+    weights = torch.from_numpy(density * q / Z), torch.from_numpy(density)
+    objective = Z * weights[0] @ other**2 + weights[1] @ own**2 - Z * weights[0] @ own**2
+    (slope,) = torch.autograd.grad(objective, free)
+    assert slope.abs().max() < 1e-12
+
+
+# -- what is refused ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("make", "sentence"),
+    [
+        (lambda: TupleLoss(DOMINANT, 1.0), "prior 1.0 is not strictly between"),
+        (lambda: TupleLoss(DOMINANT, 0.5, "ReLU"), "correction is 'ReLU'; choose 'relu', 'abs' or None"),
+        (lambda: RiskLoss(Law.similar(2), 0.5), "no risk of single members exists; take a method on bags"),
+        (lambda: TupleLoss(DOMINANT, 0.5)(scores(4, 2), scores(8)), "the law is one of 3 members, but tuples have 2"),
+    ],
+)
+def test_what_cannot_be_is_refused(make, sentence):
+    with pytest.raises(UserError, match=sentence):
+        make()
+
+
+# -- several processes ----------------------------------------------------------------------------
+
+STEPS, SIZE = 10, 3
+
+
+def train(rank: int, ranks: int, make) -> list[float]:
+    """Train ten steps on this rank's part of each batch; return losses, first gradient and weights."""
+    torch.manual_seed(0)
+    network = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 1)).double()
+    group = None
+    if ranks > 1:
+        network, group = nn.parallel.DistributedDataParallel(network), torch.distributed.group.WORLD
+    loss, optimizer = make(group), torch.optim.SGD(network.parameters(), lr=0.5)
+    numbers: list[float] = []
+    # Unequal parts, and in every other batch none for the last rank.
+    for step in range(STEPS):
+        data = torch.Generator().manual_seed(step)
+        tuples = torch.randn(12, SIZE, 4, generator=data, dtype=torch.float64) + 0.5
+        unlabeled = torch.randn(8, SIZE, 4, generator=data, dtype=torch.float64)
+        last = ranks - 1 if step % 2 and ranks > 1 else ranks
+        edges = [0, *(round(12 * (i / last) ** 2) for i in range(1, last)), *[12] * (ranks - last + 1)]
+        cuts = [0, *(round(8 * i / last) for i in range(1, last)), *[8] * (ranks - last + 1)]
+        own = tuples[edges[rank] : edges[rank + 1]]
+        others = unlabeled[cuts[rank] : cuts[rank + 1]]
+        outputs = network(torch.cat([own.flatten(0, 1), others.flatten(0, 1)])).squeeze(1)
+        value = loss(outputs[: own.shape[0] * SIZE].view(-1, SIZE), outputs[own.shape[0] * SIZE :].view(-1, SIZE))
+        optimizer.zero_grad()
+        value.backward()
+        if step == 0:
+            numbers += [x for p in network.parameters() for x in p.grad.flatten().tolist()]
+        optimizer.step()
+        numbers.append(value.item())
+    return numbers + [x for p in network.parameters() for x in p.flatten().tolist()]
+
+
+PARALLEL = {
+    "joint": lambda group: TupleLoss(DOMINANT, 0.4, process_group=group),
+    "contrast": lambda group: TupleLoss(DOMINANT, None, process_group=group),
+    "risk": lambda group: RiskLoss(DOMINANT, 0.4, "abs", process_group=group),
+    "parts": lambda group: RiskLoss(DOMINANT, 0.4, "relu", "part", process_group=group),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("ranks", [2, 3])
+def test_several_processes_do_what_one_does_with_the_whole_batch(ranks, tmp_path):
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={ranks}", __file__]
+    done = subprocess.run([*command, str(tmp_path)], capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    for name, make in PARALLEL.items():
+        whole = train(0, 1, make)
+        for rank in range(ranks):
+            np.testing.assert_allclose(torch.load(tmp_path / f"{name}-{rank}.pt"), whole, rtol=1e-9, atol=1e-12)
+
+
+if __name__ == "__main__":
+    torch.set_num_threads(1)
+    torch.distributed.init_process_group("gloo")
+    own_rank, count = torch.distributed.get_rank(), torch.distributed.get_world_size()
+    for own_name, own_make in PARALLEL.items():
+        torch.save(train(own_rank, count, own_make), Path(sys.argv[1]) / f"{own_name}-{own_rank}.pt")
+    torch.distributed.destroy_process_group()
