@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
 import sys
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -445,6 +446,38 @@ class Law:
         if centre is not None and 0 < centre < 1 and all(degree % 2 == 0 for degree in degrees):
             return Identified("mirror", centre)
         return Identified("all")
+
+
+def named_law(name: str, size: int) -> Law:
+    """Return the law that a text names, of tuples of M members.
+
+    Parameters
+    ----------
+    name : str
+        ``dominant``, ``similar``, ``comparison`` (of pairs), ``at-least-1``, ``exactly-1``, ``between-1-2``, or M + 1
+        weights by the number of positives, such as ``0,0.2,1,1``.
+    size : int
+        M.
+
+    Raises
+    ------
+    UserError
+        If the text names no law, or none of so many members.
+    """
+    known = "dominant, similar, comparison, at-least-K, exactly-K, between-K-L, or M + 1 weights: 0,0.2,1"
+    kind, *numbers = re.split(r"-(?=\d)", name)
+    try:
+        if "," in name:
+            law = Law(tuple(map(float, name.split(","))))
+        elif kind in ("dominant", "similar", "at-least", "exactly", "between"):
+            law = getattr(Law, kind.replace("-", "_"))(size, *map(int, numbers))
+        else:
+            law = {"comparison": Law.comparison}[name]()
+    except (KeyError, TypeError, ValueError):
+        raise UserError(f"{name!r} is no law; known are {known}") from None
+    if law.size != size:
+        raise UserError(f"{name!r} is a law of {law.size} members, but tuples have {size}")
+    return law
 
 
 def as_law(law: Law | int) -> Law:

@@ -23,13 +23,13 @@ import numpy as np
 from mdpu.errors import UserError
 from mdpu.pipeline.code import canonical, training_version
 from mdpu.pipeline.files import REPOSITORY, atomic, digest, read_csv, read_json, remove, write_json
+from mdpu.pipeline.plan import DOMINANT, Plan, Run
 from mdpu.pipeline.seals import is_intact, read_seal
 
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-    from mdpu.pipeline.plan import Plan, Run
 
 SHIPPED = REPOSITORY / "results" / "reference" / "finished.parquet"
 EQUIVALENCE = SHIPPED.with_name("equivalence.json")
@@ -73,6 +73,7 @@ def recipes_of(
             "prior": run.prior,
             "n": plan.protocol.number_of_tuples(run.variant, run.tuple_size, run.n),
             **plan.protocol.sampling(run.variant, run.n),
+            **({} if run.law == DOMINANT else {"law": plan.law_text(run)}),
         },
         "method": run.method,
         "loss": run.loss,

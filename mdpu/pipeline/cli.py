@@ -68,6 +68,12 @@ Mirror = Annotated[
     ),
 ]
 TupleSize = Annotated[int, typer.Option(max=1000, help="Tuple size M.")]
+LawName = Annotated[
+    str,
+    typer.Option(
+        "--law", help="Which groups are tuples: dominant, similar, at-least-1, exactly-1, or weights 0,0.2,1."
+    ),
+]
 Prior = Annotated[float, typer.Option(help="Class prior pi_+.")]
 Dataset = Annotated[str, typer.Argument(help="Dataset of the configuration.")]
 Images = Annotated[Path, typer.Option(metavar="FILE", help="Images of the dataset's source.")]
@@ -87,17 +93,19 @@ def load_plan(config: list[Path], values: Sequence[str] = ()) -> Plan:
 
 
 @app.command(rich_help_panel=LOOK)
-def coefficients(tuple_size: TupleSize, prior: Prior) -> None:
-    """Print a, b and a pi_- - b pi_+ (Lemma 6) as JSON, with the weights of the risk estimator."""
-    from mdpu.law import Law
+def coefficients(tuple_size: TupleSize, prior: Prior, law: LawName = "dominant") -> None:
+    """Print a, b and a pi_- - b pi_+ (Lemma 6) of a law as JSON, with the weights of the risk estimator."""
+    from mdpu.law import named_law
 
-    law = Law.dominant(tuple_size)
+    of_tuples = named_law(law, tuple_size)
     facts = {
         "tuple_size": tuple_size,
         "prior": prior,
-        **law.coefficients(prior)._asdict(),
-        "tuple_law": law.counts(prior)[: (tuple_size - 1) // 2 : -1].tolist(),
-        "risk_weights": law.risk_weights(prior)._asdict(),
+        "law": law,
+        **of_tuples.coefficients(prior)._asdict(),
+        "positives": of_tuples.counts(prior).tolist(),
+        "rate": of_tuples.rate(prior),
+        "risk_weights": of_tuples.risk_weights(prior)._asdict(),
     }
     print(json.dumps(facts, indent=2))
 
@@ -275,13 +283,14 @@ def split(
     out: Out,
     replacement: Annotated[bool, typer.Option(help="Draw with replacement.")] = True,
     overlap: Annotated[bool, typer.Option(help="Let tuples and unlabeled images share images.")] = True,
-    broken: Annotated[float, typer.Option(help="Share of tuples that are not dominant.")] = 0.0,
+    broken: Annotated[float, typer.Option(help="Share of tuples that break the law.")] = 0.0,
+    law: LawName = "dominant",
 ) -> None:
     """Draw the tuples and unlabeled images of one trial; write them, with their diagnostics (.json) beside them."""
     from mdpu.pipeline.data.diagnostics import write_diagnosed_split
 
     drawing = {"n": n, "n_unlabeled": n_unlabeled, "replacement": replacement, "overlap": overlap, "broken": broken}
-    write_diagnosed_split(labels, out, tuple_size, prior, trial=trial, **drawing)
+    write_diagnosed_split(labels, out, tuple_size, prior, trial=trial, law=law, **drawing)
 
 
 @app.command(rich_help_panel=RULES)

@@ -34,7 +34,7 @@ METHODS_FOLDER = PACKAGE / "learn" / "methods"
 BASE = "base"
 # Settings that every network has; `check_networks` knows the others.
 OPTIMIZATION = ("batch_size", "learning_rate", "weight_decay")
-GRID = ("variant", "tuple_size", "n", "prior", "method", "loss", "seed")
+GRID = ("variant", "tuple_size", "n", "prior", "method", "loss", "seed", "law")
 MOST_RUNS = 1_000_000
 # Folders of results_dir that belong to no configuration.
 OTHERS_FOLDERS = {"reference": "the committed reference results", "datasets": "the images"}

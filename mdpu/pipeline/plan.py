@@ -20,6 +20,7 @@ from typing import Any, cast
 import yaml
 
 from mdpu.errors import UserError
+from mdpu.law import Law, named_law
 from mdpu.learn.method import FittedMethod
 from mdpu.learn.methods import load_method
 from mdpu.learn.networks import load_network
@@ -43,6 +44,9 @@ from mdpu.pipeline.seals import is_intact
 # -- runs -----------------------------------------------------------------------------------------
 
 
+DOMINANT = "dominant"  # the paper's law
+
+
 @dataclass(frozen=True, order=True)
 class Run:
     """One point of the grid: one trained model, one history.
@@ -63,6 +67,9 @@ class Run:
         A file of ``mdpu/learn/methods`` and a row of Table I.
     seed : int
         The trial.
+    law : str
+        Which groups are collected as tuples: a name of `mdpu.law.named_law`, or one of ``definitions.laws``. The
+        paper's law is in no name of a run.
     """
 
     dataset: str
@@ -73,6 +80,7 @@ class Run:
     method: str
     loss: str
     seed: int
+    law: str = DOMINANT
 
     @property
     def name(self) -> str:
@@ -87,14 +95,14 @@ class Run:
     @property
     def split(self) -> str:
         """Name of the split that the run trains on."""
-        return name_of(vars(self), ("dataset", "variant", "tuple_size", "prior", "n", "seed"))
+        return name_of(vars(self), ("dataset", "variant", "tuple_size", "prior", "n", "seed", "law"))
 
     @property
     def trial(self) -> str:
         """Name of the trial, which seeds the split, the initial weights and the order of the minibatches.
 
-        It contains dataset, tuple size, n, prior and seed, so that trials of two cells are independent. It contains
-        neither variant, method nor loss, so that comparisons within a cell stay paired.
+        It contains dataset, tuple size, law, n, prior and seed, so that trials of two cells are independent. It
+        contains neither variant, method nor loss, so that comparisons within a cell stay paired.
         """
         return trial_name(vars(self))
 
@@ -108,13 +116,22 @@ _INTEGER = frozenset(("tuple_size", "n", "seed"))
 
 
 def name_of(key: Mapping[Any, Any], axes: Sequence[str]) -> str:
-    """Return the path-like name that a key's values along some axes make, such as a cell's along `CELL`."""
-    return "/".join(f"{_PREFIX.get(axis, '')}{key[axis]}" for axis in axes)
+    """Return the path-like name that a key's values along some axes make, such as a cell's along `CELL`.
+
+    A law other than the paper's follows the tuple size: ``m3-exactly-1``.
+    """
+    law = "" if "law" not in axes or key.get("law", DOMINANT) == DOMINANT else f"-{key['law']}"
+    parts = {axis: f"{_PREFIX.get(axis, '')}{key[axis]}" for axis in axes if axis != "law"}
+    if "tuple_size" in parts:
+        parts["tuple_size"] += law
+    elif law:
+        parts["law"] = law[1:]
+    return "/".join(parts.values())
 
 
 def trial_name(key: Mapping[Any, Any]) -> str:
     """Return the name of the trial that a mapping of key columns belongs to."""
-    return name_of(key, ("dataset", "tuple_size", "n", "prior", "seed"))
+    return name_of(key, ("dataset", "tuple_size", "n", "prior", "seed", "law"))
 
 
 def cell_name(key: Mapping[Any, Any]) -> str:
@@ -125,13 +142,17 @@ def cell_name(key: Mapping[Any, Any]) -> str:
 def parse_run(text: str) -> Run:
     """Return the run whose `Run.name` is `text`; raise `UserError` if it does not name a run."""
     pattern = "/".join(
-        f"{_PREFIX.get(axis, '')}(?P<{axis}>{r'[0-9]+' if axis in _INTEGER else '[^/]+'})" for axis in AXES
+        f"{_PREFIX.get(axis, '')}(?P<{axis}>{r'[0-9]+' if axis in _INTEGER else '[^/]+'})"
+        + ("(?:-(?P<law>[^/]+))?" if axis == "tuple_size" else "")
+        for axis in AXES
+        if axis != "law"
     )
     match = re.fullmatch(pattern, text)
     if match is None:
         example = Run("mnist", "base", 2, 10000, "0.5", "abs", "logistic", 1).name
         raise UserError(f"{text!r} is not the name of a run; an example is {example}")
-    values = {axis: int(value) if axis in _INTEGER else value for axis, value in match.groupdict().items()}
+    given = {axis: value for axis, value in match.groupdict().items() if value is not None}
+    values = {axis: int(value) if axis in _INTEGER else value for axis, value in given.items()}
     return Run(**cast(Any, values))
 
 
@@ -174,9 +195,10 @@ def grid_runs(spec: Mapping[str, Any], dataset: str) -> Iterator[Run]:
             values_for(dataset, methods),
             spec["loss"],
         )
-        for cell in cells:
+        for cell, law in itertools.product(cells, spec["law"]):
             *_, method, _ = cell
-            yield from (Run(*cell, seed) for seed in values_for(method, spec["seed"]))
+            for seed in values_for(method, spec["seed"]):
+                yield Run(**dict(zip(AXES, (*cell, seed, law), strict=True)))
 
 
 def values_for(name: str, axis: Any) -> Any:
@@ -533,9 +555,14 @@ class Plan:
 
     @cached_property
     def table_rows(self) -> frozenset[tuple[str, int, int, str]]:
-        """The rows (dataset, tuple size, n, prior) of the selected tables, which claims and ranks count."""
+        """The rows (dataset, tuple size, n, prior) of the selected tables of the paper's law, for claims and ranks."""
         tables = [experiment for experiment in self.experiments.values() if experiment.kind == "table"]
-        return frozenset((run.dataset, run.tuple_size, run.n, run.prior) for table in tables for run in table.runs)
+        return frozenset(
+            (run.dataset, run.tuple_size, run.n, run.prior)
+            for table in tables
+            for run in table.runs
+            if run.law == DOMINANT
+        )
 
     @cached_property
     def cohorts(self) -> dict[str, Cohort]:
@@ -581,7 +608,7 @@ class Plan:
         """Return the name of the tuning that chooses a run's rates, or None if they are fixed."""
         if not self.protocol.is_tuned(run.variant) or not load_method(run.method).tunable:
             return None
-        return name_of(run_columns(run), ("dataset", "variant", "tuple_size"))
+        return name_of(run_columns(run), ("dataset", "variant", "tuple_size", "law"))
 
     @cached_property
     def datasets(self) -> list[str]:
@@ -603,7 +630,22 @@ class Plan:
             "n": self.protocol.number_of_tuples(run.variant, run.tuple_size, run.n),
             **self.protocol.sampling(run.variant, run.n),
             "trial": run.trial,
+            **({} if run.law == DOMINANT else {"law": self.law_text(run)}),
         }
+
+    def law_text(self, run: Run) -> str:
+        """Return a run's law as `mdpu.law.named_law` takes it: its name, or the weights of one that is defined."""
+        weights = self.config["definitions"].get("laws", {}).get(run.law)
+        return run.law if weights is None else ",".join(map(str, weights))
+
+    def law(self, run: Run) -> Law | None:
+        """Return a run's law, None for the paper's; raise `UserError` if it is none of so many members."""
+        if run.law == DOMINANT:
+            return None
+        try:
+            return named_law(self.law_text(run), run.tuple_size)
+        except UserError as error:
+            raise UserError(f"config key law: {error}; definitions.laws holds laws of one's own") from None
 
     @cached_property
     def _by_split(self) -> dict[str, Run]:

@@ -15,6 +15,7 @@ import pandas as pd
 import torch
 
 from mdpu.errors import UserError
+from mdpu.law import Law
 from mdpu.learn.checkpoint import Checkpoint
 from mdpu.learn.device import describe, leased_device, memory_budget, resolve_precision
 from mdpu.learn.evaluation import TestRates
@@ -43,7 +44,14 @@ def task_of(plan: Plan, run: Run, rates: Rates = None) -> Task:
     """Return the task of a run's model, with the rates that a tuning chose for it, if there was one."""
     offset = float(plan.protocol.variant(run.variant)["training"]["prior_offset"])
     prior = round(float(run.prior) + offset, 12)
-    return Task(run.method, run.tuple_size, prior, run.loss, run.trial, run.split, *(rates or (None, None)))
+    rate, decay = rates or (None, None)
+    return Task(run.method, run.tuple_size, prior, run.loss, run.trial, run.split, rate, decay, plan.law(run))
+
+
+def law_of(plan: Plan, run: Run) -> Law:
+    """Return the law of a run's tuples, with the share of them that are broken."""
+    broken: float = plan.protocol.sampling(run.variant, run.n)["broken"]
+    return (plan.law(run) or Law.dominant(run.tuple_size)).broken(broken)
 
 
 def settings_on(plan: Plan, cohort: Cohort, device: torch.device) -> Settings:
@@ -146,14 +154,13 @@ def train_runs(
             return Checkpoint(checkpoints / f"{key}.pt", key, plan.config["checkpoint_seconds"])
 
         images, labels = read_images(layout.images(cohort.dataset)), read_labels(layout.labels(cohort.dataset))
-        broken = plan.protocol.variant(cohort.variant)["sampling"]["broken"]
         trained_now = origin(device=describe(device), precision=precision, date=now())
         evaluation = TestRates(
             images.test_images,
             labels["test"],
             images.train_images,
             labels["train"],
-            {run.split: draw_validation_bags(labels["test"], run, broken) for run in runs},
+            {run.split: draw_validation_bags(labels["test"], run, law_of(plan, run)) for run in runs},
         )
         for model in fit_each(
             list(tasks),

@@ -19,7 +19,7 @@ from mdpu.randomness import Stream
 BAGS = 2000  # tuples, and as many unlabeled images: a fifth of the paper's n
 
 
-def draw_validation_bags(labels: NDArray[np.int8], run: Run, broken: float = 0.0) -> ValidationBags:
+def draw_validation_bags(labels: NDArray[np.int8], run: Run, law: Law) -> ValidationBags:
     """Draw the bags of a run's trial.
 
     Parameters
@@ -27,8 +27,8 @@ def draw_validation_bags(labels: NDArray[np.int8], run: Run, broken: float = 0.0
     labels : ndarray, int8, shape (N_test,)
         +1, -1 or 0. The indices of the bags count only images with label +1 or -1.
     run : Run
-    broken : float
-        Share of tuples that are not dominant, as in the run's sample.
+    law : Law
+        Of the tuples, as in the run's sample.
 
     Raises
     ------
@@ -42,5 +42,5 @@ def draw_validation_bags(labels: NDArray[np.int8], run: Run, broken: float = 0.0
     first = np.concatenate([side[: (len(side) + 1) // 2] for side in sides])
     half = np.zeros_like(kept)
     half[first] = kept[first]
-    split = draw_split(half, Law.dominant(run.tuple_size).broken(broken), float(run.prior), BAGS, BAGS, trial)
+    split = draw_split(half, law, float(run.prior), BAGS, BAGS, trial)
     return ValidationBags(split.tuples, split.unlabeled, np.flatnonzero(half == 0))

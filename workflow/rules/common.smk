@@ -101,6 +101,7 @@ wildcard_constraints:
     dataset="[a-z0-9-]+",
     variant="[a-z0-9-]+",
     tuple_size="[0-9]+",
+    law="(-[a-z0-9-]+)?",
     prior=r"0\.[0-9]+",
     n="[0-9]+",
     seed="[0-9]+",
@@ -158,13 +159,14 @@ def gpus():
     return {"cpu": 0, "cuda": 1, "auto": 0 if without else 1}[PLAN.config["device"]]
 
 
-def trial_name(wildcards):
-    return plan.trial_name(dict(wildcards.items()))
-
-
-def sampling(wildcards):
-    return PLAN.protocol.sampling(wildcards.variant, int(wildcards.n))
+def drawing(wildcards):
+    """The options of `mdpu split`, so that a split is drawn again by hand from what the job prints."""
+    split = "{dataset}/{variant}/m{tuple_size}{law}/prior{prior}/n{n}/seed{seed}".format(**wildcards)
+    options = {key.replace("_", "-"): value for key, value in PLAN.drawing(split).items()}
+    flags = {key: options.pop(key) for key in ("replacement", "overlap")}
+    switched = [f"--{key}" if value else f"--no-{key}" for key, value in flags.items()]
+    return " ".join([*(f"--{key} {value}" for key, value in options.items()), *switched])
 
 
 def tuning(wildcards):
-    return PLAN.tunings[f"{wildcards.dataset}/{wildcards.variant}/m{wildcards.tuple_size}"]
+    return PLAN.tunings[f"{wildcards.dataset}/{wildcards.variant}/m{wildcards.tuple_size}{wildcards.law}"]

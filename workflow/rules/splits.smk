@@ -1,5 +1,5 @@
 # INPUTS   labels of a dataset
-# OUTPUTS  splits/<dataset>/<variant>/m<M>/prior<pi>/n<n>/seed<seed>.npz with the indices of the tuples
+# OUTPUTS  splits/<dataset>/<variant>/m<M>[-<law>]/prior<pi>/n<n>/seed<seed>.npz with the indices of the tuples
 #          and of the unlabeled images of one trial, and how well they follow the law (.json)
 
 
@@ -7,12 +7,12 @@ rule split:
     input:
         labels=RESULTS / "labels" / "{dataset}.npz",
     output:
-        split=RESULTS / "splits/{dataset}/{variant}/m{tuple_size}/prior{prior}/n{n}/seed{seed}.npz",
-        diagnostics=RESULTS / "splits/{dataset}/{variant}/m{tuple_size}/prior{prior}/n{n}/seed{seed}.json",
+        split=RESULTS / "splits/{dataset}/{variant}/m{tuple_size}{law}/prior{prior}/n{n}/seed{seed}.npz",
+        diagnostics=RESULTS / "splits/{dataset}/{variant}/m{tuple_size}{law}/prior{prior}/n{n}/seed{seed}.json",
     log:
-        LOGS / "splits/{dataset}/{variant}/m{tuple_size}/prior{prior}/n{n}/seed{seed}.log",
+        LOGS / "splits/{dataset}/{variant}/m{tuple_size}{law}/prior{prior}/n{n}/seed{seed}.log",
     benchmark:
-        BENCHMARKS / "splits/{dataset}/{variant}/m{tuple_size}/prior{prior}/n{n}/seed{seed}.tsv"
+        BENCHMARKS / "splits/{dataset}/{variant}/m{tuple_size}{law}/prior{prior}/n{n}/seed{seed}.tsv"
     conda:
         "../../envs/mdpu.yaml"
     resources:
@@ -20,18 +20,9 @@ rule split:
         split_slots=1,  # the profiles of clusters say how many run at once in a job of many splits
     params:
         code=DATA_CODE,
-        trial=trial_name,
-        n=lambda wildcards: PLAN.protocol.number_of_tuples(
-            wildcards.variant, int(wildcards.tuple_size), int(wildcards.n)
-        ),
-        n_unlabeled=lambda wildcards: sampling(wildcards)["n_unlabeled"],
-        replacement=lambda wildcards: "" if sampling(wildcards)["replacement"] else "no-",
-        overlap=lambda wildcards: "" if sampling(wildcards)["overlap"] else "no-",
-        broken=lambda wildcards: sampling(wildcards)["broken"],
+        drawing=drawing,
     shell:
-        "python -m mdpu split --labels {input.labels:q} --tuple-size {wildcards.tuple_size} --prior {wildcards.prior}"
-        " --n {params.n} --n-unlabeled {params.n_unlabeled} --trial {params.trial}"
-        " --{params.replacement}replacement --{params.overlap}overlap --broken {params.broken} --out {output.split:q} &> {log:q}"
+        "python -m mdpu split --labels {input.labels:q} {params.drawing} --out {output.split:q} &> {log:q}"
 
 
 # What tells which runs are finished. ./run makes it first, so that nothing starts for a run that is.

@@ -11,16 +11,16 @@ rule tune:
         split=lambda wildcards: PLAN.layout.split(tuning(wildcards).runs[0].split),
     output:
         grid=offered(
-            RESULTS / "tuning/{dataset}/{variant}/m{tuple_size}.csv",
+            RESULTS / "tuning/{dataset}/{variant}/m{tuple_size}{law}.csv",
             "tuning",
             "Tuning",
-            "{dataset}/{variant}/m{tuple_size}",
+            "{dataset}/{variant}/m{tuple_size}{law}",
         ),
-        provenance=RESULTS / "tuning/{dataset}/{variant}/m{tuple_size}.json",
+        provenance=RESULTS / "tuning/{dataset}/{variant}/m{tuple_size}{law}.json",
     log:
-        LOGS / "tuning/{dataset}/{variant}/m{tuple_size}.log",
+        LOGS / "tuning/{dataset}/{variant}/m{tuple_size}{law}.log",
     benchmark:
-        BENCHMARKS / "tuning/{dataset}/{variant}/m{tuple_size}.tsv"
+        BENCHMARKS / "tuning/{dataset}/{variant}/m{tuple_size}{law}.tsv"
     conda:
         "../../envs/mdpu.yaml"
     threads: PLAN.config["threads"]
@@ -32,5 +32,5 @@ rule tune:
         code=lambda wildcards: training_code(tuning(wildcards).runs, tuning(wildcards).network),
         settings=lambda wildcards: PLAN.tuning_settings(tuning(wildcards).name),
     shell:
-        "python -m mdpu tune {wildcards.dataset}/{wildcards.variant}/m{wildcards.tuple_size} --config $MDPU_CONFIG"
-        " --threads {threads} &> {log:q}"
+        "python -m mdpu tune {wildcards.dataset}/{wildcards.variant}/m{wildcards.tuple_size}{wildcards.law}"
+        " --config $MDPU_CONFIG --threads {threads} &> {log:q}"

@@ -12,7 +12,7 @@ import numpy as np
 from scipy.special import chdtrc
 
 from mdpu.data import Signs, TupleData, draw_split
-from mdpu.law import Law, as_law
+from mdpu.law import Law, as_law, named_law
 from mdpu.pipeline.data.labels import read_labels
 from mdpu.pipeline.data.splits import write_split
 from mdpu.pipeline.files import provenance, write_json
@@ -112,7 +112,13 @@ def summarize(diagnostics: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 
 def write_diagnosed_split(
-    labels: Path, path: Path, tuple_size: int, prior: float, broken: float = 0.0, **drawing: Any
+    labels: Path,
+    path: Path,
+    tuple_size: int,
+    prior: float,
+    broken: float = 0.0,
+    law: str = "dominant",
+    **drawing: Any,
 ) -> None:
     """Draw a split and write it, with its diagnostics (.json) beside it.
 
@@ -121,7 +127,9 @@ def write_diagnosed_split(
     labels, path : Path
         Labels to read, split to write.
     tuple_size, prior, broken : int, float, float
-        M, pi_+ and the share of tuples that are not dominant.
+        M, pi_+ and the share of tuples that break the law.
+    law : str
+        A name of `mdpu.law.named_law`.
     **drawing
         The other parameters of `mdpu.data.draw_split`.
 
@@ -132,10 +140,11 @@ def write_diagnosed_split(
     """
     started = time.perf_counter()
     train = read_labels(labels)["train"]
-    law = Law.dominant(tuple_size).broken(broken)
-    split = draw_split(train, law, prior, **drawing)
+    drawn_law = named_law(law, tuple_size).broken(broken)
+    split = draw_split(train, drawn_law, prior, **drawing)
     write_split(split, path)
-    found = diagnose(split, train, law, prior)
+    found = diagnose(split, train, drawn_law, prior)
     drawn = {"tuple_size": tuple_size, "prior": prior, "broken": broken, **drawing}
+    drawn |= {} if law == "dominant" else {"law": law}
     facts = {**found, "drawing": drawn, "provenance": provenance(started, [labels])}
     write_json(path.with_suffix(".json"), facts)

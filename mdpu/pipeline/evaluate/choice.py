@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 
 import pandas as pd
 
-from mdpu.law import Law
+from mdpu.law import Law, named_law
 from mdpu.pipeline.config import BASE
 from mdpu.pipeline.plan import AXES, CELL
 
@@ -118,7 +118,7 @@ def _estimated_runs(
         run = run.sort_values("epoch")
         counts = run[[f"validation_tuples_{positives}" for positives in range(run["tuple_size"].iloc[0] + 1)]]
         told_prior = float(run["told"].iloc[0])
-        law = Law.dominant(run["tuple_size"].iloc[0])
+        law = named_law(run["law"].iloc[0], run["tuple_size"].iloc[0])
         risks = {name: risk(law, counts, run["validation_unlabeled"], told_prior) for name, risk in RISKS.items()}
         yield key, run.assign(**risks)
 

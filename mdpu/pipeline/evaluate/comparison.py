@@ -17,7 +17,7 @@ from scipy import special  # scipy.stats, which calls it, takes half a second to
 
 from mdpu.pipeline.evaluate.published import TRIALS, published_cells
 from mdpu.pipeline.files import provenance, read_csv, write_csv, write_json
-from mdpu.pipeline.plan import CELL, Plan, cell_name
+from mdpu.pipeline.plan import CELL, DOMINANT, Plan, cell_name
 
 VERDICTS = ("reproduced", "close", "inconclusive", "differs", "not run")
 REPRODUCED, CLOSE, INCONCLUSIVE, DIFFERS, NOT_RUN = VERDICTS
@@ -218,7 +218,8 @@ def compare(summary: pd.DataFrame, published_names: Mapping[str, str], rule: Map
     cells = published_cells().rename(columns={"dataset": "published_dataset"})
     names = [(theirs, ours) for ours, theirs in published_names.items() if theirs in set(cells["published_dataset"])]
     readings = pd.DataFrame(names, columns=["published_dataset", "dataset"])
-    pairs = cells.merge(readings, on="published_dataset", how="left").assign(variant="base", loss="logistic")
+    pairs = cells.merge(readings, on="published_dataset", how="left")
+    pairs = pairs.assign(variant="base", loss="logistic", law=DOMINANT)
     pairs["dataset"] = pairs["dataset"].fillna(pairs["published_dataset"])
     stated = pairs["dataset"] == pairs["published_dataset"]
     pairs["reading"] = np.where(stated, STATED, IMPLIED)

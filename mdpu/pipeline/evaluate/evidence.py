@@ -15,7 +15,7 @@ import pandas as pd
 from mdpu.pipeline.config import BASE
 from mdpu.pipeline.evaluate.collect import REPORTED, reported_accuracy, run_accuracies
 from mdpu.pipeline.evaluate.published import PROPOSED, published_summary
-from mdpu.pipeline.plan import AXES, ROW, Plan
+from mdpu.pipeline.plan import AXES, DOMINANT, ROW, Plan
 
 ASKED = (*PROPOSED, "bag-relu", "bag-free")  # methods whose single runs claims are about
 ESTIMATES = ("estimated_prior", "estimated_prior_low", "estimated_prior_high")
@@ -98,8 +98,8 @@ class Evidence:
 
 
 def protocol_cells(cells: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of the protocol as it stands (variant ``base``) and the logistic loss, which the tables show."""
-    return cells[(cells["variant"] == BASE) & (cells["loss"] == "logistic")]
+    """Return the rows of the protocol as it stands: variant ``base``, the logistic loss, the paper's law."""
+    return cells[(cells["variant"] == BASE) & (cells["loss"] == "logistic") & (cells["law"] == DOMINANT)]
 
 
 def table_cells(cells: pd.DataFrame, rows: Collection[tuple[str, int, int, str]] | None) -> pd.DataFrame:

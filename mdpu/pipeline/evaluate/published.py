@@ -8,7 +8,7 @@ import pandas as pd
 
 from mdpu.learn.methods import load_method
 from mdpu.pipeline.files import resource
-from mdpu.pipeline.plan import CELL
+from mdpu.pipeline.plan import CELL, DOMINANT
 
 PROPOSED = ("ure", "relu", "abs")
 CORRECTED = ("relu", "abs")
@@ -60,7 +60,7 @@ def published_summary() -> pd.DataFrame:
     The paper's tables are of the protocol as it stands (variant ``base``) and the logistic loss.
     """
     cells = published_cells().rename(columns={"published_mean": "mean", "published_std": "std"})
-    return cells.assign(variant="base", loss="logistic", trials=TRIALS)[[*CELL, "mean", "std", "trials"]]
+    return cells.assign(variant="base", loss="logistic", law=DOMINANT, trials=TRIALS)[[*CELL, "mean", "std", "trials"]]
 
 
 def in_one_reading(rows: pd.DataFrame) -> pd.DataFrame:
@@ -96,8 +96,8 @@ def beside_published(cells: pd.DataFrame, published_names: Mapping[str, str]) ->
         published_bold and ``difference`` (ours minus the paper's), all missing where there is no such cell.
     """
     published = published_cells().rename(columns={"dataset": "published_dataset"})
-    published = published.assign(variant="base", loss="logistic")
-    keys = ["published_dataset", "variant", "tuple_size", "n", "prior", "method", "loss"]
+    published = published.assign(variant="base", loss="logistic", law=DOMINANT)
+    keys = ["published_dataset", "variant", "tuple_size", "n", "prior", "method", "loss", "law"]
     named = cells.assign(published_dataset=cells["dataset"].map(published_names).astype(object))
     merged = named.merge(published, on=keys, how="left", validate="many_to_one")
     merged["published_dataset"] = merged["published_dataset"].where(merged["published_mean"].notna())

@@ -106,7 +106,7 @@ def check(config: Config) -> None:
         error = best_match(Draft202012Validator(options).iter_errors(spec.get("options", {})))
         if error is not None:
             raise UserError(explain(error, f"definitions.experiments.{name}.options"))
-        for axis in kind.single:
+        for axis in ("law", *kind.single):
             values = spec[axis].values() if isinstance(spec[axis], Mapping) else [spec[axis]]
             if any(isinstance(value, list) and len(value) > 1 for value in values):
                 raise UserError(
