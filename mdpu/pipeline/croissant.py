@@ -106,15 +106,14 @@ def write_croissant(plan: Plan, folder: Path) -> list[Path]:
     Raises
     ------
     UserError
-        If images or splits have not been made yet.
+        If images have not been made yet. Splits of runs that were reused need not be there.
     """
     written = []
     for dataset in plan.datasets:
         images, source = plan.layout.images(dataset), plan.dataset(dataset)["source"]
         splits = {name: plan.layout.split(name) for name in plan.splits if name.split("/")[0] == dataset}
-        for path in (images, *splits.values()):
-            if not path.exists():
-                raise UserError(f"{path} is not there yet; run the workflow with this configuration first")
+        if not images.exists():
+            raise UserError(f"{images} is not there yet; run the workflow with this configuration first")
         name = f"own-{dataset}" if is_path(source) else source
         for called, node in (
             (name, describe_source(name, images, folder)),
@@ -170,7 +169,8 @@ def describe_splits(
     """Return the metadata of a dataset's trials: which images are drawn, and the side of each class."""
     known = read_json(images.with_suffix(".json"))
     text = "int64 arrays `tuples` (n, M) and `unlabeled` (n_unlabeled,): positions in `train_images`; no labels."
-    files = [_local(path, folder, name, description=text) for name, path in splits.items()]
+    there = {name: path for name, path in splits.items() if path.exists()}
+    files = [_local(path, folder, name, description=text) for name, path in there.items()]
     trials = [
         {
             "trials/name": name,
@@ -190,7 +190,8 @@ def describe_splits(
     node = _dataset(
         f"splits-{dataset}",
         f"{len(splits)} draws of tuples, at least half of whose members are positive, and of unlabeled images. "
-        f"Drawn from the training images of {images.name}: {known['origin']}.",
+        f"Drawn from the training images of {images.name}: {known['origin']}. {len(there)} of them are files here; "
+        "the rule `split` draws any other.",
         "MIT",
         files,
         [
@@ -198,7 +199,7 @@ def describe_splits(
             _records("sides", {"class": "Text", "side": "Integer"}, sides),
         ],
     )
-    drawn = datetime.fromtimestamp(max(path.stat().st_mtime for path in splits.values()), UTC)
+    drawn = datetime.fromtimestamp(max(path.stat().st_mtime for path in (images, *there.values())), UTC)
     node["creator"] = [{"@type": "sc:Organization", "name": "The MDPU reproduction authors"}]
     return node | {"datePublished": drawn.date().isoformat(), "citeAs": _cited(*PAPER)}
 

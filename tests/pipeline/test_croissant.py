@@ -62,6 +62,15 @@ def test_records_say_what_the_files_hold(results, tmp_path):
     assert [tuple(row.values()) for row in sides["data"]] == [("zero", 1), ("one", -1)]
 
 
+def test_a_split_that_was_not_drawn_is_a_trial_without_a_file(results, tmp_path):
+    images, splits = results
+    node = describe_splits(
+        "some", SIDES, {**splits, "some/base/m2/prior0.5/n9/seed3": tmp_path / "no"}, images, tmp_path
+    )
+    assert [file["name"] for file in node["distribution"]] == list(splits)
+    assert [row["trials/tuple_size"] for row in node["recordSet"][0]["data"]] == [3, 3, 2]
+
+
 def test_every_source_says_who_published_it():
     assert {name.partition("-")[0] for name in SOURCES} == set(PUBLISHED)
     paper = json.loads((REPOSITORY / "codemeta.json").read_text(encoding="utf-8"))["referencePublication"]
