@@ -120,7 +120,9 @@ class Rehearsal(TorchDispatchMode):
         if function is aten._to_copy.default:
             made_here = bool(ours) if target is None else _is_cuda(target)
         else:  # C++ takes the CPU for the device of our tensors, also in a backward pass, where none is given
-            made_here = bool(ours) or _is_cuda(target) or (target is not None and torch._C._current_graph_task_id() != -1)
+            made_here = (
+                bool(ours) or _is_cuda(target) or (target is not None and torch._C._current_graph_task_id() != -1)
+            )
         if not ours and not made_here:
             return function(*arguments, **named)
         self._check(function, arguments, given, ours, made_here)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -11,8 +11,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from mdpu.learn.head import Head, TestImages, rates
+from mdpu.learn.head import Head, TestImages, rates, sides
 from mdpu.learn.network import Preparation
+from mdpu.learn.task import Sample
 
 Outputs = Callable[[Tensor], Tensor]
 
@@ -93,6 +94,7 @@ class TestRates:
             lambda indices: preparation(train_images[indices]).to(device),
             train_labels,
         )
+        self._placed = {name: PlacedBags.of(bags, self.images.labels) for name, bags in (self._bags or {}).items()}
 
     def measures(self, head: Head) -> tuple[str, ...]:
         """Return the names of the two rates, of the head's own measures, and of `bag_measures`."""
@@ -105,10 +107,7 @@ class TestRates:
         if not (self._bags and head.has_score):
             return measured
         answers = outputs(self.images.images) > 0  # (R, N)
-        counted = [
-            count_answers(row, self._bags[task.sample], self.images.labels)
-            for task, row in zip(head.tasks, answers, strict=True)
-        ]
+        counted = [count_answers(row, self._placed[task.sample]) for task, row in zip(head.tasks, answers, strict=True)]
         return torch.cat([measured, torch.stack(counted)], dim=1)
 
 
@@ -122,14 +121,31 @@ def bag_measures(tuple_size: int) -> tuple[str, ...]:
     )
 
 
-def count_answers(says_positive: Tensor, bags: ValidationBags, labels: Tensor) -> Tensor:
+@dataclass(frozen=True)
+class PlacedBags:
+    """`ValidationBags` on the device, the other images by their side."""
+
+    tuples: Tensor
+    unlabeled: Tensor
+    others: tuple[Tensor, Tensor]
+
+    @classmethod
+    def of(cls, bags: ValidationBags, labels: Tensor) -> PlacedBags:
+        """Return bags on the device of the labels (N,) of the test images."""
+        tuples, unlabeled, others = (
+            torch.from_numpy(indices).to(labels.device) for indices in (bags.tuples, bags.unlabeled, bags.others)
+        )
+        positive, negative = sides(labels[others])
+        return cls(tuples, unlabeled, (others[positive], others[negative]))
+
+
+def count_answers(says_positive: Tensor, bags: PlacedBags) -> Tensor:
     """Return what a model's answers on test images say in bags, and how good they are on the other images.
 
     Parameters
     ----------
     says_positive : Tensor, bool, shape (N,)
-    bags : ValidationBags
-    labels : Tensor, int8, shape (N,)
+    bags : PlacedBags
 
     Returns
     -------
@@ -137,24 +153,32 @@ def count_answers(says_positive: Tensor, bags: ValidationBags, labels: Tensor) -
         Shares of the tuples with 0 .. M positive answers, the share of positive answers among the unlabeled, and the
         true-positive and true-negative rate on the other images.
     """
-    tuples, unlabeled, others = (
-        torch.from_numpy(indices).to(labels.device) for indices in (bags.tuples, bags.unlabeled, bags.others)
-    )
-    counts = torch.bincount(says_positive[tuples].sum(dim=1), minlength=tuples.shape[1] + 1)
-    shares = [*(counts / len(tuples)), says_positive[unlabeled].float().mean()]
-    return torch.stack([*shares, *(rate[0] for rate in rates(says_positive[None, others], labels[others]))])
+    answers = says_positive[bags.tuples].sum(dim=1, keepdim=True)  # (n, 1)
+    counts = (answers == torch.arange(bags.tuples.shape[1] + 1, device=answers.device)).sum(dim=0)  # (M + 1,)
+    shares = [*(counts / len(bags.tuples)), says_positive[bags.unlabeled].float().mean()]
+    return torch.stack([*shares, *(rate[0] for rate in rates(says_positive[None], bags.others))])
 
 
-class HeldOutRates:
-    """Shares of positive answers among the members of held-out tuples, and among held-out unlabeled images.
+class HeldOut:
+    """Measures on held-out members of tuples and unlabeled images, from the outputs on both.
 
     Parameters
     ----------
-    members, unlabeled : ndarray, shapes (N, ...) and (N_U, ...)
+    images : ndarray, shape (N, ...)
+    held : Sample
+        Held-out tuples and unlabeled images among them.
+    names : sequence of str
+        Of the measures.
+    measure : callable
+        From outputs on the members of all tuples, in order, (R, members), and on the unlabeled images, (R, n_U), to the
+        measures (R, len(names)).
     """
 
-    def __init__(self, members: NDArray[Any], unlabeled: NDArray[Any]) -> None:
-        self._arrays = members, unlabeled
+    def __init__(
+        self, images: NDArray[Any], held: Sample, names: Sequence[str], measure: Callable[[Tensor, Tensor], Tensor]
+    ) -> None:
+        self._arrays = images[held.tuples[held.tuples >= 0]], images[held.unlabeled]
+        self._names, self._measure = tuple(names), measure
         self._images: list[Tensor]
 
     def prepare(self, preparation: Preparation, device: torch.device) -> None:
@@ -162,9 +186,14 @@ class HeldOutRates:
         self._images = [preparation(images).to(device) for images in self._arrays]
 
     def measures(self, head: Head) -> tuple[str, ...]:
-        """Return the names of the two shares."""
-        return ("tuple_rate", "unlabeled_rate")
+        """Return the names of the measures."""
+        return self._names
 
     def __call__(self, head: Head, outputs: Outputs) -> Tensor:
-        """Return the shares, (R, 2)."""
-        return torch.stack([(outputs(images) > 0).float().mean(dim=1) for images in self._images], dim=1)
+        """Return the measures, (R, len(names))."""
+        return self._measure(*(outputs(images) for images in self._images))
+
+
+def positive_shares(members: Tensor, unlabeled: Tensor) -> Tensor:
+    """Return the shares of positive scores among members (R, N) and unlabeled images (R, n_U), (R, 2)."""
+    return torch.stack([(scores > 0).float().mean(dim=1) for scores in (members, unlabeled)], dim=1)

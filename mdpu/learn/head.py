@@ -66,12 +66,17 @@ class TestImages:
         From indices (n,) to training images, laid out for the network. Heads without a score take prototypes there.
     train_labels : ndarray, int8, shape (N_train,)
         Labels of the training images, +1, -1 or 0.
+    sides : (Tensor, Tensor), int64
+        Indices of the positive and of the negative images; they are found once, because a GPU must be waited for.
     """
 
     images: Tensor
     labels: Tensor
     train_images: Callable[[NDArray[np.int64]], Tensor]
     train_labels: NDArray[np.int8]
+
+    def __post_init__(self) -> None:
+        self.sides = sides(self.labels)
 
 
 class Head:
@@ -128,7 +133,7 @@ class Head:
             From N prepared images to the outputs of the trained networks, (R, N) or (R, N, E).
         images : TestImages
         """
-        return rates(outputs(images.images) > 0, images.labels)
+        return rates(outputs(images.images) > 0, images.sides)
 
     def test(self, outputs: Callable[[Tensor], Tensor], images: TestImages) -> list[Tensor]:
         """Return the head's own measures on test images, named in `test_measures`, each of shape (R,).
@@ -138,7 +143,13 @@ class Head:
         return []
 
 
-def rates(says_positive: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the true-positive and the true-negative rate of answers (R, N) for images with labels (N,)."""
+def sides(labels: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the indices of positive and of negative labels (N,)."""
     positive = labels > 0
-    return says_positive[:, positive].float().mean(dim=1), (~says_positive[:, ~positive]).float().mean(dim=1)
+    return positive.nonzero().squeeze(1), (~positive).nonzero().squeeze(1)
+
+
+def rates(says_positive: Tensor, sides: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
+    """Return the true-positive and the true-negative rate of answers (R, N), given the indices of the two classes."""
+    positive, negative = sides
+    return says_positive[:, positive].float().mean(dim=1), (~says_positive[:, negative]).float().mean(dim=1)

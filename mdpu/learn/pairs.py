@@ -84,7 +84,7 @@ class PairHead(Head):
         embedded = self.embedding(outputs(images.train_images(distinct)))[rows, places]  # (R, 2 * SELECTIONS, E)
         similarities = self.similarities(self.embedding(outputs(images.images)), embedded)
         selection_rates = [
-            torch.stack(rates(positive > next(similarities), images.labels)) for positive in similarities
+            torch.stack(rates(positive > next(similarities), images.sides)) for positive in similarities
         ]  # a positive prototype's similarities come first, then the negative one's of the same selection
         true_positive, true_negative = torch.stack(selection_rates).mean(dim=0)
         return true_positive, true_negative

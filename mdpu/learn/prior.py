@@ -22,10 +22,9 @@ from scipy.stats import chi2
 
 from mdpu.errors import UserError
 from mdpu.law import Law
+from mdpu.learn.evaluation import HeldOut
 from mdpu.learn.fitting import fit_each
-from mdpu.learn.head import Head
 from mdpu.learn.methods import bag_contrast
-from mdpu.learn.network import Preparation
 from mdpu.learn.task import PriorEstimate, Sample, Settings, Task
 from mdpu.learn.tuning import hold_out
 from mdpu.randomness import Stream
@@ -92,35 +91,25 @@ def calibrate(tuples: Floats, unlabeled: Floats, start: tuple[float, float] = (1
     return Calibration(prior, -float(fitted.fun), scale, shift)
 
 
-class HeldOutBags:
+class HeldOutBags(HeldOut):
     """Calibrates on held-out bags after each epoch, and keeps the scores of the epoch with the highest likelihood.
 
     Parameters
     ----------
-    tuples : ndarray, shape (n, M, ...)
-        Images of held-out tuples.
-    unlabeled : ndarray, shape (n_U, ...)
-        Held-out unlabeled images.
+    images : ndarray, shape (N, ...)
+    held : Sample
+        Held-out tuples of one size, and unlabeled images among the images.
     """
 
-    def __init__(self, tuples: NDArray[Any], unlabeled: NDArray[Any]) -> None:
-        self._shape = tuples.shape[:2]
-        self._arrays = tuples.reshape(-1, *tuples.shape[2:]), unlabeled
-        self._images: list[torch.Tensor]
+    def __init__(self, images: NDArray[Any], held: Sample) -> None:
+        super().__init__(images, held, ("held_out_prior", "held_out_information"), self._calibrate)
+        self._shape = held.tuples.shape
         self._epoch = 0
         self.best: tuple[Calibration, int, Floats, Floats] | None = None
 
-    def prepare(self, preparation: Preparation, device: torch.device) -> None:
-        """Lay out the images."""
-        self._images = [preparation(images).to(device) for images in self._arrays]
-
-    def measures(self, head: Head) -> tuple[str, ...]:
-        """Return the names of the calibrated prior and the information."""
-        return ("held_out_prior", "held_out_information")
-
-    def __call__(self, head: Head, outputs: Callable[[torch.Tensor], torch.Tensor]) -> torch.Tensor:
-        """Return the measures of the one model, (1, 2)."""
-        members, unlabeled = (outputs(images)[0].double().cpu().numpy() for images in self._images)
+    def _calibrate(self, member_scores: torch.Tensor, unlabeled_scores: torch.Tensor) -> torch.Tensor:
+        """Return the calibrated prior and the information of the one model, (1, 2)."""
+        members, unlabeled = (scores[0].double().cpu().numpy() for scores in (member_scores, unlabeled_scores))
         tuples = members.reshape(self._shape)
         calibration = calibrate(tuples, unlabeled)
         self._epoch += 1
@@ -169,7 +158,7 @@ def estimate_prior(
     if size < 2:
         raise UserError("tuples of one image do not say what the prior is; give tuples of at least two")
     kept, held = hold_out(sample, held_out)
-    evaluation = HeldOutBags(images[held.tuples], images[held.unlabeled])
+    evaluation = HeldOutBags(images, held)
     task = Task(CONTRAST, size, prior=0.5, seed=seed)  # this method does not use the prior
     for _ in fit_each([task], images, kept, settings, evaluation=evaluation, device=device, advance=advance):
         pass

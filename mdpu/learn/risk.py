@@ -134,15 +134,18 @@ class CorrectedRiskHead(Head):
 
     def test(self, outputs: Callable[[Tensor], Tensor], images: TestImages) -> list[Tensor]:
         """Return the risk of the test images at the training prior, with the training loss, (R,) (Eq. 2)."""
-        return [labelled_risk(self.tasks, outputs(images.images), images.labels)]
+        return [labelled_risk(self.tasks, outputs(images.images), images.sides)]
 
 
-def labelled_risk(tasks: Sequence[Task], scores: Tensor, labels: Tensor) -> Tensor:
-    """Return pi_+ mean_+ l(g, +1) + pi_- mean_- l(g, -1), (R,), of scores (R, N) of images with labels (N,) (Eq. 2)."""
-    positive = labels > 0
+def labelled_risk(tasks: Sequence[Task], scores: Tensor, sides: tuple[Tensor, Tensor]) -> Tensor:
+    """Return pi_+ mean_+ l(g, +1) + pi_- mean_- l(g, -1), (R,), of scores (R, N) (Eq. 2).
+
+    `sides` are the indices of the positive and of the negative images.
+    """
+    positive, negative = sides
     risks = []
     for task, own_scores in zip(tasks, scores, strict=True):
         loss = LOSSES[task.loss]
-        positive_loss, negative_loss = loss(own_scores[positive], 1).mean(), loss(own_scores[~positive], -1).mean()
+        positive_loss, negative_loss = loss(own_scores[positive], 1).mean(), loss(own_scores[negative], -1).mean()
         risks.append(task.prior * positive_loss + (1 - task.prior) * negative_loss)
     return torch.stack(risks)

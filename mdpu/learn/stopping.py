@@ -17,10 +17,8 @@ import torch
 from numpy.typing import NDArray
 
 from mdpu.law import Law
-from mdpu.learn.evaluation import Outputs
+from mdpu.learn.evaluation import HeldOut
 from mdpu.learn.fitting import fit_each
-from mdpu.learn.head import Head
-from mdpu.learn.network import Preparation
 from mdpu.learn.task import Sample, Settings, Task
 from mdpu.learn.tuning import hold_out
 
@@ -46,7 +44,7 @@ class ChosenEpoch:
     history: pd.DataFrame
 
 
-class HeldOutRisk:
+class HeldOutRisk(HeldOut):
     """Estimates the error of one model on held-out bags after each epoch.
 
     Parameters
@@ -59,25 +57,16 @@ class HeldOutRisk:
     """
 
     def __init__(self, images: NDArray[Any], held: Sample, prior: float) -> None:
-        self._sizes = (held.tuples >= 0).sum(axis=1)
+        super().__init__(images, held, ("bag_risk",), self._estimate)
         self._present = held.tuples >= 0
-        self._arrays = images[held.tuples[self._present]], images[held.unlabeled]
-        self._images: list[torch.Tensor]
+        self._sizes = self._present.sum(axis=1)
         self.prior = prior
         self.risks: list[float] = []
         self.constant: list[bool] = []  # whether an epoch's model gave every unlabeled image the same answer
 
-    def prepare(self, preparation: Preparation, device: torch.device) -> None:
-        """Lay out the images."""
-        self._images = [preparation(images).to(device) for images in self._arrays]
-
-    def measures(self, head: Head) -> tuple[str, ...]:
-        """Return the name of the estimate."""
-        return ("bag_risk",)
-
-    def __call__(self, head: Head, outputs: Outputs) -> torch.Tensor:
+    def _estimate(self, member_scores: torch.Tensor, unlabeled_scores: torch.Tensor) -> torch.Tensor:
         """Return the estimate of the one model, (1, 1): the mean over tuple sizes by their numbers."""
-        members, unlabeled = ((outputs(images)[0] > 0).cpu().numpy() for images in self._images)
+        members, unlabeled = ((scores[0] > 0).cpu().numpy() for scores in (member_scores, unlabeled_scores))
         positives = np.zeros(self._present.shape, dtype=np.int64)
         positives[self._present] = members
         counts = positives.sum(axis=1)

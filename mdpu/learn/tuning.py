@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from mdpu.errors import UserError
 from mdpu.law import Law
-from mdpu.learn.evaluation import HeldOutRates
+from mdpu.learn.evaluation import HeldOut, positive_shares
 from mdpu.learn.fitting import fit_each
 from mdpu.learn.task import Sample, Settings, Task
 
@@ -43,20 +43,6 @@ def hold_out(sample: Sample, share: float) -> tuple[Sample, Sample]:
             counts = f"{len(part.tuples)} tuples and {len(part.unlabeled)} unlabeled images are {what}"
             raise UserError(f"with a share of {share} held out, {counts}; change tuning.held_out or take a larger n")
     return kept, held
-
-
-def estimated_error(tuple_size: int, prior: float, tuple_rate: pd.Series, unlabeled_rate: pd.Series) -> pd.Series:
-    """Return the unbiased estimate of the error rate from two rates of positive predictions (Eq. 11, 0-1 loss).
-
-    Parameters
-    ----------
-    tuple_size : int
-    prior : float
-        The prior that the method assumes; the user knows no other.
-    tuple_rate, unlabeled_rate : Series
-        Share of tuple members, and of unlabeled images, that the classifier calls positive.
-    """
-    return Law.dominant(tuple_size).error(tuple_rate, unlabeled_rate, prior)
 
 
 def tune(
@@ -102,13 +88,13 @@ def tune(
     kept, held = hold_out(sample, held_out)
     points = list(itertools.product(grid["learning_rate"], grid["weight_decay"]))
     at_points = [replace(task, learning_rate=rate, weight_decay=decay) for task in tasks for rate, decay in points]
-    evaluation = HeldOutRates(images[held.tuples.ravel()], images[held.unlabeled])
+    evaluation = HeldOut(images, held, ("tuple_rate", "unlabeled_rate"), positive_shares)
     rows = []
     for model in fit_each(
         at_points, images, kept, settings, evaluation=evaluation, device=device, advance=advance, memory=memory
     ):
         task, last = model.task, model.history.tail(average_last)
-        error = estimated_error(task.tuple_size, task.prior, last["tuple_rate"], last["unlabeled_rate"])
+        error = Law.dominant(task.tuple_size).error(last["tuple_rate"], last["unlabeled_rate"], task.prior)
         rows.append(
             {
                 "method": task.method,

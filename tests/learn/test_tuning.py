@@ -16,7 +16,7 @@ from mdpu.errors import UserError
 from mdpu.law import Law
 from mdpu.learn import Sample, Task
 from mdpu.learn.reference import plain_fit
-from mdpu.learn.tuning import chosen_rates, estimated_error, hold_out, tune
+from mdpu.learn.tuning import chosen_rates, hold_out, tune
 
 # -- the estimate ---------------------------------------------------------------------------------
 
@@ -27,7 +27,7 @@ def test_from_exact_rates_the_estimate_is_the_error(tuple_size, prior):
     """A classifier with true-positive rate 0.9 and true-negative rate 0.8 has error 0.1 pi_+ + 0.2 pi_-."""
     a = Law.dominant(tuple_size).coefficients(prior).a
     tuple_rates, unlabeled_rates = (pd.Series([0.9 * share + 0.2 * (1 - share)]) for share in (a, prior))
-    error = estimated_error(tuple_size, prior, tuple_rates, unlabeled_rates)
+    error = Law.dominant(tuple_size).error(tuple_rates, unlabeled_rates, prior)
     np.testing.assert_allclose(error, 0.1 * prior + 0.2 * (1 - prior))
 
 
@@ -112,7 +112,7 @@ def test_every_point_of_the_grid_is_judged_on_what_was_held_out(blobs, many):
                     pd.Series([(module(torch.from_numpy(images[part])) > 0).float().mean().item()])
                     for part in (held.tuples.ravel(), held.unlabeled)
                 ]
-                errors.append(estimated_error(2, 0.4, *rates)[0])
+                errors.append(Law.dominant(2).error(*rates, 0.4)[0])
             # A few of the 90 held-out images may lie on the boundary within rounding.
             assert row["estimated_error"] == pytest.approx(np.mean(errors), abs=0.05)
 
@@ -123,7 +123,7 @@ def test_who_is_told_a_wrong_prior_tunes_by_it_too(blobs, many):
     right = tune([Task("ure", 2, 0.4, seed=1)], blobs.images, many, FEW, GRID, 0.2, 2, device=CPU)
     assert not np.allclose(wrong["estimated_error"], right["estimated_error"])
     rates = pd.Series([0.7]), pd.Series([0.5])
-    assert not np.allclose(estimated_error(2, 0.4, *rates), estimated_error(2, 0.5, *rates))
+    assert not np.allclose(Law.dominant(2).error(*rates, 0.4), Law.dominant(2).error(*rates, 0.5))
 
 
 def test_a_method_that_diverged_everywhere_is_told_and_leaves_the_others_theirs(blobs, many):

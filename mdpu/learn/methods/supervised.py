@@ -38,7 +38,7 @@ class SupervisedHead(Head):
         """Return the risk of the test images at the training prior, (R,)."""
         from mdpu.learn.risk import labelled_risk
 
-        return [labelled_risk(self.tasks, outputs(images.images), images.labels)]
+        return [labelled_risk(self.tasks, outputs(images.images), images.sides)]
 
 
 METHOD = NetworkMethod("Supervised", SupervisedHead, sees_labels=True, control=True)
