@@ -258,13 +258,15 @@ class _Functions(TorchFunctionMode):
         tensor, *others = arguments
         place = next((i for i, value in enumerate(others) if isinstance(value, torch.device | str)), None)
         device = named.pop("device", None) if place is None else others.pop(place)
-        named = {key: value for key, value in named.items() if key != "non_blocking"}
-        if isinstance(next(iter(others), None), torch.Tensor):
-            raise NotImplementedError("Tensor.to(other)")
-        if device is None or _is_cuda(device) == isinstance(tensor, Pretended):
-            return function(tensor, *others, **named) if others or named else tensor
-        moved = _moved(tensor, device)
-        return moved.to(*others, **named) if others or named else moved
+        named = {key: value for key, value in named.items() if key != "non_blocking" and value is not None}
+        assert not any(isinstance(value, torch.Tensor) for value in others)
+        others = [value for value in others if isinstance(value, torch.dtype)]
+        if device is not None and _is_cuda(device) != isinstance(tensor, Pretended):
+            tensor = _moved(tensor, device)
+        if "memory_format" in named:  # C++ would name the CPU as the device
+            kinds = {"dtype": others[0]} if others else {}
+            return aten._to_copy(tensor, **kinds, **named)
+        return function(tensor, *others, **named) if others or named else tensor
 
 
 def _holds_list(index):

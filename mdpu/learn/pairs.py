@@ -43,6 +43,16 @@ class PairHead(Head):
         if alone is not None:
             raise UserError(f"method {alone.method} learns from pairs; tuples of size {alone.tuple_size} hold none")
         self._drawn: np.ndarray | None = None
+        self._places: dict[int, tuple[Tensor, Tensor]] = {}
+
+    def _pairs(self, size: int) -> tuple[Tensor, Tensor]:
+        """Return the places of the first and of the second member of each pair of a tuple, on the device."""
+        import torch
+
+        if size not in self._places:
+            pairs = torch.tensor(list(itertools.combinations(range(size), 2)), device=self.device)
+            self._places[size] = pairs[:, 0], pairs[:, 1]
+        return self._places[size]
 
     def embedding(self, outputs: Tensor) -> Tensor:
         """Return the embeddings (R, ..., E) to compare, given the network's outputs."""
@@ -63,8 +73,8 @@ class PairHead(Head):
         minibatch's random order are "not"; the first image follows the last.
         """
         tuples, unlabeled = self.embedding(batch.tuples), self.embedding(batch.unlabeled)
-        first, second = zip(*itertools.combinations(range(tuples.shape[2]), 2), strict=True)
-        same = self.pair_loss(tuples[:, :, list(first)].flatten(1, 2), tuples[:, :, list(second)].flatten(1, 2), True)
+        first, second = self._pairs(tuples.shape[2])
+        same = self.pair_loss(tuples[:, :, first].flatten(1, 2), tuples[:, :, second].flatten(1, 2), True)
         other = self.pair_loss(unlabeled, unlabeled.roll(-1, dims=1), False)
         return (same.mean(dim=1) + other.mean(dim=1)) / 2, None
 
