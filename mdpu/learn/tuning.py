@@ -17,7 +17,6 @@ import torch
 from numpy.typing import NDArray
 
 from mdpu.errors import UserError
-from mdpu.law import Law
 from mdpu.learn.evaluation import HeldOut, positive_shares
 from mdpu.learn.fitting import fit_each
 from mdpu.learn.task import Sample, Settings, Task
@@ -94,7 +93,7 @@ def tune(
         at_points, images, kept, settings, evaluation=evaluation, device=device, advance=advance, memory=memory
     ):
         task, last = model.task, model.history.tail(average_last)
-        error = Law.dominant(task.tuple_size).error(last["tuple_rate"], last["unlabeled_rate"], task.prior)
+        error = task.law_of(task.tuple_size).error(last["tuple_rate"], last["unlabeled_rate"], task.prior)
         rows.append(
             {
                 "method": task.method,
