@@ -30,6 +30,7 @@ ELSEWHERE = {
     "docs/how-to/add-dataset.md": "tests/pipeline/data/test_add_dataset_doc.py",
     "docs/how-to/add-kind.md": "tests/pipeline/experiments/test_kind.py",
     "docs/how-to/add-method.md": "tests/learn/methods/test_add_method.py",
+    "docs/how-to/add-network.md": "tests/learn/test_add_network.py",
     "docs/how-to/estimator.md": "tests/test_estimator.py",
 }
 # Blocks that are neither run nor checked here: diagrams, and the module that `test_module.py` has.
