@@ -19,7 +19,7 @@ from mdpu.errors import UserError
 from mdpu.pipeline.data.images import is_path
 from mdpu.pipeline.data.sources import SOURCES, list_archives
 from mdpu.pipeline.files import read_json, write_json
-from mdpu.pipeline.plan import Plan
+from mdpu.pipeline.plan import DOMINANT, Plan
 
 Node = dict[str, Any]
 
@@ -171,17 +171,9 @@ def describe_splits(
     text = "int64 arrays `tuples` (n, M) and `unlabeled` (n_unlabeled,): positions in `train_images`; no labels."
     there = {name: path for name, path in splits.items() if path.exists()}
     files = [_local(path, folder, name, description=text) for name, path in there.items()]
-    trials = [
-        {
-            "trials/name": name,
-            "trials/tuple_size": _number(name, "m", int),
-            "trials/prior": _number(name, "prior", float),
-            "trials/n": _number(name, "n", int),
-            "trials/seed": _number(name, "seed", int),
-        }
-        for name in splits
-    ]
-    fields = {"name": "Text", "tuple_size": "Integer", "prior": "Float", "n": "Integer", "seed": "Integer"}
+    trials = [{f"trials/{field}": value for field, value in _trial(name).items()} for name in splits]
+    kinds = {str: "Text", int: "Integer", float: "Float"}
+    fields = {field: kinds[type(value)] for field, value in _trial(next(iter(splits))).items()}
     sides = [
         {"sides/class": str(name), "sides/side": side}
         for key, side in (("positive", 1), ("negative", -1), ("dropped", 0))
@@ -189,7 +181,8 @@ def describe_splits(
     ]
     node = _dataset(
         f"splits-{dataset}",
-        f"{len(splits)} draws of tuples, at least half of whose members are positive, and of unlabeled images. "
+        f"{len(splits)} draws of tuples, collected by the law of the trial, and of unlabeled images. By the law "
+        f"`{DOMINANT}` at least half of the members are positive. "
         f"Drawn from the training images of {images.name}: {known['origin']}. {len(there)} of them are files here; "
         "the rule `split` draws any other.",
         "MIT",
@@ -253,7 +246,10 @@ def _records(name: str, fields: Mapping[str, str], rows: Iterable[Node], **facts
     }
 
 
-def _number(name: str, letters: str, kind: type[int | float]) -> int | float | None:
-    """Return the number after some letters in the name of a split, such as 2 of m2."""
-    found = re.search(rf"(?:^|/){letters}([\d.]+)(?:/|$)", name)
-    return kind(found[1]) if found else None
+def _trial(name: str) -> Node:
+    """Return what the name of a split says, such as some/base/m2/prior0.5/n60/seed1 or, of another law, m2-similar."""
+    found = re.search(r"/m(\d+)(?:-([^/]+))?/prior([\d.]+)/n(\d+)/seed(\d+)", name)
+    assert found is not None, name
+    size, law, prior, n, seed = found.groups()
+    facts = {"name": name, "law": law or DOMINANT, "tuple_size": int(size), "prior": float(prior)}
+    return facts | {"n": int(n), "seed": int(seed)}

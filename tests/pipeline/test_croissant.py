@@ -57,7 +57,7 @@ def test_records_say_what_the_files_hold(results, tmp_path):
     assert [row["classes/name"] for row in classes["data"]] == ["zero", "one"]
     trials, sides = describe_splits("some", SIDES, splits, images, tmp_path)["recordSet"]
     assert [tuple(row.values()) for row in trials["data"]] == [
-        (name, 3, 0.4, 5, seed) for seed, name in enumerate(splits, start=1)
+        (name, "dominant", 3, 0.4, 5, seed) for seed, name in enumerate(splits, start=1)
     ]
     assert [tuple(row.values()) for row in sides["data"]] == [("zero", 1), ("one", -1)]
 
@@ -65,10 +65,10 @@ def test_records_say_what_the_files_hold(results, tmp_path):
 def test_a_split_that_was_not_drawn_is_a_trial_without_a_file(results, tmp_path):
     images, splits = results
     node = describe_splits(
-        "some", SIDES, {**splits, "some/base/m2/prior0.5/n9/seed3": tmp_path / "no"}, images, tmp_path
+        "some", SIDES, {**splits, "some/base/m2-similar/prior0.5/n9/seed3": tmp_path / "no"}, images, tmp_path
     )
     assert [file["name"] for file in node["distribution"]] == list(splits)
-    assert [row["trials/tuple_size"] for row in node["recordSet"][0]["data"]] == [3, 3, 2]
+    assert [row["trials/law"] for row in node["recordSet"][0]["data"]] == ["dominant", "dominant", "similar"]
 
 
 def test_every_source_says_who_published_it():
