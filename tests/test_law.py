@@ -426,6 +426,21 @@ def test_the_table_of_information_in_the_documents():
         assert cells.split(" | ") == [f"{joint:.3f} ({100 * marginal / joint:.0f} %)" for joint, marginal in pairs]
 
 
+def test_the_table_of_laws_in_the_documents():
+    page = (REPOSITORY / "docs" / "explanation" / "laws.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\|[^|]*\| `(Law[^`]*)` \|[^|]*\| (\S+) \| (.*) \| (.*) \|$", page, re.M)
+    assert len(rows) >= 9
+    for code, share, nats, identified in rows:
+        law = eval(code, {"Law": Law})
+        joint, marginal = law.joint_information(0.4), law.marginal_information(0.4)
+        assert (share, nats) == (f"{law.coefficients(0.4).a:.2f}", f"{joint:.3f} ({100 * marginal / joint:.0f} %)")
+        what = law.identifies().what
+        if law.refused:
+            assert identified == ("with the share" if what == "all" else "not with the share")
+        else:
+            assert identified == {"all": "yes", "mirror": "up to swapping", "family": "no"}[what]
+
+
 def test_triples_say_most_an_image():
     for prior in (0.4, 0.5, 0.6):
         assert max(range(2, 21), key=lambda size: Law.dominant(size).joint_information(prior) / size) == 3
