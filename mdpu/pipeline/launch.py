@@ -11,6 +11,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from rich.console import Console
+
 from mdpu.errors import UserError
 from mdpu.pipeline import experiments
 from mdpu.pipeline.config import EXPERIMENTS, PAPER, Config, load_config, select
@@ -215,16 +217,16 @@ def work(command: list[str], lock: Lock) -> int:
     except StoppedError as stopped:
         for number in STOPPING:
             signal.signal(number, signal.SIG_IGN)
-        if child is not None and lock.head.submits:
-            child.send_signal(signal.SIGINT if stopped.args[0] == signal.SIGINT else signal.SIGKILL)
+        if child is not None:
+            cancels = lock.head.submits and stopped.args[0] == signal.SIGINT
+            child.send_signal(signal.SIGINT if cancels else signal.SIGKILL)  # it would report the ends of its jobs
             with contextlib.suppress(subprocess.TimeoutExpired):
                 status = child.wait(SECONDS_TO_CANCEL)
-        elif child is not None:
-            child.send_signal(signal.SIGINT)  # it starts nothing more; then `clear_up` ends its jobs
         raise
     finally:
         PROGRESS.unlink(missing_ok=True)
         if status < 0:
+            Console().show_cursor()  # the live lines hid it
             lock.clear_up()
             lock.left = lock.head.submits
             say("what was finished is kept, and the same command goes on from there")

@@ -1,61 +1,93 @@
-"""Killed and started again, a run gives the numbers of an undisturbed one."""
+"""Killed and started again, a run gives the numbers of an undisturbed one; stopped by a signal, it leaves nothing."""
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
 import time
 
 import pandas as pd
+import psutil
 import pytest
 
-pytestmark = pytest.mark.slow
+from mdpu.pipeline.lock import descendants, read_head
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
+
+COMMAND = ["./run", "paper", "--cores", "2", "--configfile", "config/tiny.yaml"]
 
 
-WHOM = ("launcher, Snakemake and jobs", "launcher and Snakemake", "Snakemake")
+@pytest.fixture
+def start(fresh_clone, tmp_path):
+    """What starts `./run`, and returns it, with its descendants, once a pattern matches a file of its results."""
+    (tmp_path / "tmp").mkdir()
 
-
-def test_a_run_killed_at_several_moments_ends_with_the_same_numbers(fresh_clone, finished):
-    """SIGKILL in the splits, in training, and in the gathering of results; the same command each time, and no other."""
-    results = fresh_clone.results
-    moments = {
-        "drawing splits": "splits/**/*.npz",
-        "training": "runs/**/*.parquet",
-        "gathering": "logs/collect.log",
-    }
-    command = ["./run", "paper", "--cores", "2", "--configfile", "config/tiny.yaml"]
-    for whom, (moment, pattern) in zip(WHOM, moments.items(), strict=True):
+    def start(pattern):
+        for path in fresh_clone.results.glob(pattern):
+            path.unlink()  # an earlier one's
         process = subprocess.Popen(
-            command,
+            COMMAND,
             cwd=fresh_clone.folder,
-            env=fresh_clone.environment,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
+            env={**fresh_clone.environment, "TMPDIR": str(tmp_path / "tmp")},
+            stdout=(tmp_path / "said").open("w"),
+            stderr=subprocess.STDOUT,
         )
-        while not any(results.glob(pattern)):
-            assert process.poll() is None, f"ended before {moment}"
+        while not any(fresh_clone.results.glob(pattern)):
+            assert process.poll() is None, (tmp_path / "said").read_text()
             time.sleep(0.01)
-        if whom == WHOM[0]:
-            os.killpg(process.pid, signal.SIGKILL)
-        else:
-            os.kill(json.loads((fresh_clone.folder / ".snakemake" / "run.json").read_text())["pid"], signal.SIGKILL)
-            if whom == WHOM[1]:
-                process.kill()
-        process.wait()
-        assert not (results / "report.html").exists()
-    done = fresh_clone.run(*command)
-    # What the last kill left at work may have ended by itself since; tests/test_hold.py has one that does not.
-    assert "was killed; going on from what it finished\n" in done.stdout
-    assert "\nrun: released its lock\n" in done.stdout
+        return process, descendants(read_head(fresh_clone.folder).token)
+
+    return start
+
+
+def snakemake_of(processes):
+    """Return Snakemake among the descendants of a head."""
+    return next(process for process in processes if any(word.endswith("/snakemake") for word in process.cmdline()[:2]))
+
+
+def test_a_run_that_is_stopped_or_killed_at_any_moment_ends_with_the_same_numbers(
+    start, fresh_clone, finished, tmp_path
+):
+    """SIGINT, then SIGKILL to the launcher, to Snakemake and to all; the same command each time, and no other."""
+    process, below = start("logs/splits/**/*.log")
+    process.send_signal(signal.SIGINT)  # to the process that ./run names
+    assert process.wait() == 128 + signal.SIGINT
+    assert "error" not in (tmp_path / "said").read_text()
+    assert not any(one.is_running() for one in below)
+
+    process, below = start("progress/**/*.json")
+    process.kill()
+    process.wait()
+    assert snakemake_of(below).is_running()
+    left = [one.pid for one in below]
+
+    process, below = start("progress/**/*.json")
+    snakemake_of(below).kill()
+    assert process.wait() == 128 + signal.SIGKILL
+    said = (tmp_path / "said").read_text()
+    assert "was killed; going on from what it finished\nrun: ended what it had left at work: mdpu " in said
+    assert not {*left} & {one.pid for one in below}
+    assert not any(one.is_running() for one in below)
+
+    process, below = start("logs/collect.log")
+    for one in [psutil.Process(process.pid), *below]:
+        os.kill(one.pid, signal.SIGKILL)
+    process.wait()
+    assert not (fresh_clone.results / "report.html").exists()
+
+    done = fresh_clone.run(*COMMAND)
+    assert "was killed; going on from what it finished\nrun: released its lock\n" in done.stdout
     assert fresh_clone.jobs() == {}
-    assert not list(results.rglob("*.pt"))
+    assert not list(fresh_clone.results.rglob("*.pt"))
+    for folder in (tmp_path / "tmp", fresh_clone.folder / ".snakemake" / "tmp"):
+        assert not list(folder.glob("snakemake*"))
     # A stack that the kill cut in two is finished as two, and a run's bits are its own all the same.
     pd.testing.assert_frame_equal(
-        pd.read_parquet(results / "metrics.parquet"),
+        pd.read_parquet(fresh_clone.results / "metrics.parquet"),
         pd.read_parquet(finished.results / "metrics.parquet"),
         check_exact=True,
     )
-    assert (results / "tables/tiny-table.tex").read_bytes() == (finished.results / "tables/tiny-table.tex").read_bytes()
+    assert (fresh_clone.results / "tables/tiny-table.tex").read_bytes() == (
+        finished.results / "tables/tiny-table.tex"
+    ).read_bytes()

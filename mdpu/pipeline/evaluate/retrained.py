@@ -40,7 +40,7 @@ class Verified:
     tolerance : float
         Points by which the accuracy may move; missing (NaN) if rounding was not measured for the method.
     recorded_on, again_on : str
-        Precision and device of the two trainings, as ``bf16, AMD EPYC, AVX512-bf16 (1 threads)``.
+        Precision and device of the two trainings, as ``bf16, AMD EPYC, AVX512-bf16 (1 thread)``.
     """
 
     run: Run
@@ -154,7 +154,7 @@ def accuracy_of(plan: Plan, run: Run, finished: Finished) -> float:
 
 def _place(finished: Finished) -> str:
     origin = finished.about["origin"]
-    return f"{origin['precision']}, {origin['device']}"
+    return f"{origin['precision']}, {origin['device'].replace('(1 threads)', '(1 thread)')}"
 
 
 def verified_rows(verified: Iterable[Verified]) -> pd.DataFrame:
