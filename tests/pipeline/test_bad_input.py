@@ -123,6 +123,7 @@ BAD = {
                     "{5: 1, zzz: 2}", f"{{variants: {{{'a' * 300}: {{}}}}}}"],
     "definitions.datasets.mnist": ["{source: mnits}", "{source: 'br{a}ce.npz'}", "{positive: [0, 1], negative: [1, 2]}",
                                    "{positive: [0.5]}", "{source: null}", "null", "[]"],
+    "definitions.datasets.mnist.counts": ["{train: {positve: 3}}", "{train: {positive: 0}}", "{dev: {}}"],
     "definitions.datasets.UPPER": ["{title: a, source: mnist, positive: [0], negative: [1]}"],
     "definitions.variants.x": ["{reporting: {average_last: 1}}", "[]", "{training: null}", "{training: {networks: 3}}"],
     "comparison": ["{margin: 5, wider_margin: 1}", "{level: 1}", "null"],

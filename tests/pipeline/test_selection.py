@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 import yaml
 
+from mdpu.errors import UserError
 from mdpu.pipeline.config import LONGEST, load_config, select
 from mdpu.pipeline.files import REPOSITORY
 
@@ -60,3 +61,8 @@ def test_a_file_adds_to_the_experiment_and_gives_its_name(overlay):
     assert config["datasets"] == ["digits"]
     assert config["axes"]["seed"] == [1]
     assert select("quick", [overlay(name="mine")], [])["name"] == "mine"
+
+
+def test_an_unknown_experiment_is_named():
+    with pytest.raises(UserError, match="experiment: 'nope' is unknown; known are paper, quick, reference"):
+        select("nope", [], [])

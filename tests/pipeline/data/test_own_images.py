@@ -121,6 +121,7 @@ def test_a_bad_npz_ends_in_one_sentence(
     np.savez(path, **arrays())
     assert mdpu("dataset", path, *settings(), "--out", out)[0] == 0
     assert read_images(out).origin == str(path)
+    assert json.loads(out.with_suffix(".json").read_text())["checksums"] == {"bad.npz": f"sha256:{sha256(path)}"}
 
 
 @pytest.mark.bad_input
@@ -235,13 +236,6 @@ def test_a_bad_folder_ends_in_one_sentence(pictures: Path, how: str, said: str) 
     assert "\n" not in str(error.value)
 
 
-def test_the_checksum_of_an_npz_is_kept(mdpu: Command, settings: Settings, tmp_path: Path) -> None:
-    path, out = tmp_path / "own.npz", tmp_path / "out.npz"
-    np.savez(path, **arrays())
-    assert mdpu("dataset", path, *settings(), "--out", out)[0] == 0
-    assert json.loads(out.with_suffix(".json").read_text())["checksums"] == {"own.npz": f"sha256:{sha256(path)}"}
-
-
 @pytest.mark.parametrize(
     ("shape", "network"), [((8, 8), "mlp"), ((8, 8, 1), "mlp"), ((8, 8, 3), "resnet34"), ((16, 8, 3), "resnet34")]
 )
@@ -258,20 +252,6 @@ def test_the_network_follows_the_images_unless_it_is_named(
         assert plan.layout.images("own") == tmp_path / "results" / "datasets" / "own" / "own.npz"
         assert plan.source_of("own/own") == str(path)
         assert plan.own_files == {"own/own": [path]}
-
-
-@pytest.mark.bad_input
-def test_images_of_one_class_cannot_be_given_two_sides(mdpu: Command, settings: Settings, tmp_path: Path) -> None:
-    path, out = tmp_path / "own.npz", tmp_path / "out.npz"
-    np.savez(path, **arrays(classes=1), classes=np.array(["cat", "dog"]))
-    assert mdpu("dataset", path, *settings(), "--out", out)[0] == 0
-    definition = {"title": "Own", "source": str(path), "positive": ["cat"], "negative": ["dog"]}
-    overlay = settings(definitions={"datasets": {"own": definition}}, datasets=["own"])
-    labels = tmp_path / "labels.npz"
-    status, said = mdpu("labels", *overlay, "--dataset", "own", "--images", out, "--out", labels)
-    assert status == 2
-    assert "definitions.datasets.own: the train images hold no negative one; both sides are needed" in said
-    assert not labels.exists()
 
 
 def test_the_datasets_of_the_paper_need_no_files_of_ones_own() -> None:
