@@ -42,6 +42,7 @@ from mdpu.pipeline.report.verdicts import (
 
 TEMPLATES = resource("report")
 NO_DATA: dict[str, Any] = {"splits": [], "cells": {}, "config": ""}  # for the script
+REFERENCE, OWN_DATA = "results/reference/report.html", "docs/how-to/estimator.md"  # in the repository
 STYLE = ("tokens.css", "style.css", "print.css")
 # Files that belong to no experiment, and stand beside what they show.
 OFFERED = {
@@ -193,6 +194,8 @@ def _making(plan: Plan, results: Path, training: Training) -> dict[str, Any]:
         "not_run": plan.not_run,
         "datasets_not_run": {name: title for name, title in titles.items() if name not in plan.datasets},
         "tuning": _tuning(plan, results),
+        "reference": os.path.relpath(Path(plan.config.get("expected") or REFERENCE).with_name("report.html"), results),
+        "own_data": os.path.relpath(OWN_DATA, results),
         "config": os.path.relpath(plan.layout.config),
         "metrics": os.path.relpath(plan.layout.metrics),
         "commit": git_commit(),

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from browsing import click
 
-from mdpu.pipeline.files import read_csv
+from mdpu.pipeline.files import REPOSITORY, read_csv
 from mdpu.pipeline.report.page import effect as shown_effect
 from mdpu.pipeline.report.sections import contrast
 from mdpu.pipeline.report.verdicts import CLAIMANTS
@@ -377,11 +377,11 @@ def test_the_nu_validator_finds_no_error(synthetic, checkers):
     assert json.loads(done.stderr)["messages"] == []
 
 
-def test_the_page_holds_no_address_but_its_own(synthetic):
+def test_the_page_holds_no_address_but_its_own_and_the_guides(synthetic):
     text = (synthetic.layout.results / "report.html").read_text(encoding="utf-8")
-    for attribute in ("src=", "href="):
-        values = {part.split('"')[1][:5] for part in text.split(f" {attribute}")[1:]}
-        assert all(value.startswith(("#", "data:")) for value in values)
+    values = {part.split('"')[1] for attribute in ("src=", "href=") for part in text.split(f" {attribute}")[1:]}
+    (guide,) = {value for value in values if not value.startswith(("#", "data:", "https://arxiv.org/"))}
+    assert (synthetic.layout.results / guide).resolve() == REPOSITORY / "docs" / "how-to" / "estimator.md"
 
 
 def test_claims_that_were_checked_have_a_chip_and_an_effect(page, synthetic):
