@@ -11,20 +11,30 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mdpu.errors import UserError
 from mdpu.law import Law, count_law
 from mdpu.learn.bags import TINY, BagHead
 from mdpu.learn.head import Batch
-from mdpu.learn.method import NetworkMethod
+from mdpu.learn.method import CorrectedRisk, NetworkMethod
 from mdpu.learn.methods import load_method
 from mdpu.learn.methods.bag_count import BAG
 from mdpu.learn.methods.bag_em import shifted_to
 from mdpu.learn.methods.bag_likelihood import PIN as LIKELIHOOD_PIN
 from mdpu.learn.methods.bag_nce import PIN as NCE_PIN
 from mdpu.learn.task import Task
-from mdpu.losses import joint, seen_at, unlabeled_bags
+from mdpu.losses import RiskLoss, joint, seen_at, unlabeled_bags
 from mdpu.pipeline.config import available_methods
 
 CPU = torch.device("cpu")
+LAWS = [
+    Law.dominant(2),
+    Law.dominant(3),
+    Law.exactly(3, 1),
+    Law.similar(2),
+    Law((0.0, 0.3, 1.0, 0.6)),
+    Law.comparison(),
+    Law.dominant(3).broken(0.2),
+]
 BAG_METHODS = (
     "bag-relu",
     "bag-abs",
@@ -231,9 +241,9 @@ def test_a_tuple_of_one_makes_bag_and_marginal_risk_the_same() -> None:
     assert bag_risk.item() == pytest.approx(member_risk.item(), rel=1e-6)
 
 
-@pytest.mark.parametrize("size", [2, 3])
+@pytest.mark.parametrize("law", LAWS)
 @pytest.mark.parametrize("method", ["bag-relu", "bag-abs", "bag-nce", "bag-likelihood", "bag-contrast"])
-def test_the_true_r_is_a_stationary_point(method: str, size: int) -> None:
+def test_the_true_r_is_a_stationary_point(method: str, law: Law) -> None:
     """Consistency in the large: on a sample that is nearly the density itself, the objective is flat at the truth.
 
     Images are of three kinds, and the free parameters are the three scores.
@@ -241,14 +251,15 @@ def test_the_true_r_is_a_stationary_point(method: str, size: int) -> None:
     prior, given_positive, given_negative = 0.4, np.array([0.7, 0.2, 0.1]), np.array([0.1, 0.2, 0.7])
     share = prior * given_positive + (1 - prior) * given_negative
     r = prior * given_positive / share
+    size, told = law.size, law.at(prior)
     kinds = np.array(list(itertools.product(range(3), repeat=size)))
     total = 40_000
     density = share[kinds].prod(axis=1)
-    tuple_counts = np.round(total * density * plain_q(r[kinds]) / Law.dominant(size).rate(prior)).astype(int)
+    tuple_counts = np.round(total * density * told.passes(r[kinds], 1 - r[kinds])[0] / law.rate(prior)).astype(int)
     bag_counts = np.round(total * density).astype(int)
     tuples = torch.from_numpy(np.repeat(kinds, tuple_counts, axis=0))  # (B, M)
     unlabeled = torch.from_numpy(np.repeat(kinds, bag_counts, axis=0)).flatten()
-    made = head(Task(method, size, prior))
+    made = head(Task(method, size, prior, law=law))
 
     def slope(values: np.ndarray) -> torch.Tensor:
         free = torch.from_numpy(np.log(values / (1 - values))).float().requires_grad_()
@@ -256,7 +267,7 @@ def test_the_true_r_is_a_stationary_point(method: str, size: int) -> None:
         return torch.autograd.grad(objective.sum(), free)[0].abs().max()
 
     assert slope(r) < 2e-3
-    assert slope(np.clip(r + 0.1, 0, 0.99)) > 5e-3
+    assert max(slope(np.clip(r + 0.1, 0, 0.99)), slope(0.4 * r + 0.1)) > 5e-3
 
 
 # -- what the trainer asks of a head --------------------------------------------------------------
@@ -272,6 +283,29 @@ def test_a_run_gets_what_it_would_get_alone(method: str, size: int) -> None:
         alone = head(tasks[r]).objective(Batch(batch.tuples[r : r + 1], batch.unlabeled[r : r + 1]))
         for stacked, own in zip(together, alone, strict=True):
             torch.testing.assert_close(stacked[r : r + 1], own)
+
+
+@pytest.mark.parametrize("method", BAG_METHODS)
+def test_runs_of_several_laws_get_what_they_would_get_alone(method: str) -> None:
+    laws = (None, Law.exactly(3, 1), Law.dominant(3).broken(0.1))
+    tasks = [Task(method, 3, 0.4, seed=seed, law=law) for seed, law in enumerate(laws)]
+    batch = scores(3, 20, 3, 30)
+    together = head(*tasks).objective(batch)[0]
+    alone = [head(tasks[r]).objective(Batch(batch.tuples[r : r + 1], batch.unlabeled[r : r + 1]))[0] for r in range(3)]
+    torch.testing.assert_close(together, torch.cat(alone))
+
+
+@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize("method", ["relu", "abs-class", "ure"])
+def test_corrected_risks_take_any_law(method: str, law: Law) -> None:
+    batch, kind = scores(1, 20, law.size, 30), load_method(method)
+    assert isinstance(kind, CorrectedRisk)
+    objective, _ = kind.head([Task(method, law.size, 0.4, law=law)], CPU).objective(batch)
+    correction = {-1: None, 0: "relu", 1: "abs"}[int(kind.k)]
+    expected = RiskLoss(law, 0.4, correction, kind.scope)(batch.tuples[0], batch.unlabeled[0])
+    assert objective.item() == pytest.approx(expected.item(), rel=1e-5)
+    with pytest.raises(UserError, match="no risk of single members"):
+        kind.head([Task(method, 2, 0.5, law=Law.similar(2))], CPU)
 
 
 @pytest.mark.parametrize("method", BAG_METHODS)
