@@ -951,7 +951,7 @@ def test_the_search_for_the_epoch_ends_when_nothing_improves(digits):
 def test_the_estimate_of_held_out_bags_of_several_sizes_is_their_mean(digits):
     """Of a classifier that calls everything positive, a bag is wrong if it is not dominant."""
     sample = Sample(np.array([[0, 1, 2], [3, 4, -1], [5, 6, -1], [7, 8, -1]]), np.arange(9, 19))
-    risk = HeldOutRisk(digits.images, sample, 0.4)
+    risk = HeldOutRisk(digits.images, sample, Task("bag-relu", 3, 0.4))
     risk.prepare(torch.from_numpy, torch.device("cpu"))
     found = risk(None, lambda images: torch.ones(1, len(images)))
     not_dominant = [1 - Law.dominant(size).rate(0.4) for size in (3, 2, 2, 2)]

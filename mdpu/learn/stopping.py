@@ -16,7 +16,6 @@ import pandas as pd
 import torch
 from numpy.typing import NDArray
 
-from mdpu.law import Law
 from mdpu.learn.evaluation import HeldOut
 from mdpu.learn.fitting import fit_each
 from mdpu.learn.task import Sample, Settings, Task
@@ -52,15 +51,15 @@ class HeldOutRisk(HeldOut):
     images : ndarray, shape (N, ...)
     held : Sample
         Held-out tuples, of one size or of several, and unlabeled images among them.
-    prior : float
-        pi_+.
+    task : Task
+        What the estimate uses of it is the prior and the law.
     """
 
-    def __init__(self, images: NDArray[Any], held: Sample, prior: float) -> None:
+    def __init__(self, images: NDArray[Any], held: Sample, task: Task) -> None:
         super().__init__(images, held, ("bag_risk",), self._estimate)
         self._present = held.tuples >= 0
         self._sizes = self._present.sum(axis=1)
-        self.prior = prior
+        self.task = task
         self.risks: list[float] = []
         self.constant: list[bool] = []  # whether an epoch's model gave every unlabeled image the same answer
 
@@ -74,7 +73,11 @@ class HeldOutRisk(HeldOut):
         for size in np.unique(self._sizes).tolist():
             own = counts[self._sizes == size]
             shares = np.bincount(own, minlength=size + 1) / len(own)
-            risk += len(own) / len(counts) * float(Law.dominant(size).bag_risk(shares, unlabeled.mean(), self.prior))
+            risk += (
+                len(own)
+                / len(counts)
+                * float(self.task.law_of(size).bag_risk(shares, unlabeled.mean(), self.task.prior))
+            )
         self.risks.append(risk)
         self.constant.append(bool(unlabeled.all() or not unlabeled.any()))
         return torch.tensor([[risk]])
@@ -110,7 +113,7 @@ def choose_epoch(
         If a part of the sample would be empty, and for the reasons of `mdpu.learn.fitting.fit_each`.
     """
     kept, held = hold_out(sample, held_out)
-    evaluation = HeldOutRisk(images, held, task.prior)
+    evaluation = HeldOutRisk(images, held, task)
 
     def advance_while_better(epochs: int) -> None:
         advance(epochs)
