@@ -39,27 +39,15 @@ def stage_of(rule: str) -> str | None:
 
 @dataclass
 class Stage:
-    """A stage's jobs, and the lines about them.
-
-    Attributes
-    ----------
-    total, done : int
-        Jobs.
-    running : dict
-        The jobs at work, by number: where each records its progress, if it does.
-    facts : dict
-        What jobs that record their progress have last recorded, by place.
-    said : float
-        When the last plain line was printed.
-    """
+    """A stage's jobs, and the lines about them."""
 
     name: str
     task: TaskID
-    total: int
+    total: int  # jobs
     done: int = 0
-    running: dict[int, Path | None] = field(default_factory=dict)
-    facts: dict[Path, Mapping[str, float]] = field(default_factory=dict)
-    said: float = 0.0
+    running: dict[int, Path | None] = field(default_factory=dict)  # where jobs record their progress, by number
+    facts: dict[Path, Mapping[str, float]] = field(default_factory=dict)  # what was last recorded there
+    said: float = 0.0  # when the last plain line was printed
 
     def look(self) -> float:
         """Read how far the jobs at work are, and return how many jobs are done, parts included."""
@@ -75,16 +63,7 @@ class Stage:
 class Display:
     """Shows how far the stages are: live lines on a terminal, plain lines elsewhere.
 
-    Its methods may be called from several threads.
-
-    Parameters
-    ----------
-    out, err : Console
-        For progress, and for errors and warnings.
-    state : Path, optional
-        File in which the present lines are kept, for `./run status`.
-    clock : callable
-        Returns seconds.
+    Errors and warnings go to ``err``; ``state`` is a file that keeps the present lines, for `./run status`.
     """
 
     def __init__(

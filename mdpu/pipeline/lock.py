@@ -18,7 +18,7 @@ import subprocess
 import time
 import uuid
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 import psutil
@@ -56,13 +56,7 @@ class Head:
 
 
 class Lock:
-    """The right to work in a clone, held from `__enter__` to `__exit__`.
-
-    Raises
-    ------
-    UserError
-        On entry, if another process holds it; the sentence says which, and what to do.
-    """
+    """The right to work in a clone; entering raises `UserError`, with who holds it, if another process does."""
 
     def __init__(self, clone: Path, command: str, say: Say) -> None:
         self.clone, self.say, self.head = clone, say, Head(command)
@@ -81,10 +75,12 @@ class Lock:
                 )
             time.sleep(0.05)
         before = read_head(self.clone)
+        if before is not None:  # its token is kept: if this head is killed while it clears up, the next one goes on
+            self.head = replace(self.head, token=before.token)
         self._write(json.dumps(asdict(self.head)))
         if before is not None:
             self.say(f"{before} was killed; going on from what it finished")
-            self.clear_up(before)
+            self.clear_up()
             if before.submits:
                 self._wait_for_cluster()
         return self
@@ -99,10 +95,9 @@ class Lock:
         self._stream.write(text)  # at the end, which is the beginning now
         self._stream.flush()
 
-    def clear_up(self, head: Head | None = None) -> None:
-        """End what a head, this one unless given, has left at work, and remove what its Snakemake has left behind."""
-        head = head or self.head
-        if ended := end_processes(head.token):
+    def clear_up(self) -> None:
+        """End what Snakemake has left at work, and remove what it has left behind."""
+        if ended := end_processes(self.head.token):
             self.say(f"ended what it had left at work: {', '.join(ended)}")
         # What `snakemake --unlock` does, without reading the workflow first.
         locks = list((self.clone / STATE / "locks").glob("*.lock"))
