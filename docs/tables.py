@@ -14,10 +14,10 @@ from pathlib import Path
 import pandas as pd
 
 from mdpu.pipeline.evaluate.published import in_one_reading, published_cells
-from mdpu.pipeline.plan import CELL
 
 ROOT = Path(__file__).resolve().parent.parent
 REFERENCE = ROOT / "results" / "reference"
+CELL = ("dataset", "variant", "tuple_size", "n", "prior", "method", "loss")
 DOCUMENTS = ("README.md", "docs/explanation/findings.md")
 SMALLER = {"mnist": 10_000, "fashion-mnist": 10_000, "emnist-letters": 7_000, "emnist-letters-a-i": 7_000}
 TITLES = {"mnist": "MNIST", "fashion-mnist": "Fashion-MNIST", "emnist-letters-a-i": "EMNIST-Letters (A-I)"}

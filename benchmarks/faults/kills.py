@@ -29,7 +29,7 @@ from mdpu.pipeline.lock import descendants, name_of, read_head
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 WHOM = ("launcher", "Snakemake", "launcher and Snakemake", "a job", "everything")
-GONE_ON, LOCKED, SAME = "gone on from", "needs --unlock", "same bits"
+GONE_ON, LOCKED, SAME = "resumed", "needs --unlock", "same bits"
 PATIENCE, HANGS = 1800.0, -1000  # seconds until a `./run` counts as hanging, and what its status then is
 WITH = ("SIGKILL", "SIGKILL", "SIGKILL", "SIGTERM", "SIGINT")
 # Pairs and triples at one prior: two cohorts, and each of the other commands.
