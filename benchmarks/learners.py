@@ -21,18 +21,16 @@ from mdpu.estimator import MDPUClassifier
 from mdpu.learn import Sample
 
 SETTINGS = [
-    ("magic", 2, 0.35, 200),
     ("magic", 2, 0.35, 1000),
-    ("magic", 3, 0.5, 200),
+    ("cancer", 3, 0.5, 200),
+    ("digits", 3, 0.4, 600),
     ("magic", 3, 0.5, 1000),
+    ("cancer", 2, 0.35, 200),
+    ("digits", 2, 0.4, 200),
+    ("magic", 2, 0.35, 200),
+    ("magic", 2, 0.8, 1000),
     ("magic", 5, 0.35, 1000),
     ("magic", 2, 0.6, 1000),
-    ("magic", 2, 0.8, 1000),
-    ("cancer", 2, 0.35, 200),
-    ("cancer", 3, 0.5, 200),
-    ("digits", 2, 0.4, 200),
-    ("digits", 3, 0.4, 600),
-    ("digits", 2, 0.6, 600),
 ]
 LEARNERS = ("student", "linear", "trees", "network")
 

@@ -6,14 +6,15 @@ import numpy as np
 import pandas as pd
 from sklearn.datasets import load_breast_cancer, load_digits
 
+from mdpu.law import Law
 from mdpu.randomness import Stream
 
 NAMES = ("magic", "cancer", "digits")
 # Laws by the tuple size: at least half are positive, exactly one is, all members are of one class.
 LAWS = {
-    "dominant": lambda size: (2 * np.arange(size + 1) >= size).astype(float),
-    "one": lambda size: (np.arange(size + 1) == 1).astype(float),
-    "similar": lambda size: np.isin(np.arange(size + 1), (0, size)).astype(float),
+    "dominant": Law.dominant,
+    "one": lambda size: Law.exactly(size, 1),
+    "similar": Law.similar,
 }
 
 
@@ -45,7 +46,7 @@ class Table:
             chosen = [of_class[label][(place * len(of_class[label])).astype(int)] for label in (1, -1)]
             return np.where(positive, *chosen)
 
-        weights, tuples = LAWS[law](size), np.zeros((0, size), int)
+        weights, tuples = np.array(LAWS[law](size).weights), np.zeros((0, size), int)
         while len(tuples) < n:
             positive = stream.uniform(4 * n, size) < prior
             passes = stream.uniform(4 * n) < weights[positive.sum(axis=1)]

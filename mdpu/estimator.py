@@ -15,6 +15,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from inspect import Parameter, Signature, signature
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -29,7 +30,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mdpu.errors import UserError
 from mdpu.groups import RiskEstimate, join_groups, read_groups, resampled_risks
-from mdpu.law import check_prior
+from mdpu.law import Law, check_prior
 from mdpu.learn import Sample, Settings, Task, methods
 from mdpu.learn.checkpoint import KeptState
 from mdpu.learn.device import choose_device
@@ -41,7 +42,7 @@ from mdpu.learn.network import check_choice
 from mdpu.learn.stopping import choose_epoch
 from mdpu.learn.task import Precision
 from mdpu.learners.features import Standardisation, kernel_maps
-from mdpu.learners.joint import Bags, Floats, information
+from mdpu.learners.joint import Bags, Floats
 from mdpu.learners.latent import PriorProfile, disjoint_tuples, estimate_prior
 from mdpu.learners.student import check_student, fit_linear, fit_student
 from mdpu.learners.trees import fit_trees
@@ -87,23 +88,82 @@ class Choice:
         return f"{self.name} ({self.reason})"
 
 
+def _with_parameters_of(base: type) -> Callable[[Any], Any]:
+    """Return a decorator that shows the parameters of a base class in the signature of a constructor.
+
+    scikit-learn reads parameters from signatures, and forbids to leave them out.
+    """
+
+    def decorate(constructor: Any) -> Any:
+        own = [p for p in signature(constructor).parameters.values() if p.kind is not Parameter.VAR_KEYWORD]
+        names = {p.name for p in own}
+        others = [p for p in signature(base).parameters.values() if p.name not in names]
+        constructor.__signature__ = Signature([*own, *others])
+        return constructor
+
+    return decorate
+
+
 class _TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """What both classifiers share. Inside, scores are those of the class that `_own` names."""
 
-    prior: float | None
-    learner: Any
-    guess_prior: bool
-    compare_prior: bool
-    unlabeled_is: str
-    standardize: bool
-    prior_shift: float | None
-    verbose: bool
-    device: str
-    random_state: Any
     model_: Any
     prior_: float
     prior_estimate_: PriorProfile | None
     learner_: Choice
+    state_: KeptState
+    standardisation_: Standardisation | None
+
+    def __init__(
+        self,
+        prior: float | None = None,
+        *,
+        learner: Any = "auto",
+        guess_prior: bool = False,
+        compare_prior: bool = True,
+        unlabeled_is: Literal["pool", "remainder"] = "pool",
+        standardize: bool = True,
+        method: str = "bag-relu",
+        loss: str = "logistic",
+        network: Any = "mlp",
+        hidden: Sequence[int] = (300, 300),
+        n_epochs: int = 100,
+        early_stopping: bool = False,
+        validation_fraction: float = 0.2,
+        n_iter_no_change: int | None = None,
+        batch_size: int = 64,
+        learning_rate: float = 1e-3,
+        weight_decay: float = 5e-4,
+        precision: Precision = "fp32",
+        device: str = "auto",
+        prior_shift: float | None = None,
+        warm_start: bool = False,
+        random_state: Any = None,
+        verbose: bool = False,
+    ) -> None:
+        self.prior = prior
+        self.learner = learner
+        self.guess_prior = guess_prior
+        self.compare_prior = compare_prior
+        self.unlabeled_is = unlabeled_is
+        self.standardize = standardize
+        self.method = method
+        self.loss = loss
+        self.network = network
+        self.hidden = hidden
+        self.n_epochs = n_epochs
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.weight_decay = weight_decay
+        self.precision = precision
+        self.device = device
+        self.prior_shift = prior_shift
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.verbose = verbose
 
     def __sklearn_tags__(self) -> Any:
         """Return what scikit-learn's tools and checks ask of an estimator."""
@@ -157,11 +217,16 @@ class _TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
 
     def _fit(self, X: Any, y: Any) -> Self:
         choose_device(self.device)
+        if self.warm_start and self.early_stopping:
+            raise UserError(
+                "early_stopping chooses the number of epochs anew, and warm_start goes on; give one of them"
+            )
+        self._settings(), self._method()
         check_choice("unlabeled_is", self.unlabeled_is, ("pool", "remainder"))
         if self.prior is not None:
             _check_number("prior", self.prior)
             check_prior(self.prior)
-        goes_on = bool(getattr(self, "warm_start", False)) and hasattr(self, "state_")
+        goes_on = self.warm_start and hasattr(self, "state_")
         rows, sample = self._read(X, y, reset=not goes_on)
         if self.unlabeled_is == "remainder":
             sample = Sample(sample.tuples, np.concatenate([sample.unlabeled, sample.tuples[sample.tuples >= 0]]))
@@ -172,7 +237,7 @@ class _TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         used, own_sample = _only_used(rows, sample)
         estimate = self._turned(self.prior_estimate_) if goes_on else self._profile(used, own_sample, seed)
         own = self._told(estimate)
-        bags = Bags.of(own_sample.tuples, own_sample.unlabeled, self._own_weights)
+        bags = Bags.of(own_sample.tuples, own_sample.unlabeled, self._own_law)
         self._warn_of_prior(estimate, own, bags)
         if choice.name == "network":
             self._fit_network(rows, sample, own, seed, goes_on)
@@ -203,9 +268,9 @@ class _TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
             return Choice("network", f"{', '.join(changed)} {'is' if len(changed) == 1 else 'are'} of networks")
         if sparse.issparse(rows):
             return Choice("linear", "sparse rows")
-        if rows.ndim > 2 and self._has_network():
+        if rows.ndim > 2:
             return Choice("network", "pictures")
-        if len(sample.tuples) <= STUDENT_UP_TO or not self._has_network():
+        if len(sample.tuples) <= STUDENT_UP_TO:
             return Choice("student", f"a table with {len(sample.tuples)} tuples")
         return Choice("network", f"a table with {len(sample.tuples)} tuples, more than {STUDENT_UP_TO}")
 
@@ -215,12 +280,8 @@ class _TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         return [
             name
             for name, default in OF_NETWORKS.items()
-            if name in own and (own[name] is not default and repr(own[name]) != repr(default))
+            if own[name] is not default and repr(own[name]) != repr(default)
         ]
-
-    def _has_network(self) -> bool:
-        """Whether networks can learn from these tuples."""
-        return True
 
     def _is_other(self, names: tuple[str, ...]) -> bool:
         if not isinstance(self.learner, str):
@@ -248,11 +309,127 @@ class _TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         student = STUDENT if isinstance(self.learner, str) else self.learner
         return fit_student(student, rows, bags, own, seed)
 
+    # -- networks ---------------------------------------------------------------------------------
+
     def _fit_network(self, rows: Any, sample: Sample, own: float, seed: int | str, goes_on: bool) -> None:
-        raise UserError(
-            "networks learn from dominant tuples only, by MDPUClassifier; for this law take learner='student', "
-            "'linear' or 'trees'"
+        settings, method = self._settings(), self._method()
+        if not goes_on:
+            table = self.standardize and rows.ndim == 2 and np.issubdtype(rows.dtype, np.floating)
+            self.standardisation_ = Standardisation.learn(rows, components=None) if table else None
+        elif not isinstance(self.model_, FittedNetwork):
+            raise UserError("training cannot go on, because the last one was of no network; fit without warm_start")
+        elif rows.shape[1:] != self.model_.preparation.shape:
+            raise UserError(
+                f"rows have the shape {rows.shape[1:]}, but training goes on from {self.model_.preparation.shape}; fit "
+                "without warm_start"
+            )
+        rows = self._for_network(rows)
+        size = sample.tuples.shape[1]
+        law = self._own_law(size)
+        task = Task(method, size, own, self.loss, seed, law=None if law == Law.dominant(size) else law)
+        if self.early_stopping:
+            settings = replace(settings, epochs=self._choose_epoch(task, rows, sample, settings))
+        key = repr({name: value for name, value in self.get_params().items() if name not in MAY_CHANGE})
+        state = self.state_ if goes_on else KeptState(key)
+        if state.key != key:
+            raise UserError("training cannot go on, because parameters have changed since; fit without warm_start")
+        with self._progress("training", settings.epochs) as advance:
+            (model,) = fit(
+                [task],
+                rows,
+                sample,
+                settings,
+                device=self.device,
+                advance=advance,
+                checkpoint_of=lambda stack: state if self.warm_start else None,
+            )
+        assert isinstance(model, FittedNetwork)
+        if self.warm_start:
+            self.state_ = state
+        self.model_ = model
+        self.history_ = self.model_.history
+        self.n_iter_ = len(self.history_)
+        objective = self.history_["objective"]
+        if (lost := objective.isna().sum()) > 0:
+            _warn(
+                f"training diverged: the objective of the last {lost} epochs is not finite; lower learning_rate",
+                ConvergenceWarning,
+            )
+        elif len(objective) > 2 and objective.nunique() == 1:
+            _warn(
+                "training does not move: the objective is the same in every epoch; change network", ConvergenceWarning
+            )
+        steps = self.n_iter_ * -(-len(sample.tuples) // settings.batch_size)
+        if steps < FEW_STEPS and not self.early_stopping:
+            _warn(
+                f"n_epochs={self.n_epochs} with batch_size={self.batch_size} are {steps} steps of the optimizer, too "
+                "few to learn much; raise n_epochs or lower batch_size",
+                ConvergenceWarning,
+            )
+
+    def _for_network(self, rows: Any) -> Any:
+        learned = getattr(self, "standardisation_", None)
+        return rows if learned is None else learned(rows).astype(np.float32)
+
+    def _settings(self) -> Settings:
+        """Return the settings of the training."""
+        check_choice("loss", self.loss, tuple(LOSSES))
+        if isinstance(self.network, type):
+            raise UserError(
+                f"network is the class {self.network.__name__}; give a module, or a function from the shape of a row "
+                "to a module"
+            )
+        if isinstance(self.n_epochs, bool) or not isinstance(self.n_epochs, int | np.integer) or self.n_epochs < 1:
+            raise UserError(f"n_epochs is {self.n_epochs!r}; an integer of at least 1 is needed")
+        return Settings(
+            epochs=int(self.n_epochs),
+            batch_size=self.batch_size,
+            learning_rate=self.learning_rate,
+            weight_decay=self.weight_decay,
+            precision=self.precision,
+            network=self.network if isinstance(self.network, str) else module_architecture(self.network),
+            architecture={"hidden": self.hidden} if isinstance(self.network, str) and self.network == "mlp" else {},
         )
+
+    def _method(self) -> str:
+        """Return the method, or raise `UserError` unless it scores rows without having seen labels."""
+        check_choice("method", self.method, usable_methods())
+        return self.method
+
+    def _choose_epoch(self, task: Task, rows: NDArray[Any], sample: Sample, settings: Settings) -> int:
+        """Return the number of epochs that held-out bags choose, and keep their estimates."""
+        if not 0 < self.validation_fraction < 1:
+            raise UserError(f"validation_fraction is {self.validation_fraction}; a number between 0 and 1 is needed")
+        if self.n_iter_no_change is not None and self.n_iter_no_change < 1:
+            raise UserError(f"n_iter_no_change is {self.n_iter_no_change}; at least 1 is needed, or None")
+        # The last rows are held out, and a file may be sorted by class.
+        order = Stream(task.seed, "order of what is held out")
+        shuffled = Sample(
+            sample.tuples[order.permutation(len(sample.tuples))],
+            sample.unlabeled[order.permutation(len(sample.unlabeled))],
+        )
+        with self._progress("choosing the number of epochs", settings.epochs) as advance:
+            chosen = choose_epoch(
+                task,
+                rows,
+                shuffled,
+                settings,
+                held_out=self.validation_fraction,
+                patience=self.n_iter_no_change,
+                device=self.device,
+                advance=advance,
+            )
+        self.validation_history_ = chosen.history
+        return chosen.epoch
+
+    @contextmanager
+    def _progress(self, what: str, epochs: int) -> Iterator[Callable[[int], None]]:
+        """Yield what counts epochs."""
+        if not self.verbose:
+            yield lambda task_epochs: None
+            return
+        with Steps(what, epochs, "epochs") as steps:
+            yield steps.advance
 
     # -- data -------------------------------------------------------------------------------------
 
@@ -279,13 +456,13 @@ class _TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         )
         return rows if sparse.issparse(rows) else _numbers(rows)
 
-    def law_weights(self, size: int) -> Floats:
-        """Return w_0 .. w_M, the weights with which groups of 0 .. M positives are collected."""
+    def law_of(self, size: int) -> Law:
+        """Return the law of the tuples of one size."""
         raise NotImplementedError
 
-    def _own_weights(self, size: int) -> Floats:
+    def _own_law(self, size: int) -> Law:
         """Return the law in terms of the class whose scores are learned."""
-        return self.law_weights(size)
+        return self.law_of(size)
 
     def _own(self, prior: float) -> float:
         """Return the prior of the own class given that of the positive one, or the other way round."""
@@ -314,7 +491,7 @@ class _TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
             z = Standardisation.learn(rows)(rows)
             features = kernel_maps(z, seed, (1.0,))[0].transform(z)
         sample = self._without_pool(rows, sample)
-        return estimate_prior(features, Bags.of(sample.tuples, sample.unlabeled, self._own_weights), seed=seed)
+        return estimate_prior(features, Bags.of(sample.tuples, sample.unlabeled, self._own_law), seed=seed)
 
     def _without_pool(self, rows: Any, sample: Sample) -> Sample:
         """Return the sample without tuples that share members, where members recur and unlabeled rows are others.
@@ -377,7 +554,7 @@ class _TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
                 f"prior is {self.prior}, but tuples and unlabeled rows speak for {ends[0]:.2f} to {ends[1]:.2f}; check "
                 "prior, or whether the unlabeled rows were drawn as they come"
             )
-        least = max(information(part.weights, own) for part in bags.parts)
+        least = max(part.law.joint_information(own) for part in bags.parts)
         if max(own, 1 - own) >= 0.75 and least < LITTLE:
             _warn(
                 f"at prior {self._own(own):.2f} a tuple says {least:.2f} nats of its members' classes; learners seldom "
@@ -397,6 +574,8 @@ class _TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
 
     def _scores(self, rows: Any) -> NDArray[Any]:
         """Return the own class's scores (N,) of rows that are checked."""
+        if isinstance(self.model_, FittedNetwork):
+            return self.model_.decision_function(self._for_network(rows))
         return np.asarray(self.model_(rows))
 
     def decision_function(self, X: Any) -> NDArray[np.float32]:
@@ -439,6 +618,16 @@ class _TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
 
     def _check_posterior(self, asked: str) -> None:
         """Raise `UserError` unless the scores that were learned are log-odds, as those of the joint objective are."""
+        if not isinstance(self.model_, FittedNetwork):
+            return
+        task = self.model_.task
+        method = load_method(task.method)
+        if not method.gives_log_odds(task.loss):
+            loss = f" with the loss {task.loss}" if isinstance(method, CorrectedRisk) else ""
+            raise UserError(
+                f"{asked} needs scores that are log-odds, but those of method {task.method}{loss} are not; take method "
+                "bag-relu, or relu with the loss logistic"
+            )
 
     # -- evaluation -------------------------------------------------------------------------------
 
@@ -484,7 +673,7 @@ class _TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         if not 0 < level < 1:
             raise UserError(f"level is {level}; a number between 0 and 1 is needed")
         rows, sample = self._read(X, y, reset=False)
-        risks = resampled_risks(self.predict(rows) > 0, sample, self.prior_, self.law_weights, resamples)
+        risks = resampled_risks(self.predict(rows) > 0, sample, self.prior_, self.law_of, resamples)
         low, high = np.quantile(risks[1:], [(1 - level) / 2, (1 + level) / 2]) if resamples else risks[[0, 0]]
         return RiskEstimate(float(risks[0]), float(low), float(high), level)
 
@@ -503,93 +692,46 @@ class TupleClassifier(_TupleEstimator):
     prior : float, optional
         Share of positives among the unlabeled rows, in (0, 1). By default it is estimated, see `PriorProfile`; a
         sample that does not tell it is refused.
-    law : array_like, Law or callable
-        The weights w_0 .. w_M in [0, 1]; or an object that has them as ``weights``; or a function from a tuple size to
-        either, for tuples of several sizes.
-    learner : {'auto', 'student', 'linear', 'trees'} or estimator
-        ``student``: boosted trees on the soft labels of a kernel machine; any scikit-learn classifier with
-        ``sample_weight`` and ``predict_proba`` takes their place. ``linear``: a linear model of the joint objective,
-        which takes sparse rows. ``trees``: boosted trees of the joint objective. ``auto`` takes ``linear`` for sparse
-        rows and ``student`` otherwise. Missing values may be in dense rows if the student takes them; pictures are
-        flattened.
-    guess_prior : bool
-        Whether a prior that the sample does not tell is guessed instead of refused.
-    compare_prior : bool
-        Whether `fit` compares a told prior with what the tuples say, and warns.
-    unlabeled_is : {'pool', 'remainder'}
-        Whether the unlabeled rows are draws from the pool, or what was left of it when the tuples had been taken out.
-        In the second case the members are put back, and `prior` is that of the whole pool.
-    prior_shift : float, optional
-        Prior where the classifier will be used, if it is another than that of the unlabeled rows.
-    random_state : int, RandomState, str or None
-        Of folds, groups and the student.
+    law : Law, array_like or callable
+        The law, or its weights w_0 .. w_M; or a function from a tuple size to a law, such as ``Law.dominant``, for
+        tuples of several sizes, from which networks do not learn.
+    **parameters
+        The others are those of `MDPUClassifier`.
 
     Attributes
     ----------
-    classes_ : ndarray, shape (2,)
-        -1 and +1.
-    prior_ : float
-        As it was given or estimated.
-    prior_estimate_ : PriorProfile or None
-        What the sample says of the prior, with its interval; ``plot()`` draws it.
-    learner_ : Choice
-        The learner and the reason for it.
-    model_ : callable
-        From rows to scores.
-    n_features_in_ : int
-    feature_names_in_ : ndarray
-        Where rows were given as a frame.
+    classes_, prior_, prior_estimate_, learner_, model_
+        As those of `MDPUClassifier`.
     """
 
-    device, verbose, standardize = "cpu", False, True
-
-    def __init__(
-        self,
-        prior: float | None = None,
-        *,
-        law: Any = (0, 1, 1),
-        learner: Any = "auto",
-        guess_prior: bool = False,
-        compare_prior: bool = True,
-        unlabeled_is: Literal["pool", "remainder"] = "pool",
-        prior_shift: float | None = None,
-        random_state: Any = None,
-    ) -> None:
-        self.prior = prior
+    @_with_parameters_of(_TupleEstimator)
+    def __init__(self, prior: float | None = None, *, law: Any = (0, 1, 1), **parameters: Any) -> None:
+        super().__init__(prior, **parameters)
         self.law = law
-        self.learner = learner
-        self.guess_prior = guess_prior
-        self.compare_prior = compare_prior
-        self.unlabeled_is = unlabeled_is
-        self.prior_shift = prior_shift
-        self.random_state = random_state
 
-    def _has_network(self) -> bool:
-        return False
-
-    def law_weights(self, size: int) -> Floats:
-        """Return w_0 .. w_M, the weights with which groups of 0 .. M positives are collected.
+    def law_of(self, size: int) -> Law:
+        """Return the law of the tuples of one size.
 
         Raises
         ------
         UserError
-            If `law` has other than M + 1 weights, or they are outside of [0, 1], or all alike.
+            If `law` is none, or one of another size, or one in which the order of members counts.
         """
-        law = self.law(size) if callable(self.law) and not hasattr(self.law, "weights") else self.law
+        law = self.law(size) if callable(self.law) else self.law
         try:
-            weights = np.asarray(getattr(law, "weights", law), np.float64)
-        except (TypeError, ValueError):
-            raise UserError(f"law is {self.law!r}; the weights w_0 .. w_M are needed, such as (0, 1, 1)") from None
-        if weights.shape != (size + 1,):
+            law = law if isinstance(law, Law) else Law(tuple(law))
+        except (TypeError, ValueError) as error:
+            if isinstance(error, UserError):
+                raise
+            raise UserError(f"law is {self.law!r}; a Law is needed, or the weights w_0 .. w_M, as (0, 1, 1)") from None
+        if law.size != size:
             raise UserError(
-                f"law has the shape {weights.shape}, but a tuple of {size} rows needs {size + 1} weights, of 0 to "
-                f"{size} positives"
+                f"law is one of {law.size} members, but a tuple has {size}; give a function from the size, as "
+                "Law.dominant, for tuples of several sizes"
             )
-        if not ((weights >= 0) & (weights <= 1)).all():
-            raise UserError(f"law is {weights.tolist()}; weights between 0 and 1 are needed")
-        if np.ptp(weights) == 0:
-            raise UserError(f"law is {weights.tolist()}; if all groups pass alike, tuples say nothing")
-        return weights
+        if law.ordered:
+            raise UserError("the order of members counts in this law, which only mdpu.learn.fit learns from")
+        return law
 
 
 class MDPUClassifier(_TupleEstimator):
@@ -687,70 +829,27 @@ class MDPUClassifier(_TupleEstimator):
     works with ``cv=TupleKFold()`` and ``scoring=negative_risk``.
     """
 
-    state_: KeptState
-
+    @_with_parameters_of(_TupleEstimator)
     def __init__(
         self,
         prior: float | None = None,
         *,
         dominant: Literal["positive", "negative"] = "positive",
-        learner: Any = "auto",
-        guess_prior: bool = False,
-        compare_prior: bool = True,
-        unlabeled_is: Literal["pool", "remainder"] = "pool",
-        standardize: bool = True,
-        method: str = "bag-relu",
-        loss: str = "logistic",
-        network: Any = "mlp",
-        hidden: Sequence[int] = (300, 300),
-        n_epochs: int = 100,
-        early_stopping: bool = False,
-        validation_fraction: float = 0.2,
-        n_iter_no_change: int | None = None,
-        batch_size: int = 64,
-        learning_rate: float = 1e-3,
-        weight_decay: float = 5e-4,
-        precision: Precision = "fp32",
-        device: str = "auto",
-        prior_shift: float | None = None,
-        warm_start: bool = False,
-        random_state: Any = None,
-        verbose: bool = False,
+        **parameters: Any,
     ) -> None:
-        self.prior = prior
+        super().__init__(prior, **parameters)
         self.dominant = dominant
-        self.learner = learner
-        self.guess_prior = guess_prior
-        self.compare_prior = compare_prior
-        self.unlabeled_is = unlabeled_is
-        self.standardize = standardize
-        self.method = method
-        self.loss = loss
-        self.network = network
-        self.hidden = hidden
-        self.n_epochs = n_epochs
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.n_iter_no_change = n_iter_no_change
-        self.batch_size = batch_size
-        self.learning_rate = learning_rate
-        self.weight_decay = weight_decay
-        self.precision = precision
-        self.device = device
-        self.prior_shift = prior_shift
-        self.warm_start = warm_start
-        self.random_state = random_state
-        self.verbose = verbose
 
-    # -- the law ----------------------------------------------------------------------------------
+    def law_of(self, size: int) -> Law:
+        """Return the law of the tuples of one size: at least half of the members are of the dominant class."""
+        return Law.dominant(size) if self.dominant == "positive" else Law.between(size, 0, size // 2)
 
-    def law_weights(self, size: int) -> Floats:
-        """Return w_0 .. w_M: 1 where at least half of the members are of the dominant class, otherwise 0."""
-        own = self._own_weights(size)
-        return own if self.dominant == "positive" else own[::-1]
+    def _own_law(self, size: int) -> Law:
+        return Law.dominant(size)
 
-    def _own_weights(self, size: int) -> Floats:
-        return (2 * np.arange(size + 1) >= size).astype(np.float64)
+    def _fit(self, X: Any, y: Any) -> Self:
+        check_choice("dominant", self.dominant, ("positive", "negative"))
+        return super()._fit(X, y)
 
     def _own(self, prior: float) -> float:
         return prior if self.dominant == "positive" else 1 - prior
@@ -760,153 +859,6 @@ class MDPUClassifier(_TupleEstimator):
 
     def _sign(self) -> float:
         return 1.0 if self.dominant == "positive" else -1.0
-
-    # -- networks ---------------------------------------------------------------------------------
-
-    def _fit(self, X: Any, y: Any) -> Self:
-        check_choice("dominant", self.dominant, ("positive", "negative"))
-        if self.warm_start and self.early_stopping:
-            raise UserError(
-                "early_stopping chooses the number of epochs anew, and warm_start goes on; give one of them"
-            )
-        self._settings(), self._method()
-        super()._fit(X, y)
-        return self
-
-    def _fit_network(self, rows: Any, sample: Sample, own: float, seed: int | str, goes_on: bool) -> None:
-        settings, method = self._settings(), self._method()
-        if not goes_on:
-            table = self.standardize and rows.ndim == 2 and np.issubdtype(rows.dtype, np.floating)
-            self.standardisation_ = Standardisation.learn(rows, components=None) if table else None
-        elif not isinstance(self.model_, FittedNetwork):
-            raise UserError("training cannot go on, because the last one was of no network; fit without warm_start")
-        elif rows.shape[1:] != self.model_.preparation.shape:
-            raise UserError(
-                f"rows have the shape {rows.shape[1:]}, but training goes on from {self.model_.preparation.shape}; fit "
-                "without warm_start"
-            )
-        rows = self._for_network(rows)
-        task = Task(method, sample.tuples.shape[1], own, self.loss, seed)
-        if self.early_stopping:
-            settings = replace(settings, epochs=self._choose_epoch(task, rows, sample, settings))
-        key = repr({name: value for name, value in self.get_params().items() if name not in MAY_CHANGE})
-        state = self.state_ if goes_on else KeptState(key)
-        if state.key != key:
-            raise UserError("training cannot go on, because parameters have changed since; fit without warm_start")
-        with self._progress("training", settings.epochs) as advance:
-            (model,) = fit(
-                [task],
-                rows,
-                sample,
-                settings,
-                device=self.device,
-                advance=advance,
-                checkpoint_of=lambda stack: state if self.warm_start else None,
-            )
-        assert isinstance(model, FittedNetwork)
-        if self.warm_start:
-            self.state_ = state
-        self.model_ = model
-        self.history_ = self.model_.history
-        self.n_iter_ = len(self.history_)
-        objective = self.history_["objective"]
-        if (lost := objective.isna().sum()) > 0:
-            _warn(
-                f"training diverged: the objective of the last {lost} epochs is not finite; lower learning_rate",
-                ConvergenceWarning,
-            )
-        elif len(objective) > 2 and objective.nunique() == 1:
-            _warn(
-                "training does not move: the objective is the same in every epoch; change network", ConvergenceWarning
-            )
-        steps = self.n_iter_ * -(-len(sample.tuples) // settings.batch_size)
-        if steps < FEW_STEPS and not self.early_stopping:
-            _warn(
-                f"n_epochs={self.n_epochs} with batch_size={self.batch_size} are {steps} steps of the optimizer, too "
-                "few to learn much; raise n_epochs or lower batch_size",
-                ConvergenceWarning,
-            )
-
-    def _for_network(self, rows: Any) -> Any:
-        learned = getattr(self, "standardisation_", None)
-        return rows if learned is None else learned(rows).astype(np.float32)
-
-    def _scores(self, rows: Any) -> NDArray[Any]:
-        if isinstance(self.model_, FittedNetwork):
-            return self.model_.decision_function(self._for_network(rows))
-        return super()._scores(rows)
-
-    def _settings(self) -> Settings:
-        """Return the settings of the training."""
-        check_choice("loss", self.loss, tuple(LOSSES))
-        if isinstance(self.network, type):
-            raise UserError(
-                f"network is the class {self.network.__name__}; give a module, or a function from the shape of a row "
-                "to a module"
-            )
-        if isinstance(self.n_epochs, bool) or not isinstance(self.n_epochs, int | np.integer) or self.n_epochs < 1:
-            raise UserError(f"n_epochs is {self.n_epochs!r}; an integer of at least 1 is needed")
-        return Settings(
-            epochs=int(self.n_epochs),
-            batch_size=self.batch_size,
-            learning_rate=self.learning_rate,
-            weight_decay=self.weight_decay,
-            precision=self.precision,
-            network=self.network if isinstance(self.network, str) else module_architecture(self.network),
-            architecture={"hidden": self.hidden} if isinstance(self.network, str) and self.network == "mlp" else {},
-        )
-
-    def _method(self) -> str:
-        """Return the method, or raise `UserError` unless it scores rows without having seen labels."""
-        check_choice("method", self.method, usable_methods())
-        return self.method
-
-    def _choose_epoch(self, task: Task, rows: NDArray[Any], sample: Sample, settings: Settings) -> int:
-        """Return the number of epochs that held-out bags choose, and keep their estimates."""
-        if not 0 < self.validation_fraction < 1:
-            raise UserError(f"validation_fraction is {self.validation_fraction}; a number between 0 and 1 is needed")
-        if self.n_iter_no_change is not None and self.n_iter_no_change < 1:
-            raise UserError(f"n_iter_no_change is {self.n_iter_no_change}; at least 1 is needed, or None")
-        # The last rows are held out, and a file may be sorted by class.
-        order = Stream(task.seed, "order of what is held out")
-        shuffled = Sample(
-            sample.tuples[order.permutation(len(sample.tuples))],
-            sample.unlabeled[order.permutation(len(sample.unlabeled))],
-        )
-        with self._progress("choosing the number of epochs", settings.epochs) as advance:
-            chosen = choose_epoch(
-                task,
-                rows,
-                shuffled,
-                settings,
-                held_out=self.validation_fraction,
-                patience=self.n_iter_no_change,
-                device=self.device,
-                advance=advance,
-            )
-        self.validation_history_ = chosen.history
-        return chosen.epoch
-
-    @contextmanager
-    def _progress(self, what: str, epochs: int) -> Iterator[Callable[[int], None]]:
-        """Yield what counts epochs."""
-        if not self.verbose:
-            yield lambda task_epochs: None
-            return
-        with Steps(what, epochs, "epochs") as steps:
-            yield steps.advance
-
-    def _check_posterior(self, asked: str) -> None:
-        if not isinstance(self.model_, FittedNetwork):
-            return
-        task = self.model_.task
-        method = load_method(task.method)
-        if not method.gives_log_odds(task.loss):
-            loss = f" with the loss {task.loss}" if isinstance(method, CorrectedRisk) else ""
-            raise UserError(
-                f"{asked} needs scores that are log-odds, but those of method {task.method}{loss} are not; take method "
-                "bag-relu, or relu with the loss logistic"
-            )
 
 
 # -- helpers --------------------------------------------------------------------------------------

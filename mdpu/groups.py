@@ -19,14 +19,14 @@ from scipy.special import logit
 from scipy.stats import norm
 
 from mdpu.errors import UserError
-from mdpu.law import check_prior
+from mdpu.law import Law, check_prior
 from mdpu.learn.task import Sample
-from mdpu.learners.joint import Floats, class_share, counts_law, rate
 from mdpu.randomness import Stream
 
-Weights = Callable[[int], Floats]
+Floats = NDArray[np.float64]
+LawOf = Callable[[int], Law]
 UNLABELED = -1
-NEAR = 1e-6  # difference of class share and prior below which members say nothing one by one
+NEAR = 1e-9  # difference of class share and prior below which members say nothing one by one
 PRIORS = tuple(k / 20 for k in range(1, 20))
 MEASURES = ("auc", "balanced_accuracy", "precision", "recall")
 Measure = Literal["auc", "balanced_accuracy", "precision", "recall"]
@@ -236,47 +236,14 @@ class RiskEstimate:
     level: float
 
 
-def member_risk(weights: Floats, counts: Floats, unlabeled: Floats, prior: float) -> Floats:
-    """Return the unbiased estimate of the error rate (Theorem 1 with the 0-1 loss), for any law.
-
-    Parameters
-    ----------
-    weights : ndarray, shape (M + 1,)
-        The law.
-    counts : ndarray, shape (..., M + 1)
-        Shares of tuples with 0 .. M positive answers.
-    unlabeled : ndarray, shape (...)
-        Share of positive answers among unlabeled rows.
-    prior : float
-    """
-    size = counts.shape[-1] - 1
-    members = counts @ (np.arange(size + 1) / size)
-    recall, false_alarms = _rates(members, unlabeled, _informative_share(weights, prior), prior)
-    return np.asarray(prior * (1 - recall) + (1 - prior) * false_alarms)
-
-
-def bag_risk(weights: Floats, counts: Floats, unlabeled: Floats, prior: float) -> Floats:
-    """Return the PU estimate of the share of bags that are put on the wrong side (du Plessis et al., 2015).
-
-    A bag is called a tuple with the weight of its number of positive answers. With "yes" for that answer, the estimate
-    is Z P_T[no] + P_U[yes] - Z P_T[yes]. Unlabeled rows are independent, so P_U[yes] follows from their share of
-    positive answers. Parameters are those of `member_risk`.
-    """
-    size = counts.shape[-1] - 1
-    share = np.asarray(unlabeled)[..., None]
-    by_chance = counts_law(size, share)
-    return np.asarray(rate(weights, prior) * (1 - 2 * counts @ weights) + by_chance @ weights)
-
-
-def _informative_share(weights: Floats, prior: float) -> float:
-    """Return the class share of members, or raise `UserError` where it equals the prior."""
-    share = class_share(weights, prior)
-    if abs(share - prior) < NEAR:
-        raise UserError(
-            f"at prior {prior:.3g} a member of a tuple is positive as often as an unlabeled row, so single answers say "
-            "nothing of the error; take negative_bag_risk"
-        )
-    return share
+def _share(classifier: Any, sizes: NDArray[np.int64], prior: float) -> float:
+    """Return the mean class share of members, or raise `UserError` where it equals the prior."""
+    laws = [(classifier.law_of(size), count) for size, count in zip(*np.unique(sizes, return_counts=True), strict=True)]
+    excess = sum(law.coefficients(prior).denominator * count for law, count in laws) / len(sizes)
+    if abs(excess) < NEAR:
+        laws[0][0].risk_weights(prior)  # says why, if it is one law
+        raise UserError(f"at prior {prior:.3g} members of tuples are positive as often as unlabeled rows")
+    return float(prior + excess)
 
 
 def _rates(members: Any, unlabeled: Any, share: float, prior: float) -> tuple[Any, Any]:
@@ -289,9 +256,9 @@ def resampled_risks(
     answers: NDArray[np.bool_],
     sample: Sample,
     prior: float,
-    weights_of: Weights,
+    law_of: LawOf,
     resamples: int,
-    estimate: Callable[[Floats, Floats, Floats, float], Floats] = member_risk,
+    by: Literal["members", "bags"] = "members",
 ) -> Floats:
     """Return an estimated risk, and after it those of bootstrap resamples, (1 + resamples,).
 
@@ -305,11 +272,11 @@ def resampled_risks(
         Tuples and unlabeled rows among them.
     prior : float
         Of the positive class.
-    weights_of : callable
-        From a tuple size to its law.
+    law_of : callable
+        From a tuple size to its `Law`.
     resamples : int
-    estimate : callable
-        `member_risk` or `bag_risk`.
+    by : {'members', 'bags'}
+        `Law.member_risk` or `Law.bag_risk`.
     """
     stream = Stream(0, "risk bootstrap")
 
@@ -323,7 +290,9 @@ def resampled_risks(
     for size in np.unique(sizes).tolist():
         positives = answers[sample.tuples[sizes == size, :size]].sum(axis=1)
         count_shares = means(positives[:, None] == np.arange(size + 1))
-        risks += np.mean(sizes == size) * estimate(weights_of(size), count_shares, unlabeled_rates, prior)
+        law = law_of(size)
+        estimate = law.member_risk if by == "members" else law.bag_risk
+        risks += np.mean(sizes == size) * estimate(count_shares, unlabeled_rates, prior)
     return risks
 
 
@@ -342,7 +311,7 @@ def negative_risk(estimator: Any, X: Any, y: ArrayLike, *, prior: float | None =
         Prior of the estimate, by default the classifier's. Give it by `functools.partial` where the classifiers to be
         compared estimate theirs: risks at different priors do not compare.
     """
-    return -_scored(estimator, X, y, prior, member_risk)
+    return -_scored(estimator, X, y, prior, "members")
 
 
 def negative_bag_risk(estimator: Any, X: Any, y: ArrayLike, *, prior: float | None = None) -> float:
@@ -351,16 +320,16 @@ def negative_bag_risk(estimator: Any, X: Any, y: ArrayLike, *, prior: float | No
     It takes tuples as wholes. Epochs that it chose lost half as much accuracy as those that the other estimate chose
     (docs/explanation/findings.md). Its value is no error rate of single rows. Parameters are those of `negative_risk`.
     """
-    return -_scored(estimator, X, y, prior, bag_risk)
+    return -_scored(estimator, X, y, prior, "bags")
 
 
-def _scored(estimator: Any, X: Any, y: Any, prior: float | None, estimate: Any) -> float:
+def _scored(estimator: Any, X: Any, y: Any, prior: float | None, by: Literal["members", "bags"]) -> float:
     """Return the estimate of a classifier's, or of a pipeline's, risk on groups."""
     classifier = _classifier(estimator)
     sample = read_groups(y if isinstance(y, np.ndarray) else np.asarray(y))
     told = classifier.prior_ if prior is None else check_prior(prior)
     answers = estimator.predict(X) > 0
-    return float(resampled_risks(answers, sample, told, classifier.law_weights, 0, estimate)[0])
+    return float(resampled_risks(answers, sample, told, classifier.law_of, 0, by)[0])
 
 
 def _classifier(estimator: Any) -> Any:
@@ -434,9 +403,7 @@ def scores_without_labels(
     sizes = (sample.tuples >= 0).sum(axis=1)
     if len(sizes) < 2 or len(sample.unlabeled) < 2:
         raise UserError("a score without labels takes at least two tuples and two unlabeled rows")
-    share = float(np.mean([class_share(classifier.law_weights(size), told) for size in sizes.tolist()]))
-    if abs(share - told) < NEAR:
-        _informative_share(classifier.law_weights(int(sizes[0])), told)
+    share = _share(classifier, sizes, told)
     present = sample.tuples >= 0
     unlabeled = scores[sample.unlabeled]
 
@@ -539,7 +506,7 @@ def least_cost_threshold(
     told = classifier.prior_ if prior is None else check_prior(prior)
     scores = np.asarray(estimator.decision_function(X), np.float64)
     sizes = (sample.tuples >= 0).sum(axis=1)
-    shares = [_informative_share(classifier.law_weights(size), told) for size in sizes.tolist()]
+    share = _share(classifier, sizes, told)
     present = sample.tuples >= 0
     weight = (np.ones_like(sample.tuples) / sizes[:, None])[present] / len(sizes)
     members, unlabeled = scores[sample.tuples[present]], np.sort(scores[sample.unlabeled])
@@ -548,7 +515,7 @@ def least_cost_threshold(
     candidates = np.unique(np.concatenate([members, unlabeled, [scores.min() - 1]]))
     member_yes = 1 - at_or_below[np.searchsorted(members[order], candidates, "right")]
     unlabeled_yes = 1 - np.searchsorted(unlabeled, candidates, "right") / len(unlabeled)
-    recall, false_alarms = _rates(member_yes, unlabeled_yes, float(np.mean(shares)), told)
+    recall, false_alarms = _rates(member_yes, unlabeled_yes, share, told)
     costs = false_negative * told * (1 - recall) + false_positive * (1 - told) * false_alarms
     return float(candidates[np.argmin(costs)])
 
@@ -584,7 +551,7 @@ def risk_by_prior(
     rows = []
     for prior in np.asarray(priors, np.float64).tolist():
         try:
-            risks = resampled_risks(scores > 0, sample, check_prior(prior), classifier.law_weights, 200)
+            risks = resampled_risks(scores > 0, sample, check_prior(prior), classifier.law_of, 200)
         except UserError:
             if 0 < prior < 1:
                 continue

@@ -76,5 +76,5 @@ def _sizes(X: Any, y: Any) -> tuple[list[int], int]:
 def _law(classifier: Any, size: int) -> str:
     if hasattr(classifier, "dominant"):
         return f"at least half of the members are {classifier.dominant}"
-    weights = ", ".join(f"{weight:g}" for weight in classifier.law_weights(size))
+    weights = ", ".join(f"{weight:g}" for weight in classifier.law_of(size).weights)
     return f"groups with 0 to {size} positives are collected with the weights {weights}"

@@ -7,7 +7,6 @@ import re
 import warnings
 from functools import partial
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -615,14 +614,15 @@ def test_exactly_one_of_three_is_learned_at_its_saddle():
     table = Table(600, 1 / 3, law=(0, 1, 0, 0))
     classifier = TupleClassifier(1 / 3, law=(0, 1, 0, 0), **QUICK).fit(table.tuples, table.unlabeled)
     assert table.accuracy(classifier) > 0.8
-    with pytest.raises(UserError, match="a member of a tuple is positive as often"):
+    with pytest.raises(UserError, match="members are positive as often as unlabeled"):
         classifier.risk_estimate(table.tuples, table.unlabeled)
 
 
-@pytest.mark.parametrize("law", [lambda size: 2 * np.arange(size + 1) >= size, SimpleNamespace(weights=(0, 0, 1, 1))])
-def test_the_dominant_law_is_one_of_all(law, table):
-    own = TupleClassifier(PRIOR, law=law, **QUICK).fit(table.tuples, table.unlabeled)
-    dominant = MDPUClassifier(PRIOR, **QUICK).fit(table.tuples, table.unlabeled)
+@pytest.mark.parametrize("law", [Law.dominant, Law.dominant(3), (0, 0, 1, 1)])
+@pytest.mark.parametrize("parameters", [{"learner": "linear"}, {"n_epochs": 8, "early_stopping": True}])
+def test_the_dominant_law_is_one_of_all(law, parameters, table):
+    own = TupleClassifier(PRIOR, law=law, **QUICK, **parameters).fit(table.tuples, table.unlabeled)
+    dominant = MDPUClassifier(PRIOR, **QUICK, **parameters).fit(table.tuples, table.unlabeled)
     assert np.array_equal(own.decision_function(table.rows), dominant.decision_function(table.rows))
     assert own.risk_estimate(table.tuples, table.unlabeled) == dominant.risk_estimate(table.tuples, table.unlabeled)
 
@@ -630,10 +630,11 @@ def test_the_dominant_law_is_one_of_all(law, table):
 @pytest.mark.parametrize(
     ("law", "sentence"),
     [
-        ((0, 1), "law has the shape (2,), but a tuple of 3 rows needs 4 weights"),
-        ((0, 1, 1, 2), "weights between 0 and 1 are needed"),
-        ((1, 1, 1, 1), "if all groups pass alike, tuples say nothing"),
-        ("similar", "law is 'similar'; the weights w_0 .. w_M are needed"),
+        ((0, 1), "law is one of 1 members, but a tuple has 3; give a function from the size, as Law.dominant"),
+        ((0, 1, 1, 2), "are not all between 0 and 1"),
+        ((1, 1, 1, 1), "lets every group pass alike says nothing"),
+        ("similar", "law is 'similar'; a Law is needed, or the weights"),
+        (3, "law is 3; a Law is needed"),
     ],
 )
 def test_a_law_that_is_none_is_refused(law, sentence, table):
@@ -641,9 +642,16 @@ def test_a_law_that_is_none_is_refused(law, sentence, table):
         TupleClassifier(PRIOR, law=law, **QUICK).fit(table.tuples, table.unlabeled)
 
 
-def test_networks_are_of_dominant_tuples(table):
-    with pytest.raises(UserError, match="networks learn from dominant tuples only"):
-        TupleClassifier(PRIOR, law=(0, 1, 0, 0), learner="network", **QUICK).fit(table.tuples, table.unlabeled)
+def test_a_law_in_which_the_order_counts_is_refused(table):
+    with pytest.raises(UserError, match="the order of members counts"):
+        TupleClassifier(PRIOR, law=Law.comparison(), **QUICK).fit(table.tuples[:, :2], table.unlabeled)
+
+
+def test_a_network_learns_from_another_law():
+    table = Table(600, 0.5, 3, law=(0, 1, 0, 0))
+    parameters = {"method": "bag-nce", "n_epochs": 30, "learning_rate": 3e-3}
+    classifier = TupleClassifier(0.5, law=Law.exactly(3, 1), **QUICK, **parameters).fit(table.tuples, table.unlabeled)
+    assert classifier.learner_.name == "network" and table.accuracy(classifier) > 0.75
 
 
 def test_of_a_remainder_the_members_are_put_back(table):

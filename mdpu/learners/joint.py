@@ -1,8 +1,7 @@
-"""The joint objective of tuples and groups of unlabeled rows, for any symmetric law and any model of scores.
+"""The joint objective of tuples and groups of unlabeled rows, for any law of counts and any model of scores.
 
-A tuple of M members is collected with the weight w_k where k of them are positive. With r = sigmoid(F(x)) and
-q = sum_k w_k P[PoissonBinomial(r) = k], collected tuples have the density q / Z against groups of M unlabeled rows,
-Z being the value of q where every r is the prior. `Objective` tells the one from the other by logistic regression on
+With r = sigmoid(F(x)), collected tuples have the density q / Z against groups of M unlabeled rows (`mdpu.law.Law`).
+`Objective` tells the one from the other by logistic regression on
 log(q / Z). It knows scores only, so a linear model, a tree and a kernel machine minimise the same function.
 """
 
@@ -10,12 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from scipy.special import comb, expit, logit
+from numpy.typing import NDArray
+from scipy.special import expit, logit
 
 from mdpu.errors import UserError
+from mdpu.law import Law
 from mdpu.randomness import Stream
 
 Floats = NDArray[np.float64]
@@ -32,12 +33,11 @@ class Part:
     ----------
     tuples : ndarray, int64, shape (n, M)
         Rows of the members.
-    weights : ndarray, shape (M + 1,)
-        The law: w_k, with which a group with k positives is collected.
+    law : Law
     """
 
     tuples: Indices
-    weights: Floats
+    law: Law
 
 
 @dataclass(frozen=True)
@@ -59,45 +59,24 @@ class Bags:
         return sum(len(part.tuples) for part in self.parts)
 
     @classmethod
-    def of(cls, tuples: Indices, unlabeled: Indices, weights_of: Callable[[int], ArrayLike]) -> Bags:
-        """Return the bags of a sample whose shorter tuples end in -1; `weights_of` gives the law of each size."""
+    def of(cls, tuples: Indices, unlabeled: Indices, law_of: Callable[[int], Law]) -> Bags:
+        """Return the bags of a sample whose shorter tuples end in -1; `law_of` gives the law of each size."""
         sizes = (tuples >= 0).sum(axis=1)
-        parts = [
-            Part(tuples[sizes == size, :size], np.asarray(weights_of(size), np.float64))
-            for size in np.unique(sizes).tolist()
-        ]
+        parts = [Part(tuples[sizes == size, :size], law_of(size)) for size in np.unique(sizes).tolist()]
         return cls(tuple(parts), unlabeled)
 
     def select(self, tuples: Sequence[NDArray[np.bool_]], unlabeled: NDArray[np.bool_]) -> Bags:
         """Return the part of the bags that masks choose, one for each size and one for the unlabeled rows."""
-        parts = tuple(Part(p.tuples[mask], p.weights) for p, mask in zip(self.parts, tuples, strict=True))
+        parts = tuple(Part(p.tuples[mask], p.law) for p, mask in zip(self.parts, tuples, strict=True))
         return Bags(parts, self.unlabeled[unlabeled])
 
 
-def rate(weights: Floats, prior: float) -> float:
-    """Return Z, the share of random groups of M rows that would be collected."""
-    return float(counts_law(len(weights) - 1, prior) @ weights)
-
-
-def class_share(weights: Floats, prior: float) -> float:
-    """Return a, the probability that a member of a collected tuple is positive."""
-    size = len(weights) - 1
-    collected = counts_law(size, prior) * weights
-    return float(collected @ np.arange(size + 1) / (size * collected.sum()))
-
-
-def information(weights: Floats, prior: float) -> float:
-    """Return what a tuple says of its members' classes if these are separable, E_T[log(w_k / Z)], in nats."""
-    collected = counts_law(len(weights) - 1, prior) * weights
-    total = collected.sum()
-    log_ratio = np.log(np.maximum(weights, TINY) / total)
-    return float(collected @ log_ratio / total)
-
-
-def counts_law(size: int, prior: float | Floats) -> Floats:
-    """Return the binomial law of the number of positives, (M + 1,), or (..., M + 1) at priors (..., 1)."""
-    k = np.arange(size + 1)
-    return np.asarray(comb(size, k) * prior**k * (1 - prior) ** (size - k))
+@cache
+def weights_at(law: Law, prior: float) -> Floats:
+    """Return w_0 .. w_M at a prior, on which they depend where tuples are broken."""
+    if law.ordered:
+        raise UserError("the order of members counts in this law, which only networks learn from (mdpu.learn.fit)")
+    return np.array(law.at(prior).weights)
 
 
 def member_sums(weights: Floats, positive: Floats, negative: Floats) -> tuple[Floats, Floats, Floats]:
@@ -108,7 +87,7 @@ def member_sums(weights: Floats, positive: Floats, negative: Floats) -> tuple[Fl
 
     Parameters
     ----------
-    weights : ndarray, shape (M + 1,)
+    weights : ndarray, shape (..., M + 1)
     positive, negative : ndarray, shape (..., M)
 
     Returns
@@ -167,7 +146,8 @@ class Objective:
     def __init__(self, bags: Bags, prior: float, rows: int, stream: Stream, groupings: int = 3) -> None:
         self.bags, self.prior, self.rows = bags, prior, rows
         self._stream, self._groupings = stream, groupings
-        self._rates = [rate(part.weights, prior) for part in bags.parts]
+        self._rates = [part.law.rate(prior) for part in bags.parts]
+        self._weights = [weights_at(part.law, prior) for part in bags.parts]
         if min(self._rates) < TINY:
             raise UserError(f"at prior {prior} the law lets no group pass; check law and prior")
         self.regroup()
@@ -209,13 +189,14 @@ class Objective:
         """Return the losses of tuples and of groups of each size, and add their derivatives to `gradient`."""
         losses = []
         n = self.bags.n
-        for part, groups, z in zip(self.bags.parts, self._groups, self._rates, strict=True):
+        places = zip(self.bags.parts, self._groups, self._rates, self._weights, strict=True)
+        for part, groups, z, weights in places:
             share = len(part.tuples) / n
             for rows, sign in ((part.tuples, -1.0), (groups, 1.0)):
                 if not len(rows):
                     continue
                 own = scores[rows]
-                q, g = posteriors(part.weights, own)
+                q, g = posteriors(weights, own)
                 ratio = np.log(q / z)
                 losses.append(share * float(np.logaddexp(0, sign * ratio).mean()))
                 if gradient is not None:

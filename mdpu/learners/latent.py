@@ -9,6 +9,7 @@ maximised over p and n by EM, and twice its fall from the maximum is the profile
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import Any, Literal
 
 import numpy as np
@@ -17,7 +18,8 @@ from scipy.special import expit, logit
 from scipy.stats import chi2
 
 from mdpu.errors import UserError
-from mdpu.learners.joint import Bags, Floats, Indices, member_sums, rate, shifted
+from mdpu.law import Law
+from mdpu.learners.joint import Bags, Floats, Indices, member_sums, shifted, weights_at
 from mdpu.learners.linear import CrossFit, cross_fit
 from mdpu.randomness import Stream
 
@@ -131,15 +133,15 @@ class Counts:
         Bins of a tuple's members, sorted; one array for each tuple size.
     numbers : list of ndarray, shapes (T,)
         Tuples with each pattern.
-    weights : list of ndarray, shapes (M + 1,)
-        The law of each size.
+    laws : list of Law
+        Of each size.
     unlabeled : ndarray, shape (BINS,)
         Unlabeled rows in each bin.
     """
 
     patterns: list[Indices]
     numbers: list[Floats]
-    weights: list[Floats]
+    laws: list[Law]
     unlabeled: Floats
 
     @property
@@ -170,7 +172,7 @@ def count_bins(fit: CrossFit, bags: Bags, seed: int | str) -> Counts:
     return Counts(
         [patterns for patterns, _ in tables],
         [numbers.astype(float) for _, numbers in tables],
-        [part.weights for part in bags.parts],
+        [part.law for part in bags.parts],
         np.bincount(unlabeled, minlength=BINS).astype(float),
     )
 
@@ -184,11 +186,12 @@ def log_likelihood(counts: Counts, priors: Floats, laws: Floats) -> tuple[Floats
     mixed = a + b
     value = np.log(mixed) @ counts.unlabeled
     expected = np.stack([a / mixed, b / mixed], axis=1) * counts.unlabeled  # (R, 2, BINS)
-    for patterns, numbers, weights in zip(counts.patterns, counts.numbers, counts.weights, strict=True):
+    for patterns, numbers, law in zip(counts.patterns, counts.numbers, counts.laws, strict=True):
         positive, negative = a[:, patterns], b[:, patterns]  # (R, T, M)
+        weights = np.array([weights_at(law, prior) for prior in priors.tolist()])[:, None]  # (R, 1, M + 1)
         f, by_positive, by_negative = member_sums(weights, positive, negative)
         f = np.maximum(f, 1e-300)
-        value = value + np.log(f) @ numbers - numbers.sum() * np.log([rate(weights, prior) for prior in priors])
+        value = value + np.log(f) @ numbers - numbers.sum() * np.log([_rate(law, prior) for prior in priors.tolist()])
         in_bin = (patterns.reshape(-1, 1) == np.arange(BINS)).astype(float)  # (T M, BINS)
         scale = (numbers / f)[..., None]
         for k, products in enumerate((positive * by_positive, negative * by_negative)):
@@ -238,7 +241,7 @@ def starting_laws(counts: Counts, priors: Floats) -> tuple[Floats, Floats]:
     Laws that may fall as the number of positives grows have starts whose positives rank low as well.
     """
     pooled = counts.pooled
-    rising = all((np.diff(weights) >= 0).all() for weights in counts.weights)
+    rising = all((np.diff(law.weights) >= 0).all() for law in counts.laws)
     slopes = (1.0, 4.0) if rising else (1.0, 4.0, -1.0, -4.0)
     ranks = np.arange(BINS) - (BINS - 1) / 2
     laws = []
@@ -251,39 +254,16 @@ def starting_laws(counts: Counts, priors: Floats) -> tuple[Floats, Floats]:
     return np.repeat(priors, len(slopes)), _normalised(np.array(laws))
 
 
-def is_identified(weights: Floats) -> bool:
-    """Return whether the law of a tuple says anything of the prior.
-
-    The polynomial B(s) = sum_k w_k C(M, k) s^k (1 - s)^(M - k) must have at least two different roots: otherwise an
-    affine map of r moves the prior and leaves the law as it is. Single rows never say anything.
-    """
-    size = len(weights) - 1
-    polynomial = np.polynomial.Polynomial([0.0])
-    for k, weight in enumerate(weights):
-        binomial = np.polynomial.Polynomial([0, 1]) ** k * np.polynomial.Polynomial([1, -1]) ** (size - k)
-        polynomial = polynomial + float(weight) * float(np.round(np.exp(_log_choose(size, k)))) * binomial
-    coefficients = polynomial.coef
-    coefficients = coefficients[: 1 + int(np.flatnonzero(np.abs(coefficients) > 1e-9).max(initial=0))]
-    degree = len(coefficients) - 1
-    if degree < 2:
-        return False
-    # c (s - t)^degree has t = -second / (degree * first); compare all coefficients with those of B.
-    root = -coefficients[-2] / (degree * coefficients[-1])
-    power = coefficients[-1] * np.polynomial.Polynomial([-root, 1]) ** degree
-    return not np.allclose(power.coef, coefficients, atol=1e-9 * np.abs(coefficients).max())
-
-
-def _log_choose(size: int, k: int) -> float:
-    from math import lgamma
-
-    return lgamma(size + 1) - lgamma(k + 1) - lgamma(size - k + 1)
+@cache
+def _rate(law: Law, prior: float) -> float:
+    return law.rate(prior)
 
 
 def profile(counts: Counts, level: float = 0.95) -> PriorProfile:
     """Return the profile likelihood of the prior, its interval and the verdict."""
     if not 0 < level < 1:
         raise UserError(f"level is {level}; a number between 0 and 1 is needed")
-    symmetric = all(np.allclose(weights, weights[::-1]) for weights in counts.weights)
+    symmetric = all(law.weights == law.weights[::-1] for law in counts.laws)
     low_edge, high_edge = (0.0 if symmetric else float(logit(EDGES[0]))), float(logit(EDGES[1]))
     threshold = INFLATION * float(chi2.ppf(level, df=1))
 
@@ -305,7 +285,8 @@ def profile(counts: Counts, level: float = 0.95) -> PriorProfile:
     shares = counts.pooled
     nothing = _normalised(np.broadcast_to(shares, (1, 2, BINS)))
     gate = 2 * float(values.max() - log_likelihood(counts, np.array([0.5]), nothing)[0][0])
-    tells = gate > SHARED * float(chi2.ppf(0.95, df=BINS)) and any(map(is_identified, counts.weights))
+    tells = gate > SHARED * float(chi2.ppf(0.95, df=BINS))
+    tells &= any(law.identifies().what != "family" for law in counts.laws)
     prior, verdict = float(expit(points[values.argmax()])), _verdict(low, high)
     if not tells:
         prior, low, high, verdict = 0.5, 0.0, 1.0, "not known"

@@ -17,7 +17,7 @@ from scipy import sparse
 from scipy.optimize import minimize
 from scipy.special import logit
 
-from mdpu.learners.joint import Bags, Floats, Objective, class_share, counts_law
+from mdpu.learners.joint import Bags, Floats, Objective
 from mdpu.randomness import Stream
 
 RIDGES = (0.01, 3e-3, 1e-3, 3e-4, 1e-4, 3e-5)  # of the mean objective of a tuple, from strong to weak
@@ -216,7 +216,7 @@ def start(features: Any, objective: Objective, prior: float) -> Floats:
     """
     flat = np.append(np.zeros(features.shape[1]), logit(prior))
     parts = [part for part in objective.bags.parts if part.tuples.shape[1] > 1]
-    if not parts or any(abs(class_share(part.weights, prior) - prior) >= NEAR for part in objective.bags.parts):
+    if not parts or any(abs(part.law.coefficients(prior).denominator) >= NEAR for part in objective.bags.parts):
         return flat
     whiten, mean = _whitening(features, objective.bags)  # (d, C), (d,)
     moment, first = np.zeros((whiten.shape[1],) * 2), np.zeros(whiten.shape[1])
@@ -226,9 +226,8 @@ def start(features: Any, objective: Objective, prior: float) -> Floats:
         z = np.asarray(z).reshape(-1, size, whiten.shape[1])  # (n, M, C)
         k = np.arange(size + 1)
         both = k * (k - 1) / (size * (size - 1))  # P[two given members are positive | k positives]
-        own = _collected(part.weights, prior)
-        share = class_share(part.weights, prior)
-        kappa = float(own @ both) - 2 * prior * share + prior**2
+        share = part.law.coefficients(prior).a
+        kappa = float(part.law.counts(prior) @ both) - 2 * prior * share + prior**2
         total = z.sum(axis=1)
         pairs = (total.T @ total - np.einsum("nmc,nmd->cd", z, z)) / (size * (size - 1))
         moment += np.sign(kappa) * pairs / objective.bags.n
@@ -249,12 +248,6 @@ def start(features: Any, objective: Objective, prior: float) -> Floats:
             best = np.append(slope * coefficients, shift - slope * float(mean @ coefficients))
             least = float(fitted.fun)
     return best
-
-
-def _collected(weights: Floats, prior: float) -> Floats:
-    """Return the law of the number of positives in a collected tuple, (M + 1,)."""
-    own = counts_law(len(weights) - 1, prior) * weights
-    return own / own.sum()
 
 
 def _whitening(features: Any, bags: Bags) -> tuple[Floats, Floats]:

@@ -19,7 +19,7 @@ from sklearn.base import BaseEstimator, clone, is_classifier
 
 from mdpu.errors import UserError
 from mdpu.learners.features import Raw, Standardisation, kernel_maps
-from mdpu.learners.joint import Bags, Floats, posteriors, shifted
+from mdpu.learners.joint import Bags, Floats, posteriors, shifted, weights_at
 from mdpu.learners.linear import CrossFit, cross_fit
 from mdpu.randomness import Stream
 
@@ -108,7 +108,10 @@ def soft_labels(fit: CrossFit, bags: Bags, prior: float) -> tuple[list[Floats], 
     The scores are shifted so that the mean over the unlabeled rows is the prior.
     """
     shift = shifted(fit.unlabeled_scores, prior)
-    members = [posteriors(part.weights, own + shift)[1] for part, own in zip(bags.parts, fit.tuple_scores, strict=True)]
+    members = [
+        posteriors(weights_at(part.law, prior), own + shift)[1]
+        for part, own in zip(bags.parts, fit.tuple_scores, strict=True)
+    ]
     return members, np.asarray(expit(fit.unlabeled_scores + shift))
 
 

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from scipy.optimize import approx_fprime
 from scipy.special import expit
 
-from mdpu.learners.joint import Bags, Objective, class_share, information, posteriors, rate, shifted
+from mdpu.law import Law
+from mdpu.learners.joint import Bags, Objective, posteriors, shifted
 from mdpu.randomness import Stream
 
 
@@ -38,19 +39,7 @@ def test_q_and_posteriors_are_those_of_all_label_vectors(weights, data):
     np.testing.assert_allclose(g[0], probabilities @ labels / probabilities.sum())
 
 
-@given(laws(), st.floats(0.05, 0.95))
-def test_rate_share_and_information_are_those_of_all_label_vectors(weights, prior):
-    size = len(weights) - 1
-    probabilities, labels = by_enumeration(weights, np.full(size, prior))
-    z = probabilities.sum()
-    assert rate(weights, prior) == pytest.approx(z)
-    assert class_share(weights, prior) == pytest.approx(probabilities @ labels.mean(axis=1) / z)
-    own = weights[labels.sum(axis=1)]
-    terms = np.where(own > 0, probabilities / z * np.log(np.where(own > 0, own, 1) / z), 0)
-    assert information(weights, prior) == pytest.approx(terms.sum(), abs=1e-9)
-
-
-@pytest.mark.parametrize("law", [lambda m: 2 * np.arange(m + 1) >= m, lambda m: np.arange(m + 1) == 1])
+@pytest.mark.parametrize("law", [Law.dominant, lambda m: Law.exactly(m, 1), lambda m: Law.dominant(m).broken(0.1)])
 def test_the_derivative_of_the_objective(law):
     """Pairs and triples of which rows recur, also among the unlabeled ones."""
     generator = np.random.default_rng(0)
@@ -65,7 +54,7 @@ def test_the_derivative_of_the_objective(law):
 
 
 def test_a_constant_score_of_the_prior_has_the_loss_of_a_coin():
-    bags = Bags.of(np.arange(12).reshape(4, 3), np.arange(12, 20), lambda m: np.arange(m + 1) > 1)
+    bags = Bags.of(np.arange(12).reshape(4, 3), np.arange(12, 20), lambda m: Law.at_least(m, 2))
     scores = np.full(20, np.log(0.4 / 0.6))
     assert Objective(bags, 0.4, 20, Stream(0, "groups")).bag_loss(scores) == pytest.approx(2 * np.log(2))
 

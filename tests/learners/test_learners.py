@@ -16,6 +16,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from mdpu.errors import UserError
+from mdpu.law import Law
 from mdpu.learners.features import Standardisation
 from mdpu.learners.joint import Bags, Objective
 from mdpu.learners.linear import cross_fit, split_folds, start
@@ -23,28 +24,22 @@ from mdpu.learners.student import check_student, fit_linear, fit_student, fit_te
 from mdpu.learners.trees import fit_trees
 from mdpu.randomness import Stream
 
-LAWS = {
-    "dominant pairs": np.array([0, 1.0, 1.0]),
-    "exactly one of three": np.array([0, 1.0, 0, 0]),
-    "similar pairs": np.array([1.0, 0, 1.0]),
-}
+LAWS = {"dominant pairs": Law.dominant(2), "exactly one of three": Law.exactly(3, 1), "similar pairs": Law.similar(2)}
 
 
 class Blobs:
     """Two classes, four standard deviations apart along one of five features of very different units."""
 
-    def __init__(self, weights, prior, n=600, seed=0):
+    def __init__(self, law, prior, n=600, seed=0):
         generator = np.random.default_rng(seed)
-        size = len(weights) - 1
-        labels = generator.random((60 * n, size)) < prior
-        labels = labels[generator.random(len(labels)) < weights[labels.sum(axis=1)]][:n]
+        labels = law.draw(prior, n, Stream(seed, "blobs")) > 0
         self.labels = np.concatenate([labels.ravel(), generator.random(n) < prior])
         z = generator.standard_normal((len(self.labels), 5))
         z[:, 2] += np.where(self.labels, 2.0, -2.0)
         self.rows = z * [1, 1000, 10, 0.01, 1] + [0, 5000, -3, 0, 1]
-        count = n * size
-        tuples, unlabeled = np.arange(count).reshape(n, size), np.arange(count, count + n)
-        self.bags = Bags.of(tuples, unlabeled, lambda _: weights)
+        count = n * law.size
+        tuples, unlabeled = np.arange(count).reshape(n, law.size), np.arange(count, count + n)
+        self.bags = Bags.of(tuples, unlabeled, lambda _: law)
 
     def accuracy(self, scores):
         return np.mean((scores > 0) == self.labels)
