@@ -74,14 +74,8 @@ def write_images(
 ) -> None:
     """Write an image set as ``path`` (npz) and its description beside it (json).
 
-    Parameters
-    ----------
-    image_set : ImageSet
-    path : Path
-    started : float, optional
-        `time.perf_counter()` at the start of the work, for the provenance.
-    checksums : mapping of str to str, optional
-        Checksums of the files that the images were read from, e.g. ``md5:...``.
+    `started` is `time.perf_counter()` at the start of the work, and `checksums` those of the files that the images were
+    read from, e.g. ``md5:...``; both go into the description.
     """
     started = time.perf_counter() if started is None else started
     save_npz(path, **{name: getattr(image_set, name) for name in ARRAYS})
@@ -101,7 +95,7 @@ def write_images(
 def read_images(path: Path) -> ImageSet:
     """Read an image set; raise `UserError` if a file is missing, broken or against the contract."""
     description = read_json(path.with_suffix(".json"))
-    missing = {"classes", "origin", "licence"} - set(description)
+    missing = {"classes", "origin", "licence"} - set(description if isinstance(description, dict) else ())
     if missing:
         raise UserError(f"{path.with_suffix('.json')} has no key {', '.join(sorted(missing))}; delete it and run again")
     return ImageSet(

@@ -27,19 +27,8 @@ def binarize(
 ) -> Labels:
     """Return ``train`` and ``test`` labels, int8 in {+1, -1, 0}, one per image.
 
-    Parameters
-    ----------
-    image_set : ImageSet
-        Images with named classes.
-    positive, negative, dropped : iterable of str
-        Class names; every class of the source is in exactly one of the three.
-    where : str
-        Where the sides are configured, for error messages.
-
-    Raises
-    ------
-    UserError
-        If a class is unknown, listed twice, on no side, or a side has no image.
+    Every class of the images has to be in exactly one of `positive`, `negative` and `dropped`, and both sides need an
+    image. `where` says where the sides are configured, for error messages.
     """
     sides = {"positive": 1, "negative": -1, "dropped": 0}
     value: dict[str, int] = {}
@@ -73,17 +62,7 @@ def count_sides(labels: Labels) -> Counts:
 
 
 def check_counts(counts: Counts, known: Mapping[str, Mapping[str, int]], where: str) -> None:
-    """Raise `UserError` if the count of a side differs from the known one.
-
-    Parameters
-    ----------
-    counts : dict
-        As `count_sides` returns it.
-    known : mapping
-        From part and side to a number; a side without a number is not checked.
-    where : str
-        Where the known counts are configured, for the error message.
-    """
+    """Raise `UserError` if the count of a side differs from the known one; a side without a number is not checked."""
     for part, sides in known.items():
         for side, count in sides.items():
             if counts[part][side] != count:
@@ -106,19 +85,7 @@ def read_labels(path: Path) -> Labels:
 def write_binarized(images: Path, dataset: str, definition: Mapping[str, Any], path: Path) -> None:
     """Binarize the class ids of an image set and write the labels, with their counts (.json) beside them.
 
-    Parameters
-    ----------
-    images : Path
-        As `mdpu.pipeline.data.images.write_images` writes it.
-    dataset, definition : str, mapping
-        A dataset's name under ``definitions.datasets`` of a configuration, and its entry there.
-    path : Path
-
-    Raises
-    ------
-    UserError
-        If the images are missing or broken, a class has no side or two, a side has no image, or a count differs from
-        the known one.
+    The sides and the known counts are those of the dataset's `definition` in a configuration.
     """
     started = time.perf_counter()
     where = f"config key definitions.datasets.{dataset}"

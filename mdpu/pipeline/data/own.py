@@ -43,13 +43,7 @@ def read(path: Path) -> ImageSet:
 
 @cache
 def image_shape(path: Path) -> tuple[int, ...]:
-    """Return the shape of one training image, (H, W) or (H, W, C), without reading the others.
-
-    Raises
-    ------
-    UserError
-        If there is no such file or folder, or no image in it.
-    """
+    """Return the shape of one training image, (H, W) or (H, W, C), without reading the others."""
     with _told_of(path):
         if path.is_dir():
             (_, picture), *_ = _pictures(path, "train", _classes(path, "train"))
@@ -65,25 +59,16 @@ def inputs(path: Path) -> list[Path]:
     """Return the files that change whenever the images change.
 
     For a folder of pictures these are the class folders, which change when a picture is added or removed.
-
-    Raises
-    ------
-    UserError
-        If there is no such file or folder.
     """
     with _told_of(path):
-        return _inputs(path)
-
-
-def _inputs(path: Path) -> list[Path]:
-    if not path.exists():
-        raise UserError("there is no such file or folder")
-    if path.is_dir():
-        return [path / part / name for part in PARTS for name in _classes(path, part)]
-    if not path.is_file():
-        raise UserError("it is a pipe or a device, not a file")
-    description = path.with_suffix(".json")
-    return [path, description] if description.exists() else [path]
+        if not path.exists():
+            raise UserError("there is no such file or folder")
+        if path.is_dir():
+            return [path / part / name for part in PARTS for name in _classes(path, part)]
+        if not path.is_file():
+            raise UserError("it is a pipe or a device, not a file")
+        description = path.with_suffix(".json")
+        return [path, description] if description.exists() else [path]
 
 
 def _read_npz(path: Path) -> ImageSet:
