@@ -7,7 +7,7 @@ import itertools
 import math
 import pkgutil
 import re
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -264,18 +264,12 @@ def check_networks(config: Config) -> None:
         if "network" in dataset:
             known(dataset["network"], networks, f"config key definitions.datasets.{name}.network")
     for name in config["cohort"]:
-        known(str(name), networks, "config key cohort")
-    for where, settings_by_name in _network_settings(config):
-        for name, settings in settings_by_name.items():
-            known(str(name), networks, f"config key {where}")
-            _check_network(name, settings, f"{where}.{name}")
-
-
-def _network_settings(config: Config) -> Iterator[tuple[str, Config]]:
-    """Yield, for the protocol and each variant, the key that holds settings of networks, and these by name."""
-    overlays = {f"definitions.variants.{name}": overlay for name, overlay in config["definitions"]["variants"].items()}
-    for where, overlay in {"protocol": config["protocol"], **overlays}.items():
-        yield f"{where}.training.networks", (overlay or {}).get("training", {}).get("networks", {})
+        known(name, networks, "config key cohort")
+    variants = {f"definitions.variants.{name}": overlay for name, overlay in config["definitions"]["variants"].items()}
+    for where, overlay in {"protocol": config["protocol"], **variants}.items():
+        for name, settings in (overlay or {}).get("training", {}).get("networks", {}).items():
+            known(name, networks, f"config key {where}.training.networks")
+            _check_network(name, settings, f"{where}.training.networks.{name}")
 
 
 def _check_network(name: str, settings: Config, where: str) -> None:
@@ -329,14 +323,13 @@ def all_values(axis: Any) -> list[Any]:
 
 def _number_of_runs(axes: Config, datasets: Sequence[str]) -> int:
     """Return an upper bound of the number of runs of a definition's grid, without making them."""
-    return math.prod(_most_values(axes[axis]) for axis in GRID if axis in axes) * len(datasets)
 
+    def most(axis: Any) -> int:
+        if isinstance(axis, Mapping):  # by dataset or by method
+            return max(map(most, axis.values()))
+        return len(axis) if isinstance(axis, list) else 1
 
-def _most_values(axis: Any) -> int:
-    """Return the number of values of an axis; the largest, if they are given by dataset or by method."""
-    if isinstance(axis, Mapping):
-        return max(map(_most_values, axis.values()))
-    return len(axis) if isinstance(axis, list) else 1
+    return math.prod(most(axes[axis]) for axis in GRID if axis in axes) * len(datasets)
 
 
 def known(name: str, names: Iterable[str], where: str) -> None:
@@ -344,12 +337,9 @@ def known(name: str, names: Iterable[str], where: str) -> None:
     names = sorted(names)
     if name not in names:
         guess = difflib.get_close_matches(name, names, n=1)
-        hint = f"; did you mean {guess[0]!r}?" if guess else f"; known are {_some(names)}"
-        raise UserError(f"{where}: {name!r} is unknown{hint}")
-
-
-def _some(names: Sequence[str], many: int = 30) -> str:
-    return ", ".join(names[:many]) + (f" and {len(names) - many} more" if len(names) > many else "")
+        some = ", ".join(names[:30]) + (f" and {len(names) - 30} more" if len(names) > 30 else "")
+        hint = f"did you mean {guess[0]!r}?" if guess else f"known are {some}"
+        raise UserError(f"{where}: {name!r} is unknown; {hint}")
 
 
 def explain(error: Any, within: str = "") -> str:

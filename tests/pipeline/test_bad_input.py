@@ -9,6 +9,7 @@ import pytest
 import yaml
 
 from mdpu.errors import UserError
+from mdpu.pipeline import experiments
 from mdpu.pipeline.config import canonical, load_config, load_yaml, merge, select
 from mdpu.pipeline.evaluate.verify import verify
 from mdpu.pipeline.files import REPOSITORY
@@ -145,7 +146,7 @@ def test_a_value_that_makes_no_sense_is_named_with_its_key(tmp_path, key):
             readers += [canonical, lambda over: select("paper", [tmp_path / "bad.yaml"], [])]
         for read in readers:
             with pytest.raises(UserError) as error:
-                Plan(read(overlay))
+                experiments.check(Plan(read(overlay)).config)
             assert "key" in sentence(error), value
 
 
@@ -175,13 +176,14 @@ def test_values_laid_over_the_files_are_checked_alike(value, words):
 
 # -- expected numbers of one's own ----------------------------------------------------------------
 
-SUMMARY = pd.DataFrame([["digits", "base", 2, 60, "0.5", "ure", "logistic", 80.0]], columns=[*CELL, "mean"])
+POINT = {"dataset": "digits", "variant": "base", "tuple_size": 2, "n": 60, "prior": "0.5", "loss": "logistic"}
+SUMMARY = pd.DataFrame([{**dict.fromkeys(CELL, "ure"), **POINT, "mean": 80.0}])
 HEADER = ",".join([*CELL, "mean", "tolerance"]).encode() + b"\n"
 EXPECTED = {
     "binary": b"\xff\xfe\x00",
     "empty": b"",
     "other columns": b"a,b\n1,2\n",
-    "words for numbers": HEADER + b"digits,base,two,60,0.5,ure,logistic,80,1\n",
+    "words for numbers": HEADER + b"two," * len(CELL) + b"80,1\n",
     "no rows": HEADER,
     "missing": None,
     "folder": os.mkdir,
