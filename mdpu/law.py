@@ -26,15 +26,7 @@ Floats = NDArray[np.float64]
 
 
 class Coefficients(NamedTuple):
-    """Class mix of the members of tuples (Lemma 6) and the estimator's denominator (Section IV).
-
-    Attributes
-    ----------
-    a, b : float
-        Shares of positives and of negatives among the members; a + b = 1.
-    denominator : float
-        a pi_- - b pi_+ = a - pi_+, without cancellation where the weights rise or fall with the number of positives.
-    """
+    """Shares a and b of positives and of negatives among the members of tuples (Lemma 6), and a - pi_+ (Section IV)."""
 
     a: float
     b: float
@@ -42,15 +34,7 @@ class Coefficients(NamedTuple):
 
 
 class RiskWeights(NamedTuple):
-    """What multiplies each of the four mean losses in the unbiased risk (Eq. 11).
-
-    Attributes
-    ----------
-    tuple_positive, tuple_negative : float
-        Of the members of the tuples, as positives and as negatives.
-    unlabeled_positive, unlabeled_negative : float
-        Of the unlabeled instances, as positives and as negatives.
-    """
+    """What multiplies the mean losses l(g, +1) and l(g, -1) of members and of unlabeled instances in Eq. 11."""
 
     tuple_positive: float
     tuple_negative: float
@@ -178,12 +162,12 @@ class Law:
         """Return the law without a share of broken tuples, its weights being those that this share gives at a prior."""
         if not self.refused:
             return self
-        passed, leak = 1.0, self.leak(*replace(self, refused=0.0).passes(*_at(prior, self.size)))
-        passed, leak = passed / max(1, leak), leak / max(1, leak)
+        leak = self.leak(*self.passes(*_at(prior, self.size)))
+        passed, leak = 1 / max(1, leak), leak / max(1, leak)
         return Law(tuple(passed * w + leak * (1 - w) for w in self.weights), self.ordered)
 
     def leak(self, passed: Any, other: Any) -> Any:
-        """Return the weight of refused groups in units of that of the others, where a share Z of all groups passes."""
+        """Return the weight of refused groups in units of that of the others, at Z and 1 - Z of random groups."""
         return self.refused * passed / ((1 - self.refused) * other)
 
     # -- the joint law: q, Z and their information ---------------------------------------------------
@@ -220,9 +204,8 @@ class Law:
         size, slopes = self.size, np.zeros_like(positive)
         if self.ordered:
             for i in range(size):
-                rest = np.delete(positive, i, axis=-1)
-                table = np.moveaxis(np.reshape(self.weights, (2,) * size), i, 0)
-                up, down = (_contract(part.ravel().tolist(), rest, 1 - rest) for part in (table[1], table[0]))
+                ends = (np.where(np.arange(size) == i, end, positive) for end in (1.0, 0.0))
+                up, down = (self.passes(members, 1 - members)[0] for members in ends)
                 slopes[..., i] = up - down
             return slopes
         after = [np.ones((*positive.shape[:-1], 1))]  # laws of the last 0, 1, ..., M - 1 members
@@ -258,7 +241,7 @@ class Law:
 
         It is the divergence of each position's Bernoulli law of the class from Bernoulli(pi_+).
         """
-        shares = [self.coefficients(prior)] if not self.ordered else self._positions(prior)
+        shares = self._mixes(prior)
         total = 0.0
         for a, b, excess in shares:  # log(a / pi_+) and log(b / pi_-) without cancellation
             total += a * math.log1p(excess / prior) if a > 0 else 0.0
@@ -305,33 +288,22 @@ class Law:
 
     # -- the members by themselves -------------------------------------------------------------------
 
-    def _positions(self, prior: float) -> list[Coefficients]:
-        """Return the class mix of each position of an ordered law."""
-        law = self.at(prior)
-        vectors, chances = law._vectors(prior)
-        shares, slopes = chances @ vectors, law.slopes(np.full(self.size, prior))
-        excess = prior * (1 - prior) * slopes / law.rate(prior)
-        return [Coefficients(float(a), float(1 - a), float(d)) for a, d in zip(shares, excess, strict=True)]
+    def _mixes(self, prior: float) -> list[Coefficients]:
+        """Return the class mix of each position, or one for all where the order does not count.
 
-    def shares(self, prior: float) -> Floats:
-        """Return a, the probability that a member is positive (Lemma 6), of each position, (M,)."""
-        if self.ordered:
-            return np.array([mix.a for mix in self._positions(prior)])
-        return np.full(self.size, self.coefficients(prior).a)
-
-    def coefficients(self, prior: float) -> Coefficients:
-        """Return the class mix of all members.
-
-        a - pi_+ is a sum over the steps of the weights, each with the sign of its step; for dominant tuples it is the
+        a - pi_+ is a sum over the steps of the weights, each with the sign of its step. For dominant tuples it is the
         closed form of Section IV, (1 - m / M) pi_- P(m negatives) with m = floor(M / 2).
         """
-        prior = check_prior(prior)
+        law, prior = self.at(prior), check_prior(prior)
         if self.ordered:
-            a, b, excess = (float(np.mean(column)) for column in zip(*self._positions(prior), strict=True))
-            return Coefficients(a, b, excess)
+            vectors, chances = law._vectors(prior)
+            excesses = prior * (1 - prior) * law.slopes(np.full(self.size, prior)) / law.rate(prior)
+            return [
+                Coefficients(float(a), float(1 - a), float(d)) for a, d in zip(chances @ vectors, excesses, strict=True)
+            ]
         negatives, chances = self._types(prior)
         b = float(chances @ negatives) / self.size
-        law, chance_of = self.at(prior), dict(zip(negatives.tolist(), chances.tolist(), strict=True))
+        chance_of = dict(zip(negatives.tolist(), chances.tolist(), strict=True))
         excess = 0.0
         for k, (low, high) in enumerate(itertools.pairwise(law.weights)):  # from k to k + 1 positives
             if high > 0:
@@ -339,7 +311,32 @@ class Law:
                 excess += (1 - most / self.size) * (1 - prior) * chance_of[most] * ((high - low) / high)
             elif low > 0:
                 excess -= (1 - k / self.size) * prior * chance_of[self.size - k]
-        return Coefficients(1.0 - b, b, excess)
+        return [Coefficients(1.0 - b, b, excess)]
+
+    def coefficients(self, prior: float) -> Coefficients:
+        """Return the class mix of all members."""
+        mixes = self._mixes(prior)
+        return mixes[0] if not self.ordered else Coefficients(*np.mean(mixes, axis=0).tolist())
+
+    def shares(self, prior: float) -> Floats:
+        """Return a, the probability that a member is positive (Lemma 6), of each position, (M,)."""
+        return np.broadcast_to([mix.a for mix in self._mixes(prior)], self.size)
+
+    def _factors(self, prior: float) -> tuple[list[Coefficients], float, list[float]]:
+        """Return the class mixes, their distance from the prior, and that of each in units of it."""
+        mixes = self._mixes(prior)
+        scale = (
+            math.hypot(*(mix.denominator for mix in mixes)) / self.size**0.5 if self.ordered else mixes[0].denominator
+        )
+        steps = np.diff(self.weights)
+        cancels = self.ordered or bool((steps > 0).any() and (steps < 0).any())
+        if abs(scale) < (1e-12 if cancels else sys.float_info.min):
+            raise UserError(
+                f"with tuples of {self.size} at prior {prior} members are positive as often as unlabeled images, to "
+                "double precision, so that no risk of single members exists; take a method on bags, such as bag-relu "
+                "or bag-nce, or tuples of another size or rule"
+            )
+        return mixes, scale, [mix.denominator / scale for mix in mixes]
 
     def positions(self, prior: float) -> Floats:
         """Return what multiplies the losses of each position in the unbiased risk, (M,): 1 unless the order counts.
@@ -347,10 +344,7 @@ class Law:
         Each position gives an unbiased risk. These are combined with weights (a_i - pi_+)^2, so that a position whose
         share is the prior counts nothing.
         """
-        if not self.ordered:
-            return np.ones(self.size)
-        excess = np.array([mix.denominator for mix in self._positions(prior)])
-        return np.asarray(excess / np.sqrt(np.mean(excess**2)))
+        return np.broadcast_to(self._factors(prior)[2], self.size)
 
     def risk_weights(self, prior: float) -> RiskWeights:
         """Return the weights of the unbiased risk (Theorem 1, Eq. 11).
@@ -365,27 +359,11 @@ class Law:
         """
         positive = check_prior(prior)
         negative = 1.0 - positive
-        mixes = self._positions(positive) if self.ordered else [self.coefficients(positive)]
-        square = sum(mix.denominator**2 for mix in mixes) / len(mixes)
-        scale = math.sqrt(square) if self.ordered else mixes[0].denominator
-        if abs(scale) < max(sys.float_info.min, 1e-12 * self._steepness(positive)):
-            raise UserError(
-                f"with tuples of {self.size} at prior {positive} members are positive as often as unlabeled images, to "
-                "double precision, so that no risk of single members exists; take a method on bags, such as bag-relu "
-                "or bag-nce, or tuples of another size or rule"
-            )
-        if self.ordered:
-            a, b = (sum(mix[i] * mix.denominator for mix in mixes) / len(mixes) / square for i in (0, 1))
-            return RiskWeights(positive * negative / scale, -positive * negative / scale, -b * positive, a * negative)
-        a, b, _ = mixes[0]
+        mixes, scale, factors = self._factors(positive)
+        a, b = (sum(mix[i] * f for mix, f in zip(mixes, factors, strict=True)) / len(mixes) for i in (0, 1))
         return RiskWeights(
             positive * negative / scale, -positive * negative / scale, -b * positive / scale, a * negative / scale
         )
-
-    def _steepness(self, prior: float) -> float:
-        """Return the size of the terms that may cancel in a - pi_+; 0 where the weights only rise or only fall."""
-        steps = np.diff(self.weights)
-        return 1.0 if self.ordered or ((steps > 0).any() and (steps < 0).any()) else 0.0
 
     # -- risks of answers, without labels ------------------------------------------------------------
 
@@ -423,12 +401,8 @@ class Law:
         """
         if self.ordered:
             raise UserError("the counts of positive answers say nothing about a law of ordered tuples")
-        shares, rate, weights = (
-            np.asarray(counts, np.float64),
-            np.asarray(unlabeled, np.float64),
-            self.at(prior).weights,
-        )
-        answers = np.repeat(rate[..., None], self.size, axis=-1)
+        weights, shares = self.at(prior).weights, np.asarray(counts, np.float64)
+        answers = np.repeat(np.asarray(unlabeled, np.float64)[..., None], self.size, axis=-1)
         squares = _weigh(count_law(answers, 1.0 - answers), tuple(w * w for w in weights))
         return np.asarray(self.rate(prior) * (1 - 2 * _weigh(shares, weights)) + squares)
 

@@ -200,8 +200,8 @@ class _Loss(nn.Module):
         self,
         law: Law | Callable[[int], Law],
         prior: float | None,
-        correction: str | None,
-        process_group: ProcessGroup | None,
+        correction: str | None = "relu",
+        process_group: ProcessGroup | None = None,
     ) -> None:
         super().__init__()
         if correction not in SLOPES:
@@ -239,11 +239,8 @@ class _Loss(nn.Module):
         with torch.autocast(tuples.device.type, enabled=False):
             return self.loss(tuples, unlabeled, sizes)
 
-    def read(self, law: Law) -> Any:
-        raise NotImplementedError
-
-    def loss(self, tuples: Tensor, unlabeled: Tensor, sizes: Tensor | None) -> Tensor:
-        raise NotImplementedError
+    read: Callable[[Law], Any]
+    loss: Callable[[Tensor, Tensor, Tensor | None], Tensor]
 
 
 class RiskLoss(_Loss):
@@ -322,15 +319,6 @@ class TupleLoss(_Loss):
     UserError
         If an argument is out of range.
     """
-
-    def __init__(
-        self,
-        law: Law | Callable[[int], Law],
-        prior: float | None,
-        correction: str | None = "relu",
-        process_group: ProcessGroup | None = None,
-    ) -> None:
-        super().__init__(law, prior, correction, process_group)
 
     def read(self, law: Law) -> tuple[Law, float | None]:
         """Return the law at the prior that is told, and its Z."""

@@ -276,17 +276,16 @@ def test_both_risks_of_answers_are_unbiased(size, prior, rate, false_rate, data)
             counts[sum(answers)] += both * float(passes)
     unlabeled = prior * rate + (1 - prior) * false_rate
     assert law.bag_risk(counts / passing, unlabeled, prior) == pytest.approx(wrong, abs=1e-9)
-    members = counts @ np.arange(size + 1) / size / passing
     if abs(law.coefficients(prior).denominator) > 1e-3:
         error = prior * (1 - rate) + (1 - prior) * false_rate
-        assert law.member_risk(members, unlabeled, prior) == pytest.approx(error, abs=1e-9)
+        assert law.member_risk(counts / passing, unlabeled, prior) == pytest.approx(error, abs=1e-9)
 
 
 def test_risks_of_many_classifiers_are_those_of_each():
     counts, unlabeled, law = np.array([[0.1, 0.3, 0.6], [0.2, 0.5, 0.3]]), np.array([0.5, 0.4]), Law.dominant(2)
-    for risk, answers in ((law.bag_risk, counts), (law.member_risk, counts @ [0, 0.5, 1])):
-        alone = [float(risk(*pair, 0.4)) for pair in zip(answers, unlabeled, strict=True)]
-        assert risk(answers, unlabeled, 0.4).tolist() == pytest.approx(alone)
+    for risk in (law.bag_risk, law.member_risk):
+        alone = [float(risk(*pair, 0.4)) for pair in zip(counts, unlabeled, strict=True)]
+        assert risk(counts, unlabeled, 0.4).tolist() == pytest.approx(alone)
 
 
 # -- what can be known ----------------------------------------------------------------------------
