@@ -163,6 +163,8 @@ class Finished:
         name = f"the finished run {recipe.get('trial')} of {recipe.get('method')} ({self.fingerprint})"
         if fingerprint(recipe) != self.fingerprint:
             raise UserError(f"{name} has the recipe of another run")
+        if any(kind.kind not in "fi" for kind in history.dtypes):
+            raise UserError(f"{name} holds text where numbers belong")
         if checksum(history) != self.about.get("sha256"):
             raise UserError(f"{name} is not what was written: its values do not match their checksum")
         epochs = recipe["settings"]["epochs"]
@@ -237,7 +239,7 @@ class Cache:
             table = parquet.read_table(path)
             run = Finished(fingerprint, table.to_pandas(), json.loads(table.schema.metadata[ABOUT]))
         except (OSError, ArrowException, KeyError, TypeError, ValueError) as error:
-            raise UserError(f"{path} is not a finished run ({error}); delete it and run again") from None
+            raise UserError(f"{path} is not a finished run ({_words(error)}); delete it and run again") from None
         try:
             return run.check()
         except (UserError, KeyError, TypeError) as error:
@@ -297,7 +299,7 @@ class Cache:
         try:
             runs = [_slice(table, name, rows).check() for name, rows in _rows(table).items()]
         except (KeyError, TypeError, ValueError) as error:
-            raise UserError(f"{path} does not hold finished runs ({error!r})") from None
+            raise UserError(f"{path} does not hold finished runs ({_words(error)})") from None
         except UserError as error:
             raise UserError(f"{path}: {error}") from None
         new = [run for run in runs if not self.path(run.fingerprint).exists()]
@@ -344,11 +346,16 @@ def read_packed(path: Path, columns: list[str] | None = None) -> pa.Table:
     try:
         table = parquet.read_table(path, columns=columns)
     except (OSError, ArrowException) as error:
-        raise UserError(f"{path} is not a whole file of finished runs ({error})") from None
+        raise UserError(f"{path} is not a whole file of finished runs ({_words(error)})") from None
     needed = {"fingerprint", "about", "epoch"} if columns is None else set(columns)
     if missing := needed - {*table.column_names}:
         raise UserError(f"{path} does not hold finished runs: it has no column {', '.join(sorted(missing))}")
     return table
+
+
+def _words(error: Exception) -> str:
+    """Return what an error of pyarrow says, which may have several lines, in one."""
+    return " ".join(str(error).split()) or type(error).__name__
 
 
 def _rows(table: pa.Table) -> dict[str, slice]:
