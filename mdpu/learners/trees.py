@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.special import expit, logit
+from scipy.special import expit
 from sklearn.tree import DecisionTreeRegressor
 
-from mdpu.learners.features import flat
+from mdpu.learners.features import Standardisation, flat
 from mdpu.learners.joint import Bags, Floats, Objective, shifted
-from mdpu.learners.linear import split_folds
+from mdpu.learners.linear import split_folds, start
 from mdpu.randomness import Stream
 
 LEAVES = 8
@@ -27,22 +27,29 @@ class TreeScore:
 
     Attributes
     ----------
-    base : float
-        What is added to the trees, so that the mean probability of the unlabeled rows is the prior.
+    shift : float
+        What is added, so that the mean probability of the unlabeled rows is the prior.
+    prepare : Standardisation
+    begun : list of ndarray, shapes (d + 1,)
+        The linear model of standardised rows from which each fold's trees start (`mdpu.learners.linear.start`).
     folds : list of list of DecisionTreeRegressor
     """
 
-    base: float
+    shift: float
+    prepare: Standardisation
+    begun: list[Floats]
     folds: list[list[DecisionTreeRegressor]]
 
     def __call__(self, rows: Any) -> Floats:
         """Return the scores (N,) of rows, which may have missing values."""
         x = flat(rows).astype(np.float32)
+        z = self.prepare(rows)
         sums = np.zeros(len(x))
-        for trees in self.folds:
+        for model, trees in zip(self.begun, self.folds, strict=True):
+            sums += z @ model[:-1] + model[-1]
             for tree in trees:
                 sums += RATE * tree.predict(x)
-        return self.base + sums / len(self.folds)
+        return self.shift + sums / len(self.folds)
 
 
 def fit_trees(rows: Any, bags: Bags, prior: float, seed: int | str, folds: int = 5) -> TreeScore:
@@ -58,14 +65,16 @@ def fit_trees(rows: Any, bags: Bags, prior: float, seed: int | str, folds: int =
     folds : int
     """
     x = flat(rows).astype(np.float32)
-    base = float(logit(prior))
-    models = []
+    prepare = Standardisation.learn(rows)
+    z = prepare(rows)
+    begun, models = [], []
     for fold, (kept, held) in enumerate(split_folds(bags, seed, folds)[0]):
         objective = Objective(kept, prior, len(x), Stream(seed, "groups", fold), groupings=1)
         judge = Objective(held, prior, len(x), Stream(seed, "held-out groups", fold))
         used = np.unique(np.concatenate([*(part.tuples.ravel() for part in kept.parts), kept.unlabeled]))
         number = int(Stream(seed, "trees", fold).integers(2**31 - 1, 1)[0])
-        scores = np.full(len(x), base)
+        begun.append(start(z[: objective.rows], objective, prior))
+        scores = z @ begun[-1][:-1] + begun[-1][-1]
         trees: list[DecisionTreeRegressor] = []
         losses = [judge.bag_loss(scores)]
         while len(trees) < LARGEST and len(losses) - int(np.argmin(losses)) <= PATIENCE:
@@ -83,5 +92,5 @@ def fit_trees(rows: Any, bags: Bags, prior: float, seed: int | str, folds: int =
             trees.append(tree)
             losses.append(judge.bag_loss(scores))
         models.append(trees[: int(np.argmin(losses))])
-    unshifted = TreeScore(base, models)
-    return TreeScore(base + shifted(unshifted(rows[bags.unlabeled]), prior), models)
+    scores = TreeScore(0.0, prepare, begun, models)(rows[bags.unlabeled])
+    return TreeScore(shifted(scores, prior), prepare, begun, models)
