@@ -108,7 +108,9 @@ class FromLabels(MDPUClassifier):
     def fit(self, X, y):
         if y is None:
             return super().fit(X, y)
-        X, y = validate_data(self, X, y)
+        tags = self.__sklearn_tags__().input_tags
+        finite = "allow-nan" if tags.allow_nan else True
+        X, y = validate_data(self, X, y, accept_sparse=tags.sparse, ensure_all_finite=finite)
         check_classification_targets(y)
         classes, numbers = np.unique(y, return_inverse=True)
         if len(classes) != 2:
@@ -131,7 +133,9 @@ class FromLabels(MDPUClassifier):
         return ClassifierMixin.score(self, X, y, sample_weight)
 
 
-@parametrize_with_checks([FromLabels(PRIOR, **FEW | LONGER)])
+@parametrize_with_checks(
+    [FromLabels(PRIOR, **FEW | LONGER), FromLabels(PRIOR, learner="linear", compare_prior=False, random_state=0)]
+)
 def test_scikit_learns_checks_on_data_made_of_labels(estimator, check):
     check(estimator)
 

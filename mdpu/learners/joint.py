@@ -188,7 +188,7 @@ class Objective:
     def _parts(self, scores: Floats, gradient: Floats | None) -> list[float]:
         """Return the losses of tuples and of groups of each size, and add their derivatives to `gradient`."""
         losses = []
-        n = self.bags.n
+        n = max(1, self.bags.n)
         places = zip(self.bags.parts, self._groups, self._rates, self._weights, strict=True)
         for part, groups, z, weights in places:
             share = len(part.tuples) / n

@@ -142,7 +142,7 @@ def split_folds(
     for fold in range(folds):
         held = bags.select([own == fold for own in tuple_folds], unlabeled_folds == fold)
         kept = _without_rows_of(held, bags, [own != fold for own in tuple_folds], unlabeled_folds != fold, at_most)
-        pairs.append((kept, held))
+        pairs.append((kept if kept.n else bags, held))  # of a single tuple no fold can be without it
     return pairs, tuple_folds, unlabeled_folds
 
 
