@@ -31,7 +31,7 @@ from mdpu.pipeline.data.images import read_images
 from mdpu.pipeline.data.labels import read_labels
 from mdpu.pipeline.evaluate.collect import run_accuracies, summarize
 from mdpu.pipeline.history import run_history
-from mdpu.pipeline.plan import CELL, Plan
+from mdpu.pipeline.plan import CELL, Plan, run_columns
 from mdpu.pipeline.train import read_sample, task_of
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -78,7 +78,9 @@ def main() -> None:
                     evaluation=rates,
                     device="cpu",
                 )
-            histories += [run_history(tasks[model.task], model.history, rates.share_positive) for model in models]
+            for model in models:
+                history = run_history(model.task.method, model.history, rates.share_positive)
+                histories.append(history.assign(**run_columns(tasks[model.task])))
         accuracies = run_accuracies(pd.concat(histories), plan.protocol.reporting())
         summaries.append(summarize(accuracies))
         print(f"order {order}: done", flush=True)

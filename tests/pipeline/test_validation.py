@@ -15,7 +15,8 @@ KEPT = LABELS[LABELS != 0]
 
 def bags(broken: float = 0.0, **changes):
     values = {"dataset": "mnist", "variant": "base", "tuple_size": 3, "n": 10, "prior": "0.4", "method": "relu"}
-    return draw_validation_bags(LABELS, Run(**{**values, "loss": "logistic", "seed": 1, **changes}), broken)
+    run = Run(**{**values, "loss": "logistic", "seed": 1, **changes})
+    return draw_validation_bags(LABELS, run, Law.dominant(run.tuple_size).broken(broken))
 
 
 def test_no_bag_holds_an_image_that_judges_the_choice():

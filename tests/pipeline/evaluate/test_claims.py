@@ -29,7 +29,7 @@ REPORTING = {"average_last": 2, "test_prior": "natural"}
 def cells(*rows, **common):
     """Return a summary with one cell per (method, mean), and what else all share."""
     base = {"dataset": "mnist", "variant": "base", "tuple_size": 2, "n": 10000, "prior": "0.5", "loss": "logistic"}
-    base |= {"std": 1.0, "trials": 3}
+    base |= {"law": "dominant", "std": 1.0, "trials": 3}
     return pd.DataFrame([{**base, **common, "method": method, "mean": mean} for method, mean in rows])
 
 
@@ -215,7 +215,7 @@ def test_the_pass_rate_by_chance_is_that_of_noise():
         for method in methods
     ]
     trials = random.normal(80, 1, (len(rows), 3))
-    noise = pd.DataFrame(rows).assign(mean=trials.mean(1), std=trials.std(1, ddof=1), trials=3)
+    noise = pd.DataFrame(rows).assign(law="dominant", mean=trials.mean(1), std=trials.std(1, ddof=1), trials=3)
     runs = facts(history(accuracy=[50], risk=[1.0]))
     more = {(f"d{i}", "more") for i in range(60)}
     table, _ = check_claims(evidence(noise, runs=runs[:0], more_unlabeled=more), paper_evidence(RULE))

@@ -188,7 +188,7 @@ def test_the_sharper_columns_need_enough_trials(names, trials):
 def summary_of(**changes):
     """Return a summary of one cell, MNIST pairs at prior 0.4 by URE (paper: 87.91 ± 0.40), with changes."""
     cell = {"dataset": "mnist", "variant": "base", "tuple_size": 2, "n": 10000, "prior": "0.4", "method": "ure"}
-    cell |= {"loss": "logistic", "mean": 87.5, "std": 0.5, "trials": 3, "diverged": 0}
+    cell |= {"loss": "logistic", "law": "dominant", "mean": 87.5, "std": 0.5, "trials": 3, "diverged": 0}
     return pd.DataFrame([{**cell, "first_epoch": 91, "last_epoch": 100, **changes}])
 
 

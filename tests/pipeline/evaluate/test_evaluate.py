@@ -10,13 +10,15 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from configs import config
 
 from mdpu.errors import UserError
+from mdpu.pipeline.cache import Finished, cache_of, identity, manifest, recipes_of
 from mdpu.pipeline.evaluate.collect import collect, run_accuracies, summarize
 from mdpu.pipeline.evaluate.published import FILE, beside_published, published_cells
 from mdpu.pipeline.evaluate.verify import verify
-from mdpu.pipeline.files import REPOSITORY, write_table
-from mdpu.pipeline.plan import AXES, CELL, Run, run_columns
+from mdpu.pipeline.files import REPOSITORY, read_json, write_json
+from mdpu.pipeline.plan import AXES, CELL, Plan, Run, run_columns
 
 PAPER = REPOSITORY.parent / "shared" / "paper" / "mdpu.tex"
 NATURAL = {"average_last": 2, "test_prior": "natural"}
@@ -36,29 +38,50 @@ def history(run: Run, accuracies, true_positive_rates=None, true_negative_rates=
 # -- collect --------------------------------------------------------------------------------------
 
 
-def test_histories_are_gathered_in_order_without_what_was_not_asked_for(tmp_path):
-    first, second, other = make_run("abs", 2), make_run("abs", 1), make_run("ure", 1)
-    write_table(pd.concat([history(first, [0.5, 0.6]), history(other, [0.1])]), tmp_path / "a.parquet")
-    write_table(history(second, [0.7, 0.8])[::-1], tmp_path / "b.parquet")
-    found = collect([tmp_path / "a.parquet", tmp_path / "b.parquet"], [first, second])
-    assert found["seed"].tolist() == [1, 1, 2, 2]
-    assert found["epoch"].tolist() == [1, 2, 1, 2]
+@pytest.fixture
+def trained(tmp_path):
+    """A plan of which every job has finished, each with its manifest."""
+    plan = Plan(config(datasets=["flat"], shipped=None, results_dir=str(tmp_path)))
+    cache = cache_of(plan)
+    for name, cohort in plan.cohorts.items():
+        runs = {}
+        for run in cohort.runs:
+            (recipe,) = recipes_of(plan, run, {"images": "a", "labels": "b"}, None, "fp32")
+            drawn = pd.DataFrame({"epoch": [1, 2, 3], "accuracy": [0.1 * run.seed, 0.5, float(run.prior)]})
+            own = {"estimated_prior": 0.3} if run.method == "abs" else {}
+            runs[run] = Finished.of(recipe, drawn.assign(**own), origin={}, split="c", diagnostics={})
+            cache.save(runs[run])
+        write_json(plan.layout.manifest(name, identity(plan, name)), manifest(name, runs, reused=0, seconds=0.0))
+    return plan
+
+
+def test_histories_are_gathered_in_order_with_the_keys_of_their_runs(trained):
+    found = collect(trained)
+    assert list(found.columns) == [*AXES, "epoch", "accuracy", "estimated_prior"]
     assert found["epoch"].dtype == np.int64
-    assert found["accuracy"].tolist() == [0.7, 0.8, 0.5, 0.6]
-    assert list(found.columns[: len(AXES)]) == list(AXES)
+    assert found.groupby(list(AXES), sort=False).size().tolist() == [3] * len(trained.runs)
+    assert [Run(*key) for key in found[list(AXES)].drop_duplicates().itertuples(index=False)] == list(trained.runs)
+    assert found.loc[found["epoch"] == 1, "accuracy"].tolist() == [0.1 * run.seed for run in trained.runs]
+    assert found.loc[found["epoch"] == 3, "accuracy"].tolist() == [float(run.prior) for run in trained.runs]
+    assert found["estimated_prior"].notna().equals(found["method"] == "abs")
 
 
-def test_a_run_without_history_is_named(tmp_path):
-    write_table(history(make_run(), [0.5]), tmp_path / "a.parquet")
-    with pytest.raises(
-        UserError, match=r"no history of 1 runs, the first of them mnist/base/m2/.*/ure/logistic/seed1;"
-    ):
-        collect([tmp_path / "a.parquet"], [make_run(), make_run("ure")])
-
-
-def test_a_missing_file_of_histories_is_named(tmp_path):
-    with pytest.raises(UserError, match=r"a\.parquet does not exist"):
-        collect([tmp_path / "a.parquet"], [make_run()])
+@pytest.mark.parametrize("lost", ["manifest", "run", "finished run"])
+def test_what_is_missing_is_named(trained, lost):
+    name = next(iter(trained.cohorts))
+    path = trained.layout.manifest(name, identity(trained, name))
+    facts = read_json(path)
+    if lost == "manifest":
+        path.unlink()
+        message = "does not exist"
+    elif lost == "run":
+        write_json(path, {**facts, "runs": dict(list(facts["runs"].items())[1:])})
+        message = f"no history of 1 runs, the first of them {trained.runs[0].name};"
+    else:
+        cache_of(trained).path(facts["runs"][trained.runs[0].name]).unlink()
+        message = "no finished run has the fingerprint"
+    with pytest.raises(UserError, match=message):
+        collect(trained)
 
 
 # -- accuracies and summaries ---------------------------------------------------------------------

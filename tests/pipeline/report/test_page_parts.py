@@ -8,6 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from mdpu.pipeline.cache import identity
 from mdpu.pipeline.config import load_config, schema
 from mdpu.pipeline.files import REPOSITORY, write_json
 from mdpu.pipeline.plan import PARTS, Plan
@@ -95,9 +96,9 @@ def test_the_training_is_summed_up_by_commit_and_device(tmp_path):
             {**made, "commit": "old", "date": "2026-01-02T00:00:00+00:00", "runs": names[:1]},
             {**made, "commit": "new", "date": f"2026-02-0{position + 1}T00:00:00+00:00", "runs": names[1:]},
         ]
-        splits = {str(plan.layout.split(split)): f"sum of {split}" for split in cohort.splits}
-        facts = {"trained": groups, "inputs": splits, "reused": 1, "wall_seconds": 60.0}
-        write_json(plan.layout.history(cohort.name).with_suffix(".json"), facts)
+        splits = {split: {"sha256": f"sum of {split}", "p_value": 0.5} for split in cohort.splits}
+        facts = {"trained": groups, "splits": splits, "reused": 1, "seconds": 60.0}
+        write_json(plan.layout.manifest(cohort.name, identity(plan, cohort.name)), facts)
     training = read_training(plan)
     cohorts = len(plan.cohorts)
     old, new = training.origins
@@ -107,3 +108,4 @@ def test_the_training_is_summed_up_by_commit_and_device(tmp_path):
     assert (training.seconds, training.reused) == (60.0 * cohorts, cohorts)
     assert set(training.letters) == {run.name for run in plan.runs}
     assert training.splits == {run.split: f"sum of {run.split}" for run in plan.runs}
+    assert training.diagnostics == {run.split: {"p_value": 0.5} for run in plan.runs}
