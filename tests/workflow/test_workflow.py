@@ -13,7 +13,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from mdpu.pipeline.files import REPOSITORY, write_json, write_table
+from mdpu.pipeline.cache import Cache
+from mdpu.pipeline.files import REPOSITORY
 from mdpu.pipeline.history import MEASURES
 from mdpu.pipeline.plan import AXES, CELL
 
@@ -28,6 +29,11 @@ def files(folder: Path) -> set[str]:
     return {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file() and not path.is_symlink()}
 
 
+def manifests(clone) -> list[Path]:
+    """Return the manifests of a clone's training jobs: of pairs, then of triples."""
+    return sorted((clone.results / "trained").rglob("[!.]*.json"))
+
+
 # -- a finished run -------------------------------------------------------------------------------
 
 
@@ -35,7 +41,6 @@ def test_a_finished_run_has_every_output_of_the_contract(finished):
     assert {
         "report.html",
         "metrics.parquet",
-        "metrics.csv",
         "summary.csv",
         "verification.json",
         *(f"{name}.{suffix}" for name in ("comparison", "claims", "ranks", "audit") for suffix in ("csv", "json")),
@@ -50,19 +55,17 @@ def test_a_finished_run_has_every_output_of_the_contract(finished):
         "runs.csv",
         *(f"figures/{name}.{suffix}" for name in ("tiny-curves", "figure1", "figure2") for suffix in ("svg", "pdf")),
         *(f"tables/table1.{suffix}" for suffix in ("csv", "tex")),
-        "histories/digits/base/m2/n60.parquet",
-        "histories/digits/base/m2/n60.json",
-        "histories/digits/base/m3/n60.parquet",
         *(f"splits/digits/base/m2/prior{prior}/n60/seed{seed}.npz" for prior in ("0.4", "0.5") for seed in (1, 2)),
         *(f"splits/digits/base/m3/prior0.5/n60/seed{seed}.npz" for seed in (1, 2)),
     } <= files(finished.results)
+    assert len(manifests(finished)) == 2
 
 
 def test_every_job_has_a_log_and_a_benchmark(finished):
     for job in (
         "labels/digits",
         "splits/digits/base/m2/prior0.4/n60/seed1",
-        "train/digits/base/m2/n60",
+        f"train/{manifests(finished)[0].relative_to(finished.results / 'trained').with_suffix('')}",
         "collect",
         "show/tiny-table",
         "show/tiny-curves",
@@ -104,9 +107,15 @@ def test_every_result_is_sealed(finished):
     assert re.search(r"results/tiny: \d+ files compared, all as written\n$", done.stdout)
 
 
+def finished_run(clone) -> str:
+    """Return the path of some finished run of pairs, in the folder of results."""
+    name = next(iter(json.loads(manifests(clone)[0].read_text())["runs"].values()))
+    return f"cache/{name[:2]}/{name}.parquet"
+
+
 def test_what_is_damaged_is_named_and_made_anew_with_the_same_contents(finished_clone):
     """A flipped bit in the metrics, a split cut short, a lost run, an edited table: all with their old time stamps."""
-    results, run = finished_clone.results, "runs/digits/base/m2/n60/prior0.5/ure/logistic/seed1.parquet"
+    results, run = finished_clone.results, "../" + finished_run(finished_clone)
     damages = {
         "metrics.parquet": lambda content: content[:500] + bytes([content[500] ^ 1]) + content[501:],
         "splits/digits/base/m2/prior0.5/n60/seed1.npz": lambda content: content[: len(content) // 2],
@@ -120,10 +129,13 @@ def test_what_is_damaged_is_named_and_made_anew_with_the_same_contents(finished_
         os.utime(results / name, ns=(times.st_atime_ns, times.st_mtime_ns))
     assert finished_clone.jobs() == {}  # Snakemake alone notices none of it
     found = finished_clone.run("./run", "check", status=1).stdout
-    assert {line.split()[0] for line in found.splitlines()[:-1]} == {f"results/tiny/{name}" for name in damages}
+    named = {os.path.normpath(f"results/tiny/{name}") for name in damages}
+    assert {line.split()[0] for line in found.splitlines()[:-1]} == named
     done = finished_clone.run("./run", "paper", "--cores", "2", "--configfile", "config/tiny.yaml")
-    assert f"results/tiny/{run} was not what was written: it is put back" in done.stderr
-    assert {name: (results / name).read_bytes() for name in damages} == before
+    assert "is a finished run that is not what was written: it is made anew" in done.stdout + done.stderr
+    again = {name: (results / name).read_bytes() for name in damages}
+    again[run] = before[run]  # it says when it was trained
+    assert again == before
     finished_clone.run("./run", "check")
 
 
@@ -143,7 +155,7 @@ def test_images_labels_and_splits_keep_their_contract(finished):
         assert (signs[split["tuples"]].sum(axis=1) >= 0).all()
 
 
-def test_metrics_are_one_tidy_table_in_two_formats(finished):
+def test_metrics_are_one_tidy_table(finished):
     metrics = pd.read_parquet(finished.results / "metrics.parquet")
     assert list(metrics.columns[: len(AXES) + 1]) == [*AXES, "epoch"]
     assert {*MEASURES, "risk", "accuracy"} <= set(metrics.columns)
@@ -153,9 +165,6 @@ def test_metrics_are_one_tidy_table_in_two_formats(finished):
     others = metrics.filter(regex="^validation_tuples_3$")  # pairs have no third member
     assert metrics.drop(columns=others.columns).notna().all().all()
     assert (others.notna().squeeze() == (metrics["tuple_size"] == 3)).all()
-    csv = pd.read_csv(finished.results / "metrics.csv", dtype={"prior": str})
-    assert list(csv.columns) == list(metrics.columns)
-    pd.testing.assert_frame_equal(csv, metrics.reset_index(drop=True), check_dtype=False, rtol=1e-8)
 
 
 def test_the_summary_and_the_table_have_a_row_per_cell(finished):
@@ -175,15 +184,14 @@ def test_the_summary_and_the_table_have_a_row_per_cell(finished):
     np.testing.assert_allclose(summary.set_index(list(CELL))["mean"].sort_index(), by_hand.sort_index())
 
 
-def test_provenance_says_what_a_history_was_made_of(finished):
-    facts = json.loads((finished.results / "histories/digits/base/m2/n60.json").read_text())
-    assert (facts["runs"], facts["reused"]) == (8, 0)
-    assert facts["settings"]["epochs"] == 3
-    assert len(facts["inputs"]) == 2 + 4
-    assert {"commit", "packages", "device", "wall_seconds"} <= set(facts)
+def test_a_manifest_says_which_runs_are_a_jobs_own_and_who_trained_them(finished):
+    facts = json.loads(manifests(finished)[0].read_text())
+    assert (len(facts["runs"]), facts["reused"]) == (8, 0)
     (trained,) = facts["trained"]
-    assert len(trained["runs"]) == 8
-    assert (trained["commit"], trained["device"]) == (facts["commit"], facts["device"])
+    assert trained["runs"] == list(facts["runs"])
+    assert {"commit", "packages", "device", "precision", "date"} <= set(trained)
+    assert {len(drawn["sha256"]) for drawn in facts["splits"].values()} == {64}
+    assert len(facts["splits"]) == 4
 
 
 def test_expected_numbers_are_compared(finished):
@@ -200,126 +208,64 @@ def test_a_second_run_does_nothing_and_says_so(finished_clone):
     assert {path: path.stat().st_mtime_ns for path in finished_clone.results.rglob("*") if path.is_file()} == times
 
 
-EDITS = {
-    "the risk": (["mdpu/learn/risk.py"], {"train": 2, **AFTER_TRAINING}),
-    "how figures are drawn": (
-        ["mdpu/pipeline/report/drawing.py"],
-        {"show_curves": 1, "show_setting": 1, "show_losses": 1, "ranks": 1, "render_report": 1},
-    ),
-    "one kind of experiment": (["mdpu/pipeline/experiments/curves.py"], {"show_curves": 1, "render_report": 1}),
-    "the rule of the verdicts": (
-        ["mdpu/pipeline/evaluate/comparison.py"],
-        {"compare": 1, "claims": 1, "render_report": 1},
-    ),
-    "what was read in the paper": (["mdpu/pipeline/evaluate/anomalies.yaml"], {"audit": 1, "render_report": 1}),
-    "the report's page and style": (["mdpu/pipeline/report/page.py", "report/style.css"], {"render_report": 1}),
-    # The last is a method that the tiny experiment does not run.
-    "what nothing depends on": (["README.md", "mdpu/pipeline/cli.py", "mdpu/learn/methods/relu.py"], {}),
-}
+def test_editing_code_reruns_what_depends_on_it_and_nothing_else(finished_clone):
+    """`tests/pipeline/test_code.py` has which edit changes which version."""
 
-
-@pytest.mark.parametrize("edit", EDITS)
-def test_editing_code_reruns_what_depends_on_it_and_nothing_else(finished_clone, edit):
-    names, expected = EDITS[edit]
-    for name in names:
+    def edit(name, added):
         path = finished_clone.folder / name
-        path.write_text(path.read_text() + "\n")
-    assert finished_clone.jobs() == expected
+        path.write_text(path.read_text() + added)
+
+    for path in (finished_clone.folder / "mdpu").rglob("*.py"):
+        path.write_text(path.read_text() + "\n# a comment\n")
+    assert finished_clone.jobs() == {}
+    edit("mdpu/pipeline/experiments/curves.py", "edited = 1\n")
+    assert finished_clone.jobs() == {"show_curves": 1, "render_report": 1}
+    edit("mdpu/learn/risk.py", "edited = 1\n")
+    assert finished_clone.jobs() == {"train": 2, **AFTER_TRAINING}
 
 
 CHANGES = {
     "protocol.reporting": ({"protocol__reporting__average_last": 1}, AFTER_TRAINING),
-    "protocol.training": ({"protocol__training__epochs": 4}, {"train": 2, **AFTER_TRAINING}),
-    "protocol.sampling": (
-        {"protocol__sampling": {"replacement": False}},
-        {"split": 6, "train": 2, "show_setting": 1, **AFTER_TRAINING},
-    ),
-    "a dataset's title": (
-        {"definitions__datasets__digits__title": "Another"},
-        {"show_table": 1, "show_curves": 1, "show_setting": 1, "render_report": 1},
-    ),
-    "what a dataset is compared with": (
-        {"definitions__datasets__digits__published": "mnist"},
-        {"show_table": 1, "compare": 1, "render_report": 1},
-    ),
     "comparison": ({"comparison__margin": 0.5}, {"compare": 1, "claims": 1, "render_report": 1}),
     "a dataset's classes": (
         {"definitions__datasets__digits__negative": [1, 3, 5, 7], "definitions__datasets__digits__dropped": [9]},
-        {
-            "labels": 1,
-            "sheet": 1,
-            "split": 6,
-            "train": 2,
-            "show_setting": 1,
-            "audit": 1,
-            **AFTER_TRAINING,
-        },
-    ),
-    "a method left out of the table": (
-        # Its cells at prior 0.5 are still trained, for the curves; those at 0.4 leave their cohort.
-        {"definitions__experiments__tiny-table__method": ["abs"]},
-        {"train": 1, **AFTER_TRAINING},
-    ),
-    "pairs left out of the curves": (
-        # All its pairs are still trained, for the table.
-        {"definitions__experiments__tiny-curves__tuple_size": [3]},
-        {"show_curves": 1, "render_report": 1},
+        {"labels": 1, "sheet": 1, "split": 6, "train": 2, "show_setting": 1, "audit": 1, **AFTER_TRAINING},
     ),
     "threads": ({"threads": 1}, {}),
 }
 
 
-@pytest.mark.parametrize("name", CHANGES)
-def test_changing_the_configuration_reruns_what_depends_on_it_and_nothing_else(finished_clone, name):
-    changes, expected = CHANGES[name]
-    finished_clone.change_config(**changes)
-    assert finished_clone.jobs() == expected
+def test_changing_the_configuration_reruns_what_depends_on_it_and_nothing_else(finished_clone):
+    path = finished_clone.folder / "config" / "tiny.yaml"
+    before, found = path.read_text(), {}
+    for name, (changes, _) in CHANGES.items():
+        finished_clone.change_config(**changes)
+        found[name] = finished_clone.jobs()
+        path.write_text(before)
+    assert found == {name: expected for name, (_, expected) in CHANGES.items()}
 
 
 def test_adding_a_seed_trains_only_the_new_runs(finished_clone):
-    history = finished_clone.results / "histories/digits/base/m2/n60.parquet"
-    before = pd.read_parquet(history)
+    before = json.loads(manifests(finished_clone)[0].read_text())["runs"]
     finished_clone.change_config(axes__seed=[1, 2, 3])
-    finished_clone.snakemake("--", str(history.relative_to(finished_clone.folder)))
-    facts = json.loads(history.with_suffix(".json").read_text())
-    assert (facts["runs"], facts["reused"]) == (12, 8)
-    log = (finished_clone.results / "logs/train/digits/base/m2/n60.log").read_text()
-    assert "12 runs, 8 already trained" in log
-    after = pd.read_parquet(history)
-    pd.testing.assert_frame_equal(after[after["seed"] != 3].reset_index(drop=True), before)
-    assert set(after["seed"]) == {1, 2, 3}
+    finished_clone.snakemake("--until", "train")
+    facts = [json.loads(path.read_text()) for path in manifests(finished_clone)]
+    (grown,) = (one for one in facts if len(one["runs"]) == 12)
+    assert grown["reused"] == 8
+    assert before.items() <= grown["runs"].items()
 
 
-def test_a_lost_history_is_made_again(finished_clone):
-    """Nothing else reads it once the metrics are there, but a number is traced through it."""
-    (finished_clone.results / "histories/digits/base/m2/n60.parquet").unlink()
-    assert finished_clone.jobs()["train"] == 1
-
-
-def test_a_history_of_an_earlier_version_is_told_in_a_sentence(finished_clone):
-    facts = finished_clone.results / "histories/digits/base/m2/n60.json"
-    write_json(facts, {k: v for k, v in json.loads(facts.read_text()).items() if k != "trained"})
-    run = "digits/base/m2/n60/prior0.5/ure/logistic/seed1"
-    config = [word for path in finished_clone.results.glob("config/*.yaml") for word in ("--config", str(path))]
-    done = finished_clone.run("python", "-m", "mdpu", "trace", run, *config, status=2)
-    assert "an earlier version wrote it; delete it and run the workflow again" in done.stderr
-    assert "Traceback" not in done.stderr
-
-
-def test_packed_runs_are_taken_elsewhere_instead_of_being_trained(finished, fresh_clone):
+def test_exported_runs_are_taken_elsewhere_instead_of_being_trained(finished, fresh_clone):
     """As from a cluster to a laptop: another folder, nothing but the packed file."""
-    packed = fresh_clone.folder / "packed.parquet"
-    store = finished.results / "runs"
-    finished.run("python", "-m", "mdpu", "pack", "--store", str(store), "--out", str(packed))
-    unpack = ("python", "-m", "mdpu", "unpack", str(packed), "--store", str(fresh_clone.results / "runs"))
-    assert "12 finished runs unpacked" in fresh_clone.run(*unpack).stdout
-    history = fresh_clone.results / "histories/digits/base/m2/n60.parquet"
-    fresh_clone.snakemake("--", str(history.relative_to(fresh_clone.folder)))
-    original = finished.results / "histories/digits/base/m2/n60.parquet"
-    pd.testing.assert_frame_equal(pd.read_parquet(history), pd.read_parquet(original), check_exact=True)
-    found, facts = (json.loads(path.with_suffix(".json").read_text()) for path in (history, original))
-    assert (found["runs"], found["reused"]) == (8, 8)
-    assert found["trained"] == facts["trained"]
+    packed, config = fresh_clone.folder / "packed.parquet", ("--config", "config.yaml", "--config", "config/tiny.yaml")
+    mdpu = (sys.executable, "-m", "mdpu")
+    assert "12 finished runs written" in finished.run(*mdpu, "export", *config, "--out", str(packed)).stdout
+    assert "12 finished runs imported" in fresh_clone.run(*mdpu, "import", str(packed), *config).stdout
+    fresh_clone.snakemake("prepare")
+    assert "train" not in fresh_clone.jobs()
+    found, original = ([json.loads(path.read_text()) for path in manifests(clone)] for clone in (fresh_clone, finished))
+    for here, there in zip(found, original, strict=True):
+        assert (here["runs"], here["trained"]) == (there["runs"], there["trained"])
 
 
 def test_a_study_trains_its_variants_and_reads_the_runs_that_are_there(finished_clone):
@@ -340,7 +286,7 @@ def test_a_study_trains_its_variants_and_reads_the_runs_that_are_there(finished_
                 "tuple_size": [2],
                 "prior": [0.5],
                 "variant": ["base", "rate", "same", "images"],
-                "reporting": ["last", "best-epoch"],
+                "options": {"reporting": ["last", "best-epoch"]},
                 "n": 60,
             }
         },
@@ -348,7 +294,8 @@ def test_a_study_trains_its_variants_and_reads_the_runs_that_are_there(finished_
     finished_clone.snakemake()
     logs = finished_clone.results / "logs/train/digits"
     assert {path.name for path in logs.iterdir()} == {"base", "rate", "images"}
-    assert "4 runs, 0 already trained" in (logs / "rate/m2/n60.log").read_text()
+    (log,) = (logs / "rate").rglob("*.log")
+    assert "4 runs, 0 already trained" in log.read_text()
     splits = {}
     for variant in ("base", "rate", "images"):
         path = finished_clone.results / "splits/digits" / variant / "m2/prior0.5/n60/seed1.npz"
@@ -386,9 +333,10 @@ def test_a_network_added_by_one_file_becomes_a_row_of_a_table(finished_clone):
     assert set(table.index) == {(name, method) for name in ("digits", "linear") for method in ("ure", "abs")}
     assert table["mean"].between(0, 100).all()
     assert (table.loc["digits", "mean"] != table.loc["linear", "mean"]).all()
-    history = finished_clone.results / "histories/linear/base/m2/n60/prior0.5/abs/logistic/seed1.json"
-    settings = json.loads(history.read_text())["settings"]
-    assert (settings["network"], settings["bias"], settings["batch_size"]) == ("all-pixels", False, 10)
+    runs = json.loads(next((finished_clone.results / "trained/linear").rglob("[!.]*.json")).read_text())["runs"]
+    finished = Cache(finished_clone.folder / "results/cache").load(runs.values())
+    for settings in (one.about["recipe"]["settings"] for one in finished.values()):
+        assert (settings["network"], settings["bias"], settings["batch_size"]) == ("all-pixels", False, 10)
 
 
 # -- subsets --------------------------------------------------------------------------------------
@@ -398,7 +346,7 @@ def test_an_experiment_alone_runs_without_training_and_the_report_says_what_was_
     fresh_clone.snakemake("--config", "experiments=[figure1]")
     page = (fresh_clone.results / "report.html").read_text(encoding="utf-8")
     assert 'id="figure1"' in page
-    assert not (fresh_clone.results / "histories").exists()
+    assert not (fresh_clone.results / "trained").exists()
     missing = page.split('id="not-run"')[1].split("</section>")[0]
     for title in ("Tiny table: pairs", "Table II: pairs, smaller n", "Figure 2: the losses"):
         assert title in missing
@@ -429,13 +377,13 @@ def test_a_dataset_alone_is_planned_and_what_has_none_of_it_is_left_out(fresh_cl
     assert "tables/table2.csv" in done.stdout
 
 
-def test_what_was_made_while_no_head_recorded_its_settings_is_made_anew(finished_clone):
+def test_a_split_that_was_drawn_while_no_head_recorded_its_settings_is_drawn_anew(finished_clone):
     """As when a cluster's job ends after its head was killed, and the configuration is edited before the next run."""
     shutil.rmtree(finished_clone.folder / ".snakemake" / "metadata")
-    finished_clone.change_config(protocol__training__epochs=4)
-    assert "train" not in finished_clone.jobs()  # Snakemake alone takes the histories of three epochs for good
-    finished_clone.run("./run", "paper", "--cores", "2", "--configfile", "config/tiny.yaml")
-    assert pd.read_parquet(finished_clone.results / "metrics.parquet")["epoch"].max() == 4
+    finished_clone.change_config(protocol__sampling={"overlap": False})
+    assert "split" not in finished_clone.jobs()  # Snakemake alone takes them for good
+    done = finished_clone.run("./run", "paper", "--cores", "2", "--configfile", "config/tiny.yaml")
+    assert "was made with other settings than it has now: it is made anew" in done.stdout + done.stderr
 
 
 # -- a failed cohort ------------------------------------------------------------------------------
@@ -443,15 +391,14 @@ def test_what_was_made_while_no_head_recorded_its_settings_is_made_anew(finished
 
 def test_a_failed_cohort_is_left_out_and_named_and_the_next_run_trains_it(fresh_clone):
     command = ["./run", "paper", "--cores", "2", "--configfile", "config/tiny.yaml"]
-    obstacle = fresh_clone.results / "runs/digits/base/m3"  # a file where a folder has to be
+    obstacle = fresh_clone.results / "checkpoints/digits/base/m3"  # a file where a folder has to be
+    fresh_clone.change_config(checkpoint_seconds=0)
     obstacle.parent.mkdir(parents=True)
     obstacle.touch()
     done = fresh_clone.run(*command, "--keep-going", status=1)
-    log = "results/tiny/logs/train/digits/base/m3/n60.log"
-    assert "left out: digits/base/m3/n60: results/tiny/runs/" in done.stderr
+    assert "left out: digits/base/m3/n60: " in done.stdout + done.stderr
     page = (fresh_clone.results / "report.html").read_text(encoding="utf-8").split('id="failed"')[1]
-    assert "1 of 2 cohorts failed" in page
-    assert f"could not be written (File exists); mend that and run again ({log})" in page
+    assert "could not be written" in page
     assert set(pd.read_csv(fresh_clone.results / "runs.csv")["tuple_size"]) == {2}
     # Nothing takes the failure for a success: the plan still wants the cohort, and what is made of it.
     assert fresh_clone.jobs() == {"train": 1, **AFTER_TRAINING}
@@ -465,31 +412,18 @@ def test_a_failed_cohort_is_left_out_and_named_and_the_next_run_trains_it(fresh_
 # -- a run, retrained -----------------------------------------------------------------------------
 
 
-def test_a_retrained_run_has_the_recorded_history_bit_for_bit(finished, tmp_path):
+def test_a_run_is_traced_and_trained_again_bit_for_bit(finished, tmp_path):
     config = ["--config", "config.yaml", "--config", "config/tiny.yaml"]
     name = "digits/base/m2/n60/prior0.5/abs/logistic"
     mdpu = [sys.executable, "-m", "mdpu"]
     found = json.loads(finished.run(*mdpu, "trace", name, *config, "--json").stdout)
     assert [run["run"] for run in found["runs"]] == [f"{name}/seed1", f"{name}/seed2"]
-    done = finished.run(*mdpu, "retrain", found["runs"][0]["run"], *config, "--out", str(tmp_path))
-    assert "3 epochs equal bit for bit" in done.stdout
-    new = pd.read_parquet(tmp_path / f"{name}/seed1.parquet")
+    assert (finished.folder / found["runs"][0]["finished"]).is_file()
+    done = finished.run(*mdpu, "retrain", name, *config, "--out", str(tmp_path))
+    assert done.stdout.count("equal bit for bit") == 2
+    assert "2 of 2 runs came out again, 2 of them bit for bit" in done.stdout
     metrics = pd.read_parquet(finished.folder / found["metrics"]).query(found["runs"][0]["rows"])
-    recorded = metrics.reset_index(drop=True)
-    again = new[(new["method"] == "abs")].reset_index(drop=True)
-    pd.testing.assert_frame_equal(again, recorded.drop(columns="validation_tuples_3")[again.columns], check_exact=True)
-    assert found["runs"][0]["accuracy"] == pytest.approx(100 * again["accuracy"].tail(2).mean(), abs=1e-12)
-
-
-def test_a_history_that_differs_is_told(finished_clone, tmp_path):
-    config = ["--config", "config.yaml", "--config", "config/tiny.yaml"]
-    history = finished_clone.results / "histories/digits/base/m2/n60.parquet"
-    table = pd.read_parquet(history)
-    table.loc[(table["method"] == "abs") & (table["epoch"] == 2), "risk"] += 1e-9
-    write_table(table, history)
-    command = [sys.executable, "-m", "mdpu", "retrain", "digits/base/m2/n60/prior0.5/abs/logistic/seed1", *config]
-    done = finished_clone.run(*command, "--out", str(tmp_path), status=1)
-    assert "largest differences risk 1e-09" in done.stdout
+    assert found["runs"][0]["accuracy"] == pytest.approx(100 * metrics["accuracy"].tail(2).mean(), abs=1e-12)
 
 
 # -- dry runs -------------------------------------------------------------------------------------
@@ -511,23 +445,6 @@ def test_the_slurm_profile_is_planned(fresh_clone):
     assert "train" in output
 
 
-@pytest.mark.parametrize(
-    ("device", "arguments", "gpus"),
-    [
-        ("cpu", ("-n",), 0),
-        ("cuda", ("-n",), 1),
-        ("auto", ("-n", "--profile", "profiles/slurm"), 1),
-    ],
-)
-def test_training_asks_for_the_device_of_the_configuration(fresh_clone, device, arguments, gpus):
-    if "--profile" in arguments:
-        pytest.importorskip("snakemake_executor_plugin_slurm")
-    fresh_clone.change_config(device=device)
-    resources = [line for line in fresh_clone.snakemake(*arguments).splitlines() if "gpu=" in line]
-    assert len(resources) == 2
-    assert all(f"gpu={gpus}" in line for line in resources)
-
-
 @pytest.mark.parametrize("gpus", [0, 1])
 def test_training_asks_for_a_gpu_where_there_is_one(fresh_clone, tmp_path, monkeypatch, gpus):
     """As the machine's tools have it; what trains then is this machine's CPU or GPU all the same."""
@@ -537,10 +454,10 @@ def test_training_asks_for_a_gpu_where_there_is_one(fresh_clone, tmp_path, monke
         (tmp_path / "nvidia-smi").touch(mode=0o755)
         folders.append(str(tmp_path))
     monkeypatch.setenv("PATH", os.pathsep.join(folders))
-    output = fresh_clone.snakemake("--resources", "gpu=1", "--", "results/tiny/histories/digits/base/m3/n60.parquet")
+    output = fresh_clone.snakemake("--resources", "gpu=1", "--until", "train")
     resources = [line for line in output.splitlines() if "gpu=" in line and "runtime=" in line]
-    assert len(resources) == 1
-    assert f"gpu={gpus}" in resources[0]
+    assert len(resources) == 2
+    assert all(f"gpu={gpus}" in line for line in resources)
 
 
 @pytest.mark.parametrize(
