@@ -67,7 +67,7 @@ Mirror = Annotated[
         help="http(s) address or folder, laid out as data_dir, to fetch from unless the configuration has a `mirror`.",
     ),
 ]
-TupleSize = Annotated[int, typer.Option(max=1000, help="Tuple size M.")]
+TupleSize = Annotated[int, typer.Option(min=1, max=1000, help="Tuple size M.")]
 LawName = Annotated[
     str,
     typer.Option(
@@ -502,6 +502,8 @@ def main() -> None:
     # GNU OpenMP's threads spin for a long time while they wait, which stalls a busy machine. With this setting they
     # sleep after microseconds (docs/explanation/performance.md). It must be set before torch loads OpenMP.
     os.environ.setdefault("GOMP_SPINCOUNT", "1000")
+    if strange := [argument for argument in sys.argv[1:] if not is_text(argument)]:
+        fail(f"the argument {strange[0]!r} is not UTF-8; give another name")
     try:
         with recording():
             app()
@@ -522,6 +524,11 @@ def main() -> None:
         if not text.startswith(GPU_ERRORS):
             raise
         fail(f"the GPU failed ({text.splitlines()[0]}); see whether nvidia-smi still lists it, and run again")
+
+
+def is_text(argument: str) -> bool:
+    """Return whether an argument was UTF-8; what was not, Python hands over as halves of characters."""
+    return all(not "\ud800" <= character <= "\udfff" for character in argument)
 
 
 def fail(sentence: str) -> NoReturn:

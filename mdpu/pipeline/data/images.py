@@ -94,6 +94,8 @@ def write_images(
 
 def read_images(path: Path) -> ImageSet:
     """Read an image set; raise `UserError` if a file is missing, broken or against the contract."""
+    if path.is_dir():
+        raise UserError(f"{path} is a folder, not a file of images")
     description = read_json(path.with_suffix(".json"))
     missing = {"classes", "origin", "licence"} - set(description if isinstance(description, dict) else ())
     if missing:
