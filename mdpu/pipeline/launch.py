@@ -99,6 +99,7 @@ def _experiment(experiment: str, arguments: list[str]) -> int:
         if 0 < status < 128 and goes_on:
             say("some jobs failed; making a report without the training jobs that failed")
             failed, status = status, work([*command, "--config", "without_failed=True"], lock)
+            plan.layout.write_config(current=True)  # again the one whose jobs `./run status` looks for
         if status:
             return status
         lines, confirmed = report_outcome(plan, comparable(experiment, plan.config))

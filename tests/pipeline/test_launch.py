@@ -33,7 +33,9 @@ def started(clone, monkeypatch):
     """The commands of Snakemake that were started, and the statuses with which they end; 0 if there are none left."""
     state = SimpleNamespace(commands=[], statuses=[])
     plan = SimpleNamespace(
-        layout=SimpleNamespace(write_config=lambda: Path("chosen.yaml")), config={}, results=clone / "results"
+        layout=SimpleNamespace(write_config=lambda current=False: Path("chosen.yaml")),
+        config={},
+        results=clone / "results",
     )
 
     def popen(command, **_):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import time
@@ -11,8 +10,6 @@ import pandas as pd
 import psutil
 import pytest
 
-from mdpu.pipeline.lock import descendants, read_head
-
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
 
 COMMAND = ["./run", "paper", "--cores", "2", "--configfile", "config/tiny.yaml"]
@@ -20,30 +17,28 @@ COMMAND = ["./run", "paper", "--cores", "2", "--configfile", "config/tiny.yaml"]
 
 @pytest.fixture
 def start(fresh_clone, tmp_path):
-    """What starts `./run`, and returns it, with its descendants, once a pattern matches a file of its results."""
+    """What starts `./run`, and returns it with its descendants once it has made a file that a pattern matches."""
     (tmp_path / "tmp").mkdir()
 
     def start(pattern):
-        for path in fresh_clone.results.glob(pattern):
-            path.unlink()  # an earlier one's
-        process = subprocess.Popen(
+        process = psutil.Popen(
             COMMAND,
             cwd=fresh_clone.folder,
             env={**fresh_clone.environment, "TMPDIR": str(tmp_path / "tmp")},
             stdout=(tmp_path / "said").open("w"),
             stderr=subprocess.STDOUT,
         )
-        while not any(fresh_clone.results.glob(pattern)):
+        fresh = False
+        while not fresh or not any(fresh_clone.results.glob(pattern)):
             assert process.poll() is None, (tmp_path / "said").read_text()
+            if not fresh and process.children():  # Snakemake; what a killed run has left has been ended
+                for path in fresh_clone.results.glob(pattern):
+                    path.unlink()
+                fresh = True
             time.sleep(0.01)
-        return process, descendants(read_head(fresh_clone.folder).token)
+        return process, process.children(recursive=True)
 
     return start
-
-
-def snakemake_of(processes):
-    """Return Snakemake among the descendants of a head."""
-    return next(process for process in processes if any(word.endswith("/snakemake") for word in process.cmdline()[:2]))
 
 
 def test_a_run_that_is_stopped_or_killed_at_any_moment_ends_with_the_same_numbers(
@@ -57,22 +52,24 @@ def test_a_run_that_is_stopped_or_killed_at_any_moment_ends_with_the_same_number
     assert not any(one.is_running() for one in below)
 
     process, below = start("progress/**/*.json")
+    for one in below[1:]:
+        one.suspend()  # so that it is still at work when the next one starts
     process.kill()
     process.wait()
-    assert snakemake_of(below).is_running()
-    left = [one.pid for one in below]
+    assert all(one.is_running() for one in below)
+    left = {one.pid for one in below}
 
     process, below = start("progress/**/*.json")
-    snakemake_of(below).kill()
+    below[0].kill()
     assert process.wait() == 128 + signal.SIGKILL
     said = (tmp_path / "said").read_text()
     assert "was killed; going on from what it finished\nrun: ended what it had left at work: mdpu " in said
-    assert not {*left} & {one.pid for one in below}
+    assert not left & {one.pid for one in below}
     assert not any(one.is_running() for one in below)
 
     process, below = start("logs/collect.log")
-    for one in [psutil.Process(process.pid), *below]:
-        os.kill(one.pid, signal.SIGKILL)
+    for one in [process, *below]:
+        one.kill()
     process.wait()
     assert not (fresh_clone.results / "report.html").exists()
 
