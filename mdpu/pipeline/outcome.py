@@ -74,7 +74,7 @@ def compare_results(before: Path, after: Path) -> Difference:
 
 def _means(folder: Path) -> pd.Series:
     summary = read_csv(folder / "summary.csv")
-    names = [cell_name(key) for key in summary[summary.columns.intersection(CELL)].to_dict("records")]  # old: no law
+    names = [cell_name(key) for key in summary[summary.columns.intersection([*CELL])].to_dict("records")]  # old: no law
     return pd.Series(summary["mean"].to_numpy(float), index=names)
 
 
