@@ -162,7 +162,7 @@ def configurations(cases: int, start: int) -> Counter[str]:
             plan = Plan(config)
             experiments.check(config)
             wrong = check_accepted(config, plan)
-            return f"WRONG: {wrong}" if wrong else "accepted"
+            return f"WRONG: {wrong}" if wrong else "accepted, and right by rules of their own"
 
         try_case(case, overlay, tally)
 

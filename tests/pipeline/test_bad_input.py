@@ -17,8 +17,6 @@ from mdpu.pipeline.plan import CELL, Plan
 
 BASE = load_config([REPOSITORY / "config.yaml"])
 
-pytestmark = pytest.mark.bad_input
-
 
 def sentence(error):
     """Return the message to the user, after checking that it is one sentence."""

@@ -141,7 +141,6 @@ TAMPERED = {
 }
 
 
-@pytest.mark.bad_input
 @pytest.mark.parametrize("what", TAMPERED)
 def test_a_packed_run_that_is_not_what_was_written_is_refused(what, tmp_path):
     change, message = TAMPERED[what]
@@ -152,7 +151,6 @@ def test_a_packed_run_that_is_not_what_was_written_is_refused(what, tmp_path):
     assert Cache(tmp_path / "cache").names() == []
 
 
-@pytest.mark.bad_input
 def test_runs_that_were_never_right_are_refused(tmp_path):
     """Their checksums are right: somebody wrote them so."""
     for drawn, message in ((BAD_RATES, "a rate that is not between 0 and 1"), (history(2), "all of its 3 epochs")):
@@ -162,7 +160,6 @@ def test_runs_that_were_never_right_are_refused(tmp_path):
             Cache(tmp_path / "cache").import_runs(tmp_path / "packed.parquet")
 
 
-@pytest.mark.bad_input
 def test_a_flipped_byte_is_never_taken_for_a_run(tmp_path):
     """Wherever it lies in the file: it is noticed, or it changes no value."""
     cache, run = Cache(tmp_path / "cache"), finished()

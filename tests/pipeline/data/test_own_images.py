@@ -87,7 +87,6 @@ def test_class_names_are_in_the_npz_or_beside_it(tmp_path: Path) -> None:
     assert own.inputs(path) == [path, beside]
 
 
-@pytest.mark.bad_input
 @pytest.mark.parametrize(
     ("change", "said"),
     [
@@ -124,7 +123,6 @@ def test_a_bad_npz_ends_in_one_sentence(
     assert json.loads(out.with_suffix(".json").read_text())["checksums"] == {"bad.npz": f"sha256:{sha256(path)}"}
 
 
-@pytest.mark.bad_input
 @pytest.mark.parametrize("spoil", ["truncated", "text", "empty", "an npy", "no array", "missing"])
 def test_a_file_that_is_no_npz_ends_in_one_sentence(tmp_path: Path, spoil: str) -> None:
     path = tmp_path / "own.npz"
@@ -149,7 +147,6 @@ def test_a_file_that_is_no_npz_ends_in_one_sentence(tmp_path: Path, spoil: str) 
         own.image_shape(path)
 
 
-@pytest.mark.bad_input
 @pytest.mark.parametrize(
     "content", ["[]", '{"classes": 3}', "{", r'{"classes": ["\ud800", "b"]}', r'{"licence": "\ud800"}']
 )
@@ -210,7 +207,6 @@ def spoil_folder(pictures: Path, how: str) -> None:
         {"pipe": os.mkfifo, "folder": Path.mkdir, "link": lambda path: path.symlink_to("nothing")}[how](path)
 
 
-@pytest.mark.bad_input
 @pytest.mark.parametrize(
     ("how", "said"),
     [
