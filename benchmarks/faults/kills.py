@@ -87,7 +87,7 @@ def send(process: subprocess.Popen[str], whom: str, number: int) -> bool:
 
 def result(results: Path) -> dict[str, bytes]:
     """Return the tables of numbers."""
-    return {name: (results / name).read_bytes() for name in ("metrics.csv", "summary.csv", "comparison.csv")}
+    return {name: (results / name).read_bytes() for name in ("summary.csv", "comparison.csv")}
 
 
 def compare(results: Path, expected: dict[str, bytes], metrics: pd.DataFrame) -> str:

@@ -14,12 +14,17 @@ Images are named with their checksums, but not included: most have no licence to
 from __future__ import annotations
 
 import mimetypes
+import subprocess
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
+import yaml
+from rocrate.model.contextentity import ContextEntity
+from rocrate.model.entity import Entity
+from rocrate.rocrate import ROCrate
 
 from mdpu.errors import UserError
 from mdpu.pipeline.cache import identity
@@ -27,10 +32,6 @@ from mdpu.pipeline.check import BESIDE
 from mdpu.pipeline.files import REPOSITORY, git_commit, read_csv, read_json, replacing, versions
 from mdpu.pipeline.plan import CELL, Plan, cell_name
 from mdpu.pipeline.seals import is_seal, read_seal
-
-if TYPE_CHECKING:
-    from rocrate.model.entity import Entity
-    from rocrate.rocrate import ROCrate
 
 WORKFLOW_CRATE = "https://w3id.org/workflowhub/workflow-ro-crate/1.0"
 PROFILES = {
@@ -50,7 +51,7 @@ COMMANDS = {
     "sheets": "sheet",
     "splits": "split",
     "tuning": "tune",
-    "histories": "train",
+    "trained": "train",
     **dict.fromkeys(("metrics", "summary", "runs"), "collect"),
     "comparison": "compare",
     **dict.fromkeys(("claims", "claims_cases"), "claims"),
@@ -70,14 +71,10 @@ def write_crate(plan: Plan, path: Path) -> None:
     Raises
     ------
     UserError
-        If there is no report, a file is broken, or the package ``rocrate`` is not installed.
+        If there is no report, or a file is broken.
     """
     if not (plan.layout.results / "report.html").exists():
         raise UserError(f"{plan.layout.results} has no report; run the workflow with this configuration first")
-    try:
-        from rocrate.rocrate import ROCrate
-    except ModuleNotFoundError:
-        raise UserError("an RO-Crate needs rocrate; run pip install '.[pipeline]' in a checkout") from None
     with replacing(path) as temporary:
         _Builder(plan, ROCrate(version="1.1")).build().write_zip(temporary)
 
@@ -100,6 +97,11 @@ class _Builder:
         self._tools: dict[tuple[str, str], Entity] = {}
         self._steps: dict[str, Entity] = {}
         self._controls: list[Entity] = []
+        authors = yaml.safe_load((REPOSITORY / "CITATION.cff").read_text(encoding="utf-8"))["authors"]
+        self._authors = [
+            self._add(f"#author-{place}", "Organization", name=author["name"]) for place, author in enumerate(authors)
+        ]
+        self._agent = self._add("#agent", "Person", name=_user())
 
     def build(self) -> ROCrate:
         """Return the crate, with everything in it."""
@@ -126,6 +128,7 @@ class _Builder:
         root["description"] = (
             "Tables, figures, verdicts and histories of a reproduction, with the provenance of every number."
         )
+        root["author"] = self._authors
         root["license"] = self._add(LICENCE, "CreativeWork", name="MIT License")
         root["datePublished"] = datetime.now(UTC).date().isoformat()
         root["conformsTo"] = [
@@ -244,6 +247,7 @@ class _Builder:
             "CreateAction",
             name=f"Run of {self.plan.config['name']}",
             instrument=workflow,
+            agent=self._agent,
             object=[self._file(self.plan.layout.config)],
             result=[self._file(self.results / "report.html")],
             actionStatus=COMPLETED,
@@ -254,6 +258,7 @@ class _Builder:
             "OrganizeAction",
             name="Snakemake runs the jobs",
             instrument=snakemake,
+            agent=self._agent,
             object=self._controls,
             result=run,
             actionStatus=COMPLETED,
@@ -268,6 +273,7 @@ class _Builder:
             "CreateAction",
             name=f"mdpu {name.removeprefix('#')}",
             instrument=self._tool(command, commit),
+            agent=self._agent,
             object=list(inputs),
             result=list(results),
             actionStatus=COMPLETED,
@@ -304,8 +310,6 @@ class _Builder:
         return entity
 
     def _add(self, identifier: str, kind: str, **properties: Any) -> Entity:
-        from rocrate.model.contextentity import ContextEntity
-
         entity = ContextEntity(self.crate, identifier, properties={"@type": kind})
         for key, value in properties.items():
             entity[key] = value
@@ -314,6 +318,12 @@ class _Builder:
     def _add_file(self, source: Path, target: Path, kind: str, **properties: Any) -> Entity:
         facts: Mapping[str, Any] = {"encodingFormat": kind, "contentSize": str(source.stat().st_size), **properties}
         return self.crate.add_file(str(source), str(target), properties={"name": str(target), **facts})
+
+
+def _user() -> str:
+    """Return who runs the workflow, as Git knows them."""
+    done = subprocess.run(["git", "config", "user.name"], cwd=REPOSITORY, capture_output=True, text=True)
+    return done.stdout.strip() or "unknown"
 
 
 def _counts(path: Path) -> bool:

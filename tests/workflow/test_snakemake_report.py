@@ -14,7 +14,6 @@ from mdpu.pipeline.report.formats import FORMATS
 pytestmark = pytest.mark.slow
 
 SHOWN = ("tables/*", "figures/**/*", "sheets/*/*", "*.csv", "ranks.*")
-NOT_OFFERED = {"metrics.csv"}  # a row per run and epoch
 
 
 def embedded(page: str, name: str) -> dict:
@@ -27,7 +26,7 @@ def embedded(page: str, name: str) -> dict:
 def to_show(results) -> set[str]:
     """Return the tables and figures in a folder of results."""
     files = {file for pattern in SHOWN for file in results.glob(pattern) if file.suffix in FORMATS}
-    return {f"results/tiny/{file.relative_to(results)}" for file in files if file.name not in NOT_OFFERED}
+    return {f"results/tiny/{file.relative_to(results)}" for file in files}
 
 
 @pytest.fixture(scope="module")
