@@ -39,6 +39,16 @@ def choose_device(requested: str) -> torch.device:
     return torch.device(requested if number else "cuda" if available and kind != "cpu" else "cpu")
 
 
+def spread(device: torch.device) -> torch.device:
+    """Return a GPU by number: where there are several and none is named, processes side by side take different ones.
+
+    Workers of a grid search have consecutive process numbers, so they do not all take the first GPU.
+    """
+    if device.type == "cpu" or device.index is not None or (count := torch.cuda.device_count()) < 2:
+        return device
+    return torch.device("cuda", os.getpid() % count)
+
+
 def choose_policy(device: torch.device, precision: Precision) -> Policy:
     """Return how stacks are computed on a device, in a precision of the settings."""
     dtype = torch.bfloat16 if resolve_precision(precision, device) == "bf16" else torch.float32

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from mdpu.errors import UserError, is_out_of_memory
 from mdpu.learn.checkpoint import Checkpoint
-from mdpu.learn.device import choose_device, choose_policy, float32_products
+from mdpu.learn.device import choose_device, choose_policy, float32_products, spread
 from mdpu.learn.evaluation import Evaluation
 from mdpu.learn.head import Head
 from mdpu.learn.method import Answers, FittedMethod, NetworkMethod
@@ -179,7 +179,7 @@ def fit_each(
     named = {task.sample: samples for task in tasks} if isinstance(samples, Sample) else samples
     _check(tasks, images, named, labels)
     if policy is None:
-        device = device if isinstance(device, torch.device) else choose_device(device)
+        device = device if isinstance(device, torch.device) else spread(choose_device(device))
         policy = choose_policy(device, settings.precision)
     to_train = []
     for task in tasks:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, NoReturn
 
 import typer
 
-from mdpu.errors import UserError, printable
+from mdpu.errors import UserError, is_out_of_memory, printable
 from mdpu.pipeline.seals import recording
 
 if TYPE_CHECKING:
@@ -521,6 +521,8 @@ def main() -> None:
             fail(NO_MEMORY)
         if any(words in text for words in WRITE_ERRORS):
             fail("a checkpoint could not be written; see whether the disk is full or fails, and run again")
+        if is_out_of_memory(error):
+            fail("the GPU's memory is full; end what else uses it, or set device to cpu")
         if not text.startswith(GPU_ERRORS):
             raise
         fail(f"the GPU failed ({text.splitlines()[0]}); see whether nvidia-smi still lists it, and run again")

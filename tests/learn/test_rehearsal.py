@@ -16,7 +16,7 @@ from mdpu.errors import UserError
 from mdpu.estimator import MDPUClassifier
 from mdpu.learn import Sample, Settings, Task, evaluation, fit, fitting, trainer
 from mdpu.learn.checkpoint import Checkpoint
-from mdpu.learn.device import choose_device, choose_policy, leased_device, resolve_precision
+from mdpu.learn.device import choose_device, choose_policy, leased_device, resolve_precision, spread
 from mdpu.learn.evaluation import TestRates, ValidationBags
 from mdpu.learn.methods import load_method
 from mdpu.learn.modules import module_architecture
@@ -224,6 +224,8 @@ def test_each_of_two_gpus_is_leased_to_one_job(tmp_path, monkeypatch):
             assert str(chosen) == "cuda:1"
         with leased_device("cpu") as device:
             assert device == CPU
+        monkeypatch.setattr("os.getpid", lambda: 7)
+        assert [str(spread(torch.device(name))) for name in ("cuda", "cuda:0", "cpu")] == ["cuda:1", "cuda:0", "cpu"]
     (folder,) = tmp_path.iterdir()  # one of this user, so that nobody meets another's locks
     assert sorted(path.name for path in folder.iterdir()) == ["pretended-0.lock", "pretended-1.lock"]
     with Rehearsal(devices=1), leased_device("auto"):

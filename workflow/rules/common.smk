@@ -153,9 +153,11 @@ def cohort_inputs(wildcards):
 def gpus():
     """The number of GPUs to request for a job that can use one: 0 if all jobs run here and there is none.
 
-    So jobs run side by side on a laptop. A login node and a dry run cannot tell which GPUs a cluster has.
+    So jobs run side by side on a laptop. A login node and a dry run cannot tell which GPUs a cluster has. nvidia-smi
+    need not be on the PATH, so the driver's device counts too, /dev/dxg under Windows.
     """
-    without = workflow.local_exec and not workflow.dryrun and not shutil.which("nvidia-smi")
+    driver = shutil.which("nvidia-smi") or any(map(os.path.exists, ("/dev/nvidiactl", "/dev/dxg")))
+    without = workflow.local_exec and not workflow.dryrun and not driver
     return {"cpu": 0, "cuda": 1, "auto": 0 if without else 1}[PLAN.config["device"]]
 
 
