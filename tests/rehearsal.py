@@ -117,12 +117,12 @@ class Rehearsal(TorchDispatchMode):
         given = [leaf for leaf in tree_leaves((arguments, named)) if isinstance(leaf, torch.Tensor)]
         ours = [leaf for leaf in given if isinstance(leaf, Pretended)]
         target = named.get("device")
-        if function is aten._to_copy.default:
+        # C++ takes the CPU for the device of our tensors, also in a backward pass, where none may be given.
+        backward = torch._C._current_graph_task_id() != -1
+        if function is aten._to_copy.default and not backward:
             made_here = bool(ours) if target is None else _is_cuda(target)
-        else:  # C++ takes the CPU for the device of our tensors, also in a backward pass, where none is given
-            made_here = (
-                bool(ours) or _is_cuda(target) or (target is not None and torch._C._current_graph_task_id() != -1)
-            )
+        else:
+            made_here = bool(ours) or _is_cuda(target) or (target is not None and backward)
         if not ours and not made_here:
             return function(*arguments, **named)
         self._check(function, arguments, given, ours, made_here)

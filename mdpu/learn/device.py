@@ -44,9 +44,8 @@ def spread(device: torch.device) -> torch.device:
 
     Workers of a grid search have consecutive process numbers, so they do not all take the first GPU.
     """
-    if device.type == "cpu" or device.index is not None or (count := torch.cuda.device_count()) < 2:
-        return device
-    return torch.device("cuda", os.getpid() % count)
+    several = str(device) == "cuda" and torch.cuda.device_count() > 1
+    return torch.device("cuda", os.getpid() % torch.cuda.device_count()) if several else device
 
 
 def choose_policy(device: torch.device, precision: Precision) -> Policy:
@@ -113,7 +112,7 @@ def leased_device(requested: str) -> Iterator[torch.device]:
     if device.type == "cpu":
         yield device
         return
-    numbers = range(torch.cuda.device_count()) if device.index is None else [device.index]
+    numbers = range(torch.cuda.device_count()) if str(device) == "cuda" else [device.index]
     names = [str(torch.cuda.get_device_properties(number).uuid) for number in numbers]
     with leased(names) as position:
         torch.cuda.set_device(numbers[position])
