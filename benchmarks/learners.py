@@ -5,7 +5,7 @@ are means over the trials, on rows set aside and weighted to the prior. ``defaul
 often `fit` refused, and the mean is over the others. ``labels`` is gradient boosting on the unlabeled rows with their
 labels, ``constant`` the larger class. Seconds are those of ``default`` on one thread.
 
-    OMP_NUM_THREADS=1 python benchmarks/learners.py --magic magic_train.csv --trials 3
+    OMP_NUM_THREADS=1 python benchmarks/learners.py --magic magic_train.csv --trials 2
 """
 
 import argparse
@@ -14,7 +14,7 @@ import warnings
 
 import numpy as np
 from sklearn.ensemble import HistGradientBoostingClassifier
-from tables import Table
+from tables import NAMES, Table
 
 from mdpu.errors import UserError
 from mdpu.estimator import MDPUClassifier
@@ -39,13 +39,14 @@ def main():
     """Print a line of a Markdown table for each setting."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--magic", required=True)
-    parser.add_argument("--trials", type=int, default=3)
+    parser.add_argument("--tables", nargs="+", choices=NAMES, default=NAMES)
+    parser.add_argument("--trials", type=int, default=2)
     parser.add_argument("--learners", nargs="+", default=LEARNERS)
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
     columns = ("table", "M", "prior", "n", "default", *arguments.learners, "labels", "constant", "s")
     print(f"| {' | '.join(columns)} |\n| --- {'| ---: ' * (len(columns) - 1)}|")
-    for name, size, prior, n in SETTINGS:
+    for name, size, prior, n in (setting for setting in SETTINGS if setting[0] in arguments.tables):
         table, seconds, refused = Table.read(name, arguments.magic), [], 0
         reached = {column: [] for column in ("default", *arguments.learners, "labels")}
         for trial in range(arguments.trials):

@@ -132,7 +132,8 @@ def split_folds(
 ) -> tuple[list[tuple[Bags, Bags]], list[NDArray[np.int64]], NDArray[np.int64]]:
     """Return the bags to learn from and those held out in each fold, and the folds of tuples and of unlabeled rows.
 
-    No row is in both, if it stands in several tuples or among the unlabeled rows too.
+    What is learned from has no row that is held out, even if rows stand in several tuples or among the unlabeled ones
+    too; unless that would leave less than half, as in a small pool from which all are drawn.
     """
     stream = Stream(seed, "folds of tuples")
     folds = max(2, min(folds, bags.n, len(bags.unlabeled)))
@@ -166,12 +167,12 @@ def _without_rows_of(
     masks = []
     for mask, part in zip(tuples, bags.parts, strict=True):
         free = mask & ~seen[part.tuples].any(axis=1)
-        free = free if free.any() else mask  # a small pool, where every tuple shares a row with one that is held out
+        free = free if 2 * free.sum() >= mask.sum() else mask  # a small pool, where rows recur too often to be left out
         if at_most is not None:
             free &= np.cumsum(free) <= max(1, at_most * len(part.tuples) // bags.n)
         masks.append(free)
     free_unlabeled = unlabeled & ~seen[bags.unlabeled]
-    free_unlabeled = free_unlabeled if free_unlabeled.any() else unlabeled
+    free_unlabeled = free_unlabeled if 2 * free_unlabeled.sum() >= unlabeled.sum() else unlabeled
     if at_most is not None:
         free_unlabeled &= np.cumsum(free_unlabeled) <= max(2 * at_most, at_most * len(bags.unlabeled) // bags.n)
     return bags.select(masks, free_unlabeled)
