@@ -241,7 +241,16 @@ def train(rank: int, ranks: int, make) -> list[float]:
     return numbers + [x for p in network.parameters() for x in p.flatten().tolist()]
 
 
+def ragged(group):
+    """A risk of pairs and triples; a tuple is a pair where its first score is above zero."""
+    loss = RiskLoss(Law.dominant, 0.4, "abs", process_group=group)
+    return lambda tuples, unlabeled: loss(
+        tuples, unlabeled, mask=torch.arange(SIZE) < SIZE - (tuples[:, :1] > 0).long()
+    )
+
+
 PARALLEL = {
+    "ragged": ragged,
     "joint": lambda group: TupleLoss(DOMINANT, 0.4, process_group=group),
     "contrast": lambda group: TupleLoss(DOMINANT, None, process_group=group),
     "risk": lambda group: RiskLoss(DOMINANT, 0.4, "abs", process_group=group),
