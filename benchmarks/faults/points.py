@@ -247,7 +247,6 @@ def load_everything() -> None:
     """Load what any command loads, and read the training code, here and once, instead of in each child."""
     import jsonschema  # noqa: F401
     import sklearn.datasets  # noqa: F401
-    import torch._dynamo  # noqa: F401  an optimizer loads it
     from matplotlib import pyplot as plt
     from PIL import Image
 
