@@ -235,7 +235,7 @@ def commands(cases: int, start: int) -> Counter[str]:
                 return (
                     "one sentence"
                     if last.startswith("error: ")
-                    else "usage"
+                    else "usage of the command"
                     if "Usage:" in said.getvalue()
                     else "SILENT"
                 )
