@@ -92,9 +92,12 @@ def _shipped(plan: Plan) -> dict[Run, Finished]:
     cache, layout = cache_of(plan), plan.layout
     by_recipe = {fingerprint({**finished.about["recipe"], "code": None}): finished for finished in cache.shipped_runs()}
     found = {}
+    contents = {
+        dataset: {"images": check(layout.images(dataset)), "labels": check(layout.labels(dataset))}
+        for dataset in plan.datasets
+    }
     for run in plan.runs:
-        content = {"images": check(layout.images(run.dataset)), "labels": check(layout.labels(run.dataset))}
-        recipes = ({**recipe, "code": None} for recipe in recipes_of(plan, run, content))
+        recipes = ({**recipe, "code": None} for recipe in recipes_of(plan, run, contents[run.dataset]))
         found[run] = next((by_recipe[one] for one in map(fingerprint, recipes) if one in by_recipe), None)
     return {run: finished for run, finished in found.items() if finished is not None}
 
