@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,7 +71,7 @@ class Bags:
         return Bags(parts, self.unlabeled[unlabeled])
 
 
-@cache
+@lru_cache(maxsize=1024)
 def weights_at(law: Law, prior: float) -> Floats:
     """Return w_0 .. w_M at a prior, on which they depend where tuples are broken."""
     if law.ordered:

@@ -9,7 +9,7 @@ maximised over p and n by EM, and twice its fall from the maximum is the profile
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import lru_cache
 from typing import Any, Literal
 
 import numpy as np
@@ -254,7 +254,7 @@ def starting_laws(counts: Counts, priors: Floats) -> tuple[Floats, Floats]:
     return np.repeat(priors, len(slopes)), _normalised(np.array(laws))
 
 
-@cache
+@lru_cache(maxsize=1024)
 def _rate(law: Law, prior: float) -> float:
     return law.rate(prior)
 
