@@ -205,7 +205,9 @@ class _Builder:
                 for split in sorted({run.split for run in trained}):
                     own = [run for run in trained if run.split == split]
                     numbers = [self._number(run.name, accuracies[run.name], "accuracy") for run in own]
-                    inputs = (layout.labels(cohort.dataset), layout.images(cohort.dataset))
+                    drawn = layout.split(split)  # not there if all its runs were finished before
+                    inputs = [layout.labels(cohort.dataset), layout.images(cohort.dataset)]
+                    inputs += [drawn] if drawn.exists() else []
                     yield self._action(
                         f"#train/{cohort.name}/{position}/{split}",
                         "train",

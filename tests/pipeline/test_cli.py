@@ -107,8 +107,16 @@ def test_help_lists_every_command_in_its_panel():
 def test_coefficients_are_printed_as_json():
     found = json.loads(mdpu("coefficients", "--tuple-size", 3, "--prior", 0.4).stdout)
     assert found["a"] == pytest.approx((0.4**3 + 2 * 0.4**2 * 0.6) / (0.4**3 + 3 * 0.4**2 * 0.6))
-    assert found["tuple_law"] == pytest.approx([0.4 / (0.4 + 3 * 0.6), 3 * 0.6 / (0.4 + 3 * 0.6)])
+    assert found["positives"] == pytest.approx([0, 0, 3 * 0.6 / (0.4 + 3 * 0.6), 0.4 / (0.4 + 3 * 0.6)])
     assert found["risk_weights"]["tuple_positive"] == Law.dominant(3).risk_weights(0.4).tuple_positive
+
+
+def test_coefficients_are_those_of_the_law_that_is_named():
+    found = json.loads(mdpu("coefficients", "--tuple-size", 3, "--prior", 0.4, "--law", "exactly-1").stdout)
+    assert found["a"] == pytest.approx(1 / 3)
+    assert found["rate"] == pytest.approx(3 * 0.4 * 0.6**2)
+    done = mdpu("coefficients", "--tuple-size", 3, "--prior", 0.4, "--law", "exactly-4", status=2)
+    assert done.stderr.startswith("error: ")
 
 
 def test_the_plan_counts_and_lists_runs():

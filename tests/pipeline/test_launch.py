@@ -12,6 +12,7 @@ from types import SimpleNamespace
 import pytest
 
 from mdpu.pipeline import launch as launcher
+from mdpu.pipeline import lock as lock_module
 from mdpu.pipeline.config import select
 from mdpu.pipeline.launch import comparable, launch, snakemake, take, work
 from mdpu.pipeline.lock import Lock, descendants, read_head
@@ -224,6 +225,7 @@ def test_a_killed_snakemake_is_cleared_up_behind(clone):
 
 def test_jobs_of_a_cluster_outlive_sigterm_and_are_left_to_the_next_head(clone, monkeypatch):
     """SIGINT lets Snakemake cancel them."""
+    monkeypatch.setattr(lock_module, "slurm_jobs", lambda _: {})
     for number, sent, left in ((signal.SIGTERM, signal.SIGKILL, True), (signal.SIGINT, signal.SIGINT, False)):
         child = SimpleNamespace(signals=[])
 

@@ -22,7 +22,7 @@ from mdpu.pipeline.data.labels import Labels, binarize
 from mdpu.pipeline.data.sources import SOURCES
 from mdpu.pipeline.files import REPOSITORY
 from mdpu.pipeline.history import run_history
-from mdpu.pipeline.plan import Plan, Run
+from mdpu.pipeline.plan import Plan, Run, run_columns
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -87,8 +87,8 @@ def train_digits(
         )
         runs = {method: Run("digits", "base", tuple_size, n, "0.5", method, "logistic", 1) for method in methods}
         return {
-            model.task.method: run_history(runs[model.task.method], model.history, digits.share_positive)
-            for model in models
+            method: run_history(method, model.history, digits.share_positive).assign(**run_columns(runs[method]))
+            for method, model in zip(methods, models, strict=True)
         }
 
     return train_digits

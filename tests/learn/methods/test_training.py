@@ -24,7 +24,6 @@ from mdpu.learn.methods.kmeans import STARTS
 from mdpu.learn.networks.mlp import StackedMLP
 from mdpu.learn.stacks import make_stacks
 from mdpu.learn.trainer import minibatches
-from mdpu.pipeline.cache import training_code
 from mdpu.pipeline.config import available_methods, load_config
 from mdpu.pipeline.evaluate.collect import run_accuracies, summarize
 from mdpu.pipeline.files import REPOSITORY
@@ -225,13 +224,6 @@ def test_plans_and_reports_read_methods_without_torch() -> None:
         "assert len(set(titles)) == len(titles) > 12; sys.exit('torch' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", program], cwd=REPOSITORY).returncode == 0
-
-
-def test_a_run_depends_on_the_code_of_its_method_and_no_other() -> None:
-    names = {method: {path.name for path in training_code(method, "mlp")} for method in ("siamese", "abs", "kmeans")}
-    assert {"siamese.py", "pairs.py", "head.py"} <= names["siamese"]
-    assert not {"siamese.py", "pairs.py", "kmeans.py"} & names["abs"]
-    assert "kmeans.py" in names["kmeans"]
 
 
 def test_only_methods_that_need_no_label_are_tuned() -> None:

@@ -45,7 +45,7 @@ def metrics(plan):
 def lines(plan, metrics):
     runs = describe_runs(metrics, run_accuracies(metrics, plan.protocol.reporting()), plan)
     splits = {run.split: f"checksum of {run.split}" for run in plan.runs}
-    return cell_lines(plan, runs, metrics, Training([], {run.name: "A" for run in plan.runs}, splits, 1.0, 0))
+    return cell_lines(plan, runs, metrics, Training([], {run.name: "A" for run in plan.runs}, splits, {}, 1.0, 0))
 
 
 def test_the_runs_of_a_cell_share_a_line(plan, lines):
