@@ -100,7 +100,7 @@ def _experiment(experiment: str, arguments: list[str]) -> int:
             say("some jobs failed; making a report without the training jobs that failed")
             failed, status = status, work([*command, "--config", "without_failed=True"], lock)
             plan.layout.write_config(current=True)  # again the one whose jobs `./run status` looks for
-        if status:
+        if status or not (plan.layout.results / "report.html").exists():  # the user named other targets
             return status
         lines, confirmed = report_outcome(plan, comparable(experiment, plan.config))
         if experiment == "reference":
@@ -130,8 +130,14 @@ def _choose(experiment: str, arguments: list[str], current: bool = False) -> tup
 
 
 def is_prepared(plan: Plan) -> bool:
-    """Return whether it can be told which runs are finished: that depends on the contents of the labels."""
-    return all(plan.layout.labels(dataset).exists() for dataset in plan.datasets)
+    """Return whether it can be told which jobs have something to train.
+
+    That depends on the contents of the labels. And a split that is drawn for an illustration would start the jobs that
+    train on it.
+    """
+    shown = [experiment.split for experiment in plan.experiments.values() if experiment.split]
+    files = [*map(plan.layout.labels, plan.datasets), *map(plan.layout.split, shown)]
+    return all(file.exists() for file in files)
 
 
 def cores_of(arguments: list[str]) -> list[str]:

@@ -129,6 +129,7 @@ def test_an_unnamed_method_takes_the_better_assignment_and_keeps_the_raw_one(tra
 
 def test_a_summary_holds_the_better_of_accuracy_and_its_complement() -> None:
     keys = {"dataset": "d", "variant": "base", "tuple_size": 2, "n": 9, "prior": "0.5", "method": "siamese"}
+    keys |= {"law": "dominant"}
     trials = [{"loss": "logistic", "seed": seed, "accuracy": value} for seed, value in ((1, 40.0), (2, 55.0))]
     accuracies = pd.DataFrame([{**keys, **trial, "first_epoch": 1, "last_epoch": 2} for trial in trials])
     cell = summarize(accuracies).iloc[0]
