@@ -41,8 +41,9 @@ from mdpu.learn.stopping import HeldOutRisk
 from mdpu.learn.stopping import _best as best_epoch
 from mdpu.pipeline.config import load_config
 from mdpu.pipeline.data.images import read_images
-from mdpu.pipeline.files import REPOSITORY, read_table
-from mdpu.pipeline.plan import Plan, run_columns
+from mdpu.pipeline.evaluate.collect import finished_runs
+from mdpu.pipeline.files import REPOSITORY
+from mdpu.pipeline.plan import Plan
 from mdpu.pipeline.train import read_sample, task_of
 
 PRIOR = 0.4
@@ -223,7 +224,7 @@ def test_history_is_that_which_the_pipeline_recorded(finished, monkeypatch):
     (config,) = (finished.results / "config").glob("*.yaml")
     plan = Plan(load_config([config]))
     cohort = next(iter(plan.cohorts.values()))
-    recorded = read_table(plan.layout.history(cohort.name))
+    recorded = finished_runs(plan)
     settings = plan.settings(cohort.variant, cohort.network)
     for run in cohort.runs:
         task = task_of(plan, run)
@@ -241,8 +242,7 @@ def test_history_is_that_which_the_pipeline_recorded(finished, monkeypatch):
         )
         images = read_images(plan.layout.images(run.dataset)).train_images
         history = classifier.fit(images, read_sample(plan.layout.split(run.split))).history_
-        rows = recorded[(recorded[list(run_columns(run))] == list(run_columns(run).values())).all(axis=1)]
-        pd.testing.assert_frame_equal(history, rows[history.columns].reset_index(drop=True), check_exact=True)
+        pd.testing.assert_frame_equal(history, recorded[run].history[history.columns], check_exact=True)
 
 
 def test_a_seed_decides_the_model_and_another_one_gives_another(digits):

@@ -119,7 +119,7 @@ def test_the_process_that_is_named_meets_a_fault_and_no_other(load, tmp_path, na
 
 @pytest.mark.slow
 @pytest.mark.skipif(not shutil.which("gcc"), reason="counting calls needs gcc")
-@pytest.mark.parametrize(("fault", "command"), [("kill", "split"), ("ENOSPC", "labels"), ("EIO", "verify")])
+@pytest.mark.parametrize(("fault", "command"), [("kill", "split"), ("ENOSPC", "labels"), ("EIO", "verification")])
 def test_a_command_that_is_disturbed_at_any_call_can_be_run_again(fresh_clone, tmp_path, fault, command):
     harness = [sys.executable, "benchmarks/faults/points.py", "--fault", fault, "--only", command, "--points", "10"]
     fresh_clone.run(*harness, "--out", str(tmp_path / "points.csv"))

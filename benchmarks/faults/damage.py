@@ -36,8 +36,8 @@ NAMED, SAME, DATED, OTHER, BROKEN = (
     "made anew with OTHER contents",
     "NOT made anew",
 )
-# What tells of the occasion on which a file was made: when, by which commit, and after what was there before.
-OCCASION = {"before", "commit", "date", "inputs", "reused", "seal", "sha256", "trained", "wall_seconds"}
+# What tells of the occasion on which a file was made: when, by which commit, and from what was there.
+OCCASION = {"commit", "date", "inputs", "reused", "seal", "seconds", "sha256", "trained", "wall_seconds"}
 DATES = re.compile(r"20\d\d-\d\d-\d\d")
 
 

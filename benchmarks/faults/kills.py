@@ -97,9 +97,16 @@ def compare(results: Path, expected: dict[str, bytes], metrics: pd.DataFrame) ->
     checked = subprocess.run([sys.executable, "-m", "mdpu", "check", results], cwd=ROOT, capture_output=True, text=True)
     if checked.returncode:
         return f"other than sealed: {checked.stdout[-300:]}"
-    hidden = [path for path in results.rglob(".*") if path.suffix != ".seal"]
+    places = (results, results.parent / "cache")
+    hidden = [path for place in places for path in place.rglob(".*") if path.suffix != ".seal"]
     left = sorted(str(path) for path in [*hidden, *results.rglob("*.pt")])
     return f"left over: {', '.join(left)}" if left else SAME
+
+
+def clear(results: Path) -> None:
+    """Delete the results, and the finished runs beside them, which would be taken instead of trained."""
+    for folder in (results, results.parent / "cache"):
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def disturb(process: subprocess.Popen[str], chance: random.Random, within: float) -> tuple[str, ...]:
@@ -154,12 +161,12 @@ def main() -> None:
     results, log = ROOT / "results" / given.name, given.out.with_suffix(".log")
     rounds = outcomes.Rounds(given.out, "signal", "to", "after s", "outcome")
     chance = random.Random(given.seed + len(rounds.rows))
-    shutil.rmtree(results, ignore_errors=True)
+    clear(results)
     started = time.monotonic()
     assert start(given.configfile, log).wait() == 0, log.read_text()
     within = given.within or 0.5 * (time.monotonic() - started)
     expected, metrics = result(results), pd.read_parquet(results / "metrics.parquet")
-    shutil.rmtree(results)
+    clear(results)
     last = False
     while not last:
         kills = sum(bool(row["signal"]) for row in rounds.rows)
@@ -172,7 +179,7 @@ def main() -> None:
             rounds.add(*told, "hangs" if process.returncode == HANGS else ended)
         if process.returncode == 0:
             rounds.add("", "", "", compare(results, expected, metrics))
-            shutil.rmtree(results)
+            clear(results)
         elif last or not told:
             rounds.add("", "", "", f"fails by itself: {log.read_text()[-300:]}")
             last = True

@@ -10,9 +10,10 @@ its own outputs. Calls are counted, not drawn: those of the C library that chang
 ``MemoryError``, starts of the package's own functions. With ``--reads`` calls that read results count instead. A point
 passes if
 
-- nothing that is there afterwards is torn: every file is absent or matches its seal, the old contents or the new;
+- nothing that is there afterwards is torn: every file and every seal is absent or whole, the old contents or the new;
 - a call that failed gave one sentence, and a status other than 0;
-- the same command, run once more, leaves the very bytes of an undisturbed one, and not one file besides.
+- the same command, run once more, leaves the very bytes of an undisturbed one, and not one file besides. Before it,
+  what does not match its seal is deleted, as `./run` does: a file is there before its seal.
 """
 
 from __future__ import annotations
@@ -34,13 +35,17 @@ import tempfile
 import threading
 import time
 from collections import Counter
+from collections.abc import Collection
 from contextlib import redirect_stderr, redirect_stdout, suppress
 from itertools import product
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import outcomes
+
+if TYPE_CHECKING:
+    from mdpu.pipeline.plan import Plan
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
@@ -111,6 +116,7 @@ class Trial:
 
     Parameters
     ----------
+    plan : Plan
     config : str
         The resolved configuration.
     counter : object
@@ -119,15 +125,22 @@ class Trial:
         Where the commands work.
     """
 
-    def __init__(self, config: str, counter: Any, results: Path) -> None:
-        self.config, self.counter, self.results = config, counter, results
+    def __init__(self, plan: Plan, config: str, counter: Any, results: Path) -> None:
+        self.plan, self.config, self.counter, self.results = plan, config, counter, results
 
-    def run(self, words: list[str], at: int = 0, error: int = 0) -> tuple[int, str, int]:
-        """Run a command that is disturbed at a call, or at none; return its status, standard error and calls."""
+    def run(self, words: list[str], at: int = 0, error: int = 0, made: Collection[Path] = ()) -> tuple[int, str, int]:
+        """Run a command that is disturbed at a call, or at none; return its status, standard error and calls.
+
+        If it is said what rules have `made`, the results are repaired before.
+        """
         reader, writer = os.pipe()
         child = os.fork()
         if child == 0:
             os.close(reader)
+            if made:
+                from mdpu.pipeline.check import repair
+
+                repair(self.plan, made)
             status, text = self._run_here(words, at, error)
             os.write(writer, json.dumps([text[-20000:], self.calls]).encode())
             os._exit(status)
@@ -144,14 +157,15 @@ class Trial:
         It starts from a snapshot of the results, and `after` is what an undisturbed command leaves.
         """
         put_back(snapshot, self.results)
+        old = contents(self.results)
         status, text, _ = self.run(words, at, getattr(errno, fault, 0))
-        if wrong := torn(self.results):
+        if wrong := torn(contents(self.results), old, after):
             return f"torn: {', '.join(wrong)}"
         if status not in (0, -signal.SIGKILL):
             last = text.strip().splitlines()[-1:] or [""]
             if "Traceback" in text or not last[0].startswith("error: "):
                 return f"no sentence: {last[0][:200]}"
-        status, text, _ = self.run(words)
+        status, text, _ = self.run(words, made=sealed(self.results, after))
         if status:
             return f"fails for good: {text.strip().splitlines()[-1:]}"
         now = contents(self.results)
@@ -184,7 +198,7 @@ class Trial:
 
 
 def contents(folder: Path) -> dict[str, bytes]:
-    """Return all files, without what tells of the way: what was there before, and what was taken from it.
+    """Return all files, without what tells of the way: how many runs a job found finished, and so what it read.
 
     Records of progress tell of nothing else.
     """
@@ -192,16 +206,16 @@ def contents(folder: Path) -> dict[str, bytes]:
     for path in sorted(path for path in folder.rglob("*") if path.is_file() and "progress" not in path.parts):
         name = str(path.relative_to(folder))
         found[name] = path.read_bytes()
+        if "trained" not in path.parts:
+            continue
         with suppress(ValueError):
-            if path.name.endswith(".seal"):
-                seal = {**json.loads(found[name]), "before": None, "seal": None}
-                if "/histories/" in name:  # it read what a run before it had left, instead of images
-                    seal["inputs"] = None
-                if "/histories/" in name and name.endswith(".json.seal"):
-                    seal["sha256"] = None
-                found[name] = json.dumps(seal).encode()
-            elif "/histories/" in name and name.endswith(".json"):
-                found[name] = json.dumps({**json.loads(found[name]), "reused": None}).encode()
+            if path.name.endswith(".json.seal"):
+                ways = ("inputs", "sha256", "seal")
+            elif path.suffix == ".json":
+                ways = ("reused",)
+            else:
+                continue
+            found[name] = json.dumps({**json.loads(found[name]), **dict.fromkeys(ways)}).encode()
     return found
 
 
@@ -211,16 +225,33 @@ def put_back(snapshot: Path, results: Path) -> None:
     shutil.copytree(snapshot, results)
 
 
-def torn(results: Path) -> list[str]:
-    """Return the files that are neither the old ones nor the new."""
-    from mdpu.pipeline.seals import is_seal, read_seal, sealed_path, sha256
+def torn(now: dict[str, bytes], old: dict[str, bytes], new: dict[str, bytes]) -> list[str]:
+    """Return the files, seals among them, that are neither the old ones nor the new.
+
+    Temporary files are hidden, those of seals with a second dot, and checkpoints are of many moments.
+    """
+    from mdpu.pipeline.check import BESIDE
+    from mdpu.pipeline.seals import is_seal
 
     wrong = []
-    for path in sorted(results.rglob("*.seal")):
-        seal = read_seal(sealed_path(path)) if is_seal(path) else None
-        if seal is not None and sealed_path(path).exists() and not seal.matches(sha256(sealed_path(path))):
-            wrong.append(str(sealed_path(path)))
+    for name, content in now.items():
+        path = Path(name)
+        temporary = path.name.startswith("..") or (path.name.startswith(".") and not is_seal(path))
+        if not temporary and BESIDE.isdisjoint(path.parts) and content not in (old.get(name), new.get(name)):
+            wrong.append(name)
     return wrong
+
+
+def sealed(results: Path, files: Collection[str]) -> list[Path]:
+    """Return those files that have seals: what rules have made."""
+    from mdpu.pipeline.seals import is_seal, sealed_path
+
+    return [sealed_path(results / name) for name in files if is_seal(Path(name))]
+
+
+def name_of(words: list[str]) -> str:
+    """Return the name of a command, that of its part for ``evaluate``."""
+    return words[1] if words[0] == "evaluate" else words[0]
 
 
 def main() -> None:
@@ -231,7 +262,7 @@ def main() -> None:
     parser.add_argument("--points", type=int, help="calls to try of each command, evenly spread; all unless given")
     parser.add_argument("--minutes", type=float, default=float("inf"), help="try no further call after that time")
     parser.add_argument("--configfile", nargs="*", default=FILES)
-    parser.add_argument("--only", nargs="*", default=[], help="commands of these names only")
+    parser.add_argument("--only", nargs="*", default=[], help="commands of these names only, e.g. verification")
     parser.add_argument("--out", type=Path, required=True)
     given = parser.parse_args()
     os.chdir(ROOT)
@@ -261,18 +292,20 @@ def load_everything() -> None:
     for suffix in ("svg", "pdf"):
         figure.savefig(io.BytesIO(), format=suffix)
     plt.close(figure)
-    from mdpu.pipeline.cache import training_digest
+    from mdpu.pipeline.code import training_version
     from mdpu.pipeline.config import available_methods
 
     for method in available_methods():
-        training_digest(method, "mlp")
+        training_version(method, "mlp")
 
 
 def points(given: argparse.Namespace) -> None:
     """Go through the workflow command by command, and through each command call by call."""
     sys.path.insert(0, str(ROOT))
     commands = list_commands(given.configfile)
-    while given.only and commands[-1][0] not in given.only:
+    if unknown := set(given.only) - set(map(name_of, commands)):
+        sys.exit(f"no command of the workflow is called {', '.join(sorted(unknown))}")
+    while given.only and name_of(commands[-1]) not in given.only:
         commands.pop()
     # The same bytes whenever a command runs: no times, and no commit that an edit beside would change.
     time.perf_counter = lambda: 0.0
@@ -291,8 +324,8 @@ def points(given: argparse.Namespace) -> None:
     if results.exists():
         shutil.move(results, work / "yours")
     config = str(plan.layout.write_config())
-    undisturbed = Trial(config, file_calls(given.reads), results)
-    memory = Trial(config, FunctionStarts(), results)
+    undisturbed = Trial(plan, config, file_calls(given.reads), results)
+    memory = Trial(plan, config, FunctionStarts(), results)
     trials = {fault: memory if fault == "MemoryError" else undisturbed for fault in given.fault}
     rounds = outcomes.Rounds(given.out, "fault", "command", "outputs before", "call", "of", "outcome")
     started = time.monotonic()
@@ -304,7 +337,7 @@ def points(given: argparse.Namespace) -> None:
             assert status == 0, f"{words}: {text}"
             shutil.copytree(results, after)
             expected = contents(results)
-            if given.only and words[0] not in given.only:
+            if given.only and name_of(words) not in given.only:
                 continue
             for (state, snapshot), fault in product((("absent", before), ("there", after)), given.fault):
                 trial, command = trials[fault], (fault, " ".join(words), state)
@@ -316,10 +349,10 @@ def points(given: argparse.Namespace) -> None:
                     outcome = trial.disturb(words, at, fault, snapshot, expected)
                     rounds.add(*command, at, calls, outcome)
                     if outcome != "recovered":
-                        print(f"{words[0]} at call {at} of {calls}, outputs {state}: {outcome}", flush=True)
+                        print(f"{name_of(words)} at call {at} of {calls}, outputs {state}: {outcome}", flush=True)
                 record(rounds, fault, given)
             put_back(after, results)
-            print(f"{time.monotonic() - started:.0f} s, {number + 1}/{len(commands)} {words[0]}: ", end="")
+            print(f"{time.monotonic() - started:.0f} s, {number + 1}/{len(commands)} {name_of(words)}: ", end="")
             print(dict(rounds.count("outcome")), flush=True)
     finally:
         shutil.rmtree(results, ignore_errors=True)
@@ -334,7 +367,7 @@ def record(rounds: outcomes.Rounds, fault: str, given: argparse.Namespace) -> No
     kind = "a call that reads results" if given.reads else "a call that changes files"
     where = "the start of one of our functions" if fault == "MemoryError" else kind
     tried = [row for row in rounds.rows if row["fault"] == fault]
-    chosen = [row for row in tried if not given.only or row["command"].split()[0] in given.only]
+    chosen = [row for row in tried if not given.only or name_of(row["command"].split()) in given.only]
     tally = Counter(row["outcome"].split(":")[0] for row in chosen)
     outcomes.record(FAULTS[fault], f"{where}, in {', '.join(given.only) or 'every command'}", tally)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -15,6 +16,7 @@ from typer.cli import get_docs_for_click
 
 from mdpu.pipeline.cli import app as command_line
 from mdpu.pipeline.config import PAPER, schema
+from mdpu.pipeline.experiments import available_kinds, load_kind
 from mdpu.pipeline.files import resource
 
 Schema = Mapping[str, Any]
@@ -49,7 +51,7 @@ def command_line_page() -> str:
 
 def configuration_page() -> Iterator[str]:
     """Yield the lines of the page: a heading for each key of the top level, below it the keys that it holds."""
-    content = schema()
+    content = with_options(schema())
     defaults = yaml.safe_load(resource(PAPER).read_text(encoding="utf-8"))
     for key, value in content["properties"].items():
         first, *others = key_rows(key, value, defaults.get(key), content["$defs"])
@@ -57,6 +59,18 @@ def configuration_page() -> Iterator[str]:
         yield f"{first[1]}\n"
         for name, text in others:
             yield f"`{name}`\n: {text}\n"
+
+
+def with_options(content: Schema) -> Schema:
+    """Return the schema with the options of every kind of experiment, which the kinds themselves define."""
+    content, options = copy.deepcopy(content), {}
+    for name in available_kinds():
+        for key, value in load_kind(name).keys.items():
+            assert key not in options, f"two kinds of experiment take the option {key}"
+            options[key] = {**value, "title": f"Of the kind `{name}`. {value['title']}"}
+    experiment = content["properties"]["definitions"]["properties"]["experiments"]["additionalProperties"]
+    experiment["properties"]["options"]["properties"] = options
+    return content
 
 
 def key_rows(key: str, value: Schema, default: Any, defs: Schema) -> Iterator[tuple[str, str]]:

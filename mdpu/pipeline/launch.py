@@ -86,7 +86,11 @@ def _experiment(experiment: str, arguments: list[str]) -> int:
     """Run Snakemake on an experiment, and say what came out."""
     if any(LOOKING.fullmatch(argument.split("=")[0]) for argument in arguments):
         plan, others = _choose(experiment, arguments)
-        return subprocess.run(snakemake(plan.layout.write_config(), others), env=_environment()).returncode
+        is_new = not plan.layout.config.exists()
+        configuration = plan.layout.write_config()
+        if is_new:  # it is not what the results are of, so it must not be the newest
+            os.utime(configuration, (0, 0))
+        return subprocess.run(snakemake(configuration, others), env=_environment()).returncode
     with Lock(REPOSITORY, " ".join(["./run", experiment, *arguments]), say) as lock:
         plan, others = _choose(experiment, arguments, current=True)
         goes_on, failed = bool({"--keep-going", "-k"} & set(arguments)), 0

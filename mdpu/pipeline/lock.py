@@ -196,10 +196,15 @@ def name_of(process: psutil.Process) -> str:
 
 
 def _snakemake_in(clone: Path) -> int | None:
-    """Return the number of a process that runs Snakemake in a clone, or None."""
+    """Return the number of a process that runs Snakemake in a clone, or None.
+
+    A cluster's job on this machine is such a process too, but Snakemake starts it with ``--nolock``: it has no lock.
+    """
     for process in psutil.process_iter(["cmdline", "cwd"]):
         words, folder = process.info["cmdline"] or [], process.info["cwd"]
-        if folder == str(clone) and any(Path(word).name == "snakemake" for word in words[:4]):
+        if folder != str(clone) or "--nolock" in words:
+            continue
+        if any(Path(word).name == "snakemake" for word in words[:4]):
             return int(process.pid)
     return None
 

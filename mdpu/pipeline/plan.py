@@ -9,7 +9,9 @@ from __future__ import annotations
 import itertools
 import json
 import math
+import os
 import re
+import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, field, fields, replace
 from decimal import Decimal, InvalidOperation
@@ -623,7 +625,7 @@ class Plan:
 
     def drawing(self, split: str) -> dict[str, Any]:
         """Return how a split is drawn, as `write_diagnosed_split` takes it."""
-        run = self._by_split[split]
+        run = _run_of(split)
         return {
             "tuple_size": run.tuple_size,
             "prior": float(run.prior),
@@ -646,12 +648,6 @@ class Plan:
             return named_law(self.law_text(run), run.tuple_size)
         except UserError as error:
             raise UserError(f"config key law: {error}; definitions.laws holds laws of one's own") from None
-
-    @cached_property
-    def _by_split(self) -> dict[str, Run]:
-        """A run of each split, also of those that are only shown."""
-        shown = [_run_of(experiment.split) for experiment in self.experiments.values() if experiment.split]
-        return {run.split: run for run in (*shown, *self.runs)}
 
     def cohort(self, name: str) -> Cohort:
         """Return the cohort called `name`; raise `UserError` if the configuration has none."""
@@ -801,3 +797,11 @@ def _run_of(split: str) -> Run:
 @cache
 def _needs_gpu(method: str) -> bool:
     return not isinstance(load_method(method), FittedMethod)
+
+
+def has_gpu() -> bool:
+    """Return whether this machine has NVIDIA's driver.
+
+    ``nvidia-smi`` need not be on the PATH, so the driver's device counts too; it is another one under Windows.
+    """
+    return bool(shutil.which("nvidia-smi")) or any(map(os.path.exists, ("/dev/nvidiactl", "/dev/dxg")))

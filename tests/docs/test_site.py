@@ -103,7 +103,8 @@ def test_every_key_of_the_schema_is_described(site):
     headings = {heading.find(string=True) for heading in page.find_all("h2")}
     assert set(schema()["properties"]) <= headings
     keys = {term.text: term.find_next("dd").text.strip() for term in page.find_all("dt")}
-    assert {"protocol.sampling.broken", "axes.seed", "definitions.experiments.<name>.along"} <= keys.keys()
+    options = {f"definitions.experiments.<name>.options.{key}" for key in ("along", "against", "among")}
+    assert {"protocol.sampling.broken", "axes.seed", *options} <= keys.keys()
     assert [key for key, text in keys.items() if text.startswith("Takes")] == [], "give these a title in the schema"
     defaults = yaml.safe_load((REPOSITORY / "config.yaml").read_text(encoding="utf-8"))
     assert keys["protocol.training.epochs"].endswith(f"Default: {defaults['protocol']['training']['epochs']}.")

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
+import io
+
 import pandas as pd
 import pytest
 import torch
@@ -115,3 +118,33 @@ def test_none_is_a_beginning_without_a_word(tmp_path, capsys):
 def test_a_removed_one_leaves_nothing(saved):
     Checkpoint(saved[0], "key", 0).remove()
     assert list(saved[0].parent.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"epochs": 10**6},
+        {"epochs": 0},
+        {"epochs": -1},
+        {"epochs": "many"},
+        {"history": torch.zeros(5, 1, 2)},
+        {"key": ""},
+    ],
+)
+def test_a_whole_file_that_says_what_cannot_be_is_not_used(tmp_path, capsys, change):
+    """Its digest is right: somebody wrote it so."""
+    history, state = torch.zeros(4, 1, 2), {"weight": torch.zeros(3)}
+    saved = {"key": "key", "epochs": 2, "state": {"weight": torch.ones(3)}, "history": torch.ones(4, 1, 2)}
+
+    def restore(content):
+        buffer = io.BytesIO()
+        torch.save(content, buffer)
+        digest = hashlib.sha256(buffer.getvalue()).digest()
+        (tmp_path / "c.pt").write_bytes(digest + buffer.getvalue())
+        return Checkpoint(tmp_path / "c.pt", "key", 0).restore(state, history)
+
+    assert restore({**saved, **change}) == 0
+    assert "training begins anew" in capsys.readouterr().err
+    assert not state["weight"].any()
+    assert restore(saved) == 2
+    assert state["weight"].all()

@@ -19,18 +19,20 @@ COMMAND = ["./run", "paper", "--cores", "2", "--configfile", "config/tiny.yaml"]
 def start(fresh_clone, tmp_path):
     """What starts `./run`, and returns it with its descendants once it has made a file that a pattern matches."""
     (tmp_path / "tmp").mkdir()
+    said = tmp_path / "said"
 
     def start(pattern):
+        said.unlink(missing_ok=True)  # what a killed run has left still writes into the one before
         process = psutil.Popen(
             COMMAND,
             cwd=fresh_clone.folder,
             env={**fresh_clone.environment, "TMPDIR": str(tmp_path / "tmp")},
-            stdout=(tmp_path / "said").open("w"),
+            stdout=said.open("w"),
             stderr=subprocess.STDOUT,
         )
         fresh = False
         while not fresh or not any(fresh_clone.results.glob(pattern)):
-            assert process.poll() is None, (tmp_path / "said").read_text()
+            assert process.poll() is None, said.read_text()
             if not fresh and process.children():  # Snakemake; what a killed run has left has been ended
                 for path in fresh_clone.results.glob(pattern):
                     path.unlink()

@@ -97,7 +97,7 @@ def test_shipped_runs_are_verified_and_their_page_is_made_again_but_for_its_time
 @slow
 def test_what_snakemake_says_is_shown(ran):
     clone, _ = ran
-    assert "Building DAG of jobs..." in clone.run("./run", "paper", *TINY, "--verbose", "-n").stderr
+    assert "Building DAG of jobs..." in clone.run("./run", "paper", *TINY, "--verbose", "-n").stdout
     done = clone.run("./run", "paper", *TINY, "--coers", "2", status=2)
     assert "unrecognized arguments: --coers" in done.stderr
     assert done.stderr.startswith("usage: snakemake ")

@@ -1,7 +1,6 @@
 # The plan of the configuration, and what the rule files need from it. Nothing is computed here.
 
 import os
-import shutil
 from pathlib import Path
 
 from snakemake.exceptions import WorkflowError
@@ -18,7 +17,7 @@ from mdpu.pipeline.cache import adopt, identity
 from mdpu.pipeline.check import repair
 from mdpu.pipeline.code import kind_version, room_version, source_version, training_version
 from mdpu.pipeline.experiments import load_kind
-from mdpu.pipeline.plan import PARTS, Plan
+from mdpu.pipeline.plan import PARTS, Plan, has_gpu
 
 try:
     PLAN = Plan(canonical(config))
@@ -153,11 +152,9 @@ def cohort_inputs(wildcards):
 def gpus():
     """The number of GPUs to request for a job that can use one: 0 if all jobs run here and there is none.
 
-    So jobs run side by side on a laptop. A login node and a dry run cannot tell which GPUs a cluster has. nvidia-smi
-    need not be on the PATH, so the driver's device counts too, /dev/dxg under Windows.
+    So jobs run side by side on a laptop. A login node and a dry run cannot tell which GPUs a cluster has.
     """
-    driver = shutil.which("nvidia-smi") or any(map(os.path.exists, ("/dev/nvidiactl", "/dev/dxg")))
-    without = workflow.local_exec and not workflow.dryrun and not driver
+    without = workflow.local_exec and not workflow.dryrun and not has_gpu()
     return {"cpu": 0, "cuda": 1, "auto": 0 if without else 1}[PLAN.config["device"]]
 
 

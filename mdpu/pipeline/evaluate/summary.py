@@ -101,8 +101,9 @@ def lines(
         row["status"] for row in claims if row["quote"] and row["status"] in (HOLDS, PARTLY, FAILS, INCONCLUSIVE)
     ]
     if checked:
-        counts = ", ".join(f"{checked.count(status)} {status}" for status in (HOLDS, PARTLY, FAILS, INCONCLUSIVE))
-        said.append(Line(f"The paper’s claims that these runs can check: {counts}.", "claims"))
+        hold, partly, fail, open_ = (checked.count(status) for status in (HOLDS, PARTLY, FAILS, INCONCLUSIVE))
+        counts = f"hold: {hold}; hold partly: {partly}; fail: {fail}; inconclusive: {open_}"
+        said.append(Line(f"The paper’s claims that these runs can check. {counts.capitalize()}.", "claims"))
     if beyond and (gain := _best_beyond(cells)):
         said.append(Line(gain, beyond))
     said.append(Line(f"The audit lists {audited} contradictions and gaps of the paper itself.", "audit"))

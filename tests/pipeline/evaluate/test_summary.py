@@ -79,7 +79,7 @@ def test_a_line_says_what_its_evidence_says():
     assert [line.text for line in said] == [
         "Ours minus the paper’s, in points on average: URE −0.5, ReLU +0.0, ABS +0.0; 0 differ.",
         "Ours minus the paper’s, in points on average: Siamese −40.0, Contrastive +0.0, K-Means +0.0; 12 differ.",
-        "The paper’s claims that these runs can check: 1 holds, 0 partly, 1 fails, 0 inconclusive.",
+        "The paper’s claims that these runs can check. Hold: 1; hold partly: 0; fail: 1; inconclusive: 0.",
         "ReLU (part) is above the best of the paper’s methods in 2 of 2 rows, +1.0 points on average.",
         "The audit lists 7 contradictions and gaps of the paper itself.",
     ]
