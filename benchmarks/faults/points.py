@@ -215,7 +215,7 @@ def contents(folder: Path) -> dict[str, bytes]:
                 ways = ("reused",)
             else:
                 continue
-            found[name] = json.dumps({**json.loads(found[name]), **dict.fromkeys(ways)}).encode()
+            found[name] = json.dumps({**json.loads(found[name]), **dict.fromkeys(ways)}, sort_keys=True).encode()
     return found
 
 

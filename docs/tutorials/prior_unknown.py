@@ -61,7 +61,6 @@ print(textwrap.fill(str(caught[0].message), width=80))
 # %%
 # The dot is the estimate.
 
-
 figure, axis = plt.subplots(figsize=(5, 3), layout="constrained")
 axis.plot(guesses, 100 * np.array(reached), label="prior given")
 accuracy = 100 * classifier.score(new, truth)

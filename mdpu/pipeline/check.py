@@ -115,7 +115,7 @@ def _files(results: Path) -> Iterator[Path]:
         if path.relative_to(results).parts[0] in BESIDE or (path.is_dir() and read_seal(path) is None):
             continue
         if is_seal(path):
-            if not sealed_path(path).exists():
+            if not (sealed_path(path).exists() or path.name.startswith("..")):  # a seal that is being written
                 yield sealed_path(path)
         elif not path.name.startswith("."):  # hidden files are temporary: a process left or is writing them
             yield path
