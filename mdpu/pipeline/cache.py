@@ -24,7 +24,7 @@ from mdpu.errors import UserError
 from mdpu.pipeline.code import canonical, training_version
 from mdpu.pipeline.files import REPOSITORY, atomic, digest, read_csv, read_json, remove, write_json
 from mdpu.pipeline.plan import DOMINANT, Plan, Run
-from mdpu.pipeline.seals import is_intact, read_seal
+from mdpu.pipeline.seals import check, is_intact, read_seal
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -386,6 +386,11 @@ def own_columns(history: pd.DataFrame) -> pd.DataFrame:
 
 
 # -- what is left to train ------------------------------------------------------------------------
+
+
+def content_of(plan: Plan, dataset: str) -> dict[str, str]:
+    """Return the SHA-256 of a dataset's images and labels; raise `UserError` if one is missing or has changed."""
+    return {"images": check(plan.layout.images(dataset)), "labels": check(plan.layout.labels(dataset))}
 
 
 def cache_of(plan: Plan) -> Cache:

@@ -15,12 +15,11 @@ from typing import Any
 
 from mdpu.errors import UserError
 from mdpu.learn.device import cpu_model, resolve_precision
-from mdpu.pipeline.cache import EQUIVALENCE, Finished, cache_of, declared_versions, fingerprint, recipes_of
+from mdpu.pipeline.cache import EQUIVALENCE, Finished, cache_of, content_of, declared_versions, fingerprint, recipes_of
 from mdpu.pipeline.code import canonical, training_version
 from mdpu.pipeline.config import Config
 from mdpu.pipeline.files import digest, git_commit, read_json, write_json
 from mdpu.pipeline.plan import Plan, Run
-from mdpu.pipeline.seals import check
 from mdpu.pipeline.train import compare_histories, draw_again, now, train_runs
 from mdpu.randomness import Stream
 
@@ -89,13 +88,10 @@ def _pair(run: Run, finished: Finished) -> Pair:
 
 def _shipped(plan: Plan) -> dict[Run, Finished]:
     """Return the shipped runs of a plan, whatever the training code is now."""
-    cache, layout = cache_of(plan), plan.layout
+    cache = cache_of(plan)
     by_recipe = {fingerprint({**finished.about["recipe"], "code": None}): finished for finished in cache.shipped_runs()}
     found = {}
-    contents = {
-        dataset: {"images": check(layout.images(dataset)), "labels": check(layout.labels(dataset))}
-        for dataset in plan.datasets
-    }
+    contents = {dataset: content_of(plan, dataset) for dataset in plan.datasets}
     for run in plan.runs:
         recipes = ({**recipe, "code": None} for recipe in recipes_of(plan, run, contents[run.dataset]))
         found[run] = next((by_recipe[one] for one in map(fingerprint, recipes) if one in by_recipe), None)

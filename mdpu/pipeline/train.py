@@ -24,7 +24,17 @@ from mdpu.learn.prior import brief_estimate
 from mdpu.learn.task import Sample, Settings, Task
 from mdpu.learn.trainer import Stack
 from mdpu.learn.tuning import tune as tune_tasks
-from mdpu.pipeline.cache import Finished, cache_of, fingerprint, identity, manifest, own_columns, rates_of, recipes_of
+from mdpu.pipeline.cache import (
+    Finished,
+    cache_of,
+    content_of,
+    fingerprint,
+    identity,
+    manifest,
+    own_columns,
+    rates_of,
+    recipes_of,
+)
 from mdpu.pipeline.data.diagnostics import write_diagnosed_split
 from mdpu.pipeline.data.images import read_images
 from mdpu.pipeline.data.labels import read_labels
@@ -78,7 +88,7 @@ def train(plan: Plan, name: str, threads: int = 2) -> None:
     """
     started = time.perf_counter()
     cohort, layout, cache = plan.cohort(name), plan.layout, cache_of(plan)
-    content = {"images": check(layout.images(cohort.dataset)), "labels": check(layout.labels(cohort.dataset))}
+    content = content_of(plan, cohort.dataset)
     rates = rates_of(plan, cohort.runs)
     recipes = {run: recipes_of(plan, run, content, rates[run]) for run in cohort.runs}
     done = {run: found for run in cohort.runs if (found := cache.find(map(fingerprint, recipes[run])))}
@@ -140,7 +150,7 @@ def train_runs(
     if not tasks:
         return
     layout = plan.layout
-    content = {"images": check(layout.images(cohort.dataset)), "labels": check(layout.labels(cohort.dataset))}
+    content = content_of(plan, cohort.dataset)
     torch.set_num_threads(threads)
     with leased_device(plan.config["device"] if cohort.needs_gpu else "cpu") as device:
         settings = settings_on(plan, cohort, device)
@@ -291,8 +301,7 @@ def retrain(plan: Plan, runs: Iterable[Run], out: Path, threads: int | None = No
 
 def finished_run(plan: Plan, run: Run) -> Finished:
     """Return a finished run of a plan; raise `UserError` if there is none."""
-    cache, layout = cache_of(plan), plan.layout
-    content = {"images": check(layout.images(run.dataset)), "labels": check(layout.labels(run.dataset))}
+    cache, content = cache_of(plan), content_of(plan, run.dataset)
     found = cache.find(map(fingerprint, recipes_of(plan, run, content, rates_of(plan, [run])[run])))
     if found is None:
         raise UserError(f"{run.name} is not finished, or its code or protocol has changed since; run the workflow")
