@@ -33,11 +33,13 @@ def clone(tmp_path, monkeypatch):
 def started(clone, monkeypatch):
     """The commands of Snakemake that were started, and the statuses with which they end; 0 if there are none left."""
     state = SimpleNamespace(commands=[], statuses=[])
-    plan = SimpleNamespace(
-        layout=SimpleNamespace(write_config=lambda current=False: Path("chosen.yaml")),
-        config={},
-        results=clone / "results",
+    layout = SimpleNamespace(
+        write_config=lambda current=False: Path("chosen.yaml"), config=clone / "chosen.yaml", results=clone / "results"
     )
+    plan = SimpleNamespace(layout=layout, config={})
+    (clone / "chosen.yaml").touch()
+    (clone / "results").mkdir()
+    (clone / "results" / "report.html").touch()
 
     def popen(command, **_):
         state.commands.append(command)

@@ -207,7 +207,8 @@ def test_a_crate_leads_from_a_number_to_runs_splits_and_commit(finished, tmp_pat
     assert sum(run["value"] for run in runs) / len(runs) == pytest.approx(mean)
     assert [run["name"] for run in runs] == [f"{number}/seed{seed}" for seed in (1, 2)]
     assert sorted(splits) == [f"splits/digits/base/m2/prior0.5/n60/seed{seed}.npz" for seed in (1, 2)]
-    facts = json.loads((finished.results / "histories/digits/base/m2/n60.json").read_text())
+    (manifest,) = (finished.results / "trained/digits/base/m2").glob("n60.*.json")
+    facts = json.loads(manifest.read_text())
     assert set(commits) == {facts["trained"][0]["commit"]}
     assert all(len(entities[split]["sha256"]) == 64 for split in splits)
     assert crate["@context"] == CONTEXTS
