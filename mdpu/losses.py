@@ -29,6 +29,7 @@ from mdpu.law import SCOPES, Law, Scope, check_prior
 if TYPE_CHECKING:
     from torch.distributed import ProcessGroup
 
+Laws = Law | Callable[[int], Law] | Sequence[Law]
 TINY = 1e-12  # what probabilities are raised to before their logarithm is taken
 SLOPES = {None: -1.0, "relu": 0.0, "abs": 1.0}  # k of each correction
 
@@ -172,22 +173,33 @@ def seen_at(law: Law, prior: Tensor, *groups: tuple[Tensor, Tensor]) -> tuple[li
     return [q + leak[..., None] * rest for q, rest in groups], passed + leak * other
 
 
-def by_size(
-    tuples: Tensor, unlabeled: Tensor, sizes: Tensor, group: ProcessGroup | None = None
+def by_kind(
+    tuples: Tensor,
+    unlabeled: Tensor,
+    kinds: Tensor,
+    group: ProcessGroup | None = None,
+    size_of: Callable[[int], int] = int,
 ) -> Iterator[tuple[Tensor, int, Tensor, Tensor]]:
-    """Yield, for each size there is, its share, itself, its tuples (..., B_size, size) and its unlabeled scores.
+    """Yield, for each kind there is, its share, itself, its tuples (..., B_kind, size) and its unlabeled scores.
 
-    Each of the `sizes` (B,) of the tuples (..., B, M) has its share of the unlabeled scores (..., B_U).
+    Each of the `kinds` (B,) of the tuples (..., B, M), by default their sizes, has its share of the unlabeled scores
+    (..., B_U).
     """
-    counts = torch.bincount(sizes, minlength=tuples.shape[-1] + 1)
+    counts = torch.bincount(kinds, minlength=tuples.shape[-1] + 1)
     if group is not None:
+        length = counts.new_tensor(len(counts))
+        torch.distributed.all_reduce(length, torch.distributed.ReduceOp.MAX, group=group)
+        counts = functional.pad(counts, (0, int(length) - len(counts)))
         torch.distributed.all_reduce(counts, group=group)
     count = int(counts.sum())
     ends = (counts.cumsum(0) * unlabeled.shape[-1] / count).round().int().tolist()
-    for size in counts.nonzero().squeeze(1).tolist():
-        start = max(0, min(ends[size - 1], unlabeled.shape[-1] - 1))
-        own = unlabeled[..., start : max(ends[size], start + 1)]
-        yield counts[size].to(tuples.dtype) / count, size, tuples[..., sizes == size, :size], own
+    for kind in counts.nonzero().squeeze(1).tolist():
+        start = max(0, min(ends[kind - 1] if kind else 0, unlabeled.shape[-1] - 1))
+        own, size = tuples[..., kinds == kind, :], size_of(kind)
+        if not own.shape[-2]:  # on this rank
+            own = functional.pad(own, (0, max(0, size - own.shape[-1])))
+        others = unlabeled[..., start : max(ends[kind], start + 1)]
+        yield counts[kind].to(tuples.dtype) / count, kind, own[..., :size], others
 
 
 # -- modules, for a loop of one's own -------------------------------------------------------------
@@ -198,27 +210,33 @@ class _Loss(nn.Module):
 
     def __init__(
         self,
-        law: Law | Callable[[int], Law],
-        prior: float | None,
+        law: Laws,
+        prior: float | Tensor | None,
         correction: str | None = "relu",
         process_group: ProcessGroup | None = None,
     ) -> None:
         super().__init__()
         if correction not in SLOPES:
             raise UserError(f"correction is {correction!r}; choose 'relu', 'abs' or None")
-        self.law, self.prior, self.k = law, prior if prior is None else check_prior(prior), SLOPES[correction]
-        self.process_group = process_group
+        self.prior = prior if prior is None or isinstance(prior, Tensor) else check_prior(prior)
+        self.law, self.k, self.process_group = law, SLOPES[correction], process_group
         self._read: dict[int, Any] = {law.size: self.read(law)} if isinstance(law, Law) else {}
 
-    def of_size(self, size: int) -> Any:
-        """Return what `read` gives for tuples of a size."""
-        if size not in self._read:
+    def of_kind(self, kind: int) -> Any:
+        """Return what `read` gives for the law of a kind of tuples: of a size, or at a place in the sequence."""
+        if kind not in self._read:
             if isinstance(self.law, Law):
-                raise UserError(f"the law is one of {self.law.size} members, but tuples have {size}")
-            self._read[size] = self.read(self.law(size))
-        return self._read[size]
+                raise UserError(f"the law is one of {self.law.size} members, but tuples have {kind}")
+            self._read[kind] = self.read(self.law(kind) if callable(self.law) else self.law[kind])
+        return self._read[kind]
 
-    def forward(self, tuples: Tensor | Sequence[Tensor], unlabeled: Tensor, mask: Tensor | None = None) -> Tensor:
+    def forward(
+        self,
+        tuples: Tensor | Sequence[Tensor],
+        unlabeled: Tensor,
+        mask: Tensor | None = None,
+        kinds: Tensor | None = None,
+    ) -> Tensor:
         """Return the loss, a scalar for each of the leading axes.
 
         Parameters
@@ -229,15 +247,22 @@ class _Loss(nn.Module):
             Scores of unlabeled instances in random order, or of groups of them.
         mask : Tensor, bool, shape (B, M), optional
             Which places of tuples of several sizes, padded at their ends, hold a member.
+        kinds : Tensor, int64, shape (B,), optional
+            The place of each tuple's law where `law` is a sequence.
         """
-        sizes = None if mask is None else mask.sum(dim=1)
+        if kinds is None and isinstance(self.law, Sequence):
+            raise UserError("there are several laws; give kinds, the place of each tuple's law")
         if not isinstance(tuples, Tensor):
-            sizes = torch.tensor([len(own) for own in tuples], device=unlabeled.device)
-            tuples = nn.utils.rnn.pad_sequence(list(tuples), batch_first=True)
+            sizes = torch.tensor([len(own) for own in tuples], dtype=torch.int64, device=unlabeled.device)
+            padded = nn.utils.rnn.pad_sequence(list(tuples), batch_first=True) if len(sizes) else None
+            tuples = unlabeled.new_empty(0, 1) if padded is None else padded
+            kinds = sizes if kinds is None else kinds
+        elif kinds is None and mask is not None:
+            kinds = mask.sum(dim=1)
         if tuples.dtype in (torch.float16, torch.bfloat16):
             tuples, unlabeled = tuples.float(), unlabeled.float()
         with torch.autocast(tuples.device.type, enabled=False):
-            return self.loss(tuples, unlabeled, sizes)
+            return self.loss(tuples, unlabeled, kinds)
 
     read: Callable[[Law], Any]
     loss: Callable[[Tensor, Tensor, Tensor | None], Tensor]
@@ -248,8 +273,9 @@ class RiskLoss(_Loss):
 
     Parameters
     ----------
-    law : Law, or callable from a size to Law
-        `Law.dominant`, without a size, serves tuples of several.
+    law : Law, callable from a size to Law, or sequence of Law
+        `Law.dominant`, without a size, serves tuples of several. A sequence is for tuples that have a law each, such as
+        ``[Law.exactly(3, k) for k in range(4)]`` where the positives were counted.
     prior : float
     correction : {'relu', 'abs', None}
     scope : {'whole', 'class', 'part'}
@@ -267,33 +293,37 @@ class RiskLoss(_Loss):
 
     def __init__(
         self,
-        law: Law | Callable[[int], Law],
+        law: Laws,
         prior: float,
         correction: str | None = "relu",
         scope: Scope = "whole",
         loss: str = "logistic",
         process_group: ProcessGroup | None = None,
     ) -> None:
-        super().__init__(law, prior, correction, process_group)
+        super().__init__(law, check_prior(prior), correction, process_group)
         self.parts, self.margin_loss = SCOPES[scope], LOSSES[loss]
 
-    def read(self, law: Law) -> tuple[list[float], list[float] | None]:
-        """Return the weights of the four terms, and the factors of the positions if these count."""
-        assert self.prior is not None
-        return list(law.risk_weights(self.prior)), law.positions(self.prior).tolist() if law.ordered else None
+    def read(self, law: Law) -> tuple[int, list[float], list[float] | None]:
+        """Return M, the weights of the four terms, and the factors of the positions if these count."""
+        prior = float(self.prior)  # type: ignore[arg-type]
+        return law.size, list(law.risk_weights(prior)), law.positions(prior).tolist() if law.ordered else None
 
-    def loss(self, tuples: Tensor, unlabeled: Tensor, sizes: Tensor | None) -> Tensor:
+    def loss(self, tuples: Tensor, unlabeled: Tensor, kinds: Tensor | None) -> Tensor:
         """Return the corrected risk."""
         unlabeled = unlabeled.flatten(-2) if unlabeled.ndim == tuples.ndim else unlabeled
-        if sizes is None:
-            weights, factors = self.of_size(tuples.shape[-1])
+        if kinds is None:
+            _, weights, factors = self.of_kind(tuples.shape[-1])
             positions = None if factors is None else _like(tuples, factors).repeat(tuples.shape[-2])
             own_means = margin_means(self.margin_loss, tuples.flatten(-2), unlabeled, positions, self.process_group)
             terms = _like(tuples, weights) * own_means
         else:
-            rows = torch.empty(len(sizes), 4, dtype=tuples.dtype, device=tuples.device)
-            for size in sizes.unique().tolist():
-                rows[sizes == size] = _like(tuples, self.of_size(size)[0])
+            rows, sizes = tuples.new_empty(len(kinds), 4), torch.empty_like(kinds)
+            for kind in kinds.unique().tolist():
+                size, weights, factors = self.of_kind(kind)
+                if factors is not None or size > tuples.shape[1]:
+                    raise UserError(f"law {kind} is one of {size} members, or in it their order counts")
+                sizes[kinds == kind] = size
+                rows[kinds == kind] = _like(tuples, weights)
             terms = ragged_terms(self.margin_loss, tuples, unlabeled, sizes, rows, self.process_group)
         return corrected(terms, _like(tuples, self.parts), self.k)
 
@@ -303,12 +333,12 @@ class TupleLoss(_Loss):
 
     Parameters
     ----------
-    law : Law, or callable from a size to Law
-        `Law.dominant`, without a size, serves tuples of several. Tuples of several laws, such as counts that were
-        observed, take a loss each, summed by their shares.
-    prior : float, optional
-        Without it the loss is the contrast of tuples with unlabeled bags at the model's own prior, which serves where
-        `Law.identifies` says 'all'.
+    law : Law, callable from a size to Law, or sequence of Law
+        As of `RiskLoss`.
+    prior : float or Tensor, optional
+        A tensor, such as ``nn.Parameter(torch.zeros(()))``, holds the log-odds of a prior that is learned with the
+        network. Without any, it is the mean of the model's answers. In both cases the loss is the contrast of tuples
+        with unlabeled bags, which serves where `Law.identifies` says 'all'.
     correction : {'relu', 'abs', None}
         Of the risk's negative part.
     process_group : ProcessGroup, optional
@@ -317,25 +347,32 @@ class TupleLoss(_Loss):
     Raises
     ------
     UserError
-        If an argument is out of range.
+        If an argument is out of range, or a prior is to be learned that the law leaves free.
     """
 
     def read(self, law: Law) -> tuple[Law, float | None]:
         """Return the law at the prior that is told, and its Z."""
-        return (law, None) if self.prior is None else (law.at(self.prior), law.rate(self.prior))
+        if isinstance(self.prior, float):
+            return law.at(self.prior), law.rate(self.prior)
+        if self.prior is not None and law.identifies().what == "family":
+            raise UserError(f"tuples of the law {law} do not tell the prior, so it cannot be learned; give a number")
+        return law, None
 
-    def loss(self, tuples: Tensor, unlabeled: Tensor, sizes: Tensor | None) -> Tensor:
-        """Return the corrected risk of bags, or the contrast."""
-        if sizes is None:
-            return self._of_one_size(tuples, unlabeled)
-        parts = by_size(tuples, unlabeled, sizes, self.process_group)
-        return torch.stack([share * self._of_one_size(own, others) for share, _, own, others in parts]).sum()
+    def loss(self, tuples: Tensor, unlabeled: Tensor, kinds: Tensor | None) -> Tensor:
+        """Return the corrected risk of bags, or the contrast; that of tuples of several kinds is the mean over them."""
+        if kinds is None:
+            return self._of_one_kind(tuples.shape[-1], tuples, unlabeled)
+        unlabeled = unlabeled.flatten(-2) if unlabeled.ndim == tuples.ndim else unlabeled
+        parts = by_kind(tuples, unlabeled, kinds, self.process_group, lambda kind: self.of_kind(kind)[0].size)
+        return torch.stack([share * self._of_one_kind(kind, own, others) for share, kind, own, others in parts]).sum()
 
-    def _of_one_size(self, tuples: Tensor, unlabeled: Tensor) -> Tensor:
-        (law, rate), group = self.of_size(tuples.shape[-1]), self.process_group
+    def _of_one_kind(self, kind: int, tuples: Tensor, unlabeled: Tensor) -> Tensor:
+        (law, rate), group = self.of_kind(kind), self.process_group
         bags = unlabeled if unlabeled.ndim == tuples.ndim else unlabeled_bags(unlabeled, law.size)
         if rate is not None:
             return bag_risk(law, tuples, bags, rate, self.k, group)
+        if isinstance(self.prior, Tensor):
+            return model_contrast(law, tuples, bags, self.prior.sigmoid(), group)
         (model_prior,) = means([bags.flatten(-2).sigmoid()], group)
         return model_contrast(law, tuples, bags, model_prior, group)
 

@@ -18,6 +18,7 @@ from torch import nn
 from mdpu.errors import UserError
 from mdpu.law import SCOPES, Law
 from mdpu.losses import LOSSES, RiskLoss, TupleLoss
+from mdpu.randomness import Stream
 
 DOMINANT, ODD = Law.dominant(3), Law((0.25, 1.0, 0.0, 0.5))
 LAWS = [
@@ -118,6 +119,37 @@ def test_ragged_tuples_are_the_mean_over_sizes_as_a_list_and_with_a_mask(make):
     assert found.item() == pytest.approx(expected.item(), rel=1e-12)
 
 
+def test_tuples_with_a_law_each_are_the_mean_over_the_laws():
+    laws = [Law.exactly(3, 0), Law.exactly(3, 2).broken(0.1), Law.at_least(2, 1)]
+    tuples, unlabeled, kinds = scores(10, 3), scores(30, seed=1), torch.tensor([0, 1, 2, 1, 1, 2, 0, 1, 1, 1])
+    risks, joints, cuts = [], [], {0: (0, 6), 1: (6, 24), 2: (24, 30)}
+    for kind, law in enumerate(laws):
+        own, share = tuples[kinds == kind, : law.size], (kinds == kind).double().mean()
+        joints.append(share * TupleLoss(law, 0.3)(own, unlabeled[slice(*cuts[kind])]))
+        risks.append(share * RiskLoss(law, 0.3, None)(own, unlabeled))
+    assert TupleLoss(laws, 0.3)(tuples, unlabeled, kinds=kinds).item() == pytest.approx(sum(joints).item(), rel=1e-12)
+    found = RiskLoss(laws, 0.3, None)(tuples, unlabeled, kinds=kinds)
+    assert found.item() == pytest.approx(sum(risks).item(), rel=1e-12)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("learned", [True, False])
+def test_a_prior_is_learned_with_the_network_where_the_law_tells_it(learned):
+    torch.manual_seed(0)
+    prior = nn.Parameter(torch.zeros(())) if learned else None
+    loss, network = TupleLoss(DOMINANT, prior), nn.Linear(1, 1)
+    optimizer, stream = torch.optim.Adam([*network.parameters(), *loss.parameters()], lr=0.02), Stream(0, "learned")
+    for _ in range(600):
+        labels = torch.from_numpy(DOMINANT.draw(0.35, 1000, stream)).float(), torch.rand(3000) < 0.35
+        tuples, unlabeled = (1.5 * side + torch.randn(side.shape) for side in (labels[0], 2.0 * labels[1] - 1))
+        optimizer.zero_grad()
+        loss(network(tuples[..., None])[..., 0], network(unlabeled[..., None])[..., 0]).backward()
+        optimizer.step()
+    own = network(unlabeled[:, None]).sigmoid().mean().item()
+    assert own == pytest.approx(0.35, abs=0.04)
+    assert prior is None or prior.sigmoid().item() == pytest.approx(0.35, abs=0.04)
+
+
 # -- in any loop ----------------------------------------------------------------------------------
 
 MAKE = [lambda law: TupleLoss(law, 0.3), lambda law: RiskLoss(law, 0.3), lambda law: TupleLoss(law, None)]
@@ -199,6 +231,10 @@ def test_on_the_density_itself_the_joint_loss_is_flat_at_the_truth(size, prior, 
         (lambda: TupleLoss(DOMINANT, 0.5, "ReLU"), "correction is 'ReLU'; choose 'relu', 'abs' or None"),
         (lambda: RiskLoss(Law.similar(2), 0.5), "no risk of single members exists; take a method on bags"),
         (lambda: TupleLoss(DOMINANT, 0.5)(scores(4, 2), scores(8)), "the law is one of 3 members, but tuples have 2"),
+        (lambda: TupleLoss(Law.exactly(1, 1), nn.Parameter(torch.zeros(()))), "do not tell the prior"),
+        (lambda: TupleLoss([DOMINANT], 0.5)(scores(4, 3), scores(8)), "there are several laws; give kinds"),
+        (lambda: RiskLoss([DOMINANT], 0.5)(scores(4, 2), scores(8), kinds=torch.zeros(4).long()), "is one of 3"),
+        (lambda: TupleLoss([DOMINANT], 0.5)(scores(4, 2), scores(9), kinds=torch.zeros(4).long()), "is one of 3"),
     ],
 )
 def test_what_cannot_be_is_refused(make, sentence):
@@ -225,6 +261,8 @@ def train(rank: int, ranks: int, make) -> list[float]:
         data = torch.Generator().manual_seed(step)
         tuples = torch.randn(12, SIZE, 4, generator=data, dtype=torch.float64) + 0.5
         unlabeled = torch.randn(8, SIZE, 4, generator=data, dtype=torch.float64)
+        if make is ragged_joint:  # whose bags are made on each rank
+            unlabeled = unlabeled[:1, :1].expand(8, SIZE, 4)
         last = ranks - 1 if step % 2 and ranks > 1 else ranks
         edges = [0, *(round(12 * (i / last) ** 2) for i in range(1, last)), *[12] * (ranks - last + 1)]
         cuts = [0, *(round(8 * i / last) for i in range(1, last)), *[8] * (ranks - last + 1)]
@@ -249,8 +287,15 @@ def ragged(group):
     )
 
 
+def ragged_joint(group):
+    """The joint loss of lists, of which a rank may have none."""
+    loss = TupleLoss(Law.dominant, 0.4, process_group=group)
+    return lambda tuples, unlabeled: loss([row[: SIZE - int(row[0] > 0)] for row in tuples], unlabeled)
+
+
 PARALLEL = {
     "ragged": ragged,
+    "ragged joint": ragged_joint,
     "joint": lambda group: TupleLoss(DOMINANT, 0.4, process_group=group),
     "contrast": lambda group: TupleLoss(DOMINANT, None, process_group=group),
     "risk": lambda group: RiskLoss(DOMINANT, 0.4, "abs", process_group=group),

@@ -67,13 +67,13 @@ class BagHead(Head):
         """Return what one task minimises, a scalar, on tuples of one size or of several."""
         import torch
 
-        from mdpu.losses import by_size
+        from mdpu.losses import by_kind
 
         tuples, unlabeled, own_prior = (part[r : r + 1] for part in (batch.tuples, batch.unlabeled, model_prior))
         if batch.sizes is None:
             return type(self)([self.tasks[r]], self.device).loss(tuples, unlabeled, own_prior)[0]
         parts = []
-        for share, size, own, others in by_size(tuples, unlabeled, batch.sizes[r]):
+        for share, size, own, others in by_kind(tuples, unlabeled, batch.sizes[r]):
             head = type(self)([replace(self.tasks[r], tuple_size=size)], self.device)
             parts.append(share * head.loss(own, others, own_prior)[0])
         return torch.stack(parts).sum()
