@@ -1,13 +1,14 @@
 """Tuples and unlabeled instances as indices into any source, and their drawing from labelled ones, without torch.
 
-Data hold indices and never labels, so the learner sees what the paper's learner sees.
+`mdpu.streaming` reads them in minibatches. Data hold indices and never labels, so the learner sees what the paper's
+learner sees.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,9 +16,6 @@ from numpy.typing import NDArray
 from mdpu.errors import UserError
 from mdpu.law import Law, as_law, check_prior
 from mdpu.randomness import Stream
-
-if TYPE_CHECKING:
-    from torch import Tensor
 
 Indices = NDArray[np.int64]
 Signs = NDArray[np.int8]
@@ -75,78 +73,6 @@ class TupleData:
         indices = np.where(places < sizes[:, None], starts[:, None] + places, -1)  # (n, M)
         images = np.concatenate([*tuples, unlabeled])
         return images, cls(indices, np.arange(sizes.sum(), len(images)))
-
-
-@dataclass(frozen=True)
-class TupleBatch:
-    """A minibatch of `TupleDataset`.
-
-    Attributes
-    ----------
-    instances : Tensor, shape (rows, ...)
-        All members, tuple by tuple, and after them the unlabeled instances.
-    sizes : Tensor, int64, shape (B,)
-        Number of members of each tuple.
-    """
-
-    instances: Tensor
-    sizes: Tensor
-
-    def split(self, scores: Tensor) -> tuple[Tensor | list[Tensor], Tensor]:
-        """Return the scores (rows,) as losses take them: (B, M), or a list for tuples of several sizes, and (B_U,)."""
-        members, unlabeled = scores[: int(self.sizes.sum())], scores[int(self.sizes.sum()) :]
-        if len(set(self.sizes.tolist())) == 1:
-            return members.view(len(self.sizes), -1), unlabeled
-        return list(members.split(self.sizes.tolist())), unlabeled
-
-
-class TupleDataset:
-    """Tuples, each with its share of the unlabeled instances, for a torch ``DataLoader``.
-
-    It holds indices alone, so a source of any size may lie in a memory map or a folder. Workers, and the ranks of a
-    ``DistributedSampler``, read what their tuples need.
-
-    >>> dataset = TupleDataset(images, data)
-    >>> for batch in DataLoader(dataset, 100, shuffle=True, collate_fn=dataset.collate):
-    ...     loss(*batch.split(network(batch.instances).squeeze(1))).backward()
-
-    Parameters
-    ----------
-    source : indexable
-        Instances, arrays or tensors of one shape, by their index.
-    data : TupleData
-    seed : int
-        Of the order of the unlabeled instances.
-    """
-
-    def __init__(self, source: Any, data: TupleData, seed: int = 0) -> None:
-        self.source, self.data, self.seed = source, data, seed
-        self.set_epoch(0)
-
-    def set_epoch(self, epoch: int) -> None:
-        """Give the tuples other unlabeled instances; before each epoch, where workers are not kept alive."""
-        order = Stream(self.seed, "unlabeled order", epoch).permutation(len(self.data.unlabeled))
-        self._unlabeled = self.data.unlabeled[order]
-
-    def __len__(self) -> int:
-        """Return the number of tuples."""
-        return len(self.data.tuples)
-
-    def __getitem__(self, place: int) -> tuple[list[Any], list[Any]]:
-        """Return the members of a tuple and its unlabeled instances."""
-        start, stop = (len(self._unlabeled) * edge // len(self) for edge in (place, place + 1))
-        members = self.data.tuples[place]
-        members, unlabeled = members[members >= 0].tolist(), self._unlabeled[start:stop].tolist()
-        return [self.source[i] for i in members], [self.source[i] for i in unlabeled]
-
-    @staticmethod
-    def collate(items: Sequence[tuple[list[Any], list[Any]]]) -> TupleBatch:
-        """Return items as one minibatch."""
-        import torch
-        from torch.utils.data import default_collate
-
-        rows = [row for part in (0, 1) for item in items for row in item[part]]
-        return TupleBatch(default_collate(rows), torch.tensor([len(members) for members, _ in items]))
 
 
 def draw_split(
