@@ -21,6 +21,34 @@ Indices = NDArray[np.int64]
 Signs = NDArray[np.int8]
 
 
+class Joined:
+    """Arrays below one another as one that is only read, without a copy of them.
+
+    Parameters
+    ----------
+    *parts : ndarray, shapes (N_i, ...)
+        Alike but for their lengths.
+    """
+
+    def __init__(self, *parts: NDArray[Any]) -> None:
+        self.parts, self._ends = parts, np.cumsum([len(part) for part in parts])
+        self.shape, self.dtype, self.ndim = (int(self._ends[-1]), *parts[0].shape[1:]), parts[0].dtype, parts[0].ndim
+        self.nbytes = sum(part.nbytes for part in parts)
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return self.shape[0]
+
+    def __getitem__(self, rows: slice | NDArray[Any]) -> NDArray[Any]:
+        """Return a copy of some rows."""
+        places = np.arange(*rows.indices(len(self))) if isinstance(rows, slice) else np.asarray(rows, np.int64)
+        found = np.empty((len(places), *self.shape[1:]), self.dtype)
+        for part, end in zip(self.parts, self._ends.tolist(), strict=True):
+            here = (places >= end - len(part)) & (places < end)
+            found[here] = part[places[here] - (end - len(part))]
+        return found
+
+
 @dataclass(frozen=True)
 class TupleData:
     """What the learner sees: indices of images, and no labels.

@@ -24,12 +24,13 @@ from mdpu.learn.evaluation import Evaluation
 from mdpu.learn.head import Head
 from mdpu.learn.method import Answers, FittedMethod, NetworkMethod
 from mdpu.learn.methods import load_method
-from mdpu.learn.network import Architecture, Network, Policy, Preparation
+from mdpu.learn.network import Architecture, Network, Policy, Preparation, in_parts
 from mdpu.learn.networks import load_network
 from mdpu.learn.stacks import halves, make_stacks, side_by_side, workers_for
 from mdpu.learn.task import PriorEstimate, Sample, Settings, Task, check_sample, tuples_per_batch
 from mdpu.learn.trainer import Stack, Trained, TrainingData, make_history, network_method, train_stack
 
+LARGE = 2**28  # bytes of images from which on they are not copied
 EstimatePrior = Callable[[NDArray[Any], Sample, Settings, int | str, torch.device], PriorEstimate]
 
 
@@ -80,7 +81,8 @@ class FittedNetwork(Fitted):
     @torch.no_grad()
     def outputs(self, images: NDArray[Any]) -> NDArray[np.float32]:
         """Return the network's outputs, (N,) or (N, outputs), for images (N, ...)."""
-        return self.network.scores(self.preparation(images).to(self.device))[0, 0].cpu().numpy()
+        parts = (self.preparation(part).to(self.device) for part in in_parts(images))
+        return np.concatenate([self.network.scores(part)[0, 0].cpu().numpy() for part in parts])
 
     def decision_function(self, images: NDArray[Any]) -> NDArray[np.float32]:
         """Return the scores g(x), (N,), of images (N, ...); g(x) > 0 means positive.
@@ -111,6 +113,19 @@ class FittedAnswers(Fitted):
     def predict(self, images: NDArray[Any]) -> NDArray[np.int8]:
         """Return +1 or -1 for each of the images (N, ...); for an unnamed method the sign is arbitrary."""
         return np.where(self.answers.says_positive(images), 1, -1).astype(np.int8)
+
+
+@dataclass(frozen=True)
+class InPlace:
+    """Images that are laid out when a minibatch names them: large arrays and memory maps are read where they lie."""
+
+    images: Any
+    preparation: Preparation
+    device: torch.device
+
+    def index_select(self, axis: int, rows: torch.Tensor) -> torch.Tensor:
+        """Return the images of the rows (n,), laid out on the device."""
+        return self.preparation(self.images[rows.cpu().numpy()]).to(self.device)
 
 
 def fit(
@@ -228,7 +243,8 @@ def _train(
         if evaluation:
             evaluation.prepare(preparation, device)
         seen = None if labels is None else torch.from_numpy(labels).to(device)
-        data = TrainingData(preparation(images).to(device), preparation, named, seen, told)
+        laid_out = InPlace(images, preparation, device) if images.nbytes > LARGE else preparation(images).to(device)
+        data = TrainingData(laid_out, preparation, named, seen, told)
     except RuntimeError as error:
         if not is_out_of_memory(error):
             raise

@@ -36,6 +36,50 @@ class OnePixel(Pictures):
         return vectors if self.unit == 255 else vectors.float()
 
 
+class PlainModule(nn.Module):
+    """A trained network as a plain module, from rows as they are to scores (N,).
+
+    Parameters
+    ----------
+    network : Module
+        What was trained. Its own state dict fits the module that was brought along.
+    preparation : Preparation
+    standardisation : object, optional
+        With ``centre`` and ``scale`` (d,), and ``bound``, beyond which values are outliers.
+    sign, shift : float
+        Scores are sign * g(x) + shift.
+    """
+
+    pixels: Tensor | None
+    centre: Tensor
+    scale: Tensor
+
+    def __init__(
+        self, network: nn.Module, preparation: Any, standardisation: Any = None, sign: float = 1.0, shift: float = 0.0
+    ) -> None:
+        super().__init__()
+        self.network = network.module if isinstance(network, Checked) else network
+        pixels = getattr(preparation, "pixels", None)
+        self.is_picture = pixels is None and len(preparation.shape) > 1
+        self.unit, self.sign, self.shift = preparation.unit, sign, shift
+        self.bound = None if standardisation is None else standardisation.bound
+        values = pixels, getattr(standardisation, "centre", None), getattr(standardisation, "scale", None)
+        for name, value in zip(("pixels", "centre", "scale"), values, strict=True):
+            self.register_buffer(name, None if value is None else torch.tensor(value))
+
+    def forward(self, rows: Tensor) -> Tensor:
+        """Return the scores (N,) of rows (N, ...), log-odds where the method's scores are."""
+        if self.bound is not None:
+            rows = torch.nan_to_num(((rows - self.centre) / self.scale).clamp(-self.bound, self.bound))
+        x = rows.float() / self.unit
+        if self.is_picture:
+            x = x.permute(0, 3, 1, 2) if x.ndim == 4 else x.unsqueeze(1)
+        else:
+            x = x.flatten(1) if self.pixels is None else x.flatten(1).index_select(1, self.pixels)
+        scores: Tensor = self.network(x)
+        return self.sign * scores.reshape(-1) + self.shift
+
+
 class Checked(nn.Module):
     """A module that is held to its number of outputs.
 

@@ -6,7 +6,7 @@ torch is not imported at the top, so that plans can read what a network's file d
 from __future__ import annotations
 
 import typing
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
@@ -17,7 +17,7 @@ from mdpu.errors import UserError
 
 if TYPE_CHECKING:
     import torch
-    from torch import Tensor
+    from torch import Tensor, nn
 
 Seeds = Sequence[Sequence[int | str]]  # (K, S)
 
@@ -87,6 +87,10 @@ class Network(Protocol):
 
     def state(self) -> dict[str, Tensor]:
         """Return everything that training changes, by name; the tensors are the network's own."""
+        ...
+
+    def plain(self) -> nn.Module:
+        """Return the one model as a plain module on the CPU, from what is laid out, in units of 1, to (N, outputs)."""
         ...
 
     def take(self, k: int, s: int, device: torch.device | None = None) -> Network:
@@ -218,6 +222,11 @@ def check_images(images: NDArray[Any], shape: tuple[int, ...], unit: float) -> N
         raise UserError(f"images of type {images.dtype} are given; the network was trained on {trained}")
 
 
+def in_parts(images: NDArray[Any], rows: int = 10_000) -> Iterator[NDArray[Any]]:
+    """Yield images (N, ...) in parts of so many, the last one of fewer, so that results need little memory."""
+    return (images[first : first + rows] for first in range(0, max(1, len(images)), rows))
+
+
 def unit_of(images: NDArray[Any]) -> float:
     """Return the value that represents 1 in images: 255 for uint8 grey values; 1.0 for floats, which are not scaled.
 
@@ -230,6 +239,6 @@ def unit_of(images: NDArray[Any]) -> float:
         return 255.0
     if not np.issubdtype(images.dtype, np.floating):
         raise UserError(f"images are of type {images.dtype}; uint8 or a float type is needed")
-    if not np.isfinite(images).all():
+    if not all(np.isfinite(part).all() for part in in_parts(images)):
         raise UserError("images hold values that are not finite; remove or replace them")
     return 1.0

@@ -221,6 +221,12 @@ class ModuleNetwork:
         """Return the weights and the running statistics of the batch normalisation, by name, and the step."""
         return {name: value.detach() for name, value in self.module.state_dict().items()} | {"steps": self._steps}
 
+    def plain(self) -> nn.Module:
+        """Return a copy of the module on the CPU, from pictures (N, C, H, W)."""
+        import torch
+
+        return copy.deepcopy(self.module).to("cpu", memory_format=torch.contiguous_format)
+
     def take(self, k: int, s: int, device: torch.device | None = None) -> ModuleNetwork:
         """Return a copy of the model."""
         module = copy.deepcopy(self.module)

@@ -14,7 +14,7 @@ import math
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -44,8 +44,8 @@ class TrainingData:
 
     Attributes
     ----------
-    images : Tensor, shape (N, ...)
-        On the device, laid out for the network.
+    images : Tensor, shape (N, ...), or InPlace
+        What has ``index_select``, on the device, laid out for the network.
     preparation : Preparation
     samples : mapping from str to Sample
         By the names that tasks have in `Task.sample`.
@@ -55,7 +55,7 @@ class TrainingData:
         The estimated priors of tasks whose methods estimate one; they replace those of the tasks.
     """
 
-    images: Tensor
+    images: Any
     preparation: Preparation
     samples: Mapping[str, Sample]
     labels: Tensor | None = None

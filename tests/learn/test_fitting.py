@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import subprocess
 import sys
 from dataclasses import replace
@@ -11,15 +12,19 @@ import pandas as pd
 import pytest
 import torch
 from blobs import CPU, EPOCHS, GPU, SETTINGS, assert_same_history, make_tasks
+from torch import nn
 
+from mdpu.data import Joined
 from mdpu.errors import UserError
 from mdpu.learn import Sample, Settings, Task, fit, fitting
 from mdpu.learn.fitting import stack_bytes
+from mdpu.learn.modules import module_architecture
 from mdpu.learn.networks import load_network
 from mdpu.learn.reference import plain_fit
 from mdpu.learn.stacks import make_stacks
 
 TASK = make_tasks()[0]
+LINEAR = module_architecture(lambda shape: nn.Sequential(nn.Flatten(), nn.Linear(math.prod(shape), 1)))
 
 
 @pytest.fixture
@@ -154,6 +159,21 @@ def test_floats_are_taken_as_they_are(blobs, samples):
     np.testing.assert_allclose(model.history, history, rtol=1e-3, atol=1e-4)
     scores = module(torch.from_numpy(vectors)).detach()[:, 0]
     np.testing.assert_allclose(model.decision_function(vectors), scores, rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.parametrize("where", ["memory map", "two arrays"])
+@pytest.mark.parametrize("network", ["mlp", LINEAR])
+def test_images_in_place_train_as_a_copy_of_them(where, network, blobs, samples, tmp_path, monkeypatch):
+    settings = replace(SETTINGS, network=network, architecture={}, epochs=2)
+    (expected,) = fit([TASK], blobs.images, samples, settings, device=CPU)
+    monkeypatch.setattr(fitting, "LARGE", 0)
+    blobs.images.tofile(tmp_path / "images")
+    images = np.memmap(tmp_path / "images", blobs.images.dtype, "r", shape=blobs.images.shape)
+    if where == "two arrays":
+        images = Joined(images[:7], images[7:])
+    (found,) = fit([TASK], images, samples, settings, device=CPU)
+    assert_same_history(found.history, expected.history)
+    assert np.array_equal(found.outputs(blobs.test_images), expected.outputs(blobs.test_images))
 
 
 def test_a_mirrored_or_strided_array_is_the_same_images(blobs, samples):

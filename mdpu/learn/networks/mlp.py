@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mdpu.learn.network import Architecture, Policy, Seeds, check_images, unit_of
+from mdpu.learn.network import Architecture, Policy, Seeds, check_images, in_parts, unit_of
 from mdpu.randomness import Stream
 
 if TYPE_CHECKING:
     import torch
-    from torch import Tensor
+    from torch import Tensor, nn
 
 # Per model (k, s) the model k of its stream whose products are its own too, or None where they are all zero. Without
 # origins, all products are batched.
@@ -81,7 +81,7 @@ def padded(inputs: int) -> int:
 
 def prepare(images: NDArray[Any]) -> Vectors:
     """Return the layout of images, given those of the training."""
-    used = images.reshape(len(images), -1).any(axis=0)
+    used = np.any([part.reshape(len(part), -1).any(axis=0) for part in in_parts(images)], axis=0)
     return Vectors(images.shape[1:], unit_of(images), np.flatnonzero(used))
 
 
@@ -262,6 +262,18 @@ class StackedMLP:
         for matrix, inputs, units in zip(matrices, self.sizes, [*self.sizes[1:], self.outputs], strict=True):
             cut += [matrix[k, s, :inputs, :units].t(), matrix[k, s, inputs, :units]]
         return cut
+
+    def plain(self) -> nn.Sequential:
+        """Return the one model as torch's layers on the CPU, from rows (N, d) of the pixels in use."""
+        from torch import nn
+
+        layers: list[nn.Module] = []
+        parts = iter(self.linear(self.parameters, 0, 0))
+        for weight, bias in zip(parts, parts, strict=True):
+            layer = nn.Linear(weight.shape[1], weight.shape[0])
+            layer.load_state_dict({"weight": weight, "bias": bias})
+            layers += [layer, nn.ReLU()]
+        return nn.Sequential(*layers[:-1])
 
     def take(self, k: int, s: int, device: torch.device | None = None) -> StackedMLP:
         """Return one model as a stack of 1 x 1 with its own memory."""
