@@ -31,24 +31,11 @@ ANOMALY, NO_CASE, NO_DATA = "anomaly", "no case", "not run"
 
 @dataclass(frozen=True)
 class Finding:
-    """One finding of the audit.
+    """One finding of the audit: the fault in words, and whether there is a case of it.
 
-    Attributes
-    ----------
-    kind : str
-        tables, datasets, protocol, mathematics or references.
-    place : str
-        Where in the paper.
-    finding : str
-        The fault, in words; the outcome says whether there is a case of it.
-    checked : str
-        ``recomputed`` from the published numbers, the images or the formulas, or ``read``.
-    outcome : str
-        ``anomaly``, ``no case`` (looked for and not found), or ``not run`` (its data are not here).
-    count, of : int or None
-        Number of cases, and number of places checked; only for recomputed findings.
-    cases : list of str
-        The cases, if they can be named.
+    `checked` is ``recomputed`` from the published numbers, the images or the formulas, or ``read``. `outcome` is
+    ``anomaly``, ``no case`` (looked for and not found), or ``not run`` (its data are not here). `count` of the cases,
+    `of` the places checked, and `cases` are of recomputed findings.
     """
 
     kind: str
@@ -64,11 +51,8 @@ class Finding:
 def audit(datasets: Mapping[str, Mapping[str, Any]]) -> list[Finding]:
     """Return all findings: tables, datasets, protocol, mathematics, references.
 
-    Parameters
-    ----------
-    datasets : mapping
-        Of the published datasets that this configuration runs as the paper states them:
-        ``description`` of the source (its ``train``, ``test`` and ``classes``) and ``counts`` of the sides.
+    `datasets` are the published ones that this configuration runs as the paper states them, each with the
+    ``description`` of its source and the ``counts`` of its sides.
     """
     findings = [*table_findings(published_cells()), *dataset_findings(datasets), *theory_findings(), *read_findings()]
     kinds = ("tables", "datasets", "protocol", "mathematics", "references")
@@ -335,18 +319,8 @@ def _ramp_gradient(margins: np.ndarray) -> dict[float, float]:
 def write_audit(plan: Plan, labels: Path, out: Path) -> None:
     """Audit the paper, and write the findings as CSV with all their cases (.json) beside them.
 
-    Parameters
-    ----------
-    plan : Plan
-        Those of its datasets are audited that have the name of a published row.
-    labels : Path
-        Folder of labels, with their counts.
-    out : Path
-
-    Raises
-    ------
-    UserError
-        If a description of images or labels is missing or broken.
+    Those of the plan's datasets are audited that have the name of a published row. `labels` is the folder of their
+    counts.
     """
     started = time.perf_counter()
     stated = [name for name in plan.datasets if plan.published_names[name] == name]

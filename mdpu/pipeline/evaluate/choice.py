@@ -19,23 +19,11 @@ NEEDED = ("validation_unlabeled", "others_true_positive_rate", "others_true_nega
 
 
 def choose_epochs(metrics: pd.DataFrame, offsets: Mapping[str, float], average_last: int) -> pd.DataFrame:
-    """Return what each choice of an epoch gives, run by run.
+    """Return what each choice of an epoch gives, for each run that has a score and did not diverge.
 
-    Parameters
-    ----------
-    metrics : DataFrame
-        As `mdpu.pipeline.evaluate.collect.collect` returns it.
-    offsets : mapping
-        Assumed minus true prior, by variant.
-    average_last : int
-        Epochs of the protocol's mean.
-
-    Returns
-    -------
-    DataFrame
-        A row per run that has a score and did not diverge: the key columns; ``best``, the highest accuracy of any
-        epoch in percent, at the training prior; ``protocol``, the mean of the last epochs; and for each of `RISKS` its
-        epoch (``bags_epoch``) and the accuracy there (``bags``). The regret of a choice is ``best`` minus it.
+    `offsets` are assumed minus true prior, by variant. ``best`` is the highest accuracy of any epoch in percent, at the
+    training prior, ``protocol`` the mean of the last epochs. Each of `RISKS` has its epoch (``bags_epoch``) and the
+    accuracy there (``bags``). The regret of a choice is ``best`` minus it.
     """
     rows = [
         dict(zip(AXES, key, strict=True)) | _choice(run, "epoch", run["elsewhere"].tail(average_last).mean())
@@ -45,17 +33,10 @@ def choose_epochs(metrics: pd.DataFrame, offsets: Mapping[str, float], average_l
 
 
 def choose_settings(metrics: pd.DataFrame, offsets: Mapping[str, float], average_last: int) -> pd.DataFrame:
-    """Return what each choice among the variants of a trial gives, trial by trial.
+    """Return what each choice among the variants of a trial gives, for each trial whose base variant did not diverge.
 
-    Estimates and accuracies are means over the last epochs. A variant that diverged is not chosen. Parameters are those
-    of `choose_epochs`.
-
-    Returns
-    -------
-    DataFrame
-        A row per trial whose base variant did not diverge, with the columns of `choose_epochs`: ``best`` is the highest
-        accuracy of any variant, ``protocol`` that of the base, and the choices are ``bags_variant`` and
-        ``members_variant``. Its own variant is the base.
+    Estimates and accuracies are means over the last epochs. A variant that diverged is not chosen. Columns are those of
+    `choose_epochs`, with variants for epochs.
     """
     measured = ["elsewhere", *RISKS]
     runs = [
@@ -73,17 +54,7 @@ def choose_settings(metrics: pd.DataFrame, offsets: Mapping[str, float], average
 
 
 def _choice(options: pd.DataFrame, chosen: str, protocol: float) -> dict[str, object]:
-    """Return what the best of some options, the protocol's and those with the least risks give.
-
-    Parameters
-    ----------
-    options : DataFrame
-        A row per option: its name or number in the column `chosen`, ``elsewhere`` and each of `RISKS`.
-    chosen : str
-        What an option is, ``epoch`` or ``variant``.
-    protocol : float
-        Accuracy of the protocol's own choice.
-    """
+    """Return what the best of some options, the protocol's and those with the least risks give."""
     places = {name: int(options[name].argmin()) for name in RISKS}
     return (
         {"best": options["elsewhere"].max(), "protocol": protocol}
@@ -100,7 +71,7 @@ def _columns(chosen: str) -> list[str]:
 def _estimated_runs(
     metrics: pd.DataFrame, offsets: Mapping[str, float]
 ) -> Iterator[tuple[tuple[object, ...], pd.DataFrame]]:
-    """Yield the key of each run that has a score and did not diverge, and its epochs.
+    """Yield the key and the epochs of each run that has a score and did not diverge.
 
     ``elsewhere`` is the accuracy on images of which no bag is drawn, in percent; each of `RISKS` has a column too.
     """

@@ -17,13 +17,7 @@ from mdpu.pipeline.plan import AXES, CELL, Plan, Run, run_columns
 
 
 def finished_runs(plan: Plan) -> dict[Run, Finished]:
-    """Return a plan's finished runs, in their order.
-
-    Raises
-    ------
-    UserError
-        If a manifest is missing or broken, or a run that it names is.
-    """
+    """Return a plan's finished runs, in their order; raise `UserError` if a manifest or a run is missing or broken."""
     fingerprints: dict[str, str] = {}
     for name in plan.cohorts:
         fingerprints |= read_json(plan.layout.manifest(name, identity(plan, name)))["runs"]
@@ -34,10 +28,7 @@ def finished_runs(plan: Plan) -> dict[Run, Finished]:
 
 
 def collect(plan: Plan) -> pd.DataFrame:
-    """Return the histories of a plan's runs, one row per run and epoch, in order of run and epoch.
-
-    Errors are those of `finished_runs`.
-    """
+    """Return the histories of a plan's runs, one row per run and epoch, in order of run and epoch."""
     histories = [finished.history for finished in finished_runs(plan).values()]
     keys = pd.DataFrame(list(plan.runs)).loc[np.repeat(np.arange(len(histories)), [len(one) for one in histories])]
     rows = pd.concat(histories, ignore_index=True)
@@ -46,13 +37,7 @@ def collect(plan: Plan) -> pd.DataFrame:
 
 
 def read_histories(runs: Iterable[Run], metrics: Path) -> pd.DataFrame:
-    """Return the histories of `runs` from the metrics that `write_collection` wrote, in order of the runs.
-
-    Raises
-    ------
-    UserError
-        If the file is missing or broken.
-    """
+    """Return the histories of `runs` from the metrics that `write_collection` wrote, in order of the runs."""
     keys = pd.DataFrame(list(runs))
     near = read_table(metrics, among={axis: set(keys[axis]) for axis in AXES})
     return keys.merge(near, on=list(AXES))
@@ -63,14 +48,10 @@ REPORTED = ("accuracy", "true_positive_rate", "true_negative_rate")
 
 
 def reported_accuracy(metrics: pd.DataFrame, test_prior: str) -> pd.Series:
-    """Return the accuracy of every row of `metrics` in percent.
+    """Return the accuracy of every row of the metrics in percent.
 
-    Parameters
-    ----------
-    metrics : DataFrame
-        As `collect` returns it.
-    test_prior : str
-        ``natural`` for the test set as it is, ``matched`` for the test set reweighted to the training prior.
+    `test_prior` is ``natural`` for the test set as it is, ``matched`` for the test set reweighted to the training
+    prior.
     """
     accuracy = metrics["accuracy"]
     if test_prior == "matched":
@@ -82,21 +63,10 @@ def reported_accuracy(metrics: pd.DataFrame, test_prior: str) -> pd.Series:
 
 
 def run_accuracies(metrics: pd.DataFrame, reporting: Mapping[str, Any]) -> pd.DataFrame:
-    """Return the reported accuracy of each run.
+    """Return the reported accuracy of each run in percent, missing if it diverged, and the epochs that it averages.
 
-    Parameters
-    ----------
-    metrics : DataFrame
-        As `collect` returns it.
-    reporting : mapping
-        ``average_last``: the number of last epochs to average, or ``all``, or ``best`` for the epoch with
-        the highest accuracy, a choice that uses the test labels. ``test_prior``: as for `reported_accuracy`.
-
-    Returns
-    -------
-    DataFrame
-        The key columns and ``accuracy`` in percent (missing for a run that diverged), with
-        ``first_epoch`` and ``last_epoch`` saying what was averaged.
+    `reporting` has ``average_last``, the number of last epochs to average, or ``all``, or ``best`` for the epoch with
+    the highest accuracy, a choice that uses the test labels; and ``test_prior``, as for `reported_accuracy`.
     """
     shown = metrics[[*AXES, "epoch"]].assign(accuracy=reported_accuracy(metrics, reporting["test_prior"]))
     average = reporting["average_last"]
@@ -121,12 +91,8 @@ def run_accuracies(metrics: pd.DataFrame, reporting: Mapping[str, Any]) -> pd.Da
 def describe_runs(metrics: pd.DataFrame, accuracies: pd.DataFrame, plan: Plan) -> pd.DataFrame:
     """Return one row per run: its results and the files that they come from.
 
-    Returns
-    -------
-    DataFrame
-        The key columns; ``run``, its name; ``accuracy`` in percent and the epochs that it is the mean over; ``risk`` of
-        the last epoch (missing for a run that diverged or estimates none); ``cohort``; ``history``, the manifest of its
-        finished runs, and ``split``, paths in the folder of results.
+    ``risk`` is that of the last epoch, missing for a run that diverged or estimates none. ``history``, the manifest of
+    its finished runs, and ``split`` are paths in the folder of results.
     """
     last = metrics.groupby(list(AXES), as_index=False)["epoch"].max().merge(metrics, on=[*AXES, "epoch"])
     places = [
@@ -147,10 +113,9 @@ def describe_runs(metrics: pd.DataFrame, accuracies: pd.DataFrame, plan: Plan) -
 
 
 def summarize(accuracies: pd.DataFrame) -> pd.DataFrame:
-    """Return one row per cell: ``mean`` and ``std`` (ddof = 1) in percent, ``trials`` and ``diverged``.
+    """Return ``mean`` and ``std`` (ddof = 1) in percent of each cell's trials that did not diverge.
 
-    A cell's mean and deviation are over the trials that did not diverge; ``better_mean`` is the mean over
-    the same trials of the better of accuracy and 100 - accuracy.
+    ``better_mean`` is the mean of the better of accuracy and 100 - accuracy. ``trials`` counts those that diverged too.
     """
     accuracy = accuracies["accuracy"]
     facts = accuracies.assign(better=np.maximum(accuracy, 100 - accuracy), diverged=accuracy.isna())
@@ -166,21 +131,7 @@ def summarize(accuracies: pd.DataFrame) -> pd.DataFrame:
 
 
 def write_collection(plan: Plan, metrics: Path, summary: Path, runs: Path) -> None:
-    """Gather the histories of a plan into one tidy table, and summarize it per cell and per run.
-
-    Parameters
-    ----------
-    plan : Plan
-    metrics : Path
-        Parquet file to write, as `collect` returns it.
-    summary, runs : Path
-        CSV files to write, as `summarize` and `describe_runs` return them.
-
-    Raises
-    ------
-    UserError
-        If a manifest or a finished run is missing or broken.
-    """
+    """Write the histories of a plan as one tidy table (Parquet), and their results per cell and per run (CSV)."""
     collected = collect(plan)
     write_table(collected, metrics)
     accuracies = run_accuracies(collected, plan.protocol.reporting())

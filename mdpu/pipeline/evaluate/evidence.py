@@ -27,27 +27,14 @@ WINDOW = 5  # epochs of the moving average whose highest value is a run's best a
 class Evidence:
     """What a claim is checked on.
 
-    Attributes
-    ----------
-    cells : DataFrame
-        Key columns, ``mean``, ``std`` (percent) and ``trials``, without those that diverged.
-    rule : mapping
-        The configuration's ``comparison``.
-    runs : DataFrame or None
-        Facts of single runs, as `run_facts` returns them; None if there are no histories.
-    trials : DataFrame or None
-        The key columns of every run and its ``accuracy`` in percent, missing if it diverged; None if single trials are
-        unknown.
-    rows : collection of tuple, or None
-        Rows of the tables (dataset, tuple size, n, prior); None if every cell belongs to one.
-    larger_decay, more_unlabeled : collection of tuple
-        Pairs of dataset and variant whose runs differ from base only in a larger weight decay, or only in more
-        unlabeled images.
-    published_names : mapping
-        The paper's name of each dataset that it publishes.
-    clusters : tuple of str
-        What dependent trials have in common. Splits, weights and order are seeded by the cell and the seed, so trials
-        of two datasets or of two seeds are independent.
+    `cells` have ``mean``, ``std`` (percent) and ``trials``, without those that diverged; `rule` is the configuration's
+    ``comparison``. `runs` are as `run_facts` returns them, `trials` the accuracy of every run, missing if it diverged;
+    both are None where there are no histories. `rows` are those of the tables (dataset, tuple size, n, prior), None if
+    every cell belongs to one.
+
+    `larger_decay` and `more_unlabeled` are pairs of dataset and variant whose runs differ from base in that alone.
+    `clusters` names what dependent trials have in common: splits, weights and order are seeded by the cell and the
+    seed, so trials of two datasets or of two seeds are independent.
     """
 
     cells: pd.DataFrame
@@ -135,15 +122,9 @@ def our_evidence(plan: Plan, summary: pd.DataFrame, metrics: pd.DataFrame) -> Ev
 
 
 def varied_upwards(plan: Plan, key: str, number: Callable[[str], float]) -> set[tuple[str, str]]:
-    """Return the pairs of dataset and variant whose runs differ from the base's in a larger value of `key` alone.
+    """Return the dataset and variant of runs that differ from the base's in a larger value of `key` alone.
 
-    Parameters
-    ----------
-    plan : Plan
-    key : str
-        Of the protocol's sampling or training.
-    number : callable
-        Makes a number of the key's value, as the configuration writes it; NaN is larger than nothing.
+    `number` makes a number of the value, as the configuration writes it; NaN is larger than nothing.
     """
     networks = {dataset: plan.network(dataset) for dataset in plan.datasets}
     larger = set()
@@ -164,23 +145,9 @@ def _multiple(written: str) -> float:
 def run_facts(metrics: pd.DataFrame, accuracies: pd.DataFrame, test_prior: str) -> pd.DataFrame:
     """Return what the claims ask of each run of the methods in `ASKED`.
 
-    Parameters
-    ----------
-    metrics : DataFrame
-        As `mdpu.pipeline.evaluate.collect.collect` returns it.
-    accuracies : DataFrame
-        The reported accuracy of each run, as `mdpu.pipeline.evaluate.collect.run_accuracies` returns it.
-    test_prior : str
-        As `mdpu.pipeline.evaluate.collect.reported_accuracy` takes it.
-
-    Returns
-    -------
-    DataFrame
-        The key columns; ``accuracy``, the reported one in percent; ``best``, the highest mean accuracy of
-        `WINDOW` epochs in a row; ``lowest_risk`` and ``lowest_objective``; ``risk_and_accuracy``, Spearman's
-        correlation of training risk and test accuracy over the epochs from the first with a negative risk
-        on, missing where there are fewer than three of them; and `ESTIMATES`, missing for a method that is told the
-        prior.
+    ``accuracy`` is the reported one in percent; ``best`` the highest mean of `WINDOW` epochs in a row;
+    ``risk_and_accuracy`` Spearman's correlation over the epochs from the first with a negative risk on, missing where
+    there are fewer than three. `ESTIMATES` are missing for a method that is told the prior.
     """
     keys = list(AXES)
     shown = metrics.loc[metrics["method"].isin(ASKED), [*keys, "epoch", "risk", "objective"]]

@@ -35,14 +35,7 @@ def family(method: str) -> str:
 
 
 def published_cells() -> pd.DataFrame:
-    """Return the published cells.
-
-    Returns
-    -------
-    DataFrame
-        Columns table (2..5), tuple_size, n, prior (canonical string), dataset, method, published_mean,
-        published_std (percent) and published_bold.
-    """
+    """Return the published cells; priors are canonical strings, means and deviations percent."""
     cells = pd.read_csv(FILE, dtype={"prior": str})
     return cells.rename(
         columns={
@@ -55,10 +48,7 @@ def published_cells() -> pd.DataFrame:
 
 
 def published_summary() -> pd.DataFrame:
-    """Return the published cells with the columns of `mdpu.pipeline.evaluate.collect.summarize`.
-
-    The paper's tables are of the protocol as it stands (variant ``base``) and the logistic loss.
-    """
+    """Return the published cells with the columns of `mdpu.pipeline.evaluate.collect.summarize`."""
     cells = published_cells().rename(columns={"published_mean": "mean", "published_std": "std"})
     return cells.assign(variant="base", loss="logistic", law=DOMINANT, trials=TRIALS)[[*CELL, "mean", "std", "trials"]]
 
@@ -66,34 +56,18 @@ def published_summary() -> pd.DataFrame:
 def in_one_reading(rows: pd.DataFrame) -> pd.DataFrame:
     """Return rows without those of a dataset as the paper states it that were also run as its numbers imply.
 
-    Parameters
-    ----------
-    rows : DataFrame
-        With tuple_size, n, prior, method, ``dataset`` (ours) and ``published_dataset`` (the row of the paper that it is
-        compared with). The two datasets are the same in the reading that the paper states.
+    ``dataset`` is ours, ``published_dataset`` the row of the paper that it is compared with. They are the same in the
+    reading that the paper states.
     """
     twice = rows.duplicated(["tuple_size", "n", "prior", "method", "published_dataset"], keep=False)
     return rows[~twice | (rows["dataset"] != rows["published_dataset"])]
 
 
 def beside_published(cells: pd.DataFrame, published_names: Mapping[str, str]) -> pd.DataFrame:
-    """Return our cells with the published ones beside them where the paper has the same cell.
+    """Return our cells with the published ones and the ``difference`` beside them, missing where the paper has none.
 
-    The paper's tables are of the protocol as it stands (variant ``base``) and the logistic loss.
-
-    Parameters
-    ----------
-    cells : DataFrame
-        As `mdpu.pipeline.evaluate.collect.summarize` returns it.
-    published_names : mapping
-        Of our datasets to the published row that each is compared with; several may share one, as the two
-        readings of EMNIST-Letters do. A dataset that is not in it has none.
-
-    Returns
-    -------
-    DataFrame
-        The cells in their order, with published_dataset, table, published_mean, published_std,
-        published_bold and ``difference`` (ours minus the paper's), all missing where there is no such cell.
+    `published_names` maps our datasets to the published row that each is compared with; several may share one, as the
+    two readings of EMNIST-Letters do.
     """
     published = published_cells().rename(columns={"dataset": "published_dataset"})
     published = published.assign(variant="base", loss="logistic", law=DOMINANT)

@@ -24,21 +24,9 @@ FEWEST_METHODS, FEWEST_BLOCKS = 3, 2
 
 @dataclass(frozen=True)
 class Ranking:
-    """Ranks of methods over blocks.
+    """Ranks of methods over complete blocks: averages, best first, Friedman's test, and Nemenyi's p-value of each pair.
 
-    Attributes
-    ----------
-    average : Series
-        Average rank by method, best first; 1 is the best.
-    blocks : int
-        Number of complete blocks.
-    statistic, p_value : float
-        Friedman's test.
-    nemenyi : DataFrame
-        p-value of each pair of methods.
-    critical_difference : float
-        Smallest difference of average ranks that Nemenyi's test finds significant at `alpha`.
-    alpha : float
+    `critical_difference` is the smallest of two averages that Nemenyi's test finds significant at `alpha`.
     """
 
     average: pd.Series
@@ -73,20 +61,7 @@ class Ranking:
 
 
 def rank(accuracies: pd.DataFrame, alpha: float) -> Ranking | None:
-    """Rank methods within blocks.
-
-    Parameters
-    ----------
-    accuracies : DataFrame
-        One row per block, one column per method; blocks that lack a method are left out.
-    alpha : float
-        Significance level.
-
-    Returns
-    -------
-    Ranking or None
-        None where fewer than three methods or two complete blocks are left.
-    """
+    """Rank methods (columns) within complete blocks (rows); None where fewer than three or two are left."""
     complete = accuracies.dropna()
     blocks, methods = complete.shape
     if methods < FEWEST_METHODS or blocks < FEWEST_BLOCKS:
@@ -118,21 +93,10 @@ def rank_error(methods: int, blocks: int) -> float:
 
 
 def accuracy_blocks(cells: pd.DataFrame, unit: str) -> pd.DataFrame:
-    """Return one row per block and one column per method of the paper's that `cells` has.
+    """Return one row per block and one column per method of the paper's, missing where it was not run or diverged.
 
-    Parameters
-    ----------
-    cells : DataFrame
-        Key columns and ``mean`` of cells that stand in a table.
-    unit : {'row', 'dataset'}
-        What a block is: a row of the paper's tables (dataset, tuple size, n and prior), or a dataset, over
-        whose rows the methods' means are then averaged.
-
-    Returns
-    -------
-    DataFrame
-        Missing where a method was not run or diverged. Rows that some method lacks do not enter a
-        dataset's average.
+    A block is a row of the paper's tables (dataset, tuple size, n and prior), or a dataset, over whose rows the
+    methods' means are then averaged. Rows that some method lacks do not enter a dataset's average.
     """
     wide = cells[cells["method"].isin(METHODS)].pivot(index=list(ROW), columns="method", values="mean")
     wide = wide[[method for method in METHODS if method in wide.columns]]
@@ -142,10 +106,7 @@ def accuracy_blocks(cells: pd.DataFrame, unit: str) -> pd.DataFrame:
 def rankings(
     summary: pd.DataFrame, rows: Collection[tuple[str, int, int, str]], alpha: float
 ) -> dict[tuple[str, str], Ranking | None]:
-    """Return the ranking of each source (``ours``, ``paper``) and unit (``row``, ``dataset``), None if not run.
-
-    `summary` is as `mdpu.pipeline.evaluate.collect.summarize` returns it, and `rows` are the rows of the tables.
-    """
+    """Return the ranking of each source (``ours``, ``paper``) and unit (``row``, ``dataset``), None if not run."""
     return {
         (source, unit): rank(accuracy_blocks(cells, unit), alpha)
         for source, cells in (("ours", table_cells(summary, rows)), ("paper", published_summary()))
@@ -165,13 +126,7 @@ def rank_table(ranked: dict[tuple[str, str], Ranking | None]) -> pd.DataFrame:
 
 
 def write_ranks(plan: Plan, summary: Path, out: Path) -> dict[tuple[str, str], Ranking | None]:
-    """Rank the methods of a summary and of the paper, write the ranks as CSV with the tests (.json), and return them.
-
-    Raises
-    ------
-    UserError
-        If the summary, as `mdpu.pipeline.evaluate.collect.write_collection` writes it, is missing or broken.
-    """
+    """Rank the methods of a summary and of the paper, write ranks (CSV) and tests (.json), and return them."""
     started = time.perf_counter()
     ranked = rankings(read_csv(summary), plan.table_rows, 1 - plan.config["comparison"]["level"])
     write_csv(rank_table(ranked), out)

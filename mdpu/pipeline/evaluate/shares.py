@@ -11,21 +11,9 @@ def share_interval(holding: ArrayLike, cases: ArrayLike, level: float) -> tuple[
     """Return the interval of a share by clusters of cases, after Korn and Graubard (1998).
 
     The cases of a cluster may depend on one another in any way, but clusters are independent. The dependence is
-    estimated from the differences between clusters: the effective number of cases is that of independent cases with
-    the same variance. The interval is Clopper and Pearson's for this number.
-
-    Parameters
-    ----------
-    holding, cases : array_like of int, shape (clusters,)
-        Cases that hold, and all cases, of each cluster.
-    level : float
-        Coverage, e.g. 0.95.
-
-    Returns
-    -------
-    low, high : float
-        Missing if fewer than two clusters have cases. If all cases hold, or none, the clusters do not differ, and
-        each counts as one case.
+    estimated from the differences between clusters: the effective number of cases is that of independent cases with the
+    same variance. The interval is Clopper and Pearson's for this number. It is missing if fewer than two clusters have
+    cases. If all cases hold, or none, the clusters do not differ, and each counts as one case.
     """
     all_cases = np.asarray(cases, float)
     count = all_cases[all_cases > 0]

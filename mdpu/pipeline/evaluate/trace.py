@@ -18,27 +18,10 @@ from mdpu.pipeline.plan import AXES, Plan, Run, run_columns
 
 
 def trace(plan: Plan, name: str, config: Sequence[Path]) -> dict[str, Any]:
-    """Return all that led to the number of a run or of a cell.
+    """Return all that led to the number of a run, or of a cell (a run's name without the seed).
 
-    Parameters
-    ----------
-    plan : Plan
-    name : str
-        Of a run, as ``mdpu plan --runs`` lists them, or of a cell: a run's without the seed.
-    config : sequence of Path
-        The configuration's files, for the commands.
-
-    Returns
-    -------
-    dict
-        ``name``, ``metrics`` (the file), ``accuracy`` (mean over the runs, percent), ``std`` (None for one run) and
-        ``runs``, each with its rows of the metrics as a pandas query, accuracy, epochs averaged, risk of the last
-        epoch, split, seed, history, provenance, and the command that retrains it. Missing numbers are None.
-
-    Raises
-    ------
-    UserError
-        If the configuration has no such run or cell, or a file of the results is missing.
+    `config` are the configuration's files, for the commands. Missing numbers are None. Raises `UserError` if the
+    configuration has no such run or cell, or a file of the results is missing.
     """
     runs = plan.find_runs(name)
     metrics = read_table(plan.layout.metrics)

@@ -32,25 +32,15 @@ TABLE = ("tables/{name}.csv", "tables/{name}.tex")
 class Kind:
     """A kind of experiment.
 
-    Attributes
-    ----------
-    make : callable
-        From plan, experiment, the input files by the names in `reads`, and the folder of results; it writes `files`.
-    section : callable
-        From plan, experiment and the folder of results to the variables of the section in the report, among them the
-        experiment's ``name`` and ``title``, and ``template``, a file of ``report``.
-    reads : tuple of str
-        Its inputs: ``summary``, ``metrics`` if its experiments use runs; ``images``, ``labels``, ``split`` if they use
-        a split, the first of their grid; none if they use nothing.
-    files : tuple of str
-        Its outputs, as paths in the folder of results with ``{name}`` for the experiment's name.
-    single : tuple of str
-        Axes of which it can show only one value.
-    keys : mapping
-        What ``options`` of a definition may hold, each with the JSON schema of its value.
-    check : callable
-        From a definition (with inherited axes), the configuration and the definition's key; raises `UserError` for
-        mistakes that a schema cannot express.
+    `make` writes `files` from plan, experiment, the input files by the names in `reads`, and the folder of results.
+    `section` returns the variables of the section in the report from plan, experiment and that folder, among them
+    ``name``, ``title`` and ``template``, a file of ``report``.
+
+    `reads` are ``summary`` or ``metrics`` if its experiments use runs; ``images``, ``labels``, ``split`` if they use a
+    split, the first of their grid; none if they use nothing. `files` are paths in the folder of results with ``{name}``
+    for the experiment's name. It can show only one value of the axes in `single`. `keys` says what ``options`` of a
+    definition may hold, each with the JSON schema of its value. `check` raises `UserError` for mistakes that a schema
+    cannot express, from a definition (with inherited axes), the configuration and the definition's key.
     """
 
     make: Callable[[Plan, Experiment, Mapping[str, Path], Path], None]
@@ -157,13 +147,7 @@ def settings(plan: Plan, name: str) -> dict[str, Any]:
 
 
 def show(plan: Plan, name: str, inputs: Mapping[str, Path], results: Path) -> None:
-    """Make the files of an experiment from its inputs, which must include those that its kind reads.
-
-    Raises
-    ------
-    UserError
-        If the plan has no such experiment, or an input is not given, missing or broken.
-    """
+    """Make the files of an experiment from its inputs, which must include those that its kind reads."""
     experiment = plan.experiment(name)
     kind = load_kind(experiment.kind)
     if missing := [f"--{read}" for read in kind.reads if read not in inputs]:
@@ -188,18 +172,7 @@ def figure_kind(
     reads: tuple[str, ...] = ("metrics",),
     **contract: Any,
 ) -> Kind:
-    """Return a kind that is one figure.
-
-    Parameters
-    ----------
-    draw : callable
-        From plan, experiment and input files to the figure.
-    caption : str
-        Caption of the figure in the report.
-    reads : tuple of str
-    **contract
-        Other attributes of `Kind`.
-    """
+    """Return a kind that is one figure: what draws it, its caption, and other attributes of `Kind`."""
 
     def make(plan: Plan, experiment: Experiment, inputs: Mapping[str, Path], results: Path) -> None:
         save_figure(draw(plan, experiment, inputs), results / "figures" / f"{experiment.name}.svg")

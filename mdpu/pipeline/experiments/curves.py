@@ -49,20 +49,10 @@ def draw(plan: Plan, experiment: Experiment, inputs: Mapping[str, Path]) -> Figu
 
 
 def curves_figure(metrics: pd.DataFrame, datasets: Mapping[str, str]) -> Figure:
-    """Draw training risk and test accuracy per epoch, the shape of Figure 3.
+    """Draw training risk and test accuracy per epoch, for histories with one loss and one n per dataset.
 
-    Parameters
-    ----------
-    metrics : DataFrame
-        Histories of runs with one loss and one n per dataset.
-    datasets : mapping
-        Titles by name, in order; a panel of risk and one of accuracy per dataset, prior and tuple size.
-
-    Returns
-    -------
-    Figure
-        Risk above accuracy; a line is the mean over trials, its band one standard
-        deviation to each side. Controls are reference lines at the mean of their last `REFERENCE_EPOCHS`.
+    A panel of risk above one of accuracy per dataset, prior and tuple size. A line is the mean over trials, its band
+    one standard deviation to each side. Controls are lines at the mean of their last `REFERENCE_EPOCHS`.
     """
     keys = metrics[["dataset", "prior", "tuple_size"]].drop_duplicates()
     order = {dataset: place for place, dataset in enumerate(datasets)}

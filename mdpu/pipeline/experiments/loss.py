@@ -45,20 +45,10 @@ def draw(plan: Plan, experiment: Experiment, inputs: Mapping[str, Path]) -> Figu
 
 
 def loss_figure(accuracies: pd.DataFrame, datasets: Mapping[str, str]) -> Figure:
-    """Draw the accuracies that each method reaches with each loss.
+    """Draw the accuracies that each method reaches with each loss, for runs with one variant and one n per dataset.
 
-    Parameters
-    ----------
-    accuracies : DataFrame
-        As `mdpu.pipeline.evaluate.collect.run_accuracies` returns it, of runs with one variant and one n per dataset.
-    datasets : mapping
-        Titles by name, in order, from top to bottom.
-
-    Returns
-    -------
-    Figure
-        A row of panels per tuple size and prior, a panel per method. A point is the mean over the trials that did
-        not diverge, its bar one standard deviation to each side; where all did, the panel says so.
+    A row of panels per tuple size and prior, a panel per method, the datasets from top to bottom. A point is the mean
+    over the trials that did not diverge, its bar one standard deviation to each side; where all did, the panel says so.
     """
     methods = [method for group in competitors_and_controls(accuracies) for method in group]
     rows = sorted(set(accuracies[["tuple_size", "prior"]].itertuples(index=False, name=None)))

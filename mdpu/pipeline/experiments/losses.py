@@ -27,14 +27,7 @@ def draw(_plan: Plan, _experiment: Experiment, _inputs: Mapping[str, Path]) -> F
 
 
 def losses_figure() -> Figure:
-    """Draw every loss of Table I.
-
-    Returns
-    -------
-    Figure
-        Three panels against the score z: l(z, +1), l(z, -1), and the derivative of l(z, +1), in which a loss
-        without a gradient on misclassified points (z < 0) shows.
-    """
+    """Draw every loss of Table I against the score z: l(z, +1), l(z, -1), and the derivative of l(z, +1)."""
     import torch
 
     from mdpu.losses import LOSSES

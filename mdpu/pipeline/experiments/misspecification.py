@@ -66,24 +66,10 @@ def misspecification_figure(
     datasets: Mapping[str, str],
     label: str = "Assumed minus true prior",
 ) -> Figure:
-    """Draw test accuracy against how wrong an assumption of the methods is.
+    """Draw test accuracy against how wrong an assumption of the methods is, in `offsets` by variant.
 
-    Parameters
-    ----------
-    accuracies : DataFrame
-        As `mdpu.pipeline.evaluate.collect.run_accuracies` returns it, of runs with one loss and one n per dataset.
-    offsets : mapping
-        How wrong the assumption is, by variant.
-    datasets : mapping
-        Titles by name, in order; one panel per dataset, tuple size and true prior.
-    label : str
-        Of the horizontal axis.
-
-    Returns
-    -------
-    Figure
-        A point is the mean over trials, its bar one standard deviation to each side. Controls, which are
-        told no prior, are reference lines.
+    A panel per dataset, tuple size and true prior. A point is the mean over trials, its bar one standard deviation to
+    each side. Controls, which are told no prior, are reference lines.
     """
     shown = accuracies.assign(offset=accuracies["variant"].map(offsets))
     methods, controls = competitors_and_controls(shown)

@@ -48,18 +48,10 @@ def _none() -> np.ndarray:
 
 @dataclass(frozen=True)
 class Setting:
-    """One row of the figure: what a learner of this setting knows, group by group.
+    """One row of the figure: what a learner of this setting knows.
 
-    Attributes
-    ----------
-    name, given : str
-        Its name, and what is known, in few words.
-    groups : sequence of (ndarray of int, str)
-        Indices of training images, with what is known about them as a group.
-    singles : ndarray of int
-        Single images that are known to be positive.
-    unlabeled : ndarray of int
-        Single images about which nothing is known.
+    `groups` are indices of training images with what is known about them as a group, `singles` single images that are
+    known to be positive, `unlabeled` those about which nothing is known.
     """
 
     name: str
@@ -80,19 +72,9 @@ def draw(plan: Plan, experiment: Experiment, inputs: Mapping[str, Path]) -> Figu
 
 
 def setting_rows(labels: np.ndarray, split: TupleData) -> list[Setting]:
-    """Choose the images that stand for each setting.
+    """Choose the images that stand for each setting, by the labels of the training images, among the first of a split.
 
-    Parameters
-    ----------
-    labels : ndarray of +1, -1 and 0, shape (N,)
-        Labels of the training images; by them the images of the neighbouring settings are chosen.
-    split : TupleData
-        Its first tuples and unlabeled images are shown.
-
-    Raises
-    ------
-    UserError
-        If the split has too few unlabeled images of either side.
+    Raises `UserError` if the split has too few unlabeled images of either side.
     """
     M = split.tuples.shape[1]
     pool = split.unlabeled
@@ -146,16 +128,7 @@ def _two_unlike(groups: np.ndarray, labels: np.ndarray) -> np.ndarray:
 
 
 def setting_figure(image_set: ImageSet, labels: Labels, split: TupleData, definition: Mapping[str, Any]) -> Figure:
-    """Draw what each setting knows of its data.
-
-    Parameters
-    ----------
-    image_set : ImageSet
-    labels : Labels
-    split : TupleData
-    definition : mapping
-        The definition of the dataset; the figure shows its title and its classes.
-    """
+    """Draw what each setting knows of its data; `definition` is the dataset's, for its title and its classes."""
     rows = setting_rows(labels["train"], split)
     side = (PAGE - IMAGES - EDGE) / max(map(_width, rows))
     lines = max(textwrap.fill(note, NOTE_LETTERS).count("\n") + 1 for row in rows for _, note in row.groups)

@@ -44,22 +44,10 @@ def draw(plan: Plan, experiment: Experiment, inputs: Mapping[str, Path]) -> Figu
 
 
 def size_figure(accuracies: pd.DataFrame, datasets: Mapping[str, str], against: str = "n") -> Figure:
-    """Draw test accuracy against the number of tuples, or against their size.
+    """Draw test accuracy `against` ``n`` or ``tuple_size``, for runs with one variant and one loss.
 
-    Parameters
-    ----------
-    accuracies : DataFrame
-        As `mdpu.pipeline.evaluate.collect.run_accuracies` returns it, of runs with one variant and one loss.
-    datasets : mapping
-        Titles by name, in order.
-    against : str
-        Column of the horizontal axis: ``"n"`` or ``"tuple_size"``.
-
-    Returns
-    -------
-    Figure
-        A row of panels per prior and value of the other column, a panel per dataset. A line is the mean over trials,
-        its band one standard deviation to each side. Controls are thin lines without a band.
+    A row of panels per prior and value of the other column, a panel per dataset. A line is the mean over trials, its
+    band one standard deviation to each side. Controls are thin lines without a band.
     """
     methods, controls = competitors_and_controls(accuracies)
     (other,) = AGAINST.keys() - {against}

@@ -24,22 +24,9 @@ WIDTH, HEIGHT = 200, 100  # of a curve's drawing, in its own units
 
 
 def cell_lines(plan: Plan, runs: pd.DataFrame, metrics: pd.DataFrame, training: Training) -> list[dict[str, Any]]:
-    """Return every cell that was run, in order.
+    """Return every cell that was run, in order: its title in words, trials, epochs that are averaged, and curve.
 
-    Parameters
-    ----------
-    plan : Plan
-    runs : DataFrame
-        As `mdpu.pipeline.evaluate.collect.describe_runs` returns it.
-    metrics : DataFrame
-        As `mdpu.pipeline.evaluate.collect.collect` returns it.
-    training : Training
-
-    Returns
-    -------
-    list of dict
-        ``name``; ``title``, the cell in words; ``trials``, each with seed, accuracy in percent (None if it diverged),
-        the ``split`` and the ``origin``'s letter; ``epochs``, which are averaged; and the ``curve``.
+    A trial has its seed, its accuracy in percent (None if it diverged), its ``split`` and the letter of its ``origin``.
     """
     names = dict(zip(runs[list(AXES)].itertuples(index=False, name=None), runs["run"], strict=True))
     curves = _curves(metrics, plan.protocol.reporting()["test_prior"], names)
@@ -96,18 +83,10 @@ def _places(count: int) -> NDArray[np.int_]:
 
 
 def drawn(curves: list[tuple[np.ndarray, np.ndarray]]) -> dict[str, Any]:
-    """Return curves of one cell as SVG draws them.
+    """Return curves of one cell, pairs of epochs and accuracies in percent, as SVG draws them.
 
-    Parameters
-    ----------
-    curves : list of (ndarray, ndarray)
-        Epochs, and accuracies in percent; where these are missing, a curve has no points.
-
-    Returns
-    -------
-    dict
-        ``lines``, the points of each curve; ``low`` and ``high``, the accuracies at the bottom and at the top,
-        multiples of five; ``first`` and ``last`` epoch.
+    ``low`` and ``high`` are the accuracies at the bottom and at the top, multiples of five. Where accuracies are
+    missing, a curve has no points.
     """
     values = np.concatenate([accuracy for _, accuracy in curves]) if curves else np.array([])
     values = values[~np.isnan(values)]
@@ -134,22 +113,9 @@ def verdicts_by_cell(comparison: pd.DataFrame) -> dict[str, dict[str, Any]]:
 def drawer_data(
     lines: list[dict[str, Any]], verdicts: Mapping[str, Mapping[str, Any]], splits: Mapping[str, str]
 ) -> dict[str, Any]:
-    """Return what the page's script shows of each cell, ready for JSON.
+    """Return what the page's script shows of each cell, ready for JSON: splits with checksums, and cells by name.
 
-    Parameters
-    ----------
-    lines : list of dict
-        As `cell_lines` returns them.
-    verdicts : mapping
-        As `verdicts_by_cell` returns them.
-    splits : mapping
-        Checksums by the name of the split.
-
-    Returns
-    -------
-    dict
-        ``splits``, names with checksums; ``cells``, by name, each with ``title``, ``epochs``, ``verdict`` (None without
-        a published number) and ``trials``: seed, accuracy, position of the split, letter of the origin.
+    A trial is its seed, accuracy, position of the split, letter of the origin.
     """
     places = {name: position for position, name in enumerate(splits)}
     kept = ["mean", "std", "trials", "diverged", "published_mean", "published_std", "difference"]

@@ -42,23 +42,10 @@ def panel_columns(count: int, most: int = MOST_ACROSS) -> int:
 def draw_panels(
     rows: int, columns: int, height: float, width: float | None = None, **options: Any
 ) -> tuple[Figure, Any]:
-    """Return a figure in the house style, as wide as a paper's column or page, and its axes.
+    """Return a figure in the house style and its axes (rows, columns); `options` are those of `Figure.subplots`.
 
-    Parameters
-    ----------
-    rows, columns : int
-        Number of panels down and across.
-    height : float
-        Of a row of panels with its title and labels, in inches. A legend comes on top of it.
-    width : float, optional
-        `COLUMN` or `PAGE`. By default one panel across is a column wide, and more are a page wide.
-    **options
-        Of `matplotlib.figure.Figure.subplots`.
-
-    Returns
-    -------
-    figure : Figure
-    axes : ndarray of Axes, shape (rows, columns)
+    `height` is that of a row of panels with its title and labels, in inches; a legend comes on top of it. By default
+    one panel across is a `COLUMN` wide, and more are a `PAGE` wide.
     """
     use_house_style()
     wide = width or (COLUMN if columns == 1 else PAGE)
@@ -70,12 +57,7 @@ def draw_panels(
 def entitle(axis: Axes, *parts: str, beside: float = 0.4) -> None:
     """Write a panel's title: its parts with commas between them, in as many lines as its room needs.
 
-    Parameters
-    ----------
-    axis : Axes
-    *parts : str
-    beside : float
-        Inches of the figure's width that labels take on the left of all panels.
+    `beside` is how much of the figure's width labels take on the left of all panels, in inches.
     """
     figure, place = axis.get_figure(root=True), axis.get_subplotspec()
     assert figure is not None and place is not None
@@ -102,16 +84,9 @@ def literal(text: str) -> str:
 
 
 def share_range(axes: Iterable[Axes], values: Iterable[float], beyond: Iterable[float] = ()) -> None:
-    """Give axes one vertical range: that of `values` with a margin.
+    """Give axes of panels that are compared one vertical range: that of `values` with a margin.
 
-    Parameters
-    ----------
-    axes : iterable of Axes
-        Of panels that are compared.
-    values : iterable of float
-        What must be seen, such as the means of the methods. NaN is ignored.
-    beyond : iterable of float
-        What may be seen, such as controls: each is if the range does not grow by more than `ALLOWANCE` for it.
+    Of `beyond`, such as controls, each is seen if the range does not grow by more than `ALLOWANCE` for it.
     """
     finite = [value for value in values if np.isfinite(value)]
     if not finite:

@@ -15,21 +15,10 @@ MOST_PITCH = 14.0
 
 
 def forest_panels(comparison: pd.DataFrame) -> list[dict[str, Any]]:
-    """Return a panel per method.
+    """Return a panel per method: its counts of verdicts, and a mark per comparison, from the highest difference down.
 
-    Parameters
-    ----------
-    comparison : DataFrame
-        As `mdpu.pipeline.evaluate.comparison.compare` returns it.
-
-    Returns
-    -------
-    list of dict
-        What `mdpu.pipeline.evaluate.summary.verdict_counts` says of the method; ``marks``, its comparisons from the
-        highest difference to the lowest: ``x``, ``y`` and the ends ``low`` and ``high`` of the interval (None without
-        one) in units of the panel, ``beyond`` (-1, 0 or 1, the side on which the difference leaves the panel),
-        ``verdict``, ``cell`` and ``words``; and ``outside``, the number of marks beyond. A cell without a difference
-        has no mark.
+    A mark has ``x``, ``y`` and the ends of the interval in units of the panel, None without one, and ``beyond``, the
+    side on which the difference leaves the panel (-1, 0 or 1). A cell without a difference has no mark.
     """
     run = in_one_reading(were_run(comparison))
     panels = []

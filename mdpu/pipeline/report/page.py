@@ -55,18 +55,8 @@ OFFERED = {
 def render_page(plan: Plan, results: Path, shown: Mapping[str, list[dict[str, Any]]]) -> str:
     """Return the report as one self-contained HTML page.
 
-    Parameters
-    ----------
-    plan : Plan
-    results : Path
-        Folder with everything that the workflow makes from the plan; the configuration's images lie beside it.
-    shown : mapping
-        The sections of the experiments, as `mdpu.pipeline.experiments.sections` returns them.
-
-    Raises
-    ------
-    UserError
-        If a file of the results is missing.
+    `shown` are the sections of the experiments, as `mdpu.pipeline.experiments.sections` returns them. Raises
+    `UserError` if a file of the results is missing.
     """
     training = read_training(plan)
     for section in (section for group in shown.values() for section in group if "methods" in section):

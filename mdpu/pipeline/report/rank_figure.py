@@ -22,16 +22,8 @@ SOURCES = {"ours": "Our runs", "paper": "The paper's numbers"}
 def rank_figure(rankings: Mapping[tuple[str, str], Ranking | None]) -> Figure:
     """Draw one diagram per source and unit, one above the other.
 
-    Parameters
-    ----------
-    rankings : mapping
-        As `mdpu.pipeline.evaluate.ranks.rankings` returns it; None where nothing was run.
-
-    Returns
-    -------
-    Figure
-        The best method is on the left. A bar joins methods that Nemenyi's test does not tell apart; the
-        critical difference is drawn above the axis.
+    The best method is on the left. A bar joins methods that Nemenyi's test does not tell apart; the critical difference
+    is drawn above the axis.
     """
     heights = [0.3 if ranking is None else 0.8 + 0.11 * len(ranking.average) for ranking in rankings.values()]
     figure, axes = draw_panels(

@@ -97,14 +97,8 @@ def _luminance(colour: str) -> float:
 def downloads(results: Path, files: Iterable[str]) -> list[dict[str, str]]:
     """Return files of the results for the template: their name, what a reader calls the format, and an address.
 
-    Two files of one format are told apart by their names.
-
-    The address holds the file itself, so that a report that is passed on keeps its downloads.
-
-    Raises
-    ------
-    UserError
-        If a file is missing.
+    The address holds the file itself, so that a report that is passed on keeps its downloads. Two files of one format
+    are told apart by their names.
     """
     files = list(files)
     formats = Counter(map(format_name, files))

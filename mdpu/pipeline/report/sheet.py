@@ -15,20 +15,9 @@ ROWS, COLUMNS, GAP = 4, 12, 1
 
 
 def contact_sheet(image_set: ImageSet, labels: Labels, sign: int) -> Image.Image:
-    """Return a sheet of training images of one side, its classes in turn, the first images of each.
+    """Return a sheet of training images of one side (+1 or -1), its classes in turn, the first images of each.
 
-    Parameters
-    ----------
-    image_set : ImageSet
-        Of any size; images whose number of channels is neither 1 nor 3 are shown as the channels' mean.
-    labels : Labels
-    sign : int
-        +1 or -1.
-
-    Returns
-    -------
-    Image
-        `ROWS` by `COLUMNS` images, fewer where the side has fewer, on a white ground.
+    Images whose number of channels is neither 1 nor 3 are shown as the channels' mean, on a white ground.
     """
     side_indices = np.flatnonzero(labels["train"] == sign)
     chosen = _spread(image_set.train_labels[side_indices], ROWS * COLUMNS)

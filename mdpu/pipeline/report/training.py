@@ -16,21 +16,9 @@ from mdpu.pipeline.plan import Plan
 class Training:
     """What the manifests of a plan say of its runs' making.
 
-    Attributes
-    ----------
-    origins : list of dict
-        One per commit, device, precision and software: a ``letter`` to refer to it; ``commit``, ``device``,
-        ``precision``, ``machine``, ``python`` and ``packages``; ``first`` and ``last`` date; the number of ``runs``.
-    letters : mapping
-        From each run's name to the letter of its origin.
-    splits : mapping
-        From each split's name to the SHA-256 of the file that the training read.
-    diagnostics : mapping
-        From each split's name to how well it follows its law.
-    seconds : float
-        Of all training commands together. Runs that a command took from a store cost time elsewhere.
-    reused : int
-        Number of runs that were taken from a store.
+    `origins` are one per commit, device, precision and software, with a ``letter`` to refer to it; `letters` leads to
+    them from each run's name. `splits` has the SHA-256 of the file that the training read, `diagnostics` how well it
+    follows its law. `seconds` are of all training commands together; runs that were `reused` cost time elsewhere.
     """
 
     origins: list[dict[str, Any]]

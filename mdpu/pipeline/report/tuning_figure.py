@@ -26,20 +26,9 @@ a point whose training diverged.
 
 
 def tuning_figure(grid: pd.DataFrame, title: str) -> Figure:
-    """Draw a heat map of the estimated error per method, learning rate by weight decay.
+    """Draw a heat map of the estimated error per method, learning rate by weight decay; `title` says what was tuned on.
 
-    Parameters
-    ----------
-    grid : DataFrame
-        As `mdpu.learn.tuning.tune` returns it.
-    title : str
-        What was tuned on.
-
-    Returns
-    -------
-    Figure
-        A panel per method, dark where the estimate is low; each field holds the estimate in percent, the chosen one in
-        a frame. A point that diverged is a dash on white.
+    Each field holds the estimate in percent, the chosen one in a frame. A point that diverged is a dash on white.
     """
     from matplotlib.patches import Rectangle
 
