@@ -207,11 +207,11 @@ def snakemake(configuration: Path, arguments: list[str]) -> list[str]:
 
 
 def _environment(token: str | None = None) -> dict[str, str]:
-    """Return the environment of Snakemake; a token marks it and its jobs as ours."""
-    plugins = os.pathsep.join(filter(None, [str(PLUGINS), os.environ.get("PYTHONPATH")]))
+    """Return the environment of Snakemake, which plans by this folder's code; a token marks it and its jobs as ours."""
+    code = os.pathsep.join(filter(None, [str(PLUGINS), str(REPOSITORY), os.environ.get("PYTHONPATH")]))
     folder = temporary_folder(REPOSITORY)
     folder.mkdir(parents=True, exist_ok=True)
-    return {**os.environ, "PYTHONPATH": plugins, "TMPDIR": str(folder), **({TOKEN: token} if token else {})}
+    return {**os.environ, "PYTHONPATH": code, "TMPDIR": str(folder), **({TOKEN: token} if token else {})}
 
 
 def work(command: list[str], lock: Lock) -> int:
