@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from inspect import Parameter, Signature, signature
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -49,6 +49,8 @@ from mdpu.learners.trees import fit_trees
 from mdpu.losses import LOSSES
 from mdpu.progress import Steps
 from mdpu.randomness import Stream
+
+Constructor = TypeVar("Constructor", bound=Callable[..., None])
 
 LEARNERS = ("auto", "network", "student", "linear", "trees")
 # Parameters that may change between two calls of `fit` of which the second goes on.
@@ -88,17 +90,17 @@ class Choice:
         return f"{self.name} ({self.reason})"
 
 
-def _with_parameters_of(base: type) -> Callable[[Any], Any]:
+def _with_parameters_of(base: type) -> Callable[[Constructor], Constructor]:
     """Return a decorator that shows the parameters of a base class in the signature of a constructor.
 
     scikit-learn reads parameters from signatures, and forbids to leave them out.
     """
 
-    def decorate(constructor: Any) -> Any:
+    def decorate(constructor: Constructor) -> Constructor:
         own = [p for p in signature(constructor).parameters.values() if p.kind is not Parameter.VAR_KEYWORD]
         names = {p.name for p in own}
         others = [p for p in signature(base).parameters.values() if p.name not in names]
-        constructor.__signature__ = Signature([*own, *others])
+        constructor.__signature__ = Signature([*own, *others])  # type: ignore[attr-defined]
         return constructor
 
     return decorate

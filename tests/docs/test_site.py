@@ -146,7 +146,9 @@ def opened(request, browser, site):
 
     def open_page(name):
         browser.get((site / f"{name}.html").as_uri())
-        assert browser.execute_script("return document.documentElement.dataset.theme") == scheme
+        # A page that loads before the browser applies the scheme hears of it by an event.
+        theme = "return document.documentElement.dataset.theme"
+        waits.WebDriverWait(browser, 10).until(lambda page: page.execute_script(theme) == scheme)
         return browser
 
     return open_page
