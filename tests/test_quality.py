@@ -41,7 +41,7 @@ LIBRARY = [
     "estimator",
     "model_card",
 ]
-PIPELINE = ["lock", "seals", "files", "data", "study", "evaluate", "report", "experiments"]
+PIPELINE = ["lock", "files", "data", "study", "evaluate", "report", "experiments"]
 PIPELINE += ["outcome", "crate", "estimate", "console", "launch", "cli"]
 LAYERS = [*LIBRARY, *(f"pipeline.{name}" for name in PIPELINE)]
 DOOR = ("__init__.py", "__main__.py", "pipeline/__init__.py")  # of the program, above all layers

@@ -100,7 +100,7 @@ def damage(path: Path, way: str) -> None:
 def stored(results: Path) -> list[Path]:
     """Return every file that the results consist of, the images they were made from, and the seals of all."""
     from mdpu.pipeline.check import BESIDE
-    from mdpu.pipeline.seals import sealed_path
+    from mdpu.pipeline.files import sealed_path
 
     found = [*results.rglob(".*.seal"), *(results.parent / "datasets").rglob(".*.seal")]
     seals = [seal for seal in found if BESIDE.isdisjoint(seal.parts)]
@@ -109,7 +109,7 @@ def stored(results: Path) -> list[Path]:
 
 def about(path: Path) -> Path:
     """Return the file that a finding names if this one is damaged: a seal's own file, or the file."""
-    from mdpu.pipeline.seals import is_seal, sealed_path
+    from mdpu.pipeline.files import is_seal, sealed_path
 
     return sealed_path(path) if is_seal(path) else path
 

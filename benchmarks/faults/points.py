@@ -231,7 +231,7 @@ def torn(now: dict[str, bytes], old: dict[str, bytes], new: dict[str, bytes]) ->
     Temporary files are hidden, those of seals with a second dot, and checkpoints are of many moments.
     """
     from mdpu.pipeline.check import BESIDE
-    from mdpu.pipeline.seals import is_seal
+    from mdpu.pipeline.files import is_seal
 
     wrong = []
     for name, content in now.items():
@@ -244,7 +244,7 @@ def torn(now: dict[str, bytes], old: dict[str, bytes], new: dict[str, bytes]) ->
 
 def sealed(results: Path, files: Collection[str]) -> list[Path]:
     """Return those files that have seals: what rules have made."""
-    from mdpu.pipeline.seals import is_seal, sealed_path
+    from mdpu.pipeline.files import is_seal, sealed_path
 
     return [sealed_path(results / name) for name in files if is_seal(Path(name))]
 

@@ -118,7 +118,7 @@ def torn(state: State, name: str, allowed: set[bytes | None], scratch: Path) -> 
     its seal too. Before, a mismatch is noticed by whoever reads it, and `./run` makes the file anew.
     """
     from mdpu.errors import UserError
-    from mdpu.pipeline.seals import check
+    from mdpu.pipeline.files import check
 
     content = state.get(name)
     if content not in allowed:

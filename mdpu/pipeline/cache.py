@@ -22,17 +22,25 @@ import numpy as np
 
 from mdpu.errors import UserError
 from mdpu.pipeline.code import canonical, training_version
-from mdpu.pipeline.files import REPOSITORY, atomic, digest, read_csv, read_json, remove, write_json
-from mdpu.pipeline.plan import DOMINANT, Plan, Run
-from mdpu.pipeline.seals import check, is_intact, read_seal
+from mdpu.pipeline.files import (
+    REPOSITORY,
+    atomic,
+    digest,
+    is_intact,
+    read_csv,
+    read_json,
+    read_seal,
+    remove,
+    write_json,
+)
+from mdpu.pipeline.plan import Cohort, Plan, Run
 
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
 
-SHIPPED = REPOSITORY / "results" / "reference" / "finished.parquet"
-EQUIVALENCE = SHIPPED.with_name("equivalence.json")
+EQUIVALENCE = REPOSITORY / "results" / "reference" / "equivalence.json"
 CHOSEN_BY_HARDWARE = ("bf16", "fp32")  # the precisions that ``auto`` may stand for
 RATES = ("true_positive_rate", "true_negative_rate", "accuracy", "raw_accuracy")
 ABOUT = b"about"  # key of the Parquet metadata
@@ -50,31 +58,16 @@ def recipes_of(
 ) -> list[dict[str, Any]]:
     """Return the recipes with which a finished run counts, each ready for JSON.
 
-    There are several where the hardware chooses the precision: then a run counts that other hardware trained in
-    another one.
-
-    Parameters
-    ----------
-    plan : Plan
-    run : Run
-    content : mapping
-        SHA-256 of ``images`` and ``labels``.
-    rates : tuple of float, optional
-        Learning rate and weight decay, if a tuning chose them.
-    precision : str, optional
-        The one that is used; all that the configuration allows unless given.
+    `content` is that of its dataset, `rates` the learning rate and weight decay that a tuning chose, and `precision`
+    the one that is used. Without it there are several recipes where the hardware chooses: then a run counts that other
+    hardware trained in another precision.
     """
     settings = plan.flat_settings(run.variant, plan.network(run.dataset))
+    sampling = {**plan.drawing(run), "prior": run.prior}
     recipe = {
         **content,
-        "trial": run.trial,
-        "sampling": {
-            "tuple_size": run.tuple_size,
-            "prior": run.prior,
-            "n": plan.protocol.number_of_tuples(run.variant, run.tuple_size, run.n),
-            **plan.protocol.sampling(run.variant, run.n),
-            **({} if run.law == DOMINANT else {"law": plan.law_text(run)}),
-        },
+        "trial": sampling.pop("trial"),
+        "sampling": sampling,
         "method": run.method,
         "loss": run.loss,
         "prior_offset": float(plan.protocol.variant(run.variant)["training"]["prior_offset"]),
@@ -93,13 +86,7 @@ def fingerprint(recipe: Mapping[str, Any]) -> str:
 
 
 def rates_of(plan: Plan, runs: Iterable[Run]) -> dict[Run, tuple[float, float] | None]:
-    """Return the learning rate and weight decay that tunings chose for runs, None where they are fixed.
-
-    Raises
-    ------
-    UserError
-        If a tuning is missing or broken, or a method diverged at every point of its grid.
-    """
+    """Return the learning rate and weight decay that tunings chose for runs, None where they are fixed."""
     tables: dict[str, dict[str, tuple[float, float]]] = {}
     chosen: dict[Run, tuple[float, float] | None] = {}
     for run in runs:
@@ -128,17 +115,10 @@ def declared_versions(path: Path = EQUIVALENCE) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Finished:
-    """A finished run.
+    """A finished run: its history, a row per epoch (`mdpu.pipeline.history.run_history`), and what is known about it.
 
-    Attributes
-    ----------
-    fingerprint : str
-    history : DataFrame
-        One row per epoch: ``epoch`` and the measures of `mdpu.pipeline.history.run_history`.
-    about : dict
-        ``recipe``; ``origin``: commit, device, precision, software, machine and date of the training; ``split``:
-        SHA-256 of the file that it read; ``diagnostics``: how well that split follows its law; and ``sha256`` of the
-        history's values.
+    That is its ``recipe``; the ``origin`` of its training; the SHA-256 of its ``split``, with the ``diagnostics`` of
+    how well it follows its law; and the ``sha256`` of the history's values.
     """
 
     fingerprint: str
@@ -152,13 +132,7 @@ class Finished:
         return cls(fingerprint(recipe), history, json.loads(json.dumps(facts)))
 
     def check(self) -> Finished:
-        """Return the run itself.
-
-        Raises
-        ------
-        UserError
-            If its recipe is another run's, its values have changed, an epoch is missing, or a rate is none.
-        """
+        """Return the run itself, unless its recipe is another's, its values changed, or an epoch or a rate is none."""
         recipe, history = self.about.get("recipe", {}), self.history
         name = f"the finished run {recipe.get('trial')} of {recipe.get('method')} ({self.fingerprint})"
         if fingerprint(recipe) != self.fingerprint:
@@ -187,15 +161,7 @@ def checksum(history: pd.DataFrame) -> str:
 
 
 class Cache:
-    """Finished runs by fingerprint: a folder, and below it a packed file that is only read.
-
-    Parameters
-    ----------
-    folder : Path
-        It need not exist.
-    shipped : Path, optional
-        What `export` wrote.
-    """
+    """Finished runs by fingerprint: a folder, and below it a packed file, as `export` writes it, that is only read."""
 
     def __init__(self, folder: Path, shipped: Path | None = None) -> None:
         self.folder, self.shipped = folder, shipped
@@ -214,13 +180,7 @@ class Cache:
         return next((one for one in fingerprints if self.path(one).exists() or one in self._packed), None)
 
     def load(self, fingerprints: Iterable[str]) -> dict[str, Finished]:
-        """Return finished runs by fingerprint.
-
-        Raises
-        ------
-        UserError
-            If one is missing or broken.
-        """
+        """Return finished runs by fingerprint; raise `UserError` if one is missing or broken."""
         loaded = {}
         for one in dict.fromkeys(fingerprints):
             if self.path(one).exists():
@@ -259,16 +219,18 @@ class Cache:
         """Return the fingerprints in the folder."""
         return sorted(file.stem for file in self.folder.glob("??/[!.]*.parquet"))
 
-    def broken(self, fingerprints: Iterable[str]) -> dict[Path, str]:
-        """Return those files of some fingerprints in the folder that are not what was written, with the reason."""
-        reasons = {}
+    def lost(self, fingerprints: Iterable[str]) -> dict[Path, bool]:
+        """Return the files of those fingerprints that are in no layer, and whether each is there, but broken."""
+        lost = {}
         for one in fingerprints:
             if self.path(one).exists():
                 try:
                     self._read(one)
-                except UserError as error:
-                    reasons[self.path(one)] = str(error)
-        return reasons
+                except UserError:
+                    lost[self.path(one)] = True
+            elif one not in self._packed:
+                lost[self.path(one)] = False
+        return lost
 
     @cached_property
     def _packed(self) -> dict[str, slice]:
@@ -288,13 +250,7 @@ class Cache:
             yield _slice(self._table, one, rows)
 
     def import_runs(self, path: Path) -> tuple[int, int]:
-        """Add the runs of a packed file to the folder; return how many are new and how many were there.
-
-        Raises
-        ------
-        UserError
-            If the file is broken or not what `export` wrote, or a run in it is not whole.
-        """
+        """Add the runs of a packed file to the folder, all or none; return how many are new and how many were there."""
         table = read_packed(path)
         try:
             runs = [_slice(table, name, rows).check() for name, rows in _rows(table).items()]
@@ -309,13 +265,7 @@ class Cache:
 
 
 def export(runs: Sequence[Finished], path: Path) -> None:
-    """Write finished runs into one packed file, a fifth of their size.
-
-    Raises
-    ------
-    UserError
-        If there are none, or the file cannot be written.
-    """
+    """Write finished runs into one packed file, a fifth of their size."""
     import pandas as pd
 
     if not runs:
@@ -375,10 +325,7 @@ def _slice(table: pa.Table, fingerprint: str, rows: slice) -> Finished:
 
 
 def own_columns(history: pd.DataFrame) -> pd.DataFrame:
-    """Return a history without the measures that only other runs of the same table have.
-
-    The columns up to ``accuracy`` are those of every run.
-    """
+    """Return a history without measures that only other runs of its table have: the empty ones after ``accuracy``."""
     place = history.columns.get_loc("accuracy")
     assert isinstance(place, int)
     others = [name for name in history.columns[place + 1 :] if history[name].isna().all()]
@@ -388,9 +335,23 @@ def own_columns(history: pd.DataFrame) -> pd.DataFrame:
 # -- what is left to train ------------------------------------------------------------------------
 
 
-def content_of(plan: Plan, dataset: str) -> dict[str, str]:
-    """Return the SHA-256 of a dataset's images and labels; raise `UserError` if one is missing or has changed."""
-    return {"images": check(plan.layout.images(dataset)), "labels": check(plan.layout.labels(dataset))}
+def content_of(plan: Plan, dataset: str) -> dict[str, str] | None:
+    """Return the SHA-256 of a dataset's images and labels as they were written, or None while one is not there.
+
+    Whoever reads them compares the files with it.
+    """
+    seals = {"images": read_seal(plan.layout.images(dataset)), "labels": read_seal(plan.layout.labels(dataset))}
+    content = {key: seal.sha256 for key, seal in seals.items() if seal}
+    return content if len(content) == len(seals) else None
+
+
+def recipes(plan: Plan, runs: Sequence[Run], precision: str | None = None) -> dict[Run, list[dict[str, Any]]]:
+    """Return the recipes of runs of one dataset, whose images, labels and tunings have to be there."""
+    content = content_of(plan, runs[0].dataset)
+    if content is None:
+        raise UserError(f"the images or labels of {runs[0].dataset} are not there; run the rules that make them")
+    rates = rates_of(plan, runs)
+    return {run: recipes_of(plan, run, content, rates[run], precision) for run in runs}
 
 
 def cache_of(plan: Plan) -> Cache:
@@ -431,25 +392,24 @@ def unfinished(plan: Plan) -> dict[str, list[Run]]:
 
     All runs of a job count as unfinished as long as its images, its labels or the tuning of its rates are not there.
     """
-    return {name: missing for name, (missing, _) in _states(plan).items() if missing}
-
-
-def _states(plan: Plan) -> dict[str, tuple[list[Run], dict[Run, str] | None]]:
-    """Return the unfinished runs of each job, and the fingerprints of the finished ones, None where none is known."""
-    cache, layout = cache_of(plan), plan.layout
-    states: dict[str, tuple[list[Run], dict[Run, str] | None]] = {}
+    left, cache = {}, cache_of(plan)
     for name, cohort in plan.cohorts.items():
-        seals = {"images": read_seal(layout.images(cohort.dataset)), "labels": read_seal(layout.labels(cohort.dataset))}
-        tunings = {layout.tuned(one) for run in cohort.runs if (one := plan.tuning_name(run))}
-        if not all(seals.values()) or not all(map(is_intact, tunings)):
-            states[name] = list(cohort.runs), None
-            continue
-        content = {key: seal.sha256 for key, seal in seals.items() if seal}
-        rates = rates_of(plan, cohort.runs)
-        found = {run: cache.find(map(fingerprint, recipes_of(plan, run, content, rates[run]))) for run in cohort.runs}
-        done = {run: one for run, one in found.items() if one}
-        states[name] = [run for run in cohort.runs if run not in done], done
-    return states
+        found = _finished(plan, cohort, cache)
+        if missing := [run for run in cohort.runs if not (found and found[run])]:
+            left[name] = missing
+    return left
+
+
+def _finished(plan: Plan, cohort: Cohort, cache: Cache) -> dict[Run, str | None] | None:
+    """Return the fingerprint of each finished run of a job, None for the others; None while it cannot be known."""
+    if content_of(plan, cohort.dataset) is None or not all(map(is_intact, _tunings(plan, cohort))):
+        return None
+    made = recipes(plan, cohort.runs)
+    return {run: cache.find(map(fingerprint, made[run])) for run in cohort.runs}
+
+
+def _tunings(plan: Plan, cohort: Cohort) -> set[Path]:
+    return {plan.layout.tuned(one) for run in cohort.runs if (one := plan.tuning_name(run))}
 
 
 def adopt(plan: Plan) -> None:
@@ -459,20 +419,19 @@ def adopt(plan: Plan) -> None:
     spared: an adopted manifest is as old as the newest of its inputs.
     """
     cache, layout = cache_of(plan), plan.layout
-    for name, (missing, found) in _states(plan).items():
-        cohort, path = plan.cohorts[name], layout.manifest(name, identity(plan, name))
-        if found is None:
+    for name, cohort in plan.cohorts.items():
+        if (found := _finished(plan, cohort, cache)) is None:
             continue
-        if missing:
+        path = layout.manifest(name, identity(plan, name))
+        if None in found.values():
             remove(path)
             continue
         names = {run.name: one for run, one in found.items()}
         if not is_intact(path) or read_json(path)["runs"] != names:
-            finished = cache.load(found.values())
-            runs = {run: finished[one] for run, one in found.items()}
+            finished = cache.load(filter(None, found.values()))
+            runs = {run: finished[one] for run, one in found.items() if one}
             write_json(path, manifest(name, runs, reused=len(runs), seconds=0.0))
-        tunings = {layout.tuned(one) for run in cohort.runs if (one := plan.tuning_name(run))}
-        inputs = [layout.images(cohort.dataset), layout.labels(cohort.dataset), *tunings]
+        inputs = [layout.images(cohort.dataset), layout.labels(cohort.dataset), *_tunings(plan, cohort)]
         inputs += [layout.split(split) for split in cohort.splits]
         newest = max(file.stat().st_mtime for file in inputs if file.exists())
         if path.stat().st_mtime < newest:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
 from collections.abc import Collection, Iterator
@@ -10,9 +11,9 @@ from pathlib import Path
 
 from mdpu.errors import UserError
 from mdpu.pipeline.cache import Cache
-from mdpu.pipeline.files import read_json, remove
+from mdpu.pipeline.config import load_yaml
+from mdpu.pipeline.files import REPOSITORY, Seal, is_seal, read_json, read_seal, remove, sealed_path, sha256
 from mdpu.pipeline.plan import Plan
-from mdpu.pipeline.seals import Seal, is_seal, read_seal, sealed_path, sha256
 
 # Folders beside the results that hold no results.
 BESIDE = frozenset(("logs", "benchmarks", "checkpoints", "progress", "reported"))
@@ -33,16 +34,7 @@ WORDS = {
 
 @dataclass(frozen=True, order=True)
 class Finding:
-    """A file that is not what was written, or that was edited on purpose.
-
-    Attributes
-    ----------
-    path : Path
-    what : str
-        A key of `WORDS`.
-    source : Path, optional
-        The input that has changed since a stale file was made from it.
-    """
+    """A file that is not what was written, or was edited on purpose: a key of `WORDS`, and the input that changed."""
 
     path: Path
     what: str
@@ -53,24 +45,9 @@ class Finding:
 
 
 def check_results(results: Path) -> tuple[int, list[Finding]]:
-    """Compare every file of the results, every sealed input of theirs, and every finished run with what was written.
+    """Compare every file of a folder of results, their sealed inputs and their finished runs with what was written.
 
-    Parameters
-    ----------
-    results : Path
-        Folder of a configuration's results.
-
-    Returns
-    -------
-    number : int
-        How many files were compared.
-    findings : list of Finding
-        Sorted by path; empty if every file is as it was written.
-
-    Raises
-    ------
-    UserError
-        If there is no such folder.
+    Return how many were compared, and the findings by path: none if all are as they were written.
     """
     if not results.is_dir():
         raise UserError(f"{results} is no folder of results")
@@ -103,9 +80,8 @@ def check_results(results: Path) -> tuple[int, list[Finding]]:
             # A source that is itself unsound makes nothing stale yet: it may be remade as it was.
             sources = {Path(source): then for source, then in seal.inputs.items()}
             findings += [Finding(path, STALE, s) for s, then in sources.items() if s in sound and sound[s] != then]
-    cache = Cache(results.parent / "cache")
-    runs = _finished(results)
-    findings += [Finding(path, BROKEN) for path in cache.broken(runs)]
+    cache, runs = Cache(results.parent / "cache", _shipped(results)), _finished(results)
+    findings += [Finding(path, BROKEN if there else MISSING) for path, there in cache.lost(runs).items()]
     return len(states) + sum(cache.path(run).exists() for run in runs), sorted(findings)
 
 
@@ -125,7 +101,7 @@ def _state(seal: Seal | None, checksum: str) -> str | None:
     """Return what is wrong with a file, its inputs aside, or None."""
     if seal is None:
         return UNSEALED
-    if not seal.matches(checksum):
+    if seal.sha256 != checksum:
         return CHANGED
     return EDITED if seal.edited else None
 
@@ -134,11 +110,18 @@ def _finished(results: Path) -> list[str]:
     """Return the fingerprints that the whole manifests of the results name."""
     fingerprints: dict[str, None] = {}
     for path in sorted((results / "trained").rglob("[!.]*.json")):
-        try:
+        with contextlib.suppress(UserError, KeyError, TypeError, AttributeError):  # the manifest itself is a finding
             fingerprints |= dict.fromkeys(read_json(path)["runs"].values())
-        except (UserError, KeyError, TypeError, AttributeError):  # the manifest itself is a finding
-            continue
     return list(fingerprints)
+
+
+def _shipped(results: Path) -> Path | None:
+    """Return the packed file of the results' newest configuration, which may name none."""
+    files = sorted((results / "config").glob("[!.]*.yaml"), key=lambda file: file.stat().st_mtime)
+    with contextlib.suppress(UserError):  # the configuration itself is a finding
+        if files and (name := load_yaml(files[-1]).get("shipped")):
+            return REPOSITORY / name
+    return None
 
 
 def made_otherwise(plan: Plan) -> list[Finding]:
@@ -162,16 +145,7 @@ def made_otherwise(plan: Plan) -> list[Finding]:
 def repair(plan: Plan, made: Collection[Path]) -> list[str]:
     """Delete what must be remade, and return a line for each file.
 
-    Parameters
-    ----------
-    plan : Plan
-    made : collection of Path
-        Outputs of rules. Other files without a seal are the user's, and are left.
-
-    Raises
-    ------
-    UserError
-        If a file cannot be deleted, e.g. because the results are read-only.
+    `made` are the outputs of rules; other files without a seal are the user's, and are left.
     """
     if not plan.layout.results.exists():
         return []

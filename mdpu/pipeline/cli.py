@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, NoReturn
 import typer
 
 from mdpu.errors import UserError, is_out_of_memory, printable
-from mdpu.pipeline.seals import recording
+from mdpu.pipeline.files import recording
 
 if TYPE_CHECKING:
     from mdpu.pipeline.plan import Plan
@@ -81,7 +81,6 @@ Labels = Annotated[Path, typer.Option(metavar="FILE", help="Labels of the datase
 Threads = Annotated[int, typer.Option(min=1, help="CPU threads.")]
 Scratch = Annotated[Path, typer.Option("--out", metavar="DIR", help="Scratch folder to train into.")]
 RunOrCell = Annotated[str, typer.Argument(help="Run, as `plan --runs` lists them, or cell: a run's without its seed.")]
-Tuning = Annotated[str, typer.Argument(help="Tuning of the configuration, e.g. mnist/base/m2.")]
 
 
 def load_plan(config: list[Path], values: Sequence[str] = ()) -> Plan:
@@ -294,16 +293,15 @@ def split(
 
 
 @app.command(rich_help_panel=RULES)
-def tune(tuning: Tuning, config: Configs, threads: Threads = 2) -> None:
+def tune(
+    tuning: Annotated[str, typer.Argument(help="Tuning of the configuration, e.g. mnist/base/m2.")],
+    config: Configs,
+    threads: Threads = 2,
+) -> None:
     """Choose learning rate and weight decay from the grid, without true labels; write the whole grid as CSV."""
-    from mdpu.pipeline.config import known
     from mdpu.pipeline.train import tune
 
-    plan = load_plan(config)
-    known(tuning, plan.tunings, "tuning")
-    run = plan.tunings[tuning].runs[0]
-    layout = plan.layout
-    tune(plan, tuning, layout.images(run.dataset), layout.split(run.split), layout.tuned(tuning), threads)
+    tune(load_plan(config), tuning, threads)
 
 
 @app.command(rich_help_panel=RULES)
@@ -466,37 +464,6 @@ def diff(
     print("\n".join(describe_difference(find_results(before), find_results(after))))
 
 
-@app.command(rich_help_panel=RUN)
-def crate(
-    config: Configs,
-    out: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Zip to write; results/<name>.crate.zip unless given.")
-    ] = None,
-) -> None:
-    """Write the results of a configuration as an RO-Crate with the provenance of every number."""
-    from mdpu.pipeline.crate import write_crate
-
-    plan = load_plan(config)
-    path = out or plan.layout.results.with_name(f"{plan.layout.results.name}.crate.zip")
-    write_crate(plan, path)
-    print(path)
-
-
-@app.command(rich_help_panel=RUN)
-def croissant(
-    config: Configs,
-    out: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Folder to write to; results/<name>/croissant unless given.")
-    ] = None,
-) -> None:
-    """Write Croissant metadata of every source of images and of every dataset's splits."""
-    from mdpu.pipeline.croissant import write_croissant
-
-    plan = load_plan(config)
-    for path in write_croissant(plan, out or plan.layout.results / "croissant"):
-        print(path)
-
-
 def main() -> None:
     """Run the command line; a user's mistake ends in one sentence and status 2."""
     # GNU OpenMP's threads spin for a long time while they wait, which stalls a busy machine. With this setting they
@@ -505,7 +472,7 @@ def main() -> None:
     if strange := [argument for argument in sys.argv[1:] if not is_text(argument)]:
         fail(f"the argument {strange[0]!r} is not UTF-8; give another name")
     try:
-        with recording():
+        with recording(command=" ".join(sys.argv[1:])):
             app()
     except MemoryError:
         fail(NO_MEMORY)

@@ -16,8 +16,7 @@ import yaml
 
 from mdpu.errors import CONTROL, UserError
 from mdpu.pipeline.data.images import is_path
-from mdpu.pipeline.files import PACKAGE, REPOSITORY, digest, resource
-from mdpu.pipeline.seals import check
+from mdpu.pipeline.files import PACKAGE, REPOSITORY, check, digest, resource
 
 try:  # with the parser in C, which reads ten times as fast
     from yaml import CSafeLoader as PlainLoader

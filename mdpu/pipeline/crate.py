@@ -1,7 +1,7 @@
 """Results as an RO-Crate: one zip with the files, and what made each of them, for archives and other tools.
 
 The profile is Provenance Run Crate (https://w3id.org/ro/wfrun/provenance). Which file was made from which is read from
-the seals (`mdpu.pipeline.seals`), and who trained a run from the provenance of its cohort. So the way from a number to
+the seals (`mdpu.pipeline.files`), and who trained a run from the provenance of its cohort. So the way from a number to
 its runs, their splits and the commit that trained them stands in the crate's metadata alone:
 
 - a cell's number is a result of an action whose objects are its runs' numbers;
@@ -29,9 +29,18 @@ from rocrate.rocrate import ROCrate
 from mdpu.errors import UserError
 from mdpu.pipeline.cache import identity
 from mdpu.pipeline.check import BESIDE
-from mdpu.pipeline.files import REPOSITORY, git_commit, read_csv, read_json, replacing, versions
+from mdpu.pipeline.files import (
+    REPOSITORY,
+    Seal,
+    git_commit,
+    is_seal,
+    read_csv,
+    read_json,
+    read_seal,
+    replacing,
+    versions,
+)
 from mdpu.pipeline.plan import CELL, Plan, cell_name
-from mdpu.pipeline.seals import is_seal, read_seal
 
 WORKFLOW_CRATE = "https://w3id.org/workflowhub/workflow-ro-crate/1.0"
 PROFILES = {
@@ -45,24 +54,7 @@ RUN_TERMS = "https://w3id.org/ro/terms/workflow-run/context"
 LICENCE = "https://spdx.org/licenses/MIT"
 SNAKEMAKE = "https://w3id.org/workflowhub/workflow-ro-crate#snakemake"
 COMPLETED = "http://schema.org/CompletedActionStatus"
-# The command that makes the files of a folder, or a file; all others are made by the one that shows experiments.
-COMMANDS = {
-    "labels": "labels",
-    "sheets": "sheet",
-    "splits": "split",
-    "tuning": "tune",
-    "trained": "train",
-    **dict.fromkeys(("metrics", "summary", "runs"), "collect"),
-    "comparison": "compare",
-    **dict.fromkeys(("claims", "claims_cases"), "claims"),
-    "ranks": "ranks",
-    "audit": "audit",
-    "verification": "verify",
-    "report": "report",
-    "croissant": "croissant",
-}
-SHOW = "show"
-LEFT_OUT = BESIDE | {"runs", "config"}  # finished runs are in the histories; one configuration is added
+LEFT_OUT = BESIDE | {"config"}  # one configuration is added
 
 
 def write_crate(plan: Plan, path: Path) -> None:
@@ -175,22 +167,23 @@ class _Builder:
 
     def _file_actions(self) -> Iterator[Entity]:
         """Yield an action for each command that made files, with what it read; training has actions of its own."""
-        made: dict[tuple[str, frozenset[str]], list[Path]] = {}
+        made: dict[tuple[str, str], list[tuple[Path, Seal]]] = {}
         for path in self._result_files():
             seal = read_seal(path)
-            command = COMMANDS.get(path.relative_to(self.results).parts[0].partition(".")[0], SHOW)
-            if seal is not None and command != "train" and path != self.plan.layout.config:
-                made.setdefault((command, frozenset(seal.inputs)), []).append(path)
-        for (command, inputs), paths in made.items():
-            ends = max(path.stat().st_mtime for path in paths)
-            known = [Path(name) for name in sorted(inputs) if _counts(Path(name))]
+            if seal and path.relative_to(self.results).parts[0] != "trained" and path != self.plan.layout.config:
+                made.setdefault((seal.made.get("command", ""), seal.made.get("commit", "unknown")), []).append(
+                    (path, seal)
+                )
+        for (command, commit), files in made.items():
+            inputs = sorted({name for _, seal in files for name in seal.inputs if Path(name).parent.name != "config"})
             yield self._action(
-                f"#{command}/{paths[0].relative_to(self.results)}",
-                command,
-                git_commit(),
-                [self._file(path) for path in known],
-                [self._file(path) for path in paths],
-                endTime=datetime.fromtimestamp(ends, UTC).isoformat(timespec="seconds"),
+                f"#{files[0][0].relative_to(self.results)}",
+                command.partition(" ")[0],
+                commit,
+                [self._file(Path(name)) for name in inputs],
+                [self._file(path) for path, _ in files],
+                endTime=max(_written(path) for path, _ in files),
+                description=f"mdpu {command}",
             )
 
     def _training_actions(self) -> Iterator[Entity]:
@@ -326,11 +319,6 @@ def _user() -> str:
     """Return who runs the workflow, as Git knows them."""
     done = subprocess.run(["git", "config", "user.name"], cwd=REPOSITORY, capture_output=True, text=True)
     return done.stdout.strip() or "unknown"
-
-
-def _counts(path: Path) -> bool:
-    """Return whether an input belongs to the data; the resolved configuration is named once, with the run."""
-    return path.parent.name != "config"
 
 
 def _device(origin: Mapping[str, Any]) -> str:

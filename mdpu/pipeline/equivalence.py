@@ -15,12 +15,12 @@ from typing import Any
 
 from mdpu.errors import UserError
 from mdpu.learn.device import cpu_model, resolve_precision
-from mdpu.pipeline.cache import EQUIVALENCE, Finished, cache_of, content_of, declared_versions, fingerprint, recipes_of
+from mdpu.pipeline.cache import EQUIVALENCE, Finished, cache_of, declared_versions, fingerprint, recipes
 from mdpu.pipeline.code import canonical, training_version
 from mdpu.pipeline.config import Config
 from mdpu.pipeline.files import digest, git_commit, read_json, write_json
 from mdpu.pipeline.plan import Plan, Run
-from mdpu.pipeline.train import compare_histories, draw_again, now, train_runs
+from mdpu.pipeline.train import compare_histories, now, train_again
 from mdpu.randomness import Stream
 
 LEAST = 40  # runs of a sample
@@ -32,28 +32,9 @@ def declare(
 ) -> dict[str, str]:
     """Declare that the training code as it is trains the same bits as the code that trained the shipped runs.
 
-    Parameters
-    ----------
-    plan : Plan
-        Of the shipped runs; their images and labels have to be there.
-    out : Path
-        Scratch folder.
-    number : int
-        Size of the sample, at least `LEAST`.
-    workers : int
-        Processes that train side by side, each with one thread.
-    say : callable
-        Takes a line for each run.
-
-    Returns
-    -------
-    dict
-        From each version that is new to the one that it equals; empty if there is none.
-
-    Raises
-    ------
-    UserError
-        If a run comes out otherwise, or this machine trained too few of the shipped runs.
+    Return the old version by the new one; raise `UserError` if a run of the sample comes out otherwise. The images and
+    labels of the shipped runs have to be there. `workers` processes train side by side, each with one thread, in the
+    scratch folder `out`.
     """
     shipped = _shipped(plan)
     before = {_pair(run, finished): finished.about["recipe"]["code"] for run, finished in shipped.items()}
@@ -91,10 +72,10 @@ def _shipped(plan: Plan) -> dict[Run, Finished]:
     cache = cache_of(plan)
     by_recipe = {fingerprint({**finished.about["recipe"], "code": None}): finished for finished in cache.shipped_runs()}
     found = {}
-    contents = {dataset: content_of(plan, dataset) for dataset in plan.datasets}
-    for run in plan.runs:
-        recipes = ({**recipe, "code": None} for recipe in recipes_of(plan, run, contents[run.dataset]))
-        found[run] = next((by_recipe[one] for one in map(fingerprint, recipes) if one in by_recipe), None)
+    for dataset in plan.datasets:
+        for run, own in recipes(plan, [run for run in plan.runs if run.dataset == dataset]).items():
+            without = (fingerprint({**recipe, "code": None}) for recipe in own)
+            found[run] = next((by_recipe[one] for one in without if one in by_recipe), None)
     return {run: finished for run, finished in found.items() if finished is not None}
 
 
@@ -110,13 +91,7 @@ def _comparable(shipped: dict[Run, Finished]) -> Iterator[Run]:
 
 
 def draw_sample(runs: Iterator[Run] | Sequence[Run], number: int, seed: str) -> list[Run]:
-    """Return a random sample of runs that has every method, every dataset and every tuple size.
-
-    Raises
-    ------
-    UserError
-        If there are fewer runs.
-    """
+    """Return a random sample of runs that has every method, every dataset and every tuple size."""
     runs = sorted(runs)
     if len(runs) < number:
         raise UserError(f"only {len(runs)} of the shipped runs can be compared on this machine; {number} are needed")
@@ -135,6 +110,4 @@ def _train(config: Config, name: str, out: Path) -> Finished:
     """Train a run in a process of its own."""
     plan = Plan(config)
     (run,) = plan.find_runs(name)
-    split = draw_again(plan, run, out)
-    ((_, finished),) = train_runs(plan, plan.cohort_of(run), [run], {run.split: split}, threads=1)
-    return finished
+    return train_again(plan, run, out, threads=1)

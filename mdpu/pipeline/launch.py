@@ -16,7 +16,6 @@ from rich.console import Console
 from mdpu.errors import UserError
 from mdpu.pipeline import experiments
 from mdpu.pipeline.config import EXPERIMENTS, PAPER, Config, load_config, select
-from mdpu.pipeline.crate import write_crate
 from mdpu.pipeline.estimate import check_files, estimate
 from mdpu.pipeline.files import REPOSITORY
 from mdpu.pipeline.lock import PROGRESS, TOKEN, Lock, descendants, describe, is_held, read_head, temporary_folder
@@ -71,6 +70,8 @@ def _carry_out(command: str, given: list[str]) -> int:
     if command == "plan":
         print("\n".join(estimate(plan)))
     else:
+        from mdpu.pipeline.crate import write_crate
+
         path = Path(out[-1]) if out else plan.layout.results.with_name(f"{plan.layout.results.name}.crate.zip")
         write_crate(plan, path)
         print(path)

@@ -15,9 +15,8 @@ import pandas as pd
 from mdpu.errors import UserError
 from mdpu.pipeline.config import load_config
 from mdpu.pipeline.evaluate.comparison import DIFFERS, NOT_RUN, VERDICTS
-from mdpu.pipeline.files import read_csv, read_json, replacing
+from mdpu.pipeline.files import is_intact, read_csv, read_json, read_seal, replacing, sha256
 from mdpu.pipeline.plan import AXES, CELL, Plan, cell_name
-from mdpu.pipeline.seals import read_seal, sha256
 
 RESULTS = Path("results")
 TABLES = ("summary.csv", "comparison.csv")  # what is kept, to compare the next time with
@@ -134,10 +133,9 @@ def report_outcome(plan: Plan, comparable: bool = True) -> tuple[list[str], bool
 def is_current(page: Path) -> bool:
     """Return whether a page exists and shows the files from which it was made as they are now."""
     seal = read_seal(page)
-    if seal is None or not page.exists() or not seal.matches(sha256(page)):
+    if seal is None or not is_intact(page):
         return False
-    inputs = {Path(name): checksum for name, checksum in seal.inputs.items()}
-    return all(path.exists() and sha256(path) == checksum for path, checksum in inputs.items())
+    return all(Path(name).exists() and sha256(Path(name)) == then for name, then in seal.inputs.items())
 
 
 def _since(results: Path, kept: Path) -> str:

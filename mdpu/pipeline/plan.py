@@ -40,8 +40,7 @@ from mdpu.pipeline.config import (
 )
 from mdpu.pipeline.data.images import is_path
 from mdpu.pipeline.data.own import image_shape, inputs
-from mdpu.pipeline.files import digest, write_text
-from mdpu.pipeline.seals import is_intact
+from mdpu.pipeline.files import digest, is_intact, write_text
 
 # -- runs -----------------------------------------------------------------------------------------
 
@@ -53,25 +52,9 @@ DOMINANT = "dominant"  # the paper's law
 class Run:
     """One point of the grid: one trained model, one history.
 
-    Attributes
-    ----------
-    dataset : str
-        Name under ``definitions.datasets``.
-    variant : str
-        Name under ``definitions.variants``: how this run departs from ``protocol``; ``base`` does not.
-    tuple_size : int
-        M.
-    n : int
-        Number of tuples, or of their members if ``sampling.n_counts`` says so.
-    prior : str
-        pi_+ as a canonical decimal string.
-    method, loss : str
-        A file of ``mdpu/learn/methods`` and a row of Table I.
-    seed : int
-        The trial.
-    law : str
-        Which groups are collected as tuples: a name of `mdpu.law.named_law`, or one of ``definitions.laws``. The
-        paper's law is in no name of a run.
+    ``variant`` says how it departs from ``protocol``; ``base`` does not. ``n`` counts tuples, or their members if
+    ``sampling.n_counts`` says so. ``prior`` is a canonical decimal string. ``law`` says which groups are collected as
+    tuples: a name of `mdpu.law.named_law`, or one of ``definitions.laws``. The paper's law is in no name of a run.
     """
 
     dataset: str
@@ -106,7 +89,7 @@ class Run:
         It contains dataset, tuple size, law, n, prior and seed, so that trials of two cells are independent. It
         contains neither variant, method nor loss, so that comparisons within a cell stay paired.
         """
-        return trial_name(vars(self))
+        return name_of(vars(self), ("dataset", "tuple_size", "n", "prior", "seed", "law"))
 
 
 AXES = tuple(axis.name for axis in fields(Run))
@@ -129,11 +112,6 @@ def name_of(key: Mapping[Any, Any], axes: Sequence[str]) -> str:
     elif law:
         parts["law"] = law[1:]
     return "/".join(parts.values())
-
-
-def trial_name(key: Mapping[Any, Any]) -> str:
-    """Return the name of the trial that a mapping of key columns belongs to."""
-    return name_of(key, ("dataset", "tuple_size", "n", "prior", "seed", "law"))
 
 
 def cell_name(key: Mapping[Any, Any]) -> str:
@@ -167,13 +145,7 @@ def run_columns(run: Run) -> dict[str, Any]:
 
 
 def canonical_prior(value: object) -> str:
-    """Return a prior as the decimal string that paths and tables use: ``0.4``, never ``0.40``.
-
-    Raises
-    ------
-    UserError
-        If `value` is not a number strictly between 0 and 1.
-    """
+    """Return a prior as the decimal string that paths and tables use: ``0.4``, never ``0.40``."""
     try:
         number = Decimal(str(value))
         inside = 0 < number < 1
@@ -210,10 +182,7 @@ def values_for(name: str, axis: Any) -> Any:
 
 @dataclass(frozen=True)
 class Cohort:
-    """Runs that train together in one process. They share dataset, variant, tuple size and n.
-
-    Either all of them train a network, or none does, and then the cohort needs no GPU.
-    """
+    """Runs that train together in one process: all of them train a network, or none does, and then needs no GPU."""
 
     name: str
     network: str
@@ -234,13 +203,6 @@ class Cohort:
     def splits(self) -> list[str]:
         """Names of the splits that the cohort's runs train on."""
         return sorted({run.split for run in self.runs})
-
-    def select(self, names: Sequence[str]) -> tuple[Run, ...]:
-        """Return the runs of these names; raise `UserError` if the cohort lacks one."""
-        by_name = {run.name: run for run in self.runs}
-        for name in names:
-            known(name, by_name, f"cohort {self.name}, run")
-        return tuple(by_name[name] for name in dict.fromkeys(names))
 
 
 @dataclass(frozen=True)
@@ -263,31 +225,16 @@ PARTS = {
 
 @dataclass(frozen=True)
 class Experiment:
-    """A named grid of runs; `mdpu.pipeline.experiments` shows it.
-
-    Attributes
-    ----------
-    name, kind, title : str
-    part : str
-        The part of the report that shows it.
-    runs : tuple of Run
-        Empty unless it uses runs.
-    split : str, optional
-        Name of the split that is shown, if it uses one.
-    not_run : tuple of str
-        Datasets that the experiment spans but the configuration does not select.
-    options : mapping
-        Settings of its kind.
-    """
+    """A named grid of runs; `mdpu.pipeline.experiments` shows it."""
 
     name: str
     kind: str
     title: str
-    part: str = "paper"
-    runs: tuple[Run, ...] = ()
-    split: str | None = None
-    not_run: tuple[str, ...] = ()
-    options: Mapping[str, Any] = field(default_factory=dict)
+    part: str = "paper"  # of the report, a key of `PARTS`
+    runs: tuple[Run, ...] = ()  # none unless it uses runs
+    split: str | None = None  # name of the split that it shows, if it uses one
+    not_run: tuple[str, ...] = ()  # datasets that it spans but the configuration does not select
+    options: Mapping[str, Any] = field(default_factory=dict)  # settings of its kind
 
     @property
     def shown_dataset(self) -> str:
@@ -460,25 +407,9 @@ class Layout:
 
 
 class Plan:
-    """All that a configuration asks for.
+    """All that a configuration asks for, as `load_config` returns it, or as Snakemake merged it.
 
-    Parameters
-    ----------
-    config : dict
-        A configuration as `load_config` returns it, or as Snakemake merged it.
-
-    Attributes
-    ----------
-    config : dict
-    protocol : Protocol
-    layout : Layout
-    failed : dict
-        The cohorts that are left out because their training failed, each with the reason.
-
-    Raises
-    ------
-    UserError
-        If the configuration is invalid.
+    ``failed`` are the cohorts that are left out because their training failed, each with the reason.
     """
 
     def __init__(self, config: Config) -> None:
@@ -558,13 +489,8 @@ class Plan:
     @cached_property
     def table_rows(self) -> frozenset[tuple[str, int, int, str]]:
         """The rows (dataset, tuple size, n, prior) of the selected tables of the paper's law, for claims and ranks."""
-        tables = [experiment for experiment in self.experiments.values() if experiment.kind == "table"]
-        return frozenset(
-            (run.dataset, run.tuple_size, run.n, run.prior)
-            for table in tables
-            for run in table.runs
-            if run.law == DOMINANT
-        )
+        runs = (run for one in self.experiments.values() if one.kind == "table" for run in one.runs)
+        return frozenset((run.dataset, run.tuple_size, run.n, run.prior) for run in runs if run.law == DOMINANT)
 
     @cached_property
     def cohorts(self) -> dict[str, Cohort]:
@@ -623,9 +549,9 @@ class Plan:
         shown = {experiment.split for experiment in self.experiments.values() if experiment.split}
         return sorted({run.split for run in self.runs} | shown)
 
-    def drawing(self, split: str) -> dict[str, Any]:
-        """Return how a split is drawn, as `write_diagnosed_split` takes it."""
-        run = _run_of(split)
+    def drawing(self, split: str | Run) -> dict[str, Any]:
+        """Return how a split, or that of a run, is drawn, as `write_diagnosed_split` takes it."""
+        run = _run_of(split) if isinstance(split, str) else split
         return {
             "tuple_size": run.tuple_size,
             "prior": float(run.prior),
@@ -716,12 +642,6 @@ class Plan:
         training = self.protocol.training(variant, network)
         del training["prior_offset"], training["hyperparameters"]  # they concern the task and the plan
         return Settings.parse(training)
-
-    def cohort_settings(self, name: str) -> dict[str, Any]:
-        """Return everything in the configuration that affects a cohort's histories."""
-        cohort = self.cohort(name)
-        training = self.protocol.training(cohort.variant, cohort.network)
-        return {"runs": [astuple(run) for run in cohort.runs], "training": training}
 
     def flat_settings(self, variant: str, network: str) -> dict[str, Any]:
         """Return the trainer's settings as one mapping, ready for JSON."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 import shutil
 import sys
 import time
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -27,22 +27,20 @@ from mdpu.learn.tuning import tune as tune_tasks
 from mdpu.pipeline.cache import (
     Finished,
     cache_of,
-    content_of,
     fingerprint,
     identity,
     manifest,
     own_columns,
     rates_of,
-    recipes_of,
+    recipes,
 )
 from mdpu.pipeline.data.diagnostics import write_diagnosed_split
 from mdpu.pipeline.data.images import read_images
 from mdpu.pipeline.data.labels import read_labels
 from mdpu.pipeline.data.splits import read_split
-from mdpu.pipeline.files import digest, origin, provenance, read_json, write_csv, write_json
+from mdpu.pipeline.files import check, digest, note, origin, read_json, write_csv, write_json
 from mdpu.pipeline.history import run_history
 from mdpu.pipeline.plan import Cohort, Plan, Run
-from mdpu.pipeline.seals import check
 from mdpu.pipeline.validation import draw_validation_bags
 from mdpu.progress import Steps
 
@@ -71,41 +69,19 @@ def settings_on(plan: Plan, cohort: Cohort, device: torch.device) -> Settings:
 
 
 def train(plan: Plan, name: str, threads: int = 2) -> None:
-    """Train the runs of a job that are not finished, and write its manifest, which names the finished runs of all.
-
-    Parameters
-    ----------
-    plan : Plan
-    name : str
-        Of the job.
-    threads : int
-        CPU threads.
-
-    Raises
-    ------
-    UserError
-        If the plan has no such job, a file is missing or broken, or even a single run needs too much memory.
-    """
+    """Train the runs of a job that are not finished, and write its manifest, which names the finished runs of all."""
     started = time.perf_counter()
     cohort, layout, cache = plan.cohort(name), plan.layout, cache_of(plan)
-    content = content_of(plan, cohort.dataset)
-    rates = rates_of(plan, cohort.runs)
-    recipes = {run: recipes_of(plan, run, content, rates[run]) for run in cohort.runs}
-    done = {run: found for run in cohort.runs if (found := cache.find(map(fingerprint, recipes[run])))}
+    made = recipes(plan, cohort.runs)
+    done = {run: found for run in cohort.runs if (found := cache.find(map(fingerprint, made[run])))}
     missing = [run for run in cohort.runs if run not in done]
     print(f"{name}: {len(cohort.runs)} runs, {len(done)} already trained", file=sys.stderr)
-    steps = Steps(
-        name,
-        len(missing) * plan.epochs_of(cohort.runs[0]),
-        "run-epochs",
-        layout.progress(name),
-        runs=len(cohort.runs),
-        reused=len(done),
-    )
+    counts = {"runs": len(cohort.runs), "reused": len(done)}
+    total = len(missing) * plan.epochs_of(cohort.runs[0])
     finished = cache.load(done.values())
     runs = {run: finished[one] for run, one in done.items()}
     checkpoints = layout.checkpoints / name
-    with steps:
+    with Steps(name, total, "run-epochs", layout.progress(name), **counts) as steps:
         splits = {run.split: layout.split(run.split) for run in missing}
         for run, trained in train_runs(plan, cohort, missing, splits, threads, checkpoints, steps):
             cache.save(trained)
@@ -119,7 +95,7 @@ def train(plan: Plan, name: str, threads: int = 2) -> None:
 def train_runs(
     plan: Plan,
     cohort: Cohort,
-    runs: Iterable[Run],
+    runs: Sequence[Run],
     splits: Mapping[str, Path],
     threads: int,
     checkpoints: Path | None = None,
@@ -127,44 +103,26 @@ def train_runs(
 ) -> Iterator[tuple[Run, Finished]]:
     """Train runs of a job side by side, and yield each as soon as it is trained.
 
-    Parameters
-    ----------
-    plan : Plan
-    cohort : Cohort
-    runs : iterable of Run
-    splits : mapping
-        Files of the runs' splits by name, with their diagnostics (.json) beside them.
-    threads : int
-    checkpoints : Path, optional
-        Folder of unfinished training, which is resumed.
-    steps : Steps, optional
-        Progress in epochs of runs.
-
-    Raises
-    ------
-    UserError
-        If a file is missing or broken, or even a single run needs too much memory.
+    `splits` are the files of the runs' splits by name, with their diagnostics (.json) beside them. What has been begun
+    in the folder `checkpoints` is resumed.
     """
-    rates = rates_of(plan, runs := list(runs))
-    tasks = {task_of(plan, run, rates[run]): run for run in runs}
-    if not tasks:
+    if not runs:
         return
-    layout = plan.layout
-    content = content_of(plan, cohort.dataset)
+    layout, rates = plan.layout, rates_of(plan, runs)
+    tasks = {task_of(plan, run, rates[run]): run for run in runs}
     torch.set_num_threads(threads)
     with leased_device(plan.config["device"] if cohort.needs_gpu else "cpu") as device:
         settings = settings_on(plan, cohort, device)
-        precision = settings.precision
-        recipes = {run: recipes_of(plan, run, content, rates[run], precision)[0] for run in runs}
+        made = {run: own[0] for run, own in recipes(plan, runs, settings.precision).items()}
 
         def checkpoint_of(stack: Stack) -> Checkpoint | None:
-            key = digest([fingerprint(recipes[tasks[task]]) for row in stack for task in row])
+            key = digest([fingerprint(made[tasks[task]]) for row in stack for task in row])
             if checkpoints is None:
                 return None
             return Checkpoint(checkpoints / f"{key}.pt", key, plan.config["checkpoint_seconds"])
 
         images, labels = read_images(layout.images(cohort.dataset)), read_labels(layout.labels(cohort.dataset))
-        trained_now = origin(device=describe(device), precision=precision, date=now())
+        trained_now = origin(device=describe(device), precision=settings.precision, date=now())
         evaluation = TestRates(
             images.test_images,
             labels["test"],
@@ -188,9 +146,9 @@ def train_runs(
             run = tasks[model.task]
             history = run_history(run.method, model.history, evaluation.share_positive)
             diagnostics = read_json(splits[run.split].with_suffix(".json"))
-            del diagnostics["provenance"], diagnostics["drawing"]
+            del diagnostics["drawing"]
             about = {"split": check(splits[run.split]), "diagnostics": diagnostics, "origin": trained_now}
-            yield run, Finished.of(recipes[run], history, **about)
+            yield run, Finished.of(made[run], history, **about)
 
 
 def read_sample(path: Path) -> Sample:
@@ -204,30 +162,12 @@ def now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
-def tune(plan: Plan, name: str, images: Path, split: Path, out: Path, threads: int = 2) -> None:
-    """Choose learning rate and weight decay from the grid, without true labels, and write the whole grid as CSV.
-
-    Parameters
-    ----------
-    plan : Plan
-    name : str
-        Of the tuning, e.g. ``mnist/base/m2``.
-    images, split : Path
-        Images of the dataset's source, and the split of the tuning's own trial.
-    out : Path
-        CSV to write, with provenance (.json) beside it.
-    threads : int
-        CPU threads.
-
-    Raises
-    ------
-    UserError
-        If the plan has no such tuning, or a file is missing or broken.
-    """
-    started = time.perf_counter()
+def tune(plan: Plan, name: str, threads: int = 2) -> None:
+    """Choose a tuning's learning rate and weight decay, without true labels, and write the whole grid as CSV."""
     facts = plan.tuning_settings(name)
     tuning, grid = plan.tunings[name], facts["grid"]["grid"]
-    settings = plan.settings(tuning.runs[0].variant, tuning.network)
+    run = tuning.runs[0]
+    settings = plan.settings(run.variant, tuning.network)
     tasks = [replace(task_of(plan, run), sample="") for run in tuning.runs]
     torch.set_num_threads(threads)
     points = len(tasks) * len(grid["learning_rate"]) * len(grid["weight_decay"])
@@ -237,8 +177,8 @@ def tune(plan: Plan, name: str, images: Path, split: Path, out: Path, threads: i
     ):
         table = tune_tasks(
             tasks,
-            read_images(images).train_images,
-            read_sample(split),
+            read_images(plan.layout.images(run.dataset)).train_images,
+            read_sample(plan.layout.split(run.split)),
             settings,
             grid,
             facts["grid"]["held_out"],
@@ -247,72 +187,36 @@ def tune(plan: Plan, name: str, images: Path, split: Path, out: Path, threads: i
             advance=steps.advance,
             memory=memory_budget(device, plan.config["memory_mb"]),
         )
-        trained_on = describe(device)
-    write_csv(table, out)
-    write_json(out.with_suffix(".json"), provenance(started, [images, split], device=trained_on, settings=facts))
+        note(device=describe(device))
+    write_csv(table, plan.layout.tuned(name))
 
 
-@dataclass(frozen=True)
-class Retrained:
-    """A retrained run beside the finished one.
-
-    Attributes
-    ----------
-    run : Run
-    recorded, again : Finished
-    differences : dict
-        As `compare_histories` returns them.
-    """
-
-    run: Run
-    recorded: Finished
-    again: Finished
-    differences: dict[str, float]
-
-
-def retrain(plan: Plan, runs: Iterable[Run], out: Path, threads: int | None = None) -> Iterator[Retrained]:
-    """Train finished runs again, each by itself, from images and labels: the split is drawn anew.
+def retrain(
+    plan: Plan, runs: Iterable[Run], out: Path, threads: int | None = None
+) -> Iterator[tuple[Run, Finished, Finished]]:
+    """Train finished runs again, each by itself, from images and labels; yield the recorded and the new one of each.
 
     On a CPU of the same kind the history is the same bit for bit. A GPU, another kind of CPU or other software rounds
     differently, and training magnifies the difference.
-
-    Parameters
-    ----------
-    plan : Plan
-    runs : iterable of Run
-    out : Path
-        Scratch folder.
-    threads : int, optional
-        CPU threads; the configuration's unless given.
-
-    Raises
-    ------
-    UserError
-        If a run is not finished, or the code, the protocol or its split has changed since.
     """
+    cache = cache_of(plan)
     for run in runs:
-        recorded = finished_run(plan, run)
-        split = draw_again(plan, run, out)
-        if check(split) != recorded.about["split"]:
+        found = cache.find(map(fingerprint, recipes(plan, [run])[run]))
+        if found is None:
+            raise UserError(f"{run.name} is not finished, or its code or protocol has changed since; run the workflow")
+        recorded = cache.load([found])[found]
+        again = train_again(plan, run, out, threads or plan.config["threads"])
+        if again.about["split"] != recorded.about["split"]:
             raise UserError(f"the split of {run.name} comes out otherwise than when it was trained")
-        (again,) = train_runs(plan, plan.cohort_of(run), [run], {run.split: split}, threads or plan.config["threads"])
-        yield Retrained(run, recorded, again[1], compare_histories(recorded.history, again[1].history))
+        yield run, recorded, again
 
 
-def finished_run(plan: Plan, run: Run) -> Finished:
-    """Return a finished run of a plan; raise `UserError` if there is none."""
-    cache, content = cache_of(plan), content_of(plan, run.dataset)
-    found = cache.find(map(fingerprint, recipes_of(plan, run, content, rates_of(plan, [run])[run])))
-    if found is None:
-        raise UserError(f"{run.name} is not finished, or its code or protocol has changed since; run the workflow")
-    return cache.load([found])[found]
-
-
-def draw_again(plan: Plan, run: Run, out: Path) -> Path:
-    """Draw the split of a run into a scratch folder, with its diagnostics, and return its path."""
+def train_again(plan: Plan, run: Run, out: Path, threads: int) -> Finished:
+    """Train one run by itself, from a split that is drawn anew into a scratch folder."""
     split = out / "splits" / f"{run.split}.npz"
     write_diagnosed_split(plan.layout.labels(run.dataset), split, **plan.drawing(run.split))
-    return split
+    ((_, finished),) = train_runs(plan, plan.cohort_of(run), [run], {run.split: split}, threads)
+    return finished
 
 
 def compare_histories(recorded: pd.DataFrame, again: pd.DataFrame) -> dict[str, float]:
@@ -320,16 +224,6 @@ def compare_histories(recorded: pd.DataFrame, again: pd.DataFrame) -> dict[str, 
 
     The result is empty if the histories are equal bit for bit, missing values included. Only the accuracies may differ
     in their last bit. They are products of the rates, which BLAS rounds once on some processors and twice on others.
-
-    Parameters
-    ----------
-    recorded, again : DataFrame
-        Two histories of one run.
-
-    Raises
-    ------
-    UserError
-        If they have different epochs or measures.
     """
     recorded, again = own_columns(recorded), own_columns(again)  # one that diverged may have lost a column of gaps
     if set(recorded.columns) != set(again.columns) or len(recorded) != len(again):

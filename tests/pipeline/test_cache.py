@@ -12,7 +12,18 @@ from configs import config
 
 from mdpu.errors import UserError
 from mdpu.pipeline import cache as cache_module
-from mdpu.pipeline.cache import Cache, Finished, adopt, checksum, export, fingerprint, identity, recipes_of, unfinished
+from mdpu.pipeline.cache import (
+    Cache,
+    Finished,
+    adopt,
+    checksum,
+    export,
+    fingerprint,
+    identity,
+    recipes,
+    recipes_of,
+    unfinished,
+)
 from mdpu.pipeline.files import write_text
 from mdpu.pipeline.plan import Plan
 
@@ -175,7 +186,7 @@ def test_a_flipped_byte_is_never_taken_for_a_run(tmp_path):
             noticed += 1
             assert "delete it and run again" in str(error)
     assert noticed > 100
-    assert cache.broken([run.fingerprint]).keys() <= {path}
+    assert cache.lost([run.fingerprint]).items() <= {path: True}.items()
 
 
 def test_a_checksum_follows_values_and_no_order_of_columns():
@@ -194,10 +205,7 @@ def prepared(tmp_path):
     plan = planned(results_dir=str(tmp_path / "results"))
     for path in (plan.layout.images("flat"), plan.layout.labels("flat")):
         write_text(path, path.name)
-    from mdpu.pipeline.seals import sha256
-
-    content = {"images": sha256(plan.layout.images("flat")), "labels": sha256(plan.layout.labels("flat"))}
-    return plan, {run: recipes_of(plan, run, content, None, "fp32")[0] for run in plan.runs}
+    return plan, {run: own[0] for run, own in recipes(plan, plan.runs, "fp32").items()}
 
 
 def finish(plan, recipes):

@@ -27,9 +27,8 @@ from mdpu.pipeline.check import (
     made_otherwise,
     repair,
 )
-from mdpu.pipeline.files import accept, read_json, write_json, write_text
+from mdpu.pipeline.files import accept, read_json, recording, seal_path, write_json, write_text
 from mdpu.pipeline.plan import Plan
-from mdpu.pipeline.seals import recording, seal_path
 
 
 @pytest.fixture
@@ -151,7 +150,8 @@ def test_a_finished_run_that_is_not_what_was_written_is_named_and_deleted(chain,
     path.write_bytes(path.read_bytes()[:-40])
     assert found() == [Finding(path, BROKEN)]
     assert len(repair(plan, [])) == 1
-    assert not path.exists()
+    assert found() == [Finding(path, MISSING)]
+    assert len(repair(plan, [])) == 1
 
 
 def test_a_split_that_was_drawn_with_other_settings_is_made_anew(tmp_path):

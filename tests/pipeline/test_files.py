@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import errno
-import json
 import os
 import platform
 import signal
 import subprocess
 import sys
-import time
 from unittest import mock
 
 import numpy as np
@@ -21,21 +19,24 @@ from mdpu.pipeline.data.images import ImageSet, read_images, write_images
 from mdpu.pipeline.data.labels import binarize
 from mdpu.pipeline.data.sources import SOURCES
 from mdpu.pipeline.files import (
+    check,
     digest,
     load_npz,
-    provenance,
+    note,
     read_csv,
     read_json,
+    read_seal,
     read_table,
+    recording,
     replacing,
     save_npz,
+    seal_path,
     sha256,
     write_csv,
     write_json,
     write_table,
     write_text,
 )
-from mdpu.pipeline.seals import seal_path
 
 # -- writing --------------------------------------------------------------------------------------
 
@@ -242,15 +243,19 @@ def test_digests_depend_on_content_and_not_on_order(tmp_path):
     assert digest({"a": 1}) != digest({"a": 2})
 
 
-def test_provenance_says_what_went_in_and_what_worked(tmp_path):
+def test_a_seal_says_what_went_in_and_what_worked(tmp_path):
     path = tmp_path / "input"
     path.write_bytes(b"abc")
-    found = json.loads(json.dumps(provenance(time.perf_counter(), [path], device="cpu")))
+    with recording(command="split"):
+        check(path)
+        note(device="cpu")
+        write_text(tmp_path / "a", "made")
+    seal = read_seal(tmp_path / "a")
     # The digest of "abc" is the standard's own example, FIPS 180-2.
-    assert found["inputs"] == {str(path): "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"}
-    assert found["device"] == "cpu"
-    assert {"commit", "python", "packages", "machine", "wall_seconds"} <= set(found)
-    assert {"numpy", "torch"} <= set(found["packages"])
+    assert seal.inputs == {str(path): "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"}
+    assert (seal.made["command"], seal.made["device"]) == ("split", "cpu")
+    assert {"commit", "python", "machine"} <= set(seal.made)
+    assert {"numpy", "torch"} <= set(seal.made["packages"])
 
 
 # -- images and labels ----------------------------------------------------------------------------
@@ -267,14 +272,13 @@ def images(**changes):
 
 
 def test_images_survive_their_file(tmp_path):
-    write_images(SOURCES["digits"].read(tmp_path), tmp_path / "digits.npz", time.perf_counter())
+    write_images(SOURCES["digits"].read(tmp_path), tmp_path / "digits.npz")
     found = read_images(tmp_path / "digits.npz")
     assert found.train_images.shape == (1348, 8, 8)
     assert found.test_images.shape == (449, 8, 8)
     assert found.train_images.max() == 255
     assert list(found.classes) == list("0123456789")
     description = read_json(tmp_path / "digits.json")
-    assert description["sha256"] == sha256(tmp_path / "digits.npz")
     assert (description["train"], description["test"], description["shape"]) == (1348, 449, [8, 8])
 
 

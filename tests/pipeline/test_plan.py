@@ -100,14 +100,6 @@ def test_splits_of_a_cohort_are_shared_between_methods():
     assert cohort.splits == [f"flat/base/m2/prior{prior}/n30/seed{seed}" for prior in ("0.4", "0.5") for seed in (1, 2)]
 
 
-def test_runs_of_a_cohort_are_selected_by_name():
-    cohort = Plan(config()).cohort("flat/base/m2/n30")
-    names = [cohort.runs[3].name, cohort.runs[1].name]
-    assert [run.name for run in cohort.select([*names, names[0]])] == names
-    with pytest.raises(UserError, match=r"cohort flat/base/m2/n30, run: 'flat/base/m3.*' is unknown; did you mean"):
-        cohort.select([cohort.runs[0].name.replace("m2", "m3")])
-
-
 def test_selections_restrict_datasets_and_experiments():
     assert {run.dataset for run in Plan(config(datasets=["deep"])).runs} == {"deep"}
     plan = Plan(config(experiments=["second"]))

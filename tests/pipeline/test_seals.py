@@ -14,20 +14,26 @@ from hypothesis import strategies as st
 
 from mdpu.errors import UserError
 from mdpu.pipeline.files import (
+    Seal,
     accept,
+    check,
+    is_seal,
     load_npz,
     read_csv,
     read_json,
+    read_seal,
     read_table,
+    recording,
     remove,
     save_npz,
+    seal_path,
+    sealed_path,
     sha256,
     write_csv,
     write_json,
     write_table,
     write_text,
 )
-from mdpu.pipeline.seals import Seal, check, is_seal, read_seal, recording, seal_path, sealed_path
 
 TABLE = pd.DataFrame({"seed": range(50), "accuracy": np.linspace(80, 90, 50)})
 FORMATS = {

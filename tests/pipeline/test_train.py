@@ -37,9 +37,9 @@ def planned(tmp_path):
         ids = (labels > 0).astype(np.int64)
         images = ImageSet(pixels, ids, pixels[:50], ids[:50], ["no", "yes"], "made here", "none")
         if not plan.layout.images("flat").exists():
-            write_images(images, plan.layout.images("flat"), 0.0, {})
+            write_images(images, plan.layout.images("flat"))
             write_labels({"train": labels, "test": labels[:50]}, plan.layout.labels("flat"))
-        for split in plan.splits:
+        for split in [*plan.splits, *(tuning.runs[0].split for tuning in plan.tunings.values())]:
             write_diagnosed_split(plan.layout.labels("flat"), plan.layout.split(split), **plan.drawing(split))
         return plan
 
@@ -122,9 +122,9 @@ def test_a_finished_run_is_trained_again_from_a_split_that_is_drawn_again(planne
     train(plan, NAME, threads=1)
     run = plan.cohort(NAME).runs[3]
     plan.layout.split(run.split).unlink()
-    (again,) = retrain(plan, [run], tmp_path / "scratch", threads=1)
-    assert again.differences == {}
-    assert again.recorded.fingerprint == again.again.fingerprint
+    ((_, recorded, again),) = retrain(plan, [run], tmp_path / "scratch", threads=1)
+    assert compare_histories(recorded.history, again.history) == {}
+    assert recorded.fingerprint == again.fingerprint
     lose(plan, 3)
     with pytest.raises(UserError, match="is not finished, or its code or protocol has changed"):
         list(retrain(plan, [run], tmp_path / "scratch", threads=1))
@@ -188,7 +188,7 @@ def test_tuned_rates_are_those_of_the_grid_and_a_method_that_diverged_everywhere
         tuning__grid={"learning_rate": [0.001, 0.01], "weight_decay": [0.0]},
     )
     out = plan.layout.tuned("flat/base/m2")
-    tune(plan, "flat/base/m2", plan.layout.images("flat"), plan.layout.split(plan.splits[0]), out, threads=1)
+    tune(plan, "flat/base/m2", threads=1)
     table = pd.read_csv(out)
     assert table.groupby("method")["chosen"].sum().to_dict() == {"abs": 1, "ure": 1}
     train(plan, NAME, threads=1)

@@ -51,10 +51,12 @@ ILLUSTRATED = sorted({experiment.split for experiment in PLAN.experiments.values
 DATA_CODE = room_version("data")
 EVALUATION_CODE = room_version("evaluate")
 SHEETS = [RESULTS / "sheets" / dataset / f"{side}.png" for dataset in PLAN.datasets for side in SIDES]
-# Files between the images and the numbers, each with its provenance (.json). As targets, lost ones are remade.
+DESCRIPTIONS = sorted({str(PLAN.layout.images(dataset).with_suffix(".json")) for dataset in PLAN.datasets})
+COUNTS = [PLAN.layout.labels(dataset).with_suffix(".json") for dataset in PLAN.datasets]
+# Files between the images and the numbers. As targets, lost ones are remade.
 TRACED = [
-    *map(PLAN.layout.images, PLAN.datasets),
-    *map(PLAN.layout.labels, PLAN.datasets),
+    *(*map(PLAN.layout.images, PLAN.datasets), *DESCRIPTIONS),
+    *(*map(PLAN.layout.labels, PLAN.datasets), *COUNTS),
     *map(PLAN.layout.tuned, PLAN.tunings),
 ]
 KINDS = {}  # the kinds in use, each with the names of its experiments
@@ -76,7 +78,7 @@ VERIFICATION = [RESULTS / "verification.json"] if PLAN.config.get("expected") an
 MADE = [
     *(RESULTS / name for name in ("metrics.parquet", "summary.csv", "report.html")),
     *(path.with_suffix(suffix) for path in EVALUATION for suffix in (".csv", ".json", ".svg", ".pdf")),
-    *(path.with_suffix(suffix) for path in TRACED for suffix in (path.suffix, ".json")),
+    *map(Path, TRACED),
     *(
         path
         for split in PLAN.splits

@@ -1,6 +1,6 @@
 # INPUTS   summary.csv, metrics.parquet, label counts, descriptions of the images
 # OUTPUTS  comparison.csv, a verdict per published number; claims.csv and claims_cases.csv; ranks.csv, .svg, .pdf;
-#          audit.csv; a .json with provenance and details beside each
+#          audit.csv; a .json with details beside each
 
 
 rule compare:
@@ -70,8 +70,8 @@ rule ranks:
 
 rule audit:
     input:
-        counts=[PLAN.layout.labels(dataset).with_suffix(".json") for dataset in PLAN.datasets],
-        descriptions=sorted({str(PLAN.layout.images(dataset).with_suffix(".json")) for dataset in PLAN.datasets}),
+        counts=COUNTS,
+        descriptions=DESCRIPTIONS,
     output:
         csv=offered(RESULTS / "audit.csv", "audit", "Evaluation", "Audit of the paper"),
         json=RESULTS / "audit.json",

@@ -13,7 +13,7 @@ rule render_report:
         evaluation=EVALUATION,
         labels=[PLAN.layout.labels(dataset) for dataset in PLAN.datasets],
         sheets=SHEETS,
-        descriptions=sorted({str(PLAN.layout.images(dataset).with_suffix(".json")) for dataset in PLAN.datasets}),
+        descriptions=DESCRIPTIONS,
         splits=[PLAN.layout.split(split).with_suffix(".json") for split in ILLUSTRATED],
         verification=VERIFICATION,
     output:

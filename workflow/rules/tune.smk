@@ -1,6 +1,6 @@
 # INPUTS   images of a dataset, and a split of a separate trial
 # OUTPUTS  tuning/<dataset>/<variant>/m<M>.csv: every point of the grid for every method, with its estimated
-#          error and whether it was chosen; and its provenance (.json)
+#          error and whether it was chosen
 #
 # Only if protocol.training.hyperparameters is tuned.
 
@@ -16,7 +16,6 @@ rule tune:
             "Tuning",
             "{dataset}/{variant}/m{tuple_size}{law}",
         ),
-        provenance=RESULTS / "tuning/{dataset}/{variant}/m{tuple_size}{law}.json",
     log:
         LOGS / "tuning/{dataset}/{variant}/m{tuple_size}{law}.log",
     benchmark:

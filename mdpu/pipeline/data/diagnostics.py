@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,7 @@ from mdpu.data import Signs, TupleData, draw_split
 from mdpu.law import Law, as_law, named_law
 from mdpu.pipeline.data.labels import read_labels
 from mdpu.pipeline.data.splits import write_split
-from mdpu.pipeline.files import provenance, write_json
+from mdpu.pipeline.files import write_json
 
 # Bins with a smaller expected count are pooled, because the chi-square approximation is poor there.
 LEAST_EXPECTED = 5.0
@@ -24,23 +23,9 @@ LEAST_EXPECTED = 5.0
 def diagnose(split: TupleData, labels: Signs, law: Law | int, prior: float) -> dict[str, Any]:
     """Compare a split with the law that it was drawn from, by the labels that the learner never sees.
 
-    Parameters
-    ----------
-    split : TupleData
-    labels : ndarray, int8, shape (N,)
-        Sides of the training images.
-    law : Law, or M for dominant tuples
-    prior : float
-        pi_+.
-
-    Returns
-    -------
-    dict
-        ``tuple_members`` and ``unlabeled``: the ``observed`` fraction of positives, the expected one by
-        ``law`` (a of Lemma 6, and pi_+), and the difference in standard errors, ``z``.
-        ``tuple_types``: numbers of tuples with 0, 1, ... negatives, ``observed`` and ``expected``, with
-        ``chi_square``, ``degrees`` of freedom and ``p_value``. ``distinct``: numbers of different images
-        among the tuple members and among the unlabeled, and of images in both.
+    ``tuple_members`` and ``unlabeled`` hold the fraction of positives, expected by the law (a of Lemma 6, and pi_+),
+    and the difference in standard errors, ``z``; ``tuple_types`` the numbers of tuples with 0, 1, ... negatives;
+    ``distinct`` the numbers of different images among the members, among the unlabeled, and in both.
     """
     law = as_law(law)
     chances = np.trim_zeros(law.counts(prior)[::-1], "b")  # of 0, 1, ... negatives
@@ -86,15 +71,7 @@ def _chi_square(observed: np.ndarray, expected: np.ndarray) -> tuple[float, int]
 
 
 def summarize(diagnostics: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Return the worst of several splits' diagnostics.
-
-    Returns
-    -------
-    dict
-        ``splits``, their number; ``tuple_members`` and ``unlabeled``, the largest absolute ``difference``
-        between observed and law and the largest absolute ``z``; ``p_value``, the smallest of the
-        chi-square tests, and ``adjusted``, the same after Bonferroni's correction for their number.
-    """
+    """Return the worst of several splits' diagnostics; the smallest p-value also after Bonferroni's correction."""
     smallest = min(diagnosis["tuple_types"]["p_value"] for diagnosis in diagnostics)
     parts = {
         part: {
@@ -122,29 +99,14 @@ def write_diagnosed_split(
 ) -> None:
     """Draw a split and write it, with its diagnostics (.json) beside it.
 
-    Parameters
-    ----------
-    labels, path : Path
-        Labels to read, split to write.
-    tuple_size, prior, broken : int, float, float
-        M, pi_+ and the share of tuples that break the law.
-    law : str
-        A name of `mdpu.law.named_law`.
-    **drawing
-        The other parameters of `mdpu.data.draw_split`.
-
-    Raises
-    ------
-    UserError
-        If the labels are missing or broken, or the split cannot be drawn from them.
+    `law` is a name of `mdpu.law.named_law`, `broken` the share of tuples that break it; `drawing` are the other
+    parameters of `mdpu.data.draw_split`.
     """
-    started = time.perf_counter()
     train = read_labels(labels)["train"]
     drawn_law = named_law(law, tuple_size).broken(broken)
     split = draw_split(train, drawn_law, prior, **drawing)
     write_split(split, path)
-    found = diagnose(split, train, drawn_law, prior)
     drawn = {"tuple_size": tuple_size, "prior": prior, "broken": broken, **drawing}
     drawn |= {} if law == "dominant" else {"law": law}
-    facts = {**found, "drawing": drawn, "provenance": provenance(started, [labels])}
+    facts = {**diagnose(split, train, drawn_law, prior), "drawing": drawn}
     write_json(path.with_suffix(".json"), facts)

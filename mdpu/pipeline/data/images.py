@@ -7,7 +7,6 @@ is the position), the origin and the licence.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,8 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from mdpu.errors import CONTROL, UserError
-from mdpu.pipeline.files import load_npz, provenance, read_json, save_npz, write_json
-from mdpu.pipeline.seals import sha256
+from mdpu.pipeline.files import load_npz, read_json, save_npz, write_json
 
 ARRAYS = ("train_images", "train_labels", "test_images", "test_labels")
 
@@ -69,27 +67,22 @@ class ImageSet:
             )
 
 
-def write_images(
-    image_set: ImageSet, path: Path, started: float | None = None, checksums: Mapping[str, str] | None = None
-) -> None:
+def write_images(image_set: ImageSet, path: Path, checksums: Mapping[str, str] | None = None) -> None:
     """Write an image set as ``path`` (npz) and its description beside it (json).
 
-    `started` is `time.perf_counter()` at the start of the work, and `checksums` those of the files that the images were
-    read from, e.g. ``md5:...``; both go into the description.
+    `checksums` are those of the files that the images were read from, e.g. ``md5:...``.
     """
-    started = time.perf_counter() if started is None else started
     save_npz(path, **{name: getattr(image_set, name) for name in ARRAYS})
     description = {
         "classes": list(image_set.classes),
         "origin": image_set.origin,
         "licence": image_set.licence,
         "checksums": dict(checksums or {}),
-        "sha256": sha256(path),
         "train": len(image_set.train_labels),
         "test": len(image_set.test_labels),
         "shape": list(image_set.train_images.shape[1:]),
     }
-    write_json(path.with_suffix(".json"), {**description, "provenance": provenance(started)})
+    write_json(path.with_suffix(".json"), description)
 
 
 def read_images(path: Path) -> ImageSet:

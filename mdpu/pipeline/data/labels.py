@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,7 @@ from numpy.typing import NDArray
 
 from mdpu.errors import UserError
 from mdpu.pipeline.data.images import ImageSet, read_images
-from mdpu.pipeline.files import load_npz, provenance, save_npz, write_json
+from mdpu.pipeline.files import load_npz, save_npz, write_json
 
 Labels = dict[str, NDArray[np.int8]]
 Counts = dict[str, dict[str, int]]
@@ -87,11 +86,10 @@ def write_binarized(images: Path, dataset: str, definition: Mapping[str, Any], p
 
     The sides and the known counts are those of the dataset's `definition` in a configuration.
     """
-    started = time.perf_counter()
     where = f"config key definitions.datasets.{dataset}"
     sides = definition["positive"], definition["negative"], definition.get("dropped", ())
     labels = binarize(read_images(images), *sides, where)
     counts = count_sides(labels)
     check_counts(counts, definition.get("counts", {}), f"{where}.counts")
     write_labels(labels, path)
-    write_json(path.with_suffix(".json"), {"counts": counts, "provenance": provenance(started, [images])})
+    write_json(path.with_suffix(".json"), {"counts": counts})

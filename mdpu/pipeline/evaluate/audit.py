@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -16,7 +15,7 @@ import yaml
 from mdpu.law import Law
 from mdpu.learn.methods import load_method
 from mdpu.pipeline.evaluate.published import BASELINES, CORRECTED, NUMERALS, PROPOSED, published_cells
-from mdpu.pipeline.files import provenance, read_json, resource, write_csv, write_json
+from mdpu.pipeline.files import read_json, resource, write_csv, write_json
 from mdpu.pipeline.plan import Plan
 
 ANOMALIES = resource("mdpu/pipeline/evaluate/anomalies.yaml")
@@ -322,7 +321,6 @@ def write_audit(plan: Plan, labels: Path, out: Path) -> None:
     Those of the plan's datasets are audited that have the name of a published row. `labels` is the folder of their
     counts.
     """
-    started = time.perf_counter()
     stated = [name for name in plan.datasets if plan.published_names[name] == name]
     files = {name: (plan.layout.images(name).with_suffix(".json"), labels / f"{name}.json") for name in stated}
     findings = audit(
@@ -332,5 +330,4 @@ def write_audit(plan: Plan, labels: Path, out: Path) -> None:
         }
     )
     write_csv(audit_table(findings), out)
-    facts = provenance(started, [path for both in files.values() for path in both])
-    write_json(out.with_suffix(".json"), {"findings": [asdict(finding) for finding in findings], **facts})
+    write_json(out.with_suffix(".json"), {"findings": [asdict(finding) for finding in findings]})

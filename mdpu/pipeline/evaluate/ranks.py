@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +14,7 @@ from scipy import stats
 
 from mdpu.pipeline.evaluate.evidence import table_cells
 from mdpu.pipeline.evaluate.published import METHODS, published_summary
-from mdpu.pipeline.files import provenance, read_csv, write_csv, write_json
+from mdpu.pipeline.files import read_csv, write_csv, write_json
 from mdpu.pipeline.plan import ROW, Plan
 
 UNITS = ("row", "dataset")
@@ -127,9 +126,8 @@ def rank_table(ranked: dict[tuple[str, str], Ranking | None]) -> pd.DataFrame:
 
 def write_ranks(plan: Plan, summary: Path, out: Path) -> dict[tuple[str, str], Ranking | None]:
     """Rank the methods of a summary and of the paper, write ranks (CSV) and tests (.json), and return them."""
-    started = time.perf_counter()
     ranked = rankings(read_csv(summary), plan.table_rows, 1 - plan.config["comparison"]["level"])
     write_csv(rank_table(ranked), out)
     facts = {f"{source}, by {unit}": ranking and ranking.facts() for (source, unit), ranking in ranked.items()}
-    write_json(out.with_suffix(".json"), {"rankings": facts, **provenance(started, [summary])})
+    write_json(out.with_suffix(".json"), {"rankings": facts})
     return ranked

@@ -19,7 +19,7 @@ from mdpu.pipeline.cache import Finished
 from mdpu.pipeline.config import BASE
 from mdpu.pipeline.evaluate.collect import run_accuracies
 from mdpu.pipeline.plan import AXES, Plan, Run, run_columns
-from mdpu.pipeline.train import retrain
+from mdpu.pipeline.train import compare_histories, retrain
 from mdpu.randomness import Stream
 
 ROUNDED_OTHERWISE = "float32"  # the variant that differs from the protocol in its rounding alone
@@ -122,28 +122,11 @@ def tolerance_of(run: Run, tolerances: pd.Series) -> float:
 def verify_runs(
     plan: Plan, runs: Iterable[Run], tolerances: pd.Series, out: Path, threads: int | None = None
 ) -> Iterator[Verified]:
-    """Train finished runs again, each by itself, and compare them with the cache.
-
-    Parameters
-    ----------
-    plan : Plan
-    runs : iterable of Run
-    tolerances : Series
-        As `rounding_tolerances` returns them.
-    out : Path
-        Scratch folder.
-    threads : int, optional
-        CPU threads; the configuration's unless given.
-
-    Raises
-    ------
-    UserError
-        If a file is missing or broken, or the code or the protocol has changed since.
-    """
-    for one in retrain(plan, runs, out, threads):
-        old, new = (accuracy_of(plan, one.run, finished) for finished in (one.recorded, one.again))
-        equal, places = not one.differences, (_place(one.recorded), _place(one.again))
-        yield Verified(one.run, old, new, equal, tolerance_of(one.run, tolerances), *places)
+    """Train finished runs again, each by itself in the scratch folder `out`, and compare them with the cache."""
+    for run, recorded, again in retrain(plan, runs, out, threads):
+        old, new = (accuracy_of(plan, run, finished) for finished in (recorded, again))
+        equal = not compare_histories(recorded.history, again.history)
+        yield Verified(run, old, new, equal, tolerance_of(run, tolerances), _place(recorded), _place(again))
 
 
 def accuracy_of(plan: Plan, run: Run, finished: Finished) -> float:

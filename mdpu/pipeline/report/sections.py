@@ -13,10 +13,9 @@ from typing import Any
 import pandas as pd
 
 from mdpu.learn.methods import load_method
-from mdpu.pipeline.files import read_csv
+from mdpu.pipeline.files import check, read_csv
 from mdpu.pipeline.plan import CELL, Experiment, Plan, Run
 from mdpu.pipeline.report.formats import MEDIA_TYPES, format_name, number_of_trials
-from mdpu.pipeline.seals import check
 
 DARK_PAGE, DARK_INK = "#14181d", "#e4e8ec"  # as in report/tokens.css
 PAGE_SCALE = 1.35  # text of 8 pt becomes as large as the page's small print

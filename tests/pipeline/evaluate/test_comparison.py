@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from mdpu.errors import UserError
+from mdpu.pipeline.cache import identity
 from mdpu.pipeline.config import check_config, load_config
 from mdpu.pipeline.evaluate.comparison import (
     ALL_DIVERGED,
@@ -304,7 +305,7 @@ def test_what_a_dataset_is_compared_with_decides_no_training(config):
     assert before.published_names != after.published_names
     assert before.runs == after.runs
     for cohort in before.cohorts:
-        assert before.cohort_settings(cohort) == after.cohort_settings(cohort)
+        assert identity(before, cohort) == identity(after, cohort)
 
 
 @pytest.mark.parametrize(

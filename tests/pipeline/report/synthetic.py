@@ -20,12 +20,11 @@ from mdpu.pipeline.evaluate.collect import describe_runs, run_accuracies, summar
 from mdpu.pipeline.evaluate.comparison import write_comparison
 from mdpu.pipeline.evaluate.published import published_summary
 from mdpu.pipeline.experiments import inputs, sections, show
-from mdpu.pipeline.files import read_json, read_table, write_csv, write_json, write_table
+from mdpu.pipeline.files import read_json, read_table, sha256, write_csv, write_json, write_table
 from mdpu.pipeline.plan import AXES, CELL, Plan
 from mdpu.pipeline.report.page import write_page
 from mdpu.pipeline.report.rank_figure import show_ranks
 from mdpu.pipeline.report.sheet import write_sheets
-from mdpu.pipeline.seals import sha256
 
 EPOCHS, IMAGES = 100, 400  # images of each stand-in
 

@@ -10,11 +10,10 @@ import pandas as pd
 import pytest
 from browsing import click
 
-from mdpu.pipeline.files import REPOSITORY, read_csv
+from mdpu.pipeline.files import REPOSITORY, read_csv, sha256
 from mdpu.pipeline.report.page import effect as shown_effect
 from mdpu.pipeline.report.sections import contrast
 from mdpu.pipeline.report.verdicts import CLAIMANTS
-from mdpu.pipeline.seals import sha256
 
 Keys = pytest.importorskip("selenium.webdriver.common.keys").Keys
 By = pytest.importorskip("selenium.webdriver.common.by").By

@@ -10,7 +10,6 @@ import importlib
 import pkgutil
 import sys
 import tempfile
-import time
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
@@ -18,7 +17,7 @@ from mdpu.errors import UserError
 from mdpu.pipeline.data import own
 from mdpu.pipeline.data.download import Archive, Source, fetch
 from mdpu.pipeline.data.images import ImageSet, is_path, write_images
-from mdpu.pipeline.seals import sha256
+from mdpu.pipeline.files import sha256
 
 _FILES = [importlib.import_module(f"{__name__}.{file.name}") for file in pkgutil.iter_modules(__path__)]
 
@@ -78,9 +77,8 @@ def load_source(name: str, data_dir: Path, mirror: str | None, scratch: Path) ->
 
 def write_source(name: str, data_dir: Path, mirror: str | None, path: Path) -> None:
     """Fetch and verify a source and write its images, with a description (.json) beside them; see `load_source`."""
-    started = time.perf_counter()
     images, checksums = load_source(name, data_dir, mirror, path.parent)
-    write_images(images, path, started, checksums)
+    write_images(images, path, checksums)
 
 
 def fetch_sources(names: Iterable[str], data_dir: Path, mirror: str | None) -> None:

@@ -7,7 +7,6 @@ a claim that evidence cannot speak to returns None.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,7 @@ from mdpu.pipeline.evaluate.claims import bags, paper
 from mdpu.pipeline.evaluate.claims.claim import CASE, Claim
 from mdpu.pipeline.evaluate.evidence import MEASURES, WINDOW, Evidence, our_evidence, paper_evidence
 from mdpu.pipeline.evaluate.shares import share_interval
-from mdpu.pipeline.files import provenance, read_csv, read_table, resource, write_csv, write_json
+from mdpu.pipeline.files import read_csv, read_table, resource, write_csv, write_json
 from mdpu.pipeline.plan import AXES, Plan
 
 
@@ -157,12 +156,10 @@ def write_claims(plan: Plan, summary: Path, metrics: Path, out: Path, cases: Pat
     UserError
         If the summary or the metrics are missing or broken (`mdpu.pipeline.evaluate.collect.write_collection`).
     """
-    started = time.perf_counter()
-    rule, reporting = plan.config["comparison"], plan.protocol.reporting()
+    rule = plan.config["comparison"]
     ours = our_evidence(plan, read_csv(summary), read_table(metrics, [*AXES, *MEASURES]))
     checked, all_cases = check_claims(ours, paper_evidence(rule))
     write_csv(checked, out)
     write_csv(all_cases, cases)
-    facts = provenance(started, [summary, metrics], rule=rule, reporting=reporting)
     rows = checked.astype(object).where(checked.notna(), None).to_dict("records")
-    write_json(out.with_suffix(".json"), {"claims": rows, **facts})
+    write_json(out.with_suffix(".json"), {"claims": rows})
