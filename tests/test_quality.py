@@ -34,6 +34,7 @@ LIBRARY = [
     "law",
     "losses",
     "data",
+    "streaming",
     "progress",
     "learn",
     "learners",

@@ -167,7 +167,6 @@ def test_splits_that_cannot_be_drawn_are_refused(finished, tmp_path, changes, se
 READERS = {
     "../datasets/digits.npz": [
         ["labels", "--dataset", "digits", "--images", "BAD", "--out", "new.npz", *CONFIG],
-        ["train", "digits/base/m2/n60", *CONFIG],
         ["sheet", "digits", *CONFIG],
     ],
     "labels/digits.npz": [
