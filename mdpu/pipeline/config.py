@@ -42,6 +42,7 @@ EXPERIMENTS: Mapping[str, Sequence[Path]] = {
     "quick": [REPOSITORY / "config" / "quick.yaml"],
     "paper": [],
     "reference": [REPOSITORY / "config" / "reference.yaml"],
+    "laws": [REPOSITORY / "config" / "laws.yaml"],
 }
 # Where and with how much to work: such a key selects nothing.
 WORKING = ("data_dir", "mirror", "device", "threads", "memory_mb", "checkpoint_seconds")
@@ -296,14 +297,17 @@ def _check_dataset(dataset: Config, where: str) -> None:
 
 
 def _check_experiment(experiment: Config, config: Config, where: str) -> None:
-    axes = merge(config["axes"], experiment)
+    for place, axes in enumerate(grids(merge(config["axes"], experiment))):
+        _check_grid(axes, config, f"{where}.also" if place else where)
+
+
+def _check_grid(axes: Config, config: Config, where: str) -> None:
     runs = _number_of_runs(axes, selected(config, "datasets"))
     if runs > MOST_RUNS:
         raise UserError(f"{where} asks for {runs:,} runs, but {MOST_RUNS:,} is the most; shorten its axes")
     datasets, methods = config["definitions"]["datasets"], available_methods()
-    for axis in ("method", "base_method"):
-        for method in all_values(axes.get(axis, [])):
-            known(method, methods, f"{where}.{axis}")
+    for method in all_values(axes["method"]):
+        known(method, methods, f"{where}.method")
     for dataset in axes.get("datasets", []):
         known(dataset, datasets, f"{where}.datasets")
     for axis, names in (("n", datasets), ("method", datasets), ("seed", methods)):
@@ -312,6 +316,12 @@ def _check_experiment(experiment: Config, config: Config, where: str) -> None:
                 known(name, [*names, "default"], f"{where}.{axis}")
     for variant in axes["variant"]:
         known(variant, config["definitions"]["variants"], f"{where}.variant")
+
+
+def grids(spec: Mapping[str, Any]) -> list[Config]:
+    """Return the grids of an experiment's definition, which has inherited its axes: its own and those of ``also``."""
+    own = {key: value for key, value in spec.items() if key != "also"}
+    return [own, *({**own, **other} for other in spec.get("also", []))]
 
 
 def all_values(axis: Any) -> list[Any]:

@@ -34,6 +34,7 @@ from mdpu.pipeline.config import (
     check_config,
     check_networks,
     find_dataset,
+    grids,
     known,
     merge,
     selected,
@@ -157,21 +158,21 @@ def canonical_prior(value: object) -> str:
 
 
 def grid_runs(spec: Mapping[str, Any], dataset: str) -> Iterator[Run]:
-    """Yield the runs of an experiment's definition on one dataset; those of ``base_method`` run under base alone."""
-    sizes = values_for(dataset, spec["n"])
-    for variants, methods in ((spec["variant"], spec["method"]), ([BASE], spec.get("base_method", []))):
+    """Yield the runs of an experiment's definition on one dataset, those of its own grid first."""
+    for grid in grids(spec):
+        sizes = values_for(dataset, grid["n"])
         cells = itertools.product(
             [dataset],
-            variants,
-            spec["tuple_size"],
+            grid["variant"],
+            grid["tuple_size"],
             [sizes] if isinstance(sizes, int) else sizes,
-            map(canonical_prior, spec["prior"]),
-            values_for(dataset, methods),
-            spec["loss"],
+            map(canonical_prior, grid["prior"]),
+            values_for(dataset, grid["method"]),
+            grid["loss"],
         )
-        for cell, law in itertools.product(cells, spec["law"]):
+        for cell, law in itertools.product(cells, grid["law"]):
             *_, method, _ = cell
-            for seed in values_for(method, spec["seed"]):
+            for seed in values_for(method, grid["seed"]):
                 yield Run(**dict(zip(AXES, (*cell, seed, law), strict=True)))
 
 

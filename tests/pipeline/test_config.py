@@ -166,7 +166,7 @@ def test_what_is_wrong_with_the_values_of_a_dataset_or_a_method_is_named(axis, v
             {"kind": "losses", "title": "L", "tuple_size": [2], "n": 5, "uses": "data"},
             "first.uses: 'data' is not one",
         ),
-        ({**SETTING, "base_method": ["rleu"]}, "first.base_method: 'rleu' is unknown; did you mean 'relu'?"),
+        ({**SETTING, "also": [{"method": ["rleu"]}]}, "first.also.method: 'rleu' is unknown; did you mean 'relu'?"),
     ],
 )
 def test_a_wrong_experiment_is_refused(experiment, sentence):

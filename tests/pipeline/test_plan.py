@@ -196,7 +196,9 @@ def test_a_variant_that_changes_nothing_shares_the_runs_of_one_that_is_the_same(
 
 
 def test_reportings_summarise_the_same_runs_in_another_way():
-    plan = Plan(study(variant=["base", "three-n"], reporting=["last", "best"], base_method=["relu"]))
+    plan = Plan(
+        study(variant=["base", "three-n"], reporting=["last", "best"], also=[{"method": ["relu"], "variant": ["base"]}])
+    )
     assert plan.protocol.reporting("last") == {"average_last": 1, "test_prior": "natural"}
     assert plan.protocol.reporting("base") == CONFIG["protocol"]["reporting"]
     experiment = plan.experiment("study")

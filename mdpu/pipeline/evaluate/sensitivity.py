@@ -103,7 +103,7 @@ def paired_differences(plan: Plan, experiment: Experiment, metrics: pd.DataFrame
     """
     natural = _accuracies(metrics, plan.protocol.reporting())
     rows = []
-    alone = plan.config["definitions"]["experiments"][experiment.name].get("base_method", ())
+    alone = _alone(plan, experiment)
     compared = [run for run in experiment.runs if run.variant == BASE and run.method not in alone]
     for alternative in _alternatives(plan, experiment, metrics, natural):
         for run in compared:
@@ -226,9 +226,15 @@ def effects(summary: pd.DataFrame) -> pd.DataFrame:
     )
 
 
+def _alone(plan: Plan, experiment: Experiment) -> set[str]:
+    """Return the methods that run under base alone."""
+    also = plan.config["definitions"]["experiments"][experiment.name].get("also", ())
+    return {method for grid in also for method in grid["method"]}
+
+
 def published_panels(plan: Plan, experiment: Experiment) -> pd.DataFrame:
     """Return the published means of the methods that every variant has: dataset, the rest of a panel, method."""
-    alone = plan.config["definitions"]["experiments"][experiment.name].get("base_method", ())
+    alone = _alone(plan, experiment)
     runs = pd.DataFrame(experiment.runs)[[*PANEL, "method"]].drop_duplicates()
     runs = runs[~runs["method"].isin(alone)].assign(stated=lambda rows: rows["dataset"].map(plan.published_names))
     published = published_cells().rename(columns={"dataset": "stated"})

@@ -18,7 +18,7 @@ from jsonschema.exceptions import best_match
 from matplotlib.figure import Figure
 
 from mdpu.errors import UserError
-from mdpu.pipeline.config import BASE, Config, explain, known, merge
+from mdpu.pipeline.config import BASE, Config, explain, grids, known, merge
 from mdpu.pipeline.files import digest
 from mdpu.pipeline.plan import PARTS, Experiment, Plan
 from mdpu.pipeline.report.drawing import save_figure
@@ -38,9 +38,10 @@ class Kind:
 
     `reads` are ``summary`` or ``metrics`` if its experiments use runs; ``images``, ``labels``, ``split`` if they use a
     split, the first of their grid; none if they use nothing. `files` are paths in the folder of results with ``{name}``
-    for the experiment's name. It can show only one value of the axes in `single`. `keys` says what ``options`` of a
-    definition may hold, each with the JSON schema of its value. `check` raises `UserError` for mistakes that a schema
-    cannot express, from a definition (with inherited axes), the configuration and the definition's key.
+    for the experiment's name. It can show only one value of the axes in `single`, and several laws only if `laws` says
+    so. `keys` says what ``options`` of a definition may hold, each with the JSON schema of its value. `check` raises
+    `UserError` for mistakes that a schema cannot express, from a definition (with inherited axes), the configuration
+    and the definition's key.
     """
 
     make: Callable[[Plan, Experiment, Mapping[str, Path], Path], None]
@@ -48,6 +49,7 @@ class Kind:
     reads: tuple[str, ...]
     files: tuple[str, ...]
     single: tuple[str, ...] = ()
+    laws: bool = False
     keys: Mapping[str, Any] = field(default_factory=dict)
     check: Callable[[Mapping[str, Any], Config, str], None] = lambda definition, config, where: None
 
@@ -96,9 +98,12 @@ def check(config: Config) -> None:
         error = best_match(Draft202012Validator(options).iter_errors(spec.get("options", {})))
         if error is not None:
             raise UserError(explain(error, f"definitions.experiments.{name}.options"))
-        for axis in ("law", *kind.single):
-            values = spec[axis].values() if isinstance(spec[axis], Mapping) else [spec[axis]]
-            if any(isinstance(value, list) and len(value) > 1 for value in values):
+        for axis in kind.single if kind.laws else ("law", *kind.single):
+            asked = [grid[axis] for grid in grids(spec)]
+            values = asked[0].values() if isinstance(asked[0], Mapping) else asked[:1]
+            if any(isinstance(value, list) and len(value) > 1 for value in values) or asked.count(asked[0]) < len(
+                asked
+            ):
                 raise UserError(
                     f"{where}.{axis}: {of_kind} shows one {axis.replace('_', ' ')}, but several are given; make it "
                     "several experiments"

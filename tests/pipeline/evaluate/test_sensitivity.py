@@ -55,7 +55,7 @@ def study(**changes) -> Plan:
         "seed": [1, 2, 3],
         "method": ["ure", "relu", "abs"],
         "variant": ["base", "unlabeled-3n", "decoupled", "disjoint"],
-        "base_method": ["relu-part", "abs-part"],
+        "also": [{"method": ["relu-part", "abs-part"], "variant": ["base"]}],
         "reporting": ["last", "best-epoch"],
         "n": 10000,
         **changes,
@@ -188,7 +188,12 @@ def test_one_trial_has_a_difference_but_no_interval():
 
 
 def test_two_readings_of_the_class_sides_are_an_alternative_of_the_dataset():
-    plan = study(datasets=["emnist-letters", "emnist-letters-a-i"], n=7000, variant=["base"], base_method=["relu-part"])
+    plan = study(
+        datasets=["emnist-letters", "emnist-letters-a-i"],
+        n=7000,
+        variant=["base"],
+        also=[{"method": ["relu-part"], "variant": ["base"]}],
+    )
     metrics = histories(plan, effects={"emnist-letters-a-i": 1.5})
     found = paired_differences(plan, plan.experiment("study"), metrics)
     sides_rows = found[found["key"] == "sides"]
@@ -199,7 +204,12 @@ def test_two_readings_of_the_class_sides_are_an_alternative_of_the_dataset():
 
 def test_the_published_cells_are_those_of_the_experiment_in_each_reading():
     assert published_panels(study(n=777), study(n=777).experiment("study")).empty
-    plan = study(datasets=["emnist-letters", "emnist-letters-a-i"], n=7000, variant=["base"], base_method=["relu-part"])
+    plan = study(
+        datasets=["emnist-letters", "emnist-letters-a-i"],
+        n=7000,
+        variant=["base"],
+        also=[{"method": ["relu-part"], "variant": ["base"]}],
+    )
     cells = published_panels(plan, plan.experiment("study"))
     assert cells.groupby("dataset").size().to_dict() == {"emnist-letters": 6, "emnist-letters-a-i": 6}
     for row in cells.itertuples():
@@ -309,7 +319,13 @@ def test_the_legend_lies_within_the_narrowest_figure():
 
 def test_each_dataset_has_a_row_of_panels_where_there_are_many():
     names = ["emnist-letters", "emnist-letters-a-i"]
-    plan = study(datasets=names, n=7000, prior=[0.4, 0.5, 0.6], variant=["base"], base_method=["relu-part"])
+    plan = study(
+        datasets=names,
+        n=7000,
+        prior=[0.4, 0.5, 0.6],
+        variant=["base"],
+        also=[{"method": ["relu-part"], "variant": ["base"]}],
+    )
     axes = np.array(draw(plan, plan.experiment("study"), histories(plan)).axes).reshape(2, 6)
     for name, row in zip(names, axes, strict=True):
         title = PAPER["definitions"]["datasets"][name]["title"]
