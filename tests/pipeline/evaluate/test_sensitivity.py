@@ -20,15 +20,15 @@ from mdpu.pipeline.evaluate.sensitivity import (
     scoped_methods,
     summarize_differences,
 )
-from mdpu.pipeline.experiments.sensitivity.figure import draw
-from mdpu.pipeline.experiments.sensitivity.tables import (
+from mdpu.pipeline.experiments.sensitivity import (
     KEY_TITLES,
     PAPER_SAYS,
     choice_rows,
+    draw,
+    header,
     key_title,
     ordered,
-    sensitivity_cells,
-    sensitivity_rows,
+    table_rows,
     value_title,
 )
 from mdpu.pipeline.files import REPOSITORY
@@ -239,26 +239,20 @@ def test_every_key_and_value_of_the_papers_studies_has_words():
 
 
 def test_the_table_has_a_row_per_panel_and_alternative(differences):
-    header, rows = sensitivity_rows(summarize_differences(differences, 0.95), TITLES)
-    assert header == ["Panel", "Key", "Protocol", "Alternative", "URE", "ReLU", "ABS"]
-    assert [row[0] for row in rows if row[0]] == [
-        "MNIST, pairs, prior 0.5, n = 10,000",
-        "MNIST, triples, prior 0.5, n = 10,000",
-    ]
+    summary = summarize_differences(differences, 0.95)
+    shown = table_rows(summary, TITLES)
+    rows = [[*words, *(text for text, _ in numbers)] for words, numbers in shown]
+    assert header(summary) == ["Panel", "Key", "Protocol", "Alternative", "URE", "ReLU", "ABS"]
+    titles = ["MNIST, pairs, prior 0.5, n = 10,000", "MNIST, triples, prior 0.5, n = 10,000"]
+    assert [row[0] for row in rows if row[0]] == titles
     assert rows[1] == ["", "Unlabeled images", "n", "3n", *["+3.00 ± 0.00"] * 3]
-    assert ["", "Scope of the correction", "whole risk", "tuple and unlabeled part", "–", "+2.00 ± 0.00"] in [
-        row[:6] for row in rows
-    ]
+    scope = ["", "Scope of the correction", "whole risk", "tuple and unlabeled part", "–", "+2.00 ± 0.00"]
+    assert scope in [row[:6] for row in rows]
     # The second value of a key does not name it again.
     epochs = [row[1:4] for row in rows if row[3] in ("the last", "best on test")]
     assert epochs[:2] == [["Epochs reported", "mean of the last 10", "the last"], ["", "", "best on test"]]
     assert {len(row) for row in rows} == {7}
-
-
-def test_each_number_of_the_table_has_its_cell(differences):
-    summary = summarize_differences(differences, 0.95)
-    _, rows = sensitivity_rows(summary, TITLES)
-    cells = sensitivity_cells(summary)
+    cells = [[cell for _, cell in numbers] for _, numbers in shown]
     assert cells[0] == [f"mnist/base/m2/n10000/prior0.5/{method}/logistic" for method in ("ure", "relu", "abs")]
     assert cells[1] == [cell.replace("base", "unlabeled-3n") for cell in cells[0]]
     assert [[cell is None for cell in row] for row in cells] == [[text == "–" for text in row[4:]] for row in rows]

@@ -28,8 +28,7 @@ from mdpu.pipeline.experiments.formulas import latex_formulas, loss_rows
 from mdpu.pipeline.experiments.loss import loss_figure
 from mdpu.pipeline.experiments.losses import losses_figure
 from mdpu.pipeline.experiments.misspecification import misspecification_figure
-from mdpu.pipeline.experiments.sensitivity.figure import sensitivity_figure
-from mdpu.pipeline.experiments.sensitivity.tables import KEY_TITLES
+from mdpu.pipeline.experiments.sensitivity import KEY_TITLES, sensitivity_figure
 from mdpu.pipeline.experiments.setting import setting_figure, setting_rows
 from mdpu.pipeline.experiments.size import size_figure
 from mdpu.pipeline.plan import Experiment, Run, run_columns
