@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ ANOMALIES = resource("mdpu/pipeline/evaluate/anomalies.yaml")
 PUBLISHED_ROW = ["table", "prior", "dataset"]
 WIDE_DEVIATION = 5.0  # points
 EVEN = 0.02  # how far from one half the share of positives may be for a dataset to count as balanced
-GRID = [(size, prior / 10) for size in range(1, 11) for prior in range(1, 10)]
+SIZES, PRIORS = range(1, 11), [tenth / 10 for tenth in range(1, 10)]  # where formulas are checked
 
 RECOMPUTED, READ = "recomputed", "read"
 ANOMALY, NO_CASE, NO_DATA = "anomaly", "no case", "not run"
@@ -53,7 +54,8 @@ def audit(datasets: Mapping[str, Mapping[str, Any]]) -> list[Finding]:
     `datasets` are the published ones that this configuration runs as the paper states them, each with the
     ``description`` of its source and the ``counts`` of its sides.
     """
-    findings = [*table_findings(published_cells()), *dataset_findings(datasets), *theory_findings(), *read_findings()]
+    findings = [*table_findings(published_cells()), *dataset_findings(datasets), *theory_findings()]
+    findings += [Finding(**entry, checked=READ, outcome=ANOMALY) for entry in _typed()["read"]]
     kinds = ("tables", "datasets", "protocol", "mathematics", "references")
     return sorted(findings, key=lambda finding: kinds.index(finding.kind))
 
@@ -62,11 +64,6 @@ def audit_table(findings: list[Finding]) -> pd.DataFrame:
     """Return one row per finding, its cases joined by semicolons."""
     rows = [{**asdict(finding), "cases": "; ".join(finding.cases)} for finding in findings]
     return pd.DataFrame(rows).astype({"count": "Int64", "of": "Int64"})
-
-
-def read_findings() -> list[Finding]:
-    """Return the findings from reading the paper, in ``anomalies.yaml``."""
-    return [Finding(**entry, checked=READ, outcome=ANOMALY) for entry in _typed()["read"]]
 
 
 def _typed() -> dict[str, Any]:
@@ -214,83 +211,70 @@ def _impossible_draws(name: str, pool: Mapping[str, int]) -> Finding:
 
 def theory_findings() -> list[Finding]:
     """Check the paper's formulas, and identities that it does not state, on a grid of tuple sizes and priors."""
+    found = partial(_computed, "mathematics")
 
-    def on_grid(place: str, text: str, fails: Callable[[int, float], bool]) -> Finding:
-        cases = [f"M = {size}, prior {prior:g}" for size, prior in GRID if fails(size, prior)]
-        return _computed("mathematics", place, text, cases, len(GRID))
+    def on_grid(place: str, text: str, fails: Callable[[int, float], bool], sizes: Sequence[int] = SIZES) -> Finding:
+        grid = [(size, prior) for size in sizes for prior in PRIORS]
+        return found(place, text, [f"M = {M}, prior {prior:g}" for M, prior in grid if fails(M, prior)], len(grid))
 
-    def close(left: float, right: float) -> bool:
-        return math.isclose(left, right, rel_tol=1e-9, abs_tol=1e-12)
-
-    def tuple_risk(size: int, prior: float) -> float:
-        """R_MDP of scores +1 for positives and -1 for negatives under the logistic loss."""
-        law, weights = Law.dominant(size).coefficients(prior), Law.dominant(size).risk_weights(prior)
-        right, wrong = math.log1p(math.exp(-1)), math.log1p(math.exp(1))
-        as_positive, as_negative = law.a * right + law.b * wrong, law.a * wrong + law.b * right
-        return weights.tuple_positive * as_positive + weights.tuple_negative * as_negative
-
-    def differs_from_two_unlabeled_sets(size: int, prior: float) -> bool:
-        """Compare with Lu et al. (2018), whose sets have class priors theta = a and theta' = pi_+."""
-        theta, other = Law.dominant(size).coefficients(prior).a, prior
-        weights = (
-            (1 - other) * prior / (theta - other),
-            -other * (1 - prior) / (theta - other),
-            -(1 - theta) * prior / (theta - other),
-            theta * (1 - prior) / (theta - other),
-        )
-        return not all(map(close, weights, Law.dominant(size).risk_weights(prior)))
-
-    slopes = {method: getattr(load_method(method), "k", math.nan) for method in CORRECTED}
-    not_positive = [
-        f"{load_method(method).title} is its case k = {slope:g}" for method, slope in slopes.items() if not slope > 0
-    ]
+    titles = {name: (load_method(name).title, getattr(load_method(name), "k", math.nan)) for name in CORRECTED}
+    not_positive = [f"{title} is its case k = {slope:g}" for title, slope in titles.values() if not slope > 0]
     gradient = _ramp_gradient(np.array([-0.5, -1.0, -3.0]))
     flat = [f"margin {margin:g}" for margin, slope in gradient.items() if slope == 0]
     return [
-        _computed(
-            "mathematics",
-            "Eq. 14",
-            "k > 0 is asked for, which a correction of the paper does not meet.",
-            not_positive,
-            len(slopes),
+        found(
+            "Eq. 14", "k > 0 is asked for, which a correction of the paper does not meet.", not_positive, len(titles)
         ),
-        on_grid("Lemma 6", "a + b is not 1.", lambda m, p: not close(sum(_shares(m, p)), 1)),
-        on_grid(
-            "Section IV",
-            "a pi_- - b pi_+ is not positive, or is not a - pi_+.",
-            lambda m, p: (
-                not (
-                    Law.dominant(m).coefficients(p).denominator > 0
-                    and close(Law.dominant(m).coefficients(p).denominator, _shares(m, p)[0] - p)
-                )
-            ),
-        ),
+        on_grid("Lemma 6", "a + b is not 1.", lambda M, prior: not _close(sum(_shares(M, prior)), 1)),
+        on_grid("Section IV", "a pi_- - b pi_+ is not positive, or is not a - pi_+.", _is_no_denominator),
         on_grid(
             "Theorem 1",
             "The weights are not those of learning from two unlabeled sets with class priors a and pi_+.",
-            differs_from_two_unlabeled_sets,
+            _differs_from_two_unlabeled_sets,
         ),
-        _computed(
-            "mathematics",
+        on_grid(
             "Lemma 6",
             "At M = 1, a is not 1 or b is not 0: it would not be positive and unlabeled learning.",
-            [f"prior {p:g}" for m, p in GRID if m == 1 and not (close(_shares(1, p)[0], 1) and _shares(1, p)[1] == 0)],
-            sum(size == 1 for size, _ in GRID),
+            lambda M, prior: not (_close(_shares(M, prior)[0], 1) and _shares(M, prior)[1] == 0),
+            sizes=(1,),
         ),
         on_grid(
             "Theorem 3",
             "R_MDP >= zeta > 0 is assumed, but a classifier that scores positives +1 and negatives -1 has R_MDP < 0 "
             "under the logistic loss.",
-            lambda m, p: tuple_risk(m, p) < 0,
+            lambda M, prior: _tuple_risk(M, prior) < 0,
         ),
-        _computed(
-            "mathematics",
-            "Table I",
-            "The ramp loss has no gradient on points that are misclassified.",
-            flat,
-            len(gradient),
-        ),
+        found("Table I", "The ramp loss has no gradient on points that are misclassified.", flat, len(gradient)),
     ]
+
+
+def _close(left: float, right: float) -> bool:
+    return math.isclose(left, right, rel_tol=1e-9, abs_tol=1e-12)
+
+
+def _is_no_denominator(M: int, prior: float) -> bool:
+    denominator = Law.dominant(M).coefficients(prior).denominator
+    return not (denominator > 0 and _close(denominator, _shares(M, prior)[0] - prior))
+
+
+def _tuple_risk(M: int, prior: float) -> float:
+    """Return R_MDP of scores +1 for positives and -1 for negatives under the logistic loss."""
+    law, weights = Law.dominant(M).coefficients(prior), Law.dominant(M).risk_weights(prior)
+    right, wrong = math.log1p(math.exp(-1)), math.log1p(math.exp(1))
+    as_positive, as_negative = law.a * right + law.b * wrong, law.a * wrong + law.b * right
+    return weights.tuple_positive * as_positive + weights.tuple_negative * as_negative
+
+
+def _differs_from_two_unlabeled_sets(M: int, prior: float) -> bool:
+    """Compare with Lu et al. (2018), whose sets have class priors theta = a and theta' = pi_+."""
+    theta, other = Law.dominant(M).coefficients(prior).a, prior
+    weights = (
+        (1 - other) * prior / (theta - other),
+        -other * (1 - prior) / (theta - other),
+        -(1 - theta) * prior / (theta - other),
+        theta * (1 - prior) / (theta - other),
+    )
+    return not all(map(_close, weights, Law.dominant(M).risk_weights(prior)))
 
 
 def _shares(size: int, prior: float) -> tuple[float, float]:

@@ -145,7 +145,7 @@ def test_draws_that_no_dataset_could_serve_are_named():
 def test_the_formulas_hold_where_they_should_and_fail_where_they_do(findings):
     for words in ("a + b is not 1", "is not positive, or is not a - pi_+", "two unlabeled sets", "At M = 1"):
         assert one(findings, words).outcome == NO_CASE, words
-    assert one(findings, "R_MDP >= zeta > 0").count == len(module.GRID)
+    assert one(findings, "R_MDP >= zeta > 0").count == len(module.SIZES) * len(module.PRIORS)
     assert one(findings, "k > 0 is asked for").cases == ["ReLU is its case k = 0"]
     assert one(findings, "The ramp loss has no gradient").count == 3
 
@@ -153,7 +153,7 @@ def test_the_formulas_hold_where_they_should_and_fail_where_they_do(findings):
 def test_a_wrong_formula_is_found(monkeypatch):
     monkeypatch.setattr(module, "_shares", lambda size, prior: (0.5, 0.4))
     findings = module.theory_findings()
-    assert one(findings, "a + b is not 1").count == len(module.GRID)
+    assert one(findings, "a + b is not 1").count == len(module.SIZES) * len(module.PRIORS)
     assert one(findings, "is not positive, or is not").outcome == ANOMALY
 
 

@@ -45,20 +45,13 @@ MOST, FEW = 0.9, 0.1  # shares of the cases from which, and up to which, a claim
 
 
 def check_claims(ours: Evidence, paper: Evidence) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Check every claim on our runs and on the paper's numbers.
+    """Check every claim on our runs and on the paper's numbers; return a row per claim, and one per case.
 
-    Returns
-    -------
-    claims : DataFrame
-        One row per claim: claim, said_by, place, quote, statement, ``sides`` (what is compared in a case),
-        ``by_chance`` (the pass rate that noise alone would give, where that can be told), and for ``ours`` and
-        ``paper`` the numbers of cases (``_cases``) and of those that hold (``_hold``), the pass rate (``_rate``),
-        and both in words (``ours``, ``paper``: ``5 of 6``, ``not run``, ``not in its numbers``). Then what
-        `_in_single_trials` returns, of ours; ``effect``, the median of left minus right over our cases, missing
-        without one; and the ``status`` of the claim on our runs.
-    cases : DataFrame
-        One row per claim, evidence (``ours`` or ``paper``) and case: the key columns that apply, ``left``,
-        ``right``, and whether the statement ``holds``.
+    Of a claim, ``ours`` and ``paper`` are the pass rates in words (``5 of 6``, ``not run``), beside the numbers that
+    they are made of; ``by_chance`` is the pass rate that noise alone would give, where that can be told; then comes
+    what `_in_single_trials` returns, of ours; ``effect``, the median of left minus right over our cases; and the
+    ``status`` on our runs. A case has the key columns that apply, ``left``, ``right``, and whether the statement
+    ``holds``.
     """
     rows, all_cases = [], []
     for item in CLAIMS.values():
@@ -98,18 +91,9 @@ def check_claims(ours: Evidence, paper: Evidence) -> tuple[pd.DataFrame, pd.Data
 def status(row: Mapping[str, Any]) -> str:
     """Return in a word how a claim fares on our runs.
 
-    Parameters
-    ----------
-    row : mapping
-        ``ours_rate``, ``by_chance``, ``trial_low`` and ``trial_high`` of a claim, as `check_claims` returns them; each
-        may be None.
-
-    Returns
-    -------
-    str
-        *not run* without a case. *inconclusive*: the interval of the share in single trials holds the rate that noise
-        alone would give. *fails*: the claim holds in at most `FEW` of the cases, or that interval lies below the rate
-        of noise. *holds*: in at least `MOST` of the cases. *partly*: the rest.
+    *not run* without a case. *inconclusive*: the interval of the share in single trials holds the rate that noise alone
+    would give. *fails*: the claim holds in at most `FEW` of the cases, or that interval lies below the rate of noise.
+    *holds*: in at least `MOST` of the cases. *partly*: the rest.
     """
     rate, chance, low, high = (row[key] for key in ("ours_rate", "by_chance", "trial_low", "trial_high"))
     if rate is None:
@@ -126,14 +110,8 @@ def _in_single_trials(item: Claim, evidence: Evidence) -> dict[str, Any]:
     """Return how often a claim holds in one trial, with an interval that respects what the trials share.
 
     Cells share images and, where one is in several cases, trials. So the claim is checked on each seed alone, and the
-    interval is by clusters of cases, those of one seed and dataset (`Evidence.clusters`).
-
-    Returns
-    -------
-    dict
-        ``trial_rate``, the share of cases that hold, over all seeds; its interval ``trial_low``, ``trial_high`` at
-        ``comparison.level``; ``trials``, the seeds that have cases; ``in_single_trials``, rate and interval in
-        words. Missing, and ``counted, not tested``, where fewer than two seeds have cases.
+    interval is by clusters of cases, those of one seed and dataset (`Evidence.clusters`). Numbers are missing, and
+    words ``counted, not tested``, where fewer than two seeds have cases.
     """
     checked = [(seed, item.check(trial)) for seed, trial in evidence.single_trials.items()]
     cases_by_seed = [cases.assign(seed=seed) for seed, cases in checked if cases is not None and len(cases)]
@@ -149,13 +127,7 @@ def _in_single_trials(item: Claim, evidence: Evidence) -> dict[str, Any]:
 
 
 def write_claims(plan: Plan, summary: Path, metrics: Path, out: Path, cases: Path) -> None:
-    """Check the claims on a plan's runs and on the paper's numbers; write them as CSV and JSON, and every case as CSV.
-
-    Raises
-    ------
-    UserError
-        If the summary or the metrics are missing or broken (`mdpu.pipeline.evaluate.collect.write_collection`).
-    """
+    """Check the claims on a plan's runs and on the paper's numbers; write them (CSV, JSON) and every case (CSV)."""
     rule = plan.config["comparison"]
     ours = our_evidence(plan, read_csv(summary), read_table(metrics, [*AXES, *MEASURES]))
     checked, all_cases = check_claims(ours, paper_evidence(rule))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,12 +15,11 @@ from mdpu.pipeline.evaluate.claims.claim import (
     BELOW,
     Check,
     best_in_row,
+    compares,
     loss_from_best,
-    make_cases,
     margin,
-    means,
     of_methods,
-    runs,
+    of_runs,
     significantly,
 )
 from mdpu.pipeline.evaluate.evidence import Evidence
@@ -65,59 +63,53 @@ def against_published(evidence: Evidence) -> pd.DataFrame | None:
 
 
 def gain_as_information(evidence: Evidence) -> pd.DataFrame:
-    """Compare the correlation of gain and information over the rows of each dataset with zero."""
+    """Return Spearman's ``correlation`` of gain and ratio of information over the rows of each dataset."""
     pairs = against_proposed(evidence)
-    if pairs.empty:
-        return make_cases(pairs, np.nan, 0.0)
-    ratio = [
-        Law.dominant(size).joint_information(float(prior)) / Law.dominant(size).marginal_information(float(prior))
-        for size, prior in zip(pairs["tuple_size"], pairs["prior"], strict=True)
-    ]
+    laws = [(Law.dominant(size), float(prior)) for size, prior in zip(pairs["tuple_size"], pairs["prior"], strict=True)]
+    ratio = [law.joint_information(prior) / law.marginal_information(prior) for law, prior in laws]
     pairs = pairs.assign(gain=pairs["mean"] - pairs["mean_right"], ratio=ratio)
     ranked = [
-        {"dataset": dataset, "correlation": group["gain"].rank().corr(group["ratio"].rank())}
+        (dataset, group["gain"].rank().corr(group["ratio"].rank()))
         for dataset, group in pairs.groupby("dataset")
         if len(group) > 2
     ]
-    frame = pd.DataFrame(ranked, columns=["dataset", "correlation"])
-    return make_cases(frame, frame["correlation"], 0.0)
+    return pd.DataFrame(ranked, columns=["dataset", "correlation"])
 
 
-def cost_of_no_prior(evidence: Evidence) -> pd.DataFrame:
-    """Compare how far bag-free lies below bag-relu with the allowed cost."""
-    pairs = of_methods((FREE,), BEST)(evidence)
-    return make_cases(pairs, pairs["mean_right"] - pairs["mean"], FREE_COSTS, AT_MOST)
+def inside(runs: pd.DataFrame, _evidence: Evidence) -> Any:
+    """Return how far the told prior, if any, or else the true one lies inside the nearer end of each run's interval."""
+    prior = runs["told"] if "told" in runs else runs["prior"].astype(float)
+    return np.minimum(prior - runs["estimated_prior_low"], runs["estimated_prior_high"] - prior)
 
 
-def inside(found: pd.DataFrame, _evidence: Evidence, error: float = 0.0) -> Any:
-    """Take how far a prior that is wrong by `error` lies inside the nearer end of each run's interval."""
-    told = found["prior"].astype(float) + error
-    return np.minimum(told - found["estimated_prior_low"], found["estimated_prior_high"] - told)
-
-
-def wrong_prior(evidence: Evidence) -> pd.DataFrame | None:
-    """Compare how far told priors that are wrong upwards and downwards lie inside the interval with zero."""
-    sides = [runs([FREE], partial(inside, error=error), 0.0, BELOW)(evidence) for error in (-TOLD_ERROR, TOLD_ERROR)]
-    return None if sides[0] is None else pd.concat(sides, ignore_index=True)
+def told_wrongly(evidence: Evidence) -> pd.DataFrame | None:
+    """Return the runs of bag-free twice, with a ``told`` prior that is wrong downwards and upwards."""
+    runs = evidence.base_runs(FREE)
+    if runs is None:
+        return None
+    sides = [runs.assign(told=runs["prior"].astype(float) + error) for error in (-TOLD_ERROR, TOLD_ERROR)]
+    return pd.concat(sides, ignore_index=True)
 
 
 CHECKS: dict[str, Check] = {
-    "bags-beat-the-proposed-methods": means(against_proposed),
-    "bags-beat-the-published-numbers": means(against_published),
-    "bags-beat-every-other-method": means(against_others),
+    "bags-beat-the-proposed-methods": compares(against_proposed),
+    "bags-beat-the-published-numbers": compares(against_published),
+    "bags-beat-every-other-method": compares(against_others),
     "bags-beat-every-other-method-significantly": significantly(against_others),
-    "joint-information-is-the-gain": means(of_methods((BEST,), "marginal-relu")),
-    "gain-ranks-as-information": gain_as_information,
-    "bags-hold-their-accuracy": runs([BEST], loss_from_best, margin, AT_MOST),
-    "the-prior-need-not-be-known": cost_of_no_prior,
-    "the-prior-is-estimated": runs(
-        [FREE],
-        lambda found, evidence: (found["estimated_prior"] - found["prior"].astype(float)).abs(),
+    "joint-information-is-the-gain": compares(of_methods((BEST,), "marginal-relu")),
+    "gain-ranks-as-information": compares(gain_as_information, "correlation", 0.0),
+    "bags-hold-their-accuracy": compares(of_runs(BEST), loss_from_best, margin, AT_MOST),
+    "the-prior-need-not-be-known": compares(
+        of_methods((FREE,), BEST), lambda pairs, _: pairs["mean_right"] - pairs["mean"], FREE_COSTS, AT_MOST
+    ),
+    "the-prior-is-estimated": compares(
+        of_runs(FREE),
+        lambda runs, _: (runs["estimated_prior"] - runs["prior"].astype(float)).abs(),
         PRIOR_ERROR,
         AT_MOST,
     ),
-    "the-interval-holds-the-prior": runs([FREE], inside, 0.0, AT_LEAST),
-    "a-wrong-prior-is-noticed": wrong_prior,
+    "the-interval-holds-the-prior": compares(of_runs(FREE), inside, 0.0, AT_LEAST),
+    "a-wrong-prior-is-noticed": compares(told_wrongly, inside, 0.0, BELOW),
 }
 # For the statements of ``claims.yaml``.
 NUMBERS = {"free_costs": FREE_COSTS, "prior_error": PRIOR_ERROR, "told_error": TOLD_ERROR}

@@ -1,4 +1,4 @@
-"""What a claim is, and the comparisons that claims are made of: each returns a check, from evidence to cases."""
+"""What a claim is, and what checks are made of: pairs of cells, facts of runs, and a comparison of two sides."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ from mdpu.pipeline.plan import AXES, CELL, ROW
 
 CASE = (*AXES, "left", "right", "holds")
 Frame = pd.DataFrame
-Check = Callable[[Evidence], Frame | None]
+Found = Callable[[Evidence], Frame | None]  # what is compared; None if evidence cannot speak to it
+Check = Callable[[Evidence], Frame | None]  # its cases
+Side = str | float | Callable[[Frame, Evidence], Any]  # a column, a number, or what makes either of the rows
 Compare = Callable[[Any, Any], Any]
-Side = Callable[[Frame, Evidence], Any]
 ABOVE, BELOW, AT_LEAST, AT_MOST = np.greater, np.less, np.greater_equal, np.less_equal
 
 
@@ -53,15 +54,35 @@ CHANCE: dict[str, Callable[[Mapping[str, float]], float]] = {
 }
 
 
-# -- cases ----------------------------------------------------------------------------------------
+def compares(found: Found, left: Side = "mean", right: Side = "mean_right", compare: Compare = ABOVE) -> Check:
+    """Compare two sides of each row that is found; a case with a missing side does not hold."""
+
+    def check(evidence: Evidence) -> Frame | None:
+        rows = found(evidence)
+        if rows is None:
+            return None
+        values = [rows[s] if isinstance(s, str) else s(rows, evidence) if callable(s) else s for s in (left, right)]
+        cases = rows.assign(left=values[0], right=values[1])
+        with np.errstate(invalid="ignore"):
+            holds = compare(cases["left"].astype(float), cases["right"].astype(float))
+        return cases.assign(holds=holds.astype(bool)).reindex(columns=list(CASE))
+
+    return check
 
 
-def make_cases(frame: Frame, left: Any, right: Any, compare: Compare = ABOVE) -> Frame:
-    """Return `frame` as cases; one with a missing side does not hold."""
-    filled = frame.assign(left=left, right=right)
-    with np.errstate(invalid="ignore"):
-        holds = compare(filled["left"].astype(float), filled["right"].astype(float))
-    return filled.assign(holds=holds.astype(bool)).reindex(columns=list(CASE))
+def significantly(pairs: Callable[[Evidence], Frame]) -> Check:
+    """Compare the lower end of Welch's interval for the difference of pairs with zero; pairs of one trial have none."""
+    several = "trials > 1 and trials_right > 1"
+    return compares(lambda of: pairs(of).query(several), lambda rows, of: interval(rows, of)[0], 0.0)
+
+
+def interval(pairs: Frame, evidence: Evidence) -> tuple[Any, Any]:
+    """Return both ends of Welch's interval for left minus right of each pair, missing where a side has one trial."""
+    left, right = ([pairs[f"{column}{side}"] for column in ("mean", "std", "trials")] for side in ("", "_right"))
+    return welch_interval(left[0], left[1], left[2], right[0], right[1], right[2], evidence.rule["level"])
+
+
+# -- cells ----------------------------------------------------------------------------------------
 
 
 def pairs_of(cells: Frame, axis: str, left: Sequence[Any], right: Any) -> Frame:
@@ -70,6 +91,11 @@ def pairs_of(cells: Frame, axis: str, left: Sequence[Any], right: Any) -> Frame:
     return cells[cells[axis].isin(left)].merge(
         cells.loc[cells[axis] == right, [*keys, "mean", "std", "trials"]], on=keys, suffixes=("", "_right")
     )
+
+
+def of_methods(left: Sequence[str], right: str) -> Callable[[Evidence], Frame]:
+    """Pair the table's cells of methods with those of another."""
+    return lambda evidence: pairs_of(evidence.table, "method", left, right)
 
 
 def best_in_row(cells: Frame, rivals: Frame, among: Sequence[str], complete: bool) -> Frame:
@@ -84,14 +110,14 @@ def best_in_row(cells: Frame, rivals: Frame, among: Sequence[str], complete: boo
     return cells.merge(best[[*ROW, "mean", "std", "trials"]], on=list(ROW), suffixes=("", "_right"))
 
 
-def interval_of_difference(pairs: Frame, level: float) -> tuple[pd.Series, pd.Series]:
-    """Return both ends of Welch's interval for the left mean of each pair minus its right one.
+def against_baselines(cells: Found) -> Found:
+    """Pair the proposed methods' cells with the best baseline of their row, where all three were run."""
 
-    Missing where a side has one trial.
-    """
-    left, right = ([pairs[f"{column}{side}"] for column in ("mean", "std", "trials")] for side in ("", "_right"))
-    low, high = welch_interval(left[0], left[1], left[2], right[0], right[1], right[2], level)
-    return pd.Series(low, pairs.index), pd.Series(high, pairs.index)
+    def pairs(evidence: Evidence) -> Frame | None:
+        found = cells(evidence)
+        return None if found is None else best_in_row(proposed(found), evidence.table, BASELINES, complete=True)
+
+    return pairs
 
 
 def proposed(cells: Frame) -> Frame:
@@ -107,83 +133,24 @@ def step_up(cells: Frame, axis: str) -> Frame:
     return ordered[ordered.duplicated(keys)]
 
 
-# -- comparisons ----------------------------------------------------------------------------------
+# -- runs -----------------------------------------------------------------------------------------
 
 
-def means(pairs: Callable[[Evidence], Frame | None], compare: Compare = ABOVE) -> Check:
-    """Compare the means of pairs, ``mean`` with ``mean_right``."""
+def of_runs(*methods: str, where: str | None = None) -> Found:
+    """Return the facts of each run of `methods` under the protocol as it stands, `where` it is so."""
 
-    def check(evidence: Evidence) -> Frame | None:
-        found = pairs(evidence)
-        return None if found is None else make_cases(found, found["mean"], found["mean_right"], compare)
+    def found(evidence: Evidence) -> Frame | None:
+        runs = evidence.base_runs(*methods)
+        return runs if runs is None or where is None else runs.query(where)
 
-    return check
-
-
-def significantly(pairs: Callable[[Evidence], Frame]) -> Check:
-    """Compare the lower end of Welch's interval for the difference of pairs with zero; pairs of one trial have none."""
-
-    def check(evidence: Evidence) -> Frame:
-        found = pairs(evidence)
-        found = found[(found["trials"] > 1) & (found["trials_right"] > 1)]
-        low, _ = interval_of_difference(found, evidence.rule["level"])
-        return make_cases(found, low, 0.0)
-
-    return check
+    return found
 
 
-def of_methods(left: Sequence[str], right: str) -> Callable[[Evidence], Frame]:
-    """Pair the table's cells of methods with those of another."""
-    return lambda evidence: pairs_of(evidence.table, "method", left, right)
+def loss_from_best(runs: Frame, evidence: Evidence) -> pd.Series:
+    """Return each run's best accuracy minus its reported one."""
+    return runs["best"] - runs["accuracy"]
 
 
-def against_baselines(cells: Callable[[Evidence], Frame | None]) -> Callable[[Evidence], Frame | None]:
-    """Pair the proposed methods' cells with the best baseline of their row, where all three were run."""
-
-    def pairs(evidence: Evidence) -> Frame | None:
-        found = cells(evidence)
-        if found is None:
-            return None
-        return best_in_row(proposed(found), evidence.table, BASELINES, complete=True)
-
-    return pairs
-
-
-def steps(cells: Callable[[Evidence], Frame], axis: str, compare: Compare = ABOVE) -> Check:
-    """Compare the proposed methods' mean at each value of `axis` with that at the next smaller one."""
-    return means(lambda evidence: step_up(proposed(cells(evidence)), axis), compare)
-
-
-def runs(
-    methods: Sequence[str],
-    left: Side,
-    right: Side | float,
-    compare: Compare = ABOVE,
-    where: Callable[[Frame], Any] | None = None,
-) -> Check:
-    """Compare two facts of each run of `methods` under the protocol as it stands, `where` it is so."""
-
-    def check(evidence: Evidence) -> Frame | None:
-        found = evidence.base_runs(*methods)
-        if found is None:
-            return None
-        found = found if where is None else found[where(found)]
-        bound = right if isinstance(right, float) else right(found, evidence)
-        return make_cases(found, left(found, evidence), bound, compare)
-
-    return check
-
-
-def fact(name: str) -> Side:
-    """Take a fact of each run."""
-    return lambda found, evidence: found[name]
-
-
-def loss_from_best(found: Frame, evidence: Evidence) -> pd.Series:
-    """Take each run's best accuracy minus its reported one."""
-    return found["best"] - found["accuracy"]
-
-
-def margin(found: Frame, evidence: Evidence) -> float:
-    """Take the margin of the rule."""
+def margin(_rows: Frame, evidence: Evidence) -> float:
+    """Return the margin of the rule."""
     return evidence.rule["margin"]

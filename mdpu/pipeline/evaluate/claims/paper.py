@@ -2,30 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import pandas as pd
 from scipy import special
 
 from mdpu.pipeline.evaluate.claims.claim import (
-    ABOVE,
     AT_LEAST,
     AT_MOST,
     BELOW,
     Check,
     against_baselines,
-    fact,
-    interval_of_difference,
+    compares,
+    interval,
     loss_from_best,
-    make_cases,
     margin,
-    means,
     of_methods,
+    of_runs,
     pairs_of,
     proposed,
-    runs,
     significantly,
     step_up,
-    steps,
 )
 from mdpu.pipeline.evaluate.evidence import Evidence
 from mdpu.pipeline.evaluate.published import CORRECTED
@@ -41,72 +40,33 @@ def averaged(axis: str) -> Check:
         by = CORRECTED_CELLS(evidence).groupby([axis, "method"], as_index=False)
         return by[["mean", "mean_right"]].mean(skipna=False)
 
-    return means(pairs)
-
-
-def triple_emnist_digits(evidence: Evidence) -> pd.DataFrame:
-    """Return the corrected methods' cells on triples of EMNIST-Digits at prior 0.5, each with the URE's."""
-    return CORRECTED_CELLS(evidence).query("dataset == 'emnist-digits' and tuple_size == 3 and prior == '0.5'")
-
-
-def correlated(*methods: str, compare: np.ufunc) -> Check:
-    """Compare the correlation of risk and accuracy of each run that has one with zero."""
-    return runs(methods, fact("risk_and_accuracy"), 0.0, compare, lambda found: found["risk_and_accuracy"].notna())
-
-
-def varies_less(evidence: Evidence) -> pd.DataFrame:
-    """Compare the corrected methods' deviations with the URE's."""
-    pairs = CORRECTED_CELLS(evidence)
-    pairs = pairs[pairs["std"].notna() & pairs["std_right"].notna()]
-    return make_cases(pairs, pairs["std"], pairs["std_right"], BELOW)
+    return compares(pairs)
 
 
 def larger_decay(evidence: Evidence) -> pd.DataFrame | None:
-    """Compare how far URE runs with a larger weight decay lie below their best with the margin."""
+    """Return the URE runs with a larger weight decay."""
     if evidence.runs is None:
         return None
-    found = evidence.variant_rows(evidence.runs, evidence.larger_decay)
-    found = found[found["method"] == "ure"]
-    return make_cases(found, loss_from_best(found, evidence), evidence.rule["margin"])
+    return evidence.variant_rows(evidence.runs, evidence.larger_decay).query("method == 'ure'")
 
 
-def steadier_over_n(evidence: Evidence) -> pd.DataFrame:
-    """Compare the corrected methods' largest fall from one n to the next with the URE's."""
+def falls_over_n(evidence: Evidence) -> pd.DataFrame:
+    """Return the corrected methods' largest ``fall`` from one n to the next, beside the URE's."""
     found = step_up(proposed(evidence.base_cells), "n")
     keys = [key for key in CELL if key != "n"]
     fall = found[keys].assign(fall=(found["mean_right"] - found["mean"]).clip(lower=0))
     falls = fall.groupby(keys, as_index=False)["fall"].agg(lambda values: values.max(skipna=False))
     shared = [key for key in keys if key != "method"]
     ure = falls.loc[falls["method"] == "ure", [*shared, "fall"]]
-    pairs = falls[falls["method"].isin(CORRECTED)].merge(ure, on=shared, suffixes=("", "_right"))
-    return make_cases(pairs, pairs["fall"], pairs["fall_right"], AT_MOST)
+    return falls[falls["method"].isin(CORRECTED)].merge(ure, on=shared, suffixes=("", "_right"))
 
 
-def steeper(evidence: Evidence) -> pd.DataFrame:
-    """Compare the corrected methods' slopes with the URE's."""
-    slopes = _slopes(evidence)
-    return make_cases(slopes, slopes["slope"], slopes["slope_right"])
-
-
-def significantly_steeper(evidence: Evidence) -> pd.DataFrame:
-    """Compare the lower end of the interval of the slopes' difference with zero."""
-    slopes = _slopes(evidence)
-    slopes = slopes[slopes["variance"].notna() & slopes["variance_right"].notna()]
-    variance = slopes["variance"] + slopes["variance_right"]
-    freedom = variance**2 / (slopes["quartic"] + slopes["quartic_right"])  # Welch and Satterthwaite's
-    reach = special.stdtrit(freedom, (1 + evidence.rule["level"]) / 2) * np.sqrt(variance)
-    return make_cases(slopes, slopes["slope"] - slopes["slope_right"] - reach, 0.0)
-
-
-def _slopes(evidence: Evidence) -> pd.DataFrame:
+def slopes(evidence: Evidence) -> pd.DataFrame:
     """Return least-squares slopes of the mean against n, in points per 1,000 tuples, over the n that both methods have.
 
-    Returns
-    -------
-    DataFrame
-        A row per corrected method and what else a cell has but n: ``slope``, its ``variance`` by the deviations over
-        trials and ``quartic``, the sum of the squared parts of the variance, each by its degrees of freedom; the same
-        of the URE with the suffix ``_right``. The last two are missing where a cell has one trial.
+    A row is a corrected method and what else a cell has but n: ``slope``, its ``variance`` by the deviations over
+    trials, and ``quartic``, the sum of the squared parts of the variance, each by its degrees of freedom; the same of
+    the URE with the suffix ``_right``. The last two are missing where a cell has one trial.
     """
     pairs = pairs_of(evidence.base_cells, "method", CORRECTED, "ure").dropna(subset=["mean", "mean_right"])
     keys = [key for key in CELL if key != "n"]
@@ -124,6 +84,14 @@ def _slopes(evidence: Evidence) -> pd.DataFrame:
     return sums[sums["slope"].notna()]
 
 
+def least_gap(found: pd.DataFrame, evidence: Evidence) -> pd.Series:
+    """Return the lower end of the interval of the slopes' difference, by Welch and Satterthwaite's freedom."""
+    variance = found["variance"] + found["variance_right"]
+    freedom = variance**2 / (found["quartic"] + found["quartic_right"])
+    reach = special.stdtrit(freedom, (1 + evidence.rule["level"]) / 2) * np.sqrt(variance)
+    return found["slope"] - found["slope_right"] - reach
+
+
 def last_step_on_hard_data(evidence: Evidence) -> pd.DataFrame:
     """Return the corrected methods' cells at the largest n of CIFAR-10 and SVHN, beside the n before."""
     cells = evidence.base_cells
@@ -131,16 +99,14 @@ def last_step_on_hard_data(evidence: Evidence) -> pd.DataFrame:
     return found[~found.duplicated([key for key in CELL if key != "n"], keep="last")]
 
 
-def span_of_losses(evidence: Evidence) -> pd.DataFrame | None:
-    """Compare how far the means of a cell span over the losses with the wider margin."""
+def spans_of_losses(evidence: Evidence) -> pd.DataFrame | None:
+    """Return the ``span`` of the proposed methods' means over the losses, for each cell of several losses."""
     if evidence.runs is None:
         return None
-    cells = proposed(evidence.every_loss)
-    spans = cells.groupby([key for key in CELL if key != "loss"])["mean"].agg(["max", "min", "count", "size"])
-    spans = spans.reset_index()
-    spans = spans[spans["size"] > 1]
-    span = (spans["max"] - spans["min"]).where(spans["count"] == spans["size"])  # a diverged loss matters
-    return make_cases(spans, span, evidence.rule["wider_margin"], AT_MOST)
+    by_cell = proposed(evidence.every_loss).groupby([key for key in CELL if key != "loss"])["mean"]
+    spans = by_cell.agg(["max", "min", "count", "size"]).reset_index().query("size > 1")
+    # A diverged loss matters.
+    return spans.assign(span=(spans["max"] - spans["min"]).where(spans["count"] == spans["size"]))
 
 
 def more_unlabeled(evidence: Evidence) -> pd.DataFrame | None:
@@ -148,64 +114,61 @@ def more_unlabeled(evidence: Evidence) -> pd.DataFrame | None:
     if evidence.runs is None:
         return None
     more = proposed(evidence.variant_rows(evidence.cells, evidence.more_unlabeled))
-    base = evidence.cells[evidence.cells["variant"] == "base"]
-    both = pd.concat([more, base])
-    return pairs_of(both, "variant", list(set(more["variant"])), "base")
+    return pairs_of(pd.concat([more, evidence.every_loss]), "variant", list(set(more["variant"])), "base")
 
 
-def not_below_chance(evidence: Evidence) -> pd.DataFrame:
-    """Compare the upper end of Welch's interval against chance, or the difference itself if it is higher, with zero."""
-    pairs = of_methods(_weak(evidence), "chance")(evidence)
-    _, high = interval_of_difference(pairs, evidence.rule["level"])
-    return make_cases(pairs, np.fmax(pairs["mean"] - pairs["mean_right"], high), 0.0, AT_LEAST)
+def without_labels(control: str) -> Callable[[Evidence], pd.DataFrame]:
+    """Return what pairs the cells of every method that learns without true labels with a control's."""
+    return lambda evidence: of_methods(list(set(evidence.cells["method"]) - {"supervised", "chance"}), control)(
+        evidence
+    )
 
 
-def ceiling(evidence: Evidence) -> pd.DataFrame:
-    """Compare the mean with true labels with every other method's."""
-    pairs = of_methods(_weak(evidence), "supervised")(evidence)
-    return make_cases(pairs, pairs["mean_right"], pairs["mean"])
+def not_below(pairs: pd.DataFrame, evidence: Evidence) -> Any:
+    """Return the difference of each pair, or the upper end of its interval if that is higher."""
+    return np.fmax(pairs["mean"] - pairs["mean_right"], interval(pairs, evidence)[1])
 
 
-def _weak(evidence: Evidence) -> list[str]:
-    """Return the methods that learn without true labels."""
-    return list(set(evidence.cells["method"]) - {"supervised", "chance"})
-
-
-def part_against_whole(evidence: Evidence) -> pd.DataFrame:
-    """Compare relu-part with ReLU and ABS of the same cell, whatever the loss."""
-    pairs = pairs_of(evidence.every_loss, "method", CORRECTED, "relu-part")
-    return make_cases(pairs, pairs["mean_right"], pairs["mean"])
-
-
+HAS_CORRELATION = "risk_and_accuracy == risk_and_accuracy"
 CHECKS: dict[str, Check] = {
-    "corrected-beats-ure": means(CORRECTED_CELLS),
+    "corrected-beats-ure": compares(CORRECTED_CELLS),
     "corrected-beats-ure-significantly": significantly(CORRECTED_CELLS),
     "corrected-beats-ure-on-datasets": averaged("dataset"),
     "corrected-beats-ure-at-priors": averaged("prior"),
-    "corrected-beats-ure-on-triple-emnist-digits": means(triple_emnist_digits),
-    "proposed-beat-baselines": means(against_baselines(lambda evidence: evidence.table)),
-    "ure-risk-goes-negative": runs(["ure"], fact("lowest_risk"), 0.0, BELOW),
-    "ure-accuracy-falls-with-its-risk": correlated("ure", compare=ABOVE),
-    "ure-overfits": runs(["ure"], loss_from_best, margin, where=lambda found: found["lowest_risk"] < 0),
-    "corrected-objective-stays-non-negative": runs(CORRECTED, fact("lowest_objective"), 0.0, AT_LEAST),
-    "corrected-risk-stays-non-negative": runs(CORRECTED, fact("lowest_risk"), 0.0, AT_LEAST),
-    "corrected-accuracy-does-not-fall-with-its-risk": correlated(*CORRECTED, compare=AT_MOST),
-    "corrected-accuracy-holds": runs(CORRECTED, loss_from_best, margin, AT_MOST),
-    "corrected-varies-less": varies_less,
-    "weight-decay-does-not-help": larger_decay,
-    "accuracy-grows-with-n": steps(lambda evidence: evidence.base_cells, "n"),
-    "corrected-is-steadier-over-n": steadier_over_n,
-    "corrected-grows-more-steeply": steeper,
-    "corrected-grows-significantly-more-steeply": significantly_steeper,
-    "no-saturation-on-hard-data": means(last_step_on_hard_data),
-    "loss-hardly-matters": span_of_losses,
-    "every-loss-beats-the-baselines": means(
-        against_baselines(lambda evidence: None if evidence.runs is None else evidence.every_loss)
+    "corrected-beats-ure-on-triple-emnist-digits": compares(
+        lambda of: CORRECTED_CELLS(of).query("dataset == 'emnist-digits' and tuple_size == 3 and prior == '0.5'")
     ),
-    "more-unlabeled-images-help": means(more_unlabeled),
-    "triples-beat-pairs": means(lambda evidence: pairs_of(proposed(evidence.table), "tuple_size", (3,), 2)),
-    "lower-prior-is-easier": steps(lambda evidence: evidence.table, "prior", BELOW),
-    "supervision-is-the-ceiling": ceiling,
-    "no-method-is-below-chance": not_below_chance,
-    "relu-part-beats-the-published-corrections": part_against_whole,
+    "proposed-beat-baselines": compares(against_baselines(lambda of: of.table)),
+    "ure-risk-goes-negative": compares(of_runs("ure"), "lowest_risk", 0.0, BELOW),
+    "ure-accuracy-falls-with-its-risk": compares(of_runs("ure", where=HAS_CORRELATION), "risk_and_accuracy", 0.0),
+    "ure-overfits": compares(of_runs("ure", where="lowest_risk < 0"), loss_from_best, margin),
+    "corrected-objective-stays-non-negative": compares(of_runs(*CORRECTED), "lowest_objective", 0.0, AT_LEAST),
+    "corrected-risk-stays-non-negative": compares(of_runs(*CORRECTED), "lowest_risk", 0.0, AT_LEAST),
+    "corrected-accuracy-does-not-fall-with-its-risk": compares(
+        of_runs(*CORRECTED, where=HAS_CORRELATION), "risk_and_accuracy", 0.0, AT_MOST
+    ),
+    "corrected-accuracy-holds": compares(of_runs(*CORRECTED), loss_from_best, margin, AT_MOST),
+    "corrected-varies-less": compares(
+        lambda of: CORRECTED_CELLS(of).dropna(subset=["std", "std_right"]), "std", "std_right", BELOW
+    ),
+    "weight-decay-does-not-help": compares(larger_decay, loss_from_best, margin),
+    "accuracy-grows-with-n": compares(lambda of: step_up(proposed(of.base_cells), "n")),
+    "corrected-is-steadier-over-n": compares(falls_over_n, "fall", "fall_right", AT_MOST),
+    "corrected-grows-more-steeply": compares(slopes, "slope", "slope_right"),
+    "corrected-grows-significantly-more-steeply": compares(
+        lambda of: slopes(of).dropna(subset=["variance", "variance_right"]), least_gap, 0.0
+    ),
+    "no-saturation-on-hard-data": compares(last_step_on_hard_data),
+    "loss-hardly-matters": compares(spans_of_losses, "span", lambda _, of: of.rule["wider_margin"], AT_MOST),
+    "every-loss-beats-the-baselines": compares(
+        against_baselines(lambda of: None if of.runs is None else of.every_loss)
+    ),
+    "more-unlabeled-images-help": compares(more_unlabeled),
+    "triples-beat-pairs": compares(lambda of: pairs_of(proposed(of.table), "tuple_size", (3,), 2)),
+    "lower-prior-is-easier": compares(lambda of: step_up(proposed(of.table), "prior"), compare=BELOW),
+    "supervision-is-the-ceiling": compares(without_labels("supervised"), "mean_right", "mean"),
+    "no-method-is-below-chance": compares(without_labels("chance"), not_below, 0.0, AT_LEAST),
+    "relu-part-beats-the-published-corrections": compares(
+        lambda of: pairs_of(of.every_loss, "method", CORRECTED, "relu-part"), "mean_right", "mean"
+    ),
 }
