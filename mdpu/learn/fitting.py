@@ -18,6 +18,7 @@ import torch
 from numpy.typing import NDArray
 
 from mdpu.errors import UserError, is_out_of_memory
+from mdpu.law import Law
 from mdpu.learn.checkpoint import Checkpoint
 from mdpu.learn.device import choose_device, choose_policy, float32_products, spread
 from mdpu.learn.evaluation import Evaluation
@@ -31,7 +32,7 @@ from mdpu.learn.task import PriorEstimate, Sample, Settings, Task, check_sample,
 from mdpu.learn.trainer import Stack, Trained, TrainingData, make_history, network_method, train_stack
 
 LARGE = 2**28  # bytes of images from which on they are not copied
-EstimatePrior = Callable[[NDArray[Any], Sample, Settings, int | str, torch.device], PriorEstimate]
+EstimatePrior = Callable[[NDArray[Any], Sample, Settings, int | str, torch.device, Law | None], PriorEstimate]
 
 
 @dataclass(frozen=True)
@@ -343,7 +344,7 @@ def _estimate_priors(
     def estimate(task: Task) -> Generator[int, None, PriorEstimate]:
         yield 0
         assert estimate_prior is not None
-        return estimate_prior(images, samples[task.sample], settings, task.seed, policy.device)
+        return estimate_prior(images, samples[task.sample], settings, task.seed, policy.device, task.law)
 
     sharing: dict[tuple[str, int | str], list[Task]] = {}
     for task in tasks:

@@ -55,7 +55,9 @@ class Calibration:
     shift: float
 
 
-def calibrate(tuples: Floats, unlabeled: Floats, start: tuple[float, float] = (1.0, 0.0)) -> Calibration:
+def calibrate(
+    tuples: Floats, unlabeled: Floats, start: tuple[float, float] = (1.0, 0.0), law: Law | None = None
+) -> Calibration:
     """Return the scale and shift of scores that maximise the likelihood of tuples.
 
     Parameters
@@ -66,9 +68,11 @@ def calibrate(tuples: Floats, unlabeled: Floats, start: tuple[float, float] = (1
         Scores of unlabeled images that it was not trained on.
     start : (float, float)
         Scale and shift to start from.
+    law : Law, optional
+        The paper's by default.
     """
     size = tuples.shape[1]
-    law = Law.dominant(size)
+    law = law or Law.dominant(size)
 
     def negative_likelihood(parameters: Floats) -> tuple[float, Floats]:
         scale, shift = float(np.exp(parameters[0])), float(parameters[1])
@@ -99,10 +103,12 @@ class HeldOutBags(HeldOut):
     images : ndarray, shape (N, ...)
     held : Sample
         Held-out tuples of one size, and unlabeled images among the images.
+    law : Law, optional
     """
 
-    def __init__(self, images: NDArray[Any], held: Sample) -> None:
+    def __init__(self, images: NDArray[Any], held: Sample, law: Law | None = None) -> None:
         super().__init__(images, held, ("held_out_prior", "held_out_information"), self._calibrate)
+        self._law = law
         self._shape = held.tuples.shape
         self._epoch = 0
         self.best: tuple[Calibration, int, Floats, Floats] | None = None
@@ -111,7 +117,7 @@ class HeldOutBags(HeldOut):
         """Return the calibrated prior and the information of the one model, (1, 2)."""
         members, unlabeled = (scores[0].double().cpu().numpy() for scores in (member_scores, unlabeled_scores))
         tuples = members.reshape(self._shape)
-        calibration = calibrate(tuples, unlabeled)
+        calibration = calibrate(tuples, unlabeled, law=self._law)
         self._epoch += 1
         if self.best is None or calibration.information > self.best[0].information:
             self.best = calibration, self._epoch, tuples, unlabeled
@@ -129,6 +135,7 @@ def estimate_prior(
     seed: int | str = 0,
     device: torch.device | str = "auto",
     advance: Callable[[int], None] = lambda task_epochs: None,
+    law: Law | None = None,
 ) -> PriorEstimate:
     """Estimate the class prior from tuples and unlabeled images alone.
 
@@ -148,18 +155,22 @@ def estimate_prior(
         Of the training and of the bootstrap.
     device, advance
         As for `mdpu.learn.fitting.fit_each`.
+    law : Law, optional
+        Of the tuples; the paper's by default.
 
     Raises
     ------
     UserError
-        If tuples have one member, or a part of the sample would be empty.
+        If the law does not identify the prior, as tuples of one member, or a part of the sample would be empty.
     """
     size = sample.tuples.shape[1]
     if size < 2:
         raise UserError("tuples of one image do not say what the prior is; give tuples of at least two")
+    if law is not None and law.identifies().what != "all":
+        raise UserError("tuples of this law fit several priors (see Law.identifies); take a method that is told it")
     kept, held = hold_out(sample, held_out)
-    evaluation = HeldOutBags(images, held)
-    task = Task(CONTRAST, size, prior=0.5, seed=seed)  # this method does not use the prior
+    evaluation = HeldOutBags(images, held, law)
+    task = Task(CONTRAST, size, prior=0.5, seed=seed, law=law)  # this method does not use the prior
     for _ in fit_each([task], images, kept, settings, evaluation=evaluation, device=device, advance=advance):
         pass
     assert evaluation.best is not None
@@ -175,6 +186,7 @@ def estimate_prior(
             tuples[stream.integers(len(tuples), len(tuples))],
             unlabeled[stream.integers(len(unlabeled), len(unlabeled))],
             (best.scale, best.shift),
+            law,
         ).prior
         for _ in range(resamples)
     ]
@@ -183,7 +195,12 @@ def estimate_prior(
 
 
 def brief_estimate(
-    images: NDArray[Any], sample: Sample, settings: Settings, seed: int | str, device: torch.device
+    images: NDArray[Any],
+    sample: Sample,
+    settings: Settings,
+    seed: int | str,
+    device: torch.device,
+    law: Law | None = None,
 ) -> PriorEstimate:
     """Return the estimate for a method without a given prior, from `SHARE_OF_EPOCHS` of the training's epochs.
 
@@ -191,4 +208,4 @@ def brief_estimate(
     continue. Parameters and errors are those of `estimate_prior`.
     """
     brief = replace(settings, epochs=math.ceil(SHARE_OF_EPOCHS * settings.epochs))
-    return estimate_prior(images, sample, brief, seed=seed, device=device)
+    return estimate_prior(images, sample, brief, seed=seed, device=device, law=law)

@@ -17,19 +17,18 @@ from mdpu.learn import prior as module
 from mdpu.learn.fitting import fit
 from mdpu.learn.prior import brief_estimate, calibrate, estimate_prior
 from mdpu.learn.task import PriorEstimate, Sample, Settings, Task
+from mdpu.randomness import Stream
 
 
-def draw(generator: np.random.Generator, size: int, prior: float, n: int, n_unlabeled: int, spread: float):
+def draw(generator: np.random.Generator, size: int, prior: float, n: int, n_unlabeled: int, spread: float, law=None):
     """Members' and unlabeled images' true log-odds: Gaussian features of unit variance, 2 * spread apart."""
 
     def log_odds(labels: np.ndarray) -> np.ndarray:
         features = generator.standard_normal(labels.shape) + np.where(labels, spread, -spread)
         return 2 * spread * features + np.log(prior / (1 - prior))
 
-    groups = generator.random((20 * n, size)) < prior
-    dominant = groups[2 * groups.sum(axis=1) >= size][:n]
-    assert len(dominant) == n
-    return log_odds(dominant), log_odds(generator.random(n_unlabeled) < prior)
+    tuples = (law or Law.dominant(size)).draw(prior, n, Stream(size, "tuples")) > 0
+    return log_odds(tuples), log_odds(generator.random(n_unlabeled) < prior)
 
 
 @pytest.mark.parametrize("size", [2, 3, 5])
@@ -44,6 +43,18 @@ def test_calibration_finds_the_prior_whatever_scale_and_shift_the_scores_have(si
         Law.dominant(size).rate(prior)
     )
     assert found.information == pytest.approx(expected, abs=0.03)
+
+
+@pytest.mark.parametrize("law", [Law.exactly(3, 1), Law.comparison(), Law((0.0, 0.6, 0.9, 1.0))])
+def test_calibration_takes_any_law_that_identifies_the_prior(law: Law) -> None:
+    tuples, unlabeled = draw(np.random.default_rng(1), law.size, 0.4, 20_000, 20_000, 1.5, law)
+    assert calibrate(0.2 * tuples - 1, 0.2 * unlabeled - 1, law=law).prior == pytest.approx(0.4, abs=0.03)
+
+
+def test_the_prior_is_not_estimated_where_the_classes_are_known_up_to_a_swap() -> None:
+    images, sample = blobs(2, 0.5, 100, 1.0)
+    with pytest.raises(UserError, match="fit several priors"):
+        estimate_prior(images, sample, Settings(epochs=1), law=Law.similar(2))
 
 
 def test_gradient_of_the_likelihood(monkeypatch: pytest.MonkeyPatch) -> None:
