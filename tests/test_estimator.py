@@ -141,51 +141,7 @@ def test_scikit_learns_checks_on_data_made_of_labels(estimator, check):
     check(estimator)
 
 
-LABELS = "the check gives class labels as y, which name no unlabeled image; FromLabels passes it"
 # Of the checks that `FromLabels` passes, what the estimator itself cannot take.
-NOT_WITH_LABELS = dict.fromkeys(
-    [
-        "check_classifier_data_not_an_array",
-        "check_classifier_not_supporting_multiclass",
-        "check_classifiers_classes",
-        "check_classifiers_one_label",
-        "check_classifiers_regression_target",
-        "check_classifiers_train",
-        "check_decision_proba_consistency",
-        "check_dict_unchanged",
-        "check_dont_overwrite_parameters",
-        "check_dtype_object",
-        "check_estimators_dtypes",
-        "check_estimators_fit_returns_self",
-        "check_estimators_nan_inf",
-        "check_estimators_overwrite_params",
-        "check_estimators_pickle",
-        "check_f_contiguous_array_estimator",
-        "check_fit2d_1feature",
-        "check_fit2d_predict1d",
-        "check_fit_check_is_fitted",
-        "check_fit_idempotent",
-        "check_fit_score_takes_y",
-        "check_methods_sample_order_invariance",
-        "check_methods_subset_invariance",
-        "check_n_features_in",
-        "check_n_features_in_after_fitting",
-        "check_pipeline_consistency",
-        "check_positive_only_tag_during_fit",
-        "check_readonly_memmap_input",
-        "check_supervised_y_2d",
-    ],
-    LABELS,
-)
-
-
-@parametrize_with_checks(
-    [MDPUClassifier(PRIOR, **FEW)], expected_failed_checks=lambda estimator: NOT_WITH_LABELS, xfail_strict=True
-)
-def test_scikit_learns_checks_without_a_detour(estimator, check):
-    check(estimator)
-
-
 def test_a_clone_has_the_parameters_and_nothing_learned(trained):
     copy = clone(trained)
     assert copy.get_params() == trained.get_params()
@@ -368,12 +324,6 @@ def test_probabilities_are_near_the_posterior_of_gaussians(method):
     classifier.set_params(prior_shift=0.8)
     shifted = classifier.predict_proba(test.unlabeled)[:, 1]
     assert np.abs(shifted - test.posterior(test.unlabeled, 0.8)).mean() < 0.06
-
-
-def test_a_shift_to_the_same_prior_is_none(trained, digits):
-    shifted = pickle.loads(pickle.dumps(trained)).set_params(prior_shift=PRIOR)
-    scores = trained.decision_function(digits.test_images)
-    np.testing.assert_allclose(shifted.decision_function(digits.test_images), scores, rtol=1e-6)
 
 
 @pytest.mark.parametrize(

@@ -221,22 +221,6 @@ def test_drawn_labels_follow_the_law(law):
     assert chisquare(places[1], 20_000 * np.array(positive) / sum(positive)).pvalue > 1e-4
 
 
-@given(priors)
-def test_points_are_positive_unlabeled_learning(prior):
-    """M = 1 gives du Plessis et al. (2015): pi_+ E_P[l(+1) - l(-1)] + E_U[l(-1)]."""
-    p, law = float(prior), Law.dominant(1)
-    assert law.coefficients(p) == pytest.approx((1, 0, 1 - p), rel=1e-15)
-    assert law.risk_weights(p) == pytest.approx((p, -p, 0, 1), rel=1e-14)
-
-
-@given(priors)
-def test_pairs_and_triples_are_as_lemmas_2_and_4_write_them(prior):
-    p, q = prior, 1 - prior
-    pair, triple = (Law.dominant(size).coefficients(float(p)) for size in (2, 3))
-    assert pair.a == pytest.approx(float((p**2 + p * q) / (p**2 + 2 * p * q)), rel=CLOSE)
-    assert triple.b == pytest.approx(float(p**2 * q / (p**3 + 3 * p**2 * q)), rel=CLOSE)
-
-
 @given(st.integers(1, 60), priors)
 def test_coefficients_are_as_lemma_6_writes_them_for_longer_tuples(size, prior):
     p, q, most = prior, 1 - prior, size // 2

@@ -11,7 +11,6 @@ from mdpu.learn import Sample, Task, evaluation
 from mdpu.learn.head import Head
 from mdpu.learn.networks import load_network
 from mdpu.learn.risk import CorrectedRiskHead
-from mdpu.learn.trainer import once
 
 TASKS = [Task("ure", 2, 0.4, "logistic", seed=1), Task("abs", 2, 0.6, "ramp", seed=2)]
 
@@ -62,13 +61,6 @@ def test_rates_and_risk_by_hand(blobs, preparation, outputs):
         expected = [np.mean(g[positive] > 0), np.mean(g[~positive] <= 0)]
         risk = task.prior * loss(g[positive]).mean() + (1 - task.prior) * loss(-g[~positive]).mean()
         assert row == pytest.approx([*expected, risk], rel=1e-5)
-
-
-def test_images_are_scored_once_for_all_measures(blobs, preparation, outputs):
-    rates = blobs.rates()
-    rates.prepare(preparation, CPU)
-    rates(CorrectedRiskHead(TASKS, CPU), once(outputs))
-    assert [len(images) for images in outputs.asked] == [120]
 
 
 def test_rates_of_held_out_images_are_shares_of_positive_answers(blobs, preparation, outputs):

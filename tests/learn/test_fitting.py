@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import math
-import subprocess
-import sys
 from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
 import torch
-from blobs import CPU, EPOCHS, GPU, SETTINGS, assert_same_history, make_tasks
+from blobs import CPU, EPOCHS, SETTINGS, assert_same_history, make_tasks
 from torch import nn
 
 from mdpu.data import Joined
@@ -61,14 +59,6 @@ def test_a_fitted_model_scores_and_predicts_as_the_plain_trainers_module(method,
         assert answers.dtype == np.int8
         assert np.array_equal(answers, np.where(scores > 0, 1, -1))
         assert np.array_equal(answers[clear], np.where(expected[clear] > 0, 1, -1))
-
-
-def test_predictions_have_the_rates_of_the_historys_last_epoch(fit_blobs, blobs):
-    for task, model in fit_blobs(make_tasks(seeds=(1,))).items():
-        answers = model.predict(blobs.test_images)
-        last = model.history.iloc[-1]
-        assert np.mean(answers[blobs.test_labels > 0] > 0) == pytest.approx(last["true_positive_rate"]), task
-        assert np.mean(answers[blobs.test_labels < 0] < 0) == pytest.approx(last["true_negative_rate"]), task
 
 
 def test_a_model_is_its_own_when_others_are_used(fit_blobs, blobs):
@@ -242,11 +232,6 @@ def test_an_empty_sample_is_refused(part, blobs, samples):
 # -- company, memory, threads ---------------------------------------------------------------------
 
 
-def test_half_of_the_tasks_give_the_same_histories(alone, fit_blobs):
-    for task, model in fit_blobs(make_tasks()[1::2]).items():
-        assert_same_history(model.history, alone[task])
-
-
 def bytes_of_one(samples, settings=SETTINGS, shape=(6, 6)):
     return stack_bytes(((TASK,),), settings, load_network(settings.network), shape, samples)
 
@@ -291,48 +276,26 @@ def test_a_resnet_states_the_memory_of_its_minibatches():
     assert stack_bytes(((task,),), smaller, load_network("resnet34"), (32, 32, 3), {"": sample}) < 1500 * 2**20
 
 
-def limit_memory(monkeypatch, most):
-    """Let the allocation of a stack of more than `most` tasks fail in its first epoch, as on a GPU; count those."""
-    failed, whole = [], fitting.train_stack
+@pytest.mark.parametrize(
+    ("count", "error"),
+    [(1, torch.OutOfMemoryError()), (2, RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling"))],
+)
+def test_a_stack_whose_allocation_fails_is_halved_until_it_fits(count, error, alone, fit_blobs, monkeypatch, threads):
+    threads(count)
+    failed, steps, whole = [], [], fitting.train_stack
 
     def train_stack(stack, *others):
-        if len(stack) * len(stack[0]) > most:
+        if len(stack) * len(stack[0]) > 1:
             failed.append(stack)
-            raise torch.OutOfMemoryError
+            raise error
         return (yield from whole(stack, *others))
 
     monkeypatch.setattr(fitting, "train_stack", train_stack)
-    return failed
-
-
-@pytest.mark.parametrize("count", [1, 2])
-def test_a_stack_whose_allocation_fails_is_halved_until_it_fits(count, alone, fit_blobs, monkeypatch, threads):
-    threads(count)
-    failed, steps = limit_memory(monkeypatch, 1), []
     models = fit_blobs(make_tasks(), advance=steps.append)
     assert failed
     assert sum(steps) == len(alone) * EPOCHS
     for task, history in alone.items():
         assert_same_history(models[task].history, history)
-
-
-def test_a_model_that_does_not_fit_alone_is_told(fit_blobs, monkeypatch):
-    limit_memory(monkeypatch, 0)
-    with pytest.raises(UserError, match="the GPU has too little memory for one model of method ure"):
-        fit_blobs(make_tasks())
-
-
-def test_stacks_side_by_side_give_the_same_bits(threads, fit_blobs):
-    """As many threads as stacks and more, and fewer: what trains beside what, and where, changes no number."""
-    tasks, histories = make_tasks(), {}
-    for count in (1, 2, 3, 8):
-        threads(count)
-        models = fit_blobs(tasks)
-        histories[count] = [models[task].history for task in tasks]
-        assert torch.get_num_threads() == count
-    for others in histories.values():
-        for history, expected in zip(others, histories[1], strict=True):
-            pd.testing.assert_frame_equal(history, expected, check_exact=True)
 
 
 def test_progress_counts_every_task_and_epoch(fit_blobs):
@@ -341,49 +304,8 @@ def test_progress_counts_every_task_and_epoch(fit_blobs):
     assert sum(steps) == len(tasks) * EPOCHS
 
 
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
-def test_a_gpu_gives_the_histories_of_a_cpu(alone, fit_blobs, blobs):
-    models = fit_blobs(make_tasks(), device=GPU)
-    for task, history in alone.items():
-        assert_same_history(models[task].history, history, 2e-2)
-        assert models[task].predict(blobs.test_images).shape == blobs.test_labels.shape
-
-
 def test_stacks_of_a_fit_are_those_of_its_tasks(samples, fit_blobs):
     """One stack per stream on a CPU; its checkpoint is asked for once."""
     asked = []
     fit_blobs(make_tasks(), checkpoint_of=asked.append)
     assert asked == make_stacks(make_tasks(), True, "stream")
-
-
-# -- one script, outside of the repository ----------------------------------------------------------
-
-SCRIPT = """\
-import numpy as np
-from mdpu.learn import Sample, Settings, Task, fit
-
-rng = np.random.default_rng(0)
-labels = np.where(rng.random((2000, 2)) < 0.5, 1, -1)
-labels = labels[labels.sum(axis=1) >= 0][:1000]  # at least half of a pair is positive
-tuples = labels[..., None] + rng.normal(size=(1000, 2, 5))  # pairs of feature vectors
-sides = np.where(rng.random(1500) < 0.5, 1, -1)
-unlabeled = sides[:, None] + rng.normal(size=(1500, 5))
-
-images, sample = Sample.gather(tuples, unlabeled)
-task = Task("relu-part", tuple_size=2, prior=0.5)
-[model] = fit([task], images, sample, Settings(epochs=20, batch_size=200, architecture={"hidden": [30]}))
-print(np.mean(model.predict(unlabeled) == sides))
-model.history.plot(x="epoch", y="objective").figure.savefig("history.png")
-"""
-
-
-@pytest.mark.slow
-def test_a_script_of_twenty_lines_trains_predicts_and_plots_anywhere(tmp_path, monkeypatch):
-    assert len(SCRIPT.splitlines()) <= 20
-    monkeypatch.setenv("MPLBACKEND", "agg")
-    done = subprocess.run([sys.executable, "-c", SCRIPT], cwd=tmp_path, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    # The best classifier of two classes whose means are 2 sqrt(5) apart is right in 98.7 % of cases.
-    assert float(done.stdout) > 0.95
-    assert (tmp_path / "history.png").read_bytes().startswith(b"\x89PNG")
-    assert [path.name for path in tmp_path.iterdir()] == ["history.png"]

@@ -184,16 +184,6 @@ def test_a_model_taken_out_of_the_stack_is_that_model_with_memory_of_its_own(net
 # -- images ---------------------------------------------------------------------------------------
 
 
-def test_floats_enter_as_they_are_and_grey_values_as_shares_of_255(hidden):
-    grey = random_images(3, ROWS, INPUTS)
-    grey_network = StackedMLP(SEEDS, INPUTS, hidden, torch.float32, CPU)
-    float_network = StackedMLP(SEEDS, INPUTS, hidden, torch.float32, CPU, unit=1.0)
-    torch.testing.assert_close(float_network.forward(grey / 255), grey_network.forward(grey), rtol=1e-4, atol=1e-5)
-    gradient = torch.ones(2, 3, ROWS)
-    for own, expected in zip(float_network.backward(gradient), grey_network.backward(gradient), strict=True):
-        torch.testing.assert_close(own, expected, rtol=1e-3, atol=1e-5)
-
-
 @pytest.mark.parametrize("dtype", [np.uint8, np.float32])
 def test_pixels_that_are_0_in_every_training_image_are_left_out(dtype):
     """The scores are those of a network on all pixels, whose weights at the others meet zeros."""

@@ -257,17 +257,6 @@ def test_a_resnet_trains_an_epoch_on_tiny_images_and_predicts(method, dtype):
         assert model.outputs(images).shape == (12, 64)
 
 
-def test_resnets_train_one_after_the_other_and_each_is_its_own():
-    images = Stream(3, "tiny").integers(256, 12, 8, 8, 3).astype(np.uint8)
-    sample = Sample(np.arange(6).reshape(3, 2), np.arange(6, 12))
-    tasks = [Task("abs", 2, 0.5, seed=seed) for seed in (1, 2)]
-    together = fit(tasks, images, sample, SETTINGS, device="cpu")
-    alone = [fit([task], images, sample, SETTINGS, device="cpu")[0] for task in tasks]
-    for model, expected in zip(together, alone, strict=True):
-        np.testing.assert_allclose(model.decision_function(images), expected.decision_function(images), rtol=1e-4)
-    assert not np.allclose(*(model.decision_function(images) for model in together))
-
-
 def kept_for_backward(network, rows, side):
     """Return the bytes that autograd keeps of a forward pass, as torch counts them, the weights among them."""
     saved = {}

@@ -185,23 +185,6 @@ def test_a_checkpoint_of_a_gpu_is_read_without_one_and_damage_takes_no_memory(tm
     assert weight.tolist() == [1, 1, 1]
 
 
-@pytest.mark.parametrize("words", ["CUDA out of memory. Tried", "CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling"])
-def test_a_stack_whose_allocation_fails_is_halved(words, blobs, monkeypatch):
-    tasks = [Task(method, 2, 0.4) for method in ("ure", "relu", "abs", "abs-part")]
-    given, stacks, whole = draw(blobs, tasks[0]), [], fitting.train_stack
-    expected = fit(tasks, settings=SHORT, device="cpu", **given)
-
-    def train_stack(stack, *others):
-        stacks.append(len(stack))
-        if len(stack) > 1:
-            raise torch.OutOfMemoryError(words) if "out of" in words else RuntimeError(words)
-        return (yield from whole(stack, *others))
-
-    monkeypatch.setattr(fitting, "train_stack", train_stack)
-    assert differences(rehearsed(tasks, SHORT, given), expected) < TOLERANCE
-    assert stacks == [4, 2, 2, 1, 1, 1, 1]
-
-
 def test_memory_that_is_full_within_and_outside_of_a_stack_is_told(blobs):
     task = Task("abs", 2, 0.4)
     given = draw(blobs, task)

@@ -91,14 +91,6 @@ def test_correction_is_f_of_eq_14(risk, k):
     assert found == pytest.approx(risk if risk >= 0 else k * abs(risk))
 
 
-@given(st.floats(-1e6, 1e6, width=32))
-def test_named_corrections_are_relu_abs_and_none(risk):
-    tensor = torch.tensor(risk, dtype=torch.float64)
-    assert correction(tensor, 0).item() == max(0, risk)
-    assert correction(tensor, 1).item() == abs(risk)
-    assert correction(tensor, -1).item() == risk
-
-
 def test_every_file_of_the_methods_folder_is_a_method_with_a_title_of_its_own():
     files = {path.stem.replace("_", "-") for path in METHODS_FOLDER.glob("[!_]*.py")}
     assert set(available_methods()) == files
@@ -196,21 +188,6 @@ def test_risks_of_both_signs_occur_in_the_test_above():
     assert signs == {-1, 1}
 
 
-def test_a_mixed_head_equals_a_head_per_run_in_values_and_gradients():
-    tuples, unlabeled = draw_scores(len(ALL_KINDS), 1.0)
-    tuples.requires_grad_()
-    unlabeled.requires_grad_()
-    objective, terms = make_head(ALL_KINDS)(tuples, unlabeled)
-    gradients = torch.autograd.grad(objective.sum(), (tuples, unlabeled))
-    for row, kind in enumerate(ALL_KINDS):
-        alone = [scores[row : row + 1].detach().requires_grad_() for scores in (tuples, unlabeled)]
-        objective_alone, terms_alone = make_head([kind])(*alone)
-        torch.testing.assert_close(objective_alone[0], objective[row])
-        torch.testing.assert_close(terms_alone[0], terms[row])
-        for found, expected in zip(torch.autograd.grad(objective_alone.sum(), alone), gradients, strict=True):
-            torch.testing.assert_close(found[0], expected[row])
-
-
 def test_relu_gives_no_gradient_and_abs_the_opposite_one_below_zero():
     weights = [Law.dominant(2).risk_weights(0.5)] * 3
     head = RiskHead([CorrectedRisk("", k) for k in (-1.0, 0.0, 1.0)], weights, ["logistic"] * 3, CPU)
@@ -296,11 +273,3 @@ def test_the_risk_of_several_sizes_is_the_mean_of_the_sizes_risks_by_their_numbe
         head = CorrectedRiskHead([Task(method, size, 0.4)], CPU)
         expected += size_scores.shape[1] / 5 * head.objective(Batch(size_scores, unlabeled))[1][0]
     torch.testing.assert_close(terms[0], expected)
-
-
-def test_tuples_of_one_size_told_as_several_give_the_same_risk():
-    scores, unlabeled = torch.randn(1, 5, 3), torch.randn(1, 4)
-    head = CorrectedRiskHead([Task("abs", 3, 0.4)], CPU)
-    told = head.objective(Batch(scores, unlabeled, sizes=torch.full((1, 5), 3)))
-    for own, expected in zip(told, head.objective(Batch(scores, unlabeled)), strict=True):
-        torch.testing.assert_close(own, expected)

@@ -67,17 +67,6 @@ def test_no_more_jobs_are_under_way_than_workers_until_the_last_take_turns(worke
     assert len(log.threads) == workers
 
 
-def test_two_workers_end_three_equal_jobs_together():
-    log, length = Log(), 20
-    list(side_by_side({key: log.job(key, length, 0.002) for key in range(3)}, 2))
-    done = [0, 0, 0]
-    for key, step in log.steps:
-        done[key] = step + 1
-        if max(done) == length:
-            break
-    assert min(done) >= length - 6
-
-
 def test_the_last_job_that_takes_longest_does_not_wait_for_the_others():
     """It would end alone, in one of two threads; it is ahead of the others in steps, but not in what is left."""
     log, length = Log(), 40

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from blobs import EPOCHS, SETTINGS, assert_same_history, draw_sample, make_tasks
+from blobs import EPOCHS, SETTINGS, assert_same_history, make_tasks
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -139,16 +139,6 @@ def test_a_task_may_have_a_rate_and_a_decay_of_its_own(trainer, blobs, samples):
     pd.testing.assert_frame_equal(task_history, settings_history, check_exact=True)
 
 
-def test_training_learns_from_tuples_alone(trainer, blobs):
-    """The classes are well apart: 600 pairs at prior 0.4 must give far more than the 60 % of the larger class."""
-    task = Task("abs", 2, 0.4, seed=1, sample="many")
-    trainer.data.samples["many"] = draw_sample(blobs.labels, 0.4, 1, 600, 600)
-    history = trainer.alone(task, replace(SETTINGS, epochs=25, batch_size=100, learning_rate=0.005))
-    share = np.mean(blobs.test_labels > 0)
-    last = history.iloc[-1]
-    assert share * last["true_positive_rate"] + (1 - share) * last["true_negative_rate"] > 0.9
-
-
 # -- steps ----------------------------------------------------------------------------------------
 
 
@@ -189,21 +179,6 @@ def test_a_running_mean_gives_the_weights_back_whatever_happens():
 
 
 # -- company --------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("stack_by", ["stream", "shape"])
-def test_a_model_has_the_same_history_alone_and_in_a_stack(stack_by, alone, trainer):
-    histories = {}
-    for stack in make_stacks(make_tasks(), True, stack_by):
-        histories |= trainer.histories(stack)
-    assert set(histories) == set(alone)
-    for task, expected in alone.items():
-        assert_same_history(histories[task], expected)
-
-
-def test_training_again_gives_the_same_bits(alone, trainer):
-    task = make_tasks()[3]
-    pd.testing.assert_frame_equal(trainer.alone(task), alone[task], check_exact=True)
 
 
 def test_test_images_are_scored_once_an_epoch_for_all_models_and_measures(trainer, monkeypatch):

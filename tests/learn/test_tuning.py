@@ -18,19 +18,6 @@ from mdpu.learn import Sample, Task
 from mdpu.learn.reference import plain_fit
 from mdpu.learn.tuning import chosen_rates, hold_out, tune
 
-# -- the estimate ---------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("tuple_size", [2, 3])
-@pytest.mark.parametrize("prior", [0.3, 0.5, 0.6])
-def test_from_exact_rates_the_estimate_is_the_error(tuple_size, prior):
-    """A classifier with true-positive rate 0.9 and true-negative rate 0.8 has error 0.1 pi_+ + 0.2 pi_-."""
-    a = Law.dominant(tuple_size).coefficients(prior).a
-    tuple_rates, unlabeled_rates = (pd.Series([0.9 * share + 0.2 * (1 - share)]) for share in (a, prior))
-    error = Law.dominant(tuple_size).error(tuple_rates, unlabeled_rates, prior)
-    np.testing.assert_allclose(error, 0.1 * prior + 0.2 * (1 - prior))
-
-
 # -- what is held out -----------------------------------------------------------------------------
 
 

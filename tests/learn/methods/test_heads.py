@@ -22,7 +22,6 @@ from mdpu.learn.methods.siamese import OUTPUTS, SiameseHead
 from mdpu.learn.pairs import SELECTIONS, PairHead, prototypes
 from mdpu.learn.task import Task
 from mdpu.pipeline.config import available_methods
-from mdpu.pipeline.files import REPOSITORY
 
 CPU = torch.device("cpu")
 
@@ -75,19 +74,6 @@ def test_a_correction_of_the_parts_is_the_risk_and_a_penalty_on_the_tuples_mean_
     assert objective.item() == pytest.approx(tuple_risk + unlabeled_risk + penalty, rel=1e-4)
 
 
-def test_every_method_says_in_the_protocol_what_was_chosen() -> None:
-    page = (REPOSITORY / "docs" / "explanation" / "protocol.md").read_text(encoding="utf-8")
-    headings = " ".join(line for line in page.splitlines() if line.startswith("## "))
-    assert [name for name in available_methods() if f"`{name}`" not in headings] == []
-
-
-@pytest.mark.parametrize("method", ["abs", "nnpu", "llp"])
-def test_a_method_goes_by_the_prior_that_it_is_told(method: str) -> None:
-    batch = scores(1, 4, 2, 6)
-    objectives = {prior: head(task(method, prior=prior)).objective(batch)[0].item() for prior in (0.4, 0.5)}
-    assert objectives[0.4] != objectives[0.5]
-
-
 def test_llp_by_hand_and_against_scikit_learn() -> None:
     # Pairs at prior 1/2 have one negative with probability 2/3, so a = 2/3. Probabilities of the members:
     # (3/4, 1/4) and (3/4, 3/4), of the unlabeled images 1/2.
@@ -126,13 +112,6 @@ def test_supervised_is_the_mean_loss_of_the_library(loss: str) -> None:
         score = torch.cat([batch.tuples[r].flatten(), batch.unlabeled[r]])
         label = torch.cat([tuple_labels[r].flatten(), unlabeled_labels[r]])
         assert objective[r].item() == pytest.approx(library(score, label).item(), rel=1e-5)
-
-
-def test_contrastive_loss_by_hand() -> None:
-    left, right = torch.tensor([[[0.0, 0.0], [0.0, 0.0]]]), torch.tensor([[[3.0, 4.0], [0.0, 0.6]]])
-    contrastive = ContrastiveHead([task("contrastive")], CPU)
-    assert contrastive.pair_loss(left, right, same=True)[0].tolist() == pytest.approx([25 / 2, 0.36 / 2])
-    assert contrastive.pair_loss(left, right, same=False)[0].tolist() == pytest.approx([0, 0.4**2 / 2])
 
 
 @pytest.mark.parametrize("same", [True, False])

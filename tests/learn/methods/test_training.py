@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections import Counter
 from collections.abc import Callable
-from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,15 +12,10 @@ import pandas as pd
 import pytest
 import torch
 from sklearn.cluster import KMeans
-from torch import nn
 
 from mdpu.learn import Sample, Settings, Task, fit
-from mdpu.learn.checkpoint import Checkpoint
 from mdpu.learn.methods import load_method
 from mdpu.learn.methods.kmeans import STARTS
-from mdpu.learn.networks.mlp import StackedMLP
-from mdpu.learn.stacks import make_stacks
-from mdpu.learn.trainer import minibatches
 from mdpu.pipeline.config import available_methods, load_config
 from mdpu.pipeline.evaluate.collect import run_accuracies, summarize
 from mdpu.pipeline.files import REPOSITORY
@@ -32,42 +24,6 @@ from mdpu.randomness import Stream
 
 CPU = torch.device("cpu")
 Train = Callable[..., dict[str, pd.DataFrame]]
-
-
-def test_supervised_is_ordinary_training(
-    train_digits: Train, digits: Any, draw: Callable[..., Sample], quick_settings: Settings
-) -> None:
-    """A plain torch loop on the same images, from the same weights, reaches the same objective and accuracy."""
-    epochs, sample = 3, draw()
-    history = train_digits("supervised", epochs=epochs)["supervised"]
-
-    images, labels = digits.images, digits.labels
-    x = torch.from_numpy(images.train_images).flatten(1) / 255
-    y = torch.from_numpy(labels["train"]).float()
-    start = StackedMLP([[1]], x.shape[1], [300, 300], torch.float32, CPU)
-    model = nn.Sequential(
-        nn.Linear(x.shape[1], 300), nn.ReLU(), nn.Linear(300, 300), nn.ReLU(), nn.Linear(300, 1), nn.Flatten(0)
-    )
-    with torch.no_grad():
-        for parameter, value in zip(model.parameters(), start.linear(start.parameters, 0, 0), strict=True):
-            parameter.copy_(value)
-    optimizer = torch.optim.Adam(
-        model.parameters(), lr=quick_settings.learning_rate, weight_decay=quick_settings.weight_decay
-    )
-    tuples, unlabeled = torch.from_numpy(sample.tuples)[None], torch.from_numpy(sample.unlabeled)[None]
-    for epoch in range(epochs):
-        losses = []
-        for tuple_batch, unlabeled_batch in minibatches([1], tuples, unlabeled, 100, epoch):
-            rows = torch.cat([tuple_batch[0], unlabeled_batch[0]])
-            loss = nn.functional.binary_cross_entropy_with_logits(model(x[rows]), (y[rows] + 1) / 2)
-            optimizer.zero_grad()
-            loss.backward()
-            optimizer.step()
-            losses.append(loss.item())
-        assert history["objective"][epoch] == pytest.approx(np.mean(losses), rel=1e-3)
-    test = torch.from_numpy(images.test_images).flatten(1) / 255
-    accuracy = ((model(test) > 0) == torch.from_numpy(labels["test"] > 0)).float().mean().item()
-    assert history["accuracy"].iloc[-1] == pytest.approx(accuracy, abs=0.01)
 
 
 def test_chance_is_the_majority_rate_for_either_test_prior(train_digits: Train, digits: Any) -> None:
@@ -149,62 +105,6 @@ def test_every_method_trains_on_tuples_of_four(train_digits: Train) -> None:
     assert sorted(found) == available_methods()
     for method, history in found.items():
         assert history[["objective", "accuracy"]].notna().all(axis=None), method
-
-
-def test_a_method_in_company_trains_as_alone(train_digits: Train) -> None:
-    together = train_digits("siamese", "abs", "contrastive", epochs=2)
-    for method in together:
-        pd.testing.assert_frame_equal(together[method], train_digits(method, epochs=2)[method])
-
-
-def test_stacks_hold_one_head() -> None:
-    methods = ("ure", "siamese", "relu", "contrastive", "nnpu", "llp")
-    tasks = [Task(method, 2, prior, seed=1, sample=str(prior)) for prior in (0.4, 0.5) for method in methods]
-    for stack_by, corrected in (("stream", (3, 1)), ("shape", (3, 2))):
-        stacks = make_stacks(tasks, True, stack_by)
-        assert Counter(task for stack in stacks for row in stack for task in row) == Counter(tasks)
-        shapes = {(len(s), len(s[0])) for s in stacks if s[0][0].method == "ure"}
-        assert shapes == {corrected}
-        for stack in stacks:
-            assert len({load_method(task.method).head for row in stack for task in row}) == 1  # type: ignore[union-attr]
-
-
-def test_an_embedding_method_resumes_where_it_was_killed(
-    digits: Any, draw: Callable[..., Sample], quick_settings: Settings, tmp_path: Path
-) -> None:
-    """The learned distance of the Siamese network is in the checkpoint too."""
-    task = Task("siamese", 2, 0.5, seed=1)
-    settings = replace(quick_settings, epochs=4, batch_size=100)
-    path = tmp_path / "stack.pt"
-
-    def trained(advance: Callable[[int], None] = lambda done: None, saved: bool = True) -> pd.DataFrame:
-        (model,) = fit(
-            [task],
-            digits.images.train_images,
-            draw(),
-            settings,
-            evaluation=digits.rates(),
-            device="cpu",
-            advance=advance,
-            checkpoint_of=lambda stack: Checkpoint(path, "key", 0) if saved else None,
-        )
-        return model.history
-
-    whole = trained(saved=False)
-    done = []
-
-    def killed(task_epochs: int) -> None:
-        done.append(task_epochs)
-        if len(done) == 3:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        trained(killed)
-    assert path.exists()
-    resumed_from: list[int] = []
-    resumed = trained(resumed_from.append)
-    assert resumed_from[0] == 3
-    pd.testing.assert_frame_equal(resumed, whole)
 
 
 def test_methods_without_a_network_make_cohorts_that_need_no_gpu() -> None:
