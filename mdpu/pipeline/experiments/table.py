@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -32,9 +32,10 @@ def make(plan: Plan, experiment: Experiment, inputs: Mapping[str, Path], results
     methods = list(dict.fromkeys(keys["method"]))
     not_run = list(plan.titles(experiment.not_run).values())
     title = f"{experiment.title}. {caption(cells, datasets, _best_epoch(plan))}"
-    write_text(out.with_suffix(".tex"), latex_table(cells, datasets, methods, title, experiment.name, not_run))
     paper = out.with_name(f"{experiment.name}{WITH_PAPER}")
-    write_text(paper, latex_beside(beside, datasets, methods, title, paper.stem, not_run))
+    published = list(dict.fromkeys(beside.loc[beside["published_mean"].notna(), "method"]))
+    for file, both in ((out.with_suffix(".tex"), []), (paper, published)):
+        write_text(file, latex_table(beside, datasets, methods, title, file.stem, not_run, both))
 
 
 def section(plan: Plan, experiment: Experiment, results: Path) -> dict[str, Any]:
@@ -49,27 +50,14 @@ def _best_epoch(plan: Plan) -> bool:
 
 
 def best_methods(cells: pd.DataFrame) -> pd.Series:
-    """Return, per cell, whether its mean is the highest of its row to the two printed decimals.
-
-    Controls do not compete.
-    """
+    """Return, per cell, whether its mean is its row's highest to the two printed decimals; controls do not compete."""
     control = cells["method"].map(lambda method: load_method(method).control)
     means = cells["mean"].round(2).mask(control)
     return means == means.groupby([cells[key] for key in ROW_HEADINGS]).transform("max")
 
 
 def caption(cells: pd.DataFrame, datasets: Mapping[str, str], best_epoch: bool) -> str:
-    """Return what the numbers of a table mean: unit, trials, epochs and n.
-
-    Parameters
-    ----------
-    cells : DataFrame
-        As `mdpu.pipeline.evaluate.collect.summarize` returns it, one row per cell of the table.
-    datasets : mapping
-        Titles by name.
-    best_epoch : bool
-        Whether each trial is reported at its epoch of highest test accuracy.
-    """
+    """Return what the numbers of a table mean: unit, trials, epochs and n."""
     epochs = f"averaged over epochs {cells['first_epoch'].min():.0f} to {cells['last_epoch'].max():.0f}"
     if best_epoch:
         epochs = "at its epoch of highest test accuracy, which is chosen by the test labels"
@@ -86,36 +74,6 @@ def caption(cells: pd.DataFrame, datasets: Mapping[str, str], best_epoch: bool) 
     )
 
 
-def _grid(
-    cells: pd.DataFrame, datasets: Mapping[str, str], methods: Sequence[str], show: Callable[[pd.Series], str]
-) -> list[list[str]]:
-    """Return the table's rows: prior, dataset title, then one string per method."""
-    marked = cells.assign(best=best_methods(cells))
-    rows = []
-    for prior in sorted(cells["prior"].unique(), key=float):
-        for dataset, title in datasets.items():
-            row_cells = marked[(marked["prior"] == prior) & (marked["dataset"] == dataset)].set_index("method")
-            values = [show(row_cells.loc[method]) if method in row_cells.index else EMPTY for method in methods]
-            rows.append([prior, title, *values])
-    return rows
-
-
-def _value(cell: pd.Series) -> str:
-    if np.isnan(cell["mean"]):
-        return "diverged"
-    deviation = "" if np.isnan(cell["std"]) else f" ± {cell['std']:.2f}"
-    return f"{cell['mean']:.2f}{deviation}" + (f" ({cell['diverged']} diverged)" if cell["diverged"] else "")
-
-
-def _marked(cell: pd.Series) -> str:
-    """Return a cell's number, in bold if it is the best of its row."""
-    return Best(_value(cell)) if cell["best"] else _value(cell)
-
-
-def _note(not_run: Sequence[str]) -> str:
-    return f"Not run: {', '.join(not_run)}." if not_run else ""
-
-
 def latex_table(
     cells: pd.DataFrame,
     datasets: Mapping[str, str],
@@ -123,72 +81,50 @@ def latex_table(
     title: str,
     name: str,
     not_run: Sequence[str] = (),
+    both: Collection[str] = (),
 ) -> str:
     """Return the table as LaTeX, the best method of each row in bold.
 
-    Parameters
-    ----------
-    cells : DataFrame
-        As `mdpu.pipeline.evaluate.collect.summarize` returns it, one row per cell of the table.
-    datasets : mapping
-        Titles of the rows' datasets by name, in order.
-    methods : sequence of str
-        Columns, in order.
-    title, name : str
-        Caption and label.
-    not_run : sequence of str
-        Titles of datasets that belong to the table but were not run; they go on a separate line.
+    The titles of datasets are in their order; those that were not run go on a line of their own. Methods in `both` have
+    the paper's numbers beside ours, as `mdpu.pipeline.evaluate.published.beside_published` returns them.
     """
-    header = ["Prior", "Dataset", *(load_method(method).title for method in methods)]
-    rows = _grid(cells, datasets, methods, _marked)
-    return latex_rows(name, title, header, rows, 2, note=_note(not_run))
-
-
-def latex_beside(
-    cells: pd.DataFrame,
-    datasets: Mapping[str, str],
-    methods: Sequence[str],
-    title: str,
-    name: str,
-    not_run: Sequence[str] = (),
-) -> str:
-    """Return the table as LaTeX with the paper's numbers beside ours, where the paper has any of a method.
-
-    Parameters
-    ----------
-    cells : DataFrame
-        As `mdpu.pipeline.evaluate.published.beside_published` returns it.
-    datasets, methods, title, name, not_run
-        As for `latex_table`.
-    """
-
-    def show_published(cell: pd.Series) -> str:
-        if np.isnan(cell["published_mean"]):
-            return "–"
-        value = f"{cell['published_mean']:.2f} ± {cell['published_std']:.2f}"
-        return Best(value) if cell["published_bold"] else value
-
-    both = set(cells.loc[cells["published_mean"].notna(), "method"])
-    ours, paper = (_grid(cells, datasets, methods, render) for render in (_marked, show_published))
     header, over = ["Prior", "Dataset"], ["", ""]
     for method in methods:
         method_title = load_method(method).title
         header += ["Ours", "Paper"] if method in both else [method_title]
         over += [method_title] * 2 if method in both else [""]
-    rows = [
-        [
-            prior,
-            dataset,
-            *(
-                cell
-                for method, own, published in zip(methods, numbers, theirs[2:], strict=True)
-                for cell in ((own, published) if method in both else (own,))
-            ),
-        ]
-        for (prior, dataset, *numbers), theirs in zip(ours, paper, strict=True)
-    ]
-    beside = " Beside ours are the paper's numbers, with its bold." if both else ""
-    return latex_rows(name, title + beside, header, rows, 2, over=over, note=_note(not_run))
+    by_cell = cells.assign(best=best_methods(cells)).set_index(["prior", "dataset", "method"]).to_dict("index")
+    rows = []
+    for prior in sorted(cells["prior"].unique(), key=float):
+        for dataset, dataset_title in datasets.items():
+            row = [prior, dataset_title]
+            for method in methods:
+                cell = by_cell.get((prior, dataset, method))
+                row.append(_own(cell))
+                row += [_published(cell)] if method in both else []
+            rows.append(row)
+    title += " Beside ours are the paper's numbers, with its bold." if both else ""
+    note = f"Not run: {', '.join(not_run)}." if not_run else ""
+    return latex_rows(name, title, header, rows, 2, over=over if both else None, note=note)
+
+
+def _own(cell: Mapping[Any, Any] | None) -> str:
+    """Return our number, in bold if it is the best of its row."""
+    if cell is None:
+        return EMPTY
+    text = "diverged"
+    if not np.isnan(cell["mean"]):
+        deviation = "" if np.isnan(cell["std"]) else f" ± {cell['std']:.2f}"
+        text = f"{cell['mean']:.2f}{deviation}" + (f" ({cell['diverged']} diverged)" if cell["diverged"] else "")
+    return Best(text) if cell["best"] else text
+
+
+def _published(cell: Mapping[Any, Any] | None) -> str:
+    """Return the paper's number, in bold if it is in the paper."""
+    if cell is None or np.isnan(cell["published_mean"]):
+        return EMPTY if cell is None else "–"
+    value = f"{cell['published_mean']:.2f} ± {cell['published_std']:.2f}"
+    return Best(value) if cell["published_bold"] else value
 
 
 def table_section(plan: Plan, name: str, title: str, cells: pd.DataFrame) -> dict[str, Any]:

@@ -13,7 +13,7 @@ import pytest
 from mdpu.pipeline.evaluate.published import beside_published, published_cells
 from mdpu.pipeline.experiments import choice
 from mdpu.pipeline.experiments.formulas import latex_formulas, loss_rows
-from mdpu.pipeline.experiments.table import latex_beside, latex_table
+from mdpu.pipeline.experiments.table import latex_table
 from mdpu.pipeline.plan import CELL
 from mdpu.pipeline.report.tables import Best, escape, latex_float, latex_rows
 
@@ -45,7 +45,7 @@ CHOICES = [
 ]
 TABLES = {
     "paper": latex_table(cells(), TITLES, METHODS, f"Table II: {LONG}", "paper", ["R&D_100%"]),
-    "beside": latex_beside(beside(cells()), TITLES, METHODS, LONG, "beside"),
+    "beside": latex_table(beside(cells()), TITLES, METHODS, LONG, "beside", both=METHODS),
     "formulas": latex_formulas(loss_rows(), AWKWARD, "formulas"),
     "choice": latex_rows("choice", choice.EPOCHS, choice.HEADERS["epochs"], CHOICES, 2),
     "high": latex_rows("high", "High", ["Group", "Row"], [[AWKWARD, str(row)] for row in range(150)]),
@@ -92,7 +92,7 @@ def test_numbers_are_siunitxs_with_room_for_the_largest():
 
 def test_ours_stand_beside_the_papers():
     table = beside(cells(["mnist"], ["ure", "nnpu"], ["0.4"]))
-    text = latex_beside(table, {"mnist": "MNIST"}, ["ure", "nnpu"], "T", "t")
+    text = latex_table(table, {"mnist": "MNIST"}, ["ure", "nnpu"], "T", "t", both=["ure"])
     published = published_cells()
     key = {"dataset": "mnist", "tuple_size": 2, "n": 10000, "prior": "0.4", "method": "ure"}
     (number,) = published[(published[list(key)] == pd.Series(key)).all(axis=1)].to_dict("records")
