@@ -28,20 +28,21 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from mdpu.data import Joined
 from mdpu.errors import UserError
 from mdpu.groups import RiskEstimate, join_groups, read_groups, resampled_risks
 from mdpu.law import Law, check_prior
 from mdpu.learn import Sample, Settings, Task, methods
 from mdpu.learn.checkpoint import KeptState
 from mdpu.learn.device import choose_device
-from mdpu.learn.fitting import FittedNetwork, fit
+from mdpu.learn.fitting import LARGE, FittedNetwork, fit
 from mdpu.learn.method import CorrectedRisk, FittedMethod
 from mdpu.learn.methods import load_method
-from mdpu.learn.modules import module_architecture
+from mdpu.learn.modules import PlainModule, module_architecture
 from mdpu.learn.network import check_choice
 from mdpu.learn.stopping import choose_epoch
 from mdpu.learn.task import Precision
-from mdpu.learners.features import Standardisation, kernel_maps
+from mdpu.learners.features import Standardisation, Standardised, kernel_maps
 from mdpu.learners.joint import Bags, Floats
 from mdpu.learners.latent import PriorProfile, disjoint_tuples, estimate_prior
 from mdpu.learners.student import check_student, fit_linear, fit_student
@@ -49,6 +50,7 @@ from mdpu.learners.trees import fit_trees
 from mdpu.losses import LOSSES
 from mdpu.progress import Steps
 from mdpu.randomness import Stream
+from mdpu.streaming import Shuffle
 
 Constructor = TypeVar("Constructor", bound=Callable[..., None])
 
@@ -61,11 +63,11 @@ OF_NETWORKS: dict[str, Any] = {
     "loss": "logistic",
     "network": "mlp",
     "hidden": (300, 300),
-    "n_epochs": 100,
+    "n_epochs": None,
     "early_stopping": False,
     "validation_fraction": 0.2,
     "n_iter_no_change": None,
-    "batch_size": 64,
+    "batch_size": None,
     "learning_rate": 1e-3,
     "weight_decay": 5e-4,
     "precision": "fp32",
@@ -74,6 +76,7 @@ OF_NETWORKS: dict[str, Any] = {
 FEW_TUPLES = 20
 FEW_STEPS = 30
 STUDENT_UP_TO = 20_000  # tuples of a table; beyond it the kernel teacher takes minutes
+PROFILED = 20_000  # tuples that the prior is compared with, at most, where a network is trained
 LITTLE = 0.12  # nats that a tuple says, below which every learner ended at the constant answer at priors of 0.75 on
 POOL = 0.02  # share of members that recur, from which on tuples are taken for draws from a small pool
 
@@ -129,11 +132,11 @@ class _TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         loss: str = "logistic",
         network: Any = "mlp",
         hidden: Sequence[int] = (300, 300),
-        n_epochs: int = 100,
+        n_epochs: int | None = None,
         early_stopping: bool = False,
         validation_fraction: float = 0.2,
         n_iter_no_change: int | None = None,
-        batch_size: int = 64,
+        batch_size: int | None = None,
         learning_rate: float = 1e-3,
         weight_decay: float = 5e-4,
         precision: Precision = "fp32",
@@ -236,7 +239,8 @@ class _TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
             _warn(f"{len(sample.tuples)} tuples are too few to learn from or to judge by; give {FEW_TUPLES} or more")
         choice = self._choose_learner(rows, sample)
         seed = self._seed() if not goes_on else self.model_.task.seed
-        used, own_sample = _only_used(rows, sample)
+        is_part = choice.name == "network" and len(sample.tuples) > PROFILED
+        used, own_sample = _only_used(rows, _part(sample, seed) if is_part else sample)
         estimate = self._turned(self.prior_estimate_) if goes_on else self._profile(used, own_sample, seed)
         own = self._told(estimate)
         bags = Bags.of(own_sample.tuples, own_sample.unlabeled, self._own_law)
@@ -314,7 +318,7 @@ class _TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
     # -- networks ---------------------------------------------------------------------------------
 
     def _fit_network(self, rows: Any, sample: Sample, own: float, seed: int | str, goes_on: bool) -> None:
-        settings, method = self._settings(), self._method()
+        settings, method = self._settings(len(sample.tuples)), self._method()
         if not goes_on:
             table = self.standardize and rows.ndim == 2 and np.issubdtype(rows.dtype, np.floating)
             self.standardisation_ = Standardisation.learn(rows, components=None) if table else None
@@ -364,28 +368,33 @@ class _TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         steps = self.n_iter_ * -(-len(sample.tuples) // settings.batch_size)
         if steps < FEW_STEPS and not self.early_stopping:
             _warn(
-                f"n_epochs={self.n_epochs} with batch_size={self.batch_size} are {steps} steps of the optimizer, too "
-                "few to learn much; raise n_epochs or lower batch_size",
+                f"n_epochs={settings.epochs} with batch_size={settings.batch_size} are {steps} steps of the optimizer, "
+                "too few to learn much; raise n_epochs or lower batch_size",
                 ConvergenceWarning,
             )
 
     def _for_network(self, rows: Any) -> Any:
         learned = getattr(self, "standardisation_", None)
-        return rows if learned is None else learned(rows).astype(np.float32)
+        if learned is None:
+            return rows
+        standardised = Standardised(rows, learned)
+        return standardised if rows.nbytes > LARGE else standardised[:]
 
-    def _settings(self) -> Settings:
-        """Return the settings of the training."""
+    def _settings(self, n: int = 0) -> Settings:
+        """Return the settings of the training on so many tuples."""
         check_choice("loss", self.loss, tuple(LOSSES))
         if isinstance(self.network, type):
             raise UserError(
                 f"network is the class {self.network.__name__}; give a module, or a function from the shape of a row "
                 "to a module"
             )
-        if isinstance(self.n_epochs, bool) or not isinstance(self.n_epochs, int | np.integer) or self.n_epochs < 1:
+        epochs, batch_size = by_number(n)
+        epochs = epochs if self.n_epochs is None else self.n_epochs
+        if isinstance(epochs, bool) or not isinstance(epochs, int | np.integer) or epochs < 1:
             raise UserError(f"n_epochs is {self.n_epochs!r}; an integer of at least 1 is needed")
         return Settings(
-            epochs=int(self.n_epochs),
-            batch_size=self.batch_size,
+            epochs=int(epochs),
+            batch_size=batch_size if self.batch_size is None else self.batch_size,
             learning_rate=self.learning_rate,
             weight_decay=self.weight_decay,
             precision=self.precision,
@@ -440,6 +449,10 @@ class _TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         if y is None:
             raise UserError("requires y to be passed, but the target y is None; give unlabeled rows, or groups")
         if not isinstance(y, Sample) and np.ndim(y) != 1:
+            if _is_large_pair(X, y):
+                rows = Joined(self._checked(X.reshape(-1, *X.shape[2:]), reset), self._checked(y, False))
+                members = X.shape[0] * X.shape[1]
+                return rows, Sample(np.arange(members).reshape(X.shape[:2]), np.arange(members, len(rows)))
             X, y = join_groups(X, y)
         rows = self._checked(X, reset, ensure_min_samples=2)
         if isinstance(y, Sample):
@@ -600,6 +613,16 @@ class _TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
     def _sign(self) -> float:
         """Return -1 if the own class is the negative one."""
         return 1.0
+
+    @property
+    def module_(self) -> Any:
+        """The trained network as a plain module on the CPU, from rows (N, ...) to scores (N,)."""
+        check_is_fitted(self)
+        if not isinstance(self.model_, FittedNetwork):
+            raise AttributeError(f"module_ is of networks, but the learner is {self.learner_}")
+        shift = 0.0 if self.prior_shift is None else float(logit(self.prior_shift) - logit(self.prior_))
+        model = self.model_
+        return PlainModule(model.network.plain(), model.preparation, self.standardisation_, self._sign(), shift).eval()
 
     def predict(self, X: Any) -> NDArray[np.int64]:
         """Return -1 or +1 for each of the rows (N, ...); raises as `decision_function`."""
@@ -773,8 +796,9 @@ class MDPUClassifier(_TupleEstimator):
         (N, C, H, W), uint8 values divided by 255, and returns (N, 1).
     hidden : tuple of int
         Units of each hidden layer of the network ``mlp``; others ignore it.
-    n_epochs : int
-        Number of epochs; with `early_stopping`, the largest number.
+    n_epochs : int, optional
+        Number of epochs; with `early_stopping`, the largest number. By default 100 up to 10,000 tuples, and fewer
+        beyond, see `by_number`.
     early_stopping : bool
         Whether held-out bags choose the number of epochs (`mdpu.learn.stopping`). The classifier is trained twice then:
         on a part of the data, to choose, and on all of it for as many epochs.
@@ -782,8 +806,8 @@ class MDPUClassifier(_TupleEstimator):
         Share of tuples and unlabeled rows that early stopping holds out, in (0, 1).
     n_iter_no_change : int, optional
         Epochs without a better estimate after which the first of the two trainings ends; by default it does not.
-    batch_size : int
-        Tuples of a minibatch.
+    batch_size : int, optional
+        Tuples of a minibatch; by default 64, and 256 beyond 10,000 tuples.
     learning_rate, weight_decay : float
         Of Adam; the weight decay is an L2 penalty.
     precision : {'fp32', 'tf32', 'bf16', 'auto'}
@@ -820,6 +844,9 @@ class MDPUClassifier(_TupleEstimator):
         With early stopping, the estimate of each epoch: ``epoch`` and ``bag_risk``.
     model_ : mdpu.learn.fitting.FittedNetwork or callable
         What the library trained.
+    module_ : Module
+        Of networks, what was trained as a plain PyTorch module: from rows (N, ...) as they are, standardisation
+        included, to the scores of `decision_function`.
     n_features_in_ : int
     feature_names_in_ : ndarray
         Where rows were given as a frame.
@@ -882,11 +909,11 @@ def _is_usable(name: str) -> bool:
 def _numbers(rows: NDArray[Any]) -> NDArray[Any]:
     """Return rows as the library takes them: uint8 and floats as they are, other numbers as float32.
 
-    Frames and memory maps may be read-only, which torch warns of; they are copied.
+    Frames and memory maps may be read-only, which torch warns of; they are copied unless they are large.
     """
     if rows.dtype != np.uint8 and not np.issubdtype(rows.dtype, np.floating):
         return rows.astype(np.float32)
-    return np.require(rows, requirements="W")
+    return rows if rows.nbytes > LARGE else np.require(rows, requirements="W")
 
 
 def _only_used(rows: Any, sample: Sample) -> tuple[Any, Sample]:
@@ -897,6 +924,32 @@ def _only_used(rows: Any, sample: Sample) -> tuple[Any, Sample]:
     tuples = np.full(sample.tuples.shape, -1)
     tuples[present] = own[: present.sum()]
     return rows[used], Sample(tuples, own[present.sum() :])
+
+
+def _part(sample: Sample, seed: int | str) -> Sample:
+    """Return a random part of a large sample, which tells the prior as well."""
+    chosen = [
+        rows[Shuffle(len(rows), seed, "part that tells the prior")(np.arange(min(len(rows), count)))]
+        for rows, count in ((sample.tuples, PROFILED), (sample.unlabeled, 2 * PROFILED))
+    ]
+    return Sample(*chosen)
+
+
+def _is_large_pair(tuples: Any, unlabeled: Any) -> bool:
+    """Whether tuples (n, M, ...) and unlabeled rows are arrays alike that need no copy and are too large for one."""
+    arrays = isinstance(tuples, np.ndarray) and isinstance(unlabeled, np.ndarray)
+    if not arrays or tuples.shape[2:] != unlabeled.shape[1:] or tuples.dtype != unlabeled.dtype:
+        return False
+    return tuples.nbytes + unlabeled.nbytes > LARGE and tuples.dtype in (np.uint8, np.float32)
+
+
+def by_number(n: int) -> tuple[int, int]:
+    """Return how many epochs so many tuples are trained for, and the tuples of a minibatch.
+
+    Up to 10,000 tuples the number of epochs is that of the paper; beyond it, a million tuples are seen in all, and each
+    at least five times. ``docs/how-to/your-loop.md`` has the accuracies.
+    """
+    return max(5, min(100, -(-1_000_000 // max(1, n)))), 64 if n <= 10_000 else 256
 
 
 def _identity(rows: Any) -> NDArray[np.int64]:

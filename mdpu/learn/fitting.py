@@ -82,7 +82,9 @@ class FittedNetwork(Fitted):
     @torch.no_grad()
     def outputs(self, images: NDArray[Any]) -> NDArray[np.float32]:
         """Return the network's outputs, (N,) or (N, outputs), for images (N, ...)."""
-        parts = (self.preparation(part).to(self.device) for part in in_parts(images))
+        # A memory map may be read-only, which torch warns of.
+        own = (np.require(part, requirements="W") for part in in_parts(images))
+        parts = (self.preparation(part).to(self.device) for part in own)
         return np.concatenate([self.network.scores(part)[0, 0].cpu().numpy() for part in parts])
 
     def decision_function(self, images: NDArray[Any]) -> NDArray[np.float32]:
