@@ -142,18 +142,6 @@ def test_scikit_learns_checks_on_data_made_of_labels(estimator, check):
 
 
 # Of the checks that `FromLabels` passes, what the estimator itself cannot take.
-def test_a_clone_has_the_parameters_and_nothing_learned(trained):
-    copy = clone(trained)
-    assert copy.get_params() == trained.get_params()
-    assert not hasattr(copy, "model_")
-
-
-def test_a_pickle_answers_as_its_original(trained, digits):
-    copy = pickle.loads(pickle.dumps(trained))
-    same_model(copy, trained, digits.test_images)
-    assert copy.risk_estimate(digits.tuples, digits.unlabeled) == trained.risk_estimate(digits.tuples, digits.unlabeled)
-
-
 # -- one implementation -----------------------------------------------------------------------------
 
 
@@ -235,15 +223,6 @@ def test_tuples_of_several_sizes(digits):
     plain = Settings(epochs=3, batch_size=50, precision="fp32", architecture={"hidden": [12]})
     (model,) = fit([Task("bag-relu", 2, PRIOR)], *Sample.gather(ragged, digits.unlabeled), plain, device="cpu")
     pd.testing.assert_frame_equal(classifier.history_, model.history, check_exact=True)
-
-
-def test_a_frame_of_features_keeps_its_names(digits):
-    images, groups = join_groups(digits.tuples, digits.unlabeled)
-    frame = pd.DataFrame(images.reshape(len(images), -1)).rename(columns="pixel {}".format)
-    classifier = MDPUClassifier(PRIOR, **FEW).fit(frame, groups)
-    assert list(classifier.feature_names_in_) == list(frame.columns)
-    with pytest.raises(ValueError, match="feature names"):
-        classifier.predict(frame.rename(columns={"pixel 0": "zzz"}))
 
 
 # -- the other class --------------------------------------------------------------------------------
@@ -559,6 +538,8 @@ def test_a_frame_with_missing_values_keeps_its_names(table):
     assert list(classifier.feature_names_in_) == list(frame.columns)
     new = pd.DataFrame(table.rows[1200:], columns=frame.columns)
     assert np.mean(classifier.predict(new) == table.labels[1200:]) > 0.8
+    with pytest.raises(ValueError, match="feature names"):
+        classifier.predict(new.rename(columns={"pixel 0": "zzz"}))
     with pytest.raises(ValueError, match="contains NaN"):
         MDPUClassifier(PRIOR, learner="network", **QUICK).fit(frame, groups)
 
@@ -733,12 +714,6 @@ def test_a_fit_that_fails_leaves_the_old_model(interruption, table, monkeypatch)
     assert np.array_equal(classifier.decision_function(table.rows), scores)
 
 
-def test_a_warm_start_takes_no_other_features(table):
-    classifier = MDPUClassifier(PRIOR, warm_start=True, **FEW).fit(table.tuples, table.unlabeled)
-    with pytest.raises(ValueError, match="X has 20 features, but MDPUClassifier is expecting 64"):
-        classifier.set_params(n_epochs=5).fit(table.tuples[:, :, :20], table.unlabeled[:, :20])
-
-
 def test_unlabeled_rows_may_be_sorted_by_class(table):
     """The last rows are not what early stopping holds out."""
     order = np.argsort(table.labels[table.sample.unlabeled])
@@ -761,12 +736,6 @@ def test_a_search_in_the_habit_of_labels_is_refused(search, table):
     grid = GridSearchCV(classifier, {"prior": [0.3, 0.4]}, error_score="raise", **search)
     with pytest.raises(UserError, match=r"TupleKFold\(\)"):
         grid.fit(rows, groups)
-
-
-@pytest.mark.parametrize("resamples", [-1, 2.5, True])
-def test_resamples_are_counted(resamples, trained, digits):
-    with pytest.raises(UserError, match=f"resamples is {resamples}; 0 or a positive integer is needed"):
-        trained.risk_estimate(digits.tuples, digits.unlabeled, resamples=resamples)
 
 
 def test_labels_and_swapped_arguments_are_refused(table):
@@ -839,10 +808,13 @@ def test_groups_are_no_labels_to_score_with(trained, digits):
         trained.score(images, groups)
 
 
-@pytest.mark.parametrize("level", [0, 1, 95])
-def test_a_level_is_a_share(level, trained, digits):
-    with pytest.raises(UserError, match=f"level is {level}; a number between 0 and 1 is needed"):
-        trained.risk_estimate(digits.tuples, digits.unlabeled, level=level)
+@pytest.mark.parametrize(
+    "options", [{"level": 0}, {"level": 1}, {"level": 95}, {"resamples": -1}, {"resamples": 2.5}, {"resamples": True}]
+)
+def test_a_level_is_a_share_and_resamples_are_counted(options, trained, digits):
+    ((name, value),) = options.items()
+    with pytest.raises(UserError, match=f"{name} is {value}; .* is needed"):
+        trained.risk_estimate(digits.tuples, digits.unlabeled, **options)
 
 
 def test_a_training_that_diverges_is_warned_of(digits):
@@ -889,6 +861,8 @@ def test_training_goes_on_neither_backwards_nor_with_another_network(digits):
         classifier.set_params(n_epochs=5, hidden=(7,)).fit(digits.tuples, digits.unlabeled)
     with pytest.raises(UserError, match="give one of them"):
         classifier.set_params(early_stopping=True).fit(digits.tuples, digits.unlabeled)
+    with pytest.raises(ValueError, match="X has 5 features, but MDPUClassifier is expecting 8"):
+        classifier.set_params(early_stopping=False).fit(digits.tuples[:, :, :5], digits.unlabeled[:, :5])
 
 
 def test_held_out_bags_choose_the_number_of_epochs(digits):
