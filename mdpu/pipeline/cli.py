@@ -29,6 +29,8 @@ BAD_PATHS = (errno.EACCES, errno.EPERM, errno.ENAMETOOLONG, errno.ENOTDIR, errno
 GPU_ERRORS = ("CUDA", "cuDNN", "cuBLAS", "NCCL", "NVML", "No CUDA GPUs")
 # What torch says where a checkpoint cannot be written; it gives no number of an error.
 WRITE_ERRORS = ("basic_ios", "PytorchStreamWriter")
+# What Typer raises where arguments are wrong; click has it, which some versions of Typer keep to themselves.
+USAGE = typer.BadParameter.__mro__[2]
 NO_MEMORY = "there is not enough memory; give the job more, or ask for less"
 
 LOOK = "Look at theory and plans"
@@ -42,7 +44,6 @@ SHIPPED_ROWS = Path("results/reference")
 app = typer.Typer(
     name="mdpu",
     help="Learning from M-tuple dominant positive and unlabeled data. Every rule of the workflow is one command here.",
-    no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",
@@ -471,9 +472,17 @@ def main() -> None:
     os.environ.setdefault("GOMP_SPINCOUNT", "1000")
     if strange := [argument for argument in sys.argv[1:] if not is_text(argument)]:
         fail(f"the argument {strange[0]!r} is not UTF-8; give another name")
+    if len(sys.argv) == 1:
+        sys.argv.append("--help")
     try:
         with recording(command=" ".join(sys.argv[1:])):
-            app()
+            status = app(standalone_mode=False)
+        sys.exit(status or 0)
+    except USAGE as error:
+        context = getattr(error, "ctx", None)
+        path = context.command_path.removeprefix(context.find_root().command_path) if context else ""
+        sentence = error.format_message().rstrip(".")  # type: ignore[attr-defined]
+        fail(f"{sentence}; python -m mdpu{path} --help says what there is")
     except MemoryError:
         fail(NO_MEMORY)
     except UserError as error:

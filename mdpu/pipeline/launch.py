@@ -62,6 +62,8 @@ def _carry_out(command: str, given: list[str]) -> int:
         return _verify(given)
     if command == "status":
         return _status()
+    if command not in ("plan", "crate"):
+        raise UserError(f"{command} is no command of ./run, which ./run --help lists")
     experiment = given.pop(0) if given and given[0] in EXPERIMENTS else "quick"
     out, given = take(given, "--out") if command == "crate" else ([], given)
     plan, others = _choose(experiment, given)

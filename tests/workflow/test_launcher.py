@@ -45,7 +45,7 @@ def test_an_unknown_command_is_refused_in_one_sentence_before_anything_is_instal
     assert (
         done.stderr
         == "run: error: 'papre' is no command; known are quick, paper, reference, verify, plan, status, crate, "
-        "trace, retrain, diff, check, docs, test (./run --help)\n"
+        "trace, retrain, diff, demo, check, docs, test (./run --help)\n"
     )
     assert done.stdout == ""
 
@@ -59,6 +59,19 @@ def test_help_says_what_the_commands_do():
     assert set(listed) == set(commands)
     readme = (REPOSITORY / "README.md").read_text()
     assert not [command for command in commands if f"`./run {command}" not in readme.replace("./run [", "./run ")]
+
+
+def test_the_demo_needs_no_environment(run, monkeypatch, capsys):
+    monkeypatch.delenv("DISPLAY", raising=False)
+    monkeypatch.delenv("WAYLAND_DISPLAY", raising=False)
+    monkeypatch.setattr(run, "ROOT", REPOSITORY)
+    monkeypatch.setattr(sys, "argv", ["run", "demo"])
+    run.main()
+    said = capsys.readouterr().out
+    assert said.startswith("Of the paper’s 252 numbers")
+    assert (REPOSITORY / "results" / "reference" / "report.html").as_uri() in said
+    assert "A first ./run makes .venv" in said
+    assert not run.VENV.exists()
 
 
 def test_an_old_python_is_refused(run, monkeypatch):
