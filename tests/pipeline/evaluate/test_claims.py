@@ -42,6 +42,11 @@ def held(name, of):
     return CLAIMS[name].check(of)["holds"].tolist()
 
 
+def checked(of):
+    """Return what is said of every claim."""
+    return check_claims(of, paper_evidence(RULE))[0].set_index("claim")
+
+
 def history(method="ure", seed=1, accuracy=(), risk=(), objective=None, variant="base"):
     run = Run("mnist", variant, 2, 10000, "0.5", method, "logistic", seed)
     columns = {
@@ -68,20 +73,11 @@ def test_every_quote_stands_in_the_paper(name):
     assert CLAIMS[name].quote in plain
 
 
-def test_a_claim_without_a_quote_is_the_reviewers():
-    said_by = {name: item.said_by for name, item in CLAIMS.items()}
-    assert {name for name, who in said_by.items() if who == "reviewers"} == {
-        "triples-beat-pairs",
-        "lower-prior-is-easier",
-        "supervision-is-the-ceiling",
-        "no-method-is-below-chance",
-        "relu-part-beats-the-published-corrections",
-        "corrected-varies-less",
-        "corrected-risk-stays-non-negative",
-        "corrected-accuracy-does-not-fall-with-its-risk",
-    }
-    assert all(item.place for item in CLAIMS.values() if item.quote or item.said_by == "project")
-    assert all(bool(item.quote) == (item.said_by == "paper") for item in CLAIMS.values())
+def test_every_claim_says_whose_it_is_where_it_stands_and_what_it_compares():
+    for name, item in CLAIMS.items():
+        assert bool(item.quote) == (item.said_by == "paper"), name
+        assert item.place or item.said_by == "reviewers", name
+        assert re.fullmatch(r"Left: [^;]+; right: [^;]+\.", item.sides), name
     assert CLAIMS.keys() == {**bags.CHECKS, **paper.CHECKS}.keys()
 
 
@@ -94,8 +90,7 @@ def test_no_runs_are_not_run_and_no_failure():
 
 def test_the_papers_numbers_by_an_independent_count():
     """Counted with plain loops over the 504 cells."""
-    table, _ = check_claims(paper_evidence(RULE), paper_evidence(RULE))
-    paper = table.set_index("claim")["paper"]
+    paper = checked(paper_evidence(RULE))["paper"]
     keys = ["table", "prior", "dataset", "method"]
     mean = {tuple(row[:-1]): row[-1] for row in published_cells()[[*keys, "published_mean"]].itertuples(index=False)}
     rows = {key[:3] for key in mean}
@@ -134,12 +129,8 @@ def test_the_papers_numbers_by_an_independent_count():
         for m in ("relu", "abs")
     )
     assert paper["corrected-grows-more-steeply"] == f"{steeper} of 84"
-    assert paper["ure-overfits"] == paper["loss-hardly-matters"] == "not in its numbers"
-
-
-@pytest.mark.parametrize("name", CLAIMS)
-def test_every_claim_says_what_it_compares(name):
-    assert re.fullmatch(r"Left: [^;]+; right: [^;]+\.", CLAIMS[name].sides)
+    own = ["supervision-is-the-ceiling", "no-method-is-below-chance", "relu-part-beats-the-published-corrections"]
+    assert set(paper[["ure-overfits", "loss-hardly-matters", *own]]) == {"not in its numbers"}
 
 
 def test_cases_have_keys_sides_and_outcome():
@@ -153,22 +144,71 @@ def test_cases_have_keys_sides_and_outcome():
 
 # -- claims about cells ---------------------------------------------------------------------------
 
+THREE = (("siamese", 60), ("contrastive", 85), ("kmeans", 50))
+LOSSES = [cells(("abs", mean), loss=loss) for loss, mean in (("logistic", 80), ("ramp", 82))]
+HARD = [cells(("abs", mean), n=n, dataset="svhn") for n, mean in ((2000, 60), (4000, 70), (6000, 69))]
+MORE = [cells(("ure", 80), ("abs", 90)), cells(("ure", 81), ("abs", 89), variant="unlabeled-2n")]
+RIVALS = (("ure", 84.0), ("relu", 88.0))
+# Claim, cells, and the outcome of each case; the histories are there and hold nothing.
+CASES = [
+    # A corrected method is compared with the URE of its own cell.
+    ("corrected-beats-ure", [cells(("ure", 80), ("relu", 81), ("abs", 79))], [True, False]),
+    ("corrected-beats-ure", [cells(("ure", 80), ("relu", np.nan))], [False]),  # diverged
+    ("corrected-beats-ure", [cells(("ure", 80), ("relu", 81), variant="x")], []),
+    ("corrected-beats-ure", [cells(("ure", 80), ("relu", 81), loss="ramp")], []),
+    ("corrected-beats-ure-significantly", [cells(("ure", 80), ("relu", 81), ("abs", 79))], [False, False]),
+    ("corrected-beats-ure-significantly", [cells(("ure", 80), ("relu", 90), ("abs", 81))], [True, False]),
+    # Left out on its own side alone, a cell that diverged would make an average of different cells.
+    (
+        "corrected-beats-ure-at-priors",
+        [cells(("ure", 90), ("relu", 91)), cells(("ure", 60), ("relu", np.nan), prior="0.4")],
+        [False, True],
+    ),
+    (
+        "corrected-beats-ure-on-datasets",
+        [cells(("ure", 90), ("relu", 91)), cells(("ure", 60), ("relu", np.nan), prior="0.4")],
+        [False],
+    ),
+    ("proposed-beat-baselines", [cells(("ure", 80), ("abs", 86), *THREE)], [False, True]),
+    ("proposed-beat-baselines", [cells(("ure", 80), ("abs", 86), *THREE[:2])], []),
+    (
+        "every-loss-beats-the-baselines",
+        [cells(*THREE), cells(("abs", 90)), cells(("abs", 84), loss="ramp")],
+        [True, False],
+    ),
+    ("every-loss-beats-the-baselines", LOSSES, []),
+    ("more-unlabeled-images-help", MORE, [True, False]),
+    ("no-saturation-on-hard-data", HARD, [False]),
+    ("no-saturation-on-hard-data", [cell.assign(dataset="mnist") for cell in HARD], []),
+    ("loss-hardly-matters", LOSSES, [True]),
+    ("loss-hardly-matters", [*LOSSES, cells(("abs", 82.1), loss="hinge")], [False]),
+    ("loss-hardly-matters", [*LOSSES, cells(("abs", np.nan), loss="hinge")], [False]),
+    ("loss-hardly-matters", LOSSES[:1], []),
+    ("triples-beat-pairs", [cells(("ure", 80)), cells(("ure", 85), tuple_size=3)], [True]),
+    ("lower-prior-is-easier", [cells(("ure", 80)), cells(("ure", 78), prior="0.6")], [True]),
+    ("corrected-varies-less", [cells(("ure", 80)), cells(("abs", 80), std=1.1)], [False]),
+    (
+        "relu-part-beats-the-published-corrections",
+        [
+            cells(("relu-part", 92.0), ("relu", 88.0), ("abs", 93.0)),
+            cells(("relu-part", 80.0), ("relu", 85.0), loss="ramp"),
+            cells(("relu-part", 1.0), ("relu", 2.0), variant="images"),
+        ],
+        [True, False, False],
+    ),
+    ("bags-beat-the-proposed-methods", [cells(*RIVALS, ("bag-relu", 95.0))], []),  # not all three
+    (
+        "the-prior-need-not-be-known",
+        [cells(("bag-relu", 95.0), ("bag-free", 93.4)), cells(("bag-relu", 95.0), ("bag-free", 93.6), n=12000)],
+        [False, True],
+    ),
+]
 
-def test_a_corrected_method_is_compared_with_the_ure_of_its_own_cell():
-    found = evidence(cells(("ure", 80), ("relu", 81), ("abs", 79)), cells(("ure", 70), ("relu", 69), prior="0.6"))
-    assert held("corrected-beats-ure", found) == [True, False, False]
-    assert held("corrected-beats-ure-significantly", found) == [False, False, False]
-    clear = evidence(cells(("ure", 80), ("relu", 90), ("abs", 81)))
-    assert held("corrected-beats-ure-significantly", clear) == [True, False]
 
-
-def test_other_variants_and_losses_are_no_cells_of_the_tables():
-    assert held("corrected-beats-ure", evidence(cells(("ure", 80), ("relu", 81), variant="x"))) == []
-    assert held("corrected-beats-ure", evidence(cells(("ure", 80), ("relu", 81), loss="ramp"))) == []
-
-
-def test_a_diverged_cell_does_not_hold():
-    assert held("corrected-beats-ure", evidence(cells(("ure", 80), ("relu", np.nan)))) == [False]
+@pytest.mark.parametrize(("name", "frames", "outcome"), CASES)
+def test_a_claim_about_cells_holds_case_by_case(name, frames, outcome):
+    runs = facts(history(accuracy=[50], risk=[1.0]))[:0]
+    assert held(name, evidence(*frames, runs=runs, more_unlabeled={("mnist", "unlabeled-2n")})) == outcome
 
 
 def test_a_row_of_no_table_is_evidence_on_n_alone():
@@ -195,13 +235,6 @@ def test_averages_are_by_dataset_and_by_prior():
         assert cases[[axis, "left", "right", "holds"]].to_numpy().tolist() == expected
 
 
-def test_an_average_with_a_diverged_cell_does_not_hold():
-    """Left out on its own side alone, it would compare different cells."""
-    found = evidence(cells(("ure", 90), ("relu", 88)), cells(("ure", 60), ("relu", np.nan), prior="0.4"))
-    assert held("corrected-beats-ure-on-datasets", found) == [False]
-    assert held("corrected-beats-ure-at-priors", found) == [False, False]
-
-
 def test_the_pass_rate_by_chance_is_that_of_noise():
     """Cells whose methods, losses, sizes and priors make no difference."""
     random = np.random.default_rng(3)
@@ -220,22 +253,7 @@ def test_the_pass_rate_by_chance_is_that_of_noise():
     more = {(f"d{i}", "more") for i in range(60)}
     table, _ = check_claims(evidence(noise, runs=runs[:0], more_unlabeled=more), paper_evidence(RULE))
     told = table[table["by_chance"].notna() & (table["ours_cases"] >= 100)]
-    assert set(told["claim"]) >= {
-        "corrected-beats-ure",
-        "corrected-beats-ure-significantly",
-        "corrected-beats-ure-on-datasets",
-        "proposed-beat-baselines",
-        "corrected-varies-less",
-        "accuracy-grows-with-n",
-        "corrected-grows-more-steeply",
-        "corrected-grows-significantly-more-steeply",
-        "every-loss-beats-the-baselines",
-        "more-unlabeled-images-help",
-        "triples-beat-pairs",
-        "lower-prior-is-easier",
-        "supervision-is-the-ceiling",
-        "relu-part-beats-the-published-corrections",
-    }
+    assert len(told) >= 14
     for row in told.to_dict("records"):
         # Cases share cells, so they scatter more than independent ones; two tails of five standard errors.
         error = np.sqrt(row["by_chance"] * (1 - row["by_chance"]) / row["ours_cases"])
@@ -257,8 +275,7 @@ def test_single_trials_are_checked_seed_by_seed():
     )
     means = trials.groupby([*CELL], as_index=False).agg(mean=("accuracy", "mean"), std=("accuracy", "std"))
     found = evidence(means.assign(trials=3), trials=trials[[*AXES, "accuracy"]])
-    table, _ = check_claims(found, paper_evidence(RULE))
-    rows = table.set_index("claim")
+    rows = checked(found)
     row = rows.loc["corrected-beats-ure"]
     assert (row["ours"], row["trials"]) == ("2 of 2", 3)
     assert row["trial_rate"] == pytest.approx(4 / 6)  # a trial that diverged does not hold
@@ -277,7 +294,7 @@ def test_cases_of_one_dataset_and_seed_are_a_cluster():
     )[[*AXES, "accuracy"]]
     means = trials.groupby([*CELL], as_index=False).agg(mean=("accuracy", "mean"), std=("accuracy", "std"))
     found = evidence(means.assign(trials=2), trials=trials)
-    rows = check_claims(found, paper_evidence(RULE))[0].set_index("claim")
+    rows = checked(found)
     expected = {
         "corrected-beats-ure": ([1, 1, 1, 0], [1, 1, 1, 1]),
         "corrected-beats-ure-at-priors": ([1, 0], [1, 1]),  # 90 and 80 on average, against 80
@@ -285,7 +302,7 @@ def test_cases_of_one_dataset_and_seed_are_a_cluster():
     for name, (hold, count) in expected.items():
         ends = rows.loc[name, ["trial_low", "trial_high"]]
         assert ends.tolist() == pytest.approx(share_interval(hold, count, 0.95)), name
-    by_seed = check_claims(replace(found, clusters=("seed",)), paper_evidence(RULE))[0].set_index("claim")
+    by_seed = checked(replace(found, clusters=("seed",)))
     ends = by_seed.loc["corrected-beats-ure", ["trial_low", "trial_high"]]
     assert ends.tolist() == pytest.approx(share_interval([2, 1], [2, 2], 0.95))
 
@@ -295,7 +312,7 @@ def test_single_trials_of_runs_are_the_runs_themselves():
     metrics = pd.concat(runs)
     accuracies = run_accuracies(metrics, REPORTING)
     found = evidence(cells(("ure", 50)), runs=facts(*runs), trials=accuracies[[*AXES, "accuracy"]])
-    row = check_claims(found, paper_evidence(RULE))[0].set_index("claim").loc["ure-risk-goes-negative"]
+    row = checked(found).loc["ure-risk-goes-negative"]
     assert (row["ours"], row["trial_rate"], row["trials"]) == ("1 of 3", pytest.approx(1 / 3), 3)
 
 
@@ -344,12 +361,6 @@ def test_steadiness_over_n_compares_the_largest_falls():
     }
 
 
-def test_baselines_count_only_where_all_three_were_run():
-    three = [("siamese", 60), ("contrastive", 85), ("kmeans", 50)]
-    assert held("proposed-beat-baselines", evidence(cells(("ure", 80), ("abs", 86), *three))) == [False, True]
-    assert held("proposed-beat-baselines", evidence(cells(("ure", 80), ("abs", 86), *three[:2]))) == []
-
-
 def test_growth_is_from_each_n_to_the_next_as_numbers():
     sizes = [cells(("ure", mean), ("abs", mean + 1), n=n) for n, mean in ((10000, 84), (2000, 80), (4000, 83))]
     cases = CLAIMS["accuracy-grows-with-n"].check(evidence(*sizes))
@@ -386,153 +397,6 @@ def test_steeper_is_significant_by_the_deviations_over_trials():
     assert held("corrected-grows-more-steeply", evidence(*single)) == [True]
 
 
-def test_each_loss_is_compared_with_the_baselines_of_its_row():
-    runs = facts(history(accuracy=[50], risk=[1.0]))
-    three = cells(("siamese", 60), ("contrastive", 85), ("kmeans", 50))
-    losses = [cells(("abs", mean), loss=loss) for loss, mean in (("logistic", 90), ("ramp", 84))]
-    assert held("every-loss-beats-the-baselines", evidence(three, *losses, runs=runs)) == [True, False]
-    assert held("every-loss-beats-the-baselines", evidence(*losses, runs=runs)) == []
-
-
-def test_more_unlabeled_images_are_compared_with_the_protocol_as_it_stands():
-    runs = facts(history(accuracy=[50], risk=[1.0]))
-    found = [cells(("ure", 80), ("abs", 90)), cells(("ure", 81), ("abs", 89), variant="unlabeled-2n")]
-    more = {("mnist", "unlabeled-2n")}
-    assert held("more-unlabeled-images-help", evidence(*found, runs=runs, more_unlabeled=more)) == [True, False]
-    assert held("more-unlabeled-images-help", evidence(*found, runs=runs)) == []
-
-
-def test_saturation_is_looked_for_at_the_largest_n_of_hard_data():
-    grow = [cells(("abs", mean), n=n, dataset="svhn") for n, mean in ((2000, 60), (4000, 70), (6000, 69))]
-    assert held("no-saturation-on-hard-data", evidence(*grow)) == [False]
-    assert held("no-saturation-on-hard-data", evidence(*[f.assign(dataset="mnist") for f in grow])) == []
-
-
-def test_losses_are_compared_within_a_cell():
-    runs = facts(history(accuracy=[50], risk=[1.0]))
-    near = [cells(("abs", mean), loss=loss) for loss, mean in (("logistic", 80), ("ramp", 82))]
-    assert held("loss-hardly-matters", evidence(*near, runs=runs)) == [True]
-    assert held("loss-hardly-matters", evidence(*near, cells(("abs", 82.1), loss="hinge"), runs=runs)) == [False]
-    assert held("loss-hardly-matters", evidence(*near, cells(("abs", np.nan), loss="hinge"), runs=runs)) == [False]
-    assert held("loss-hardly-matters", evidence(near[0], runs=runs)) == []
-
-
-def test_triples_priors_and_deviations():
-    found = evidence(cells(("ure", 80)), cells(("ure", 85), tuple_size=3), cells(("ure", 78), prior="0.6"))
-    assert held("triples-beat-pairs", found) == [True]
-    assert held("lower-prior-is-easier", found) == [True]
-    wider = pd.concat([cells(("ure", 80)), cells(("abs", 80), std=1.1)])
-    assert held("corrected-varies-less", evidence(wider)) == [False]
-
-
-# -- claims about histories -----------------------------------------------------------------------
-
-
-def test_facts_of_a_run():
-    accuracy = [50, 60, 70, 80, 90, 90, 85, 84, 80, 70]
-    risk = [1.0, 0.5, 0.1, 0.2, -0.1, 0.05, -0.3, -0.5, -0.9, -2.0]
-    found = facts(history(accuracy=accuracy, risk=risk, objective=np.abs(risk))).iloc[0]
-    windows = [np.mean(accuracy[max(0, end - 5) : end]) for end in range(1, 11)]
-    assert found["best"] == pytest.approx(max(windows))
-    assert found["accuracy"] == pytest.approx(75)
-    assert (found["lowest_risk"], found["lowest_objective"]) == (-2.0, 0.05)
-    assert found["risk_and_accuracy"] == pytest.approx(stats.spearmanr(risk[4:], accuracy[4:]).statistic)
-
-
-def test_a_risk_that_stays_positive_has_no_correlation_after_it_turned():
-    assert np.isnan(facts(history(accuracy=[50] * 5, risk=[1.0] * 5)).iloc[0]["risk_and_accuracy"])
-
-
-def test_runs_keep_their_own_facts():
-    both = facts(
-        history(seed=2, accuracy=[80, 70, 60, 50], risk=[-1, -2, -3, -4]),
-        history(seed=1, accuracy=[50, 60, 70, 80], risk=[-1, -2, -3, -4]),
-    ).set_index("seed")
-    assert both["risk_and_accuracy"].tolist() == pytest.approx([-1, 1])
-    assert both["accuracy"].tolist() == [75, 55]
-
-
-FALLING = history(accuracy=[60, 90, 90, 90, 90, 90, 80, 70], risk=[1, 0.5, 0.1, -0.1, -0.5, -1, -4, -9])
-STEADY = history("abs", accuracy=[60, 90, 90, 90, 90, 90, 90, 90], risk=[1, 0.5, 0.1, -0.1, 0, 0, 0, 0])
-STEADY = STEADY.assign(objective=STEADY["risk"].abs())
-
-
-def test_a_ure_that_overfits_and_a_corrected_method_that_does_not():
-    found = evidence(cells(("ure", 80)), runs=facts(FALLING, STEADY))
-    for name in (
-        "ure-risk-goes-negative",
-        "ure-accuracy-falls-with-its-risk",
-        "ure-overfits",
-        "corrected-objective-stays-non-negative",
-        "corrected-accuracy-holds",
-    ):
-        assert held(name, found) == [True], name
-
-
-def test_the_claims_about_histories_can_fail():
-    swapped = facts(FALLING.assign(method="abs"), STEADY.assign(method="ure", risk=1.0))
-    found = evidence(cells(("ure", 80)), runs=swapped)
-    assert held("ure-risk-goes-negative", found) == [False]
-    assert held("ure-overfits", found) == held("ure-accuracy-falls-with-its-risk", found) == []
-    assert held("corrected-objective-stays-non-negative", found) == [False]
-    assert held("corrected-accuracy-holds", found) == [False]
-
-
-def test_the_uncorrected_risk_of_a_corrected_run_may_fall_below_zero():
-    found = evidence(cells(("ure", 80)), runs=facts(FALLING.assign(method="relu"), STEADY.assign(risk=1.0)))
-    assert held("corrected-risk-stays-non-negative", found) == [True, False]
-    assert held("corrected-accuracy-does-not-fall-with-its-risk", found) == [False]
-
-
-def test_a_run_that_diverged_holds_nothing():
-    broken = STEADY.assign(accuracy=STEADY["accuracy"].where(STEADY["epoch"] < 5))
-    assert held("corrected-accuracy-holds", evidence(cells(("ure", 80)), runs=facts(broken))) == [False]
-
-
-def test_more_unlabeled_images_are_tried_by_variants_that_differ_in_their_number_alone():
-    config = copy.deepcopy(load_config([REPOSITORY / "config.yaml"]))
-    config["datasets"] = ["mnist"]
-    config["experiments"] = ["table2"]
-    found = our_evidence(Plan(config), cells(("ure", 1)).assign(diverged=0), FALLING).more_unlabeled
-    assert found == {("mnist", "unlabeled-2n"), ("mnist", "unlabeled-3n")}
-    config["protocol"]["sampling"]["n_unlabeled"] = "2n"
-    found = our_evidence(Plan(config), cells(("ure", 1)).assign(diverged=0), FALLING).more_unlabeled
-    assert {variant for _, variant in found} == {"unlabeled-3n"}
-
-
-def test_weight_decay_is_tried_by_variants_that_differ_in_it_alone():
-    config = copy.deepcopy(load_config([REPOSITORY / "config.yaml"]))
-    config["datasets"] = ["mnist", "svhn"]
-    networks = {
-        "decay": {"mlp": {"weight_decay": 0.5}},
-        "both": {"mlp": {"weight_decay": 0.5}, "resnet34": {"weight_decay": 0.5}},
-        "decay-and-rate": {"mlp": {"weight_decay": 0.5, "learning_rate": 0.1}},
-        "less": {"mlp": {"weight_decay": 0.0}},
-    }
-    variants = {name: {"training": {"networks": changes}} for name, changes in networks.items()}
-    config["definitions"]["variants"] |= {**variants, "sampling": {"sampling": {"replacement": False}}}
-    config["experiments"] = ["table2"]
-    plan = Plan(config)
-    found = our_evidence(plan, cells(("ure", 1)).assign(diverged=0), FALLING).larger_decay
-    assert {("mnist", "decay"), ("mnist", "both"), ("svhn", "both")} <= found
-    assert {("mnist", "decay-2e-3"), ("svhn", "decay-2e-3")} <= found  # of config.yaml
-    assert ("svhn", "decay") not in found
-    assert not {"decay-and-rate", "less", "sampling", "base"} & {variant for _, variant in found}
-    runs = facts(FALLING.assign(variant="decay"), FALLING)
-    assert held("weight-decay-does-not-help", evidence(cells(("ure", 1)), runs=runs, larger_decay=found)) == [True]
-    assert held("weight-decay-does-not-help", evidence(cells(("ure", 1)), runs=runs)) == []
-
-
-# -- controls and the other scopes ----------------------------------------------------------------
-
-
-def test_true_labels_are_the_ceiling_of_every_other_method():
-    found = cells(("supervised", 98.0), ("abs", 89.0), ("llp", 98.5), ("chance", 50.7))
-    cases = CLAIMS["supervision-is-the-ceiling"].check(evidence(found))
-    assert dict(zip(cases["method"], cases["holds"], strict=True)) == {"abs": True, "llp": False}
-    assert cases.set_index("method").loc["llp", ["left", "right"]].tolist() == [98.0, 98.5]
-
-
 def test_below_chance_is_below_it_by_more_than_noise():
     """Of 2 points below, a deviation of 1 over 3 trials has +-2.48 of Welch's interval, one of 0.5 has +-1.24."""
     chance = cells(("chance", 50.0), std=0.0)
@@ -549,19 +413,116 @@ def test_below_chance_is_below_it_by_more_than_noise():
     assert cases.set_index("method").loc["relu", "left"] == pytest.approx(upper)
 
 
-def test_relu_part_is_compared_under_every_loss_but_no_other_variant():
-    found = evidence(
-        cells(("relu-part", 92.0), ("relu", 88.0), ("abs", 93.0)),
-        cells(("relu-part", 80.0), ("relu", 85.0), loss="ramp"),
-        cells(("relu-part", 1.0), ("relu", 2.0), variant="images"),
-    )
-    assert held("relu-part-beats-the-published-corrections", found) == [True, False, False]
+def test_true_labels_are_the_ceiling_of_every_other_method():
+    found = cells(("supervised", 98.0), ("abs", 89.0), ("llp", 98.5), ("chance", 50.7))
+    cases = CLAIMS["supervision-is-the-ceiling"].check(evidence(found))
+    assert dict(zip(cases["method"], cases["holds"], strict=True)) == {"abs": True, "llp": False}
+    assert cases.set_index("method").loc["llp", ["left", "right"]].tolist() == [98.0, 98.5]
 
 
-def test_the_papers_numbers_know_no_controls():
-    table, _ = check_claims(paper_evidence(RULE), paper_evidence(RULE))
-    own = ["supervision-is-the-ceiling", "no-method-is-below-chance", "relu-part-beats-the-published-corrections"]
-    assert set(table.set_index("claim").loc[own, "paper"]) == {"not in its numbers"}
+# -- claims about histories -----------------------------------------------------------------------
+
+
+def test_facts_of_a_run():
+    accuracy = [50, 60, 70, 80, 90, 90, 85, 84, 80, 70]
+    risk = [1.0, 0.5, 0.1, 0.2, -0.1, 0.05, -0.3, -0.5, -0.9, -2.0]
+    found = facts(history(accuracy=accuracy, risk=risk, objective=np.abs(risk))).iloc[0]
+    windows = [np.mean(accuracy[max(0, end - 5) : end]) for end in range(1, 11)]
+    assert found["best"] == pytest.approx(max(windows))
+    assert found["accuracy"] == pytest.approx(75)
+    assert (found["lowest_risk"], found["lowest_objective"]) == (-2.0, 0.05)
+    assert found["risk_and_accuracy"] == pytest.approx(stats.spearmanr(risk[4:], accuracy[4:]).statistic)
+
+
+def test_runs_keep_their_own_facts():
+    both = facts(
+        history(seed=2, accuracy=[80, 70, 60, 50], risk=[-1, -2, -3, -4]),
+        history(seed=1, accuracy=[50, 60, 70, 80], risk=[-1, -2, -3, -4]),
+    ).set_index("seed")
+    assert both["risk_and_accuracy"].tolist() == pytest.approx([-1, 1])
+    assert both["accuracy"].tolist() == [75, 55]
+    assert np.isnan(facts(history(accuracy=[50] * 5, risk=[1.0] * 5)).iloc[0]["risk_and_accuracy"])  # never negative
+
+
+FALLING = history(accuracy=[60, 90, 90, 90, 90, 90, 80, 70], risk=[1, 0.5, 0.1, -0.1, -0.5, -1, -4, -9])
+STEADY = history("abs", accuracy=[60, 90, 90, 90, 90, 90, 90, 90], risk=[1, 0.5, 0.1, -0.1, 0, 0, 0, 0])
+STEADY = STEADY.assign(objective=STEADY["risk"].abs())
+BROKEN = STEADY.assign(accuracy=STEADY["accuracy"].where(STEADY["epoch"] < 5))
+SWAPPED = [FALLING.assign(method="abs"), STEADY.assign(method="ure", risk=1.0)]
+
+
+def bag_run(seed, *accuracy):
+    return history("bag-relu", seed, accuracy=accuracy, risk=[np.nan] * 10, objective=[0.1] * 10)
+
+
+def estimated(prior, low, high, seed=1):
+    values = {"estimated_prior": prior, "estimated_prior_low": low, "estimated_prior_high": high}
+    return history("bag-free", seed, accuracy=[95], risk=[np.nan]).assign(objective=0.1, **values)
+
+
+ESTIMATES = [estimated(0.52, 0.45, 0.59), estimated(0.46, 0.3, 0.49, 2)]
+
+
+@pytest.mark.parametrize(
+    ("name", "histories", "outcome"),
+    [
+        ("ure-risk-goes-negative", [FALLING, STEADY], [True]),
+        ("ure-risk-goes-negative", SWAPPED, [False]),
+        ("ure-accuracy-falls-with-its-risk", [FALLING, STEADY], [True]),
+        ("ure-accuracy-falls-with-its-risk", SWAPPED, []),
+        ("ure-overfits", [FALLING, STEADY], [True]),
+        ("ure-overfits", SWAPPED, []),
+        ("corrected-objective-stays-non-negative", [FALLING, STEADY], [True]),
+        ("corrected-objective-stays-non-negative", SWAPPED, [False]),
+        ("corrected-accuracy-holds", [FALLING, STEADY], [True]),
+        ("corrected-accuracy-holds", SWAPPED, [False]),
+        ("corrected-accuracy-holds", [BROKEN], [False]),  # a run that diverged holds nothing
+        ("corrected-risk-stays-non-negative", [FALLING.assign(method="relu"), STEADY.assign(risk=1.0)], [True, False]),
+        ("corrected-accuracy-does-not-fall-with-its-risk", [FALLING.assign(method="relu")], [False]),
+        (
+            "bags-hold-their-accuracy",
+            [bag_run(1, *[90] * 8, 89.5, 89.5), bag_run(2, *[90] * 8, 88.5, 88.5)],
+            [True, False],
+        ),
+        ("the-prior-is-estimated", ESTIMATES, [True, False]),
+        ("the-interval-holds-the-prior", ESTIMATES, [True, False]),
+        ("a-wrong-prior-is-noticed", ESTIMATES, [True, False, True, True]),  # 0.4 of both runs, then 0.6
+    ],
+)
+def test_a_claim_about_histories_holds_run_by_run(name, histories, outcome):
+    assert held(name, evidence(cells(("ure", 80)), runs=facts(*histories))) == outcome
+
+
+def variants_of(changes=None, **sampling):
+    """Return our evidence of a plan with these variants beside the configuration's own, and other sampling."""
+    config = copy.deepcopy(load_config([REPOSITORY / "config.yaml"]))
+    config |= {"datasets": ["mnist", "svhn"], "experiments": ["table2"]}
+    config["protocol"]["sampling"] |= sampling
+    config["definitions"]["variants"] |= changes or {}
+    return our_evidence(Plan(config), cells(("ure", 1)).assign(diverged=0), FALLING)
+
+
+def test_more_unlabeled_images_are_tried_by_variants_that_differ_in_their_number_alone():
+    assert {variant for _, variant in variants_of().more_unlabeled} == {"unlabeled-2n", "unlabeled-3n"}
+    assert {variant for _, variant in variants_of(n_unlabeled="2n").more_unlabeled} == {"unlabeled-3n"}
+
+
+def test_weight_decay_is_tried_by_variants_that_differ_in_it_alone():
+    networks = {
+        "decay": {"mlp": {"weight_decay": 0.5}},
+        "both": {"mlp": {"weight_decay": 0.5}, "resnet34": {"weight_decay": 0.5}},
+        "decay-and-rate": {"mlp": {"weight_decay": 0.5, "learning_rate": 0.1}},
+        "less": {"mlp": {"weight_decay": 0.0}},
+    }
+    variants = {name: {"training": {"networks": changes}} for name, changes in networks.items()}
+    found = variants_of({**variants, "sampling": {"sampling": {"replacement": False}}}).larger_decay
+    assert {("mnist", "decay"), ("mnist", "both"), ("svhn", "both")} <= found
+    assert {("mnist", "decay-2e-3"), ("svhn", "decay-2e-3")} <= found  # of config.yaml
+    assert ("svhn", "decay") not in found
+    assert not {"decay-and-rate", "less", "sampling", "base"} & {variant for _, variant in found}
+    runs = facts(FALLING.assign(variant="decay"), FALLING)
+    assert held("weight-decay-does-not-help", evidence(cells(("ure", 1)), runs=runs, larger_decay=found)) == [True]
+    assert held("weight-decay-does-not-help", evidence(cells(("ure", 1)), runs=runs)) == []
 
 
 # -- bags -----------------------------------------------------------------------------------------
@@ -577,11 +538,6 @@ def test_bags_are_compared_with_the_best_rival_of_the_row():
     low, _ = welch_interval(88.5, 1.0, 3, 91.0, 1.0, 3, 0.95)
     (case,) = CLAIMS["bags-beat-every-other-method-significantly"].check(of).to_dict("records")
     assert (case["left"], case["holds"]) == (pytest.approx(low), False)
-
-
-def test_bags_are_compared_with_the_proposed_methods_where_all_three_were_run():
-    of = evidence(cells(("ure", 84.0), ("relu", 88.0), ("bag-relu", 95.0)))
-    assert held("bags-beat-the-proposed-methods", of) == []
 
 
 def test_bags_are_compared_with_the_papers_highest_number_of_the_row():
@@ -609,30 +565,3 @@ def test_the_gain_is_ranked_against_the_ratio_of_information(order, correlation)
     ]
     (case,) = CLAIMS["gain-ranks-as-information"].check(evidence(*frames)).to_dict("records")
     assert (case["left"], case["holds"]) == (pytest.approx(correlation), correlation > 0)
-
-
-def estimated(prior, low, high, seed=1):
-    values = {"estimated_prior": prior, "estimated_prior_low": low, "estimated_prior_high": high}
-    return history("bag-free", seed, accuracy=[95], risk=[np.nan]).assign(objective=0.1, **values)
-
-
-def test_estimates_of_the_prior_are_judged_by_run():
-    of = evidence(cells(("bag-free", 95.0)), runs=facts(estimated(0.52, 0.45, 0.59), estimated(0.46, 0.3, 0.49, 2)))
-    assert held("the-prior-is-estimated", of) == [True, False]
-    assert held("the-interval-holds-the-prior", of) == [True, False]
-    # Told 0.4 lies outside the first interval alone, told 0.6 outside both.
-    assert held("a-wrong-prior-is-noticed", of) == [True, False, True, True]
-
-
-def test_the_prior_free_method_may_cost_a_point_and_a_half():
-    of = evidence(cells(("bag-relu", 95.0), ("bag-free", 93.4)), cells(("bag-relu", 95.0), ("bag-free", 93.6), n=12000))
-    assert held("the-prior-need-not-be-known", of) == [False, True]
-
-
-def test_bags_hold_their_accuracy_by_the_margin():
-    steady = history("bag-relu", accuracy=[90] * 8 + [89.5, 89.5], risk=[np.nan] * 10, objective=[0.1] * 10)
-    fallen = history("bag-relu", 2, accuracy=[90] * 8 + [88.5, 88.5], risk=[np.nan] * 10, objective=[0.1] * 10)
-    assert held("bags-hold-their-accuracy", evidence(cells(("bag-relu", 90.0)), runs=facts(steady, fallen))) == [
-        True,
-        False,
-    ]
