@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import statistics
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -15,7 +14,7 @@ from configs import config
 from mdpu.errors import UserError
 from mdpu.pipeline.cache import Finished, cache_of, identity, manifest, recipes_of
 from mdpu.pipeline.evaluate.collect import collect, run_accuracies, summarize
-from mdpu.pipeline.evaluate.published import FILE, beside_published, published_cells
+from mdpu.pipeline.evaluate.published import beside_published, published_cells
 from mdpu.pipeline.evaluate.verify import verify
 from mdpu.pipeline.files import REPOSITORY, read_json, write_json
 from mdpu.pipeline.plan import AXES, CELL, Plan, Run, run_columns
@@ -134,20 +133,6 @@ def test_a_cell_is_the_mean_and_sample_deviation_of_its_trials():
     assert (cell["trials"], cell["diverged"]) == (3, 0)
 
 
-def test_a_diverged_trial_is_counted_and_kept_out_of_mean_and_deviation():
-    metrics = pd.concat(
-        [
-            history(make_run(seed=1), [0.6, 0.6]),
-            history(make_run(seed=2), [0.8, 0.8]),
-            history(make_run(seed=3), [0.8, np.nan]),
-        ]
-    )
-    cell = summarize(run_accuracies(metrics, NATURAL)).iloc[0]
-    assert cell["mean"] == pytest.approx(70)
-    assert cell["std"] == pytest.approx(statistics.stdev([60, 80]))
-    assert (cell["trials"], cell["diverged"]) == (3, 1)
-
-
 def test_a_cell_whose_trials_all_diverged_has_no_mean():
     cell = summarize(run_accuracies(history(make_run(), [np.nan, np.nan]), NATURAL)).iloc[0]
     assert np.isnan(cell["mean"])
@@ -202,17 +187,6 @@ def test_numbers_of_which_none_is_there_are_not_confirmed(tmp_path):
     assert (found["confirmed"], found["cells"], found["not_run"]) == (False, 0, 1)
     assert (found["outside"], found["largest_difference"]) == ([], None)
     json.dumps(found, allow_nan=False)
-
-
-def test_no_expected_numbers_are_not_taken_for_confirmation(tmp_path):
-    summary_of(abs=80.0).assign(tolerance=1.0).iloc[:0].to_csv(tmp_path / "expected.csv", index=False)
-    with pytest.raises(UserError, match=r"config key expected: .*expected\.csv holds no cells"):
-        verify(summary_of(abs=80.0), tmp_path / "expected.csv")
-
-
-def test_missing_expected_numbers_are_named(tmp_path):
-    with pytest.raises(UserError, match=r"config key expected: .*no\.csv does not exist"):
-        verify(summary_of(abs=80.0), tmp_path / "no.csv")
 
 
 # -- the published tables -------------------------------------------------------------------------
@@ -313,7 +287,3 @@ def test_a_cell_of_ours_stands_beside_the_papers_only_where_the_paper_has_it():
     assert found["published_mean"].tolist()[0] == 87.91
     assert found["difference"].tolist()[0] == pytest.approx(88 - 87.91)
     assert found["published_mean"].isna().tolist() == [False, True, True, True]
-
-
-def test_every_row_of_the_published_file_is_read():
-    assert len(Path(FILE).read_text(encoding="utf-8").splitlines()) == 505

@@ -300,17 +300,6 @@ def test_the_figure_has_a_marker_at_each_mean_and_a_line_at_the_papers(plan):
     assert set(lines) == {f"{method} in the paper" for method in ("URE", "ReLU", "ABS")}
 
 
-def test_the_legend_lies_within_the_narrowest_figure():
-    plan = study(tuple_size=[2])
-    figure = draw(plan, plan.experiment("study"), histories(plan))
-    figure.draw_without_rendering()
-    (legend,) = figure.legends
-    extent = legend.get_window_extent()
-    assert len(legend.get_texts()) == 6
-    assert figure.bbox.x0 <= extent.x0
-    assert extent.x1 <= figure.bbox.x1
-
-
 def test_each_dataset_has_a_row_of_panels_where_there_are_many():
     names = ["emnist-letters", "emnist-letters-a-i"]
     plan = study(

@@ -64,12 +64,6 @@ def test_without_a_published_number_the_headline_says_what_was_run(verification,
     assert [line.section for line in lines(run, [], CELLS, 7)] == ["audit"]
 
 
-def test_every_comparison_is_counted_once():
-    for row in verdict_counts(compared({"abs": 40.0})):
-        assert sum(row["counts"].values()) == row["compared"] == 12
-        assert row["counts"]["differs"] == (12 if row["method"] == "abs" else 0)
-
-
 def test_a_line_says_what_its_evidence_says():
     claims = [{"status": s, "quote": q} for s, q in (("holds", "x"), ("fails", "x"), ("not run", "x"), ("holds", ""))]
     rows = {"dataset": "mnist", "tuple_size": 2, "prior": "0.5"}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import warnings
-from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -16,7 +15,6 @@ from labels import is_shown, touching
 from matplotlib.patches import Rectangle
 from matplotlib.text import Text
 
-import mdpu.pipeline.report
 from mdpu.data import draw_split
 from mdpu.errors import UserError
 from mdpu.losses import LOSSES
@@ -35,7 +33,7 @@ from mdpu.pipeline.plan import Experiment, Run, run_columns
 from mdpu.pipeline.report.drawing import COLUMN, PAGE, in_order, save_figure
 from mdpu.pipeline.report.mathml import to_mathml
 from mdpu.pipeline.report.rank_figure import rank_figure
-from mdpu.pipeline.report.style import LOSS_STYLES, METHOD_STYLES, STYLE
+from mdpu.pipeline.report.style import LOSS_STYLES, METHOD_STYLES
 from mdpu.pipeline.report.tuning_figure import tuning_figure
 
 DATASETS = {"mnist": "MNIST", "svhn": "SVHN"}
@@ -401,20 +399,6 @@ def test_names_from_a_configuration_are_no_formulas():
         assert [text for text in figure.findobj(Text) if "$5_a" in text.get_text()]
 
 
-def test_the_style_is_for_ones_own_figures_too():
-    with plt.style.context("mdpu.pipeline.report.paper"):
-        assert plt.rcParams["font.size"] == 8
-        assert plt.rcParams["figure.figsize"][0] == COLUMN
-    assert Path(STYLE).parent == Path(mdpu.pipeline.report.__path__[0])
-
-
-def test_a_users_own_defaults_change_no_figure(tmp_path):
-    save_figure(losses_figure(), tmp_path / "first.svg")
-    with plt.rc_context({"font.size": 20, "axes.facecolor": "pink"}):
-        save_figure(losses_figure(), tmp_path / "second.svg")
-    assert (tmp_path / "first.svg").read_bytes() == (tmp_path / "second.svg").read_bytes()
-
-
 def test_panels_of_one_dataset_share_axes_that_show_where_methods_differ():
     table = histories(epochs=50)
     steep = table["epoch"] <= 5
@@ -447,11 +431,6 @@ def test_a_figure_is_the_same_files_each_time(name, tmp_path):
         first = (tmp_path / "first" / f"figure{suffix}").read_bytes()
         assert first == (tmp_path / "second" / f"figure{suffix}").read_bytes()
         assert first.startswith(start)
-
-
-def test_losses_are_told_apart_by_more_than_colour():
-    assert len({style["marker"] for style in LOSS_STYLES.values()}) == len(LOSS_STYLES) == len(LOSSES)
-    assert len({style["linestyle"] for style in LOSS_STYLES.values()}) == len(LOSS_STYLES)
 
 
 def test_methods_with_a_style_of_their_own_are_told_apart():

@@ -94,12 +94,6 @@ def test_a_figure_has_a_column_per_tuple_size_with_a_mean_line_and_a_band_per_me
     assert "$n$ = 10,000" in risk_of_pairs.get_title()
 
 
-def test_accuracies_are_drawn_in_percent():
-    metrics = histories(methods=["ure"], sizes=(2,))
-    accuracy = curves_figure(metrics, {"mnist": "MNIST"}).axes[1]
-    np.testing.assert_allclose(accuracy.lines[0].get_ydata(), 100 * metrics.groupby("epoch")["accuracy"].mean())
-
-
 def test_a_risk_that_falls_far_below_zero_gets_a_logarithmic_axis():
     for scale, expected in ((1.0, "linear"), (1000.0, "symlog")):
         assert curves_figure(histories(scale=scale), {"mnist": "MNIST"}).axes[0].get_yscale() == expected
@@ -114,15 +108,6 @@ def test_figures_are_drawn_of_incomplete_trials(broken, tmp_path):
         metrics.loc[(metrics["seed"] == 1) & (metrics["epoch"] > 2), ["risk", "accuracy"]] = np.nan
     curves_figure(metrics, {"mnist": "MNIST"}).savefig(tmp_path / "figure.svg")
     assert (tmp_path / "figure.svg").stat().st_size > 1000
-
-
-@pytest.mark.parametrize(("suffix", "metadata"), [("svg", {"Date": None}), ("pdf", {"CreationDate": None})])
-def test_a_figure_is_the_same_file_each_time(tmp_path, suffix, metadata):
-    for name in ("first", "second"):
-        curves_figure(histories(), {"mnist": "MNIST"}).savefig(tmp_path / f"{name}.{suffix}", metadata=metadata)
-    first = (tmp_path / f"first.{suffix}").read_bytes()
-    assert first == (tmp_path / f"second.{suffix}").read_bytes()
-    assert first.startswith({"svg": b"<?xml", "pdf": b"%PDF"}[suffix])
 
 
 def test_methods_are_told_apart_by_more_than_colour():

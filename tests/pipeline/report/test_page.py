@@ -111,11 +111,6 @@ def test_every_line_leads_to_its_evidence(page):
     assert set(column(page, "From")) == {"proposed"}
 
 
-def test_who_trained_the_runs_is_said(page):
-    assert "trained by commit 0000000 on no device, 2026-01-01" in page.find_element(By.ID, "summary").text
-    assert "no device" in page.find_element(By.ID, "training").text
-
-
 # -- all comparisons ------------------------------------------------------------------------------
 
 
@@ -199,11 +194,6 @@ def test_the_address_of_a_cell_opens_it_and_back_closes_it(page, synthetic):
     assert page.current_url.endswith("#table2")
 
 
-def test_a_mark_of_the_forest_opens_its_cell(page):
-    click(page.find_element(By.CSS_SELECTOR, f"#forest g[data-cell='{CELL}'] :last-child"))
-    assert "URE" in page.find_element(By.ID, "drawer-title").text
-
-
 # -- looks ----------------------------------------------------------------------------------------
 
 
@@ -214,18 +204,6 @@ def test_a_table_shows_what_its_reader_chooses(page, shown):
     assert all(cell.find_element(By.CLASS_NAME, part).is_displayed() for part in parts)
     page.find_element(By.CSS_SELECTOR, f"#table2 input[value='{shown}']").send_keys(Keys.SPACE)
     assert [part for part in parts if cell.find_element(By.CLASS_NAME, part).is_displayed()] == [shown]
-
-
-def test_families_head_the_columns_of_a_table(page):
-    heads = page.find_elements(By.CSS_SELECTOR, "#extended-pairs thead tr.families th")
-    assert [(head.text, head.get_attribute("colspan")) for head in heads] == [
-        ("Proposed in the paper", "3"),
-        ("Beyond the paper", "6"),
-        ("Controls", "2"),
-    ]
-    beyond = page.find_element(By.ID, "part-beyond")
-    assert beyond.rect["y"] < page.find_element(By.ID, "extended-pairs").rect["y"]
-    assert page.find_element(By.ID, "table4").rect["y"] < beyond.rect["y"]
 
 
 def page_colours(page):
@@ -273,16 +251,6 @@ def test_what_is_wider_than_its_place_says_so_and_nothing_else_does(page, width)
     )
     assert all(wide == said for wide, said in told)
     assert any(wide for wide, _ in told) or width > 390
-
-
-def test_the_contents_lead_to_sections_that_were_out_of_sight(page):
-    links = page.find_elements(By.CSS_SELECTOR, "nav a")
-    for link in [*links[::-3], links[0]]:
-        click(link)
-        settled = "requestAnimationFrame(() => requestAnimationFrame(arguments[0]))"
-        page.execute_async_script(settled)
-        place = page.execute_script("return document.querySelector(location.hash).getBoundingClientRect().top")
-        assert -1 <= place < 450, link.text
 
 
 def test_paper_loses_nothing(page):
@@ -394,14 +362,3 @@ def test_claims_that_were_checked_have_a_chip_and_an_effect(page, synthetic):
     assert effects == ["–" if pd.isna(effect) else shown_effect(effect) for effect in checked["effect"]]
     unchecked = page.find_elements(By.CSS_SELECTOR, "#claims > details li")
     assert len(unchecked) == (claims["status"] == "not run").sum()
-
-
-def test_open_choices_stand_beside_what_the_paper_says(page):
-    rows = page.find_elements(By.CSS_SELECTOR, "#sensitivity table.choices tbody tr")
-    first = [cell.text for cell in rows[0].find_elements(By.CSS_SELECTOR, "th, td")]
-    assert first[:3] == [
-        "What n counts",
-        "“number of training samples”; Fig. 4: “training sample group sizes”",
-        "tuples",
-    ]
-    assert [row.find_element(By.TAG_NAME, "th").text for row in rows][:2] == ["What n counts", "Learning rate"]

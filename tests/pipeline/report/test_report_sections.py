@@ -14,7 +14,7 @@ from mdpu.pipeline.evaluate.comparison import compare, spreads, totals, welch_in
 from mdpu.pipeline.evaluate.evidence import Evidence, paper_evidence
 from mdpu.pipeline.evaluate.published import published_cells
 from mdpu.pipeline.experiments.table import table_section
-from mdpu.pipeline.files import REPOSITORY, read_csv, write_csv, write_json
+from mdpu.pipeline.files import REPOSITORY, write_csv, write_json
 from mdpu.pipeline.plan import AXES, Plan
 from mdpu.pipeline.report.page import column_groups, effect, environment, typeset
 from mdpu.pipeline.report.sections import trials_of
@@ -57,16 +57,6 @@ def test_only_what_was_run_is_in_the_grid(plan, tmp_path):
     assert glyphs.count("?") == sum(value > 4 for value in half) > 0
     assert all([len(cells) for cells in row["cells"]] == [6] * 4 for row in section["grid"])
     assert (section["compared"], section["comparisons"], section["cells"]) == (72, 648, 504)
-
-
-def test_tables_and_methods_that_were_not_run_have_no_column(plan, tmp_path):
-    section_of(plan, tmp_path, "mnist")
-    found = read_csv(tmp_path / "comparison.csv")
-    left_out = (found["table"] != 2) | found["method"].isin(["siamese", "kmeans"])
-    write_csv(found.assign(verdict=found["verdict"].mask(left_out, "not run")), tmp_path / "comparison.csv")
-    section = verdict_section(plan, tmp_path)
-    assert section["columns"] == {"II, pairs": ["ure", "relu", "abs", "contrastive"]}
-    assert all([len(cells) for cells in row["cells"]] == [4] for row in section["grid"])
 
 
 def test_a_cell_stands_in_its_column_with_a_glyph_of_its_own(plan, tmp_path):
@@ -113,14 +103,6 @@ def test_with_five_trials_the_page_tells_predictions_and_equivalence(plan, tmp_p
         f"of ours in 60, and the two are equivalent within 1.0 points (two one-sided tests) in "
         f"{everything['equivalent']}." in page
     )
-
-
-def test_a_verdict_leads_to_the_runs_of_its_cell(plan, tmp_path):
-    section = section_of(plan, tmp_path, "mnist")
-    first = section["grid"][0]["cells"][0][section["columns"]["II, pairs"].index("relu")]
-    assert first["cell"] == "mnist/base/m2/n10000/prior0.4/relu/logistic"
-    page = rendered("verdict", verdict=section)
-    assert len(re.findall(r'<a class="mark \w+" href="#mnist/base/m', page)) == 72
 
 
 def test_a_claim_lists_our_failing_cases_and_leads_to_their_cells(plan, tmp_path):
@@ -201,12 +183,6 @@ def test_rows_of_a_table_are_prior_by_prior_as_in_the_paper(plan):
     page = rendered("table", section=section, verdicts=verdict)
     assert re.findall(r'<th scope="rowgroup"[^>]+>([^<]+)<', page) == ["Prior 0.4", "Prior 0.5", "Prior 0.6"]
     assert page.count('<span class="mark close"') == 1
-
-
-def test_without_a_run_it_is_one_sentence(plan, tmp_path):
-    page = rendered("verdict", verdict=section_of(plan, tmp_path, "mnist") | {"compared": 0})
-    assert "None of the paper’s 504 numbers was run" in page
-    assert "<table" not in page
 
 
 @pytest.mark.parametrize(
