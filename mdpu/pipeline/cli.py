@@ -11,7 +11,7 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NoReturn
 
 import typer
 
@@ -30,7 +30,7 @@ GPU_ERRORS = ("CUDA", "cuDNN", "cuBLAS", "NCCL", "NVML", "No CUDA GPUs")
 # What torch says where a checkpoint cannot be written; it gives no number of an error.
 WRITE_ERRORS = ("basic_ios", "PytorchStreamWriter")
 # What Typer raises where arguments are wrong; click has it, which some versions of Typer keep to themselves.
-USAGE = typer.BadParameter.__mro__[2]
+USAGE: Any = typer.BadParameter.__mro__[2]
 NO_MEMORY = "there is not enough memory; give the job more, or ask for less"
 
 LOOK = "Look at theory and plans"
@@ -481,7 +481,7 @@ def main() -> None:
     except USAGE as error:
         context = getattr(error, "ctx", None)
         path = context.command_path.removeprefix(context.find_root().command_path) if context else ""
-        sentence = error.format_message().rstrip(".")  # type: ignore[attr-defined]
+        sentence = error.format_message().rstrip(".")
         fail(f"{sentence}; python -m mdpu{path} --help says what there is")
     except MemoryError:
         fail(NO_MEMORY)
