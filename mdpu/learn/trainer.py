@@ -28,6 +28,7 @@ from mdpu.learn.method import FittedMethod
 from mdpu.learn.methods import load_method
 from mdpu.learn.network import Network, Policy, Preparation
 from mdpu.learn.networks import load_network
+from mdpu.learn.start import fading, linear_score
 from mdpu.learn.task import Sample, Settings, Task, tuples_per_batch
 from mdpu.randomness import Stream
 
@@ -290,7 +291,9 @@ def train_stack(
         method.outputs,
         policy,
     )
-    heads = make_heads([replace(task, prior=data.priors.get(task, task.prior)) for task in tasks], policy)
+    told = [replace(task, prior=data.priors.get(task, task.prior)) for task in tasks]
+    heads = make_heads(told, policy)
+    lead = starting_scores(told, samples, data.images)
     labels_seen = data.labels if method.sees_labels else None
     names = ("objective", *heads[0].measures, *(evaluation.measures(heads[0]) if evaluation else ()))
     recorded = 1 + len(heads[0].measures)
@@ -311,6 +314,8 @@ def train_stack(
             rows = torch.cat([members.clamp(min=0), others], dim=1)  # (S, rows)
             images = data.images.index_select(0, rows.flatten()).unflatten(0, rows.shape)
             scores = network.forward(images)  # (K, S, rows) or (K, S, rows, outputs)
+            if lead is not None and (weight := fading(epoch, settings.epochs)):
+                scores = scores + weight * lead.gather(2, rows.expand(K, -1, -1))
             labels = labels_seen[rows].repeat(K, 1) if labels_seen is not None else None  # (R, rows)
             gradient, head_gradients = torch.empty_like(scores).flatten(0, 1), []  # (R, rows, ...)
             share = members.shape[1] / (n * tuple_size)
@@ -339,6 +344,16 @@ def train_stack(
         yield K * S
     mean.exchange()
     return Trained(network, {task: make_history(names, history[:, i].cpu().numpy()) for i, task in enumerate(tasks)})
+
+
+def starting_scores(tasks: Sequence[Task], samples: Sequence[Sample], images: Tensor) -> Tensor | None:
+    """Return the scores (K, S, N) that training starts from, or None where all start from the networks alone."""
+    heads = [network_method(task).head([task], images.device) for task in tasks]
+    own = [linear_score(head, images, samples[i % len(samples)]) for i, head in enumerate(heads)]
+    if all(score is None for score in own):
+        return None
+    zero = torch.zeros(len(images), device=images.device)
+    return torch.stack([zero if score is None else score for score in own]).unflatten(0, (-1, len(samples)))
 
 
 class RunningMean:

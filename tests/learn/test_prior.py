@@ -57,7 +57,8 @@ def test_the_prior_is_not_estimated_where_the_classes_are_known_up_to_a_swap() -
         estimate_prior(images, sample, Settings(epochs=1), law=Law.similar(2))
 
 
-def test_gradient_of_the_likelihood(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("law", [None, Law.exactly(3, 1), Law((0.2, 1.0, 0.0, 0.5))])
+def test_gradient_of_the_likelihood(monkeypatch: pytest.MonkeyPatch, law: Law | None) -> None:
     tuples, unlabeled = draw(np.random.default_rng(0), 3, 0.4, 200, 300, 1.0)
     seen = []
 
@@ -67,7 +68,7 @@ def test_gradient_of_the_likelihood(monkeypatch: pytest.MonkeyPatch) -> None:
 
     original = module.minimize
     monkeypatch.setattr(module, "minimize", spy)
-    calibrate(tuples, unlabeled)
+    calibrate(tuples, unlabeled, law=law)
     for point in ([0.0, 0.0], [0.5, -0.7], [-1.0, 1.0]):
         numeric = approx_fprime(np.array(point), lambda x: seen[0](x)[0], 1e-7)
         assert seen[0](np.array(point))[1] == pytest.approx(numeric, abs=1e-5)
