@@ -28,19 +28,10 @@ LEVEL = 0.99
 
 @dataclass(frozen=True)
 class Verified:
-    """A run that was trained again.
+    """A run that was trained again: accuracies in percent, and whether the histories are equal bit for bit.
 
-    Attributes
-    ----------
-    run : Run
-    recorded, again : float
-        Accuracies, in percent.
-    equal : bool
-        Whether the histories are equal bit for bit, as `mdpu.pipeline.train.compare_histories` has it.
-    tolerance : float
-        Points by which the accuracy may move; missing (NaN) if rounding was not measured for the method.
-    recorded_on, again_on : str
-        Precision and device of the two trainings, as ``bf16, AMD EPYC, AVX512-bf16 (1 thread)``.
+    `tolerance` is by how many points the accuracy may move, missing (NaN) if rounding was not measured for the method.
+    `recorded_on` and `again_on` are precision and device, as ``bf16, AMD EPYC, AVX512-bf16 (1 thread)``.
     """
 
     run: Run
@@ -72,18 +63,9 @@ def draw_runs(plan: Plan, number: int, seed: int) -> list[Run]:
 
 
 def rounding_pairs(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the trials that were trained with two precisions, one a row.
+    """Return the trials that were trained with two precisions, one a row: ``accuracy`` and ``accuracy_otherwise``.
 
-    Parameters
-    ----------
-    rows : DataFrame
-        The columns of a run's key and ``accuracy``, in percent; trials of the variant `ROUNDED_OTHERWISE` beside those
-        of the protocol.
-
-    Returns
-    -------
-    DataFrame
-        The keys but for the variant, ``accuracy`` and ``accuracy_otherwise``.
+    `rows` are accuracies of runs, trials of the variant `ROUNDED_OTHERWISE` beside those of the protocol.
     """
     others = [axis for axis in AXES if axis != "variant" and axis in rows]  # the first shipped rows name no law
     base, otherwise = (rows.loc[rows["variant"] == name, [*others, "accuracy"]] for name in (BASE, ROUNDED_OTHERWISE))
@@ -91,17 +73,10 @@ def rounding_pairs(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def rounding_tolerances(rows: pd.DataFrame, level: float = LEVEL) -> pd.Series:
-    """Return how far rounding moves the accuracy of a run, by dataset and method.
+    """Return how far rounding moves the accuracy of a run, by dataset and method; `rows` as for `rounding_pairs`.
 
     The difference of two trainings that differ in rounding alone has mean zero. With the mean of K squared differences
     as its variance, the next difference lies within Student's t quantile with K degrees of freedom.
-
-    Parameters
-    ----------
-    rows : DataFrame
-        As `rounding_pairs` takes them.
-    level : float
-        Probability with which a run lies within the tolerance.
     """
     pairs = rounding_pairs(rows)
     pairs["square"] = (pairs["accuracy"] - pairs["accuracy_otherwise"]) ** 2
@@ -110,10 +85,10 @@ def rounding_tolerances(rows: pd.DataFrame, level: float = LEVEL) -> pd.Series:
 
 
 def tolerance_of(run: Run, tolerances: pd.Series) -> float:
-    """Return how far a run's accuracy may move, in points.
+    """Return how far a run's accuracy may move, in points: the tolerance of its dataset and method.
 
-    It is the tolerance of the run's dataset and method. On a dataset where rounding was not measured, the method's
-    largest tolerance counts. The result is missing (NaN) for a method that was not measured at all.
+    On a dataset where rounding was not measured, the method's largest tolerance counts. The result is missing (NaN) for
+    a method that was not measured at all.
     """
     of_method = tolerances[tolerances.index.get_level_values("method") == run.method].droplevel("method")
     return float(of_method.get(run.dataset, of_method.max()))

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from mdpu.errors import UserError
 from mdpu.pipeline.cache import cache_of, identity
-from mdpu.pipeline.evaluate.collect import run_accuracies, summarize
-from mdpu.pipeline.files import read_json, read_table
+from mdpu.pipeline.evaluate.collect import read_histories, run_accuracies, summarize
+from mdpu.pipeline.files import read_json
 from mdpu.pipeline.plan import AXES, Plan, Run, run_columns
 
 
@@ -24,12 +24,9 @@ def trace(plan: Plan, name: str, config: Sequence[Path]) -> dict[str, Any]:
     configuration has no such run or cell, or a file of the results is missing.
     """
     runs = plan.find_runs(name)
-    metrics = read_table(plan.layout.metrics)
-    traced = []
-    for run in runs:
-        mask = np.logical_and.reduce([metrics[axis] == getattr(run, axis) for axis in AXES])
-        traced.append(_trace_run(plan, run, metrics[mask], config))
-    histories = pd.DataFrame(list(runs)).merge(metrics, on=list(AXES))
+    histories = read_histories(runs, plan.layout.metrics)
+    by_run = dict(list(histories.groupby(list(AXES))))
+    traced = [_trace_run(plan, run, by_run.get(tuple(run_columns(run).values())), config) for run in runs]
     (cell,) = summarize(run_accuracies(histories, plan.protocol.reporting())).to_dict("records")
     return {
         "name": name,
@@ -41,8 +38,8 @@ def trace(plan: Plan, name: str, config: Sequence[Path]) -> dict[str, Any]:
     }
 
 
-def _trace_run(plan: Plan, run: Run, rows: pd.DataFrame, config: Sequence[Path]) -> dict[str, Any]:
-    if rows.empty:
+def _trace_run(plan: Plan, run: Run, rows: pd.DataFrame | None, config: Sequence[Path]) -> dict[str, Any]:
+    if rows is None:
         raise UserError(
             f"{plan.layout.metrics} has no rows of {run.name}; run the workflow with this configuration first"
         )
@@ -52,9 +49,7 @@ def _trace_run(plan: Plan, run: Run, rows: pd.DataFrame, config: Sequence[Path])
     facts = read_json(manifest)
     finished = facts["runs"][run.name]
     files = " ".join(f"--config {shlex.quote(str(path))}" for path in config)
-    conditions = (
-        f'{axis} == "{value}"' if isinstance(value, str) else f"{axis} == {value}" for axis, value in _keys(run)
-    )
+    conditions = [f"{axis} == {json.dumps(value)}" for axis, value in run_columns(run).items()]
     return {
         "run": run.name,
         "seed": run.seed,
@@ -81,10 +76,6 @@ def _origin(path: Path, facts: dict[str, Any], run: Run) -> dict[str, Any]:
     raise UserError(
         f"{path} does not say who trained {run.name}: an earlier version wrote it; delete it and run the workflow again"
     )
-
-
-def _keys(run: Run) -> list[tuple[str, Any]]:
-    return list(run_columns(run).items())
 
 
 def _number(value: float) -> float | None:

@@ -15,24 +15,8 @@ from mdpu.pipeline.plan import CELL, DOMINANT
 def verify(summary: pd.DataFrame, expected_path: Path) -> dict[str, Any]:
     """Compare cell means with expected ones, as far as the cells were run: a selection holds only some of them.
 
-    Parameters
-    ----------
-    summary : DataFrame
-        As `mdpu.pipeline.evaluate.collect.summarize` returns it.
-    expected_path : Path
-        CSV with the cell's key columns, ``mean`` and ``tolerance``, both in percent.
-
-    Returns
-    -------
-    dict
-        ``cells``, the number of expected cells that were run, and ``not_run``, that of the others; ``within``, how many
-        of them lie within their tolerance, with a list of those ``outside``; ``largest_difference`` in points; and
-        ``confirmed``, whether some were run and all of these lie within.
-
-    Raises
-    ------
-    UserError
-        As `read_expected` does.
+    `expected_path` is a CSV file with the cell's key columns, ``mean`` and ``tolerance``, both in percent. Numbers are
+    ``confirmed`` if some cells were run and all of these lie within their tolerance.
     """
     expected = read_expected(expected_path)
     both = expected.merge(summary[[*CELL, "mean"]], on=list(CELL), suffixes=("_expected", ""))
@@ -52,13 +36,7 @@ def verify(summary: pd.DataFrame, expected_path: Path) -> dict[str, Any]:
 
 
 def read_expected(path: Path) -> pd.DataFrame:
-    """Return the table of expected numbers.
-
-    Raises
-    ------
-    UserError
-        If the file is missing, empty or of another shape.
-    """
+    """Return the table of expected numbers; raise `UserError` if the file is missing, empty or of another shape."""
     try:
         expected = read_csv(path)
     except UserError as error:

@@ -12,8 +12,7 @@ from mdpu.pipeline.evaluate.audit import ANOMALIES, ANOMALY, NO_CASE, NO_DATA, a
 from mdpu.pipeline.evaluate.published import published_cells
 from mdpu.pipeline.files import REPOSITORY
 
-BY_HAND = REPOSITORY.parent / "shared" / "paper" / "ANOMALIES.md"
-PAPER = BY_HAND.with_name("mdpu.tex")
+PAPER = REPOSITORY.parent / "shared" / "paper" / "mdpu.tex"
 
 
 def described(train=60000, test=10000, classes=10, positive=29492):
@@ -69,28 +68,6 @@ def test_the_copied_cells_are_those_found_by_hand(findings):
         "51.62 ± 0.70",
     }
     assert "51.62 ± 0.70: Table III, prior 0.5, cifar-10, Siamese and Table V, prior 0.6, cifar-10, Siamese" in cases
-
-
-@pytest.mark.skipif(not BY_HAND.exists(), reason="the list made by hand is not beside the repository")
-def test_the_list_made_by_hand_says_the_same(findings):
-    text = BY_HAND.read_text(encoding="utf-8")
-    cells = int(re.search(r"Tables II-V \((\d+) cells", text)[1])
-    assert cells == len(published_cells())
-    assert int(re.search(r"(\d+) bold cells", text)[1]) == one(findings, "A bold cell").of
-    rows = int(re.search(r"A baseline beats URE in (\d+) rows", text)[1])
-    assert rows == one(findings, "A baseline is more accurate than URE").count
-    drops = re.search(
-        r"drops in (\d+) \(URE\), (\d+) \(ReLU\), (\d+) \(ABS\) of 21 cells; .* in (\d+), (\d+), (\d+)", text
-    )
-    counted = [
-        one(findings, f"{method}: more data lower", place).count
-        for place in ("II to III", "IV to V")
-        for method in ("URE", "ReLU", "ABS")
-    ]
-    assert counted == [int(number) for number in drops.groups()]
-    copied = re.search(r"^3\. .*$", text, re.MULTILINE)[0]
-    by_hand = {f"{mean} ± {std}" for mean, std in re.findall(r"(\d\d\.\d\d)±(\d\.\d\d)", copied)}
-    assert by_hand == {case.split(":")[0] for case in one(findings, "The same mean and deviation").cases}
 
 
 def test_it_finds_what_is_put_in():

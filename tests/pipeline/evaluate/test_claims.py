@@ -369,32 +369,25 @@ def test_growth_is_from_each_n_to_the_next_as_numbers():
     assert cases["holds"].all()
 
 
-def test_slopes_are_least_squares_per_thousand_tuples():
-    sizes = [2000, 4000, 10000]
-    means = {"ure": [80, 83, 84], "abs": [81, 86, 90]}
-    frames = [cells(*((m, v[i]) for m, v in means.items()), n=n) for i, n in enumerate(sizes)]
-    case = CLAIMS["corrected-grows-more-steeply"].check(evidence(*frames)).iloc[0]
-    expected = [1000 * stats.linregress(sizes, means[method]).slope for method in ("abs", "ure")]
-    assert [case["left"], case["right"]] == pytest.approx(expected)
-    assert case["holds"]
-    assert held("corrected-grows-more-steeply", evidence(frames[0])) == []
-
-
 def test_steeper_is_significant_by_the_deviations_over_trials():
+    """Slopes are least squares, in points per 1,000 tuples."""
     sizes, means = [2000, 6000, 10000], {"ure": [80, 81, 82], "abs": [80, 85, 90]}
     frames = [cells(*((m, v[i]) for m, v in means.items()), n=n, std=0.5) for i, n in enumerate(sizes)]
-    case = CLAIMS["corrected-grows-significantly-more-steeply"].check(evidence(*frames)).iloc[0]
-    # Slope of three equidistant means: (last - first) / 8; its variance 2 s^2 / (3 trials * 64), half of it per end.
+    slopes = [1000 * stats.linregress(sizes, means[method]).slope for method in ("abs", "ure")]
+    case = CLAIMS["corrected-grows-more-steeply"].check(evidence(*frames)).iloc[0]
+    assert [case["left"], case["right"], case["holds"]] == [*map(pytest.approx, slopes), True]
+    # The variance of a slope of three equidistant means is 2 s^2 / (3 trials * 64), half of it from each end.
     parts = np.array([0.5**2 / 3 / 64] * 4)
     freedom = parts.sum() ** 2 / (parts**2 / 2).sum()
     reach = stats.t.ppf(0.975, freedom) * np.sqrt(parts.sum())
-    assert case["left"] == pytest.approx(10 / 8 - 2 / 8 - reach)
-    assert case["holds"]
+    case = CLAIMS["corrected-grows-significantly-more-steeply"].check(evidence(*frames)).iloc[0]
+    assert [case["left"], case["holds"]] == [pytest.approx(slopes[0] - slopes[1] - reach), True]
     noisy = [frame.assign(std=10.0) for frame in frames]
     assert held("corrected-grows-significantly-more-steeply", evidence(*noisy)) == [False]
     single = [frame.assign(std=np.nan, trials=1) for frame in frames]
     assert held("corrected-grows-significantly-more-steeply", evidence(*single)) == []
     assert held("corrected-grows-more-steeply", evidence(*single)) == [True]
+    assert held("corrected-grows-more-steeply", evidence(single[0])) == []
 
 
 def test_below_chance_is_below_it_by_more_than_noise():

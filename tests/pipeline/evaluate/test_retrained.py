@@ -9,7 +9,6 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from mdpu.pipeline.config import load_config
 from mdpu.pipeline.evaluate.retrained import (
     ROUNDED_OTHERWISE,
     Verified,
@@ -17,7 +16,6 @@ from mdpu.pipeline.evaluate.retrained import (
     tolerance_of,
     verified_rows,
 )
-from mdpu.pipeline.files import REPOSITORY
 from mdpu.pipeline.plan import AXES, Run
 
 RUN = Run("digits", "base", 2, 800, "0.5", "ure", "logistic", 1)
@@ -60,11 +58,6 @@ def test_a_dataset_has_its_own_tolerances_and_one_that_was_not_measured_the_larg
         tolerance_of(replace(RUN, dataset=dataset), tolerances) for dataset in ("digits", "letters", "clothes")
     )
     assert clothes == letters == pytest.approx(5 * digits)
-
-
-def test_the_variant_differs_from_the_protocol_in_its_precision_alone():
-    config = load_config([REPOSITORY / "config.yaml"])
-    assert config["definitions"]["variants"][ROUNDED_OTHERWISE] == {"training": {"precision": "fp32"}}
 
 
 def verified(recorded, again, equal, tolerance):

@@ -135,28 +135,6 @@ def test_each_alternative_moves_each_method_by_what_was_put_in(differences):
             assert found[alternative][method] == pytest.approx([effect] * 6), alternative  # 2 sizes, 3 seeds
 
 
-def test_a_difference_names_the_cells_that_it_is_of(plan, differences):
-    names = {run.cell for run in plan.runs}
-    assert set(differences["cell"]) | set(differences["base_cell"]) <= names
-    found = differences[differences["method"] == "relu"].set_index(["key", "value", "tuple_size"])
-    base = "mnist/base/m2/n10000/prior0.5/relu/logistic"
-    assert set(found.xs(2, level="tuple_size")["base_cell"]) == {base}
-    expected = {
-        ("n_unlabeled", "3n"): base.replace("base", "unlabeled-3n"),
-        ("scope", "part"): base.replace("relu", "relu-part"),
-        ("average_last", "best"): base,
-    }
-    for (key, value), cell in expected.items():
-        assert set(found.loc[(key, value, 2), "cell"]) == {cell}
-
-
-def test_differences_are_paired_by_seed(plan):
-    """Trials differ by far more than the effect, which pairing takes out."""
-    found = summarize_differences(paired_differences(plan, plan.experiment("study"), histories(plan)), 0.95)
-    assert found["std"].max() == pytest.approx(0, abs=1e-9)
-    assert found["base_mean"].notna().all()
-
-
 def test_a_summary_has_the_t_interval_of_the_paired_differences(plan):
     differences = paired_differences(plan, plan.experiment("study"), histories(plan, noise=1.0))
     found = summarize_differences(differences, 0.95).iloc[0]

@@ -14,7 +14,7 @@ from mdpu.pipeline.evaluate.comparison import compare
 from mdpu.pipeline.evaluate.published import published_summary
 from mdpu.pipeline.files import REPOSITORY
 from mdpu.pipeline.plan import AXES, Plan
-from mdpu.pipeline.report.cells import HEIGHT, POINTS, WIDTH, cell_lines, drawer_data, drawn, verdicts_by_cell
+from mdpu.pipeline.report.cells import HEIGHT, POINTS, WIDTH, cell_lines, drawer_data, verdicts_by_cell
 from mdpu.pipeline.report.forest import SPAN, forest_panels
 from mdpu.pipeline.report.forest import WIDTH as FOREST_WIDTH
 from mdpu.pipeline.report.training import Training
@@ -68,12 +68,6 @@ def test_a_curve_spans_its_drawing_and_a_trial_that_diverged_has_no_points(lines
     assert points[0] == (0, round(HEIGHT - (31 / 60) / 35 * HEIGHT))
     assert points[-1] == (WIDTH, round(HEIGHT - 31 / 35 * HEIGHT))
     assert by_method["abs"]["lines"][1] == ""
-
-
-def test_cells_of_which_every_trial_diverged_have_no_curve():
-    nothing = np.full(3, np.nan)
-    assert drawn([(np.arange(1, 4), nothing)])["lines"] == []
-    assert drawn([])["lines"] == []
 
 
 def test_the_script_gets_every_cell_as_plain_json(lines):

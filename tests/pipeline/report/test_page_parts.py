@@ -12,7 +12,7 @@ from mdpu.pipeline.cache import identity
 from mdpu.pipeline.config import load_config, schema
 from mdpu.pipeline.files import REPOSITORY, write_json
 from mdpu.pipeline.plan import PARTS, Plan
-from mdpu.pipeline.report.page import column_groups, points, signed
+from mdpu.pipeline.report.page import points, signed
 from mdpu.pipeline.report.sections import DARK_INK, DARK_PAGE, LEAST_CONTRAST, contrast, dark_twin, for_both_schemes
 from mdpu.pipeline.report.style import LOSS_STYLES, METHOD_STYLES
 from mdpu.pipeline.report.training import duration, read_training
@@ -62,11 +62,6 @@ def test_a_drawing_keeps_its_own_lines():
     assert both.startswith(svg.decode().removesuffix("</svg>"))
     assert f'[style*="fill: #ffffff"] {{ fill: {DARK_PAGE} !important }}' in both
     assert "#d55e00" not in both[len(svg) - len("</svg>") :]
-
-
-def test_neighbouring_methods_of_a_family_share_a_head():
-    heads = column_groups(["abs", "relu-part", "llp", "supervised"])
-    assert [(head["family"], head["span"]) for head in heads] == [("paper", 1), ("beyond", 2), ("control", 1)]
 
 
 def test_every_part_that_an_experiment_may_name_is_a_part_of_the_page():
