@@ -106,6 +106,10 @@ def lines(
         said.append(Line(f"The paper’s claims that these runs can check. {counts.capitalize()}.", "claims"))
     if beyond and (gain := _best_beyond(cells)):
         said.append(Line(gain, beyond))
+    if beyond and run.empty:
+        means = cells.groupby("method")["mean"].mean().sort_values(ascending=False)
+        each = ", ".join(f"{load_method(str(name)).title} {mean:.1f} %" for name, mean in means.items())
+        said.append(Line(f"Mean accuracy over the tables: {each}.", beyond))
     said.append(Line(f"The audit lists {audited} contradictions and gaps of the paper itself.", "audit"))
     return said
 

@@ -140,6 +140,7 @@ def _evaluation(
             "lines": [],
             "bars": [],
             "forest": None,
+            "picture": None,
             "comparisons": [],
             "cells": [],
         }
@@ -150,12 +151,15 @@ def _evaluation(
     verdicts = verdicts_by_cell(comparison)
     tables = table_cells(summary, plan.table_rows)
     verification = read_json(results / "verification.json") if plan.config.get("expected") else None
-    beyond = next((section["name"] for section in (*shown["bags"], *shown["beyond"]) if "methods" in section), None)
+    sections = [section for group in ("bags", "beyond", "paper") for section in shown[group]]
+    beyond = (section["name"] for section in sections if "beyond" in map(family, section.get("methods", ())))
+    pictures = (section for section in sections if "image" in section and section["trials"])
     return {
         **common,
         "headline": headline(comparison, summary, verification),
-        "lines": lines(comparison, common["claims"], tables, len(audit["anomalies"]), beyond),
+        "lines": lines(comparison, common["claims"], tables, len(audit["anomalies"]), next(beyond, None)),
         "bars": verdict_counts(comparison),
+        "picture": next(pictures, None),
         "forest": {"panels": forest_panels(comparison), "span": SPAN, "width": FOREST_WIDTH, "height": FOREST_HEIGHT},
         "comparisons": comparison_rows(plan, comparison),
         "verification": verification,

@@ -62,6 +62,9 @@ def test_without_a_published_number_the_headline_says_what_was_run(verification,
     assert headline(run, CELLS, verification) == said
     assert verdict_counts(run) == []
     assert [line.section for line in lines(run, [], CELLS, 7)] == ["audit"]
+    beside = CELLS.assign(tuple_size=2, prior="0.5", n=1, dataset="digits")
+    *_, means, _audit = lines(run, [], beside, 7, "quick-pairs")
+    assert means.text.startswith("Mean accuracy over the tables: ") and means.section == "quick-pairs"
 
 
 def test_a_line_says_what_its_evidence_says():
