@@ -58,13 +58,7 @@ LEFT_OUT = BESIDE | {"config"}  # one configuration is added
 
 
 def write_crate(plan: Plan, path: Path) -> None:
-    """Write the results of a plan, with their provenance, as a zipped RO-Crate.
-
-    Raises
-    ------
-    UserError
-        If there is no report, or a file is broken.
-    """
+    """Write the results of a plan, with their provenance, as a zipped RO-Crate."""
     if not (plan.layout.results / "report.html").exists():
         raise UserError(f"{plan.layout.results} has no report; run the workflow with this configuration first")
     with replacing(path) as temporary:
@@ -72,14 +66,7 @@ def write_crate(plan: Plan, path: Path) -> None:
 
 
 class _Builder:
-    """A crate in the making.
-
-    Parameters
-    ----------
-    plan : Plan
-    crate : ROCrate
-        Empty.
-    """
+    """A crate in the making."""
 
     def __init__(self, plan: Plan, crate: ROCrate) -> None:
         self.plan, self.crate = plan, crate
@@ -93,7 +80,8 @@ class _Builder:
         self._authors = [
             self._add(f"#author-{place}", "Organization", name=author["name"]) for place, author in enumerate(authors)
         ]
-        self._agent = self._add("#agent", "Person", name=_user())
+        git = subprocess.run(["git", "config", "user.name"], cwd=REPOSITORY, capture_output=True, text=True)
+        self._agent = self._add("#agent", "Person", name=git.stdout.strip() or "unknown")
 
     def build(self) -> ROCrate:
         """Return the crate, with everything in it."""
@@ -221,7 +209,7 @@ class _Builder:
             runs.setdefault(run.cell, []).append(run.name)
         for key, mean in zip(summary[list(CELL)].to_dict("records"), summary["mean"], strict=True):
             cell = cell_name(key)
-            numbers = [self._entity(f"#{name}") for name in runs.get(cell, [])]
+            numbers = [self.crate.get(f"#{name}") for name in runs.get(cell, [])]
             result = self._number(cell, mean, "mean accuracy")
             yield self._action(
                 f"#collect/{cell}",
@@ -299,11 +287,6 @@ class _Builder:
         number = "diverged" if pd.isna(value) else float(value)
         return self._add(f"#{name}", "PropertyValue", name=name, propertyID=what, value=number, unitText="percent")
 
-    def _entity(self, identifier: str) -> Entity:
-        entity = self.crate.dereference(identifier)
-        assert entity is not None, identifier
-        return entity
-
     def _add(self, identifier: str, kind: str, **properties: Any) -> Entity:
         entity = ContextEntity(self.crate, identifier, properties={"@type": kind})
         for key, value in properties.items():
@@ -313,12 +296,6 @@ class _Builder:
     def _add_file(self, source: Path, target: Path, kind: str, **properties: Any) -> Entity:
         facts: Mapping[str, Any] = {"encodingFormat": kind, "contentSize": str(source.stat().st_size), **properties}
         return self.crate.add_file(str(source), str(target), properties={"name": str(target), **facts})
-
-
-def _user() -> str:
-    """Return who runs the workflow, as Git knows them."""
-    done = subprocess.run(["git", "config", "user.name"], cwd=REPOSITORY, capture_output=True, text=True)
-    return done.stdout.strip() or "unknown"
 
 
 def _device(origin: Mapping[str, Any]) -> str:

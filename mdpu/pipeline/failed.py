@@ -20,23 +20,7 @@ LONGEST = 300  # characters of a reason
 
 
 def without_failed(config: Config) -> Config:
-    """Return a configuration that leaves out the cohorts that were not trained.
-
-    Parameters
-    ----------
-    config : dict
-        A complete configuration.
-
-    Returns
-    -------
-    dict
-        The configuration, with the reason for each of these cohorts under ``failed``.
-
-    Raises
-    ------
-    UserError
-        If the configuration is invalid, or no cohort was trained.
-    """
+    """Return a configuration with the cohorts that were not trained under ``failed``, each with the reason."""
     plan = Plan({**config, "failed": {}})
     made = {name: identity(plan, name) for name in plan.cohorts}
     failed = {

@@ -46,10 +46,7 @@ class DownloadError(Exception):
 
 @dataclass(frozen=True)
 class Part:
-    """A file that an archive holds, which may lie in ``data_dir`` by itself.
-
-    It may lie under its path or in a folder ``gzip`` beside it, and may be gzipped, with ``.gz`` after its name.
-    """
+    """A file that an archive holds, which may lie in ``data_dir`` by itself, gzipped or in a folder ``gzip`` too."""
 
     path: str  # within data_dir
     sha256: str | None  # of the content without gzip
@@ -117,21 +114,9 @@ class Source:
 def fetch(archives: Sequence[Archive], data_dir: Path, mirror: str | None = None) -> list[Path]:
     """Return the files of `archives` in `data_dir`, fetching those that are missing or broken.
 
-    Any number of processes may ask for the same file at the same time: one fetches it, the others wait.
-
-    Parameters
-    ----------
-    archives : sequence of Archive
-    data_dir : Path
-        Folder of raw downloads; it may be read-only if it holds all files. See `Archive.find` for what serves.
-    mirror : str, optional
-        An http(s) address or a local folder, laid out like `data_dir`, to use instead of the publishers.
-        Checksums are verified there too.
-
-    Raises
-    ------
-    UserError
-        If a file cannot be fetched. All are tried; the sentence names every missing file, its place and its MD5.
+    Any number of processes may ask for the same file at the same time: one fetches it, the others wait. A `mirror` is
+    an http(s) address or a folder, laid out like `data_dir`, that is used instead of the publishers. All files are
+    tried; the error names every missing one, its place and its MD5.
     """
     if mirror is not None and not _is_url(mirror) and not Path(mirror).expanduser().is_dir():
         raise UserError(

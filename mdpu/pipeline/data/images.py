@@ -21,21 +21,10 @@ ARRAYS = ("train_images", "train_labels", "test_images", "test_labels")
 
 @dataclass(frozen=True)
 class ImageSet:
-    """Images and classes of one source.
+    """Images and classes of one source, where they come from, and their terms of use."""
 
-    Attributes
-    ----------
-    train_images, test_images : ndarray, uint8, shape (N, H, W) or (N, H, W, C)
-    train_labels, test_labels : ndarray, int64, shape (N,)
-        Class ids, positions in `classes`.
-    classes : sequence of str
-        Class names.
-    origin, licence : str
-        Where the images come from, and their terms of use.
-    """
-
-    train_images: np.ndarray
-    train_labels: np.ndarray
+    train_images: np.ndarray  # uint8, (N, H, W) or (N, H, W, C)
+    train_labels: np.ndarray  # int64, (N,): positions in `classes`
     test_images: np.ndarray
     test_labels: np.ndarray
     classes: Sequence[str]

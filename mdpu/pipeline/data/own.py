@@ -23,19 +23,10 @@ GREY, COLOUR = ("1", "L", "LA"), ("P", "RGB", "RGBA", "CMYK", "YCbCr")
 def read(path: Path) -> ImageSet:
     """Return the images of an npz file or of a folder of pictures.
 
-    Parameters
-    ----------
-    path : Path
-        Either ``<name>.npz`` with ``train_images``, ``test_images`` (uint8 [N, H, W] or [N, H, W, C]),
-        ``train_labels``, ``test_labels`` (integers from 0), and the class names in an array ``classes``
-        or in ``<name>.json`` beside it (``{"classes": [...]}``, which may also have ``origin`` and
-        ``licence``). Without either, the ids are the names. Or a folder with pictures
-        ``train/<class>/*.png`` and ``test/<class>/*.png``, of one size, in any format that Pillow reads.
-
-    Raises
-    ------
-    UserError
-        If something is missing or has another form.
+    The file holds ``train_images``, ``test_images`` (uint8 [N, H, W] or [N, H, W, C]) and ``train_labels``,
+    ``test_labels`` (integers from 0). The class names are in an array ``classes`` or in ``<name>.json`` beside it, that
+    may also have ``origin`` and ``licence``; without either, the ids are the names. The folder holds pictures
+    ``train/<class>/*.png`` and ``test/<class>/*.png``, of one size, in any format that Pillow reads.
     """
     with _told_of(path):
         return _read_folder(path) if path.is_dir() else _read_npz(path)

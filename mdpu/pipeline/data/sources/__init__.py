@@ -34,22 +34,10 @@ def list_archives(name: str) -> Sequence[Archive]:
 
 
 def load_source(name: str, data_dir: Path, mirror: str | None, scratch: Path) -> tuple[ImageSet, dict[str, str]]:
-    """Return the images of a source, and the checksums of the files they were read from.
+    """Return the images of a source, by its name or the path of one's own, and the checksums of its files.
 
-    Parameters
-    ----------
-    name : str
-        Of a source, or the path of an npz file or of a folder of pictures.
-    data_dir, mirror
-        See `mdpu.pipeline.data.download.fetch`.
-    scratch : Path
-        Folder in which archives are unpacked while they are read. Unpacked files have no checksums, so they
-        are never kept: a killed process might have left one incomplete.
-
-    Raises
-    ------
-    UserError
-        If the source is unknown, a file cannot be fetched, or what it holds is not what it should.
+    Archives are unpacked into the folder `scratch` while they are read. Unpacked files have no checksums, so they are
+    never kept: a killed process might have left one incomplete.
     """
     if is_path(name):
         path = Path(name).expanduser()

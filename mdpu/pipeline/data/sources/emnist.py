@@ -52,12 +52,9 @@ def parts(split: str, folder: str = "") -> Iterator[Part]:
 def read(folder: Path, split: str) -> ImageSet:
     """Return the images of one split, read by torchvision.
 
-    EMNIST stores its images transposed. They are returned upright, so that people can read them. To a
-    perceptron this is a permutation of the pixels, which changes nothing.
-
-    torchvision counts Letters from 1 (its class 0 is ``N/A``); here A is class 0. Letters merges upper
-    and lower case, and its classes are called by the capital. Balanced keeps 11 lower-case letters
-    that look unlike their capitals, under their own names.
+    EMNIST stores its images transposed; they are returned upright, so that people can read them. torchvision counts
+    Letters from 1 (its class 0 is ``N/A``); here A is class 0. Letters merges upper and lower case, and its classes are
+    called by the capital. Balanced keeps 11 lower-case letters that look unlike their capitals, under their own names.
     """
     from torchvision import datasets
 
@@ -107,15 +104,7 @@ def copy_parts(source: Path, target: Path, split: str) -> None:
 
 
 def unpack(archive: Path, split: str) -> None:
-    """Unpack the four files of `split` beside `archive`.
-
-    torchvision would unpack all six splits, 2 GB, with each file whole in memory.
-
-    Raises
-    ------
-    UserError
-        If a path in the archive leads out of its folder, or a file is missing in it.
-    """
+    """Unpack the four files of `split` beside `archive`; torchvision would unpack all six splits, 2 GB, in memory."""
     with zipfile.ZipFile(archive) as members:
         for name in members.namelist():
             path = PurePosixPath(name.replace("\\", "/"))
