@@ -11,11 +11,10 @@ import pkgutil
 from collections.abc import Callable, Mapping
 from dataclasses import astuple, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import best_match
-from matplotlib.figure import Figure
 
 from mdpu.errors import UserError
 from mdpu.pipeline.config import BASE, Config, explain, grids, known, merge
@@ -23,6 +22,9 @@ from mdpu.pipeline.files import digest
 from mdpu.pipeline.plan import PARTS, Experiment, Plan
 from mdpu.pipeline.report.drawing import save_figure
 from mdpu.pipeline.report.sections import downloads, figure_section
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 FIGURE = ("figures/{name}.svg", "figures/{name}.pdf")
 TABLE = ("tables/{name}.csv", "tables/{name}.tex")

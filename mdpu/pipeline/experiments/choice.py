@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
-
-import pandas as pd
+from typing import TYPE_CHECKING, Any
 
 from mdpu.learn.methods import load_method
 from mdpu.pipeline.evaluate.choice import choose_epochs, choose_settings, summarize_regret
@@ -17,6 +15,9 @@ from mdpu.pipeline.plan import Experiment, Plan
 from mdpu.pipeline.report.drawing import size_name
 from mdpu.pipeline.report.sections import rows_section
 from mdpu.pipeline.report.tables import write_rows
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 WAYS = ("protocol", "bags", "members")
 KEYS = {

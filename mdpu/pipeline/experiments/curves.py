@@ -4,11 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
-
-import pandas as pd
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
+from typing import TYPE_CHECKING, NamedTuple
 
 from mdpu.pipeline.evaluate.collect import read_histories
 from mdpu.pipeline.experiments import figure_kind
@@ -26,6 +22,11 @@ from mdpu.pipeline.report.drawing import (
     share_range,
     size_name,
 )
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 REFERENCE_EPOCHS = 10
 STEEP = 0.1  # share of the epochs, the first ones, that do not decide the range of an axis

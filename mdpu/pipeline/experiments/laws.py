@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-
-from matplotlib.figure import Figure
+from typing import TYPE_CHECKING
 
 from mdpu.pipeline.evaluate.collect import read_histories, run_accuracies
 from mdpu.pipeline.experiments import figure_kind
 from mdpu.pipeline.plan import Experiment, Plan
 from mdpu.pipeline.report.drawing import draw_panels
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 def draw(plan: Plan, experiment: Experiment, inputs: Mapping[str, Path]) -> Figure:

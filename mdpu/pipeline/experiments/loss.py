@@ -10,10 +10,9 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
-from matplotlib.figure import Figure
 
 from mdpu.learn.methods import load_method
 from mdpu.pipeline.evaluate.collect import read_histories, run_accuracies
@@ -29,6 +28,10 @@ from mdpu.pipeline.report.drawing import (
     size_name,
 )
 from mdpu.pipeline.report.style import LOSS_STYLES
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
 
 TICK_LETTERS = 16
 CAPTION = """\

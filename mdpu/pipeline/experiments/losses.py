@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
-from matplotlib.figure import Figure
 
 from mdpu.pipeline.experiments import figure_kind
 from mdpu.pipeline.plan import Experiment, Plan
 from mdpu.pipeline.report.drawing import draw_panels, legend_below
 from mdpu.pipeline.report.style import LOSS_STYLES
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 REACH = 3.0
 CAPTION = """\

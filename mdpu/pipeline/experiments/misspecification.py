@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
-
-import pandas as pd
-from matplotlib.figure import Figure
+from typing import TYPE_CHECKING, Any
 
 from mdpu.errors import UserError
 from mdpu.learn.methods import load_method
@@ -26,6 +23,10 @@ from mdpu.pipeline.report.drawing import (
     size_name,
 )
 from mdpu.pipeline.report.style import method_style
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
 
 CAPTION = """\
 Test accuracy where an assumption is wrong, against how wrong it is. A point is the mean over trials, its bar one

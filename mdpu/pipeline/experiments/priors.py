@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
-
-import pandas as pd
+from typing import TYPE_CHECKING, Any
 
 from mdpu.errors import UserError
 from mdpu.learn.method import NetworkMethod
@@ -19,6 +17,9 @@ from mdpu.pipeline.plan import AXES, Experiment, Plan
 from mdpu.pipeline.report.drawing import size_name
 from mdpu.pipeline.report.sections import rows_section
 from mdpu.pipeline.report.tables import write_rows
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 CAPTION = """\
 The class prior that a method estimates from tuples and unlabeled images alone, with its interval from a bootstrap over

@@ -6,12 +6,9 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from matplotlib.patches import FancyBboxPatch, Rectangle
 
 from mdpu.data import TupleData
 from mdpu.errors import UserError
@@ -21,6 +18,10 @@ from mdpu.pipeline.data.splits import read_split
 from mdpu.pipeline.experiments import figure_kind
 from mdpu.pipeline.plan import Experiment, Plan
 from mdpu.pipeline.report.drawing import PAGE, draw_panels, literal
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 # Colours of the frames: they say what is known about an image.
 KNOWN, UNKNOWN, GROUP = "#0072B2", "0.6", "#D55E00"
@@ -129,6 +130,8 @@ def _two_unlike(groups: np.ndarray, labels: np.ndarray) -> np.ndarray:
 
 def setting_figure(image_set: ImageSet, labels: Labels, split: TupleData, definition: Mapping[str, Any]) -> Figure:
     """Draw what each setting knows of its data; `definition` is the dataset's, for its title and its classes."""
+    from matplotlib.patches import Rectangle
+
     rows = setting_rows(labels["train"], split)
     side = (PAGE - IMAGES - EDGE) / max(map(_width, rows))
     lines = max(textwrap.fill(note, NOTE_LETTERS).count("\n") + 1 for row in rows for _, note in row.groups)
@@ -172,6 +175,8 @@ def _group_width(members: np.ndarray) -> float:
 
 def _draw_row(axis: Axes, row: Setting, images: np.ndarray, bottom: float, side: float) -> None:
     """Draw the groups and the single images of a setting from left to right."""
+    from matplotlib.patches import FancyBboxPatch
+
     left = IMAGES + BOX * side
     for members, note in row.groups:
         width = _group_width(members) * side
@@ -197,6 +202,8 @@ def _show(
     axis: Axes, image: np.ndarray, left: float, bottom: float, side: float, color: str, line_width: float
 ) -> None:
     """Draw one image in a frame."""
+    from matplotlib.patches import Rectangle
+
     if image.ndim == 3 and image.shape[-1] != 3:
         image = image.mean(axis=-1)
     extent = (left, left + side, bottom, bottom + side)

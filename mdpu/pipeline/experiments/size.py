@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-
-import pandas as pd
-from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter
+from typing import TYPE_CHECKING
 
 from mdpu.learn.methods import load_method
 from mdpu.pipeline.evaluate.collect import read_histories, run_accuracies
@@ -25,6 +22,10 @@ from mdpu.pipeline.report.drawing import (
     size_name,
 )
 from mdpu.pipeline.report.style import method_style
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
 
 CAPTION = """\
 Test accuracy against how many tuples there are, or against how many images each has. A line is the mean over trials,
@@ -86,7 +87,7 @@ def size_figure(accuracies: pd.DataFrame, datasets: Mapping[str, str], against: 
             which = size_name(value).lower() if other == "tuple_size" else f"$n = {value:,}$".replace(",", "{,}")
             entitle(axis, literal(datasets[dataset]), which, f"$\\pi_+ = {prior}$")
             axis.set_xticks(sorted(accuracies[against].unique()))
-            axis.xaxis.set_major_formatter(FuncFormatter(lambda tick, _: f"{tick / unit:g}"))
+            axis.xaxis.set_major_formatter(lambda tick, _: f"{tick / unit:g}")
             axis.tick_params(labelleft=column == 0 or len(datasets) > 1)  # the row of one dataset shares its axes
         axes[row, 0].set_ylabel("Test accuracy (%)")
     for axis in axes[-1]:

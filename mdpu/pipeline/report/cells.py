@@ -5,11 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from functools import cache
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
-import pandas as pd
-from numpy.typing import NDArray
 
 from mdpu.learn.methods import load_method
 from mdpu.pipeline.config import BASE
@@ -18,6 +16,10 @@ from mdpu.pipeline.evaluate.summary import were_run
 from mdpu.pipeline.plan import AXES, Plan, Run
 from mdpu.pipeline.report.drawing import size_name
 from mdpu.pipeline.report.training import Training
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from numpy.typing import NDArray
 
 POINTS = 25  # of a curve
 WIDTH, HEIGHT = 200, 100  # of a curve's drawing, in its own units

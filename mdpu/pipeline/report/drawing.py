@@ -7,20 +7,19 @@ import re
 import textwrap
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
-from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.backends.backend_pdf import FigureCanvasPdf
-from matplotlib.backends.backend_svg import FigureCanvasSVG
-from matplotlib.figure import Figure
 
 from mdpu.learn.methods import load_method
 from mdpu.pipeline.files import replacing
 from mdpu.pipeline.plan import Experiment
 from mdpu.pipeline.report.style import method_style, use_house_style
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 SIZE_NAMES = {1: "Points", 2: "Pairs", 3: "Triples"}
 COLUMN, PAGE = 3.4, 7.0  # inches: a column and a page of a paper in two columns
@@ -47,6 +46,9 @@ def draw_panels(
     `height` is that of a row of panels with its title and labels, in inches; a legend comes on top of it. By default
     one panel across is a `COLUMN` wide, and more are a `PAGE` wide.
     """
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
     use_house_style()
     wide = width or (COLUMN if columns == 1 else PAGE)
     figure = Figure(figsize=(wide, height * rows))
@@ -152,6 +154,9 @@ def legend_below(figure: Figure, axes: Axes) -> None:
 
 def save_figure(figure: Figure, path: Path) -> None:
     """Save a figure as SVG and, beside it, as PDF; the same figure is the same bytes whenever it is saved."""
+    from matplotlib.backends.backend_pdf import FigureCanvasPdf
+    from matplotlib.backends.backend_svg import FigureCanvasSVG
+
     _settle(figure)
     # `Figure.savefig` draws a figure twice, first without ink, to lay it out; this one is laid out. It is drawn in
     # memory, because an error of the disk leaves matplotlib's writers with one of their own.

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 
 from mdpu.learn.methods import load_method
 from mdpu.pipeline.files import read_csv
@@ -15,6 +14,7 @@ from mdpu.pipeline.report.drawing import draw_panels, literal, panel_columns, sa
 from mdpu.pipeline.report.style import METHOD_STYLES
 
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib.figure import Figure
 
 COLUMNS = 3
