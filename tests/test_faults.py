@@ -76,13 +76,8 @@ def test_rounds_are_on_disk_at_once_and_gone_on_from(load, tmp_path):
     [
         ("a.csv", "1", "1", "SAME"),
         ("a.csv", "1", "2", "OTHER"),
-        (
-            "a.json",
-            '{"x": 1, "provenance": {"wall_seconds": 1}}',
-            '{"x": 1, "provenance": {"wall_seconds": 2}}',
-            "DATED",
-        ),
-        ("a.json", '{"x": 1, "wall_seconds": 1}', '{"x": 2, "wall_seconds": 1}', "OTHER"),
+        ("a.json", '{"x": 1, "made": {"commit": "a"}}', '{"x": 1, "made": {"commit": "b"}}', "DATED"),
+        ("a.json", '{"x": 1, "commit": "a"}', '{"x": 2, "commit": "a"}', "OTHER"),
         ("a.html", "2026-01-01: 80.1", "2026-01-02: 80.1", "DATED"),
         ("a.html", "80.1<i data-varies> in 50 s</i>", "80.1<i data-varies> in 1 min 7 s</i>", "DATED"),
         ("a.html", "80.1<i data-varies> in 5 s</i>", "80.2<i data-varies> in 5 s</i>", "OTHER"),

@@ -80,7 +80,7 @@ def check_results(results: Path) -> tuple[int, list[Finding]]:
             # A source that is itself unsound makes nothing stale yet: it may be remade as it was.
             sources = {Path(source): then for source, then in seal.inputs.items()}
             findings += [Finding(path, STALE, s) for s, then in sources.items() if s in sound and sound[s] != then]
-    cache, runs = Cache(results.parent / "cache", _shipped(results)), _finished(results)
+    cache, runs = Cache(results.parent / "cache", _shipped(results)), named_runs(results)
     findings += [Finding(path, BROKEN if there else MISSING) for path, there in cache.lost(runs).items()]
     return len(states) + sum(cache.path(run).exists() for run in runs), sorted(findings)
 
@@ -106,7 +106,7 @@ def _state(seal: Seal | None, checksum: str) -> str | None:
     return EDITED if seal.edited else None
 
 
-def _finished(results: Path) -> list[str]:
+def named_runs(results: Path) -> list[str]:
     """Return the fingerprints that the whole manifests of the results name."""
     fingerprints: dict[str, None] = {}
     for path in sorted((results / "trained").rglob("[!.]*.json")):
