@@ -3,9 +3,9 @@
     python benchmarks/faults/damage.py --out damage.csv      # goes on from damage.csv, if it is there
 
 Run in a clone whose results may be deleted. A file is deleted, cut in half, one of its bits flipped, or a digit edited,
-each also with its old time stamp; seals are files too, and so are the finished runs in the cache. Noticing is tried file by file. Making anew is tried on every
-`groups`-th file at once, until each file was damaged in each way: it has to come back with the same bytes, or, if it
-tells when it was made, with the same contents, and all seals have to hold.
+each also with its old time stamp; seals are files too, and so are finished runs in the cache. Noticing is tried file by
+file. Making anew is tried on every `groups`-th file at once, until each file was damaged in each way: it has to come
+back with the same bytes, or, if it tells when it was made, with the same contents, and all seals have to hold.
 """
 
 from __future__ import annotations

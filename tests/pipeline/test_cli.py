@@ -111,14 +111,6 @@ def test_coefficients_are_printed_as_json():
     assert found["risk_weights"]["tuple_positive"] == Law.dominant(3).risk_weights(0.4).tuple_positive
 
 
-def test_coefficients_are_those_of_the_law_that_is_named():
-    found = json.loads(mdpu("coefficients", "--tuple-size", 3, "--prior", 0.4, "--law", "exactly-1").stdout)
-    assert found["a"] == pytest.approx(1 / 3)
-    assert found["rate"] == pytest.approx(3 * 0.4 * 0.6**2)
-    done = mdpu("coefficients", "--tuple-size", 3, "--prior", 0.4, "--law", "exactly-4")
-    assert (done.returncode, done.stderr.partition(" ")[0]) == (2, "error:")
-
-
 def test_the_plan_counts_and_lists_runs():
     config = ["--config", "config.yaml", "--config", "config/quick.yaml"]
     counts = json.loads(mdpu("plan", *config).stdout)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import http.server
-import socket
 import threading
 from functools import partial
 
@@ -57,10 +56,6 @@ def test_images_that_are_made_need_no_files(plan, tmp_path, monkeypatch):
     check_files(plan, None)
 
 
-def test_the_quick_experiment_needs_no_files():
-    assert raw_files(Plan(select("quick", [], ["results_dir=elsewhere"]))) == []
-
-
 def test_expected_numbers_that_cannot_be_read_are_named_before_anything_is_trained(tmp_path):
     (tmp_path / "expected.csv").write_text("a,b\n1,2\n")
     values = ["results_dir=elsewhere", f"expected={tmp_path / 'expected.csv'}"]
@@ -98,14 +93,6 @@ def test_a_server_is_asked_and_nothing_is_downloaded(served, tmp_path):
     there, absent = (Archive(name, "0" * 32, ()) for name in ("there", "absent"))
     assert find_missing([there, absent], tmp_path / "data", address) == [absent]
     assert not (tmp_path / "data").exists()
-
-
-def test_a_server_that_does_not_answer_gives_nothing(tmp_path):
-    with socket.socket() as closed:
-        closed.bind(("127.0.0.1", 0))
-        address = f"http://127.0.0.1:{closed.getsockname()[1]}"
-    archive = Archive("file", "0" * 32, (f"{address}/file",))
-    assert find_missing([archive], tmp_path) == [archive]
 
 
 @pytest.mark.parametrize(

@@ -31,7 +31,6 @@ from mdpu.pipeline.files import (
     replacing,
     save_npz,
     seal_path,
-    sha256,
     write_csv,
     write_json,
     write_table,
@@ -142,13 +141,6 @@ def test_what_is_no_npz_is_named(tmp_path, content):
         load_npz(tmp_path / "x.npz", "a")
 
 
-def test_a_single_array_is_no_npz(tmp_path):
-    with (tmp_path / "x.npz").open("wb") as stream:
-        np.save(stream, np.arange(3))
-    with pytest.raises(UserError, match="is not a whole npz file"):
-        load_npz(tmp_path / "x.npz", "a")
-
-
 def test_a_pickle_within_an_npz_is_never_loaded(tmp_path):
     ran = tmp_path / "ran"
 
@@ -207,16 +199,6 @@ def test_a_csv_is_read_as_it_was_written(tmp_path, exact):
     assert found.drop(columns="x").equals(table.drop(columns="x"))
     assert found["x"].isna().tolist() == [False, True]
     assert found["x"][0] == pytest.approx(1 / 3, rel=1e-15 if exact else 1e-9)
-
-
-def test_a_csv_keeps_the_prior_as_it_is_written(tmp_path):
-    (tmp_path / "x.csv").write_text("prior,mean\n0.40,1.5\n0.5,2\n")
-    assert read_csv(tmp_path / "x.csv")["prior"].tolist() == ["0.40", "0.5"]
-
-
-def test_the_checksum_of_a_missing_file_names_it(tmp_path):
-    with pytest.raises(UserError, match=r"x\.npz does not exist; run the rule that makes it"):
-        sha256(tmp_path / "x.npz")
 
 
 def test_attributes_survive_in_a_table(tmp_path):

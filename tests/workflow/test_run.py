@@ -60,13 +60,6 @@ def test_a_dry_run_and_the_status_say_what_would_run_and_why(ran):
 
 
 @slow
-def test_the_plan_counts_runs_to_reuse_and_to_train(ran):
-    clone, _ = ran
-    lines = clone.run("./run", "plan", "paper", *TINY, "--config", "name=tiny", "axes={seed: [1, 2, 3]}").stdout
-    assert "train     6 runs\nreuse     12 runs\ndownload  nothing\n" in lines
-
-
-@slow
 def test_a_number_is_traced_and_retrained_without_naming_a_configuration(ran):
     clone, _ = ran
     assert "made by     commit" in clone.run("./run", "trace", CELL).stdout
@@ -101,21 +94,6 @@ def test_what_snakemake_says_is_shown(ran):
     done = clone.run("./run", "paper", *TINY, "--coers", "2", status=2)
     assert "unrecognized arguments: --coers" in done.stderr
     assert done.stderr.startswith("usage: snakemake ")
-
-
-@slow
-def test_what_fails_is_one_sentence_and_the_report_is_made_without_it(fresh_clone):
-    """A file lies where the checkpoints of the triples belong."""
-    place = fresh_clone.results / "checkpoints" / "digits" / "base" / "m3"
-    place.parent.mkdir(parents=True)
-    place.touch()
-    done = fresh_clone.run("./run", "paper", "--cores", "2", *TINY, "--keep-going", status=1)
-    (error,) = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
-    assert error.startswith("error: train: ")
-    assert "Traceback" not in done.stderr
-    assert "run: some jobs failed; making a report without the training jobs that failed\n" in done.stdout
-    assert "digits/base/m3/n60" in (fresh_clone.results / "report.html").read_text().partition('id="failed"')[2][:3000]
-    assert "train did not end (results/tiny/logs/train/digits/base/m3" in fresh_clone.run("./run", "status").stdout
 
 
 @slow

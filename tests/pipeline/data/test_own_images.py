@@ -22,7 +22,7 @@ from mdpu.errors import UserError
 from mdpu.pipeline.config import load_config
 from mdpu.pipeline.data import own
 from mdpu.pipeline.data.images import read_images
-from mdpu.pipeline.files import REPOSITORY, sha256
+from mdpu.pipeline.files import sha256
 from mdpu.pipeline.plan import Plan
 
 Command = Callable[..., tuple[int, str]]
@@ -248,7 +248,3 @@ def test_the_network_follows_the_images_unless_it_is_named(
         assert plan.layout.images("own") == tmp_path / "results" / "datasets" / "own" / "own.npz"
         assert plan.source_of("own/own") == str(path)
         assert plan.own_files == {"own/own": [path]}
-
-
-def test_the_datasets_of_the_paper_need_no_files_of_ones_own() -> None:
-    assert Plan(load_config([REPOSITORY / "config.yaml"])).own_files == {}

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
 import re
-from collections import Counter
-from math import comb
 
 import numpy as np
 import pytest
@@ -15,9 +12,7 @@ from scipy import stats
 
 from mdpu.data import TupleData, draw_split
 from mdpu.errors import UserError
-from mdpu.law import Law
 from mdpu.pipeline.data.splits import read_split, write_split
-from mdpu.randomness import Stream
 
 # 40 images left out, 60 positive, 20 negative, well mixed.
 LABELS = np.array([1, -1, 0, 1, 0, 1] * 20, dtype=np.int8)
@@ -47,23 +42,6 @@ def test_splits_are_the_pinned_ones(replacement, overlap):
     labels = np.array([1, -1, 0, 1, -1, 1] * 20, dtype=np.int8)
     split = draw_split(labels, 3, 0.4, 4, 5, 11, replacement, overlap)
     assert (split.tuples.tolist(), split.unlabeled.tolist()) == GOLDEN[replacement, overlap]
-
-
-@pytest.mark.parametrize("prior", [0.25, 0.5, 0.7])
-@pytest.mark.parametrize("size", [1, 2, 3, 4, 5])
-def test_label_vectors_follow_the_law_of_lemma_5(size, prior):
-    """Chi-square over all dominant label vectors; each of the 15 tests fails a true sampler once in a million."""
-    n = 20_000
-    drawn = Law.dominant(size).draw(prior, n, Stream(5, "law"))
-    assert drawn.shape == (n, size)
-    vectors = [labels for labels in itertools.product((1, -1), repeat=size) if sum(labels) >= 0]
-    chances = np.array([prior ** v.count(1) * (1 - prior) ** v.count(-1) for v in vectors])
-    found = Counter(map(tuple, drawn.tolist()))
-    assert set(found) <= set(vectors)
-    if len(vectors) > 1:
-        expected = n * chances / chances.sum()
-        assert expected.min() > 5  # below, the chi-square law of the statistic is no good
-        assert stats.chisquare([found[v] for v in vectors], expected).pvalue > 1e-6
 
 
 @given(
@@ -201,34 +179,3 @@ def test_a_split_survives_its_file_and_holds_no_labels(tmp_path):
     again = read_split(tmp_path / "split.npz")
     assert np.array_equal(again.tuples, split.tuples)
     assert np.array_equal(again.unlabeled, split.unlabeled)
-
-
-# -- tuples that break the rule -------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(("size", "prior"), [(1, 0.3), (2, 0.5), (3, 0.4), (5, 0.7)])
-def test_a_share_of_the_tuples_breaks_the_rule_and_follows_the_law_of_the_others(size, prior):
-    broken, n = 0.25, 40_000
-    labels = Law.dominant(size).broken(broken).draw(prior, n, Stream(1, "broken"))
-    negatives = (labels < 0).sum(axis=1)
-    law = np.zeros(size + 1)
-    for k in range(size + 1):
-        weight = comb(size, k) * prior ** (size - k) * (1 - prior) ** k
-        law[k] = weight * (1 - broken if 2 * k <= size else broken)
-    dominant = np.arange(size + 1) * 2 <= size
-    binomial = np.array([comb(size, k) * prior ** (size - k) * (1 - prior) ** k for k in range(size + 1)])
-    law = law / np.where(dominant, binomial[dominant].sum(), binomial[~dominant].sum())
-    observed = np.bincount(negatives, minlength=size + 1) / n
-    assert np.abs(observed - law).max() < 0.01
-
-
-def test_without_broken_tuples_the_split_is_the_one_it_was():
-    plain = draw_split(LABELS, 3, 0.4, 50, 50, 1)
-    assert np.array_equal(plain.tuples, draw_split(LABELS, Law.dominant(3).broken(0.0), 0.4, 50, 50, 1).tuples)
-    assert not np.array_equal(plain.tuples, draw_split(LABELS, Law.dominant(3).broken(0.3), 0.4, 50, 50, 1).tuples)
-
-
-@pytest.mark.parametrize("broken", [-0.1, 1.0])
-def test_a_share_of_broken_tuples_lies_from_zero_to_below_one(broken):
-    with pytest.raises(UserError, match="broken is"):
-        Law.dominant(3).broken(broken)
