@@ -8,10 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, cast
-
-import pandas as pd
-from matplotlib.figure import Figure
+from typing import TYPE_CHECKING, Any, cast
 
 from mdpu.learn.methods import load_method
 from mdpu.pipeline.config import known
@@ -43,6 +40,10 @@ from mdpu.pipeline.report.drawing import (
 from mdpu.pipeline.report.sections import figure_section
 from mdpu.pipeline.report.style import method_style
 from mdpu.pipeline.report.tables import write_rows
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
 
 CAPTION = """\
 Change of test accuracy, in points, when one choice that the paper leaves open differs from the protocol. A grey row
