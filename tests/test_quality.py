@@ -33,6 +33,7 @@ LIBRARY = [
     "randomness",
     "law",
     "losses",
+    "monitoring",
     "data",
     "streaming",
     "progress",
