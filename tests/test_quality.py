@@ -27,6 +27,17 @@ PINNED = {
     if entry.marker is None or entry.marker.evaluate(PYTHON)
 }
 
+PROGRAM = """
+import numpy as np
+
+from mdpu.estimator import MDPUClassifier
+
+images = np.zeros((10, 4))
+classifier = MDPUClassifier(prior=0.4).fit(images.reshape(5, 2, 4), images)
+reveal_type(classifier)
+reveal_type(classifier.predict(images))
+"""
+
 # Two floors. A module may import from its own layer and from those before it, and the library nothing of the pipeline.
 LIBRARY = [
     "errors",
@@ -70,6 +81,17 @@ def test_code_is_formatted():
 @pytest.mark.slow
 def test_types_are_right():
     tool("mypy")
+
+
+@pytest.mark.slow
+def test_a_users_program_has_types(tmp_path):
+    """Types of an installed package count for mypy only if it holds ``py.typed``."""
+    (tmp_path / "program.py").write_text(PROGRAM)
+    options = ["--config-file", REPOSITORY / "pyproject.toml", "--cache-dir", REPOSITORY / ".mypy_cache"]
+    done = subprocess.run(
+        [sys.executable, "-m", "mypy", *options, "program.py"], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert re.findall(r'type is "(?:[\w.]+\.)?(\w+)', done.stdout) == ["MDPUClassifier", "ndarray"], done.stdout
 
 
 def test_what_is_imported_is_declared():

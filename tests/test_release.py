@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
 import tomllib
 from pathlib import Path
 
@@ -22,17 +20,6 @@ CITATION = yaml.safe_load((REPOSITORY / "CITATION.cff").read_text(encoding="utf-
 CODEMETA = json.loads((REPOSITORY / "codemeta.json").read_text(encoding="utf-8"))
 ZENODO = json.loads((REPOSITORY / ".zenodo.json").read_text(encoding="utf-8"))
 PAPER = CODEMETA["referencePublication"]
-
-PROGRAM = """
-import numpy as np
-
-from mdpu.estimator import MDPUClassifier
-
-images = np.zeros((10, 4))
-classifier = MDPUClassifier(prior=0.4).fit(images.reshape(5, 2, 4), images)
-reveal_type(classifier)
-reveal_type(classifier.predict(images))
-"""
 
 
 def test_the_version_is_one():
@@ -113,12 +100,3 @@ def test_the_licence_of_every_source_is_listed():
         licences = re.findall(r'licence="([^"]+)"', file.read_text(encoding="utf-8"))
         assert licences, file
         assert all(f"| {licence} |" in table for licence in licences), licences
-
-
-@pytest.mark.slow
-def test_a_users_program_has_types(tmp_path):
-    """Types of an installed package count for mypy only if it holds ``py.typed``."""
-    (tmp_path / "program.py").write_text(PROGRAM)
-    mypy = [sys.executable, "-m", "mypy", "--no-incremental", "program.py"]
-    done = subprocess.run(mypy, cwd=tmp_path, capture_output=True, text=True)
-    assert re.findall(r'type is "(?:[\w.]+\.)?(\w+)', done.stdout) == ["MDPUClassifier", "ndarray"], done.stdout
