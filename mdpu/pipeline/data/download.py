@@ -128,7 +128,10 @@ def fetch(archives: Sequence[Archive], data_dir: Path, mirror: str | None = None
         try:
             files.append(archive.find(data_dir) or _fetch(archive, data_dir / archive.path, mirror))
         except DownloadError as error:
-            missing[archive] = f"{archive.path} could not be fetched ({error})"
+            if unpacked := _unpacked(archive, mirror):
+                files.append(unpacked)
+            else:
+                missing[archive] = f"{archive.path} could not be fetched ({error})"
     if missing:
         places = "; ".join(f"{(data_dir / archive.path).absolute()} (MD5 {archive.md5})" for archive in missing)
         raise UserError(
@@ -151,11 +154,16 @@ def find_missing(archives: Sequence[Archive], data_dir: Path, mirror: str | None
         for place in archive.places(mirror):
             with contextlib.suppress(DownloadError), _opened(place, "HEAD"):
                 return True
-        return False
+        return _unpacked(archive, mirror) is not None
 
     absent = list_absent(archives, data_dir)
     with ThreadPoolExecutor(max_workers=8) as pool:
         return [archive for archive, offered in zip(absent, pool.map(is_offered, absent), strict=True) if not offered]
+
+
+def _unpacked(archive: Archive, mirror: str | None) -> Path | None:
+    """Return where a mirror that is a folder has the parts of an archive, as another's `data_dir` may; or None."""
+    return archive.find(Path(mirror).expanduser()) if mirror and not _is_url(mirror) else None
 
 
 def _fetch(archive: Archive, path: Path, mirror: str | None) -> Path:

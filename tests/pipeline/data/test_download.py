@@ -14,7 +14,7 @@ from publishers import Mirror
 
 from mdpu.errors import UserError
 from mdpu.pipeline.data import download
-from mdpu.pipeline.data.download import Archive, fetch, find_missing
+from mdpu.pipeline.data.download import Archive, Part, fetch, find_missing
 from mdpu.pipeline.files import REPOSITORY
 
 CONTENT = bytes(range(256)) * 2000
@@ -179,6 +179,12 @@ def test_the_checksums_of_a_folder_are_verified(offered: Mirror, tmp_path: Path)
     (tmp_path / PATH).write_bytes(CONTENT[:100])  # one in data_dir is replaced
     (offered.folder / PATH).write_bytes(CONTENT)
     assert fetch([ARCHIVE], tmp_path, str(offered.folder))[0].read_bytes() == CONTENT
+
+
+def test_unpacked_files_of_a_mirror_serve_as_they_do_in_data_dir(offered: Mirror, tmp_path: Path) -> None:
+    packed = Archive("Some/raw/all.zip", "0" * 32, (), parts=(Part(PATH, hashlib.sha256(CONTENT).hexdigest()),))
+    assert find_missing([packed], tmp_path, str(offered.folder)) == []
+    assert fetch([packed], tmp_path, str(offered.folder)) == [offered.folder / PATH]
 
 
 def test_a_mirror_that_is_nothing_is_named(tmp_path: Path) -> None:
