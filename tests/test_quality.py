@@ -154,17 +154,21 @@ def test_mdpu_never_imports_snakemake():
 
 
 @pytest.mark.parametrize(
-    "module",
+    "program",
     [
-        "mdpu.law",
-        "mdpu.pipeline.plan",
-        "mdpu.data",
-        "mdpu.pipeline.data.labels",
-        "mdpu.pipeline.cli",
+        "import mdpu.law",
+        "import mdpu.data",
+        "import mdpu.pipeline.plan",
+        "import mdpu.pipeline.data.labels",
+        "import mdpu.pipeline.cli",
+        "from mdpu.pipeline.config import available_methods; from mdpu.learn.methods import load_method;"
+        "titles = [load_method(name).title for name in available_methods()]; assert len(titles) > 12",
+        "from mdpu.learn import Settings; from mdpu.learn.networks import available_networks;"
+        "[Settings(network=name) for name in available_networks()]",
     ],
 )
-def test_what_does_not_compute_loads_no_torch(module):
-    program = f"import sys, {module}; sys.exit('torch' in sys.modules)"
+def test_what_does_not_compute_loads_no_torch(program):
+    program += "; import sys; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", program], cwd=REPOSITORY).returncode == 0
 
 

@@ -39,12 +39,6 @@ def test_pages_with_theory_have_formulas():
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_every_formula_of_a_page_is_mathml(page, mathml):
-    for formula in find_formulas(REPOSITORY / page):
-        assert mathml.to_mathml(formula.content, "block").startswith("<math")
-
-
-@pytest.mark.parametrize("page", PAGES)
 def test_code_hosts_see_a_formula_whole(page):
     """They may look for formulas after Markdown has, so nothing in a formula may be emphasis, an escape or a list."""
     tokens = MarkdownIt().enable("table").parse((REPOSITORY / page).read_text(encoding="utf-8"))

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from browsing import start_browser
 from formulas import find_formulas
 from tracked import list_files
 
@@ -19,13 +20,10 @@ from mdpu.pipeline.files import REPOSITORY
 
 pytest.importorskip("sphinx_gallery")
 bs4 = pytest.importorskip("bs4")
-webdriver = pytest.importorskip("selenium.webdriver")
+Keys = pytest.importorskip("selenium.webdriver").Keys
 waits = pytest.importorskip("selenium.webdriver.support.ui")
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
-in_a_browser = pytest.mark.skipif(
-    not (shutil.which("chromium") and shutil.which("chromedriver")), reason="chromium and chromedriver are missing"
-)
 
 WIDTHS = {"desktop": 1280, "phone": 390}
 # One page of each sort: made by hand, by the gallery, from docstrings, from the schema, with wide tables.
@@ -115,22 +113,7 @@ def test_every_key_of_the_schema_is_described(site):
 
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory):
-    options = webdriver.ChromeOptions()
-    options.binary_location = shutil.which("chromium")
-    for argument in (
-        "headless",
-        "no-sandbox",
-        "disable-gpu",
-        "disable-background-networking",
-        "disable-dev-shm-usage",
-        "no-first-run",
-        "allow-file-access-from-files",
-        f"user-data-dir={tmp_path_factory.mktemp('chromium')}",
-    ):
-        options.add_argument(f"--{argument}")
-    driver = webdriver.Chrome(
-        options=options, service=webdriver.ChromeService(executable_path=shutil.which("chromedriver"))
-    )
+    driver = start_browser(tmp_path_factory.mktemp("chromium"), "allow-file-access-from-files")
     yield driver
     driver.quit()
 
@@ -154,7 +137,6 @@ def opened(request, browser, site):
     return open_page
 
 
-@in_a_browser
 @pytest.mark.parametrize("name", PAGES)
 def test_a_page_fits_its_window(opened, name):
     page = opened(name)
@@ -162,13 +144,12 @@ def test_a_page_fits_its_window(opened, name):
     assert width <= window
 
 
-@in_a_browser
 @pytest.mark.parametrize("opened", [("phone", "light")], indirect=True, ids="-".join)
 def test_a_wide_formula_scrolls_by_keyboard(opened):
     page = opened("explanation/bounds")
     wide = [box for box in page.find_elements("class name", "formula") if is_wide(page, box)]
     assert wide
-    wide[0].send_keys(webdriver.Keys.ARROW_RIGHT)
+    wide[0].send_keys(Keys.ARROW_RIGHT)
     waits.WebDriverWait(page, 5).until(lambda page: page.execute_script("return arguments[0].scrollLeft > 0", wide[0]))
 
 
@@ -177,7 +158,6 @@ def is_wide(page, box) -> bool:
     return page.execute_script("return arguments[0].scrollWidth > arguments[0].clientWidth", box)
 
 
-@in_a_browser
 @pytest.mark.parametrize("opened", [("desktop", "light")], indirect=True, ids="-".join)
 def test_code_is_read_without_scrolling_on_a_desktop(opened, site):
     """Tutorials and explanations: 88 characters fit into the column."""
@@ -189,7 +169,6 @@ def test_code_is_read_without_scrolling_on_a_desktop(opened, site):
         assert [block.text for block in blocks if is_wide(page, block)] == [], path.name
 
 
-@in_a_browser
 @pytest.mark.skipif(find_axe() is None, reason="axe-core is missing; ./run test installs it where there is npm")
 @pytest.mark.parametrize("name", PAGES)
 def test_a_page_is_accessible(opened, name):
@@ -204,7 +183,6 @@ def test_a_page_is_accessible(opened, name):
     assert len(found["passes"]) > 10
 
 
-@in_a_browser
 def test_images_are_shown_and_described(opened):
     for name in ("explanation/setting", "explanation/joint", "auto_tutorials/photographs"):
         page = opened(name)

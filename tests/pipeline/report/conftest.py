@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from browsing import start_browser
 from synthetic import write_results
 
 from mdpu.pipeline.config import load_config
@@ -43,27 +44,8 @@ def synthetic(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory):
-    """Chromium without a window; its console is recorded."""
-    webdriver = pytest.importorskip("selenium.webdriver")
-    if not (shutil.which("chromium") and shutil.which("chromedriver")):
-        pytest.skip("chromium and chromedriver are missing")
-    options = webdriver.ChromeOptions()
-    options.binary_location = shutil.which("chromium")
-    profile = tmp_path_factory.mktemp("chromium")
-    for argument in (
-        "headless",
-        "no-sandbox",
-        "disable-gpu",
-        "disable-background-networking",
-        "disable-dev-shm-usage",
-        "no-first-run",
-        "force-prefers-reduced-motion",  # a drawer that slides in is not displayed at once
-        f"user-data-dir={profile}",
-    ):
-        options.add_argument(f"--{argument}")
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    service = webdriver.ChromeService(executable_path=shutil.which("chromedriver"))
-    driver = webdriver.Chrome(options=options, service=service)
+    # A drawer that slides in is not displayed at once.
+    driver = start_browser(tmp_path_factory.mktemp("chromium"), "force-prefers-reduced-motion")
     yield driver
     driver.quit()
 
