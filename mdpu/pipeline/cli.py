@@ -401,7 +401,7 @@ def show(
     else:
         from mdpu.pipeline import experiments
 
-        experiments.show(plan, name, experiments.inputs(plan, name), results)
+        experiments.show(plan, name, results)
 
 
 @app.command(rich_help_panel=RULES)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import astuple, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,12 +18,15 @@ from jsonschema.exceptions import best_match
 
 from mdpu.errors import UserError
 from mdpu.pipeline.config import BASE, Config, explain, grids, known, merge
-from mdpu.pipeline.files import digest
+from mdpu.pipeline.evaluate.collect import read_histories, run_accuracies
+from mdpu.pipeline.files import digest, read_csv, write_csv
 from mdpu.pipeline.plan import PARTS, Experiment, Plan
 from mdpu.pipeline.report.drawing import save_figure
-from mdpu.pipeline.report.sections import downloads, figure_section
+from mdpu.pipeline.report.sections import downloads, figure_section, rows_section
+from mdpu.pipeline.report.tables import write_rows
 
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib.figure import Figure
 
 FIGURE = ("figures/{name}.svg", "figures/{name}.pdf")
@@ -153,13 +156,17 @@ def settings(plan: Plan, name: str) -> dict[str, Any]:
     }
 
 
-def show(plan: Plan, name: str, inputs: Mapping[str, Path], results: Path) -> None:
-    """Make the files of an experiment from its inputs, which must include those that its kind reads."""
+def show(plan: Plan, name: str, results: Path) -> None:
+    """Make the files of an experiment."""
     experiment = plan.experiment(name)
-    kind = load_kind(experiment.kind)
-    if missing := [f"--{read}" for read in kind.reads if read not in inputs]:
-        raise UserError(f"experiment {name} is of kind {experiment.kind}, which needs {' and '.join(missing)}")
-    kind.make(plan, experiment, inputs, results)
+    load_kind(experiment.kind).make(plan, experiment, inputs(plan, name), results)
+
+
+def reported(plan: Plan, experiment: Experiment, inputs: Mapping[str, Path]) -> pd.DataFrame:
+    """Return the reported accuracy of an experiment's runs, the methods in the order that it lists them in."""
+    accuracies = run_accuracies(read_histories(experiment.runs, inputs["metrics"]), plan.protocol.reporting())
+    methods = list(dict.fromkeys(run.method for run in experiment.runs))
+    return accuracies.sort_values("method", key=lambda column: column.map(methods.index), kind="stable")
 
 
 def sections(plan: Plan, results: Path) -> dict[str, list[dict[str, Any]]]:
@@ -188,3 +195,30 @@ def figure_kind(
         return figure_section(plan, experiment, results, caption)
 
     return Kind(make=make, section=section, reads=reads, files=FIGURE, **contract)
+
+
+def rows_kind(
+    compute: Callable[[Plan, Experiment, pd.DataFrame], pd.DataFrame],
+    rows: Callable[[Plan, Experiment, pd.DataFrame], list[list[str]]],
+    caption: Callable[[Experiment], str],
+    header: Callable[[Experiment], Sequence[str]],
+    **contract: Any,
+) -> Kind:
+    """Return a kind that is one table of strings, of which two columns name a row.
+
+    `compute` makes its numbers of the histories, and `rows` makes strings of the numbers.
+    """
+
+    def make(plan: Plan, experiment: Experiment, inputs: Mapping[str, Path], results: Path) -> None:
+        out = results / "tables" / f"{experiment.name}.csv"
+        numbers = compute(plan, experiment, read_histories(experiment.runs, inputs["metrics"]))
+        write_csv(numbers, out)
+        shown = rows(plan, experiment, numbers)
+        write_rows(out, experiment.title, caption(experiment), header(experiment), 2, shown)
+
+    def section(plan: Plan, experiment: Experiment, results: Path) -> dict[str, Any]:
+        numbers = read_csv(results / "tables" / f"{experiment.name}.csv")
+        shown = rows(plan, experiment, numbers)
+        return rows_section(experiment, caption(experiment), header(experiment), 2, shown)
+
+    return Kind(make=make, section=section, reads=("metrics",), files=TABLE, **contract)

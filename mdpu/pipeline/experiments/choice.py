@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mdpu.learn.methods import load_method
 from mdpu.pipeline.evaluate.choice import choose_epochs, choose_settings, summarize_regret
-from mdpu.pipeline.evaluate.collect import read_histories
-from mdpu.pipeline.experiments import TABLE, Kind, check_base
-from mdpu.pipeline.files import read_csv, write_csv
+from mdpu.pipeline.experiments import check_base, rows_kind
 from mdpu.pipeline.plan import Experiment, Plan
 from mdpu.pipeline.report.drawing import size_name
-from mdpu.pipeline.report.sections import rows_section
-from mdpu.pipeline.report.tables import write_rows
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -63,21 +58,16 @@ def check(definition: Mapping[str, Any], config: Mapping[str, Any], where: str) 
         check_base(definition, where)
 
 
-def make(plan: Plan, experiment: Experiment, inputs: Mapping[str, Path], results: Path) -> None:
-    """Write the regret of each cell as CSV, and of each method and tuple size as LaTeX."""
-    metrics = read_histories(experiment.runs, inputs["metrics"])
+def regrets(plan: Plan, experiment: Experiment, metrics: pd.DataFrame) -> pd.DataFrame:
+    """Return the regret of each cell."""
     variants = dict.fromkeys(run.variant for run in experiment.runs)
     offsets = {name: plan.protocol.variant(name)["training"]["prior_offset"] for name in variants}
     average = plan.protocol.reporting()["average_last"]
     choose = choose_epochs if among(experiment) == "epochs" else choose_settings
-    cells = summarize_regret(choose(metrics, offsets, average if isinstance(average, int) else 10))
-    out = results / "tables" / f"{experiment.name}.csv"
-    write_csv(cells, out)
-    header = HEADERS[among(experiment)]
-    write_rows(out, experiment.title, caption(experiment), header, 2, table_rows(cells, experiment))
+    return summarize_regret(choose(metrics, offsets, average if isinstance(average, int) else 10))
 
 
-def table_rows(cells: pd.DataFrame, experiment: Experiment) -> list[list[str]]:
+def table_rows(_plan: Plan, experiment: Experiment, cells: pd.DataFrame) -> list[list[str]]:
     """Return a row of strings per tuple size and method, in the experiment's order."""
     rows = []
     for size in sorted({run.tuple_size for run in experiment.runs}):
@@ -93,17 +83,4 @@ def table_rows(cells: pd.DataFrame, experiment: Experiment) -> list[list[str]]:
     return rows
 
 
-def section(plan: Plan, experiment: Experiment, results: Path) -> dict[str, Any]:
-    """Return the table for the template, from the file that `make` wrote."""
-    cells = read_csv(results / "tables" / f"{experiment.name}.csv")
-    return rows_section(experiment, caption(experiment), HEADERS[among(experiment)], 2, table_rows(cells, experiment))
-
-
-KIND = Kind(
-    make=make,
-    section=section,
-    reads=("metrics",),
-    files=TABLE,
-    keys=KEYS,
-    check=check,
-)
+KIND = rows_kind(regrets, table_rows, caption, lambda experiment: HEADERS[among(experiment)], keys=KEYS, check=check)

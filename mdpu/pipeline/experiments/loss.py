@@ -15,14 +15,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mdpu.learn.methods import load_method
-from mdpu.pipeline.evaluate.collect import read_histories, run_accuracies
-from mdpu.pipeline.experiments import figure_kind
+from mdpu.pipeline.experiments import figure_kind, reported
 from mdpu.pipeline.plan import Experiment, Plan
 from mdpu.pipeline.report.drawing import (
     competitors_and_controls,
     draw_panels,
     entitle,
-    in_order,
     legend_below,
     literal,
     size_name,
@@ -43,8 +41,7 @@ left out.
 
 def draw(plan: Plan, experiment: Experiment, inputs: Mapping[str, Path]) -> Figure:
     """Draw an experiment of this kind."""
-    accuracies = run_accuracies(read_histories(experiment.runs, inputs["metrics"]), plan.protocol.reporting())
-    return loss_figure(in_order(accuracies, experiment), plan.titles(run.dataset for run in experiment.runs))
+    return loss_figure(reported(plan, experiment, inputs), plan.titles(run.dataset for run in experiment.runs))
 
 
 def loss_figure(accuracies: pd.DataFrame, datasets: Mapping[str, str]) -> Figure:

@@ -8,14 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from mdpu.errors import UserError
 from mdpu.learn.methods import load_method
-from mdpu.pipeline.evaluate.collect import read_histories, run_accuracies
-from mdpu.pipeline.experiments import figure_kind
+from mdpu.pipeline.experiments import figure_kind, reported
 from mdpu.pipeline.plan import Experiment, Plan
 from mdpu.pipeline.report.drawing import (
     competitors_and_controls,
     draw_panels,
     entitle,
-    in_order,
     legend_below,
     literal,
     panel_columns,
@@ -52,13 +50,12 @@ def check(definition: Mapping[str, Any], config: Mapping[str, Any], where: str) 
 
 def draw(plan: Plan, experiment: Experiment, inputs: Mapping[str, Path]) -> Figure:
     """Draw an experiment of this kind."""
-    accuracies = run_accuracies(read_histories(experiment.runs, inputs["metrics"]), plan.protocol.reporting())
     variants = dict.fromkeys(run.variant for run in experiment.runs)
     key = experiment.options.get("along", "prior_offset")
     part, label = ALONG[key]
     offsets = {name: plan.protocol.variant(name)[part][key] for name in variants}
     datasets = plan.titles(run.dataset for run in experiment.runs)
-    return misspecification_figure(in_order(accuracies, experiment), offsets, datasets, label)
+    return misspecification_figure(reported(plan, experiment, inputs), offsets, datasets, label)
 
 
 def misspecification_figure(

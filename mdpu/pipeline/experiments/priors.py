@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mdpu.errors import UserError
 from mdpu.learn.method import NetworkMethod
 from mdpu.learn.methods import load_method
 from mdpu.pipeline.config import all_values
-from mdpu.pipeline.evaluate.collect import read_histories
-from mdpu.pipeline.experiments import TABLE, Kind
-from mdpu.pipeline.files import read_csv, write_csv
+from mdpu.pipeline.experiments import rows_kind
 from mdpu.pipeline.plan import AXES, Experiment, Plan
 from mdpu.pipeline.report.drawing import size_name
-from mdpu.pipeline.report.sections import rows_section
-from mdpu.pipeline.report.tables import write_rows
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -40,20 +35,16 @@ def check(definition: Mapping[str, Any], config: Mapping[str, Any], where: str) 
             raise UserError(f"{where}.method: {name} estimates no prior; bag-free does")
 
 
-def make(plan: Plan, experiment: Experiment, inputs: Mapping[str, Path], results: Path) -> None:
-    """Write the estimate of each run as CSV, and of each cell as LaTeX."""
-    metrics = read_histories(experiment.runs, inputs["metrics"])
-    estimates = ["estimated_prior", "estimated_prior_low", "estimated_prior_high", "estimated_prior_known"]
-    runs = metrics.loc[metrics["epoch"] == 1, [*AXES, *estimates]]
-    out = results / "tables" / f"{experiment.name}.csv"
-    write_csv(runs, out)
-    write_rows(out, experiment.title, CAPTION, HEADER, 2, table_rows(runs, plan.titles(runs["dataset"])))
+def estimates(_plan: Plan, _experiment: Experiment, metrics: pd.DataFrame) -> pd.DataFrame:
+    """Return the estimate of each run."""
+    names = ["estimated_prior", "estimated_prior_low", "estimated_prior_high", "estimated_prior_known"]
+    return metrics.loc[metrics["epoch"] == 1, [*AXES, *names]]
 
 
-def table_rows(runs: pd.DataFrame, titles: Mapping[str, str]) -> list[list[str]]:
+def table_rows(plan: Plan, _experiment: Experiment, runs: pd.DataFrame) -> list[list[str]]:
     """Return a row of strings per dataset, tuple size, n and prior."""
     keys = ["dataset", "tuple_size", "n", "prior"]
-    rows = []
+    titles, rows = plan.titles(runs["dataset"]), []
     for _, cell in runs.groupby(keys, sort=False):
         dataset, size, n, prior = (cell[key].iloc[0] for key in keys)
         true, trials = float(prior), len(cell)
@@ -87,17 +78,11 @@ def _inside(cell: pd.DataFrame, prior: float) -> pd.Series:
     return cell["estimated_prior_low"].le(prior) & cell["estimated_prior_high"].ge(prior)
 
 
-def section(plan: Plan, experiment: Experiment, results: Path) -> dict[str, Any]:
-    """Return the table for the template, from the file that `make` wrote."""
-    runs = read_csv(results / "tables" / f"{experiment.name}.csv")
-    return rows_section(experiment, CAPTION, HEADER, 2, table_rows(runs, plan.titles(runs["dataset"])))
-
-
-KIND = Kind(
-    make=make,
-    section=section,
-    reads=("metrics",),
-    files=TABLE,
+KIND = rows_kind(
+    estimates,
+    table_rows,
+    lambda _: CAPTION,
+    lambda _: HEADER,
     single=("variant", "loss", "method"),
     check=check,
 )

@@ -7,15 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mdpu.learn.methods import load_method
-from mdpu.pipeline.evaluate.collect import read_histories, run_accuracies
-from mdpu.pipeline.experiments import figure_kind
+from mdpu.pipeline.experiments import figure_kind, reported
 from mdpu.pipeline.plan import Experiment, Plan
 from mdpu.pipeline.report.drawing import (
     bands,
     competitors_and_controls,
     draw_panels,
     entitle,
-    in_order,
     legend_below,
     literal,
     share_range,
@@ -39,9 +37,8 @@ AGAINST = {"n": ("Tuples $n$ (thousands)", 1000), "tuple_size": ("Tuple size $M$
 
 def draw(plan: Plan, experiment: Experiment, inputs: Mapping[str, Path]) -> Figure:
     """Draw an experiment of this kind."""
-    accuracies = run_accuracies(read_histories(experiment.runs, inputs["metrics"]), plan.protocol.reporting())
     datasets = plan.titles(run.dataset for run in experiment.runs)
-    return size_figure(in_order(accuracies, experiment), datasets, experiment.options.get("against", "n"))
+    return size_figure(reported(plan, experiment, inputs), datasets, experiment.options.get("against", "n"))
 
 
 def size_figure(accuracies: pd.DataFrame, datasets: Mapping[str, str], against: str = "n") -> Figure:

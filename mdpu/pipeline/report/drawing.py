@@ -13,7 +13,6 @@ import numpy as np
 
 from mdpu.learn.methods import load_method
 from mdpu.pipeline.files import replacing
-from mdpu.pipeline.plan import Experiment
 from mdpu.pipeline.report.style import method_style, use_house_style
 
 if TYPE_CHECKING:
@@ -100,12 +99,6 @@ def share_range(axes: Iterable[Axes], values: Iterable[float], beyond: Iterable[
     margin = 0.06 * (high - low) or 1.0
     for axis in axes:
         axis.set_ylim(low - margin, high + margin)
-
-
-def in_order(accuracies: pd.DataFrame, experiment: Experiment) -> pd.DataFrame:
-    """Return the rows with the methods in the order that the experiment lists them in."""
-    methods = list(dict.fromkeys(run.method for run in experiment.runs))
-    return accuracies.sort_values("method", key=lambda column: column.map(methods.index), kind="stable")
 
 
 def competitors_and_controls(metrics: pd.DataFrame) -> tuple[list[str], list[str]]:

@@ -6,8 +6,12 @@ import pandas as pd
 import pytest
 
 from mdpu.errors import UserError
+from mdpu.pipeline.config import load_config
 from mdpu.pipeline.experiments import choice, misspecification, priors
-from mdpu.pipeline.plan import Run, run_columns
+from mdpu.pipeline.files import REPOSITORY
+from mdpu.pipeline.plan import Plan, Run, run_columns
+
+PLAN = Plan(load_config([REPOSITORY / "config.yaml"]))
 
 
 def estimates(*intervals: tuple[float, float, float], known: float = 1.0) -> pd.DataFrame:
@@ -21,14 +25,14 @@ def estimates(*intervals: tuple[float, float, float], known: float = 1.0) -> pd.
 
 def test_estimates_of_a_cell_are_counted_in_one_row():
     """The first interval leaves out 0.4, 0.45, 0.55 and 0.6, the second holds 0.4 and 0.45 and not the true 0.5."""
-    table = priors.table_rows(estimates((0.51, 0.46, 0.54), (0.43, 0.36, 0.49)), {"mnist": "MNIST"})
+    table = priors.table_rows(PLAN, None, estimates((0.51, 0.46, 0.54), (0.43, 0.36, 0.49)))
     assert table == [
         ["MNIST", "Pairs", "10,000", "0.5", "2", "-0.030 (-0.070)", "1 of 2", "3 of 4", "3 of 4", "0"],
     ]
 
 
 def test_estimates_that_know_nothing_are_counted():
-    (row,) = priors.table_rows(estimates((0.5, 0.1, 0.9), known=0.0), {"mnist": "MNIST"})
+    (row,) = priors.table_rows(PLAN, None, estimates((0.5, 0.1, 0.9), known=0.0))
     assert row[-1] == "1"
 
 

@@ -19,7 +19,7 @@ from mdpu.pipeline.evaluate.claims import write_claims
 from mdpu.pipeline.evaluate.collect import describe_runs, run_accuracies, summarize
 from mdpu.pipeline.evaluate.comparison import write_comparison
 from mdpu.pipeline.evaluate.published import published_summary
-from mdpu.pipeline.experiments import inputs, sections, show
+from mdpu.pipeline.experiments import sections, show
 from mdpu.pipeline.files import read_json, read_table, sha256, write_csv, write_json, write_table
 from mdpu.pipeline.plan import AXES, CELL, Plan
 from mdpu.pipeline.report.page import write_page
@@ -126,7 +126,7 @@ def evaluate(plan: Plan) -> None:
     for make in RULES.values():
         make(plan, results)
     for name in plan.experiments:
-        show(plan, name, inputs(plan, name), results)
+        show(plan, name, results)
 
 
 def write_results(plan: Plan) -> None:
