@@ -1,27 +1,157 @@
-"""Several laws of tuples: settings down the side, accuracy across."""
+"""Several laws of tuples: settings down the side, accuracy across, marginal against joint against supervised."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
-from mdpu.pipeline.evaluate.collect import read_histories, run_accuracies
-from mdpu.pipeline.experiments import figure_kind
-from mdpu.pipeline.plan import Experiment, Plan
-from mdpu.pipeline.report.drawing import draw_panels
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+from scipy.stats import t
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from mdpu.law import Law
+from mdpu.learn.method import CorrectedRisk
+from mdpu.learn.methods import load_method
+from mdpu.pipeline.evaluate.collect import read_histories, run_accuracies, summarize
+from mdpu.pipeline.evaluate.comparison import welch_interval
+from mdpu.pipeline.experiments import FIGURE, Kind
+from mdpu.pipeline.files import write_csv
+from mdpu.pipeline.plan import CELL, Experiment, Plan
+from mdpu.pipeline.report.drawing import draw_panels, entitle, legend_below, literal, save_figure, size_name
+from mdpu.pipeline.report.sections import figure_section
+from mdpu.pipeline.report.style import method_style
+
+CAPTION = """\
+Test accuracy by the law of the tuples, the mean over trials. Orange methods see the members of tuples by themselves,
+blue ones the joint law of the members; the black line is training on true labels. A bar leads from the best orange
+method to bag-relu. Where there is no orange mark, members are positive as often as unlabeled images, and no risk of
+single members exists. A mark at the left edge lies beyond it. The settings with the longest bars come first.
+"""
+REFERENCE = "bag-relu"
+COLOURS = {"marginal": "#D55E00", "joint": "#0072B2", "control": "#000000"}
+LEAST = 50.0  # percent; classes that are swapped lie below
+SETTING = ["law", "tuple_size", "prior"]
 
 
-def draw(plan: Plan, experiment: Experiment, inputs: Mapping[str, Path]) -> Figure:
-    """Draw an experiment of this kind."""
-    accuracies = run_accuracies(read_histories(experiment.runs, inputs["metrics"]), plan.protocol.reporting())
-    figure, ((axis,),) = draw_panels(1, 1, height=2.4)
-    for method, shown in accuracies.groupby("method"):
-        axis.plot(shown["accuracy"], shown["law"], "o", label=method)
+def family(method: str) -> str:
+    """Return what a method sees: ``marginal``, ``joint``, or ``control`` for true labels."""
+    known = load_method(method)
+    if known.control:
+        return "control"
+    return "marginal" if isinstance(known, CorrectedRisk) or method.startswith("marginal") else "joint"
+
+
+def setting_title(law: str, tuple_size: int, prior: str, usual: str) -> str:
+    """Return what a setting is called, with the prior unless it is the `usual` one."""
+    kind, *numbers = re.split(r"-(?=\d)", law)
+    words = {"at-least": "at least {}", "exactly": "exactly {}", "between": "{} to {}"}
+    group = f" of {tuple_size}" if kind in words else f" {size_name(tuple_size).lower()}"
+    aside = "" if prior == usual else f", $\\pi_+ = {float(prior):.2g}$"
+    return words.get(kind, law).format(*numbers) + group + aside
+
+
+def law_cells(accuracies: pd.DataFrame, laws: Mapping[tuple[str, int], Law], level: float) -> pd.DataFrame:
+    """Return a row per cell, beside what its law says.
+
+    Parameters
+    ----------
+    accuracies : DataFrame
+        As `mdpu.pipeline.evaluate.collect.run_accuracies` returns it, of runs with one variant and one loss.
+    laws : mapping
+        By name and tuple size.
+    level : float
+        Of all intervals.
+
+    Returns
+    -------
+    DataFrame
+        The axes of a cell; what `summarize` gives, with the t interval ``low`` to ``high`` of the mean; ``family`` of
+        the method; ``joint`` and ``marginal`` information of a tuple in nats; and ``above``, `REFERENCE` less the
+        method in points, with Welch's interval.
+    """
+    cells = summarize(accuracies)
+    valid = cells["trials"] - cells["diverged"]
+    half = t.ppf((1 + level) / 2, (valid - 1).clip(lower=1)) * cells["std"] / np.sqrt(valid)
+    cells = cells.assign(low=cells["mean"] - half, high=cells["mean"] + half, family=cells["method"].map(family))
+    told = [(laws[law, size], float(prior)) for law, size, prior in cells[SETTING].itertuples(index=False)]
+    cells["joint"] = [law.joint_information(prior) for law, prior in told]
+    cells["marginal"] = [law.marginal_information(prior) for law, prior in told]
+    others = [axis for axis in CELL if axis != "method"]
+    own = cells[cells["method"] == REFERENCE][[*others, "mean", "std", "trials"]]
+    beside = cells[others].merge(own, on=others, how="left")
+    ends = welch_interval(
+        *(beside[key] for key in ("mean", "std", "trials")), cells["mean"], cells["std"], valid, level
+    )
+    cells["above"] = beside["mean"] - cells["mean"]
+    return cells.assign(above_low=ends[0], above_high=ends[1])
+
+
+def laws_figure(cells: pd.DataFrame, datasets: Mapping[str, str]) -> Figure:
+    """Draw what `law_cells` returns, a panel per dataset, given titles by name in order."""
+    usual = cells["prior"].mode()[0]
+    best = cells[cells["family"] == "marginal"].groupby([*SETTING, "dataset"])["mean"].max()
+    joint = cells[cells["method"] == REFERENCE].set_index([*SETTING, "dataset"])["mean"]
+    gains = (joint - best).dropna().groupby(SETTING).mean().sort_values(ascending=False)
+    settings = dict.fromkeys([*gains.index, *cells[SETTING].itertuples(index=False, name=None)])
+    places = {setting: -place for place, setting in enumerate(settings)}
+    figure, axes = draw_panels(1, len(datasets), 0.9 + 0.21 * len(places), width=7.0, sharey=True)
+    for axis, (dataset, title) in zip(axes[0], datasets.items(), strict=True):
+        shown = cells[cells["dataset"] == dataset]
+        for setting, place in places.items():
+            ends = best.get((*setting, dataset)), joint.get((*setting, dataset))
+            if None not in ends:
+                axis.plot(ends, [place, place], color="#56B4E9", linewidth=4, alpha=0.5, solid_capstyle="butt")
+        for method, rows in shown.groupby("method", sort=False):
+            of = family(method)
+            seen = rows.dropna(subset="mean")
+            heights = [places[setting] for setting in seen[SETTING].itertuples(index=False, name=None)]
+            axis.plot(
+                seen["mean"].clip(lower=LEAST),
+                heights,
+                linestyle="none",
+                color=COLOURS[of],
+                marker="|" if of == "control" else method_style(method)["marker"],
+                markersize=9 if of == "control" else 6 if method == REFERENCE else 4.5,
+                markerfacecolor=COLOURS[of] if of == "joint" else "none",
+                clip_on=False,
+                zorder=3,
+                label=load_method(method).title,
+            )
+        entitle(axis, literal(title), beside=1.4)
+        axis.set_xlim(LEAST, 100)
+        axis.set_xlabel("Test accuracy (%)")
+        axis.set_yticks(list(places.values()), labels=[setting_title(*setting, usual) for setting in places])
+        axis.tick_params(axis="y", length=0)
+        axis.set_ylim(0.6 - len(places), 0.6)
+    legend_below(figure, axes[0, 0])
     return figure
 
 
-KIND = figure_kind(draw, "Test accuracy under each law.", single=("variant", "loss"), laws=True)
+def make(plan: Plan, experiment: Experiment, inputs: Mapping[str, Path], results: Path) -> None:
+    """Write the cells of an experiment of this kind as CSV, and draw them."""
+    accuracies = run_accuracies(read_histories(experiment.runs, inputs["metrics"]), plan.protocol.reporting())
+    laws = {(run.law, run.tuple_size): plan.law(run) or Law.dominant(run.tuple_size) for run in experiment.runs}
+    cells = law_cells(accuracies, laws, plan.config["comparison"]["level"])
+    write_csv(cells, results / "tables" / f"{experiment.name}.csv")
+    order = list(dict.fromkeys(run.method for run in experiment.runs))
+    cells = cells.sort_values("method", key=lambda methods: methods.map(order.index), kind="stable")
+    figure = laws_figure(cells, plan.titles(run.dataset for run in experiment.runs))
+    save_figure(figure, results / "figures" / f"{experiment.name}.svg")
+
+
+def section(plan: Plan, experiment: Experiment, results: Path) -> dict[str, Any]:
+    """Return the figure for the template."""
+    return figure_section(plan, experiment, results, CAPTION)
+
+
+KIND = Kind(
+    make=make,
+    section=section,
+    reads=("metrics",),
+    files=(*FIGURE, "tables/{name}.csv"),
+    single=("variant", "loss"),
+    laws=True,
+)
