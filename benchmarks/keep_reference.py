@@ -4,6 +4,10 @@
 
 writes results/reference: every run's accuracy and last risk, the runs themselves, verdicts, claims, ranks, tables,
 figures and the page. Then `python docs/tables.py` makes the tables of the documents anew.
+
+    ./run laws && python benchmarks/keep_reference.py --laws
+
+writes results/reference/laws: accuracies, runs, cells and the figure.
 """
 
 from __future__ import annotations
@@ -29,7 +33,11 @@ def main() -> None:
     """Read a folder of results, and write what is kept of it."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("results", nargs="?", type=Path, default=REPOSITORY / "results" / "paper-reference")
-    results = parser.parse_args().results
+    parser.add_argument("--laws", action="store_true")
+    asked = parser.parse_args()
+    if asked.laws:
+        return keep_laws(REPOSITORY / "results" / "laws")
+    results = asked.results
     runs = read_csv(results / "runs.csv")[[*AXES, "accuracy", "first_epoch", "last_epoch", "risk"]]
     comparison, claims = read_csv(results / "comparison.csv"), read_csv(results / "claims.csv")
     write_csv(runs.round({"accuracy": 4, "risk": 6}), REFERENCE / "runs.csv")
@@ -46,6 +54,20 @@ def main() -> None:
     export(list(finished_runs(plan).values()), REFERENCE / "finished.parquet")
     print(f"{len(runs)} runs kept")
     for seal in REFERENCE.rglob(".*.seal"):  # these files are checked by git
+        seal.unlink()
+
+
+def keep_laws(results: Path) -> None:
+    """Write what is kept of the experiment over laws."""
+    kept = REFERENCE / "laws"
+    runs = read_csv(results / "runs.csv")[[*AXES, "accuracy", "first_epoch", "last_epoch", "risk"]]
+    write_csv(runs.round({"accuracy": 4, "risk": 6}), kept / "runs.csv")
+    shutil.copy(results / "tables" / "laws.csv", kept / "cells.csv")
+    shutil.copy(results / "figures" / "laws.svg", kept)
+    plan = Plan(load_config([REPOSITORY / "config.yaml", REPOSITORY / "config" / "laws.yaml"]))
+    export(list(finished_runs(plan).values()), kept / "finished.parquet")
+    print(f"{len(runs)} runs kept")
+    for seal in kept.rglob(".*.seal"):
         seal.unlink()
 
 

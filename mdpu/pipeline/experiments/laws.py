@@ -5,12 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from matplotlib.figure import Figure
-from scipy.stats import t
 
 from mdpu.law import Law
 from mdpu.learn.method import CorrectedRisk
@@ -24,11 +22,15 @@ from mdpu.pipeline.report.drawing import draw_panels, entitle, legend_below, lit
 from mdpu.pipeline.report.sections import figure_section
 from mdpu.pipeline.report.style import method_style
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 CAPTION = """\
 Test accuracy by the law of the tuples, the mean over trials. Orange methods see the members of tuples by themselves,
 blue ones the joint law of the members; the black line is training on true labels. A bar leads from the best orange
 method to bag-relu. Where there is no orange mark, members are positive as often as unlabeled images, and no risk of
-single members exists. A mark at the left edge lies beyond it. The settings with the longest bars come first.
+single members exists. Similar pairs at 1/2 do not say which class is which; the better of both is shown. A mark at the
+left edge lies beyond it. The settings with the longest bars come first.
 """
 REFERENCE = "bag-relu"
 COLOURS = {"marginal": "#D55E00", "joint": "#0072B2", "control": "#000000"}
@@ -68,11 +70,21 @@ def law_cells(accuracies: pd.DataFrame, laws: Mapping[tuple[str, int], Law], lev
     Returns
     -------
     DataFrame
-        The axes of a cell; what `summarize` gives, with the t interval ``low`` to ``high`` of the mean; ``family`` of
-        the method; ``joint`` and ``marginal`` information of a tuple in nats; and ``above``, `REFERENCE` less the
-        method in points, with Welch's interval.
+        The axes of a cell; what `summarize` gives, with the t interval ``low`` to ``high`` of the mean, accuracy being
+        the better of both names of the classes where neither law nor prior names them; ``family`` of the method;
+        ``joint`` and ``marginal`` information of a tuple in nats; and ``above``, `REFERENCE` less the method in points,
+        with Welch's interval.
     """
-    cells = summarize(accuracies)
+    from scipy.stats import t
+
+    unnamed = np.array(
+        [
+            prior == "0.5" and laws[law, size].identifies() == ("mirror", 0.5)
+            for law, size, prior in accuracies[SETTING].itertuples(index=False, name=None)
+        ]
+    )
+    accuracy = accuracies["accuracy"]
+    cells = summarize(accuracies.assign(accuracy=accuracy.mask(unnamed, np.maximum(accuracy, 100 - accuracy))))
     valid = cells["trials"] - cells["diverged"]
     half = t.ppf((1 + level) / 2, (valid - 1).clip(lower=1)) * cells["std"] / np.sqrt(valid)
     cells = cells.assign(low=cells["mean"] - half, high=cells["mean"] + half, family=cells["method"].map(family))
@@ -82,11 +94,9 @@ def law_cells(accuracies: pd.DataFrame, laws: Mapping[tuple[str, int], Law], lev
     others = [axis for axis in CELL if axis != "method"]
     own = cells[cells["method"] == REFERENCE][[*others, "mean", "std", "trials"]]
     beside = cells[others].merge(own, on=others, how="left")
-    ends = welch_interval(
-        *(beside[key] for key in ("mean", "std", "trials")), cells["mean"], cells["std"], valid, level
-    )
-    cells["above"] = beside["mean"] - cells["mean"]
-    return cells.assign(above_low=ends[0], above_high=ends[1])
+    mean, std, trials = (np.asarray(beside[key], float) for key in ("mean", "std", "trials"))
+    low, high = welch_interval(mean, std, trials, cells["mean"], cells["std"], valid, level)
+    return cells.assign(above=mean - cells["mean"], above_low=low, above_high=high)
 
 
 def laws_figure(cells: pd.DataFrame, datasets: Mapping[str, str]) -> Figure:
@@ -104,9 +114,8 @@ def laws_figure(cells: pd.DataFrame, datasets: Mapping[str, str]) -> Figure:
             ends = best.get((*setting, dataset)), joint.get((*setting, dataset))
             if None not in ends:
                 axis.plot(ends, [place, place], color="#56B4E9", linewidth=4, alpha=0.5, solid_capstyle="butt")
-        for method, rows in shown.groupby("method", sort=False):
-            of = family(method)
-            seen = rows.dropna(subset="mean")
+        for method in dict.fromkeys(shown["method"]):
+            of, seen = family(method), shown[shown["method"] == method].dropna(subset="mean")
             heights = [places[setting] for setting in seen[SETTING].itertuples(index=False, name=None)]
             axis.plot(
                 seen["mean"].clip(lower=LEAST),
@@ -123,7 +132,10 @@ def laws_figure(cells: pd.DataFrame, datasets: Mapping[str, str]) -> Figure:
         entitle(axis, literal(title), beside=1.4)
         axis.set_xlim(LEAST, 100)
         axis.set_xlabel("Test accuracy (%)")
-        axis.set_yticks(list(places.values()), labels=[setting_title(*setting, usual) for setting in places])
+        axis.set_yticks(
+            list(places.values()),
+            labels=[setting_title(str(law), int(size), str(prior), usual) for law, size, prior in places],
+        )
         axis.tick_params(axis="y", length=0)
         axis.set_ylim(0.6 - len(places), 0.6)
     legend_below(figure, axes[0, 0])

@@ -17,12 +17,14 @@ from matplotlib.text import Text
 
 from mdpu.data import draw_split
 from mdpu.errors import UserError
+from mdpu.law import Law
 from mdpu.losses import LOSSES
 from mdpu.pipeline.data.images import ImageSet
 from mdpu.pipeline.evaluate.ranks import rank
 from mdpu.pipeline.evaluate.sensitivity import ALTERNATIVE, PANEL
 from mdpu.pipeline.experiments.curves import curves_figure
 from mdpu.pipeline.experiments.formulas import latex_formulas, loss_rows
+from mdpu.pipeline.experiments.laws import law_cells, laws_figure
 from mdpu.pipeline.experiments.loss import loss_figure
 from mdpu.pipeline.experiments.losses import losses_figure
 from mdpu.pipeline.experiments.misspecification import misspecification_figure
@@ -321,11 +323,54 @@ def test_curves_of_several_datasets_have_rows_per_tuple_size():
     assert titles == ["MNIST, pairs", "SVHN, pairs", "", "", "MNIST, triples", "SVHN, triples", "", ""]
 
 
+# -- laws -----------------------------------------------------------------------------------------
+
+LAWS = {("dominant", 3): Law.dominant(3), ("exactly-1", 3): Law.exactly(3, 1), ("similar", 2): Law.similar(2)}
+
+
+def cells_of_laws(methods=("ure", "bag-em", "bag-relu", "supervised")) -> pd.DataFrame:
+    """At 1/2 similar pairs name no class and have no risk of members; their second trial of three ends swapped."""
+    reached = {"ure": 80.0, "bag-em": 90.0, "bag-relu": 95.0, "supervised": 97.0}
+    rows = [
+        {**run_columns(Run(dataset, "base", size, 100, prior, method, "logistic", seed, law)), "accuracy": accuracy}
+        for dataset in DATASETS
+        for (law, size), prior in zip(LAWS, ("0.4", "0.4", "0.5"), strict=True)
+        for method in methods
+        for seed in (1, 2, 3)
+        for accuracy in [reached[method] + seed - (size == 3 and method == "bag-em") * 70]
+        if (prior, method) != ("0.5", "ure")
+    ]
+    table = pd.DataFrame(rows).assign(first_epoch=1, last_epoch=5)
+    swapped = (table["law"] == "similar") & (table["seed"] == 2)
+    return law_cells(table.assign(accuracy=table["accuracy"].mask(swapped, 100 - table["accuracy"])), LAWS, 0.95)
+
+
+def test_cells_of_laws_have_intervals_information_and_the_lead_of_bag_relu():
+    cells = cells_of_laws().query("dataset == 'mnist'").set_index(["law", "method"])
+    shown = cells.loc[("dominant", "ure")]
+    assert (shown["mean"], shown["family"], shown["above"]) == (82.0, "marginal", 15.0)
+    assert shown["high"] - 82 == 82 - shown["low"] == pytest.approx(4.302653 / 3**0.5)  # t, two degrees of freedom
+    assert shown["above_high"] - 15 == pytest.approx(2.776445 * (2 / 3) ** 0.5)  # Welch's, four
+    assert (shown["joint"], shown["marginal"]) == pytest.approx((1.044, 0.659), abs=1e-3)
+    assert cells.loc[("similar", "supervised"), "mean"] == 99.0
+    assert cells.loc[("similar", "supervised"), "marginal"] == pytest.approx(0, abs=1e-9)
+
+
+def test_settings_of_laws_stand_by_the_gain_of_the_joint_law_those_without_a_risk_of_members_last():
+    axis = laws_figure(cells_of_laws(), DATASETS).axes[0]
+    titles = [text.get_text() for text in axis.get_yticklabels()]
+    assert titles == ["dominant triples", "exactly 1 of 3", "similar pairs, $\\pi_+ = 0.5$"]
+    edge = {line.get_label(): line.get_xdata() for line in axis.lines}
+    assert sorted(edge["Bag EM"]) == [50, 50, 92]  # swapped classes lie beyond the left edge
+    assert sorted(edge["URE"]) == [82, 82]
+
+
 # -- files ----------------------------------------------------------------------------------------
 
 FIGURES = {
     "size": lambda: size_figure(accuracies(ns=(10, 20)), DATASETS),
     "loss": lambda: loss_figure(accuracies(losses=("logistic", "ramp")), DATASETS),
+    "laws": lambda: laws_figure(cells_of_laws(), DATASETS),
     "losses": losses_figure,
     "tuning": lambda: tuning_figure(grid(), "MNIST"),
     "curves": lambda: curves_figure(histories(), DATASETS),
