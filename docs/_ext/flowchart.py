@@ -7,6 +7,7 @@ text, subgraphs, and arrows. Each subgraph is a column; a node stands below all 
 from __future__ import annotations
 
 import re
+import zlib
 from html import escape
 from itertools import pairwise
 
@@ -48,6 +49,7 @@ def draw(text: str) -> str:
     width = LETTER * max(len(words) for lines in said.values() for words in lines) + MARGIN
     top = 30 if titles else 2
     place = {name: (column[name] * (width + 2 * MARGIN) + 2, top + layer[name] * (ROW + GAP)) for name in said}
+    mark = f"arrow-{zlib.crc32(text.encode())}"  # a page may hold several
     high = max(y for _, y in place.values()) + ROW + 2
     wide = max(x for x, _ in place.values()) + width + 2
     parts = [
@@ -57,14 +59,14 @@ def draw(text: str) -> str:
     for above, below in arrows:
         (x, y), (to_x, to_y) = place[above], place[below]
         line = f"M{x + width / 2} {y + ROW}L{to_x + width / 2} {to_y - 1}"
-        parts.append(f'<path d="{line}" marker-end="url(#arrow)"/>')
+        parts.append(f'<path d="{line}" marker-end="url(#{mark})"/>')
     for name, (x, y) in place.items():
         title, *more = said[name]
         parts.append(f'<rect x="{x}" y="{y}" width="{width}" height="{ROW}" rx="4"/>')
         rows = [(18 if more else 28, title, ' class="title"'), *((36, words, "") for words in more)]
         parts += [f'<text x="{x + width / 2}" y="{y + up}"{kind}>{escape(words)}</text>' for up, words, kind in rows]
     words = "; ".join(f"{said[above][0]} to {said[below][0]}" for above, below in arrows)
-    arrow = '<marker id="arrow" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="8" markerHeight="8" orient="auto">'
+    arrow = f'<marker id="{mark}" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="8" markerHeight="8" orient="auto">'
     return (
         '<div class="flowchart" tabindex="0" role="group" aria-label="Diagram">'
         f'<svg viewBox="0 0 {wide} {high}" width="{wide}" role="img" aria-label="{escape(words)}">'
