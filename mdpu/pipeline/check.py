@@ -5,14 +5,14 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from mdpu.errors import UserError
 from mdpu.pipeline.cache import Cache
 from mdpu.pipeline.config import load_yaml
-from mdpu.pipeline.files import REPOSITORY, Seal, is_seal, read_json, read_seal, remove, sealed_path, sha256
+from mdpu.pipeline.files import REPOSITORY, Seal, is_seal, read_json, read_seal, remove, seal_path, sealed_path, sha256
 from mdpu.pipeline.plan import Plan
 
 # Folders beside the results that hold no results.
@@ -44,10 +44,11 @@ class Finding:
         return f"{self.path} {WORDS[self.what]}{f' {self.source}' if self.source else ''}"
 
 
-def check_results(results: Path) -> tuple[int, list[Finding]]:
+def check_results(results: Path, also: Iterable[Path] = ()) -> tuple[int, list[Finding]]:
     """Compare every file of a folder of results, their sealed inputs and their finished runs with what was written.
 
-    Return how many were compared, and the findings by path: none if all are as they were written.
+    A broken seal leads to no inputs, so `also` names those that must not be missed, if they are there. Return how many
+    were compared, and the findings by path: none if all are as they were written.
     """
     if not results.is_dir():
         raise UserError(f"{results} is no folder of results")
@@ -57,7 +58,7 @@ def check_results(results: Path) -> tuple[int, list[Finding]]:
     # Some inputs are outside the folder: the images that configurations share, which have seals, and files of the
     # user's, which have none.
     images = results.parent / "datasets"
-    waiting = list(_files(results))
+    waiting = [*_files(results), *(path for path in also if path.exists() or seal_path(path).exists())]
     while waiting:
         path = waiting.pop()
         if path in states:
@@ -149,7 +150,10 @@ def repair(plan: Plan, made: Collection[Path]) -> list[str]:
     """
     if not plan.layout.results.exists():
         return []
-    _, findings = check_results(plan.layout.results)
+    images = map(plan.layout.images, plan.datasets)
+    _, findings = check_results(
+        plan.layout.results, [file for one in images for file in (one, one.with_suffix(".json"))]
+    )
     findings += made_otherwise(plan)
     lines = []
     for path, what in {finding.path: finding.what for finding in findings}.items():

@@ -99,7 +99,8 @@ def test_a_folder_that_is_none_is_refused(tmp_path):
 @pytest.fixture
 def plan(chain):
     """A plan whose results the chain is; it has no splits."""
-    return SimpleNamespace(splits=[], layout=SimpleNamespace(results=Path("results/x")))
+    layout = SimpleNamespace(results=Path("results/x"), images=lambda name: chain["images"].with_name(f"{name}.npz"))
+    return SimpleNamespace(splits=[], datasets=["a"], layout=layout)
 
 
 @pytest.mark.parametrize("what", ["broken", "sealed no more"])
@@ -114,6 +115,14 @@ def test_what_a_rule_made_and_is_not_whole_goes_with_its_seal(chain, plan, what)
     assert line.endswith("it is made anew")
     assert not path.exists()
     assert not seal_path(path).exists()
+
+
+def test_images_to_which_no_seal_leads_are_made_anew(chain, plan):
+    """As where all seals are broken, or where a new selection finds the images of others broken."""
+    for path in (*chain.values(), *map(seal_path, chain.values())):
+        path.write_text("broken")
+    repair(plan, chain.values())
+    assert not any(path.exists() for path in chain.values())
 
 
 def test_what_no_rule_made_is_named_and_left(chain, plan):
