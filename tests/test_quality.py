@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import tomllib
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -146,6 +147,19 @@ def test_imports_go_down_only():
             if top == "mdpu" and rest and rest != "__version__":
                 layer = layer_of(rest)
                 assert layer in LAYERS and LAYERS.index(layer) <= LAYERS.index(own), f"{path} imports {name} from above"
+
+
+def test_no_modules_of_the_pipeline_import_each_other_in_a_circle():
+    """Not within functions, nor for types alone."""
+    files = {
+        ".".join(path.relative_to(REPOSITORY).with_suffix("").parts).removesuffix(".__init__"): path
+        for path in (REPOSITORY / "mdpu" / "pipeline").rglob("*.py")
+    }
+    graph = {}
+    for module, path in files.items():
+        names = imports_of(path)
+        graph[module] = {name if name in files else name.rpartition(".")[0] for name in names} & files.keys() - {module}
+    TopologicalSorter(graph).prepare()  # it raises an error that names a circle
 
 
 def test_mdpu_never_imports_snakemake():
