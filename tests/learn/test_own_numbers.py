@@ -39,7 +39,8 @@ def test_any_partition_of_a_cohort_gives_the_same_bits(cohort: Cohort, tmp_path_
 def test_heads_that_share_a_tensor_would_not(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """The test above can fail: with one head for all tasks of a stack, as on a GPU, bits differ."""
     cohort = Cohort("fp32", 2)
-    whole = Partition(cohort.tasks, threads=1, small_memory=False, killed_after=None)
+    tasks = tuple(task for task in cohort.tasks if task.method in ("abs", "relu-part"))
+    whole = Partition(tasks, threads=1, small_memory=False, killed_after=None)
     monkeypatch.setattr(
         trainer, "make_heads", lambda tasks, policy: [trainer.network_method(tasks[0]).head(tasks, policy.device)]
     )

@@ -56,10 +56,10 @@ def test_a_compiled_step_is_the_ordinary_one():
     pytest.importorskip("torch._inductor")
     if not shutil.which("g++"):
         pytest.skip("torch.compile needs a C++ compiler here")
-    images = random_images(1, 4, 8, 8, 3)
-    passes = []
+    module = nn.Sequential(nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8), nn.ReLU(), nn.Flatten(), nn.Linear(288, 1))
+    images, passes = random_images(1, 4, 8, 8, 3), []
     for compiled in (False, True):
-        network = resnet(1, "cifar", 3, compiled)
+        network = ModuleNetwork(copy.deepcopy(module), 255.0, torch.float32, CPU, compiled=compiled)
         scores = network.forward(images)
         passes.append((scores, network.backward(torch.ones(1, 1, 4)), network.state()))
     (scores, gradients, state), (compiled_scores, compiled_gradients, compiled_state) = passes
@@ -239,8 +239,7 @@ def test_vectors_are_no_pictures():
 # -- training -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("method", ["abs", "siamese"])
-@pytest.mark.parametrize("dtype", [np.uint8, np.float32])
+@pytest.mark.parametrize(("method", "dtype"), [("abs", np.uint8), ("siamese", np.float32)])
 def test_a_resnet_trains_an_epoch_on_tiny_images_and_predicts(method, dtype):
     labels = np.array([1, -1] * 6, dtype=np.int8)
     images = Stream(3, "tiny").integers(256, 12, 8, 8, 3).astype(np.uint8)
@@ -270,8 +269,7 @@ def kept_for_backward(network, rows, side):
     return sum({storage.data_ptr(): storage.nbytes() for storage in saved.values()}.values())
 
 
-@pytest.mark.parametrize("stem", ["cifar", "imagenet"])
-@pytest.mark.parametrize("side", [32, 64])
+@pytest.mark.parametrize(("stem", "side"), [("cifar", 32), ("imagenet", 64)])
 def test_the_stated_memory_grows_with_the_minibatch_as_what_a_backward_pass_needs(stem, side):
     network = module(Own(stem), Pictures((side, side, 3), 255.0), 1)
     per_row = (kept_for_backward(network, 4, side) - kept_for_backward(network, 2, side)) / 2

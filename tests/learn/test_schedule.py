@@ -70,7 +70,7 @@ def test_no_more_jobs_are_under_way_than_workers_until_the_last_take_turns(worke
 def test_the_last_job_that_takes_longest_does_not_wait_for_the_others():
     """It would end alone, in one of two threads; it is ahead of the others in steps, but not in what is left."""
     log, length = Log(), 40
-    seconds = {"long": 0.008, "first": 0.002, "second": 0.002, "third": 0.002}
+    seconds = {"long": 0.032, "first": 0.008, "second": 0.008, "third": 0.008}
     list(side_by_side({key: log.job(key, length, each) for key, each in seconds.items()}, 2))
     places = [place for place, (key, _) in enumerate(log.steps) if key == "long"]
     assert max(after - before for before, after in pairwise(places)) < 13
