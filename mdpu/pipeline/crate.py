@@ -109,7 +109,9 @@ class _Builder:
             "Tables, figures, verdicts and histories of a reproduction, with the provenance of every number."
         )
         root["author"] = self._authors
-        root["license"] = self._add(LICENCE, "CreativeWork", name="MIT License")
+        root["license"] = self._add(
+            LICENCE, "CreativeWork", name="MIT License", description="Use it for what you like, and keep the notice."
+        )
         root["datePublished"] = datetime.now(UTC).date().isoformat()
         root["conformsTo"] = [
             self._add(uri, "CreativeWork", name=name, version=uri.rpartition("/")[2]) for uri, name in PROFILES.items()
@@ -125,6 +127,7 @@ class _Builder:
         workflow = self._add_file(main, Path("workflow/Snakefile"), "text/plain", **{"@type": kinds})
         workflow["name"] = "From images to a report"
         workflow["version"] = git_commit()
+        workflow["creator"], workflow["license"] = self._authors, self.crate.root_dataset["license"]
         workflow["programmingLanguage"] = self._add(
             SNAKEMAKE, "ComputerLanguage", name="Snakemake", url="https://snakemake.readthedocs.io"
         )

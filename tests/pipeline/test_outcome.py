@@ -154,9 +154,9 @@ def test_a_folder_without_numbers_is_named(tmp_path, results):
 # Keys of a crate that its contexts define: RO-Crate 1.1 all but `sha256`, which is a term of Workflow Run Crate. A
 # validator refuses other keys. Look a new one up in https://w3id.org/ro/crate/1.1/context before it is added here.
 DEFINED = (
-    "@id @type about actionStatus agent author conformsTo contentSize datePublished description encodingFormat endTime "
-    "hasPart instrument license mainEntity mentions name object position programmingLanguage propertyID result sha256 "
-    "softwareVersion step unitText url value version workExample"
+    "@id @type about actionStatus agent author conformsTo contentSize creator datePublished description encodingFormat "
+    "endTime hasPart instrument license mainEntity mentions name object position programmingLanguage propertyID result "
+    "sha256 softwareVersion step unitText url value version workExample"
 )
 CONTEXTS = ["https://w3id.org/ro/crate/1.1/context", "https://w3id.org/ro/terms/workflow-run/context"]
 
