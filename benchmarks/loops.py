@@ -4,6 +4,7 @@
     python benchmarks/loops.py fit --images results/datasets/mnist.npz
     python benchmarks/loops.py scale --images results/datasets/mnist.npz
     python benchmarks/loops.py stream --images results/datasets/mnist.npz
+    python benchmarks/loops.py told --images results/datasets/mnist.npz --out docs/how-to/told.svg
 
 Each prints lines of a Markdown table. Accuracies in % on the test images are means over the trials. Ranks are
 simulated in one process: without the sum, each part of a minibatch corrects its own risk, and the mean of their
@@ -29,20 +30,21 @@ from mdpu.data import TupleData
 from mdpu.estimator import MDPUClassifier
 from mdpu.law import Law
 from mdpu.losses import TupleLoss
+from mdpu.monitoring import watch
 from mdpu.streaming import Shuffle, TupleDataset
 
 PRIOR, N = 0.5, 157 * 64
 FASHION = ["T-shirt/top", "Pullover", "Shirt", "Bag", "Coat"], ["Dress", "Trouser", "Sandal", "Sneaker", "Ankle boot"]
 
 
-def train(images, data, size, epochs, ranks=1, seed=0, batch_size=64):
+def train(images, data, size, epochs, ranks=1, seed=0, batch_size=64, prior=PRIOR, each=lambda network: None):
     """Return the running mean of a perceptron's weights after a loop such as anybody writes."""
     torch.manual_seed(seed)
     layers = nn.Linear(784, 300), nn.ReLU(), nn.Linear(300, 300), nn.ReLU(), nn.Linear(300, 1)
     network = nn.Sequential(nn.Flatten(), *layers)
     mean = AveragedModel(network, multi_avg_fn=get_ema_multi_avg_fn(0.98))
     optimizer = torch.optim.Adam(network.parameters(), 1e-3, weight_decay=5e-4, fused=True)
-    loss, loader = TupleLoss(Law.dominant(size), PRIOR), TupleDataset(images, data, seed=seed).loader(batch_size)
+    loss, loader = TupleLoss(Law.dominant(size), prior), TupleDataset(images, data, seed=seed).loader(batch_size)
     for _ in range(epochs):
         for batch in loader:
             tuples, unlabeled = batch.split(network(batch.instances.float() / 255).squeeze(1))
@@ -50,6 +52,7 @@ def train(images, data, size, epochs, ranks=1, seed=0, batch_size=64):
             loss(*(scores.reshape(ranks, -1, size) for scores in (tuples, unlabeled))).mean().backward()
             optimizer.step()
             mean.update_parameters(network)
+        each(mean)
     return mean
 
 
@@ -92,10 +95,37 @@ def fit(labelled, arguments):
         print(f"| {size} |", *(f"{value:.1f} |" for value in np.mean(rows, axis=0)), flush=True)
 
 
-def sample(labelled, size, n, trial):
+def told(labelled, arguments):
+    """Draw what is watched in two runs on triples at prior 0.4, one of which is told 0.8."""
+    from matplotlib import pyplot
+
+    figure, axes = pyplot.subplots(1, 4, figsize=(11, 2.6), layout="constrained")
+    images = labelled.images.train_images
+    data, held = (sample(labelled, 3, n, trial, 0.4) for n, trial in ((64 * 80, 0), (1000, 1)))
+    for prior, style in ((0.4, "o-"), (0.8, "s--")):
+        rows = []
+
+        @torch.no_grad()
+        def each(network, prior=prior, rows=rows):
+            parts = (torch.from_numpy(images[places.ravel()]) for places in (held.tuples, held.unlabeled))
+            own, others = (network(part.float() / 255).squeeze(1) for part in parts)
+            rows.append([*watch(Law.dominant(3), prior, own.view(-1, 3), others).values(), accuracy(network, labelled)])
+
+        train(images, data, 3, arguments.epochs, prior=prior, each=each)
+        names = "likelihood, nats", "the model's own prior", "gap of the laws", "accuracy, % (not known)"
+        for ax, name, values in zip(axes, names, np.transpose(rows), strict=True):
+            ax.plot(range(1, len(values) + 1), values, style, label=f"told {prior}", markersize=4)
+            ax.set(title=name, xlabel="epoch")
+    axes[1].axhline(0.4, color="0.7", linewidth=1)
+    axes[0].legend()
+    figure.savefig(arguments.out)
+    print(np.array(rows).round(3))
+
+
+def sample(labelled, size, n, trial, prior=PRIOR):
     """Draw tuples, and unlabeled images for as many bags."""
-    drawn = labelled.sample(size, PRIOR, n, trial)
-    others = labelled.sample(size, PRIOR, n * size, f"unlabeled {trial}")
+    drawn = labelled.sample(size, prior, n, trial)
+    others = labelled.sample(size, prior, n * size, f"unlabeled {trial}")
     return TupleData(drawn.tuples, others.unlabeled)
 
 
@@ -200,14 +230,15 @@ def stream(labelled, arguments):
 def main():
     """Read the arguments and print a table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("ranks", "fit", "scale", "stream"))
+    parser.add_argument("what", choices=("ranks", "fit", "scale", "stream", "told"))
     parser.add_argument("--images", required=True)
+    parser.add_argument("--out", default="told.svg", help="picture of `told`")
     parser.add_argument("--trials", type=int, default=3)
     parser.add_argument("--epochs", type=int)
     parser.add_argument("--batch-size", type=int)
     parser.add_argument("--n", type=int, nargs="+", default=[1000, 10_000, 100_000, 1_000_000])
     arguments = parser.parse_args()
-    if arguments.what in ("ranks", "fit"):
+    if arguments.what in ("ranks", "fit", "told"):
         arguments.epochs = arguments.epochs or 12
     torch.set_num_threads(1)
     labelled = Labelled.read(arguments.images, *(FASHION if "fashion" in arguments.images else ()))

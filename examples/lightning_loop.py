@@ -50,14 +50,9 @@ if __name__ == "__main__":
     parser.add_argument("--devices", type=int, default=2)
     arguments = parser.parse_args()
     lightning.seed_everything(0, verbose=False)
-    quiet = {
-        "logger": False,
-        "enable_checkpointing": False,
-        "enable_progress_bar": False,
-        "enable_model_summary": False,
-    }
-    options = {"accelerator": "cpu", "strategy": "ddp", "use_distributed_sampler": False} | quiet
-    trainer = lightning.Trainer(max_epochs=arguments.epochs, devices=arguments.devices, **options)
+    quiet = dict.fromkeys(("logger", "enable_checkpointing", "enable_progress_bar", "enable_model_summary"), False)
+    options = {"accelerator": "cpu", "strategy": "ddp", "use_distributed_sampler": False}
+    trainer = lightning.Trainer(max_epochs=arguments.epochs, devices=arguments.devices, **options, **quiet)
     trainer.fit(module := FromTuples())
     if trainer.is_global_zero:
         print(*(f"{name} {value:.3f}" for name, value in trainer.callback_metrics.items()))

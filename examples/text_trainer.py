@@ -3,8 +3,6 @@
 python examples/text_trainer.py
 """
 
-import argparse
-
 import numpy as np
 import torch
 from torch.utils.data import DataLoader
@@ -16,9 +14,6 @@ from mdpu.losses import TupleLoss
 from mdpu.monitoring import watch
 from mdpu.streaming import TupleBatch, TupleDataset, TupleSampler
 
-parser = argparse.ArgumentParser()
-parser.add_argument("--epochs", type=int, default=12)
-epochs = parser.parse_args().epochs
 LAW, PRIOR = Law.dominant(3), 0.4
 # Sentences of eight words, two in five of them from the class's own twenty. A real model has a tokenizer:
 # AutoTokenizer.from_pretrained("distilbert-base-uncased")(sentences, padding=True, return_tensors="pt")
@@ -27,10 +22,12 @@ labels = np.where(draws.random(3000) < PRIOR, 1, -1).astype(np.int8)
 first = np.where(draws.random((3000, 8)) < 0.4, np.where(labels > 0, 1, 21)[:, None], 41)
 sentences = torch.from_numpy(first + draws.integers(20, size=(3000, 8)))
 source = [{"input_ids": row, "attention_mask": torch.ones(8)} for row in sentences]
-train, held = (
-    draw_split(labels * part, LAW, PRIOR, 500, 1500, 0)
-    for part in (np.arange(3000) < 1500, np.arange(3000) // 750 == 2)
-)
+parts = np.arange(3000) < 1500, np.arange(3000) // 750 == 2  # to learn from, to watch; the others test
+train, held = (draw_split(labels * part, LAW, PRIOR, 500, 1500, 0) for part in parts)
+
+
+def as_mapping(batch):  # which `Trainer` moves to the device
+    return batch.instances | {"sizes": batch.sizes}
 
 
 class TupleTrainer(Trainer):
@@ -39,28 +36,24 @@ class TupleTrainer(Trainer):
     loss = TupleLoss(LAW, PRIOR)
 
     def get_train_dataloader(self):
-        sampler = TupleSampler(len(self.train_dataset), 32)
-        return DataLoader(
-            self.train_dataset, batch_sampler=sampler, collate_fn=lambda b: b.instances | {"sizes": b.sizes}
-        )
+        data = self.train_dataset
+        return DataLoader(data, batch_sampler=TupleSampler(len(data), 32), collate_fn=as_mapping)
 
-    def compute_loss(self, model, inputs, return_outputs=False, num_items_in_batch=None):
+    def compute_loss(self, model, inputs, **options):
         sizes = inputs.pop("sizes")
         return self.loss(*TupleBatch(None, sizes).split(model(**inputs).logits.squeeze(1)))
 
 
 sizes = {"hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 64}
-config = BertConfig(vocab_size=61, num_labels=1, **sizes)
 torch.manual_seed(0)
 # A real one: AutoModelForSequenceClassification.from_pretrained("distilbert-base-uncased", num_labels=1)
-model = BertForSequenceClassification(config)
-options = {"report_to": "none", "save_strategy": "no", "logging_strategy": "no", "disable_tqdm": True, "use_cpu": True}
-arguments = TrainingArguments(output_dir="text_trainer", num_train_epochs=epochs, learning_rate=3e-3, **options)
+model = BertForSequenceClassification(BertConfig(vocab_size=61, num_labels=1, **sizes))
+quiet = {"report_to": "none", "save_strategy": "no", "logging_strategy": "no", "disable_tqdm": True}
+arguments = TrainingArguments("trained", num_train_epochs=12, learning_rate=3e-3, use_cpu=True, **quiet)
 TupleTrainer(model=model, args=arguments, train_dataset=TupleDataset(source, train)).train()
 
-model.eval()
 with torch.no_grad():
-    scores = model(sentences).logits.squeeze(1)
-seen = watch(LAW, PRIOR, scores[held.tuples], scores[held.unlabeled])
-print(*(f"{name} {value:.3f}" for name, value in seen.items()))
+    scores = model.eval()(sentences).logits.squeeze(1)
+for name, value in watch(LAW, PRIOR, scores[held.tuples], scores[held.unlabeled]).items():
+    print(name, f"{value:.3f}")
 print(f"accuracy {((scores[2250:] > 0) == torch.from_numpy(labels[2250:] > 0)).float().mean():.3f}")

@@ -28,7 +28,7 @@ from mdpu.randomness import Stream
 ROUNDS = 6
 
 
-@dataclass(frozen=True)
+@dataclass
 class TupleBatch:
     """A minibatch, or one rank's part of it.
 
