@@ -82,12 +82,17 @@ def fit(labelled, arguments):
     for size in (2, 3):
         rows = []
         for trial in range(arguments.trials):
-            data = sample(labelled, size, N, trial)
+            data = sample(labelled, size, 50 * 64, trial)
             begun = time.perf_counter()
             plain = accuracy(train(labelled.images.train_images, data, size, arguments.epochs, seed=trial), labelled)
             between = time.perf_counter()
             classifier = MDPUClassifier(
-                PRIOR, n_epochs=arguments.epochs, compare_prior=False, random_state=trial, device="cpu"
+                PRIOR,
+                n_epochs=arguments.epochs,
+                batch_size=64,
+                compare_prior=False,
+                random_state=trial,
+                device="cpu",
             ).fit(labelled.images.train_images, data)
             ended = time.perf_counter()
             own = 100 * classifier.score(labelled.images.test_images, labelled.labels["test"])
@@ -118,7 +123,7 @@ def told(labelled, arguments):
             ax.set(title=name, xlabel="epoch")
     axes[1].axhline(0.4, color="0.7", linewidth=1)
     axes[0].legend()
-    figure.savefig(arguments.out)
+    figure.savefig(arguments.out, metadata={"Date": None})
     print(np.array(rows).round(3))
 
 
@@ -186,7 +191,7 @@ def scale(labelled, arguments):
     """Print memory, seconds and accuracy of `fit` by the number of pairs."""
     print("| pairs | data, MiB | memory beyond it, MiB | s | epochs | accuracy |\n| ---: |" + " ---: |" * 5)
     options = {} if arguments.epochs is None else {"n_epochs": arguments.epochs}
-    options |= {} if arguments.batch_size is None else {"batch_size": arguments.batch_size}
+    options |= {} if arguments.hidden is None else {"hidden": (arguments.hidden,)}
     context = multiprocessing.get_context("fork")
     for n in arguments.n:
         results = context.Queue()
@@ -235,7 +240,7 @@ def main():
     parser.add_argument("--out", default="told.svg", help="picture of `told`")
     parser.add_argument("--trials", type=int, default=3)
     parser.add_argument("--epochs", type=int)
-    parser.add_argument("--batch-size", type=int)
+    parser.add_argument("--hidden", type=int, help="units of the one hidden layer of `scale`, by default two of 300")
     parser.add_argument("--n", type=int, nargs="+", default=[1000, 10_000, 100_000, 1_000_000])
     arguments = parser.parse_args()
     if arguments.what in ("ranks", "fit", "told"):
