@@ -43,9 +43,9 @@ from mdpu.learn.network import check_choice
 from mdpu.learn.stopping import choose_epoch
 from mdpu.learn.task import Precision
 from mdpu.learners.features import Standardisation, Standardised, kernel_maps
-from mdpu.learners.joint import Bags, Floats
+from mdpu.learners.joint import Bags, CountedTuples, Floats
 from mdpu.learners.latent import PriorProfile, disjoint_tuples, estimate_prior
-from mdpu.learners.student import check_student, fit_linear, fit_student
+from mdpu.learners.student import check_student, event_prior, fit_linear, fit_student
 from mdpu.learners.trees import fit_trees
 from mdpu.losses import LOSSES
 from mdpu.progress import Steps
@@ -118,6 +118,7 @@ class _TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
     learner_: Choice
     state_: KeptState
     standardisation_: Standardisation | None
+    _counts: tuple[ArrayLike, ArrayLike] | None = None
 
     def __init__(
         self,
@@ -233,17 +234,23 @@ class _TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
             check_prior(self.prior)
         goes_on = self.warm_start and hasattr(self, "state_")
         rows, sample = self._read(X, y, reset=not goes_on)
-        if self.unlabeled_is == "remainder":
-            sample = Sample(sample.tuples, np.concatenate([sample.unlabeled, sample.tuples[sample.tuples >= 0]]))
+        if self._counts is not None:
+            sample = CountedTuples.of(sample, self._counts, complete=y is None)
+        complete = isinstance(sample, CountedTuples) and sample.complete
+        if self.unlabeled_is == "remainder" and not complete:
+            sample = replace(sample, unlabeled=np.concatenate([sample.unlabeled, sample.tuples[sample.tuples >= 0]]))
         if len(sample.tuples) < FEW_TUPLES:
             _warn(f"{len(sample.tuples)} tuples are too few to learn from or to judge by; give {FEW_TUPLES} or more")
         choice = self._choose_learner(rows, sample)
         seed = self._seed() if not goes_on else self.model_.task.seed
         is_part = choice.name == "network" and len(sample.tuples) > PROFILED
         used, own_sample = _only_used(rows, _part(sample, seed) if is_part else sample)
-        estimate = self._turned(self.prior_estimate_) if goes_on else self._profile(used, own_sample, seed)
-        own = self._told(estimate)
-        bags = Bags.of(own_sample.tuples, own_sample.unlabeled, self._own_law)
+        bags = self._bags(own_sample)
+        if complete:
+            estimate, own = None, self.prior or event_prior(used, bags, seed)
+        else:
+            estimate = self._turned(self.prior_estimate_) if goes_on else self._profile(used, own_sample, seed)
+            own = self._told(estimate)
         self._warn_of_prior(estimate, own, bags)
         if choice.name == "network":
             self._fit_network(rows, sample, own, seed, goes_on)
@@ -263,8 +270,13 @@ class _TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
 
         ``benchmarks/learners.py`` has the figures.
         """
+        counted = isinstance(sample, CountedTuples)
         if isinstance(self.learner, str):
             check_choice("learner", self.learner, LEARNERS)
+            if counted and (self.learner == "network" or self._network_parameters()):
+                raise UserError(
+                    "networks learn from tuples of one law; take another learner, or TupleLoss for each pair of counts"
+                )
         else:
             check_student(self.learner)
             return Choice("student", f"learner={type(self.learner).__name__}")
@@ -274,6 +286,8 @@ class _TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
             return Choice("network", f"{', '.join(changed)} {'is' if len(changed) == 1 else 'are'} of networks")
         if sparse.issparse(rows):
             return Choice("linear", "sparse rows")
+        if counted:
+            return Choice("student", "tuples with counts")
         if rows.ndim > 2:
             return Choice("network", "pictures")
         if len(sample.tuples) <= STUDENT_UP_TO:
@@ -446,6 +460,8 @@ class _TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
 
     def _read(self, X: Any, y: Any, reset: bool) -> tuple[Any, Sample]:
         """Return rows (N, ...) and the sample that names them, whatever form they were given in."""
+        if y is None and self._counts is not None:
+            X, y = join_groups(X, X[0])  # the unlabeled rows are the members, see `CountedTuples`
         if y is None:
             raise UserError("requires y to be passed, but the target y is None; give unlabeled rows, or groups")
         if not isinstance(y, Sample) and np.ndim(y) != 1:
@@ -474,6 +490,12 @@ class _TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
     def law_of(self, size: int) -> Law:
         """Return the law of the tuples of one size."""
         raise NotImplementedError
+
+    def _bags(self, sample: Sample) -> Bags:
+        """Return the tuples of a sample by size and law."""
+        if isinstance(sample, CountedTuples):
+            return Bags.counted(sample)
+        return Bags.of(sample.tuples, sample.unlabeled, self._own_law)
 
     def _own_law(self, size: int) -> Law:
         """Return the law in terms of the class whose scores are learned."""
@@ -505,8 +527,8 @@ class _TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         if not sparse.issparse(rows):
             z = Standardisation.learn(rows)(rows)
             features = kernel_maps(z, seed, (1.0,))[0].transform(z)
-        sample = self._without_pool(rows, sample)
-        return estimate_prior(features, Bags.of(sample.tuples, sample.unlabeled, self._own_law), seed=seed)
+        sample = sample if isinstance(sample, CountedTuples) else self._without_pool(rows, sample)
+        return estimate_prior(features, self._bags(sample), seed=seed)
 
     def _without_pool(self, rows: Any, sample: Sample) -> Sample:
         """Return the sample without tuples that share members, where members recur and unlabeled rows are others.
@@ -734,14 +756,44 @@ class TupleClassifier(_TupleEstimator):
         super().__init__(prior, **parameters)
         self.law = law
 
+    def fit(self, X: Any, y: Any = None, counts: tuple[ArrayLike, ArrayLike] | None = None) -> Self:
+        """Train on tuples and unlabeled rows, or on tuples whose numbers of positives were observed within bounds.
+
+        Parameters
+        ----------
+        X, y
+            As for `MDPUClassifier.fit`. With `counts`, `y` may be left out where all groups were collected, whatever
+            was observed of them: then the members are draws at the prior, which need not be told, and the log loss of
+            the observations is minimised.
+        counts : (low, high), optional
+            The least and the largest number of positives in each tuple, numbers or integers (n,); they take the place
+            of `law`. Equal ones are exact counts (label proportions), (1, size) and (0, 0) the positive and negative
+            bags of multiple-instance learning. Which bounds were given may depend on the number only in that they hold
+            it. Networks do not learn from them.
+
+        Raises
+        ------
+        UserError
+            As `MDPUClassifier.fit`, and if counts are impossible, say nothing, or overlap where `y` is left out.
+        """
+        before, self._counts = self._counts, counts
+        try:
+            return super().fit(X, y)
+        except BaseException:
+            self._counts = before
+            raise
+
     def law_of(self, size: int) -> Law:
         """Return the law of the tuples of one size.
 
         Raises
         ------
         UserError
-            If `law` is none, or one of another size, or one in which the order of members counts.
+            If `law` is none, or one of another size, or one in which the order of members counts; or if the classifier
+            was trained on counts.
         """
+        if self._counts is not None:
+            raise UserError("the classifier was trained on counts, not on a law; scores without labels need a law")
         law = self.law(size) if callable(self.law) else self.law
         try:
             law = law if isinstance(law, Law) else Law(tuple(law))
@@ -923,7 +975,7 @@ def _only_used(rows: Any, sample: Sample) -> tuple[Any, Sample]:
     used, own = np.unique(places, return_inverse=True)
     tuples = np.full(sample.tuples.shape, -1)
     tuples[present] = own[: present.sum()]
-    return rows[used], Sample(tuples, own[present.sum() :])
+    return rows[used], replace(sample, tuples=tuples, unlabeled=own[present.sum() :])
 
 
 def _part(sample: Sample, seed: int | str) -> Sample:

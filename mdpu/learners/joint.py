@@ -2,7 +2,8 @@
 
 With r = sigmoid(F(x)), collected tuples have the density q / Z against groups of M unlabeled rows (`mdpu.law.Law`).
 `Objective` tells the one from the other by logistic regression on
-log(q / Z). It knows scores only, so a linear model, a tree and a kernel machine minimise the same function.
+log(q / Z). It knows scores only, so a linear model, a tree and a kernel machine minimise the same function. Where all
+groups were collected, and what was observed of each partitions the counts, it is the log loss of the observations.
 """
 
 from __future__ import annotations
@@ -10,11 +11,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, logit
 
+from mdpu.data import TupleData
 from mdpu.errors import UserError
 from mdpu.law import Law
 from mdpu.randomness import Stream
@@ -26,8 +29,57 @@ PIN = 0.3  # weight of the divergence of the model's prior from the told one
 
 
 @dataclass(frozen=True)
+class CountedTuples(TupleData):
+    """Tuples of which bounds on their numbers of positives were observed, each its own.
+
+    Attributes
+    ----------
+    bounds : ndarray, int64, shape (n, 2)
+        The least and the largest number.
+    complete : bool
+        Whether all groups were collected, whatever was observed of them; the unlabeled rows are then their members.
+    """
+
+    bounds: Indices
+    complete: bool
+
+    @classmethod
+    def of(cls, sample: TupleData, counts: tuple[ArrayLike, ArrayLike], complete: bool) -> CountedTuples:
+        """Return a sample with bounds, each a number or one for each tuple.
+
+        Raises
+        ------
+        UserError
+            If they are no bounds, say nothing of a tuple, or overlap where all groups were collected.
+        """
+        sizes = (sample.tuples >= 0).sum(axis=1)
+        try:
+            low, high = (np.broadcast_to(np.asarray(bound), sizes.shape).astype(np.int64) for bound in counts)
+        except (TypeError, ValueError):
+            raise UserError(f"counts are (low, high), numbers or arrays of {len(sizes)}; others were given") from None
+        wrong = (low < 0) | (low > high) | (high > sizes) | ((low == 0) & (high == sizes))
+        if wrong.any():
+            i = int(np.flatnonzero(wrong)[0])
+            raise UserError(
+                f"counts of tuple {i} are {low[i]} to {high[i]} of {sizes[i]}, which is impossible or says nothing; "
+                "give the rows of tuples of which nothing is known as unlabeled ones"
+            )
+        bounds, unlabeled = np.stack([low, high], axis=1), sample.unlabeled
+        if complete:
+            kinds = np.unique(np.column_stack([sizes, bounds]), axis=0)
+            for one, other in pairwise(kinds):
+                if one[0] == other[0] and other[1] <= one[2]:
+                    raise UserError(
+                        f"counts {one[1]} to {one[2]} and {other[1]} to {other[2]} of {one[0]} overlap, so that tuples "
+                        "alone do not say what was observed; give unlabeled rows"
+                    )
+            unlabeled = sample.tuples[sample.tuples >= 0]
+        return cls(sample.tuples, unlabeled, bounds, complete)
+
+
+@dataclass(frozen=True)
 class Part:
-    """Tuples of one size.
+    """Tuples of one size and law.
 
     Attributes
     ----------
@@ -42,16 +94,19 @@ class Part:
 
 @dataclass(frozen=True)
 class Bags:
-    """Tuples of one or several sizes, and unlabeled rows.
+    """Tuples of one or several sizes and laws, and unlabeled rows.
 
     Attributes
     ----------
     parts : sequence of Part
     unlabeled : ndarray, int64, shape (n_unlabeled,)
+    complete : bool
+        As that of `CountedTuples`.
     """
 
     parts: tuple[Part, ...]
     unlabeled: Indices
+    complete: bool = False
 
     @property
     def n(self) -> int:
@@ -65,10 +120,21 @@ class Bags:
         parts = [Part(tuples[sizes == size, :size], law_of(size)) for size in np.unique(sizes).tolist()]
         return cls(tuple(parts), unlabeled)
 
+    @classmethod
+    def counted(cls, sample: CountedTuples) -> Bags:
+        """Return the bags of a sample with bounds, a part for each size and each pair of bounds."""
+        sizes = (sample.tuples >= 0).sum(axis=1)
+        kinds, places = np.unique(np.column_stack([sizes, sample.bounds]), axis=0, return_inverse=True)
+        parts = [
+            Part(sample.tuples[places.ravel() == i, :size], Law.between(size, low, high))
+            for i, (size, low, high) in enumerate(kinds.tolist())
+        ]
+        return cls(tuple(parts), sample.unlabeled, sample.complete)
+
     def select(self, tuples: Sequence[NDArray[np.bool_]], unlabeled: NDArray[np.bool_]) -> Bags:
         """Return the part of the bags that masks choose, one for each size and one for the unlabeled rows."""
         parts = tuple(Part(p.tuples[mask], p.law) for p, mask in zip(self.parts, tuples, strict=True))
-        return Bags(parts, self.unlabeled[unlabeled])
+        return Bags(parts, self.unlabeled[unlabeled], self.complete)
 
 
 @lru_cache(maxsize=1024)
@@ -129,7 +195,7 @@ class Objective:
     """J(F) of scores F (N,) of all rows, per tuple, and its derivative.
 
     J = 1/n [sum_T log(1 + Z/q) + n/B sum_B log(1 + q/Z)] + 2 PIN KL(pi || mean_U r). The last term keeps a model that
-    memorises its tuples at the prior.
+    memorises its tuples at the prior. Of complete bags J is the mean of -log q, which no prior is needed for.
 
     Parameters
     ----------
@@ -154,15 +220,15 @@ class Objective:
 
     def regroup(self) -> None:
         """Draw the groups of unlabeled rows anew."""
-        self._groups = []
-        for part in self.bags.parts:
+        self._groups = [np.zeros((0, part.tuples.shape[1]), np.int64) for part in self.bags.parts]
+        for place, part in enumerate(() if self.bags.complete else self.bags.parts):
             size = part.tuples.shape[1]
             rows = np.concatenate(
                 [self.bags.unlabeled[self._stream.permutation(len(self.bags.unlabeled))]] * self._groupings
                 if len(self.bags.unlabeled) < size
                 else [self._draw(size) for _ in range(self._groupings)]
             )
-            self._groups.append(np.resize(rows, (max(1, len(rows) // size), size)))
+            self._groups[place] = np.resize(rows, (max(1, len(rows) // size), size))
 
     def _draw(self, size: int) -> Indices:
         """Return the unlabeled rows in random order, as many as fill groups."""
@@ -177,6 +243,8 @@ class Objective:
         """Return J and its derivative by each row's score, (N,)."""
         gradient = np.zeros(self.rows)
         value = float(sum(self._parts(scores, gradient)))
+        if self.bags.complete:
+            return value, gradient
         r = expit(scores[self.bags.unlabeled])
         mean = float(np.clip(r.mean(), TINY, 1 - TINY))
         told = self.prior
@@ -197,10 +265,12 @@ class Objective:
                     continue
                 own = scores[rows]
                 q, g = posteriors(weights, own)
-                ratio = np.log(q / z)
-                losses.append(share * float(np.logaddexp(0, sign * ratio).mean()))
+                ratio = np.log(q) if self.bags.complete else np.log(q / z)
+                loss = -ratio if self.bags.complete else np.logaddexp(0, sign * ratio)
+                losses.append(share * float(loss.mean()))
                 if gradient is not None:
-                    by_ratio = sign * expit(sign * ratio) * share / len(rows)
+                    by_ratio = sign * (1.0 if self.bags.complete else expit(sign * ratio)) * share / len(rows)
+                    by_ratio = np.broadcast_to(by_ratio, len(rows))
                     by_score = by_ratio[:, None] * (g - expit(own))
                     gradient += np.bincount(rows.ravel(), by_score.ravel(), self.rows)
         return losses

@@ -81,6 +81,13 @@ def fit_teacher(rows: Any, bags: Bags, prior: float, seed: int | str) -> LinearS
     return LinearScore(prepare, fit, kernels[fit.features])
 
 
+def event_prior(rows: Any, bags: Bags, seed: int | str) -> float:
+    """Return the mean of r over the members of complete bags, each scored by a linear model that did not see it."""
+    prepare = Raw() if sparse.issparse(rows) else Standardisation.learn(rows)
+    scores = cross_fit([prepare(rows)], bags, 0.5, seed=seed).tuple_scores
+    return float(np.concatenate([expit(own).ravel() for own in scores]).mean())
+
+
 def check_student(student: Any) -> Any:
     """Return a classifier that can learn from soft labels, or raise `UserError`."""
     if isinstance(student, type) or not isinstance(student, BaseEstimator) or not is_classifier(student):
@@ -105,14 +112,14 @@ def check_student(student: Any) -> Any:
 def soft_labels(fit: CrossFit, bags: Bags, prior: float) -> tuple[list[Floats], Floats]:
     """Return the probability of being positive of each member, and of each unlabeled row, from held-out scores.
 
-    The scores are shifted so that the mean over the unlabeled rows is the prior.
+    The scores are shifted so that the mean over the unlabeled rows is the prior. Complete bags have none of these.
     """
     shift = shifted(fit.unlabeled_scores, prior)
     members = [
         posteriors(weights_at(part.law, prior), own + shift)[1]
         for part, own in zip(bags.parts, fit.tuple_scores, strict=True)
     ]
-    return members, np.asarray(expit(fit.unlabeled_scores + shift))
+    return members, np.asarray(expit(fit.unlabeled_scores[: 0 if bags.complete else None] + shift))
 
 
 def fit_student(student: Any, rows: Any, bags: Bags, prior: float, seed: int | str) -> StudentScore:
@@ -130,7 +137,7 @@ def fit_student(student: Any, rows: Any, bags: Bags, prior: float, seed: int | s
     """
     teacher = fit_teacher(rows, bags, prior, seed)
     members, unlabeled = soft_labels(teacher.fit, bags, prior)
-    places = np.concatenate([*(part.tuples.ravel() for part in bags.parts), bags.unlabeled])
+    places = np.concatenate([*(part.tuples.ravel() for part in bags.parts), bags.unlabeled[: len(unlabeled)]])
     positive = np.concatenate([*(own.ravel() for own in members), unlabeled])
     seen = rows[places]
     if not sparse.issparse(seen):

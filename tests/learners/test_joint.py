@@ -11,8 +11,10 @@ from hypothesis import strategies as st
 from scipy.optimize import approx_fprime
 from scipy.special import expit
 
+from mdpu.data import TupleData
+from mdpu.errors import UserError
 from mdpu.law import Law
-from mdpu.learners.joint import Bags, Objective, posteriors, shifted
+from mdpu.learners.joint import Bags, CountedTuples, Objective, posteriors, shifted
 from mdpu.randomness import Stream
 
 
@@ -51,6 +53,50 @@ def test_the_derivative_of_the_objective(law):
     scores = generator.standard_normal(20)
     numeric = approx_fprime(scores, lambda x: objective(x)[0], 1e-7)
     np.testing.assert_allclose(objective(scores)[1], numeric, atol=1e-6)
+
+
+def counted(seed=0, n=60):
+    """Pairs and triples with bounds that partition their counts, of 40 rows."""
+    generator = np.random.default_rng(seed)
+    tuples = generator.integers(40, size=(n, 3))
+    tuples[: n // 2, 2] = -1
+    low = generator.integers(2, size=n)
+    high = np.where(low == 0, 0, (tuples >= 0).sum(axis=1))
+    return CountedTuples.of(TupleData(tuples, np.arange(1)), (low, high), complete=True)
+
+
+def test_complete_bags_have_the_log_loss_of_what_was_observed():
+    sample = counted()
+    bags = Bags.counted(sample)
+    assert bags.complete and len(bags.parts) == 4 and bags.n == 60
+    assert sorted(bags.unlabeled) == sorted(sample.tuples[sample.tuples >= 0])
+    objective = Objective(bags, 0.35, 40, Stream(0, "groups"))
+    scores = np.random.default_rng(1).standard_normal(40)
+    expected = 0.0
+    for members, (low, high) in zip(sample.tuples, sample.bounds, strict=True):
+        r = expit(scores[members[members >= 0]])
+        probabilities, labels = by_enumeration(np.ones(len(r) + 1), r)
+        within = (low <= labels.sum(axis=1)) & (labels.sum(axis=1) <= high)
+        expected -= np.log(probabilities[within].sum()) / 60
+    value, gradient = objective(scores)
+    assert value == pytest.approx(expected) and objective.bag_loss(scores) == pytest.approx(expected)
+    np.testing.assert_allclose(gradient, approx_fprime(scores, lambda x: objective(x)[0], 1e-7), atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("counts", "complete", "sentence"),
+    [
+        ((1, 4), False, "counts of tuple 0 are 1 to 4 of 3, which is impossible or says nothing"),
+        ((2, 1), False, "are 2 to 1"),
+        ((0, 3), False, "0 to 3 of 3, which is impossible or says nothing"),
+        (([0, 1, 1, 2], [1, 2, 2, 2]), True, "counts 0 to 1 and 1 to 2 of 3 overlap"),
+        (([0, 1], 2), False, "numbers or arrays of 4"),
+        (3, False, "counts are"),
+    ],
+)
+def test_bounds_that_say_nothing_or_overlap_are_refused(counts, complete, sentence):
+    with pytest.raises(UserError, match=sentence):
+        CountedTuples.of(TupleData(np.arange(12).reshape(4, 3), np.arange(1)), counts, complete)
 
 
 def test_a_constant_score_of_the_prior_has_the_loss_of_a_coin():
