@@ -8,24 +8,26 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
-from scipy.special import logit
-from scipy.stats import norm
+from scipy.special import expit, logit
+from scipy.stats import chi2, norm
 
 from mdpu.errors import UserError
 from mdpu.law import Law, check_prior
 from mdpu.learn.task import Sample
+from mdpu.learners.joint import Bags, shifted
 from mdpu.randomness import Stream
 
 Floats = NDArray[np.float64]
 LawOf = Callable[[int], Law]
 UNLABELED = -1
+SHARES = 81  # of broken tuples that are tried
 NEAR = 1e-9  # difference of class share and prior below which members say nothing one by one
 PRIORS = tuple(k / 20 for k in range(1, 20))
 MEASURES = ("auc", "balanced_accuracy", "precision", "recall")
@@ -447,6 +449,56 @@ def scores_without_labels(
         ),
         "recall": estimate(recall, by_member * tuple_yes, by_rest * unlabeled_yes),
     }
+
+
+def broken_share(estimator: Any, X: Any, y: Any, *, prior: float | None = None, level: float = 0.95) -> Estimate:
+    """Estimate the share of tuples that come from groups which the law refuses, without labels.
+
+    A classifier that was told of no broken tuples serves too. Its scores are scaled, and shifted such that the mean
+    probability of the unlabeled rows is the prior. At each share e the scale maximises the mean of
+    log((1 - e) q / Z + e (1 - q) / (1 - Z)) over tuples (``laws.md``, "Broken tuples"), a profile likelihood.
+
+    Parameters
+    ----------
+    estimator, X, y, prior
+        As for `scores_without_labels`.
+    level : float
+        Of the interval, whose lower end is 0 where nothing is known to be broken.
+
+    Raises
+    ------
+    UserError
+        If the law does not identify the share, as those of dominant pairs and of at least one of three do not.
+    """
+    if not 0 < level < 1:
+        raise UserError(f"level is {level}; a number between 0 and 1 is needed")
+    classifier = _classifier(estimator)
+    if np.ndim(y) != 1:
+        X, y = join_groups(X, y)
+    sample = read_groups(y if isinstance(y, np.ndarray) else np.asarray(y))
+    told = classifier.prior_ if prior is None else check_prior(prior)
+    scores = np.asarray(estimator.decision_function(X), np.float64)
+    bags = Bags.of(sample.tuples, sample.unlabeled, classifier.law_of)
+    if all(replace(part.law, refused=0.1).identifies().what == "family" for part in bags.parts):
+        raise UserError(
+            "the share of broken tuples is not identified: under this law other shares fit as well, with other "
+            "probabilities of the rows; dominant triples and larger tuples identify it"
+        )
+    laws = [(replace(part.law, refused=0.0), part.tuples) for part in bags.parts]
+    highest = min(1 - law.rate(told) for law, _ in laws)  # random groups
+    shares = np.linspace(0, 1, SHARES) ** 2 * 0.98 * highest
+    best = np.full(len(shares), -np.inf)
+    for scale in np.geomspace(0.02, 20, 60) / max(float(scores.std()), 1e-12):
+        moved = scale * scores
+        moved += shifted(moved[sample.unlabeled], told)
+        likelihood = np.zeros(len(shares))
+        for law, tuples in laws:
+            q, rate = law.passes(expit(moved[tuples]), expit(-moved[tuples])), law.rate(told)
+            ratio = np.outer(1 - shares, q[0] / rate) + np.outer(shares, q[1] / (1 - rate))
+            likelihood += np.log(np.maximum(ratio, 1e-12)).sum(axis=1)
+        best = np.maximum(best, likelihood)
+    inside = shares[2 * (best.max() - best) <= chi2.ppf(level, df=1)]
+    return Estimate(float(shares[best.argmax()]), float(inside[0]), float(inside[-1]), level)
 
 
 @dataclass(frozen=True)

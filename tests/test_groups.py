@@ -20,6 +20,7 @@ from mdpu.groups import (
     MEASURES,
     LabelFreeScorer,
     TupleKFold,
+    broken_share,
     join_groups,
     least_cost_threshold,
     negative_bag_risk,
@@ -230,3 +231,19 @@ def test_the_risk_by_prior_goes_through_the_estimate_and_says_which_answers_chan
     assert (table["low"] < table["risk"]).all() and (table["risk"] < table["high"]).all()
     with pytest.raises(UserError, match=r"prior 1\.5"):
         risk_by_prior(data.classifier, rows, groups, [1.5])
+
+
+@pytest.mark.parametrize("share", [0.0, 0.2])
+def test_the_share_of_broken_triples_is_estimated_from_scores_of_any_scale(share):
+    data = Scored({3: DOMINANT[3].broken(share)}, 0.4, n=5000, n_unlabeled=5000)
+    data.classifier.law_of = DOMINANT.get
+    found = broken_share(data.classifier, data.tuples, data.unlabeled)
+    assert found.low <= share <= found.high and found.high - found.low < 0.15
+    assert found.value == pytest.approx(share, abs=0.05)
+
+
+@pytest.mark.parametrize("law", [Law.dominant(2), Law.at_least(3, 1)])
+def test_a_share_that_is_not_identified_is_refused(law):
+    data = Scored({law.size: law}, 0.4)
+    with pytest.raises(UserError, match="share of broken tuples is not identified"):
+        broken_share(data.classifier, data.tuples, data.unlabeled)
