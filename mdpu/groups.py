@@ -464,6 +464,9 @@ def broken_share(estimator: Any, X: Any, y: Any, *, prior: float | None = None, 
         As for `scores_without_labels`.
     level : float
         Of the interval, whose lower end is 0 where nothing is known to be broken.
+        It knows the sampling of tuples only: scores that are distorted by more than scale and shift move the estimate
+        out of it. On MNIST triples with 20 % broken, a network told of none gave 0.26, with the interval 0.23 to 0.28,
+        and on clean triples twice 0.
 
     Raises
     ------
