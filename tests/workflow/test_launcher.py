@@ -44,7 +44,7 @@ def test_an_unknown_command_is_refused_in_one_sentence_before_anything_is_instal
     assert done.returncode == 1
     assert (
         done.stderr
-        == "run: error: 'papre' is no command; known are quick, paper, reference, verify, plan, status, crate, "
+        == "run: error: 'papre' is no command; known are quick, paper, reference, laws, verify, plan, status, crate, "
         "trace, retrain, diff, demo, check, docs, test (./run --help)\n"
     )
     assert done.stdout == ""
