@@ -64,5 +64,5 @@ def test_a_file_adds_to_the_experiment_and_gives_its_name(overlay):
 
 
 def test_an_unknown_experiment_is_named():
-    with pytest.raises(UserError, match="experiment: 'nope' is unknown; known are paper, quick, reference"):
+    with pytest.raises(UserError, match="experiment: 'nope' is unknown; known are laws, paper, quick, reference"):
         select("nope", [], [])

@@ -57,7 +57,7 @@ def _top_level(folder: str) -> set[str]:
 def test_a_new_dataset_is_a_row_of_the_tables(walked: Path, name: str) -> None:
     table = pd.read_csv(walked / "results" / name / "tables" / "quick-pairs.csv")
     assert set(table["dataset"]) == {name}
-    assert set(table["method"]) == {"ure", "relu", "abs"}
+    assert {"ure", "relu", "abs"} <= set(table["method"])
     # Shapes that an eye tells apart at once, learned from 400 pairs.
     assert table["mean"].max() > 75
     assert name.capitalize() in (walked / "results" / name / "tables" / "quick-pairs.tex").read_text()
