@@ -18,7 +18,7 @@ from mdpu.pipeline.evaluate.published import in_one_reading, published_cells
 ROOT = Path(__file__).resolve().parent.parent
 REFERENCE = ROOT / "results" / "reference"
 CELL = ("dataset", "variant", "tuple_size", "n", "prior", "method", "loss")
-DOCUMENTS = ("README.md", "docs/explanation/findings.md")
+DOCUMENTS = ("README.md", "docs/explanation/findings.md", "docs/explanation/laws.md")
 SMALLER = {"mnist": 10_000, "fashion-mnist": 10_000, "emnist-letters": 7_000, "emnist-letters-a-i": 7_000}
 TITLES = {"mnist": "MNIST", "fashion-mnist": "Fashion-MNIST", "emnist-letters-a-i": "EMNIST-Letters (A-I)"}
 PAPER = {"source": "paper"}
@@ -119,6 +119,21 @@ def claims() -> str:
     return markdown(["claim", "status", "ours", "paper's numbers"], body)
 
 
+def laws() -> str:
+    """Return accuracies by law, each with the lowest lead of bag-relu over a method on single members."""
+    rows = pd.read_csv(REFERENCE / "laws" / "cells.csv", dtype={"prior": str})
+    methods, body = ("ure", "relu", "abs", "bag-em", "bag-relu", "supervised"), []
+    for (size, law, prior), cells in rows.groupby(["tuple_size", "law", "prior"]):
+        by_method = {row.method: f"{row.mean:.1f} ± {row.std:.1f}" for row in cells.itertuples()}
+        of_members = cells[cells["family"] == "marginal"].sort_values("above_low")
+        lead = [f"{row.above:.1f} ({row.above_low:.1f} to {row.above_high:.1f})" for row in of_members.itertuples()]
+        shown = [by_method.get(method, "–") for method in methods]
+        body.append(
+            [f"`{law}`, {size}", f"{float(prior):.2g}", *shown, lead[0] if lead and "nan" not in lead[0] else "–"]
+        )
+    return markdown(["law, $M$", "prior", *(f"`{method}`" for method in methods), "lead"], body)
+
+
 def tables() -> dict[str, str]:
     """Return every table by its name."""
     known = cells()
@@ -127,7 +142,7 @@ def tables() -> dict[str, str]:
                        [[label, *(shown(known, {**axes, **more}) for _, more in columns)] for label, axes in rows])
         for name, (head, rows, columns) in TABLES.items()
     }  # fmt: skip
-    return {**made, "verdicts": verdicts(), "claims": claims()}
+    return {**made, "verdicts": verdicts(), "claims": claims(), "laws": laws()}
 
 
 def written(text: str, made: dict[str, str]) -> str:
