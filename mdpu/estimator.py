@@ -896,15 +896,15 @@ class MDPUClassifier(_TupleEstimator):
         With early stopping, the estimate of each epoch: ``epoch`` and ``bag_risk``.
     model_ : mdpu.learn.fitting.FittedNetwork or callable
         What the library trained.
-    module_ : Module
-        Of networks, what was trained as a plain PyTorch module: from rows (N, ...) as they are, standardisation
-        included, to the scores of `decision_function`.
     n_features_in_ : int
     feature_names_in_ : ndarray
         Where rows were given as a frame.
 
     Notes
     -----
+    The property ``module_`` is the trained network as a plain PyTorch module: from rows (N, ...) as they are,
+    standardisation included, to the scores of `decision_function`.
+
     scikit-learn's tools cut `X` and `y` by rows, so `fit` takes the data as one array of rows too, with the number of
     its tuple for each; see `fit` and `join_groups`. In that form a `Pipeline` scales the rows, and `GridSearchCV`
     works with ``cv=TupleKFold()`` and ``scoring=negative_risk``.
@@ -999,7 +999,7 @@ def by_number(n: int) -> tuple[int, int]:
     """Return how many epochs so many tuples are trained for, and the tuples of a minibatch.
 
     Up to 10,000 tuples the number of epochs is that of the paper; beyond it, a million tuples are seen in all, and each
-    at least five times. ``docs/how-to/your-loop.md`` has the accuracies.
+    at least five times.
     """
     return max(5, min(100, -(-1_000_000 // max(1, n)))), 64 if n <= 10_000 else 256
 

@@ -465,6 +465,21 @@ def diff(
     print("\n".join(describe_difference(find_results(before), find_results(after))))
 
 
+@app.command(rich_help_panel=RUN)
+def croissant(
+    config: Configs,
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Folder to write to; results/<name>/croissant unless given.")
+    ] = None,
+) -> None:
+    """Write Croissant metadata of every source of images and of every dataset's splits."""
+    from mdpu.pipeline.croissant import write_croissant
+
+    plan = load_plan(config)
+    for path in write_croissant(plan, out or plan.layout.results / "croissant"):
+        print(path)
+
+
 def main() -> None:
     """Run the command line; a user's mistake ends in one sentence and status 2."""
     # GNU OpenMP's threads spin for a long time while they wait, which stalls a busy machine. With this setting they

@@ -1,0 +1,98 @@
+"""Croissant metadata: what it says of files is so, and MLCommons' own reader takes it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+
+import numpy as np
+import pytest
+
+from mdpu.errors import UserError
+from mdpu.pipeline.config import load_config
+from mdpu.pipeline.croissant import PAPER, PUBLISHED, describe_source, describe_splits, write_croissant
+from mdpu.pipeline.data.diagnostics import write_diagnosed_split
+from mdpu.pipeline.data.images import ImageSet, write_images
+from mdpu.pipeline.data.labels import write_binarized
+from mdpu.pipeline.data.sources import SOURCES
+from mdpu.pipeline.files import REPOSITORY, write_json
+from mdpu.pipeline.plan import Plan
+
+SIDES = {"source": "mnist", "positive": ["zero"], "negative": ["one"]}
+LICENCES = ("MIT", "CC BY-SA 3.0", "none stated; for research, with citation")
+
+
+@pytest.fixture
+def results(tmp_path):
+    """Images, labels and two splits; returns the paths of the images and, by name, of the splits."""
+    images = np.arange(40 * 4, dtype=np.uint8).reshape(40, 2, 2)
+    labels = np.arange(40) % 2
+    for number, licence in enumerate(LICENCES):
+        image_set = ImageSet(images, labels, images[:10], labels[:10], ["zero", "one"], "Somewhere", licence)
+        write_images(image_set, tmp_path / "datasets" / f"{number}.npz")
+    path = tmp_path / "datasets" / "0.npz"
+    write_binarized(path, "some", SIDES, tmp_path / "labels.npz")
+    splits = {}
+    for seed in (1, 2):
+        name = f"some/base/m3/prior0.4/n5/seed{seed}"
+        splits[name] = tmp_path / "splits" / f"{name}.npz"
+        write_diagnosed_split(tmp_path / "labels.npz", splits[name], 3, 0.4, n=5, n_unlabeled=4, trial=name)
+    return path, splits
+
+
+def test_a_file_of_the_results_has_its_checksum_size_and_address(results, tmp_path):
+    images, splits = results
+    folder = tmp_path / "croissant"
+    for node in (describe_source("own-some", images, folder), describe_splits("some", SIDES, splits, images, folder)):
+        for file in node["distribution"]:
+            content = (folder / file["contentUrl"]).resolve().read_bytes()
+            assert file["sha256"] == hashlib.sha256(content).hexdigest()
+            assert file["contentSize"] == f"{len(content)} B"
+
+
+def test_records_say_what_the_files_hold(results, tmp_path):
+    images, splits = results
+    parts, classes = describe_source("own-some", images, tmp_path)["recordSet"]
+    assert [row["parts/images"] for row in parts["data"]] == [40, 10]
+    assert [row["classes/name"] for row in classes["data"]] == ["zero", "one"]
+    trials, sides = describe_splits("some", SIDES, splits, images, tmp_path)["recordSet"]
+    assert [tuple(row.values()) for row in trials["data"]] == [
+        (name, "dominant", 3, 0.4, 5, seed) for seed, name in enumerate(splits, start=1)
+    ]
+    assert [tuple(row.values()) for row in sides["data"]] == [("zero", 1), ("one", -1)]
+
+
+def test_a_split_that_was_not_drawn_is_a_trial_without_a_file(results, tmp_path):
+    images, splits = results
+    node = describe_splits(
+        "some", SIDES, {**splits, "some/base/m2-similar/prior0.5/n9/seed3": tmp_path / "no"}, images, tmp_path
+    )
+    assert [file["name"] for file in node["distribution"]] == list(splits)
+    assert [row["trials/law"] for row in node["recordSet"][0]["data"]] == ["dominant", "dominant", "similar"]
+
+
+def test_every_source_says_who_published_it():
+    assert {name.partition("-")[0] for name in SOURCES} == set(PUBLISHED)
+    paper = json.loads((REPOSITORY / "codemeta.json").read_text(encoding="utf-8"))["referencePublication"]
+    assert [*PAPER[2]] == [f"{author['givenName']} {author['familyName']}" for author in paper["author"]]
+    assert PAPER[3].lower() == paper["name"].lower()
+    assert PAPER[4].partition(":")[2] in paper["url"]
+
+
+def test_what_has_not_been_made_is_named(tmp_path):
+    values = [f"results_dir={tmp_path}", "datasets=[mnist]", "experiments=[table2]"]
+    with pytest.raises(UserError, match=r"mnist\.npz is not there yet"):
+        write_croissant(Plan(load_config([REPOSITORY / "config.yaml"], values)), tmp_path)
+
+
+def test_mlcommons_reader_loads_it(results, tmp_path):
+    mlcroissant = pytest.importorskip("mlcroissant")
+    images, splits = results
+    nodes = [describe_source(name, images.with_name(f"{i % 3}.npz"), tmp_path) for i, name in enumerate(SOURCES)]
+    for node in (*nodes, describe_splits("some", SIDES, splits, images, tmp_path)):
+        write_json(tmp_path / "one.json", node)
+        loaded = mlcroissant.Dataset(tmp_path / "one.json")
+        assert loaded.metadata.ctx.conforms_to.value == node["conformsTo"]
+        assert not loaded.metadata.ctx.issues.errors | loaded.metadata.ctx.issues.warnings, node["name"]
+        for table in node["recordSet"]:
+            assert len(list(loaded.records(table["@id"]))) == len(table["data"])
