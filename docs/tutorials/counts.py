@@ -32,14 +32,15 @@ print("groups with 0, 1, 2, 3 even digits:", np.bincount(counts))
 from mdpu.estimator import MDPUClassifier, TupleClassifier
 
 new, truth = images[1200:], labels[1200:]
-classifier = TupleClassifier(random_state=0).fit(images[members], counts=(counts, counts))
+classifier = TupleClassifier(random_state=0)
+classifier.fit(images[members], counts=(counts, counts))
 print(f"counts: accuracy {100 * classifier.score(new, truth):.1f} %")
 
 # %%
 # Less is enough. Here it is only known whether a group holds an even digit at all, as in multiple-instance learning.
 
 low, high = np.where(counts > 0, 1, 0), np.where(counts > 0, 3, 0)
-classifier = TupleClassifier(random_state=0).fit(images[members], counts=(low, high))
+classifier.fit(images[members], counts=(low, high))
 print(f"any or none: accuracy {100 * classifier.score(new, truth):.1f} %")
 
 # %%
@@ -47,9 +48,12 @@ print(f"any or none: accuracy {100 * classifier.score(new, truth):.1f} %")
 # -------------------------------
 # Of the same groups, those in which at least two digits are even, and unlabeled digits beside them.
 
-dominant, unlabeled = images[members[counts >= 2]], images[rng.integers(1200, size=1500)]
-rule = MDPUClassifier(np.mean(counts) / 3, learner="student", compare_prior=False, random_state=0)
-print(f"rule alone: accuracy {100 * rule.fit(dominant, unlabeled).score(new, truth):.1f} %")
+dominant = images[members[counts >= 2]]
+unlabeled = images[rng.integers(1200, size=1500)]
+prior = counts.mean() / 3
+rule = MDPUClassifier(prior, learner="student", compare_prior=False, random_state=0)
+rule.fit(dominant, unlabeled)
+print(f"rule alone: accuracy {100 * rule.score(new, truth):.1f} %")
 
 # %%
 # In a training loop of your own, :class:`~mdpu.losses.TupleLoss` takes a sequence of laws, and the place of each tuple's
