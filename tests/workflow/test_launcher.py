@@ -111,6 +111,7 @@ def test_it_becomes_the_process_that_does_the_work(run, monkeypatch, tmp_path, a
     """In the environment, which it enters as activating it does."""
     (tmp_path / "results" / "quick" / "config").mkdir(parents=True)
     run.VENV.mkdir()
+    (run.VENV / "made-from").touch()
     calls = []
     monkeypatch.chdir("/")
     monkeypatch.setenv("PATH", "/usr/bin")
