@@ -122,7 +122,7 @@ def claims() -> str:
 def laws() -> str:
     """Return accuracies by law, each with the lowest lead of bag-relu over a method on single members."""
     rows = pd.read_csv(REFERENCE / "laws" / "cells.csv", dtype={"prior": str})
-    methods, body = ("ure", "relu", "abs", "bag-em", "bag-relu", "supervised"), []
+    methods, body = ("ure", "relu", "abs", "bag-em", "bag-relu", "bag-free", "supervised"), []
     for (size, law, prior), cells in rows.groupby(["tuple_size", "law", "prior"]):
         by_method = {row.method: f"{row.mean:.1f} ± {row.std:.1f}" for row in cells.itertuples()}
         of_members = cells[cells["family"] == "marginal"].sort_values("above_low")
