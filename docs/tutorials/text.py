@@ -14,6 +14,7 @@ about mathematics. Suppose that somebody skimmed groups of three and kept those 
 
 import inspect
 import re
+import textwrap
 
 import numpy as np
 import pandas
@@ -40,7 +41,7 @@ order = np.random.default_rng(0).permutation(len(texts))
 texts, labels = texts[order], labels[order]
 known = len(texts) * 2 // 3
 print(len(tables), "texts on tables and", len(mathematics), "on mathematics, such as")
-print(*texts[:3], sep="\n")
+print(*(textwrap.shorten(text, 80) for text in texts[:3]), sep="\n")
 
 # %%
 # Rows and tuples

