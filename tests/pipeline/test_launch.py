@@ -174,8 +174,9 @@ def test_numbers_of_another_protocol_or_of_other_seeds_are_not_compared(values, 
 # -- the end --------------------------------------------------------------------------------------
 
 HEAD = """\
-import sys
+import signal, sys
 from pathlib import Path
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # the suite itself may run under nohup
 from mdpu.pipeline import launch, lock
 from mdpu.pipeline.lock import Lock
 lock.SECONDS_TO_END = 0.5
