@@ -77,4 +77,4 @@ print(f"texts that were set aside, accuracy: {100 * accuracy:.1f} %")
 
 scores = classifier.decision_function(rows[known:])
 for title, place in (("mathematics", scores.argmin()), ("tables", scores.argmax())):
-    print(f"{title}: {texts[known:][place]}")
+    print(textwrap.shorten(f"{title}: {texts[known:][place]}", 80))
