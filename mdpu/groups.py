@@ -339,6 +339,16 @@ def _classifier(estimator: Any) -> Any:
     return getattr(estimator, "_final_estimator", estimator)
 
 
+def _read_scores(estimator: Any, X: Any, y: Any, prior: float | None = None) -> tuple[Any, Sample, float, Floats]:
+    """Return the classifier, the sample, the prior, and the scores (N,) of rows given as tuples or with groups."""
+    classifier = _classifier(estimator)
+    if np.ndim(y) != 1:
+        X, y = join_groups(X, y)
+    sample = read_groups(y if isinstance(y, np.ndarray) else np.asarray(y))
+    told = classifier.prior_ if prior is None else check_prior(prior)
+    return classifier, sample, told, np.asarray(estimator.decision_function(X), np.float64)
+
+
 # -- other scores -------------------------------------------------------------------------------------
 
 
@@ -396,12 +406,7 @@ def scores_without_labels(
     """
     if not 0 < level < 1:
         raise UserError(f"level is {level}; a number between 0 and 1 is needed")
-    classifier = _classifier(estimator)
-    if np.ndim(y) != 1:
-        X, y = join_groups(X, y)
-    sample = read_groups(y if isinstance(y, np.ndarray) else np.asarray(y))
-    told = classifier.prior_ if prior is None else check_prior(prior)
-    scores = np.asarray(estimator.decision_function(X), np.float64)
+    classifier, sample, told, scores = _read_scores(estimator, X, y, prior)
     sizes = (sample.tuples >= 0).sum(axis=1)
     if len(sizes) < 2 or len(sample.unlabeled) < 2:
         raise UserError("a score without labels takes at least two tuples and two unlabeled rows")
@@ -475,12 +480,7 @@ def broken_share(estimator: Any, X: Any, y: Any, *, prior: float | None = None, 
     """
     if not 0 < level < 1:
         raise UserError(f"level is {level}; a number between 0 and 1 is needed")
-    classifier = _classifier(estimator)
-    if np.ndim(y) != 1:
-        X, y = join_groups(X, y)
-    sample = read_groups(y if isinstance(y, np.ndarray) else np.asarray(y))
-    told = classifier.prior_ if prior is None else check_prior(prior)
-    scores = np.asarray(estimator.decision_function(X), np.float64)
+    classifier, sample, told, scores = _read_scores(estimator, X, y, prior)
     bags = Bags.of(sample.tuples, sample.unlabeled, classifier.law_of)
     if all(replace(part.law, refused=0.1).identifies().what == "family" for part in bags.parts):
         raise UserError(
@@ -554,12 +554,7 @@ def least_cost_threshold(
     """
     if not (false_positive > 0 and false_negative > 0):
         raise UserError(f"costs are {false_positive} and {false_negative}; positive numbers are needed")
-    classifier = _classifier(estimator)
-    if np.ndim(y) != 1:
-        X, y = join_groups(X, y)
-    sample = read_groups(y if isinstance(y, np.ndarray) else np.asarray(y))
-    told = classifier.prior_ if prior is None else check_prior(prior)
-    scores = np.asarray(estimator.decision_function(X), np.float64)
+    classifier, sample, told, scores = _read_scores(estimator, X, y, prior)
     sizes = (sample.tuples >= 0).sum(axis=1)
     share = _share(classifier, sizes, told)
     present = sample.tuples >= 0
@@ -598,11 +593,7 @@ def risk_by_prior(
         ``prior``, ``risk``, ``low``, ``high``, and ``changed``: the share of unlabeled rows whose answer changes where
         the scores are moved from the classifier's prior to this one. Priors at which members say nothing are left out.
     """
-    classifier = _classifier(estimator)
-    if np.ndim(y) != 1:
-        X, y = join_groups(X, y)
-    sample = read_groups(y if isinstance(y, np.ndarray) else np.asarray(y))
-    scores = np.asarray(estimator.decision_function(X), np.float64)
+    classifier, sample, _, scores = _read_scores(estimator, X, y)
     rows = []
     for prior in np.asarray(priors, np.float64).tolist():
         try:
