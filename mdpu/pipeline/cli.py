@@ -285,11 +285,16 @@ def split(
     overlap: Annotated[bool, typer.Option(help="Let tuples and unlabeled images share images.")] = True,
     broken: Annotated[float, typer.Option(help="Share of tuples that break the law.")] = 0.0,
     law: LawName = "dominant",
+    unlabeled: Annotated[
+        Literal["pool", "remainder", "put-back"],
+        typer.Option(help="New draws, what the tuples left of a pool, or that with the members put back."),
+    ] = "pool",
 ) -> None:
     """Draw the tuples and unlabeled images of one trial; write them, with their diagnostics (.json) beside them."""
     from mdpu.pipeline.data.diagnostics import write_diagnosed_split
 
     drawing = {"n": n, "n_unlabeled": n_unlabeled, "replacement": replacement, "overlap": overlap, "broken": broken}
+    drawing |= {} if unlabeled == "pool" else {"unlabeled": unlabeled}
     write_diagnosed_split(labels, out, tuple_size, prior, trial=trial, law=law, **drawing)
 
 

@@ -279,6 +279,8 @@ class Protocol:
         sampling = dict(self.variant(variant)["sampling"])
         del sampling["n_counts"]  # it concerns the tuples alone: see `number_of_tuples`
         sampling["n_unlabeled"] = resolve_n_unlabeled(sampling["n_unlabeled"], n)
+        if sampling.get("unlabeled") == "pool":  # the default, which is in no recipe
+            del sampling["unlabeled"]
         return sampling
 
     def number_of_tuples(self, variant: str, tuple_size: int, n: int) -> int:
@@ -305,7 +307,8 @@ class Protocol:
         departures: dict[str, Departure] = {}
         for network in networks:
             settings, base = (
-                {**self.variant(name)["sampling"], **self.training(name, network)} for name in (variant, BASE)
+                {"unlabeled": "pool", **self.variant(name)["sampling"], **self.training(name, network)}
+                for name in (variant, BASE)
             )
             departures |= {
                 key: Departure(key, _written(base[key]), _written(value))

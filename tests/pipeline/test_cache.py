@@ -64,6 +64,7 @@ def test_a_fingerprint_follows_everything_that_a_number_depends_on(monkeypatch):
         recipe(planned(protocol__training__epochs=4)),
         recipe(planned(protocol__training__prior_offset=0.1)),
         recipe(planned(protocol__sampling__overlap=False)),
+        recipe(planned(protocol__sampling__unlabeled="remainder")),
         recipe(planned(protocol__training__networks={"mlp": {"hidden": [9], "batch_size": 10}})),
     ]
     monkeypatch.setattr(cache_module, "training_version", lambda method, network: "edited")
@@ -75,7 +76,7 @@ def test_a_fingerprint_follows_everything_that_a_number_depends_on(monkeypatch):
 def test_names_of_datasets_variants_and_experiments_make_no_other_run():
     """What a name stands for counts: variants that change nothing, and titles, are no part of a recipe."""
     renamed = planned(definitions__variants={"base": None, "same": {"sampling": {"overlap": True}}})
-    assert recipe(renamed) == recipe()
+    assert recipe(renamed) == recipe() == recipe(planned(protocol__sampling__unlabeled="pool"))
 
 
 def test_where_hardware_chooses_the_precision_both_count():

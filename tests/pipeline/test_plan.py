@@ -298,6 +298,8 @@ def test_a_variant_departs_in_the_keys_in_which_it_differs():
     assert plan.protocol.departures("base", ["mlp", "resnet34"]) == plan.protocol.departures("adam", ["mlp"]) == []
     assert plan.protocol.departures("three-n", ["mlp"]) == [Departure("n_unlabeled", "n", "3n")]
     assert plan.protocol.departures("stem", ["mlp"]) == []
+    rest = Plan(config(definitions__variants={"base": None, "rest": {"sampling": {"unlabeled": "remainder"}}}))
+    assert rest.protocol.departures("rest", ["mlp"]) == [Departure("unlabeled", "pool", "remainder")]
     assert plan.protocol.departures("stem", ["mlp", "resnet34"]) == [Departure("stem", "cifar", "imagenet")]
     assert plan.protocol.departures("both", ["mlp"]) == [
         Departure("overlap", "true", "false"),

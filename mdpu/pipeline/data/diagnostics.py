@@ -10,17 +10,17 @@ from typing import Any
 import numpy as np
 from scipy.special import chdtrc
 
-from mdpu.data import Signs, TupleData, draw_split
+from mdpu.data import Signs, TupleData
 from mdpu.law import Law, as_law, named_law
 from mdpu.pipeline.data.labels import read_labels
-from mdpu.pipeline.data.splits import write_split
+from mdpu.pipeline.data.splits import draw, write_split
 from mdpu.pipeline.files import write_json
 
 # Bins with a smaller expected count are pooled, because the chi-square approximation is poor there.
 LEAST_EXPECTED = 5.0
 
 
-def diagnose(split: TupleData, labels: Signs, law: Law | int, prior: float) -> dict[str, Any]:
+def diagnose(split: TupleData, labels: Signs, law: Law | int, prior: float, unlabeled: str = "pool") -> dict[str, Any]:
     """Compare a split with the law that it was drawn from, by the labels that the learner never sees.
 
     ``tuple_members`` and ``unlabeled`` hold the fraction of positives, expected by the law (a of Lemma 6, and pi_+),
@@ -34,12 +34,16 @@ def diagnose(split: TupleData, labels: Signs, law: Law | int, prior: float) -> d
     n = len(split.tuples)
     kinds = np.arange(chances.size)
     member_error = math.sqrt((chances @ kinds**2 - (chances @ kinds) ** 2) / n) / law.size
-    unlabeled_error = math.sqrt(prior * (1 - prior) / split.unlabeled.size)
+    unlabeled_share, drawn = prior, split.unlabeled.size
+    if unlabeled == "remainder":  # of a pool at the prior, which lacks the members
+        drawn += hidden.size
+        unlabeled_share += (prior - float((hidden > 0).mean())) * hidden.size / split.unlabeled.size
+    unlabeled_error = math.sqrt(prior * (1 - prior) * drawn) / split.unlabeled.size
     observed = np.bincount(negatives, minlength=chances.size)
     chi_square, degrees = _chi_square(observed, chances * n)
     return {
         "tuple_members": _compare(float((hidden > 0).mean()), 1 - float(chances @ kinds) / law.size, member_error),
-        "unlabeled": _compare(float((labels[split.unlabeled] > 0).mean()), prior, unlabeled_error),
+        "unlabeled": _compare(float((labels[split.unlabeled] > 0).mean()), unlabeled_share, unlabeled_error),
         "tuple_types": {
             "observed": observed.tolist(),
             "expected": (chances * n).tolist(),
@@ -100,13 +104,13 @@ def write_diagnosed_split(
     """Draw a split and write it, with its diagnostics (.json) beside it.
 
     `law` is a name of `mdpu.law.named_law`, `broken` the share of tuples that break it; `drawing` are the other
-    parameters of `mdpu.data.draw_split`.
+    parameters of `mdpu.pipeline.data.splits.draw`.
     """
     train = read_labels(labels)["train"]
     drawn_law = named_law(law, tuple_size).broken(broken)
-    split = draw_split(train, drawn_law, prior, **drawing)
+    split = draw(train, drawn_law, prior, **drawing)
     write_split(split, path)
     drawn = {"tuple_size": tuple_size, "prior": prior, "broken": broken, **drawing}
     drawn |= {} if law == "dominant" else {"law": law}
-    facts = {**diagnose(split, train, drawn_law, prior), "drawing": drawn}
+    facts = {**diagnose(split, train, drawn_law, prior, drawing.get("unlabeled", "pool")), "drawing": drawn}
     write_json(path.with_suffix(".json"), facts)

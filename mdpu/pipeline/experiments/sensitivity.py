@@ -61,6 +61,7 @@ WORDS = ["Panel", "Key", "Protocol", "Alternative"]  # heads of what names a row
 KEY_TITLES = {
     "n_counts": "What n counts",
     "n_unlabeled": "Unlabeled images",
+    "unlabeled": "Unlabeled images are",
     "replacement": "Drawn with replacement",
     "overlap": "Tuples and unlabeled share images",
     "hidden": "Hidden layers",
@@ -99,6 +100,9 @@ PAPER_SAYS = {
     SIDES_KEY: "contradict the numbers for two EMNIST sets",
 }
 _VALUES = {
+    ("unlabeled", "pool"): "new draws",
+    ("unlabeled", "remainder"): "what the tuples left",
+    ("unlabeled", "put-back"): "that and the members",
     ("replacement", "true"): "yes",
     ("replacement", "false"): "no",
     ("overlap", "true"): "yes",

@@ -12,7 +12,9 @@ from scipy import stats
 
 from mdpu.data import TupleData, draw_split
 from mdpu.errors import UserError
-from mdpu.pipeline.data.splits import read_split, write_split
+from mdpu.law import Law
+from mdpu.pipeline.data.diagnostics import diagnose
+from mdpu.pipeline.data.splits import draw, read_split, write_split
 
 # 40 images left out, 60 positive, 20 negative, well mixed.
 LABELS = np.array([1, -1, 0, 1, 0, 1] * 20, dtype=np.int8)
@@ -179,3 +181,42 @@ def test_a_split_survives_its_file_and_holds_no_labels(tmp_path):
     again = read_split(tmp_path / "split.npz")
     assert np.array_equal(again.tuples, split.tuples)
     assert np.array_equal(again.unlabeled, split.unlabeled)
+
+
+# -- what the tuples left of a pool -------------------------------------------------------------
+
+PAIRS = Law.dominant(2)
+
+
+@pytest.mark.parametrize("replacement", [True, False])
+def test_a_remainder_has_what_the_same_tuples_left_of_a_pool_at_the_prior(replacement):
+    """60,000 images at 0.40 less 10,000 pairs leave 0.2875: here in small, over many pools."""
+    labels = np.tile(LABELS, 20)
+    fresh = [draw(labels, PAIRS, 0.4, 20, 80, f"{i}", replacement=replacement) for i in range(150)]
+    rest = [draw(labels, PAIRS, 0.4, 20, 80, f"{i}", "remainder", replacement=replacement) for i in range(150)]
+    for own, other in zip(fresh, rest, strict=True):
+        assert np.array_equal(own.tuples, other.tuples)
+        assert not np.isin(other.unlabeled, other.tuples).any() and (labels[other.unlabeled] != 0).all()
+    assert np.mean([(labels[split.unlabeled] > 0).mean() for split in fresh]) == pytest.approx(0.4, abs=0.015)
+    assert np.mean([(labels[split.unlabeled] > 0).mean() for split in rest]) == pytest.approx(0.2875, abs=0.015)
+    errors = [diagnose(split, labels, PAIRS, 0.4, "remainder")["unlabeled"]["z"] for split in rest]
+    assert abs(np.mean(errors)) < 0.25 and np.std(errors) == pytest.approx(1, abs=0.2)
+
+
+def test_members_that_are_put_back_make_the_pool_whole():
+    rest, whole = (draw(LABELS, PAIRS, 0.4, 9, 40, "a", kind) for kind in ("remainder", "put-back"))
+    assert np.array_equal(whole.unlabeled, np.append(rest.unlabeled, rest.tuples))
+
+
+@pytest.mark.parametrize(
+    ("labels", "n", "options", "sentence"),
+    [
+        (LABELS, 30, {}, "does not hold these tuples; make n_unlabeled larger"),
+        (LABELS[:20], 2, {"replacement": False}, "training images are no members, but the remainder needs"),
+    ],
+)
+def test_a_pool_that_cannot_be_is_refused(labels, n, options, sentence):
+    n_unlabeled = 4 if n == 30 else 3
+    with pytest.raises(UserError, match=sentence):
+        for trial in range(20):
+            draw(labels, PAIRS, 0.4, n, n_unlabeled, f"{trial}", "remainder", **options)
