@@ -840,7 +840,7 @@ class MDPUClassifier(_TupleEstimator):
     method : str
         A file of ``mdpu/learn/methods`` that sees no labels and scores rows. ``bag-relu`` and the other methods on
         bags use what the members of a tuple say together; ``relu``, ``abs`` and ``ure`` are the paper's.
-    loss : {'logistic', 'ramp', 'squared', 'hinge'}
+    loss : {'logistic', 'ramp', 'squared', 'hinge', 'sigmoid'}
         Of Table I. Methods on bags have a loss of their own and ignore it.
     network : str, Module or callable
         A file of ``mdpu/learn/networks``; or a PyTorch module, which is copied and trained from the weights that it

@@ -346,8 +346,17 @@ class Law:
         """
         return np.broadcast_to(self._factors(prior)[2], self.size)
 
-    def risk_weights(self, prior: float) -> RiskWeights:
-        """Return the weights of the unbiased risk (Theorem 1, Eq. 11).
+    @classmethod
+    def singles(cls, share: float, prior: float) -> Law:
+        """Single instances, a share of them positive, out of a pool whose class prior is another one.
+
+        With the pool they are the two unlabeled sets of UU learning (Lu et al., 2019); with a share of 1, PU learning.
+        """
+        odds = check_prior(prior) * (1 - share), (1 - prior) * share
+        return cls(tuple(weight / max(odds) for weight in odds))
+
+    def risk_weights(self, prior: float, target: float | None = None) -> RiskWeights:
+        """Return the weights of the unbiased risk (Theorem 1, Eq. 11), at another prior `target` if one is given.
 
         They are those of learning from two unlabeled sets with the class priors a and pi_+ (Lu et al., 2018), and for
         M = 1 those of unbiased PU learning (du Plessis et al., 2015). With an order, see `positions`.
@@ -361,9 +370,13 @@ class Law:
         negative = 1.0 - positive
         mixes, scale, factors = self._factors(positive)
         a, b = (sum(mix[i] * f for mix, f in zip(mixes, factors, strict=True)) / len(mixes) for i in (0, 1))
-        return RiskWeights(
+        weights = RiskWeights(
             positive * negative / scale, -positive * negative / scale, -b * positive / scale, a * negative / scale
         )
+        if target is None:
+            return weights
+        up, down = check_prior(target) / positive, (1 - target) / negative
+        return RiskWeights(*(weight * factor for weight, factor in zip(weights, (up, down, up, down), strict=True)))
 
     # -- risks of answers, without labels ------------------------------------------------------------
 

@@ -36,11 +36,12 @@ SLOPES = {None: -1.0, "relu": 0.0, "abs": 1.0}  # k of each correction
 
 @dataclass(frozen=True)
 class Loss:
-    """A margin loss l(g, y) = margin_loss(y g), its name in tables, and its LaTeX in the notation of Table I."""
+    """A margin loss l(g, y) = margin_loss(y g), its name in tables, its LaTeX, and whether Table I has it."""
 
     title: str
     formula: str
     margin_loss: Callable[[Tensor], Tensor]
+    in_table: bool = True
 
     def __call__(self, scores: Tensor, label: int) -> Tensor:
         """Return the loss of each score against `label` (+1 or -1), same shape as `scores`."""
@@ -52,6 +53,7 @@ LOSSES = {
     "ramp": Loss("Ramp", r"\min(1, \max(0, 1 - tz))", lambda z: torch.clamp(1 - z, 0, 1)),
     "squared": Loss("Squared", r"\frac{1}{4}(tz - 1)^2", lambda z: (z - 1).square() / 4),
     "hinge": Loss("Hinge", r"\max(0, 1 - tz)", lambda z: functional.relu(1 - z)),
+    "sigmoid": Loss("Sigmoid", r"\frac{1}{1 + \exp(tz)}", lambda z: torch.sigmoid(-z), in_table=False),
 }
 
 
@@ -280,8 +282,8 @@ class RiskLoss(_Loss):
     correction : {'relu', 'abs', None}
     scope : {'whole', 'class', 'part'}
         What is corrected: the risk; its positive and its negative part; or the tuples' and the unlabeled part.
-    loss : {'logistic', 'ramp', 'squared', 'hinge'}
-        A row of Table I.
+    loss : {'logistic', 'ramp', 'squared', 'hinge', 'sigmoid'}
+        A row of Table I, or the sigmoid loss.
     process_group : ProcessGroup, optional
         Whose ranks hold the batch.
 

@@ -209,6 +209,21 @@ def test_weights_recover_the_classification_risk_whatever_the_losses(law, prior)
     assert found == pytest.approx(p * positive[1] + (1 - p) * negative[-1], abs=1e-8 * max(map(abs, weights)))
 
 
+@given(
+    st.floats(0.05, 0.95), st.floats(0, 1), st.floats(0.05, 0.95), st.lists(st.floats(-2, 2), min_size=6, max_size=6)
+)
+def test_two_sets_of_singles_give_the_risk_at_a_third_prior(prior, share, target, drawn):
+    """By enumeration of three points with random losses, as in UU learning (Lu et al., 2019) and, at share 1, PU."""
+    if abs(share - prior) < 0.02:
+        reject()
+    law, losses = Law.singles(share, prior), np.reshape(drawn, (2, 3))  # l(g, +1) and l(g, -1) of each point
+    assert law.coefficients(prior).a == pytest.approx(share, abs=1e-12)
+    positive, negative = np.array([0.5, 0.3, 0.2]), np.array([0.1, 0.2, 0.7])  # densities of the classes
+    sets = [losses @ (s * positive + (1 - s) * negative) for s in (share, prior)]
+    expected = target * losses[0] @ positive + (1 - target) * losses[1] @ negative
+    assert law.risk_weights(prior, target) @ np.concatenate(sets) == pytest.approx(expected, abs=1e-9)
+
+
 @pytest.mark.parametrize("law", [Law.exactly(3, 1), Law.comparison().broken(0.1), Law((0.2, 0.9, 0.4, 0.4))])
 def test_drawn_labels_follow_the_law(law):
     drawn = law.draw(0.4, 20_000, Stream(1, "test"))

@@ -40,6 +40,7 @@ class BagHead(Head):
     """
 
     measures = ("model_prior",)
+    is_log_odds = True
 
     def __init__(self, tasks: Sequence[Task], device: torch.device) -> None:
         import torch

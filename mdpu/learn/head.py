@@ -98,11 +98,14 @@ class Head:
         Names of what `test` returns.
     has_score : bool
         Whether an output above zero means positive; if not, `rates` says what an output means.
+    is_log_odds : bool
+        Whether the score is log p(+1 | x) / p(-1 | x) at the prior of the unlabeled images, whatever the target's.
     """
 
     measures: tuple[str, ...] = ()
     test_measures: tuple[str, ...] = ()
     has_score = True
+    is_log_odds = False
 
     def __init__(self, tasks: Sequence[Task], device: torch.device) -> None:
         self.tasks = tasks
@@ -133,7 +136,16 @@ class Head:
             From N prepared images to the outputs of the trained networks, (R, N) or (R, N, E).
         images : TestImages
         """
-        return rates(outputs(images.images) > 0, images.sides)
+        return rates(outputs(images.images) > self.thresholds(), images.sides)
+
+    def thresholds(self) -> Tensor | float:
+        """Return the score above which an image is positive: 0, or (R, 1) where log-odds are at another prior."""
+        import torch
+
+        if not self.is_log_odds or all(task.target_prior is None for task in self.tasks):
+            return 0
+        priors = torch.tensor([[task.prior, task.target_prior or task.prior] for task in self.tasks])
+        return (priors[:, :1].logit() - priors[:, 1:].logit()).to(self.device)
 
     def test(self, outputs: Callable[[Tensor], Tensor], images: TestImages) -> list[Tensor]:
         """Return the head's own measures on test images, named in `test_measures`, each of shape (R,).

@@ -98,7 +98,7 @@ class CorrectedRiskHead(Head):
         super().__init__(tasks, device)
         self.methods = [method for task in tasks if isinstance(method := load_method(task.method), CorrectedRisk)]
         laws = [self._law(r, task.tuple_size) for r, task in enumerate(tasks)]
-        weights = [law.risk_weights(task.prior) for law, task in zip(laws, tasks, strict=True)]
+        weights = [law.risk_weights(task.prior, task.target_prior) for law, task in zip(laws, tasks, strict=True)]
         positions = None
         if any(law.ordered for law in laws):
             rows = np.stack([law.positions(task.prior) for law, task in zip(laws, tasks, strict=True)])
@@ -113,7 +113,7 @@ class CorrectedRiskHead(Head):
     def weights_by_size(self) -> Tensor:
         """Weights of each task and tuple size from 1 to M, (R, M, 4)."""
         rows = [
-            [self._law(r, size).risk_weights(task.prior) for size in range(1, task.tuple_size + 1)]
+            [self._law(r, size).risk_weights(task.prior, task.target_prior) for size in range(1, task.tuple_size + 1)]
             for r, task in enumerate(self.tasks)
         ]
         return torch.tensor(rows, dtype=torch.float32, device=self.device)
@@ -138,7 +138,7 @@ class CorrectedRiskHead(Head):
 
 
 def labelled_risk(tasks: Sequence[Task], scores: Tensor, sides: tuple[Tensor, Tensor]) -> Tensor:
-    """Return pi_+ mean_+ l(g, +1) + pi_- mean_- l(g, -1), (R,), of scores (R, N) (Eq. 2).
+    """Return pi_+ mean_+ l(g, +1) + pi_- mean_- l(g, -1), (R,), of scores (R, N) (Eq. 2), at the prior of the target.
 
     `sides` are the indices of the positive and of the negative images.
     """
@@ -147,5 +147,6 @@ def labelled_risk(tasks: Sequence[Task], scores: Tensor, sides: tuple[Tensor, Te
     for task, own_scores in zip(tasks, scores, strict=True):
         loss = LOSSES[task.loss]
         positive_loss, negative_loss = loss(own_scores[positive], 1).mean(), loss(own_scores[negative], -1).mean()
-        risks.append(task.prior * positive_loss + (1 - task.prior) * negative_loss)
+        prior = task.prior if task.target_prior is None else task.target_prior
+        risks.append(prior * positive_loss + (1 - prior) * negative_loss)
     return torch.stack(risks)

@@ -30,7 +30,8 @@ class Task:
     prior : float
         The class prior pi_+ that the method assumes, in (0, 1).
     loss : str
-        A row of Table I: ``logistic``, ``ramp``, ``squared`` or ``hinge``. Methods with a loss of their own ignore it.
+        A row of Table I, ``logistic``, ``ramp``, ``squared`` or ``hinge``, or ``sigmoid``. Methods with a loss of their
+        own ignore it.
     seed : int or str
         Seeds every random number of the training: initial weights, order of the minibatches. Tasks with the same seed
         are paired.
@@ -40,6 +41,8 @@ class Task:
         They replace those of the settings.
     law : Law, optional
         Of the tuples, all of one size; dominant tuples unless given.
+    target_prior : float, optional
+        The class prior of what the model will classify, if it is not that of the unlabeled instances.
 
     Raises
     ------
@@ -56,10 +59,12 @@ class Task:
     learning_rate: float | None = None
     weight_decay: float | None = None
     law: Law | None = None
+    target_prior: float | None = None
 
     def __post_init__(self) -> None:
         check_tuple_size(self.tuple_size)
-        check_prior(self.prior)
+        for prior in (self.prior, self.prior if self.target_prior is None else self.target_prior):
+            check_prior(prior)
         if self.law is not None and self.law.size != self.tuple_size:
             raise UserError(f"the law is one of {self.law.size} members, but tuples have {self.tuple_size}")
 

@@ -33,7 +33,7 @@ from mdpu.pipeline.files import (
     remove,
     write_json,
 )
-from mdpu.pipeline.plan import Cohort, Plan, Run
+from mdpu.pipeline.plan import TOLD, Cohort, Plan, Run
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -63,6 +63,7 @@ def recipes_of(
     hardware trained in another precision.
     """
     settings = plan.flat_settings(run.variant, plan.network(run.dataset))
+    training = plan.protocol.variant(run.variant)["training"]
     sampling = {**plan.drawing(run), "prior": run.prior}
     recipe = {
         **content,
@@ -70,7 +71,8 @@ def recipes_of(
         "sampling": sampling,
         "method": run.method,
         "loss": run.loss,
-        "prior_offset": float(plan.protocol.variant(run.variant)["training"]["prior_offset"]),
+        **{key: training[key] for key, usual in TOLD.items() if training[key] != usual},
+        "prior_offset": float(training["prior_offset"]),
         "rates": list(rates) if rates else None,
         "settings": settings,
         "code": canonical(training_version(run.method, settings["network"]), declared_versions()),

@@ -247,6 +247,10 @@ class Experiment:
 # -- the protocol ---------------------------------------------------------------------------------
 
 
+# What methods are told, each with the value under which it says nothing new.
+TOLD: Mapping[str, Any] = {"prior_offset": 0.0, "target_prior": None, "shares_factor": 1.0}
+
+
 @dataclass(frozen=True)
 class Departure:
     """A key of the protocol whose value differs from that of ``base``; both values as the configuration writes them."""
@@ -644,7 +648,8 @@ class Plan:
     def settings(self, variant: str, network: str) -> Settings:
         """Return the trainer's settings for a network under a variant."""
         training = self.protocol.training(variant, network)
-        del training["prior_offset"], training["hyperparameters"]  # they concern the task and the plan
+        for key in ("hyperparameters", *TOLD):  # they concern the plan and the task
+            del training[key]
         return Settings.parse(training)
 
     def flat_settings(self, variant: str, network: str) -> dict[str, Any]:

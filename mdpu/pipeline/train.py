@@ -50,10 +50,15 @@ Rates = tuple[float, float] | None  # learning rate and weight decay that a tuni
 
 def task_of(plan: Plan, run: Run, rates: Rates = None) -> Task:
     """Return the task of a run's model, with the rates that a tuning chose for it, if there was one."""
-    offset = float(plan.protocol.variant(run.variant)["training"]["prior_offset"])
-    prior = round(float(run.prior) + offset, 12)
+    training, law = plan.protocol.variant(run.variant)["training"], plan.law(run)
+    prior = round(float(run.prior) + float(training["prior_offset"]), 12)
+    if (factor := training["shares_factor"]) != 1:
+        share = (law or Law.dominant(run.tuple_size)).coefficients(prior).a
+        prior = round(factor * prior, 12)
+        law = Law.singles(min(1.0, factor * share), prior)
     rate, decay = rates or (None, None)
-    return Task(run.method, run.tuple_size, prior, run.loss, run.trial, run.split, rate, decay, plan.law(run))
+    target = training["target_prior"]
+    return Task(run.method, run.tuple_size, prior, run.loss, run.trial, run.split, rate, decay, law, target)
 
 
 def law_of(plan: Plan, run: Run) -> Law:

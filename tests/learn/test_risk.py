@@ -31,6 +31,11 @@ TABLE_I = {
     "ramp": (lambda t, z: min(1, max(0, 1 - t * z)), lambda t, z: -t if 0 < 1 - t * z < 1 else 0),
     "squared": (lambda t, z: (t * z - 1) ** 2 / 4, lambda t, z: t * (t * z - 1) / 2),
     "hinge": (lambda t, z: max(0, 1 - t * z), lambda t, z: -t if t * z < 1 else 0),
+    # Not of Table I: Kiryo et al. (2017), Lu et al. (2019).
+    "sigmoid": (
+        lambda t, z: 1 / (1 + math.exp(t * z)),
+        lambda t, z: -t * math.exp(t * z) / (1 + math.exp(t * z)) ** 2,
+    ),
 }
 
 # The method, its k in f (Eq. 14), and what f is applied to.

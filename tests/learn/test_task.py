@@ -35,7 +35,7 @@ WRONG = {
         "precision is 'fp16'; it must be one of auto, fp32, tf32, bf16",
     ),
     "a list for a precision": ({"precision": ["fp32"]}, "precision is ['fp32']; it must be one of auto"),
-    "an unknown network": ({"network": "resnet99"}, "network 'resnet99' is unknown; known are mlp, resnet34"),
+    "an unknown network": ({"network": "resnet99"}, "network 'resnet99' is unknown; known are mlp, mlp-norm, resnet34"),
     "a number for a network": ({"network": 34}, "network is 34; a text is needed"),
     "an unknown setting": ({"hiden": [3]}, "'hiden' is no setting; known are hidden and those of training"),
     "a setting of another network": ({"stem": "cifar"}, "'stem' is no setting; known are hidden"),

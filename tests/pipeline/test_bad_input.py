@@ -96,6 +96,8 @@ BAD = {
     "protocol.training.optimizer": ["sgd"],
     "protocol.training.precision": ["fp8"],
     "protocol.training.prior_offset": ["1"],
+    "protocol.training.target_prior": ["0", "1", "half"],
+    "protocol.training.shares_factor": ["0", "null"],
     "protocol.sampling.n_unlabeled": ["0", "-1", "m", "0n", "99999n", "10000000000000", "1.5", '"3n\\n"'],
     "protocol.sampling.replacement": ["maybe", "1"],
     "axes.seed": ["[]", "[-1]", "[1.5]", "[1, 1]", "1", "[100000000000000000000]", "[a]", "{default: [1], 5: [1]}"],

@@ -63,6 +63,8 @@ def test_a_fingerprint_follows_everything_that_a_number_depends_on(monkeypatch):
         recipe(precision="bf16"),
         recipe(planned(protocol__training__epochs=4)),
         recipe(planned(protocol__training__prior_offset=0.1)),
+        recipe(planned(protocol__training__target_prior=0.3)),
+        recipe(planned(protocol__training__shares_factor=1.1)),
         recipe(planned(protocol__sampling__overlap=False)),
         recipe(planned(protocol__sampling__unlabeled="remainder")),
         recipe(planned(protocol__training__networks={"mlp": {"hidden": [9], "batch_size": 10}})),

@@ -172,6 +172,15 @@ def test_a_prior_offset_tells_the_method_another_prior(offset, told):
     assert task_of(plan, run, (0.1, 0.2)).weight_decay == 0.2
 
 
+def test_wrong_shares_are_those_of_both_sets_and_none_is_above_one():
+    singles = {"definitions__experiments__first__tuple_size": [1], "experiments": ["first"]}
+    plan = Plan(config(**singles, protocol__training__shares_factor=1.5, protocol__training__target_prior=0.49))
+    for run in plan.runs:
+        told = task_of(plan, run)
+        assert (told.prior, told.target_prior) == (round(1.5 * float(run.prior), 12), 0.49)
+        assert told.law.coefficients(told.prior).a == 1
+
+
 def test_a_prior_that_leaves_the_unit_interval_is_refused():
     plan = Plan(config(protocol__training__prior_offset=0.6))
     with pytest.raises(UserError, match="not strictly between 0 and 1"):

@@ -50,6 +50,7 @@ def loss_rows() -> pd.DataFrame:
                 "formula": loss.formula,
             }
             for name, loss in LOSSES.items()
+            if loss.in_table
         ]
     )
 

@@ -40,6 +40,8 @@ def losses_figure() -> Figure:
     step = 2 * REACH / 1200
     grid = np.arange(-REACH + step / 2, REACH, step)
     for name, loss in LOSSES.items():
+        if not loss.in_table:
+            continue
         scores = torch.tensor(grid, requires_grad=True)
         positive, negative = loss(scores, +1), loss(scores, -1)
         (slope,) = torch.autograd.grad(positive.sum(), scores)

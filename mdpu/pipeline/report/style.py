@@ -43,6 +43,7 @@ LOSS_STYLES: dict[str, dict[str, Any]] = {
     "ramp": {"color": "#E69F00", "linestyle": "--", "marker": "s"},
     "squared": {"color": "#56B4E9", "linestyle": "-.", "marker": "^"},
     "hinge": {"color": "#CC79A7", "linestyle": (0, (1, 1)), "marker": "D"},
+    "sigmoid": {"color": "#009E73", "linestyle": "-", "marker": "v"},
 }
 # Lines that are neither methods nor losses, in order.
 SERIES_STYLES: list[dict[str, Any]] = [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -55,6 +56,15 @@ def test_nnpu_is_kiryos_estimator_with_every_member_a_positive(shift: float) -> 
     assert (negative_part < 0) == (shift < 0)
     uncorrected = prior * functional.softplus(-positives).mean() + negative_part
     assert terms.sum().item() == pytest.approx(uncorrected.item(), rel=1e-5)
+
+
+@pytest.mark.parametrize(("method", "cut"), [("bag-relu", math.log(3)), ("abs", 0.0)])
+def test_log_odds_are_cut_where_they_are_even_at_the_prior_of_the_target(method: str, cut: float) -> None:
+    """Odds of 3 at the prior 1/2 are even odds at 1/4; a risk has the target's prior in its weights instead."""
+    own = head(replace(task(method), target_prior=0.25))
+    outputs = torch.tensor([[cut + 0.01, cut - 0.01, cut - 0.01]])
+    images = Images(torch.zeros(3), torch.tensor([1, 1, -1], dtype=torch.int8), lambda i: i, np.zeros(0, np.int8))
+    assert [rate.item() for rate in own.rates(lambda _: outputs, images)] == [0.5, 1.0]
 
 
 @pytest.mark.parametrize(("method", "k"), [("relu-part", 0), ("abs-part", 1)])
