@@ -620,6 +620,12 @@ class Plan:
         defined = self.config["definitions"]["datasets"]
         return {name: definition.get("published", name) for name, definition in defined.items()}
 
+    @cached_property
+    def readings(self) -> dict[str, str]:
+        """How datasets are compared whose images are the paper's in another draw."""
+        defined = self.config["definitions"]["datasets"]
+        return {name: definition["reading"] for name, definition in defined.items() if "reading" in definition}
+
     def network(self, dataset: str) -> str:
         """Return the name of the network for `dataset`.
 

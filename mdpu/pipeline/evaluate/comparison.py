@@ -13,7 +13,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from scipy import special  # scipy.stats, which calls it, takes half a second to load
 
-from mdpu.pipeline.evaluate.published import TRIALS, published_cells
+from mdpu.pipeline.evaluate.published import IMPLIED, STATED, TRIALS, published_cells
 from mdpu.pipeline.files import read_csv, write_csv, write_json
 from mdpu.pipeline.plan import CELL, DOMINANT, Plan, cell_name
 
@@ -31,8 +31,6 @@ WIDER = "within the wider margin"
 SOME_DIVERGED = "a trial diverged"
 
 FEWEST_TRIALS = 5  # of ours, for the prediction interval and the equivalence test
-
-STATED, IMPLIED = "as stated", "as the numbers imply"  # readings of a published dataset
 
 TOTALS = ("reading", "method", "dataset", "prior", "table")
 
@@ -129,12 +127,17 @@ def judge(
     return verdict, reason
 
 
-def compare(summary: pd.DataFrame, published_names: Mapping[str, str], rule: Mapping[str, float]) -> pd.DataFrame:
+def compare(
+    summary: pd.DataFrame,
+    published_names: Mapping[str, str],
+    rule: Mapping[str, float],
+    readings: Mapping[str, str] | None = None,
+) -> pd.DataFrame:
     """Compare each of the 504 published cells with ours, in every reading of its dataset, and give a verdict.
 
     `summary` is as `mdpu.pipeline.evaluate.collect.summarize` returns it; variant ``base`` and the logistic loss count.
     `published_names` maps each defined dataset to the published row to compare it with; `rule` is the configuration's
-    ``comparison``.
+    ``comparison``. `readings` names those of datasets that are neither the stated nor the implied one.
 
     A row is a published cell in one reading. Where at least `FEWEST_TRIALS` of ours count, it has ``prediction_low``
     and ``prediction_high``, in which the mean of the paper's three trials lies if they are of our law, and
@@ -143,12 +146,14 @@ def compare(summary: pd.DataFrame, published_names: Mapping[str, str], rule: Map
     """
     cells = published_cells().rename(columns={"dataset": "published_dataset"})
     names = [(theirs, ours) for ours, theirs in published_names.items() if theirs in set(cells["published_dataset"])]
-    readings = pd.DataFrame(names, columns=["published_dataset", "dataset"])
-    pairs = cells.merge(readings, on="published_dataset", how="left")
+    pairs = cells.merge(
+        pd.DataFrame(names, columns=["published_dataset", "dataset"]), on="published_dataset", how="left"
+    )
     pairs = pairs.assign(variant="base", loss="logistic", law=DOMINANT)
     pairs["dataset"] = pairs["dataset"].fillna(pairs["published_dataset"])
     stated = pairs["dataset"] == pairs["published_dataset"]
-    pairs["reading"] = np.where(stated, STATED, IMPLIED)
+    usual = np.where(stated, STATED, IMPLIED)
+    pairs["reading"] = [(readings or {}).get(*named) for named in zip(pairs["dataset"], usual, strict=True)]
     counts = ["trials", "diverged", "first_epoch", "last_epoch"]
     ours = ["mean", "std", *counts]
     compared = pairs.merge(summary[[*CELL, *ours]], on=list(CELL), how="left", validate="one_to_one")
@@ -222,7 +227,7 @@ def totals(comparison: pd.DataFrame) -> pd.DataFrame:
 def write_comparison(plan: Plan, summary: Path, out: Path) -> None:
     """Compare a summary with the paper, and write the verdicts as CSV with totals (.json) beside them."""
     rule = plan.config["comparison"]
-    verdicts = compare(read_csv(summary), plan.published_names, rule)
+    verdicts = compare(read_csv(summary), plan.published_names, rule, plan.readings)
     write_csv(verdicts, out)
     facts = {"totals": totals(verdicts).to_dict("records"), "spreads": spreads(verdicts).to_dict("records")}
     write_json(out.with_suffix(".json"), {**facts, "rule": rule})

@@ -22,6 +22,8 @@ FAMILIES = {
     "beyond": "Beyond the paper",
     "control": "Controls",
 }
+# Readings of a published dataset; one of its images in another draw begins with `OWN_SPLIT`.
+STATED, IMPLIED, OWN_SPLIT = "as stated", "as the numbers imply", "own split"
 TRIALS = 3  # "three independent experimental trials", captions of Tables II-V
 
 FILE = resource("mdpu/pipeline/evaluate/published_tables.csv")
@@ -57,10 +59,13 @@ def in_one_reading(rows: pd.DataFrame) -> pd.DataFrame:
     """Return rows without those of a dataset as the paper states it that were also run as its numbers imply.
 
     ``dataset`` is ours, ``published_dataset`` the row of the paper that it is compared with. They are the same in the
-    reading that the paper states.
+    reading that the paper states, unless ``reading`` names one of images in another draw, which are counted apart.
     """
-    twice = rows.duplicated(["tuple_size", "n", "prior", "method", "published_dataset"], keep=False)
-    return rows[~twice | (rows["dataset"] != rows["published_dataset"])]
+    reading = rows["reading"] if "reading" in rows else pd.Series(STATED, rows.index)
+    own = reading.str.startswith(OWN_SPLIT)
+    keys = ["tuple_size", "n", "prior", "method", "published_dataset", "own"]
+    twice = rows.assign(own=own).duplicated(keys, keep=False)
+    return rows[~twice | ((rows["dataset"] != rows["published_dataset"]) & (~own | reading.str.endswith(IMPLIED)))]
 
 
 def beside_published(cells: pd.DataFrame, published_names: Mapping[str, str]) -> pd.DataFrame:

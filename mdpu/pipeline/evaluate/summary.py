@@ -10,7 +10,7 @@ import pandas as pd
 from mdpu.learn.methods import load_method
 from mdpu.pipeline.evaluate.claims import FAILS, HOLDS, INCONCLUSIVE, PARTLY
 from mdpu.pipeline.evaluate.comparison import CLOSE, DIFFERS, NOT_RUN, REPRODUCED, VERDICTS
-from mdpu.pipeline.evaluate.published import BASELINES, PROPOSED, family, in_one_reading, published_cells
+from mdpu.pipeline.evaluate.published import BASELINES, OWN_SPLIT, PROPOSED, family, in_one_reading, published_cells
 from mdpu.pipeline.plan import ROW
 
 
@@ -45,19 +45,27 @@ def headline(comparison: pd.DataFrame, summary: pd.DataFrame, verification: Mapp
     """
     published = published_cells().query("method in @PROPOSED")
     run = in_one_reading(were_run(comparison)).query("method in @PROPOSED")
+    own = run["reading"].str.startswith(OWN_SPLIT)
     if len(run):
-        verdicts = {verdict: (run["verdict"] == verdict).sum() for verdict in VERDICTS}
-        counts = ", ".join(f"{verdicts[verdict]} {verdict}" for verdict in (REPRODUCED, CLOSE, INCONCLUSIVE))
-        datasets = f"{run['published_dataset'].nunique()} of {published['dataset'].nunique()} datasets"
-        return (
-            f"Of the paper’s {len(published)} numbers of {titles(PROPOSED)}, {len(run)} were run, on {datasets}: "
-            f"{counts} and {verdicts[DIFFERS]} that differ."
-        )
+        official = _counted(run[~own], published)
+        if own.all():
+            official = f"{_counted(run, published)}. Their images are the paper’s in another split"
+        elif own.any():
+            official = f"{official}. On the same images in another split, {_counted(run[own], published)}"
+        return f"Of the paper’s {len(published)} numbers of {titles(PROPOSED)}, {official}."
     what = f"{titles(dict.fromkeys(summary['method']))}, {len(summary)} cells"
     if verification and verification["cells"]:
         within = f"{verification['within']} of {verification['cells']} expected numbers confirmed"
         return f"{within}: {what}. None of them is in the paper."
     return f"{what}; none of them is in the paper."
+
+
+def _counted(run: pd.DataFrame, published: pd.DataFrame) -> str:
+    """Return how many published numbers were run, on how many datasets, with their verdicts."""
+    verdicts = {verdict: (run["verdict"] == verdict).sum() for verdict in VERDICTS}
+    counts = ", ".join(f"{verdicts[verdict]} {verdict}" for verdict in (REPRODUCED, CLOSE, INCONCLUSIVE))
+    datasets = f"{run['published_dataset'].nunique()} of {published['dataset'].nunique()} datasets"
+    return f"{len(run)} were run, on {datasets}: {counts} and {verdicts[DIFFERS]} that differ"
 
 
 def verdict_counts(comparison: pd.DataFrame) -> list[dict[str, Any]]:

@@ -15,14 +15,14 @@ LETTERS = {"emnist-letters": "emnist-letters", "emnist-letters-a-i": "emnist-let
 CELLS = pd.DataFrame({"method": ["ure", "abs", "ure"], "mean": 80.0})
 
 
-def compared(shift=None, names=None, methods=(*PROPOSED, *BASELINES)):
+def compared(shift=None, names=None, readings=None, methods=(*PROPOSED, *BASELINES)):
     """Return comparisons of the paper's own means, shifted by method, with small deviations."""
     names = names or {"mnist": "mnist"}
     paper = published_summary()
     frames = [paper[paper["dataset"] == theirs].assign(dataset=ours) for ours, theirs in names.items()]
     cells = pd.concat(frames).query("method in @methods")
     cells = cells.assign(mean=cells["mean"] + cells["method"].map(shift or {}).fillna(0.0), std=0.1, trials=5)
-    return compare(cells.assign(diverged=0, first_epoch=91, last_epoch=100), names, RULE)
+    return compare(cells.assign(diverged=0, first_epoch=91, last_epoch=100), names, RULE, readings)
 
 
 def test_the_headline_counts_every_verdict_and_what_was_run():
@@ -44,6 +44,18 @@ def test_a_number_that_two_readings_were_run_for_counts_once():
     assert "36 were run, on 1 of 7" in said and said.endswith("and 0 that differ.")
     assert {row["compared"] for row in verdict_counts(run)} == {12}
     assert {row["counts"]["differs"] for row in verdict_counts(run)} == {0}
+
+
+def test_images_in_another_split_are_counted_apart_and_in_one_reading():
+    names = {"mnist": "mnist", "own": "emnist-balanced", "own-digits": "emnist-balanced"}
+    readings = {"own": "own split", "own-digits": "own split, as the numbers imply"}
+    run = compared({"relu": 40.0}, names, readings)
+    assert set(run.loc[run["verdict"] != "not run", "reading"]) == {"as stated", *readings.values()}
+    said = headline(run, CELLS)
+    assert "36 were run, on 1 of 7 datasets" in said
+    assert "On the same images in another split, 36 were run, on 1 of 7 datasets" in said
+    alone = headline(compared({}, {"own": "emnist-balanced"}, readings), CELLS)
+    assert alone.endswith("0 that differ. Their images are the paper’s in another split.")
 
 
 @pytest.mark.parametrize(
