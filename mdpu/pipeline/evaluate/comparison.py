@@ -153,7 +153,7 @@ def compare(
     pairs["dataset"] = pairs["dataset"].fillna(pairs["published_dataset"])
     stated = pairs["dataset"] == pairs["published_dataset"]
     usual = np.where(stated, STATED, IMPLIED)
-    pairs["reading"] = [(readings or {}).get(*named) for named in zip(pairs["dataset"], usual, strict=True)]
+    pairs["reading"] = [(readings or {}).get(*one) for one in zip(pairs["dataset"], usual, strict=True)]
     counts = ["trials", "diverged", "first_epoch", "last_epoch"]
     ours = ["mean", "std", *counts]
     compared = pairs.merge(summary[[*CELL, *ours]], on=list(CELL), how="left", validate="one_to_one")

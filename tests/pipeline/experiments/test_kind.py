@@ -88,8 +88,9 @@ def test_what_a_table_leaves_out_is_among_its_settings():
     assert settings(Plan(config(datasets=["flat"])), "first")["not_run"] == ("deep",)
 
 
-def test_the_papers_configuration_uses_every_kind():
-    plan = Plan({**load_config([REPOSITORY / "config.yaml"]), "experiments": "all"})
+def test_the_papers_configuration_with_the_neighbours_uses_every_kind():
+    paths = [REPOSITORY / "config.yaml", REPOSITORY / "config" / "neighbours.yaml"]
+    plan = Plan({**load_config(paths), "datasets": "all", "experiments": "all"})
     check(plan.config)
     assert {experiment.kind for experiment in plan.experiments.values()} == set(available_kinds())
     for name, experiment in plan.experiments.items():
