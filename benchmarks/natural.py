@@ -1,36 +1,69 @@
-"""Tuples that nobody drew by a law: votes of a court, and sentences of reviews. Their members depend on each other.
+"""Tuples that nobody drew by a law: votes of a court, sentences of reviews, segments of recordings of birds.
 
-A docket is a group of votes, whose outcome says on which side at least half of them are. A review is a group of polar
-sentences, whose stars say the same up to 3 %. All groups are collected, so the loss is the log loss of the outcome. One
-linear model of votes or sentences is learned from each kind of supervision: true labels; the outcome, copied to all
-members; the outcome by the joint law of independent members; the same with a normal random effect that all members of a
-group share, integrated out, of deviation 1 and 2 (learned from outcomes, it ends at 0). ``shuffled`` is the joint law
-on the same members, put into groups at random. The ridge is chosen by the outcomes of held-out groups, of labels by
-those of members. Accuracies on members of groups set aside, mean and standard deviation of the trials, in %.
+A docket is a group of votes, and its outcome says on which side at least half of them are. A review is a group of
+polar sentences, and its stars say the same up to 3 %. A recording is a group of segments, and "the species is heard"
+says that at least one of them is of it. All groups are collected, so the loss is the log loss of the outcome. One model
+of members is learned from each kind of supervision: true ``labels``; the outcome, ``copied`` to all members; the
+outcome by the ``joint`` law of independent members; the same with a normal random ``effect`` of deviation 1 that all
+members of a group share, integrated out; the largest score, ``max``, as in a max-pooling network. ``shuffled`` is the
+joint law on the same members, put into groups at random. The model is linear for votes and sentences, with a ridge that
+held-out outcomes choose, and a network of 64 units for segments, with a step that they choose (for ``labels``: labels).
 
-    OMP_NUM_THREADS=1 python benchmarks/natural.py --folder natural
+A line of the CSV is a trial: means over folds by group, and over the five most frequent species, of the accuracy and
+AUC on members and of the outcome on groups, in %. The files are those of
+
+- court: the Supreme Court Database, http://scdb.wustl.edu, release 2015 03, justice-centred by docket, as
+  court-votes.csv.gz
+- reviews: Taeckstroem and McDonald (2011), finegrained.txt, as review-sentences.txt
+- birds: Briggs et al. (2012), in https://github.com/macarbonneau/MILSurvey, as birdsong-bags.csv (bag, species) and
+  birdsong-segments.csv.gz (bag, species, f1 to f38)
+
+    OMP_NUM_THREADS=1 python benchmarks/natural.py --folder natural --out results/reference/natural.csv
 """
 
 import argparse
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
+import torch
 from scipy.optimize import minimize
 from scipy.special import expit
 from sklearn.feature_extraction.text import TfidfVectorizer
-from sklearn.preprocessing import OneHotEncoder
+from sklearn.metrics import roc_auc_score
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from mdpu.learners.joint import posteriors
 
-RIDGES = (1e-2, 3e-3, 1e-3, 3e-4, 1e-4)
-NODES, NODE_WEIGHTS = np.polynomial.hermite_e.hermegauss(11)
-DEVIATIONS = {"effect 1": 1.0, "effect 2": 2.0}
+RIDGES = (3e-3, 1e-3, 3e-4)
+STEPS, EVERY = 120, 10
+NODES, CHANCES = np.polynomial.hermite_e.hermegauss(5)
+CHANCES = CHANCES / CHANCES.sum()
 STARS = {"pos": True, "neg": False}
+HEARD_WRONGLY = 0.02  # of recordings without such a segment, told: 0 to 9 % by species
+KINDS = ("labels", "copied", "joint", "effect", "max", "shuffled")
+
+
+@dataclass(frozen=True)
+class Natural:
+    """Features of members, their labels, the group of each, the outcomes; how outcomes are made; folds to test on."""
+
+    x: Any
+    labels: np.ndarray
+    groups: np.ndarray
+    outcomes: np.ndarray
+    loss: Callable
+    folds: int
+
+
+# -- sets -------------------------------------------------------------------------------------------
 
 
 def court(folder):
-    """Return features of votes, whether each is liberal, the docket of each, and whether its outcome is."""
+    """Return votes, liberal or not."""
     votes = pd.read_csv(folder / "court-votes.csv.gz", encoding="latin1", low_memory=False)
     votes = votes[votes.direction.isin([1, 2]) & votes.decisionDirection.isin([1, 2])].reset_index(drop=True)
     votes = votes[votes.groupby("docketId").docketId.transform("size").between(5, 9)]
@@ -40,11 +73,12 @@ def court(folder):
     own["both"] = own.issueArea + "/" + own.lcDispositionDirection
     groups = pd.factorize(votes.docketId)[0]
     outcomes = votes.groupby(groups).decisionDirection.first().to_numpy() == 2
-    return OneHotEncoder(min_frequency=20).fit_transform(own), votes.direction.to_numpy() == 2, groups, outcomes, 0.0
+    x = OneHotEncoder(min_frequency=20).fit_transform(own)
+    yield Natural(x, votes.direction.to_numpy() == 2, groups, outcomes, Majority(0.0), 1)
 
 
 def reviews(folder):
-    """Return the same of polar sentences; positive and negative reviews."""
+    """Return polar sentences, positive or not."""
     texts, labels, groups, outcomes = [], [], [], []
     for block in (folder / "review-sentences.txt").read_text(encoding="utf-8").strip().split("\n\n"):
         name, _, *lines = block.split("\n")
@@ -56,89 +90,172 @@ def reviews(folder):
             groups += [len(outcomes)] * len(polar)
             outcomes.append(stars)
     words = TfidfVectorizer(min_df=2, ngram_range=(1, 2), sublinear_tf=True).fit_transform(texts)
-    return words, np.array(labels), np.array(groups), np.array(outcomes), 0.03
+    yield Natural(words, np.array(labels), np.array(groups), np.array(outcomes), Majority(0.03), 5)
 
 
-def parts_of(groups, outcomes, broken):
-    """Return the members of groups, by size and outcome, with the chance of it for each number of positives."""
-    order = np.argsort(groups, kind="stable")
-    numbers, starts, sizes = np.unique(groups[order], return_index=True, return_counts=True)
-    parts = []
-    for size in np.unique(sizes):
-        k = np.arange(size + 1)
-        passes = np.select([2 * k > size, 2 * k == size], [1 - broken, 0.5], broken)
-        for outcome in (False, True):
-            chosen = (sizes == size) & (outcomes[numbers] == outcome)
-            members = order[starts[chosen][:, None] + np.arange(size)]
-            parts.append((members, passes if outcome else 1 - passes))
-    return [part for part in parts if len(part[0])]
+def birds(folder):
+    """Return segments, of a species or not, for each of the five most frequent species."""
+    segments = pd.read_csv(folder / "birdsong-segments.csv.gz").sort_values("bag", kind="stable")
+    heard = pd.read_csv(folder / "birdsong-bags.csv").sort_values("bag").species.astype(str).str.split()
+    x = StandardScaler().fit_transform(segments.filter(regex="^f")).astype(np.float32)
+    groups = pd.factorize(segments.bag)[0]
+    for species in heard.explode().value_counts().index[:5]:
+        labels = segments.species.astype(str).str.split().map(lambda own, one=species: one in own)
+        outcomes = heard.map(lambda own, one=species: one in own)
+        yield Natural(x, labels.to_numpy(), groups, outcomes.to_numpy(), AtLeastOne(HEARD_WRONGLY), 5)
 
 
-def log_loss(scores, parts, deviation):
-    """Return the mean of -log q over groups, and its derivative by scores, given the random effect's deviation."""
-    value, by_score, n = 0.0, np.zeros_like(scores), sum(len(members) for members, _ in parts)
-    nodes = NODES if deviation else np.zeros(1)
-    chances = NODE_WEIGHTS / NODE_WEIGHTS.sum() if deviation else np.ones(1)
-    for members, passes in parts:
-        shifted = scores[members][:, None] + deviation * nodes[:, None]  # (n, nodes, M)
-        q, g = posteriors(passes, shifted)
-        mixed = q @ chances
-        slopes = (q * chances / mixed[:, None])[..., None] * (g - expit(shifted)) / n
-        value -= np.log(mixed).sum() / n
-        by_score -= np.bincount(members.ravel(), slopes.sum(axis=1).ravel(), len(scores))
-    return value, by_score
+# -- losses: from scores of members to the mean log loss of groups, its slopes, and q of the outcome "true" ------------
 
 
-def learn(x, parts, ridge, deviation):
-    """Return weights and intercept of a linear model with a ridge."""
+@dataclass(frozen=True)
+class Majority:
+    """At least half of the members are positive, up to a broken share; ties say either."""
 
-    def penalised(model):
-        value, by_score = log_loss(x @ model[:-1] + model[-1], parts, deviation)
-        gradient = np.append(x.T @ by_score + 2 * ridge * model[:-1], by_score.sum())
-        return value + ridge * model[:-1] @ model[:-1], gradient
+    broken: float
 
-    start = np.zeros(x.shape[1] + 1)
-    return minimize(penalised, start, jac=True, method="L-BFGS-B", options={"maxiter": 60}).x
+    def __call__(self, scores, groups, outcomes, deviation):
+        """Return loss, slopes and q; groups are 0, 1, ... in any order."""
+        order, sizes = np.argsort(groups, kind="stable"), np.bincount(groups)
+        starts, q, slopes = np.cumsum(sizes) - sizes, np.empty(len(sizes)), np.zeros_like(scores)
+        nodes, chances = (NODES, CHANCES) if deviation else (np.zeros(1), np.ones(1))
+        for size in np.unique(sizes):
+            k = np.arange(size + 1)
+            passes = np.select([2 * k > size, 2 * k == size], [1 - self.broken, 0.5], self.broken)
+            for outcome in (False, True):
+                chosen = np.flatnonzero((sizes == size) & (outcomes == outcome))
+                members = order[starts[chosen][:, None] + np.arange(size)]
+                moved = scores[members][:, None] + deviation * nodes[:, None]  # (n, nodes, M)
+                own, g = posteriors(passes if outcome else 1 - passes, moved)
+                q[chosen] = own @ chances
+                slopes[members] -= ((own * chances / q[chosen, None])[..., None] * (g - expit(moved))).sum(axis=1)
+        return -np.log(q).mean(), slopes / len(sizes), np.where(outcomes, q, 1 - q)
 
 
-def accuracy(x, labels, groups, outcomes, broken, kind, trial):
-    """Return the accuracy on the members of a fifth of the groups."""
+@dataclass(frozen=True)
+class AtLeastOne:
+    """At least one member is positive, or the group is one of a broken share of those without any."""
+
+    broken: float
+
+    def __call__(self, scores, groups, outcomes, deviation):
+        """Return loss, slopes and q."""
+        nodes, chances = (NODES, CHANCES) if deviation else (np.zeros(1), np.ones(1))
+        moved = scores + deviation * nodes[:, None]  # (nodes, N)
+        none = np.exp([np.bincount(groups, -np.logaddexp(0, own)) for own in moved]) * (1 - self.broken)
+        heard = np.clip(1 - chances @ none, 1e-9, 1 - 1e-9)
+        by_none = np.where(outcomes, 1 / heard, -1 / (1 - heard)) * chances[:, None] * none  # -dlog q / dlog none
+        slopes = -(by_none[:, groups] * expit(moved)).sum(axis=0)
+        return -np.log(np.where(outcomes, heard, 1 - heard)).mean(), slopes / len(outcomes), heard
+
+
+def largest(scores, groups, outcomes, deviation):
+    """Return the same where the largest score is that of the group."""
+    order = np.lexsort((scores, groups))
+    top = order[np.cumsum(np.bincount(groups)) - 1]
+    slopes, q = np.zeros_like(scores), expit(scores[top])
+    slopes[top] = (q - outcomes) / len(outcomes)
+    return np.logaddexp(0, np.where(outcomes, -1, 1) * scores[top]).mean(), slopes, q
+
+
+# -- models: scores of all members, learned from some groups and chosen by others -----------------
+
+
+def linear(x, fit, judge, seed):
+    """Return scores of a linear model, its ridge chosen."""
+    take, loss = fit
+
+    def learn(ridge):
+        def penalised(model):
+            value, slopes, _ = loss(x[take] @ model[:-1] + model[-1])
+            gradient = np.append(x[take].T @ slopes + 2 * ridge * model[:-1], slopes.sum())
+            return value + ridge * model[:-1] @ model[:-1], gradient
+
+        start = np.zeros(x.shape[1] + 1)
+        model = minimize(penalised, start, jac=True, method="L-BFGS-B", options={"maxiter": 60}).x
+        return x @ model[:-1] + model[-1]
+
+    return min(map(learn, RIDGES), key=lambda scores: judge[1](scores[judge[0]])[0])
+
+
+def network(x, fit, judge, seed):
+    """Return scores of a network, its number of steps chosen."""
+    torch.manual_seed(seed)
+    take, loss = fit
+    model = torch.nn.Sequential(torch.nn.Linear(x.shape[1], 64), torch.nn.ReLU(), torch.nn.Linear(64, 1))
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01, weight_decay=1e-4)
+    rows, found = torch.from_numpy(x), []
+    for step in range(STEPS):
+        scores = model(rows[take])[:, 0]
+        slopes = loss(scores.detach().double().numpy())[1]
+        optimizer.zero_grad()
+        scores.backward(torch.from_numpy(slopes).float())
+        optimizer.step()
+        if step % EVERY == EVERY - 1:
+            with torch.no_grad():
+                scores = model(rows)[:, 0].double().numpy()
+            found.append((judge[1](scores[judge[0]])[0], scores))
+    return min(found, key=lambda one: one[0])[1]
+
+
+# -- trials -----------------------------------------------------------------------------------------
+
+
+def measured(data, kind, trial, fold):
+    """Return accuracy and AUC of members, and of groups, on the fifth of the groups that a fold is."""
     generator = np.random.default_rng(trial)
-    fold = generator.integers(5, size=len(outcomes))[groups]
+    part = (generator.integers(5, size=len(data.outcomes)) - fold)[data.groups] % 5
+    groups, outcomes, loss = data.groups, data.outcomes, largest if kind == "max" else data.loss
     if kind == "shuffled":
         groups = groups.copy()
-        for part in (fold == 1, fold > 1):
-            groups[part] = generator.permutation(groups[part])
-        share = np.bincount(groups, labels) / np.bincount(groups)
-        outcomes = np.where(share == 0.5, generator.random(len(share)) < 0.5, share > 0.5)
+        for own in (part == 1, part > 1):
+            groups[own] = generator.permutation(groups[own])
+        positive, sizes = np.bincount(groups, data.labels), np.bincount(groups)
+        half = np.where(2 * positive == sizes, generator.random(len(sizes)) < 0.5, 2 * positive > sizes)
+        outcomes = positive > 0 if isinstance(loss, AtLeastOne) else half
     if kind in ("labels", "copied"):  # groups of one
-        outcomes, groups = (labels if kind == "labels" else outcomes[groups]), np.arange(len(labels))
-        broken = 0.0
-    take = [np.flatnonzero(part) for part in (fold > 1, fold == 1, fold == 0)]
-    fit, judge = (parts_of(groups[own], outcomes, broken) for own in take[:2])
-    deviation = DEVIATIONS.get(kind, 0.0)
-    models = [learn(x[take[0]], fit, ridge, deviation) for ridge in RIDGES]
-    losses = [log_loss(x[take[1]] @ model[:-1] + model[-1], judge, deviation)[0] for model in models]
-    best = models[int(np.argmin(losses))]
-    return np.mean((x[take[2]] @ best[:-1] + best[-1] > 0) == labels[take[2]])
+        outcomes, groups = (data.labels if kind == "labels" else outcomes[groups]), np.arange(len(groups))
+        loss = AtLeastOne(0.0)
+
+    def some(chosen, groups=groups, outcomes=outcomes, loss=loss):
+        numbers, own = np.unique(groups[chosen], return_inverse=True)
+        return chosen, lambda scores: loss(scores, own, outcomes[numbers], float(kind == "effect"))
+
+    take, held, test = (np.flatnonzero(own) for own in (part > 1, part == 1, part == 0))
+    learn = network if isinstance(data.x, np.ndarray) else linear
+    scores = learn(data.x, some(take), some(held), trial)[test]
+    numbers, own = np.unique(data.groups[test], return_inverse=True)
+    if kind == "copied":
+        q = np.bincount(own, expit(scores)) / np.bincount(own)
+    else:
+        q = some(test, data.groups, data.outcomes, largest if kind == "max" else data.loss)[1](scores)[2]
+    truths, answers = (data.labels[test], data.outcomes[numbers]), (expit(scores), q)
+    pairs = zip(truths, answers, strict=True)
+    return [
+        100 * one for truth, chance in pairs for one in (np.mean((chance > 0.5) == truth), roc_auc_score(truth, chance))
+    ]
 
 
 def main():
-    """Print a line of a Markdown table for each set."""
+    """Write the lines as they are made."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--folder", type=Path, required=True)
+    parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--trials", type=int, default=3)
+    parser.add_argument("--sets", nargs="+", default=("birds", "reviews", "court"))
     arguments = parser.parse_args()
-    kinds = ("labels", "copied", "joint", *DEVIATIONS, "shuffled")
-    columns = ("set", "groups", "members", "larger class", *kinds)
-    print(f"| {' | '.join(columns)} |\n| --- {'| ---: ' * 9}|")
-    for name, read in (("court", court), ("reviews", reviews)):
-        x, labels, groups, outcomes, broken = read(arguments.folder)
-        cells = [name, len(outcomes), len(labels), f"{100 * max(labels.mean(), 1 - labels.mean()):.1f}"]
-        for kind in kinds:
-            found = [accuracy(x, labels, groups, outcomes, broken, kind, trial) for trial in range(arguments.trials)]
-            cells.append(f"{100 * np.mean(found):.1f} ± {100 * np.std(found, ddof=1):.1f}")
-        print(f"| {' | '.join(map(str, cells))} |", flush=True)
+    torch.set_num_threads(1)
+    lines = []
+    for name in arguments.sets:
+        all_of = list({"court": court, "reviews": reviews, "birds": birds}[name](arguments.folder))
+        for trial in range(arguments.trials):
+            for kind in KINDS:
+                found = [measured(one, kind, trial, fold) for one in all_of for fold in range(one.folds)]
+                means = dict(
+                    zip(("members", "members_auc", "groups", "groups_auc"), np.mean(found, axis=0), strict=True)
+                )
+                lines.append({"set": name, "kind": kind, "trial": trial, **means})
+                pd.DataFrame(lines).to_csv(arguments.out, index=False, float_format="%.2f")
 
 
 if __name__ == "__main__":

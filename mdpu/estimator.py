@@ -238,7 +238,7 @@ class _TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
             sample = CountedTuples.of(sample, self._counts, complete=y is None)
         complete = isinstance(sample, CountedTuples) and sample.complete
         if self.unlabeled_is == "remainder" and not complete:
-            sample = replace(sample, unlabeled=np.concatenate([sample.unlabeled, sample.tuples[sample.tuples >= 0]]))
+            sample = _put_back(sample)
         if len(sample.tuples) < FEW_TUPLES:
             _warn(f"{len(sample.tuples)} tuples are too few to learn from or to judge by; give {FEW_TUPLES} or more")
         choice = self._choose_learner(rows, sample)
@@ -251,7 +251,11 @@ class _TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         else:
             estimate = self._turned(self.prior_estimate_) if goes_on else self._profile(used, own_sample, seed)
             own = self._told(estimate)
-        self._warn_of_prior(estimate, own, bags)
+        is_rest = False
+        if self.prior is not None and estimate is not None and not estimate.fits(own) and self.unlabeled_is == "pool":
+            whole = self._profile(used, _put_back(own_sample), seed)
+            is_rest = whole is not None and whole.known and whole.fits(own)
+        self._warn_of_prior(estimate, own, bags, is_rest)
         if choice.name == "network":
             self._fit_network(rows, sample, own, seed, goes_on)
         else:
@@ -583,13 +587,18 @@ class _TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         _warn(f"the data say {says}, and {self._own(guess):.2f} is a guess; give prior or more tuples")
         return guess
 
-    def _warn_of_prior(self, estimate: PriorProfile | None, own: float, bags: Bags) -> None:
-        """Warn of a told prior that does not fit, and of one at which tuples say little."""
+    def _warn_of_prior(self, estimate: PriorProfile | None, own: float, bags: Bags, is_rest: bool) -> None:
+        """Warn of a told prior that does not fit, or would with the members put back, and of tuples that say little."""
         if self.prior is not None and estimate is not None and not estimate.fits(own):
             ends = sorted((self._own(estimate.low), self._own(estimate.high)))
             _warn(
                 f"prior is {self.prior}, but tuples and unlabeled rows speak for {ends[0]:.2f} to {ends[1]:.2f}; check "
                 "prior, or whether the unlabeled rows were drawn as they come"
+                + (
+                    '; they would fit as what the tuples left of a pool: see unlabeled_is="remainder"'
+                    if is_rest
+                    else ""
+                )
             )
         least = max(part.law.joint_information(own) for part in bags.parts)
         if max(own, 1 - own) >= 0.75 and least < LITTLE:
@@ -976,6 +985,11 @@ def _only_used(rows: Any, sample: Sample) -> tuple[Any, Sample]:
     tuples = np.full(sample.tuples.shape, -1)
     tuples[present] = own[: present.sum()]
     return rows[used], replace(sample, tuples=tuples, unlabeled=own[present.sum() :])
+
+
+def _put_back(sample: Sample) -> Sample:
+    """Return a sample with its members among the unlabeled rows as well."""
+    return replace(sample, unlabeled=np.concatenate([sample.unlabeled, sample.tuples[sample.tuples >= 0]]))
 
 
 def _part(sample: Sample, seed: int | str) -> Sample:

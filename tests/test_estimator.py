@@ -597,6 +597,32 @@ def test_of_a_remainder_the_members_are_put_back(table):
     assert np.array_equal(rest.decision_function(table.rows), whole.decision_function(table.rows))
 
 
+@pytest.fixture(scope="module")
+def left():
+    """Pairs taken out of a pool at 0.5, and its remainder, whose share of positives is a third."""
+    table, generator = Table(600, 0.5, 2), np.random.default_rng(0)
+    rest = [
+        generator.choice(np.flatnonzero(table.labels[:1200] == label), count) for label, count in ((1, 400), (-1, 800))
+    ]
+    return table.rows, Sample(table.sample.tuples, np.concatenate(rest))
+
+
+def test_a_remainder_that_nobody_told_is_seen_by_the_told_prior(left):
+    with pytest.warns(UserWarning, match='would fit as what the tuples left of a pool: see unlabeled_is="remainder"'):
+        MDPUClassifier(0.5, learner="linear", random_state=0).fit(*left)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        told = MDPUClassifier(0.5, learner="linear", random_state=0, unlabeled_is="remainder").fit(*left)
+    assert told.prior_estimate_.fits(0.5)
+
+
+def test_the_estimated_prior_is_that_of_the_pool_only_where_a_remainder_is_told(left):
+    told = MDPUClassifier(learner="linear", random_state=0, unlabeled_is="remainder").fit(*left)
+    assert told.prior_estimate_.known and told.prior_estimate_.fits(0.5)
+    with pytest.raises(UserError, match=r"say only that the prior lies between 0.00 and 0.[0-3]\d; give prior"):
+        MDPUClassifier(learner="linear", random_state=0).fit(*left)
+
+
 # -- the prior --------------------------------------------------------------------------------------
 
 

@@ -293,7 +293,8 @@ def split(
     """Draw the tuples and unlabeled images of one trial; write them, with their diagnostics (.json) beside them."""
     from mdpu.pipeline.data.diagnostics import write_diagnosed_split
 
-    drawing = {"n": n, "n_unlabeled": n_unlabeled, "replacement": replacement, "overlap": overlap, "broken": broken}
+    drawing: dict[str, Any] = {"n": n, "n_unlabeled": n_unlabeled, "broken": broken}
+    drawing |= {"replacement": replacement, "overlap": overlap}
     drawing |= {} if unlabeled == "pool" else {"unlabeled": unlabeled}
     write_diagnosed_split(labels, out, tuple_size, prior, trial=trial, law=law, **drawing)
 
