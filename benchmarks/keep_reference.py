@@ -5,9 +5,10 @@
 writes results/reference: every run's accuracy and last risk, the runs themselves, verdicts, claims, ranks, tables,
 figures and the page. Then `python docs/tables.py` makes the tables of the documents anew.
 
-    ./run laws && python benchmarks/keep_reference.py --laws
+    ./run laws && python benchmarks/keep_reference.py --overlay laws
 
-writes results/reference/laws: accuracies, runs, cells and the figure.
+writes results/reference/laws: accuracies, runs, cells and the figure. In the same way `--overlay own-split` and
+`--overlay neighbours` keep what `./run paper --configfile config/own-split.yaml` and `config/neighbours.yaml` gave.
 """
 
 from __future__ import annotations
@@ -26,6 +27,12 @@ from mdpu.pipeline.plan import AXES, Plan
 REFERENCE = REPOSITORY / "results" / "reference"
 # Folders of the results, and the files of each that are kept.
 KEPT = {"tables": "*.csv", "sensitivity": "*.csv", "figures": "*.svg"}
+# The same of overlays, with the names under which they are kept.
+OVERLAYS = {
+    "laws": {"tables/laws.csv": "cells.csv", "figures/laws.svg": "laws.svg"},
+    "own-split": {"comparison.csv": "comparison.csv"},
+    "neighbours": {f"tables/{name}.csv": f"{name}.csv" for name in ("neighbours-uu", "neighbours-pu")},
+}
 CLAIMS = ["claim", "said_by", "statement", "ours", "in_single_trials", "status", "paper"]
 
 
@@ -33,10 +40,10 @@ def main() -> None:
     """Read a folder of results, and write what is kept of it."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("results", nargs="?", type=Path, default=REPOSITORY / "results" / "paper-reference")
-    parser.add_argument("--laws", action="store_true")
+    parser.add_argument("--overlay", choices=list(OVERLAYS))
     asked = parser.parse_args()
-    if asked.laws:
-        return keep_laws(REPOSITORY / "results" / "laws")
+    if asked.overlay:
+        return keep_overlay(asked.overlay)
     results = asked.results
     runs = read_csv(results / "runs.csv")[[*AXES, "accuracy", "first_epoch", "last_epoch", "risk"]]
     comparison, claims = read_csv(results / "comparison.csv"), read_csv(results / "claims.csv")
@@ -57,15 +64,18 @@ def main() -> None:
         seal.unlink()
 
 
-def keep_laws(results: Path) -> None:
-    """Write what is kept of the experiment over laws."""
-    kept = REFERENCE / "laws"
+def keep_overlay(name: str) -> None:
+    """Write what is kept of an overlay's results, of the runs that their newest configuration selects."""
+    results, kept = REPOSITORY / "results" / name, REFERENCE / name
     runs = read_csv(results / "runs.csv")[[*AXES, "accuracy", "first_epoch", "last_epoch", "risk"]]
     write_csv(runs.round({"accuracy": 4, "risk": 6}), kept / "runs.csv")
-    shutil.copy(results / "tables" / "laws.csv", kept / "cells.csv")
-    shutil.copy(results / "figures" / "laws.svg", kept)
-    plan = Plan(load_config([REPOSITORY / "config.yaml", REPOSITORY / "config" / "laws.yaml"]))
-    export(list(finished_runs(plan).values()), kept / "finished.parquet")
+    for file, named in OVERLAYS[name].items():
+        shutil.copy(results / file, kept / named)
+    if (kept / "comparison.csv").exists():
+        comparison = read_csv(results / "comparison.csv")
+        write_csv(comparison[comparison["verdict"] != NOT_RUN], kept / "comparison.csv")
+    newest = max((results / "config").glob("[!.]*.yaml"), key=lambda file: file.stat().st_mtime)
+    export(list(finished_runs(Plan(load_config([newest]))).values()), kept / "finished.parquet")
     print(f"{len(runs)} runs kept")
     for seal in kept.rglob(".*.seal"):
         seal.unlink()
