@@ -444,7 +444,7 @@ def test_a_module_on_pictures_is_copied_and_pickled(digits):
     ("network", "sentence"),
     [
         (3, "network is 3; a name, a PyTorch module or a function that makes one is needed"),
-        ("zzz", "network 'zzz' is unknown; known are mlp, mlp-norm, resnet34"),
+        ("zzz", "network 'zzz' is unknown; known are components, mlp, mlp-norm, resnet34"),
         (lambda shape: None, "network returns None; a PyTorch module is needed"),
         (lambda shape: torch.nn.Flatten(), "the network has no parameter to train"),
         (lambda shape: torch.nn.Linear(2, 1).requires_grad_(False), "the network's parameter weight is frozen"),

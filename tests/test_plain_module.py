@@ -22,6 +22,7 @@ KINDS = {
     "table": (TABLE, {"network": "mlp"}),
     "negative": (TABLE, {"network": "mlp", "dominant": "negative", "prior_shift": 0.3}),
     "grey": ((15 * IMAGES).reshape(-1, 8, 8).astype(np.uint8), {"network": "mlp"}),
+    "components": ((15 * IMAGES).reshape(-1, 8, 8).astype(np.uint8), {"network": "components"}),
     "picture": (
         np.repeat(15 * IMAGES.reshape(-1, 8, 8, 1), 3, axis=3).astype(np.uint8),
         {"network": nn.Sequential(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.ReLU(), nn.Flatten(), nn.Linear(144, 1))},

@@ -51,6 +51,8 @@ class PlainModule(nn.Module):
     """
 
     pixels: Tensor | None
+    origin: Tensor
+    directions: Tensor | None
     centre: Tensor
     scale: Tensor
 
@@ -59,13 +61,20 @@ class PlainModule(nn.Module):
     ) -> None:
         super().__init__()
         self.network = network.module if isinstance(network, Checked) else network
-        pixels = getattr(preparation, "pixels", None)
-        self.is_picture = pixels is None and len(preparation.shape) > 1
+        laid_out = {name: getattr(preparation, name, None) for name in ("pixels", "directions")}
+        self.is_picture = len(preparation.shape) > 1 and all(part is None for part in laid_out.values())
         self.unit, self.sign, self.shift = preparation.unit, sign, shift
         self.bound = None if standardisation is None else standardisation.bound
-        values = pixels, getattr(standardisation, "centre", None), getattr(standardisation, "scale", None)
-        for name, value in zip(("pixels", "centre", "scale"), values, strict=True):
-            self.register_buffer(name, None if value is None else torch.tensor(value))
+        buffers = laid_out | {
+            "origin": getattr(preparation, "centre", None),
+            "centre": getattr(standardisation, "centre", None),
+            "scale": getattr(standardisation, "scale", None),
+        }
+        for name, value in buffers.items():
+            if value is None:
+                setattr(self, name, None)  # export counts buffers that are None
+            else:
+                self.register_buffer(name, torch.tensor(value))
 
     def forward(self, rows: Tensor) -> Tensor:
         """Return the scores (N,) of rows (N, ...), log-odds where the method's scores are."""
@@ -76,6 +85,7 @@ class PlainModule(nn.Module):
             x = x.permute(0, 3, 1, 2) if x.ndim == 4 else x.unsqueeze(1)
         else:
             x = x.flatten(1) if self.pixels is None else x.flatten(1).index_select(1, self.pixels)
+            x = x if self.directions is None else (x - self.origin) @ self.directions
         scores: Tensor = self.network(x)
         return self.sign * scores.reshape(-1) + self.shift
 

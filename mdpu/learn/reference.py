@@ -7,6 +7,7 @@ the same, so the histories are equal up to rounding.
 from __future__ import annotations
 
 import itertools
+import math
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 from torch import nn
 
 from mdpu.learn.networks.mlp import StackedMLP
-from mdpu.learn.task import Sample, Settings, Task, tuples_per_batch
+from mdpu.learn.task import Sample, Settings, Task, rate_factor, tuples_per_batch
 from mdpu.learn.trainer import RunningMean, count_members, cut_batch, make_history, minibatches, network_method
 
 
@@ -64,8 +65,9 @@ def plain_fit(
     batch = tuples_per_batch(settings, task.tuple_size)
     mean = RunningMean(list(module.parameters()), network_method(task).memory)
     history = np.zeros((settings.epochs, 1 + len(head.measures)))
+    steps = math.ceil(len(sample.tuples) / batch)
     for epoch in range(settings.epochs):
-        for members, others in minibatches([task.seed], tuples, unlabeled, batch, epoch):
+        for step, (members, others) in enumerate(minibatches([task.seed], tuples, unlabeled, batch, epoch)):
             sizes = count_members(members, task.tuple_size) if sample.is_ragged else None
             rows = torch.cat([members.clamp(min=0), others], dim=1)  # (1, rows)
             outputs = module(x[rows])  # (1, rows, outputs)
@@ -74,6 +76,8 @@ def plain_fit(
             objective, extra = head.objective(cut_batch(outputs, seen, members.shape[1], task.tuple_size, sizes))
             optimizer.zero_grad()
             objective.sum().backward()
+            factor = rate_factor(settings, epoch * steps + step, settings.epochs * steps)
+            optimizer.param_groups[0]["lr"] = rate * factor
             optimizer.step()
             with torch.no_grad():
                 mean.update()

@@ -15,6 +15,9 @@ from mdpu.learn.networks import load_network
 
 Sample = TupleData  # its former name
 Precision = Literal["auto", "fp32", "tf32", "bf16"]
+# Settings that came after runs were shipped; `Settings.flat` names them where they have another value.
+LATER = {"schedule": "constant"}
+RISE = 0.2  # share of the steps over which a one-cycle schedule rises
 
 
 @dataclass(frozen=True)
@@ -128,6 +131,9 @@ class Settings:
         What `batch_size` counts: tuples, or their members.
     optimizer : {'adam', 'adamw'}
         With weight decay as an L2 penalty, or decoupled.
+    schedule : {'constant', 'one-cycle'}
+        Of the learning rate: the same at every step; or rising to `learning_rate` over the first fifth of all steps,
+        then falling to zero, both linearly (Smith and Topin, 2018).
     learning_rate, weight_decay : float
     precision : {'auto', 'fp32', 'tf32', 'bf16'}
         Of the matrix products; weights, scores and losses are always float32. ``auto`` is what the hardware does best.
@@ -146,6 +152,7 @@ class Settings:
     batch_size: int = 3000
     batch_counts: Literal["tuples", "images"] = "tuples"
     optimizer: Literal["adam", "adamw"] = "adam"
+    schedule: Literal["constant", "one-cycle"] = "constant"
     learning_rate: float = 1e-3
     weight_decay: float = 5e-4
     precision: Precision = "auto"
@@ -189,9 +196,16 @@ class Settings:
 
     def flat(self) -> dict[str, Any]:
         """Return the settings as `parse` takes them, with the network's defaults, ready for JSON."""
-        settings = asdict(self)
+        settings = {key: value for key, value in asdict(self).items() if LATER.get(key) != value}
         del settings["architecture"]
         return settings | asdict(load_network(self.network).read(self.architecture))
+
+
+def rate_factor(settings: Settings, step: int, steps: int) -> float:
+    """Return what the learning rate is multiplied with at a step, from 0, of so many."""
+    if settings.schedule == "constant":
+        return 1.0
+    return min((step + 1) / (RISE * steps), (steps - step) / ((1 - RISE) * steps), 1.0)
 
 
 def tuples_per_batch(settings: Settings, tuple_size: int) -> int:

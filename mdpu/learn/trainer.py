@@ -29,7 +29,7 @@ from mdpu.learn.methods import load_method
 from mdpu.learn.network import Network, Policy, Preparation
 from mdpu.learn.networks import load_network
 from mdpu.learn.start import fading, linear_score
-from mdpu.learn.task import Sample, Settings, Task, tuples_per_batch
+from mdpu.learn.task import Sample, Settings, Task, rate_factor, tuples_per_batch
 from mdpu.randomness import Stream
 
 if TYPE_CHECKING:
@@ -125,8 +125,8 @@ class Adam:
             for place, value in enumerate(values)
         }
 
-    def step(self, gradients: Sequence[Sequence[Tensor]]) -> None:
-        """Change the parameters, given the gradients of each group."""
+    def step(self, gradients: Sequence[Sequence[Tensor]], factor: float = 1.0) -> None:
+        """Change the parameters, given the gradients of each group and a factor of the learning rates."""
         for (parameters, rate, decay), own, means, squares, steps in zip(
             self.groups, gradients, *self._moments, self._steps, strict=True
         ):
@@ -146,7 +146,7 @@ class Adam:
                 amsgrad=False,
                 beta1=0.9,
                 beta2=0.999,
-                lr=rate,
+                lr=rate * factor,
                 weight_decay=decay,
                 eps=1e-8,
                 maximize=False,
@@ -282,6 +282,7 @@ def train_stack(
     n, tuple_size = tuples.shape[1:]
     ragged = any(sample.is_ragged for sample in samples)
     batch = tuples_per_batch(settings, tuple_size)
+    steps = math.ceil(n / batch)
     method = network_method(tasks[0])
     architecture = load_network(settings.network)
     network = architecture.build(
@@ -309,7 +310,7 @@ def train_stack(
         yield K * S * start
     for epoch in range(start, settings.epochs):
         record = history[epoch]  # (R, names)
-        for members, others in minibatches(seeds, tuples, unlabeled, batch, epoch):
+        for step, (members, others) in enumerate(minibatches(seeds, tuples, unlabeled, batch, epoch)):
             sizes = count_members(members, tuple_size).repeat(K, 1) if ragged else None  # (R, B)
             rows = torch.cat([members.clamp(min=0), others], dim=1)  # (S, rows)
             images = data.images.index_select(0, rows.flatten()).unflatten(0, rows.shape)
@@ -332,7 +333,8 @@ def train_stack(
                 if extra is not None:
                     record[part, 1:recorded] += share * extra.detach()
             gradients = network.backward(gradient.view_as(scores))
-            optimizer.step([part_tensors(place, gradients, head_gradients, stack) for place in parts])
+            factor = rate_factor(settings, epoch * steps + step, settings.epochs * steps)
+            optimizer.step([part_tensors(place, gradients, head_gradients, stack) for place in parts], factor)
             mean.update()
         if evaluation:
             outputs = once(lambda images: network.scores(images).flatten(0, 1))

@@ -70,6 +70,15 @@ def test_a_model_is_its_own_when_others_are_used(fit_blobs, blobs):
     assert np.allclose(first.decision_function(blobs.test_images[5:9]), before[5:9], rtol=1e-4, atol=1e-6)
 
 
+def test_a_schedule_changes_the_rate_of_every_step_alike(blobs, samples):
+    settings = replace(SETTINGS, schedule="one-cycle", learning_rate=0.01)
+    (model,) = fit([TASK], blobs.images, samples, settings, device=CPU)
+    module, history = plain_fit(TASK, blobs.images, samples[TASK.sample], settings)
+    np.testing.assert_allclose(model.history["objective"], history["objective"], rtol=1e-4)
+    expected = module(torch.from_numpy(blobs.test_images).flatten(1) / 255).detach()[:, 0]
+    np.testing.assert_allclose(model.decision_function(blobs.test_images), expected, rtol=1e-3, atol=1e-4)
+
+
 def test_an_embedding_gives_outputs_and_no_score(fit_blobs, blobs, samples):
     task = replace(TASK, method="contrastive")
     model = fit_blobs([task])[task]

@@ -17,13 +17,12 @@ from mdpu.pipeline.files import REPOSITORY
 
 def test_the_files_of_the_folder_are_the_networks():
     files = (REPOSITORY / "mdpu" / "learn" / "networks").glob("[!_]*.py")
-    assert (
-        available_networks() == sorted(path.stem.replace("_", "-") for path in files) == ["mlp", "mlp-norm", "resnet34"]
-    )
+    names = sorted(path.stem.replace("_", "-") for path in files)
+    assert available_networks() == names == ["components", "mlp", "mlp-norm", "resnet34"]
 
 
 def test_a_network_added_by_one_file_is_listed_and_trains(all_pixels, blobs, samples):
-    assert available_networks() == ["all-pixels", "mlp", "mlp-norm", "resnet34"]
+    assert available_networks() == ["all-pixels", "components", "mlp", "mlp-norm", "resnet34"]
     assert load_network(all_pixels).known == ("bias",)
     tasks = make_tasks(methods=("supervised",), losses=("logistic",))
     settings = Settings(network=all_pixels, epochs=30, batch_size=60, learning_rate=0.01, precision="fp32")
@@ -50,7 +49,7 @@ def test_its_settings_are_its_own(all_pixels, blobs, samples):
         with pytest.raises(UserError, match=sentence):
             Settings.parse({"network": all_pixels, **values})
     with pytest.raises(
-        UserError, match="network 'all-pixls' is unknown; known are all-pixels, mlp, mlp-norm, resnet34"
+        UserError, match="network 'all-pixls' is unknown; known are all-pixels, components, mlp, mlp-norm, resnet34"
     ):
         Settings(network="all-pixls")
 

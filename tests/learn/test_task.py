@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from mdpu.errors import UserError
 from mdpu.learn import Sample, Settings, Task
-from mdpu.learn.task import check_sample, tuples_per_batch
+from mdpu.learn.task import check_sample, rate_factor, tuples_per_batch
 
 # -- settings -------------------------------------------------------------------------------------
 
@@ -35,7 +35,7 @@ WRONG = {
         "precision is 'fp16'; it must be one of auto, fp32, tf32, bf16",
     ),
     "a list for a precision": ({"precision": ["fp32"]}, "precision is ['fp32']; it must be one of auto"),
-    "an unknown network": ({"network": "resnet99"}, "network 'resnet99' is unknown; known are mlp, mlp-norm, resnet34"),
+    "an unknown network": ({"network": "resnet99"}, "network 'resnet99' is unknown; known are components, mlp,"),
     "a number for a network": ({"network": 34}, "network is 34; a text is needed"),
     "an unknown setting": ({"hiden": [3]}, "'hiden' is no setting; known are hidden and those of training"),
     "a setting of another network": ({"stem": "cifar"}, "'stem' is no setting; known are hidden"),
@@ -68,6 +68,7 @@ def test_settings_take_numbers_of_numpy_and_whole_rates():
         batch_size=st.integers(1, 10_000),
         batch_counts=st.sampled_from(["tuples", "images"]),
         optimizer=st.sampled_from(["adam", "adamw"]),
+        schedule=st.sampled_from(["constant", "one-cycle"]),
         learning_rate=st.floats(1e-9, 1e3),
         weight_decay=st.floats(0, 1e3),
         precision=st.sampled_from(["auto", "fp32", "tf32", "bf16"]),
@@ -77,8 +78,20 @@ def test_settings_take_numbers_of_numpy_and_whole_rates():
 def test_settings_are_read_back_from_what_is_written_of_them(values):
     settings = Settings.parse(values)
     flat = json.loads(json.dumps(settings.flat()))
-    assert flat == {**values, "network": "mlp"}
+    named = {key: value for key, value in values.items() if (key, value) != ("schedule", "constant")}
+    assert flat == {**named, "network": "mlp"}
     assert Settings.parse(flat) == settings
+
+
+@given(st.integers(1, 2000))
+def test_a_one_cycle_schedule_rises_over_the_first_fifth_and_falls_to_almost_zero(steps):
+    factors = [rate_factor(Settings(schedule="one-cycle"), step, steps) for step in range(steps)]
+    top = int(np.argmax(factors))
+    assert abs(top + 1 - max(1, steps / 5)) <= 1
+    assert 0 < min(factors) <= max(factors) <= 1
+    assert np.all(np.diff(factors[: top + 1]) > 0) and np.all(np.diff(factors[top + 1 :]) < 0)
+    assert factors[-1] == pytest.approx(min(1.25 / steps, 1))
+    assert {rate_factor(Settings(), step, steps) for step in range(steps)} == {1.0}
 
 
 def test_settings_name_every_default_of_the_network():
