@@ -20,7 +20,7 @@ from mdpu.pipeline.evaluate.collect import REPORTED
 from mdpu.pipeline.evaluate.evidence import table_cells
 from mdpu.pipeline.evaluate.published import FAMILIES, NUMERALS, family, published_cells
 from mdpu.pipeline.evaluate.summary import headline, in_points, lines, verdict_counts
-from mdpu.pipeline.files import git_commit, read_csv, read_json, read_table, resource, versions, write_text
+from mdpu.pipeline.files import REPOSITORY, git_commit, read_csv, read_json, read_table, resource, versions, write_text
 from mdpu.pipeline.plan import AXES, PARTS, Plan
 from mdpu.pipeline.report.cells import HEIGHT, WIDTH, cell_lines, drawer_data, verdicts_by_cell
 from mdpu.pipeline.report.drawing import size_name
@@ -156,7 +156,7 @@ def _evaluation(
     pictures = (section for section in sections if "image" in section and section["trials"])
     return {
         **common,
-        "headline": headline(comparison, summary, verification),
+        "headline": headline(_with_others(plan, comparison), summary, verification),
         "lines": lines(comparison, common["claims"], tables, len(audit["anomalies"]), next(beyond, None)),
         "bars": verdict_counts(comparison),
         "picture": next(pictures, None),
@@ -177,6 +177,12 @@ def _evaluation(
         "rank_width": figure_width(results / "ranks.svg"),
         "size_name": size_name,
     }
+
+
+def _with_others(plan: Plan, comparison: pd.DataFrame) -> pd.DataFrame:
+    """Return the comparison with the verdicts on other images below it that the configuration names."""
+    file = REPOSITORY / str(plan.config.get("apart") or "")
+    return pd.concat([comparison, read_csv(file)]) if file.is_file() else comparison
 
 
 def _making(plan: Plan, results: Path, training: Training) -> dict[str, Any]:
