@@ -14,7 +14,7 @@ import re
 import sys
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -203,21 +203,21 @@ class Law:
         """
         size, slopes = self.size, np.zeros_like(positive)
         if self.ordered:
-            for i in range(size):
-                ends = (np.where(np.arange(size) == i, end, positive) for end in (1.0, 0.0))
-                up, down = (self.passes(members, 1 - members)[0] for members in ends)
-                slopes[..., i] = up - down
+            for i, here in enumerate(np.eye(size, dtype=bool)):
+                ends = np.where(here, 1.0, positive), np.where(here, -1.0, 1.0 - positive)
+                slopes[..., i] = _contract(self.weights, *ends)
             return slopes
+        members = list(zip(_members(positive), _members(1.0 - positive), strict=True))
         after = [np.ones((*positive.shape[:-1], 1))]  # laws of the last 0, 1, ..., M - 1 members
-        for i in reversed(range(1, size)):
-            after.append(_with_member(after[-1], positive[..., i : i + 1], 1.0 - positive[..., i : i + 1]))
-        before = np.ones((*positive.shape[:-1], 1))
-        for i in range(size):
-            rest = after[size - 1 - i]
-            for others, (low, high) in enumerate(itertools.pairwise(self.weights)):
-                for k in range(max(0, others - (size - 1 - i)), min(i, others) + 1 if high != low else 0):
-                    slopes[..., i] += (high - low) * (before[..., k] * rest[..., others - k])
-            before = _with_member(before, positive[..., i : i + 1], 1.0 - positive[..., i : i + 1])
+        for member in members[:0:-1]:
+            after.append(_with_member(after[-1], *member))
+        before = after[0]
+        for i, member in enumerate(members):
+            rest = after.pop()
+            for others, step in enumerate(np.diff(self.weights)):
+                for k in range(max(0, others - (size - 1 - i)), min(i, others) + 1) if step else ():
+                    slopes[..., i] += step * (before[..., k] * rest[..., others - k])
+            before = _with_member(before, *member)
         return slopes
 
     def rate(self, prior: float) -> float:
@@ -252,22 +252,16 @@ class Law:
 
     def counts(self, prior: float) -> Floats:
         """Return the law of the number of positives in a tuple, (M + 1,) (Lemma 5)."""
-        counts = np.zeros(self.size + 1)
         if self.ordered:
             vectors, chances = self.at(prior)._vectors(prior)
-            np.add.at(counts, vectors.sum(axis=1), chances)
-        else:
-            negatives, chances = self._types(prior)
-            counts[self.size - negatives] = chances
-        return counts
+            return np.asarray(np.bincount(vectors.sum(axis=1), chances, self.size + 1), np.float64)
+        return self._negatives(prior)[::-1].copy()
 
-    def _types(self, prior: float) -> tuple[NDArray[np.int64], Floats]:
-        """Return the numbers of negatives that occur, ascending, and their probabilities."""
+    def _negatives(self, prior: float) -> Floats:
+        """Return the law of the number of negatives in a tuple of a symmetric law, (M + 1,)."""
         weights = np.array(self.weights[::-1])
-        own, kinds = _part(weights, prior), weights > 0
-        if self.refused:
-            own, kinds = (1 - self.refused) * own + self.refused * _part(1 - weights, prior), weights >= 0
-        return np.flatnonzero(kinds), own[kinds]
+        own = _part(weights, prior)
+        return (1 - self.refused) * own + self.refused * _part(1 - weights, prior) if self.refused else own
 
     def _vectors(self, prior: float) -> tuple[NDArray[np.int64], Floats]:
         """Return all label vectors (2^M, M) of ones and zeros, and their probabilities among tuples."""
@@ -277,14 +271,13 @@ class Law:
 
     def draw(self, prior: float, n: int, stream: Stream) -> NDArray[np.int8]:
         """Draw the hidden labels of `n` tuples, (n, M), +1 or -1."""
-        if self.ordered:
-            vectors, chances = self.at(prior)._vectors(prior)
-            drawn = vectors[np.searchsorted(np.cumsum(chances)[:-1], stream.uniform(n), side="right")]
-            return (2 * drawn - 1).astype(np.int8)
-        kinds, law = self._types(prior)
-        negatives = kinds[np.searchsorted(np.cumsum(law)[:-1], stream.uniform(n), side="right")]  # (n,)
+        vectors, chances = self.at(prior)._vectors(prior) if self.ordered else (None, self._negatives(prior))
+        kinds = np.flatnonzero(chances)
+        drawn = kinds[np.searchsorted(np.cumsum(chances[kinds])[:-1], stream.uniform(n), side="right")]
+        if vectors is not None:
+            return (2 * vectors[drawn] - 1).astype(np.int8)
         ranks = np.argsort(np.argsort(stream.uniform(n, self.size), axis=1, kind="stable"), axis=1)  # (n, M)
-        return np.where(ranks < negatives[:, None], -1, 1).astype(np.int8)
+        return np.where(ranks < drawn[:, None], -1, 1).astype(np.int8)
 
     # -- the members by themselves -------------------------------------------------------------------
 
@@ -299,19 +292,18 @@ class Law:
             vectors, chances = law._vectors(prior)
             excesses = prior * (1 - prior) * law.slopes(np.full(self.size, prior)) / law.rate(prior)
             return [
-                Coefficients(float(a), float(1 - a), float(d)) for a, d in zip(chances @ vectors, excesses, strict=True)
+                Coefficients(a, 1 - a, d) for a, d in zip((chances @ vectors).tolist(), excesses.tolist(), strict=True)
             ]
-        negatives, chances = self._types(prior)
-        b = float(chances @ negatives) / self.size
-        chance_of = dict(zip(negatives.tolist(), chances.tolist(), strict=True))
-        excess = 0.0
+        chances = self._negatives(prior)
+        kinds, excess = np.flatnonzero(chances), 0.0
+        b = float(chances[kinds] @ kinds) / self.size
         for k, (low, high) in enumerate(itertools.pairwise(law.weights)):  # from k to k + 1 positives
             if high > 0:
                 most = self.size - k - 1
-                excess += (1 - most / self.size) * (1 - prior) * chance_of[most] * ((high - low) / high)
+                excess += (1 - most / self.size) * (1 - prior) * chances[most] * ((high - low) / high)
             elif low > 0:
-                excess -= (1 - k / self.size) * prior * chance_of[self.size - k]
-        return [Coefficients(1.0 - b, b, excess)]
+                excess -= (1 - k / self.size) * prior * chances[self.size - k]
+        return [Coefficients(1.0 - b, b, float(excess))]
 
     def coefficients(self, prior: float) -> Coefficients:
         """Return the class mix of all members."""
@@ -385,13 +377,13 @@ class Law:
 
         They are those among the members of tuples and among unlabeled instances, numbers or arrays.
         """
-        weights = self.risk_weights(prior)
-        return (
-            weights.tuple_positive * (1 - members)
-            + weights.tuple_negative * members
-            + weights.unlabeled_positive * (1 - unlabeled)
-            + weights.unlabeled_negative * unlabeled
-        )
+        self._check_unordered()
+        rates = (1 - members, members, 1 - unlabeled, unlabeled)
+        return sum(weight * rate for weight, rate in zip(self.risk_weights(prior), rates, strict=True))
+
+    def _check_unordered(self) -> None:
+        if self.ordered:
+            raise UserError("answers without their positions give no risk under a law of ordered tuples")
 
     def member_risk(self, counts: ArrayLike, unlabeled: ArrayLike, prior: float) -> Floats:
         """Return `error`, given what `bag_risk` takes."""
@@ -412,8 +404,7 @@ class Law:
             Share of positive answers among unlabeled instances.
         prior : float
         """
-        if self.ordered:
-            raise UserError("the counts of positive answers say nothing about a law of ordered tuples")
+        self._check_unordered()
         weights, shares = self.at(prior).weights, np.asarray(counts, np.float64)
         answers = np.repeat(np.asarray(unlabeled, np.float64)[..., None], self.size, axis=-1)
         squares = _weigh(count_law(answers, 1.0 - answers), tuple(w * w for w in weights))
@@ -539,59 +530,53 @@ def _at(prior: float, size: int) -> tuple[Floats, Floats]:
 
 def _part(weights: Floats, prior: float) -> Floats:
     """Return the law of the number of negatives of M draws that are collected with weights (M + 1,) by that number."""
-    size, positive, kinds = len(weights) - 1, check_prior(prior), np.flatnonzero(weights)
-    log_terms = np.array(
+    size, kinds = len(weights) - 1, np.flatnonzero(weights)
+    positive, negative, groups = math.log(check_prior(prior)), math.log1p(-prior), math.lgamma(size + 1)
+    logs = np.array(
         [
-            math.lgamma(size + 1)
-            - math.lgamma(k + 1)
-            - math.lgamma(size - k + 1)
-            + (size - k) * math.log(positive)
-            + k * math.log1p(-positive)
-            + math.log(weights[k])
-            for k in kinds.tolist()
+            groups - math.lgamma(k + 1) - math.lgamma(size - k + 1) + (size - k) * positive + k * negative + math.log(w)
+            for k, w in zip(kinds.tolist(), weights[kinds].tolist(), strict=True)
         ]
     )
-    terms = np.exp(log_terms - log_terms.max())
+    terms = np.exp(logs - logs.max())
     law = np.zeros(size + 1)
     law[kinds] = terms / terms.sum()
     return law
 
 
+def _centre(form: Any) -> Any:
+    """Return the mean of a polynomial's roots."""
+    return -form[form.order - 1] / (form.order * form[form.order])
+
+
 def _degrees(weights: list[Fraction], free: bool) -> tuple[float, set[int]]:
     """Return the mean c of the roots of B_w and the powers of s - c in it, without the constant one if that is free."""
-    size = len(weights) - 1
-    powers = [
-        math.comb(size, j) * sum((-1) ** (j - i) * math.comb(j, i) * weights[i] for i in range(j + 1))
-        for j in range(size + 1)
-    ]
-    degree = max(j for j, power in enumerate(powers) if power)
-    centre = -powers[degree - 1] / (degree * powers[degree])
-    shifted = [
-        sum(powers[i] * math.comb(i, j) * centre ** (i - j) for i in range(j, degree + 1)) for j in range(degree + 1)
-    ]
-    return float(centre), {j for j, power in enumerate(shifted) if power and not (free and j == 0)}
+    size, s = len(weights) - 1, cast(Any, np.poly1d(np.array([Fraction(1), Fraction(0)])))
+    form = sum(math.comb(size, k) * w * s**k * (1 - s) ** (size - k) for k, w in enumerate(weights))
+    centre = _centre(form)
+    shifted = form(s + centre)
+    return float(centre), {j for j in range(int(free), form.order + 1) if shifted[j]}
 
 
 def _ordered_degrees(weights: list[Fraction], free: bool) -> tuple[float | None, set[int]]:
     """Return the same of the form q(s_1 .. s_M): powers are numbers of factors s_i - c. No centre: any shift fits."""
     size = len(weights).bit_length() - 1
     form = np.array(weights, dtype=object).reshape((2,) * size)
-    for axis in range(size):
-        view = np.moveaxis(form, axis, 0)
-        view[1] -= view[0]
+    sides = [np.moveaxis(form, axis, 0) for axis in range(size)]
+    for side in sides:
+        side[1] -= side[0]
     sets = list(itertools.product((0, 1), repeat=size))
     for fixed in sets:  # the derivative by these members, on the diagonal
         powers = [Fraction(0)] * (size + 1)
         for chosen in sets:
             if all(own >= other for own, other in zip(chosen, fixed, strict=True)):
-                powers[sum(chosen) - sum(fixed)] += form[chosen]
-        degree = max((j for j, power in enumerate(powers) if power), default=0)
-        if degree > (1 if free and not any(fixed) else 0):
-            centre = -powers[degree - 1] / (degree * powers[degree])
+                powers[size - sum(chosen) + sum(fixed)] += form[chosen]
+        diagonal = np.poly1d(np.array(powers))
+        if diagonal.order > (1 if free and not any(fixed) else 0):
+            centre = _centre(diagonal)
             break
     else:
         return None, {1}
-    for axis in range(size):
-        view = np.moveaxis(form, axis, 0)
-        view[0] += centre * view[1]
+    for side in sides:
+        side[0] += centre * side[1]
     return float(centre), {sum(chosen) for chosen in sets if form[chosen] and not (free and not any(chosen))}

@@ -375,6 +375,7 @@ def test_no_other_values_give_a_multiple_of_q_where_all_is_identified(law):
         (lambda: Law.dominant(2).passes(np.ones(3), np.zeros(3)), "of 2 members"),
         (lambda: TIES_AT_RANDOM.broken(0.5).rate(0.5), "lets every group pass alike says nothing"),
         (lambda: Law.comparison().bag_risk([0, 0, 1], 0.5, 0.5), "law of ordered tuples"),
+        (lambda: Law.comparison().error(0.5, 0.5, 0.4), "law of ordered tuples"),
     ],
 )
 def test_what_is_no_law_is_refused(make, sentence):

@@ -131,6 +131,17 @@ class BagRiskHead(BagHead):
         return bag_risk(self.told_law, tuples, self.bags(unlabeled), self.bag_prior, self.k)
 
 
+def shift_to(prior: Tensor, scores: Tensor, halvings: int = 30) -> Tensor:
+    """Return what to add to scores (R, N) for r to have the mean `prior` (R,), at most 30 log-odds, (R, 1)."""
+    low = scores.new_full((len(scores), 1), -30.0)
+    high = -low
+    for _ in range(halvings):
+        middle = (low + high) / 2
+        below = (scores + middle).sigmoid().mean(dim=1, keepdim=True) < prior[:, None]
+        low, high = middle.where(below, low), high.where(below, middle)
+    return (low + high) / 2
+
+
 def prior_divergence(prior: Tensor, model_prior: Tensor) -> Tensor:
     """Return the Kullback-Leibler divergence of Bernoulli(model_prior) from Bernoulli(prior), elementwise."""
     model_negative = (1 - model_prior).clamp(min=TINY)

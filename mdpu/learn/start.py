@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from mdpu.learn.bags import BagHead
+from mdpu.learn.bags import BagHead, shift_to
 from mdpu.learn.head import Batch, Head
 from mdpu.randomness import Stream
 
@@ -68,14 +68,5 @@ def linear_score(head: Head, images: Tensor, sample: TupleData) -> Tensor | None
     def objective(score: Tensor) -> float:
         return float(head.objective(Batch(score[tuples][None], score[unlabeled][None]))[0])
 
-    return min((_at_prior(own, unlabeled, head.prior) for own in (line, -line)), key=objective)
-
-
-def _at_prior(score: Tensor, unlabeled: Tensor, prior: Tensor) -> Tensor:
-    """Return a score shifted such that the mean of r over the unlabeled images is the prior."""
-    low, high = torch.full_like(prior, -30.0), torch.full_like(prior, 30.0)
-    for _ in range(30):
-        middle = (low + high) / 2
-        below = (score[unlabeled] + middle).sigmoid().mean() < prior
-        low, high = middle.where(below, low), high.where(below, middle)
-    return score + middle
+    at_prior = (own + shift_to(head.prior, own[unlabeled][None], halvings=29)[0] for own in (line, -line))
+    return min(at_prior, key=objective)

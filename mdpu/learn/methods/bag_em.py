@@ -10,25 +10,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mdpu.learn.bags import TINY, BagHead
+from mdpu.learn.bags import TINY, BagHead, shift_to
 from mdpu.learn.method import NetworkMethod
 
 if TYPE_CHECKING:
     from torch import Tensor
-
-WIDEST = 30.0  # shift of log-odds
-HALVINGS = 30
-
-
-def shifted_to(prior: Tensor, scores: Tensor) -> Tensor:
-    """Return r (R, N) of scores (R, N) that are shifted, per run, so that its mean is the prior (R,), by bisection."""
-    low = scores.new_full((len(scores), 1), -WIDEST)
-    high = -low
-    for _ in range(HALVINGS):
-        middle = (low + high) / 2
-        below = (scores + middle).sigmoid().mean(dim=1, keepdim=True) < prior[:, None]
-        low, high = middle.where(below, low), high.where(below, middle)
-    return (scores + (low + high) / 2).sigmoid()
 
 
 class ExpectationHead(BagHead):
@@ -38,7 +24,8 @@ class ExpectationHead(BagHead):
         """Return the mean over a tuple and an unlabeled image, as if the tuple were M."""
         from torch.nn.functional import softplus
 
-        expected = shifted_to(self.prior, unlabeled.detach())
+        scores = unlabeled.detach()
+        expected = (scores + shift_to(self.prior, scores)).sigmoid()
         unlabeled_loss = (softplus(unlabeled) - expected * unlabeled).mean(dim=1)
         tuples_loss = -self.passes(tuples)[0].clamp(min=TINY).log().mean(dim=1)
         return (tuples_loss + unlabeled_loss) / (tuples.shape[2] + 1)

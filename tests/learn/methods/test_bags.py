@@ -14,12 +14,11 @@ from hypothesis import strategies as st
 
 from mdpu.errors import UserError
 from mdpu.law import Law, count_law
-from mdpu.learn.bags import TINY, BagHead
+from mdpu.learn.bags import TINY, BagHead, shift_to
 from mdpu.learn.head import Batch
 from mdpu.learn.method import CorrectedRisk, NetworkMethod
 from mdpu.learn.methods import load_method
 from mdpu.learn.methods.bag_count import BAG
-from mdpu.learn.methods.bag_em import shifted_to
 from mdpu.learn.methods.bag_likelihood import PIN as LIKELIHOOD_PIN
 from mdpu.learn.methods.bag_nce import PIN as NCE_PIN
 from mdpu.learn.task import Task
@@ -174,7 +173,7 @@ def test_the_gradient_of_em_is_that_of_the_expected_labels() -> None:
 
 def test_em_shifts_unlabeled_images_to_the_prior() -> None:
     unlabeled = torch.randn(2, 50, generator=torch.Generator().manual_seed(0))
-    shifted = shifted_to(torch.tensor([0.2, 0.9]), unlabeled)
+    shifted = (unlabeled + shift_to(torch.tensor([0.2, 0.9]), unlabeled)).sigmoid()
     torch.testing.assert_close(shifted.mean(dim=1), torch.tensor([0.2, 0.9]), rtol=0, atol=1e-5)
     assert bool((shifted.argsort(dim=1) == unlabeled.argsort(dim=1)).all())
 
