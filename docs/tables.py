@@ -119,11 +119,11 @@ def claims() -> str:
     return markdown(["claim", "status", "ours", "paper's numbers"], body)
 
 
-def laws() -> str:
-    """Return accuracies by law, each with the lowest lead of bag-relu over a method on single members."""
+def laws(dataset: str) -> str:
+    """Return accuracies on a dataset by law, each with the lowest lead of bag-relu over a method on single members."""
     rows = pd.read_csv(REFERENCE / "laws" / "cells.csv", dtype={"prior": str})
     methods, body = ("ure", "relu", "abs", "bag-em", "bag-relu", "bag-free", "supervised"), []
-    for (size, law, prior), cells in rows.groupby(["tuple_size", "law", "prior"]):
+    for (size, law, prior), cells in rows[rows["dataset"] == dataset].groupby(["tuple_size", "law", "prior"]):
         by_method = {row.method: f"{row.mean:.1f} ± {row.std:.1f}" for row in cells.itertuples()}
         of_members = cells[cells["family"] == "marginal"].sort_values("above_low")
         lead = [f"{row.above:.1f} ({row.above_low:.1f} to {row.above_high:.1f})" for row in of_members.itertuples()]
@@ -142,7 +142,7 @@ def tables() -> dict[str, str]:
                        [[label, *(shown(known, {**axes, **more}) for _, more in columns)] for label, axes in rows])
         for name, (head, rows, columns) in TABLES.items()
     }  # fmt: skip
-    return {**made, "verdicts": verdicts(), "claims": claims(), "laws": laws()}
+    return {**made, "verdicts": verdicts(), "claims": claims(), **{f"laws-{name}": laws(name) for name in TITLES}}
 
 
 def written(text: str, made: dict[str, str]) -> str:
