@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from numbers import Real
+from typing import Any
 
 
 class UserError(ValueError):
@@ -13,6 +15,12 @@ class UserError(ValueError):
     The message says what is wrong, where (file and key), and what to do. The command line prints it
     without a traceback and exits with status 2.
     """
+
+
+def check_share(name: str, value: Any) -> None:
+    """Raise `UserError` unless a parameter, such as a level or a prior, is one number between 0 and 1."""
+    if isinstance(value, bool) or not isinstance(value, Real) or not 0 < float(value) < 1:
+        raise UserError(f"{name} is {value!r}; one number between 0 and 1 is needed")
 
 
 # What a terminal would obey, and halves of characters, which no file can hold.

@@ -14,9 +14,8 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from inspect import Parameter, Signature, signature
-from typing import Any, Literal, Self, TypeVar
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -29,9 +28,9 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mdpu.data import Joined
-from mdpu.errors import UserError
-from mdpu.groups import RiskEstimate, join_groups, read_groups, resampled_risks
-from mdpu.law import Law, check_prior
+from mdpu.errors import UserError, check_share
+from mdpu.groups import Estimate, join_groups, read_groups, resampled_risks
+from mdpu.law import Law
 from mdpu.learn import Sample, Settings, Task, methods
 from mdpu.learn.checkpoint import KeptState
 from mdpu.learn.device import choose_device
@@ -52,27 +51,14 @@ from mdpu.progress import Steps
 from mdpu.randomness import Stream
 from mdpu.streaming import Shuffle
 
-Constructor = TypeVar("Constructor", bound=Callable[..., None])
-
 LEARNERS = ("auto", "network", "student", "linear", "trees")
 # Parameters that may change between two calls of `fit` of which the second goes on.
 MAY_CHANGE = ("n_epochs", "device", "prior_shift", "verbose")
-# Parameters that only networks have, with their defaults.
-OF_NETWORKS: dict[str, Any] = {
-    "method": "bag-relu",
-    "loss": "logistic",
-    "network": "mlp",
-    "hidden": (300, 300),
-    "n_epochs": None,
-    "early_stopping": False,
-    "validation_fraction": 0.2,
-    "n_iter_no_change": None,
-    "batch_size": None,
-    "learning_rate": 1e-3,
-    "weight_decay": 5e-4,
-    "precision": "fp32",
-    "warm_start": False,
-}
+# Parameters that only networks have.
+OF_NETWORKS = (
+    *("method", "loss", "network", "hidden", "n_epochs", "early_stopping", "validation_fraction", "n_iter_no_change"),
+    *("batch_size", "learning_rate", "weight_decay", "precision", "warm_start"),
+)
 FEW_TUPLES = 20
 FEW_STEPS = 30
 STUDENT_UP_TO = 20_000  # tuples of a table; beyond it the kernel teacher takes minutes
@@ -93,83 +79,42 @@ class Choice:
         return f"{self.name} ({self.reason})"
 
 
-def _with_parameters_of(base: type) -> Callable[[Constructor], Constructor]:
-    """Return a decorator that shows the parameters of a base class in the signature of a constructor.
-
-    scikit-learn reads parameters from signatures, and forbids to leave them out.
-    """
-
-    def decorate(constructor: Constructor) -> Constructor:
-        own = [p for p in signature(constructor).parameters.values() if p.kind is not Parameter.VAR_KEYWORD]
-        names = {p.name for p in own}
-        others = [p for p in signature(base).parameters.values() if p.name not in names]
-        constructor.__signature__ = Signature([*own, *others])  # type: ignore[attr-defined]
-        return constructor
-
-    return decorate
-
-
+@dataclass(kw_only=True, eq=False, repr=False)
 class _TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """What both classifiers share. Inside, scores are those of the class that `_own` names."""
 
-    model_: Any
-    prior_: float
-    prior_estimate_: PriorProfile | None
-    learner_: Choice
-    state_: KeptState
-    standardisation_: Standardisation | None
-    _counts: tuple[ArrayLike, ArrayLike] | None = None
+    prior: float | None = field(default=None, kw_only=False)
+    learner: Any = "auto"
+    guess_prior: bool = False
+    compare_prior: bool = True
+    unlabeled_is: Literal["pool", "remainder"] = "pool"
+    standardize: bool = True
+    method: str = "bag-relu"
+    loss: str = "logistic"
+    network: Any = "mlp"
+    hidden: Sequence[int] = (300, 300)
+    n_epochs: int | None = None
+    early_stopping: bool = False
+    validation_fraction: float = 0.2
+    n_iter_no_change: int | None = None
+    batch_size: int | None = None
+    learning_rate: float = 1e-3
+    weight_decay: float = 5e-4
+    precision: Precision = "fp32"
+    device: str = "auto"
+    prior_shift: float | None = None
+    warm_start: bool = False
+    random_state: Any = None
+    verbose: bool = False
 
-    def __init__(
-        self,
-        prior: float | None = None,
-        *,
-        learner: Any = "auto",
-        guess_prior: bool = False,
-        compare_prior: bool = True,
-        unlabeled_is: Literal["pool", "remainder"] = "pool",
-        standardize: bool = True,
-        method: str = "bag-relu",
-        loss: str = "logistic",
-        network: Any = "mlp",
-        hidden: Sequence[int] = (300, 300),
-        n_epochs: int | None = None,
-        early_stopping: bool = False,
-        validation_fraction: float = 0.2,
-        n_iter_no_change: int | None = None,
-        batch_size: int | None = None,
-        learning_rate: float = 1e-3,
-        weight_decay: float = 5e-4,
-        precision: Precision = "fp32",
-        device: str = "auto",
-        prior_shift: float | None = None,
-        warm_start: bool = False,
-        random_state: Any = None,
-        verbose: bool = False,
-    ) -> None:
-        self.prior = prior
-        self.learner = learner
-        self.guess_prior = guess_prior
-        self.compare_prior = compare_prior
-        self.unlabeled_is = unlabeled_is
-        self.standardize = standardize
-        self.method = method
-        self.loss = loss
-        self.network = network
-        self.hidden = hidden
-        self.n_epochs = n_epochs
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.n_iter_no_change = n_iter_no_change
-        self.batch_size = batch_size
-        self.learning_rate = learning_rate
-        self.weight_decay = weight_decay
-        self.precision = precision
-        self.device = device
-        self.prior_shift = prior_shift
-        self.warm_start = warm_start
-        self.random_state = random_state
-        self.verbose = verbose
+    # What `fit` learns.
+    model_: Any = field(init=False)
+    prior_: float = field(init=False)
+    prior_estimate_: PriorProfile | None = field(init=False)
+    learner_: Choice = field(init=False)
+    state_: KeptState = field(init=False)
+    standardisation_: Standardisation | None = field(init=False)
+    _counts: tuple[ArrayLike, ArrayLike] | None = field(init=False)
 
     def __sklearn_tags__(self) -> Any:
         """Return what scikit-learn's tools and checks ask of an estimator."""
@@ -177,7 +122,7 @@ class _TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         tags.classifier_tags.multi_class = False
         tags.input_tags.three_d_array = True
         tags.target_tags.required = True
-        tags.input_tags.sparse, tags.input_tags.allow_nan = self._takes_sparse(), self._takes_missing()
+        tags.input_tags.sparse, tags.input_tags.allow_nan = self._takes("sparse"), self._takes("allow_nan")
         return tags
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:
@@ -213,8 +158,12 @@ class _TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
             If a parameter is refused, parameters and data do not fit together, or `prior` is None and the sample does
             not tell it.
         """
+        return self._fit_or_restore(X, y, None)
+
+    def _fit_or_restore(self, X: Any, y: Any, counts: tuple[ArrayLike, ArrayLike] | None) -> Self:
         before = dict(self.__dict__)
         try:
+            self._counts = counts
             return self._fit(X, y)
         except BaseException:
             self.__dict__.clear()
@@ -230,8 +179,7 @@ class _TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         self._settings(), self._method()
         check_choice("unlabeled_is", self.unlabeled_is, ("pool", "remainder"))
         if self.prior is not None:
-            _check_number("prior", self.prior)
-            check_prior(self.prior)
+            check_share("prior", self.prior)
         goes_on = self.warm_start and hasattr(self, "state_")
         rows, sample = self._read(X, y, reset=not goes_on)
         if self._counts is not None:
@@ -300,38 +248,21 @@ class _TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
 
     def _network_parameters(self) -> list[str]:
         """Return the parameters of networks that have another value than their default."""
-        own = self.get_params(deep=False)
-        return [
-            name
-            for name, default in OF_NETWORKS.items()
-            if own[name] is not default and repr(own[name]) != repr(default)
-        ]
+        defaults = {one.name: one.default for one in fields(self)}
+        return [name for name in OF_NETWORKS if repr(getattr(self, name)) != repr(defaults[name])]
 
-    def _is_other(self, names: tuple[str, ...]) -> bool:
+    def _takes(self, what: Literal["sparse", "allow_nan"]) -> bool:
+        """Whether rows may be a sparse matrix, or have missing values."""
         if not isinstance(self.learner, str):
-            return True
-        return self.learner in names or (self.learner == "auto" and not self._network_parameters())
-
-    def _takes_sparse(self) -> bool:
-        """Whether rows may be a sparse matrix."""
-        if not isinstance(self.learner, str):
-            return bool(self.learner.__sklearn_tags__().input_tags.sparse)
-        return self._is_other(("linear",))
-
-    def _takes_missing(self) -> bool:
-        """Whether rows may have missing values."""
-        if not isinstance(self.learner, str):
-            return bool(self.learner.__sklearn_tags__().input_tags.allow_nan)
-        return self._is_other(("student", "trees", "linear"))
+            return bool(getattr(self.learner.__sklearn_tags__().input_tags, what))
+        others = ("linear",) if what == "sparse" else ("student", "trees", "linear")
+        return self.learner in others or (self.learner == "auto" and not self._network_parameters())
 
     def _fit_other(self, name: str, rows: Any, bags: Bags, own: float, seed: int | str) -> Any:
         """Return the scores of a learner that is no network."""
-        if name == "linear":
-            return fit_linear(rows, bags, own, seed)
-        if name == "trees":
-            return fit_trees(rows, bags, own, seed)
-        student = STUDENT if isinstance(self.learner, str) else self.learner
-        return fit_student(student, rows, bags, own, seed)
+        if name == "student":
+            return fit_student(STUDENT if isinstance(self.learner, str) else self.learner, rows, bags, own, seed)
+        return fit_linear(rows, bags, own, seed) if name == "linear" else fit_trees(rows, bags, own, seed)
 
     # -- networks ---------------------------------------------------------------------------------
 
@@ -427,8 +358,7 @@ class _TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
 
     def _choose_epoch(self, task: Task, rows: NDArray[Any], sample: Sample, settings: Settings) -> int:
         """Return the number of epochs that held-out bags choose, and keep their estimates."""
-        if not 0 < self.validation_fraction < 1:
-            raise UserError(f"validation_fraction is {self.validation_fraction}; a number between 0 and 1 is needed")
+        check_share("validation_fraction", self.validation_fraction)
         if self.n_iter_no_change is not None and self.n_iter_no_change < 1:
             raise UserError(f"n_iter_no_change is {self.n_iter_no_change}; at least 1 is needed, or None")
         # The last rows are held out, and a file may be sorted by class.
@@ -484,8 +414,8 @@ class _TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
 
     def _checked(self, X: Any, reset: bool, **options: Any) -> Any:
         """Return rows as scikit-learn checks them, in the types that learners take."""
-        finite = "allow-nan" if self._takes_missing() else True
-        form = "csr" if self._takes_sparse() else False
+        finite = "allow-nan" if self._takes("allow_nan") else True
+        form = "csr" if self._takes("sparse") else False
         rows = validate_data(
             self, X, reset=reset, allow_nd=True, accept_sparse=form, ensure_all_finite=finite, **options
         )
@@ -505,13 +435,18 @@ class _TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         """Return the law in terms of the class whose scores are learned."""
         return self.law_of(size)
 
+    @property
+    def _sign(self) -> int:
+        """1, or -1 if the class whose scores are learned is the negative one."""
+        return 1
+
     def _own(self, prior: float) -> float:
         """Return the prior of the own class given that of the positive one, or the other way round."""
-        return prior
+        return prior if self._sign > 0 else 1 - prior
 
     def _turned(self, estimate: PriorProfile | None) -> PriorProfile | None:
         """Return an estimate of the own class's prior as one of the positive class's, or the other way round."""
-        return estimate
+        return estimate if estimate is None or self._sign > 0 else estimate.mirrored()
 
     def _seed(self) -> int | str:
         """Return the seed: integers and texts as they are, so that a task of the library can have the same."""
@@ -634,16 +569,12 @@ class _TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
             log-odds.
         """
         check_is_fitted(self)
-        scores = self._sign() * self._scores(self._checked(X, reset=False))
+        scores = self._sign * self._scores(self._checked(X, reset=False))
         if self.prior_shift is None:
             return scores.astype(np.float32)
         self._check_posterior("prior_shift")
-        _check_number("prior_shift", self.prior_shift)
-        return (scores + logit(check_prior(self.prior_shift)) - logit(self.prior_)).astype(np.float32)
-
-    def _sign(self) -> float:
-        """Return -1 if the own class is the negative one."""
-        return 1.0
+        check_share("prior_shift", self.prior_shift)
+        return (scores + logit(self.prior_shift) - logit(self.prior_)).astype(np.float32)
 
     @property
     def module_(self) -> Any:
@@ -653,7 +584,9 @@ class _TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
             raise AttributeError(f"module_ is of networks, but the learner is {self.learner_}")
         shift = 0.0 if self.prior_shift is None else float(logit(self.prior_shift) - logit(self.prior_))
         model = self.model_
-        return PlainModule(model.network.plain(), model.preparation, self.standardisation_, self._sign(), shift).eval()
+        return PlainModule(
+            model.network.plain(), model.preparation, self.standardisation_, float(self._sign), shift
+        ).eval()
 
     def predict(self, X: Any) -> NDArray[np.int64]:
         """Return -1 or +1 for each of the rows (N, ...); raises as `decision_function`."""
@@ -702,12 +635,13 @@ class _TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
             )
         return float(super().score(X, y, sample_weight))
 
-    def risk_estimate(self, X: Any, y: Any, *, level: float = 0.95, resamples: int = 1000) -> RiskEstimate:
+    def risk_estimate(self, X: Any, y: Any, *, level: float = 0.95, resamples: int = 1000) -> Estimate:
         """Estimate the error rate at the training prior from tuples and unlabeled rows, without labels.
 
         Theorem 1 holds for any loss, the 0-1 loss among them: Eq. 11 with the shares of positive answers among members
         of tuples and among unlabeled rows. Tuples of several sizes give one estimate for each size, and their mean
-        by numbers. Rows that the classifier was trained on give too low an estimate.
+        by numbers. Rows that the classifier was trained on give too low an estimate. The interval is that of a
+        bootstrap over tuples and unlabeled rows.
 
         Parameters
         ----------
@@ -726,17 +660,17 @@ class _TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         check_is_fitted(self)
         if isinstance(resamples, bool) or not isinstance(resamples, int | np.integer) or resamples < 0:
             raise UserError(f"resamples is {resamples}; 0 or a positive integer is needed")
-        if not 0 < level < 1:
-            raise UserError(f"level is {level}; a number between 0 and 1 is needed")
+        check_share("level", level)
         rows, sample = self._read(X, y, reset=False)
         risks = resampled_risks(self.predict(rows) > 0, sample, self.prior_, self.law_of, resamples)
         low, high = np.quantile(risks[1:], [(1 - level) / 2, (1 + level) / 2]) if resamples else risks[[0, 0]]
-        return RiskEstimate(float(risks[0]), float(low), float(high), level)
+        return Estimate(float(risks[0]), float(low), float(high), level)
 
 
 STUDENT = HistGradientBoostingClassifier(max_iter=60, learning_rate=0.1, max_leaf_nodes=8)
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class TupleClassifier(_TupleEstimator):
     """A classifier learned from tuples of any symmetric law and unlabeled rows.
 
@@ -760,10 +694,7 @@ class TupleClassifier(_TupleEstimator):
         As those of `MDPUClassifier`.
     """
 
-    @_with_parameters_of(_TupleEstimator)
-    def __init__(self, prior: float | None = None, *, law: Any = (0, 1, 1), **parameters: Any) -> None:
-        super().__init__(prior, **parameters)
-        self.law = law
+    law: Any = (0, 1, 1)
 
     def fit(self, X: Any, y: Any = None, counts: tuple[ArrayLike, ArrayLike] | None = None) -> Self:
         """Train on tuples and unlabeled rows, or on tuples whose numbers of positives were observed within bounds.
@@ -785,12 +716,7 @@ class TupleClassifier(_TupleEstimator):
         UserError
             As `MDPUClassifier.fit`, and if counts are impossible, say nothing, or overlap where `y` is left out.
         """
-        before, self._counts = self._counts, counts
-        try:
-            return super().fit(X, y)
-        except BaseException:
-            self._counts = before
-            raise
+        return self._fit_or_restore(X, y, counts)
 
     def law_of(self, size: int) -> Law:
         """Return the law of the tuples of one size.
@@ -801,7 +727,7 @@ class TupleClassifier(_TupleEstimator):
             If `law` is none, or one of another size, or one in which the order of members counts; or if the classifier
             was trained on counts.
         """
-        if self._counts is not None:
+        if getattr(self, "_counts", None) is not None:
             raise UserError("the classifier was trained on counts, not on a law; scores without labels need a law")
         law = self.law(size) if callable(self.law) else self.law
         try:
@@ -820,6 +746,7 @@ class TupleClassifier(_TupleEstimator):
         return law
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class MDPUClassifier(_TupleEstimator):
     """A classifier learned from tuples, at least half of whose members are positive, and unlabeled rows.
 
@@ -919,16 +846,7 @@ class MDPUClassifier(_TupleEstimator):
     works with ``cv=TupleKFold()`` and ``scoring=negative_risk``.
     """
 
-    @_with_parameters_of(_TupleEstimator)
-    def __init__(
-        self,
-        prior: float | None = None,
-        *,
-        dominant: Literal["positive", "negative"] = "positive",
-        **parameters: Any,
-    ) -> None:
-        super().__init__(prior, **parameters)
-        self.dominant = dominant
+    dominant: Literal["positive", "negative"] = "positive"
 
     def law_of(self, size: int) -> Law:
         """Return the law of the tuples of one size: at least half of the members are of the dominant class."""
@@ -941,14 +859,9 @@ class MDPUClassifier(_TupleEstimator):
         check_choice("dominant", self.dominant, ("positive", "negative"))
         return super()._fit(X, y)
 
-    def _own(self, prior: float) -> float:
-        return prior if self.dominant == "positive" else 1 - prior
-
-    def _turned(self, estimate: PriorProfile | None) -> PriorProfile | None:
-        return estimate if estimate is None or self.dominant == "positive" else estimate.mirrored()
-
-    def _sign(self) -> float:
-        return 1.0 if self.dominant == "positive" else -1.0
+    @property
+    def _sign(self) -> int:
+        return 1 if self.dominant == "positive" else -1
 
 
 # -- helpers --------------------------------------------------------------------------------------
@@ -1024,12 +937,6 @@ def _identity(rows: Any) -> NDArray[np.int64]:
         return np.arange(rows.shape[0])
     contents: dict[bytes, int] = {}
     return np.array([contents.setdefault(row.tobytes(), len(contents)) for row in np.ascontiguousarray(rows)])
-
-
-def _check_number(name: str, value: Any) -> None:
-    """Raise `UserError` unless a parameter is one number."""
-    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
-        raise UserError(f"{name} is {value!r}; one number between 0 and 1 is needed")
 
 
 def _warn(text: str, category: type[Warning] = UserWarning) -> None:

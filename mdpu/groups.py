@@ -18,7 +18,7 @@ from scipy import sparse
 from scipy.special import expit, logit
 from scipy.stats import chi2, norm
 
-from mdpu.errors import UserError
+from mdpu.errors import UserError, check_share
 from mdpu.law import Law, check_prior
 from mdpu.learn.task import Sample
 from mdpu.learners.joint import Bags, shifted
@@ -219,20 +219,20 @@ class TupleKFold:
 
 
 @dataclass(frozen=True)
-class RiskEstimate:
-    """The 0-1 risk of a classifier, estimated without labels.
+class Estimate:
+    """What is estimated of a classifier without labels.
 
     Attributes
     ----------
-    risk : float
-        Unbiased estimate of the error rate at the training prior, for classifiers that did not see these tuples and
-        rows. It is not clipped: noise can take it below 0 or above 1.
+    value : float
+        Unbiased for classifiers that did not see these tuples and rows. It is not clipped: noise can take it below 0 or
+        above 1.
     low, high : float
-        Interval of `level`, percentiles of a bootstrap over tuples and unlabeled rows.
+        Interval of `level`, from the variance over tuples and over unlabeled rows.
     level : float
     """
 
-    risk: float
+    value: float
     low: float
     high: float
     level: float
@@ -327,21 +327,13 @@ def negative_bag_risk(estimator: Any, X: Any, y: ArrayLike, *, prior: float | No
 
 def _scored(estimator: Any, X: Any, y: Any, prior: float | None, by: Literal["members", "bags"]) -> float:
     """Return the estimate of a classifier's, or of a pipeline's, risk on groups."""
-    classifier = _classifier(estimator)
-    sample = read_groups(y if isinstance(y, np.ndarray) else np.asarray(y))
-    told = classifier.prior_ if prior is None else check_prior(prior)
-    answers = estimator.predict(X) > 0
-    return float(resampled_risks(answers, sample, told, classifier.law_of, 0, by)[0])
-
-
-def _classifier(estimator: Any) -> Any:
-    """Return the classifier at the end of a pipeline, or the estimator itself."""
-    return getattr(estimator, "_final_estimator", estimator)
+    classifier, sample, told, scores = _read_scores(estimator, X, y, prior)
+    return float(resampled_risks(scores > 0, sample, told, classifier.law_of, 0, by)[0])
 
 
 def _read_scores(estimator: Any, X: Any, y: Any, prior: float | None = None) -> tuple[Any, Sample, float, Floats]:
     """Return the classifier, the sample, the prior, and the scores (N,) of rows given as tuples or with groups."""
-    classifier = _classifier(estimator)
+    classifier = getattr(estimator, "_final_estimator", estimator)  # of a pipeline
     if np.ndim(y) != 1:
         X, y = join_groups(X, y)
     sample = read_groups(y if isinstance(y, np.ndarray) else np.asarray(y))
@@ -350,25 +342,6 @@ def _read_scores(estimator: Any, X: Any, y: Any, prior: float | None = None) -> 
 
 
 # -- other scores -------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """A score, estimated without labels.
-
-    Attributes
-    ----------
-    value : float
-        Not clipped: noise can take it above 1.
-    low, high : float
-        Interval of `level`, from the variance over tuples and over unlabeled rows, within [0, 1].
-    level : float
-    """
-
-    value: float
-    low: float
-    high: float
-    level: float
 
 
 def scores_without_labels(
@@ -404,8 +377,7 @@ def scores_without_labels(
     UserError
         If members are positive as often as unlabeled rows, or there are less than two tuples or unlabeled rows.
     """
-    if not 0 < level < 1:
-        raise UserError(f"level is {level}; a number between 0 and 1 is needed")
+    check_share("level", level)
     classifier, sample, told, scores = _read_scores(estimator, X, y, prior)
     sizes = (sample.tuples >= 0).sum(axis=1)
     if len(sizes) < 2 or len(sample.unlabeled) < 2:
@@ -478,8 +450,7 @@ def broken_share(estimator: Any, X: Any, y: Any, *, prior: float | None = None, 
     UserError
         If the law does not identify the share, as those of dominant pairs and of at least one of three do not.
     """
-    if not 0 < level < 1:
-        raise UserError(f"level is {level}; a number between 0 and 1 is needed")
+    check_share("level", level)
     classifier, sample, told, scores = _read_scores(estimator, X, y, prior)
     bags = Bags.of(sample.tuples, sample.unlabeled, classifier.law_of)
     if all(replace(part.law, refused=0.1).identifies().what == "family" for part in bags.parts):

@@ -54,7 +54,7 @@ def model_card(
     if held_out is not None:
         error, (held, rows) = classifier.risk_estimate(*held_out), _sizes(*held_out)
         risk = (
-            f"{error.risk:.3f} of the rows are called wrongly at the training prior ({error.level:.0%} interval "
+            f"{error.value:.3f} of the rows are called wrongly at the training prior ({error.level:.0%} interval "
             f"{error.low:.3f} to {error.high:.3f}), by {len(held):,} held-out tuples and {rows:,} unlabeled rows."
         )
     counts = zip(*np.unique(sizes, return_counts=True), strict=True)

@@ -244,9 +244,9 @@ def test_dominant_negatives_are_dominant_positives_with_the_classes_exchanged(pr
     positive_estimate, negative_estimate = (
         c.risk_estimate(digits.tuples, digits.unlabeled) for c in (positive, negative)
     )
-    assert negative_estimate.risk == pytest.approx(positive_estimate.risk)
+    assert negative_estimate.value == pytest.approx(positive_estimate.value)
     images, groups = join_groups(digits.tuples, digits.unlabeled)
-    assert negative_risk(negative, images, groups) == pytest.approx(-negative_estimate.risk)
+    assert negative_risk(negative, images, groups) == pytest.approx(-negative_estimate.value)
     bag_scores = (negative_bag_risk(c, images, groups) for c in (positive, negative))
     assert next(bag_scores) == pytest.approx(next(bag_scores))
 
@@ -352,7 +352,7 @@ def test_the_estimate_of_the_risk_is_unbiased_and_its_interval_covers_it(sizes, 
         estimates.append(classifier.risk_estimate(tuples, parts[0].unlabeled, resamples=100))
     many = Gaussians(1, 200_000, prior, seed=99)
     true = np.mean(classifier.predict(many.unlabeled) != many.labels)
-    risks = np.array([estimate.risk for estimate in estimates])
+    risks = np.array([estimate.value for estimate in estimates])
     error = risks.std(ddof=1) / len(risks) ** 0.5
     assert abs(risks.mean() - true) < 4 * error
     covered = np.mean([estimate.low <= true <= estimate.high for estimate in estimates])
@@ -361,13 +361,13 @@ def test_the_estimate_of_the_risk_is_unbiased_and_its_interval_covers_it(sizes, 
 
 def test_the_interval_widens_with_its_level(trained, digits):
     narrow, wide = (trained.risk_estimate(digits.tuples, digits.unlabeled, level=level) for level in (0.5, 0.99))
-    assert narrow.risk == wide.risk
-    assert wide.low < narrow.low < narrow.risk < narrow.high < wide.high
+    assert narrow.value == wide.value
+    assert wide.low < narrow.low < narrow.value < narrow.high < wide.high
 
 
 def test_without_resamples_the_interval_is_the_estimate(trained, digits):
     estimate = trained.risk_estimate(digits.tuples, digits.unlabeled, resamples=0)
-    assert estimate.low == estimate.risk == estimate.high
+    assert estimate.low == estimate.value == estimate.high
 
 
 # -- scikit-learn's tools ---------------------------------------------------------------------------
@@ -777,7 +777,7 @@ def test_labels_and_swapped_arguments_are_refused(table):
 @pytest.mark.parametrize(
     ("parameters", "sentence"),
     [
-        ({"prior": 1.5}, "prior 1.5 is not strictly between 0 and 1"),
+        ({"prior": 1.5}, "prior is 1.5; one number between 0 and 1 is needed"),
         ({"method": "supervised"}, "method is 'supervised'; it must be one of abs, "),
         ({"method": "siamese"}, "method is 'siamese'"),
         ({"method": "kmeans"}, "method is 'kmeans'"),

@@ -99,7 +99,7 @@ print(f"accuracy on {len(new)} new images: {100 * classifier.score(new, truth):.
 
 held_out = draw_split(truth, 3, prior=PRIOR, n=150, n_unlabeled=300, trial=1)
 estimate = classifier.risk_estimate(new[held_out.tuples], new[held_out.unlabeled])
-print(f"error rate without labels: {estimate.risk:.3f},")
+print(f"error rate without labels: {estimate.value:.3f},")
 print(f"between {estimate.low:.3f} and {estimate.high:.3f}")
 
 # %%

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 from sklearn.kernel_approximation import Nystroem
 
 from mdpu.learners.joint import Floats
@@ -100,14 +99,6 @@ class Standardised:
 def flat(rows: NDArray[Any]) -> Floats:
     """Return rows (N, ...) as doubles (N, d)."""
     return np.asarray(rows, np.float64).reshape(len(rows), -1)
-
-
-class Raw:
-    """Features as they are, for sparse matrices."""
-
-    def __call__(self, rows: Any) -> Any:
-        """Return the rows."""
-        return sparse.csr_matrix(rows)
 
 
 def kernel_maps(rows: Floats, seed: int | str, widths: tuple[float, ...] = WIDTHS) -> list[Nystroem]:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy.special import expit, logit
 from scipy.stats import chi2
 
-from mdpu.errors import UserError
+from mdpu.errors import UserError, check_share
 from mdpu.law import Law
 from mdpu.learners.joint import Bags, Floats, Indices, member_sums, shifted, weights_at
 from mdpu.learners.linear import CrossFit, cross_fit
@@ -261,8 +261,7 @@ def _rate(law: Law, prior: float) -> float:
 
 def profile(counts: Counts, level: float = 0.95) -> PriorProfile:
     """Return the profile likelihood of the prior, its interval and the verdict."""
-    if not 0 < level < 1:
-        raise UserError(f"level is {level}; a number between 0 and 1 is needed")
+    check_share("level", level)
     symmetric = all(law.weights == law.weights[::-1] for law in counts.laws)
     low_edge, high_edge = (0.0 if symmetric else float(logit(EDGES[0]))), float(logit(EDGES[1]))
     threshold = INFLATION * float(chi2.ppf(level, df=1))
@@ -287,17 +286,14 @@ def profile(counts: Counts, level: float = 0.95) -> PriorProfile:
     gate = 2 * float(values.max() - log_likelihood(counts, np.array([0.5]), nothing)[0][0])
     tells = gate > SHARED * float(chi2.ppf(0.95, df=BINS))
     tells &= any(law.identifies().what != "family" for law in counts.laws)
-    prior, verdict = float(expit(points[values.argmax()])), _verdict(low, high)
+    prior = float(expit(points[values.argmax()]))
+    verdict: Verdict = "known" if low > 0.01 and high < 0.99 and high - low <= 0.5 else "bound only"
     if not tells:
         prior, low, high, verdict = 0.5, 0.0, 1.0, "not known"
     n = round(sum(numbers.sum() for numbers in counts.numbers))
     return PriorProfile(
         prior, low, high, level, verdict, symmetric, gate, n, round(counts.unlabeled.sum()), expit(points), deviance
     )
-
-
-def _verdict(low: float, high: float) -> Verdict:
-    return "known" if low > 0.01 and high < 0.99 and high - low <= 0.5 else "bound only"
 
 
 def _ends(points: Floats, deviance: Floats, threshold: float, symmetric: bool) -> tuple[float, float]:

@@ -18,7 +18,7 @@ from scipy.special import expit, logit
 from sklearn.base import BaseEstimator, clone, is_classifier
 
 from mdpu.errors import UserError
-from mdpu.learners.features import Raw, Standardisation, kernel_maps
+from mdpu.learners.features import Standardisation, kernel_maps
 from mdpu.learners.joint import Bags, Floats, posteriors, shifted, weights_at
 from mdpu.learners.linear import CrossFit, cross_fit
 from mdpu.randomness import Stream
@@ -66,7 +66,7 @@ class StudentScore:
 
 def fit_linear(rows: Any, bags: Bags, prior: float, seed: int | str) -> LinearScore:
     """Fit a linear model of the joint objective; sparse rows are taken as they are."""
-    prepare = Raw() if sparse.issparse(rows) else Standardisation.learn(rows)
+    prepare = sparse.csr_matrix if sparse.issparse(rows) else Standardisation.learn(rows)
     return LinearScore(prepare, cross_fit([prepare(rows)], bags, prior, seed=seed))
 
 
@@ -83,7 +83,7 @@ def fit_teacher(rows: Any, bags: Bags, prior: float, seed: int | str) -> LinearS
 
 def event_prior(rows: Any, bags: Bags, seed: int | str) -> float:
     """Return the mean of r over the members of complete bags, each scored by a linear model that did not see it."""
-    prepare = Raw() if sparse.issparse(rows) else Standardisation.learn(rows)
+    prepare = sparse.csr_matrix if sparse.issparse(rows) else Standardisation.learn(rows)
     scores = cross_fit([prepare(rows)], bags, 0.5, seed=seed).tuple_scores
     return float(np.concatenate([expit(own).ravel() for own in scores]).mean())
 

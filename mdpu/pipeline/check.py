@@ -68,7 +68,9 @@ def check_results(results: Path, also: Iterable[Path] = ()) -> tuple[int, list[F
             states[path] = UNSEALED if seal is None else MISSING
             if path.exists():
                 checksums[path] = sha256(path)
-                states[path] = _state(seal, checksums[path])
+                if seal is not None:
+                    edited = EDITED if seal.edited else None
+                    states[path] = edited if seal.sha256 == checksums[path] else CHANGED
         except UserError:  # a pipe or a folder in the place of a file: the others are still to be named
             seals[path] = seal = None
             states[path] = ODD
@@ -96,15 +98,6 @@ def _files(results: Path) -> Iterator[Path]:
                 yield sealed_path(path)
         elif not path.name.startswith("."):  # hidden files are temporary: a process left or is writing them
             yield path
-
-
-def _state(seal: Seal | None, checksum: str) -> str | None:
-    """Return what is wrong with a file, its inputs aside, or None."""
-    if seal is None:
-        return UNSEALED
-    if seal.sha256 != checksum:
-        return CHANGED
-    return EDITED if seal.edited else None
 
 
 def named_runs(results: Path) -> list[str]:

@@ -8,8 +8,9 @@ from __future__ import annotations
 import errno
 import json
 import os
+import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NoReturn
 
@@ -21,17 +22,19 @@ from mdpu.pipeline.files import recording
 if TYPE_CHECKING:
     from mdpu.pipeline.plan import Plan
 
-# Errors of the machine, not of ours: a disk that fails, is full or may not be read or written, and too many open files.
-SYSTEM_FAULTS = (errno.EIO, errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.ESTALE, errno.EMFILE, errno.ENFILE)
-# Paths that lead nowhere: a name that is too long, a file in place of a folder or the reverse, links in a circle.
-BAD_PATHS = (errno.EACCES, errno.EPERM, errno.ENAMETOOLONG, errno.ENOTDIR, errno.EISDIR, errno.ELOOP)
-# How torch's errors of a device begin; they are RuntimeErrors like any other.
-GPU_ERRORS = ("CUDA", "cuDNN", "cuBLAS", "NCCL", "NVML", "No CUDA GPUs")
-# What torch says where a checkpoint cannot be written; it gives no number of an error.
-WRITE_ERRORS = ("basic_ios", "PytorchStreamWriter")
+# Errors of the machine, not of ours: a disk that fails, is full or may not be read or written, too many open files; and
+# paths that lead nowhere: a name that is too long, a file in place of a folder or the reverse, links in a circle.
+FAULTS = {
+    *(errno.EIO, errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.ESTALE, errno.EMFILE, errno.ENFILE),
+    *(errno.EACCES, errno.EPERM, errno.ENAMETOOLONG, errno.ENOTDIR, errno.EISDIR, errno.ELOOP),
+}
+NO_MEMORY = "there is not enough memory; give the job more, or ask for less"
+UNWRITTEN = "a checkpoint could not be written; see whether the disk is full or fails, and run again"
+# What torch says, in RuntimeErrors like any other, and what it means.
+OF_TORCH = {"can't allocate memory": NO_MEMORY, "basic_ios": UNWRITTEN, "PytorchStreamWriter": UNWRITTEN}
+GPU_ERRORS = ("CUDA", "cuDNN", "cuBLAS", "NCCL", "NVML", "No CUDA GPUs")  # how errors of a device begin
 # What Typer raises where arguments are wrong; click has it, which some versions of Typer keep to themselves.
 USAGE: Any = typer.BadParameter.__mro__[2]
-NO_MEMORY = "there is not enough memory; give the job more, or ask for less"
 
 LOOK = "Look at theory and plans"
 RULES = "Rules of the workflow"
@@ -246,17 +249,15 @@ def fetch(config: Configs, mirror: Mirror = None) -> None:
 
 
 @app.command(rich_help_panel=RULES)
-def labels(
-    config: Configs,
-    dataset: Annotated[str, typer.Option(help="Dataset of the configuration.")],
-    images: Images,
-    out: Out,
-) -> None:
+def labels(dataset: Dataset, config: Configs) -> None:
     """Binarize class ids to +1 and -1; write the labels, with counts (.json) beside them."""
     from mdpu.pipeline.config import find_dataset, load_config
     from mdpu.pipeline.data.labels import write_binarized
+    from mdpu.pipeline.plan import Layout
 
-    write_binarized(images, dataset, find_dataset(load_config(config), dataset), out)
+    chosen = load_config(config)
+    definition, layout = find_dataset(chosen, dataset), Layout(chosen)
+    write_binarized(layout.images(dataset), dataset, definition, layout.labels(dataset))
 
 
 @app.command(rich_help_panel=RULES)
@@ -350,8 +351,7 @@ def collect(config: Configs) -> None:
     """Gather all histories into one tidy table, and summarize it per run and per cell."""
     from mdpu.pipeline.evaluate.collect import write_collection
 
-    plan = load_plan(config)
-    write_collection(plan, plan.layout.metrics, plan.layout.summary, plan.layout.results / "runs.csv")
+    write_collection(load_plan(config))
 
 
 @app.command(rich_help_panel=RULES)
@@ -366,30 +366,18 @@ def evaluate(
     config: Configs,
 ) -> None:
     """Evaluate what was collected: write a part's tables, with a .json beside, into the folder of results."""
-    plan = load_plan(config)
-    summary, results = plan.layout.summary, plan.layout.results
+    write: Callable[[Plan], None]
     if part == "verification":
-        from mdpu.pipeline.evaluate.verify import write_verification
-
-        if not plan.config.get("expected"):
-            raise UserError("config key expected: there are no numbers to verify; name their table")
-        write_verification(summary, Path(plan.config["expected"]), results / "verification.json")
+        from mdpu.pipeline.evaluate.verify import write_verification as write
     elif part == "comparison":
-        from mdpu.pipeline.evaluate.comparison import write_comparison
-
-        write_comparison(plan, summary, results / "comparison.csv")
+        from mdpu.pipeline.evaluate.comparison import write_comparison as write
     elif part == "claims":
-        from mdpu.pipeline.evaluate.claims import write_claims
-
-        write_claims(plan, summary, plan.layout.metrics, results / "claims.csv", results / "claims_cases.csv")
+        from mdpu.pipeline.evaluate.claims import write_claims as write
     elif part == "ranks":
-        from mdpu.pipeline.report.rank_figure import show_ranks
-
-        show_ranks(plan, summary, results / "ranks.csv", results / "ranks.svg")
+        from mdpu.pipeline.report.rank_figure import show_ranks as write
     else:
-        from mdpu.pipeline.evaluate.audit import write_audit
-
-        write_audit(plan, results / "labels", results / "audit.csv")
+        from mdpu.pipeline.evaluate.audit import write_audit as write
+    write(load_plan(config))
 
 
 @app.command(rich_help_panel=RULES)
@@ -399,15 +387,11 @@ def show(
 ) -> None:
     """Make the files of an experiment: a table, a figure, a study; or draw a tuning's grid and choice."""
     plan = load_plan(config)
-    results = plan.layout.results
     if name in plan.tunings:
-        from mdpu.pipeline.report.tuning_figure import draw_tuning
-
-        draw_tuning(plan, name, plan.layout.tuned(name), results / "figures" / "tuning" / f"{name}.svg")
+        from mdpu.pipeline.report.tuning_figure import draw_tuning as show
     else:
-        from mdpu.pipeline import experiments
-
-        experiments.show(plan, name, results)
+        from mdpu.pipeline.experiments import show
+    show(plan, name)
 
 
 @app.command(rich_help_panel=RULES)
@@ -417,8 +401,7 @@ def report(config: Configs) -> None:
     from mdpu.pipeline.report.page import write_page
 
     plan = load_plan(config)
-    results = plan.layout.results
-    write_page(plan, results, sections(plan, results), results / "report.html")
+    write_page(plan, sections(plan))
 
 
 @app.command("export", rich_help_panel=CARRY)
@@ -491,7 +474,8 @@ def main() -> None:
     # GNU OpenMP's threads spin for a long time while they wait, which stalls a busy machine. With this setting they
     # sleep after microseconds (docs/explanation/performance.md). It must be set before torch loads OpenMP.
     os.environ.setdefault("GOMP_SPINCOUNT", "1000")
-    if strange := [argument for argument in sys.argv[1:] if not is_text(argument)]:
+    # What is not UTF-8, Python hands over as halves of characters.
+    if strange := [argument for argument in sys.argv[1:] if re.search("[\ud800-\udfff]", argument)]:
         fail(f"the argument {strange[0]!r} is not UTF-8; give another name")
     if len(sys.argv) == 1:
         sys.argv.append("--help")
@@ -509,25 +493,19 @@ def main() -> None:
     except UserError as error:
         fail(str(error))
     except OSError as error:
-        if error.errno not in (*SYSTEM_FAULTS, *BAD_PATHS):
+        if error.errno not in FAULTS:
             raise
         fail(f"{error.filename or 'a file'} could not be read or written ({error.strerror}); mend that and run again")
     except RuntimeError as error:
         text = str(error)
-        if "can't allocate memory" in text:
-            fail(NO_MEMORY)
-        if any(words in text for words in WRITE_ERRORS):
-            fail("a checkpoint could not be written; see whether the disk is full or fails, and run again")
+        for words, sentence in OF_TORCH.items():
+            if words in text:
+                fail(sentence)
         if is_out_of_memory(error):
             fail("the GPU's memory is full; end what else uses it, or set device to cpu")
         if not text.startswith(GPU_ERRORS):
             raise
         fail(f"the GPU failed ({text.splitlines()[0]}); see whether nvidia-smi still lists it, and run again")
-
-
-def is_text(argument: str) -> bool:
-    """Return whether an argument was UTF-8; what was not, Python hands over as halves of characters."""
-    return all(not "\ud800" <= character <= "\udfff" for character in argument)
 
 
 def fail(sentence: str) -> NoReturn:

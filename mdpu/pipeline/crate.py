@@ -51,6 +51,7 @@ PROFILES = {
 }
 # Of the words below, RO-Crate 1.1 has no `sha256`; this context has it.
 RUN_TERMS = "https://w3id.org/ro/terms/workflow-run/context"
+SUBJECT = "learning from M-tuple dominant positive and unlabeled data"
 LICENCE = "https://spdx.org/licenses/MIT"
 SNAKEMAKE = "https://w3id.org/workflowhub/workflow-ro-crate#snakemake"
 COMPLETED = "http://schema.org/CompletedActionStatus"
@@ -59,7 +60,7 @@ LEFT_OUT = BESIDE | {"config"}  # one configuration is added
 
 def write_crate(plan: Plan, path: Path) -> None:
     """Write the results of a plan, with their provenance, as a zipped RO-Crate."""
-    if not (plan.layout.results / "report.html").exists():
+    if not plan.layout.page.exists():
         raise UserError(f"{plan.layout.results} has no report; run the workflow with this configuration first")
     with replacing(path) as temporary:
         _Builder(plan, ROCrate(version="1.1")).build().write_zip(temporary)
@@ -72,9 +73,7 @@ class _Builder:
         self.plan, self.crate = plan, crate
         crate.metadata.extra_contexts.append(RUN_TERMS)
         self.results = plan.layout.results
-        self._files: dict[Path, Entity] = {}
-        self._tools: dict[tuple[str, str], Entity] = {}
-        self._steps: dict[str, Entity] = {}
+        self._tools: dict[str, list[Entity]] = {}  # by command, one for each commit
         self._controls: list[Entity] = []
         authors = yaml.safe_load((REPOSITORY / "CITATION.cff").read_text(encoding="utf-8"))["authors"]
         self._authors = [
@@ -91,10 +90,10 @@ class _Builder:
             self._file(path)
         actions = [*self._file_actions(), *self._training_actions(), *self._cell_actions()]
         self._add_run(workflow, actions)
-        workflow["hasPart"] = list(self._tools.values())
-        workflow["step"] = list(self._steps.values())
-        for command, step in self._steps.items():
-            step["workExample"] = [tool for (name, _), tool in self._tools.items() if name == command]
+        workflow["hasPart"] = [tool for tools in self._tools.values() for tool in tools]
+        workflow["step"] = [self._step(command) for command in self._tools]
+        for command, tools in self._tools.items():
+            self._step(command)["workExample"] = tools
         return self.crate
 
     # -- what there is ----------------------------------------------------------------------------
@@ -102,16 +101,11 @@ class _Builder:
     def _describe_root(self) -> None:
         root = self.crate.root_dataset
         self.crate.metadata.append_to("conformsTo", {"@id": WORKFLOW_CRATE})
-        root["name"] = (
-            f"Results of {self.plan.config['name']}: learning from M-tuple dominant positive and unlabeled data"
-        )
-        root["description"] = (
-            "Tables, figures, verdicts and histories of a reproduction, with the provenance of every number."
-        )
+        root["name"] = f"Results of {self.plan.config['name']}: {SUBJECT}"
+        root["description"] = "Tables, figures, verdicts and histories, with the provenance of every number."
         root["author"] = self._authors
-        root["license"] = self._add(
-            LICENCE, "CreativeWork", name="MIT License", description="Use it for what you like, and keep the notice."
-        )
+        terms = "Use it for what you like, and keep the notice."
+        root["license"] = self._add(LICENCE, "CreativeWork", name="MIT License", description=terms)
         root["datePublished"] = datetime.now(UTC).date().isoformat()
         root["conformsTo"] = [
             self._add(uri, "CreativeWork", name=name, version=uri.rpartition("/")[2]) for uri, name in PROFILES.items()
@@ -123,8 +117,7 @@ class _Builder:
         for rules in sorted(folder.rglob("*.smk")):
             self._add_file(rules, rules.relative_to(REPOSITORY), "text/plain")
         kinds = ["File", "SoftwareSourceCode", "ComputationalWorkflow", "HowTo"]
-        main = folder / "Snakefile"
-        workflow = self._add_file(main, Path("workflow/Snakefile"), "text/plain", **{"@type": kinds})
+        workflow = self._add_file(folder / "Snakefile", Path("workflow/Snakefile"), "text/plain", **{"@type": kinds})
         workflow["name"] = "From images to a report"
         workflow["version"] = git_commit()
         workflow["creator"], workflow["license"] = self._authors, self.crate.root_dataset["license"]
@@ -144,15 +137,12 @@ class _Builder:
 
     def _file(self, path: Path) -> Entity:
         """Return the entity of a file: one in the crate, or the name and checksum of one outside the results."""
-        if path not in self._files:
-            seal = read_seal(path)
-            checksum = {"sha256": seal.sha256} if seal else {}
-            if path.is_relative_to(self.results):
-                kind = mimetypes.guess_type(path.name)[0] or "application/octet-stream"
-                self._files[path] = self._add_file(path, path.relative_to(self.results), kind, **checksum)
-            else:
-                self._files[path] = self._add(f"#{path}", "CreativeWork", name=str(path), **checksum)
-        return self._files[path]
+        seal = read_seal(path)
+        checksum = {"sha256": seal.sha256} if seal else {}
+        if not path.is_relative_to(self.results):
+            return self._add(f"#{path}", "CreativeWork", name=str(path), **checksum)
+        kind = mimetypes.guess_type(path.name)[0] or "application/octet-stream"
+        return self._add_file(path, path.relative_to(self.results), kind, **checksum)
 
     # -- how it was made --------------------------------------------------------------------------
 
@@ -162,9 +152,8 @@ class _Builder:
         for path in self._result_files():
             seal = read_seal(path)
             if seal and path.relative_to(self.results).parts[0] != "trained" and path != self.plan.layout.config:
-                made.setdefault((seal.made.get("command", ""), seal.made.get("commit", "unknown")), []).append(
-                    (path, seal)
-                )
+                maker = seal.made.get("command", ""), seal.made.get("commit", "unknown")
+                made.setdefault(maker, []).append((path, seal))
         for (command, commit), files in made.items():
             inputs = sorted({name for _, seal in files for name in seal.inputs if Path(name).parent.name != "config"})
             yield self._action(
@@ -180,7 +169,7 @@ class _Builder:
     def _training_actions(self) -> Iterator[Entity]:
         """Yield an action for each split and each origin of a cohort; its results are the runs that it trained."""
         layout = self.plan.layout
-        accuracies = dict(read_csv(self.results / "runs.csv").set_index("run")["accuracy"]) if self.plan.runs else {}
+        accuracies = dict(read_csv(layout.runs).set_index("run")["accuracy"]) if self.plan.runs else {}
         for cohort in self.plan.cohorts.values():
             made = layout.manifest(cohort.name, identity(self.plan, cohort.name))
             runs = {run.name: run for run in cohort.runs}
@@ -206,7 +195,7 @@ class _Builder:
         """Yield an action for each cell: from the numbers of its runs to their mean."""
         if not self.plan.runs:
             return
-        summary = read_csv(self.results / "summary.csv")
+        summary = read_csv(self.plan.layout.summary)
         runs: dict[str, list[str]] = {}
         for run in self.plan.runs:
             runs.setdefault(run.cell, []).append(run.name)
@@ -220,7 +209,7 @@ class _Builder:
                 git_commit(),
                 numbers,
                 [result],
-                endTime=_written(self.results / "summary.csv"),
+                endTime=_written(self.plan.layout.summary),
                 description="the mean of the trials",
             )
 
@@ -228,61 +217,30 @@ class _Builder:
         """Add the run of the workflow, which was organized by Snakemake and consists of the actions."""
         version = versions(["snakemake"]).get("snakemake", "unknown")
         snakemake = self._add("#snakemake", "SoftwareApplication", name="Snakemake", softwareVersion=version)
-        run = self._add(
-            "#run",
-            "CreateAction",
-            name=f"Run of {self.plan.config['name']}",
-            instrument=workflow,
-            agent=self._agent,
-            object=[self._file(self.plan.layout.config)],
-            result=[self._file(self.results / "report.html")],
-            actionStatus=COMPLETED,
-            endTime=_written(self.results / "report.html"),
-        )
-        organized = self._add(
-            "#organize",
-            "OrganizeAction",
-            name="Snakemake runs the jobs",
-            instrument=snakemake,
-            agent=self._agent,
-            object=self._controls,
-            result=run,
-            actionStatus=COMPLETED,
-        )
+        done, page = {"agent": self._agent, "actionStatus": COMPLETED}, self.plan.layout.page
+        files = {"object": [self._file(self.plan.layout.config)], "result": [self._file(page)]}
+        facts = {"name": f"Run of {self.plan.config['name']}", "instrument": workflow, "endTime": _written(page)}
+        run = self._add("#run", "CreateAction", **facts, **files, **done)
+        facts = {"name": "Snakemake runs the jobs", "instrument": snakemake, "object": self._controls, "result": run}
+        organized = self._add("#organize", "OrganizeAction", **facts, **done)
         self.crate.root_dataset["mentions"] = [run, organized, *actions]
 
     def _action(
         self, name: str, command: str, commit: str, inputs: Iterable[Entity], results: Iterable[Entity], **facts: Any
     ) -> Entity:
-        action = self._add(
-            name,
-            "CreateAction",
-            name=f"mdpu {name.removeprefix('#')}",
-            instrument=self._tool(command, commit),
-            agent=self._agent,
-            object=list(inputs),
-            result=list(results),
-            actionStatus=COMPLETED,
-            **facts,
-        )
+        version = {"name": f"mdpu {command}", "softwareVersion": commit}
+        tool = self._add(f"#mdpu-{command}@{commit}", "SoftwareApplication", **version)
+        tools = self._tools.setdefault(command, [])
+        tools += [] if tool in tools else [tool]
+        facts |= {"object": list(inputs), "result": list(results), "agent": self._agent, "actionStatus": COMPLETED}
+        action = self._add(name, "CreateAction", name=f"mdpu {name.removeprefix('#')}", instrument=tool, **facts)
         step, title = self._step(command), f"{command} step"
         control = self._add(f"#control/{name[1:]}", "ControlAction", name=title, instrument=step, object=action)
         self._controls.append(control)
         return action
 
-    def _tool(self, command: str, commit: str) -> Entity:
-        """Return a command at a commit, which is its version."""
-        if (command, commit) not in self._tools:
-            self._tools[command, commit] = self._add(
-                f"#mdpu-{command}@{commit}", "SoftwareApplication", name=f"mdpu {command}", softwareVersion=commit
-            )
-        return self._tools[command, commit]
-
     def _step(self, command: str) -> Entity:
-        if command not in self._steps:
-            position = str(len(self._steps))
-            self._steps[command] = self._add(f"#step/{command}", "HowToStep", name=command, position=position)
-        return self._steps[command]
+        return self._add(f"#step/{command}", "HowToStep", name=command, position=str(len(self._tools) - 1))
 
     # -- entities ---------------------------------------------------------------------------------
 
@@ -291,12 +249,18 @@ class _Builder:
         return self._add(f"#{name}", "PropertyValue", name=name, propertyID=what, value=number, unitText="percent")
 
     def _add(self, identifier: str, kind: str, **properties: Any) -> Entity:
+        """Add an entity, unless it is there, and return it."""
+        if (there := self.crate.get(identifier)) is not None:
+            return there
         entity = ContextEntity(self.crate, identifier, properties={"@type": kind})
         for key, value in properties.items():
             entity[key] = value
         return self.crate.add(entity)
 
     def _add_file(self, source: Path, target: Path, kind: str, **properties: Any) -> Entity:
+        """Add a file, unless it is there, and return its entity."""
+        if (there := self.crate.get(str(target))) is not None:
+            return there
         facts: Mapping[str, Any] = {"encodingFormat": kind, "contentSize": str(source.stat().st_size), **properties}
         return self.crate.add_file(str(source), str(target), properties={"name": str(target), **facts})
 

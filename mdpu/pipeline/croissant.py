@@ -8,18 +8,19 @@ from __future__ import annotations
 
 import hashlib
 import os
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from mdpu import __version__
 from mdpu.errors import UserError
 from mdpu.pipeline.data.images import is_path
 from mdpu.pipeline.data.sources import SOURCES, list_archives
-from mdpu.pipeline.files import read_json, write_json
-from mdpu.pipeline.plan import DOMINANT, Plan
+from mdpu.pipeline.files import read_json, resource, write_json
+from mdpu.pipeline.plan import DOMINANT, Plan, run_of_split
 
 Node = dict[str, Any]
 
@@ -46,58 +47,7 @@ CONTEXT: Node = {
 }
 SPDX = {"CC BY 4.0": "CC-BY-4.0", "CC BY-SA 3.0": "CC-BY-SA-3.0", "MIT": "MIT"}
 FORMATS = {".gz": "application/gzip", ".mat": "application/x-matlab-data", ".zip": "application/zip"}
-PAPER = (
-    "mdpu",
-    2025,
-    ("Jiahe Qin", "Junpeng Li", "Changchun Hua", "Yana Yang"),
-    "Learning from M-tuple dominant positive and unlabeled data",
-    "arXiv:2506.15686",
-)
-# Page, year, authors, title and place of the publication, by the first word of a source's name.
-PUBLISHED: Mapping[str, tuple[str, int, Sequence[str], str, str]] = {
-    "mnist": (
-        "http://yann.lecun.com/exdb/mnist/",
-        1998,
-        ("Yann LeCun", "Léon Bottou", "Yoshua Bengio", "Patrick Haffner"),
-        "Gradient-based learning applied to document recognition",
-        "Proceedings of the IEEE 86(11)",
-    ),
-    "fashion": (
-        "https://github.com/zalandoresearch/fashion-mnist",
-        2017,
-        ("Han Xiao", "Kashif Rasul", "Roland Vollgraf"),
-        "Fashion-MNIST: a novel image dataset for benchmarking machine learning algorithms",
-        "arXiv:1708.07747",
-    ),
-    "emnist": (
-        "https://www.nist.gov/itl/products-and-services/emnist-dataset",
-        2017,
-        ("Gregory Cohen", "Saeed Afshar", "Jonathan Tapson", "André van Schaik"),
-        "EMNIST: an extension of MNIST to handwritten letters",
-        "arXiv:1702.05373",
-    ),
-    "cifar": (
-        "https://www.cs.toronto.edu/~kriz/cifar.html",
-        2009,
-        ("Alex Krizhevsky",),
-        "Learning multiple layers of features from tiny images",
-        "Technical report, University of Toronto",
-    ),
-    "svhn": (
-        "http://ufldl.stanford.edu/housenumbers/",
-        2011,
-        ("Yuval Netzer", "Tao Wang", "Adam Coates", "Alessandro Bissacco", "Bo Wu", "Andrew Y. Ng"),
-        "Reading digits in natural images with unsupervised feature learning",
-        "NIPS Workshop on Deep Learning and Unsupervised Feature Learning",
-    ),
-    "digits": (
-        "https://archive.ics.uci.edu/dataset/80/optical+recognition+of+handwritten+digits",
-        1998,
-        ("Ethem Alpaydin", "Cenk Kaynak"),
-        "Optical recognition of handwritten digits",
-        "UCI Machine Learning Repository, doi:10.24432/C50P49",
-    ),
-}
+PUBLISHED: Mapping[str, Node] = yaml.safe_load(resource("mdpu/pipeline/publications.yaml").read_text(encoding="utf-8"))
 
 
 def write_croissant(plan: Plan, folder: Path) -> list[Path]:
@@ -153,12 +103,11 @@ def describe_source(name: str, images: Path, folder: Path) -> Node:
         ],
     )
     if (first := name.partition("-")[0]) in PUBLISHED:
-        url, year, authors, title, place = PUBLISHED[first]
         node |= {
-            "url": url,
-            "datePublished": f"{year}",
-            "creator": [{"@type": "sc:Person", "name": author} for author in authors],
-            "citeAs": _cited(first, year, authors, title, place),
+            "url": PUBLISHED[first]["url"],
+            "datePublished": str(PUBLISHED[first]["year"]),
+            "creator": [{"@type": "sc:Person", "name": author} for author in PUBLISHED[first]["authors"]],
+            "citeAs": _cited(first),
         }
     return node
 
@@ -194,13 +143,15 @@ def describe_splits(
     )
     drawn = datetime.fromtimestamp(max(path.stat().st_mtime for path in (images, *there.values())), UTC)
     node["creator"] = [{"@type": "sc:Organization", "name": "The MDPU reproduction authors"}]
-    return node | {"datePublished": drawn.date().isoformat(), "citeAs": _cited(*PAPER)}
+    return node | {"datePublished": drawn.date().isoformat(), "citeAs": _cited("mdpu")}
 
 
-def _cited(key: str, year: int, authors: Sequence[str], title: str, place: str) -> str:
+def _cited(key: str) -> str:
     """Return a publication as BibTeX."""
-    facts = {"author": " and ".join(authors), "title": title, "howpublished": place, "year": str(year)}
-    return f"@misc{{{key}{year}, {', '.join(f'{name} = {{{fact}}}' for name, fact in facts.items())}}}"
+    found = PUBLISHED[key]
+    facts = {"author": " and ".join(found["authors"]), "title": found["title"], "howpublished": found["place"]}
+    fields = ", ".join(f"{name} = {{{fact}}}" for name, fact in {**facts, "year": found["year"]}.items())
+    return f"@misc{{{key}{found['year']}, {fields}}}"
 
 
 def _dataset(name: str, text: str, licence: str, files: Sequence[Node], records: Sequence[Node]) -> Node:
@@ -247,9 +198,7 @@ def _records(name: str, fields: Mapping[str, str], rows: Iterable[Node], **facts
 
 
 def _trial(name: str) -> Node:
-    """Return what the name of a split says, such as some/base/m2/prior0.5/n60/seed1 or, of another law, m2-similar."""
-    found = re.search(r"/m(\d+)(?:-([^/]+))?/prior([\d.]+)/n(\d+)/seed(\d+)", name)
-    assert found is not None, name
-    size, law, prior, n, seed = found.groups()
-    facts = {"name": name, "law": law or DOMINANT, "tuple_size": int(size), "prior": float(prior)}
-    return facts | {"n": int(n), "seed": int(seed)}
+    """Return what the name of a split says."""
+    run = run_of_split(name)
+    facts = {"law": run.law, "tuple_size": run.tuple_size, "prior": float(run.prior), "n": run.n, "seed": run.seed}
+    return {"name": name, **facts}

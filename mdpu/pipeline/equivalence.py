@@ -24,7 +24,6 @@ from mdpu.pipeline.train import compare_histories, now, train_again
 from mdpu.randomness import Stream
 
 LEAST = 40  # runs of a sample
-Pair = tuple[str, str]  # a method and a network
 
 
 def declare(
@@ -37,7 +36,10 @@ def declare(
     scratch folder `out`.
     """
     shipped = _shipped(plan)
-    before = {_pair(run, finished): finished.about["recipe"]["code"] for run, finished in shipped.items()}
+    before = {  # by method and network
+        (run.method, finished.about["recipe"]["settings"]["network"]): finished.about["recipe"]["code"]
+        for run, finished in shipped.items()
+    }
     now_is = {pair: training_version(*pair) for pair in before}
     declared = declared_versions()
     new = {now_is[pair]: old for pair, old in before.items() if canonical(now_is[pair], declared) != old}
@@ -52,19 +54,9 @@ def declare(
                 largest = ", ".join(f"{key} {value:.3g}" for key, value in differences.items())
                 raise UserError(f"{run.name} comes out otherwise ({largest}); the code is not equal")
             say(f"{run.name}: equal bit for bit")
-    record = {
-        "versions": new,
-        "runs": names,
-        "commit": git_commit(),
-        "device": cpu_model(),
-        "date": now(),
-    }
+    record = {"versions": new, "runs": names, "commit": git_commit(), "device": cpu_model(), "date": now()}
     write_json(EQUIVALENCE, [*(read_json(EQUIVALENCE) if EQUIVALENCE.exists() else []), record])
     return new
-
-
-def _pair(run: Run, finished: Finished) -> Pair:
-    return run.method, finished.about["recipe"]["settings"]["network"]
 
 
 def _shipped(plan: Plan) -> dict[Run, Finished]:

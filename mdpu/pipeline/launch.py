@@ -162,12 +162,11 @@ def comparable(experiment: str, config: Config) -> bool:
     if not whole.get("expected") or config.get("expected") not in (None, whole["expected"]):
         return True
     pairs = [(config[key], whole[key]) for key in ("protocol", "tuning")]
-    for kind in ("datasets", "variants"):
+    pairs += [(config["axes"]["seed"], whole["axes"]["seed"])]
+    for kind in ("datasets", "variants", "experiments"):
         ours, theirs = config["definitions"][kind], whole["definitions"][kind]
         pairs += [(ours[name], theirs[name]) for name in ours.keys() & theirs.keys()]
-    here, there = set(Plan(config).runs), set(Plan(whole).runs)
-    cells = {run.cell for run in here} & {run.cell for run in there}
-    return all(ours == theirs for ours, theirs in pairs) and all(run.cell not in cells for run in here ^ there)
+    return all(ours == theirs for ours, theirs in pairs)
 
 
 def take(arguments: list[str], *names: str, more: str = r"\Z.") -> tuple[list[str], list[str]]:

@@ -17,7 +17,7 @@ from dataclasses import astuple, dataclass, field, fields, replace
 from decimal import Decimal, InvalidOperation
 from functools import cache, cached_property
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import yaml
 
@@ -98,7 +98,10 @@ CELL = tuple(axis for axis in AXES if axis != "seed")
 ROW = ("dataset", "tuple_size", "n", "prior")  # the axes that identify a row of a table
 STACKED = ("prior", "method", "loss", "seed")  # axes along which runs can share a stack
 _PREFIX = {"tuple_size": "m", "n": "n", "prior": "prior", "seed": "seed"}
-_INTEGER = frozenset(("tuple_size", "n", "seed"))
+_NAME = re.compile(
+    "(?P<dataset>[^/]+)/(?P<variant>[^/]+)/m(?P<tuple_size>[0-9]+)(?:-(?P<law>[^/]+))?/n(?P<n>[0-9]+)/"
+    "prior(?P<prior>[^/]+)/(?P<method>[^/]+)/(?P<loss>[^/]+)/seed(?P<seed>[0-9]+)"
+)
 
 
 def name_of(key: Mapping[Any, Any], axes: Sequence[str]) -> str:
@@ -122,19 +125,19 @@ def cell_name(key: Mapping[Any, Any]) -> str:
 
 def parse_run(text: str) -> Run:
     """Return the run whose `Run.name` is `text`; raise `UserError` if it does not name a run."""
-    pattern = "/".join(
-        f"{_PREFIX.get(axis, '')}(?P<{axis}>{r'[0-9]+' if axis in _INTEGER else '[^/]+'})"
-        + ("(?:-(?P<law>[^/]+))?" if axis == "tuple_size" else "")
-        for axis in AXES
-        if axis != "law"
-    )
-    match = re.fullmatch(pattern, text)
+    match = _NAME.fullmatch(text)
     if match is None:
         example = Run("mnist", "base", 2, 10000, "0.5", "abs", "logistic", 1).name
         raise UserError(f"{text!r} is not the name of a run; an example is {example}")
-    given = {axis: value for axis, value in match.groupdict().items() if value is not None}
-    values = {axis: int(value) if axis in _INTEGER else value for axis, value in given.items()}
-    return Run(**cast(Any, values))
+    numbers = {axis: int(match[axis]) for axis in ("tuple_size", "n", "seed")}
+    return Run(**{**match.groupdict(DOMINANT), **numbers})
+
+
+def run_of_split(split: str) -> Run:
+    """Return some run of a split, by its name."""
+    head, _, seed = split.rpartition("/")
+    dataset, variant, tuple_size, prior, n = head.split("/")
+    return parse_run("/".join([dataset, variant, tuple_size, n, prior, "any", "any", seed]))
 
 
 def run_columns(run: Run) -> dict[str, Any]:
@@ -204,15 +207,6 @@ class Cohort:
     def splits(self) -> list[str]:
         """Names of the splits that the cohort's runs train on."""
         return sorted({run.split for run in self.runs})
-
-
-@dataclass(frozen=True)
-class Tuning:
-    """A choice of learning rate and weight decay: one run per method, trained at every point of the grid."""
-
-    name: str
-    network: str
-    runs: tuple[Run, ...]
 
 
 # The parts of the report in order, by the value of `part` in an experiment's definition.
@@ -302,10 +296,6 @@ class Protocol:
         defaults = {key: value for key, value in _network_defaults(network).items() if key not in configured}
         return {**training, "network": network, **configured, **defaults}
 
-    def is_tuned(self, variant: str) -> bool:
-        """Return whether learning rate and weight decay are chosen from the grid."""
-        return bool(self.variant(variant)["training"]["hyperparameters"] == "tuned")
-
     def departures(self, variant: str, networks: Iterable[str]) -> list[Departure]:
         """Return the keys of sampling, and of the training of some networks, in which a variant departs from base."""
         departures: dict[str, Departure] = {}
@@ -353,6 +343,8 @@ class Layout:
         self.results = Path(config["results_dir"]) / config["name"]
         self.images_folder = Path(config["results_dir"]) / "datasets"
         self.data_dir = Path(config["data_dir"]).expanduser()
+        self.page = self.results / "report.html"
+        self.runs = self.results / "runs.csv"  # one row per run
         self.summary = self.results / "summary.csv"  # one row per cell
         self.metrics = self.results / "metrics.parquet"  # one row per run and epoch, of all runs
         self.cache = Path(config["results_dir"]) / "cache"  # finished runs, which all results share
@@ -405,6 +397,14 @@ class Layout:
     def progress(self, cohort: str) -> Path:
         """How far the training of a cohort is (`mdpu.progress.Steps`)."""
         return self.results / "progress" / f"{cohort}.json"
+
+    def table(self, experiment: str) -> Path:
+        """CSV table of an experiment."""
+        return self.results / "tables" / f"{experiment}.csv"
+
+    def figure(self, name: str) -> Path:
+        """SVG figure of an experiment, or of a tuning, ``tuning/<name>``; the PDF is beside it."""
+        return self.results / "figures" / f"{name}.svg"
 
     def tuned(self, tuning: str) -> Path:
         """Grid and choice of a tuning."""
@@ -524,8 +524,11 @@ class Plan:
         return name if _needs_gpu(run.method) else f"{name}/cpu"
 
     @cached_property
-    def tunings(self) -> dict[str, Tuning]:
-        """The tunings that runs with tuned hyper-parameters need, one per dataset, variant and tuple size."""
+    def tunings(self) -> dict[str, Cohort]:
+        """The tunings that runs with tuned hyper-parameters need, one per dataset, variant and tuple size.
+
+        A tuning chooses learning rate and weight decay. It trains a run per method at every point of the grid.
+        """
         groups: dict[str, list[Run]] = {}
         for run in self.runs:
             if (name := self.tuning_name(run)) is not None:
@@ -537,12 +540,13 @@ class Plan:
             at = replace(runs[0], n=min(run.n for run in runs), prior=prior, loss=loss, seed=seed)
             methods = sorted({run.method for run in runs})
             tried = tuple(replace(at, method=method) for method in methods)
-            tunings[name] = Tuning(name, self.network(at.dataset), tried)
+            tunings[name] = Cohort(name, self.network(at.dataset), True, tried)
         return tunings
 
     def tuning_name(self, run: Run) -> str | None:
         """Return the name of the tuning that chooses a run's rates, or None if they are fixed."""
-        if not self.protocol.is_tuned(run.variant) or not load_method(run.method).tunable:
+        tuned = self.protocol.variant(run.variant)["training"]["hyperparameters"] == "tuned"
+        if not tuned or not load_method(run.method).tunable:
             return None
         return name_of(run_columns(run), ("dataset", "variant", "tuple_size", "law"))
 
@@ -559,7 +563,7 @@ class Plan:
 
     def drawing(self, split: str | Run) -> dict[str, Any]:
         """Return how a split, or that of a run, is drawn, as `write_diagnosed_split` takes it."""
-        run = _run_of(split) if isinstance(split, str) else split
+        run = run_of_split(split) if isinstance(split, str) else split
         return {
             "tuple_size": run.tuple_size,
             "prior": float(run.prior),
@@ -720,13 +724,6 @@ class Plan:
             "cohorts": {name: len(cohort.runs) for name, cohort in self.cohorts.items()},
             "failed": self.failed,
         }
-
-
-def _run_of(split: str) -> Run:
-    """Return some run of a split, by its name."""
-    head, _, seed = split.rpartition("/")
-    dataset, variant, tuple_size, prior, n = head.split("/")
-    return parse_run("/".join([dataset, variant, tuple_size, n, prior, "any", "any", seed]))
 
 
 @cache

@@ -127,7 +127,7 @@ def test_bins_that_say_nothing_give_no_prior():
 
 def test_little_data_bound_the_prior_or_say_nothing():
     assert profile(expected_counts(DOMINANT[2], 0.3, 150, 150)).verdict != "known"
-    with pytest.raises(UserError, match="level is 95; a number between 0 and 1 is needed"):
+    with pytest.raises(UserError, match="level is 95; one number between 0 and 1 is needed"):
         profile(expected_counts(DOMINANT[2], 0.3), level=95)
 
 

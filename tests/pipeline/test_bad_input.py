@@ -150,13 +150,6 @@ def test_a_value_that_makes_no_sense_is_named_with_its_key(tmp_path, key):
             assert "key" in sentence(error), value
 
 
-def test_aliases_of_aliases_end_in_one_sentence(tmp_path):
-    lines = [f"{c}: &{c} [{', '.join([f'*{chr(ord(c) - 1)}'] * 10)}]" for c in "bcdefgh"]
-    (tmp_path / "bad.yaml").write_text("\n".join(["a: &a [x]", *lines]))
-    with pytest.raises(UserError, match="config key a is unknown"):
-        load_config([tmp_path / "bad.yaml"])
-
-
 @pytest.mark.parametrize(
     ("value", "words"),
     [

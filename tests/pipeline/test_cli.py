@@ -158,7 +158,7 @@ def test_splits_that_cannot_be_drawn_are_refused(finished, tmp_path, changes, se
 
 READERS = {
     "../datasets/digits.npz": [
-        ["labels", "--dataset", "digits", "--images", "BAD", "--out", "new.npz", *CONFIG],
+        ["labels", "digits", *CONFIG],
         ["sheet", "digits", *CONFIG],
     ],
     "labels/digits.npz": [
@@ -199,10 +199,7 @@ def test_broken_inputs_are_named_by_every_command_and_nothing_is_written(finishe
         ),
         (["dataset", "mnits", "--config", "config.yaml", "--out", "out.npz"], "source 'mnits' is unknown"),
         (["plan", "--config", "config.yaml", "--set", "axes={sed: [1]}"], "axes.sed is unknown; did you mean 'seed'?"),
-        (
-            ["labels", "--dataset", "mnist", "--images", ".", "--out", "a.npz", "--config", "config.yaml"],
-            ". is a folder, not a file of images",
-        ),
+        (["labels", "mnits", "--config", "config.yaml"], "dataset: 'mnits' is unknown; did you mean 'mnist'?"),
         (["plan", "--config", "no.yaml"], "no.yaml does not exist"),
         (["show", "figure9", "--config", "config.yaml"], "experiment: 'figure9' is unknown; did you mean"),
         (["tune", "mnist/base/m2", "--config", "config.yaml"], "tuning: 'mnist/base/m2' is unknown"),

@@ -87,7 +87,7 @@ WRONG = {
         {"cohort__resnet18": []},
         r"config key cohort: 'resnet18' is unknown; did you mean 'resnet34'\?",
     ),
-    "a key like no other": ({"zzz": 1}, "config key zzz is unknown; known keys are apart, axes, "),
+    "a key like no other": ({"zzz": 1}, "config key zzz is unknown; known are apart, axes, "),
     "a misspelt key of a variant": (
         {"definitions__variants__three-n": {"samplin": {"overlap": False}}},
         r"config key definitions\.variants\.three-n\.samplin is unknown; did you mean 'sampling'\?",

@@ -10,7 +10,7 @@ import pytest
 
 from mdpu.errors import UserError
 from mdpu.pipeline.config import load_config
-from mdpu.pipeline.croissant import PAPER, PUBLISHED, describe_source, describe_splits, write_croissant
+from mdpu.pipeline.croissant import PUBLISHED, describe_source, describe_splits, write_croissant
 from mdpu.pipeline.data.diagnostics import write_diagnosed_split
 from mdpu.pipeline.data.images import ImageSet, write_images
 from mdpu.pipeline.data.labels import write_binarized
@@ -72,11 +72,12 @@ def test_a_split_that_was_not_drawn_is_a_trial_without_a_file(results, tmp_path)
 
 
 def test_every_source_says_who_published_it():
-    assert {name.partition("-")[0] for name in SOURCES} == set(PUBLISHED)
+    assert {name.partition("-")[0] for name in SOURCES} | {"mdpu"} == set(PUBLISHED)
     paper = json.loads((REPOSITORY / "codemeta.json").read_text(encoding="utf-8"))["referencePublication"]
-    assert [*PAPER[2]] == [f"{author['givenName']} {author['familyName']}" for author in paper["author"]]
-    assert PAPER[3].lower() == paper["name"].lower()
-    assert PAPER[4].partition(":")[2] in paper["url"]
+    own = PUBLISHED["mdpu"]
+    assert own["authors"] == [f"{author['givenName']} {author['familyName']}" for author in paper["author"]]
+    assert own["title"].lower() == paper["name"].lower()
+    assert own["place"].partition(":")[2] in paper["url"]
 
 
 def test_what_has_not_been_made_is_named(tmp_path):

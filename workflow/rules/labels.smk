@@ -22,8 +22,7 @@ rule labels:
         },
         counts=lambda wildcards: PLAN.dataset(wildcards.dataset).get("counts", {}),
     shell:
-        "python -m mdpu labels --config $MDPU_CONFIG --dataset {wildcards.dataset} --images {input.images:q}"
-        " --out {output.labels:q} &> {log:q}"
+        "python -m mdpu labels {wildcards.dataset} --config $MDPU_CONFIG &> {log:q}"
 
 
 rule sheet:

@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -86,38 +85,46 @@ def _name(cell: Any) -> str:
 
 def table_findings(cells: pd.DataFrame) -> list[Finding]:
     """Return the contradictions among the 504 cells, as `published_cells` returns them."""
-    findings = [_wrong_bold(cells), _duplicates(cells)]
-    others = [method for method in cells["method"].unique() if method != "kmeans"]
-    findings += [_below_chance(cells, methods) for methods in (["kmeans"], others)]
-    findings += [_baseline_above(cells, method) for method in PROPOSED]
-    findings += [_corrected_below_ure(cells)]
-    findings += [_drops(cells, *tables, method) for tables in ((2, 3), (4, 5)) for method in PROPOSED]
-    wide = cells[cells["published_std"] > WIDE_DEVIATION]
-    cases = [f"{_name(cell)} ± {cell.published_std:.2f}" for cell in wide.itertuples()]
-    text = f"The deviation over trials exceeds {WIDE_DEVIATION:g} points."
-    return [*findings, _computed("tables", "Tables II-V", text, cases, len(cells))]
-
-
-def _wrong_bold(cells: pd.DataFrame) -> Finding:
+    found = partial(_computed, "tables", "Tables II-V")
     marked = cells.assign(best=cells.groupby(PUBLISHED_ROW)["published_mean"].transform("max"))
-    wrong = marked[marked["published_bold"] & (marked["published_mean"] < marked["best"])]
-    cases = [
+    wrong = [
         f"{_name(cell)} {cell.published_mean:.2f} is bold, the row's highest is {cell.best:.2f}"
-        for cell in wrong.itertuples()
+        for cell in marked[marked["published_bold"] & (marked["published_mean"] < marked["best"])].itertuples()
     ]
-    bold = int(cells["published_bold"].sum())
-    return _computed("tables", "Tables II-V", "A bold cell is not its row's best.", cases, bold)
-
-
-def _duplicates(cells: pd.DataFrame) -> Finding:
-    cases = [
-        f"{mean:.2f} ± {std:.2f}: " + " and ".join(_name(cell) for cell in group.itertuples())
-        for (mean, std), group in cells.groupby(["published_mean", "published_std"])
+    alike = cells.groupby(["published_mean", "published_std"])
+    copies = [
+        f"{mean:.2f} ± {std:.2f}: " + " and ".join(map(_name, group.itertuples()))
+        for (mean, std), group in alike
         if len(group) > 1
     ]
-    text = "The same mean and deviation stand in more than one cell, a sign of copying."
-    distinct = len(cells.drop_duplicates(["published_mean", "published_std"]))
-    return _computed("tables", "Tables II-V", text, cases, distinct)
+    others = [method for method in cells["method"].unique() if method != "kmeans"]
+    rows = cells.pivot(index=PUBLISHED_ROW, columns="method", values="published_mean").reset_index()
+    above = {method: rows[rows[list(BASELINES)].max(axis=1) > rows[method]] for method in PROPOSED}
+    below = [
+        f"{_name(row)}: {load_method(method).title} {getattr(row, method):.2f}, URE {row.ure:.2f}"
+        for row in rows.itertuples()
+        for method in CORRECTED
+        if getattr(row, method) < row.ure
+    ]
+    wide = cells[cells["published_std"] > WIDE_DEVIATION]
+    spread = [f"{_name(cell)} ± {cell.published_std:.2f}" for cell in wide.itertuples()]
+    copied = "The same mean and deviation stand in more than one cell, a sign of copying."
+    return [
+        found("A bold cell is not its row's best.", wrong, int(cells["published_bold"].sum())),
+        found(copied, copies, alike.ngroups),
+        *(_below_chance(cells, methods) for methods in (["kmeans"], others)),
+        *(
+            found(
+                f"A baseline is more accurate than {load_method(method).title}.",
+                [*map(_name, worse.itertuples())],
+                len(rows),
+            )
+            for method, worse in above.items()
+        ),
+        found("A corrected method is below the URE.", below, len(CORRECTED) * len(rows)),
+        *(_drops(cells, *tables, method) for tables in ((2, 3), (4, 5)) for method in PROPOSED),
+        found(f"The deviation over trials exceeds {WIDE_DEVIATION:g} points.", spread, len(cells)),
+    ]
 
 
 def _below_chance(cells: pd.DataFrame, methods: list[str]) -> Finding:
@@ -128,28 +135,6 @@ def _below_chance(cells: pd.DataFrame, methods: list[str]) -> Finding:
         text = "K-Means: the accuracy is below 50 %, impossible with the best assignment of clusters to classes."
     cases = [f"{_name(cell)} {cell.published_mean:.2f}" for cell in below.itertuples()]
     return _computed("tables", "Tables II-V", text, cases, len(compared))
-
-
-def _wide(cells: pd.DataFrame) -> pd.DataFrame:
-    return cells.pivot(index=PUBLISHED_ROW, columns="method", values="published_mean").reset_index()
-
-
-def _baseline_above(cells: pd.DataFrame, method: str) -> Finding:
-    rows = _wide(cells)
-    above = rows[rows[list(BASELINES)].max(axis=1) > rows[method]]
-    text = f"A baseline is more accurate than {load_method(method).title}."
-    return _computed("tables", "Tables II-V", text, [_name(row) for row in above.itertuples()], len(rows))
-
-
-def _corrected_below_ure(cells: pd.DataFrame) -> Finding:
-    rows = _wide(cells)
-    cases = [
-        f"{_name(row)}: {load_method(method).title} {getattr(row, method):.2f}, URE {row.ure:.2f}"
-        for row in rows.itertuples()
-        for method in CORRECTED
-        if getattr(row, method) < row.ure
-    ]
-    return _computed("tables", "Tables II-V", "A corrected method is below the URE.", cases, len(CORRECTED) * len(rows))
 
 
 def _drops(cells: pd.DataFrame, smaller: int, larger: int, method: str) -> Finding:
@@ -299,19 +284,20 @@ def _ramp_gradient(margins: np.ndarray) -> dict[float, float]:
     return dict(zip(margins.tolist(), at.grad.tolist(), strict=True))
 
 
-def write_audit(plan: Plan, labels: Path, out: Path) -> None:
+def write_audit(plan: Plan) -> None:
     """Audit the paper, and write the findings as CSV with all their cases (.json) beside them.
 
-    Those of the plan's datasets are audited that have the name of a published row. `labels` is the folder of their
-    counts.
+    Those of the plan's datasets are audited that have the name of a published row.
     """
-    stated = [name for name in plan.datasets if plan.published_names[name] == name]
-    files = {name: (plan.layout.images(name).with_suffix(".json"), labels / f"{name}.json") for name in stated}
+    layout, stated = plan.layout, [name for name in plan.datasets if plan.published_names[name] == name]
     findings = audit(
         {
-            name: {"description": read_json(description), "counts": read_json(counts)["counts"]}
-            for name, (description, counts) in files.items()
+            name: {
+                "description": read_json(layout.images(name).with_suffix(".json")),
+                "counts": read_json(layout.labels(name).with_suffix(".json"))["counts"],
+            }
+            for name in stated
         }
     )
-    write_csv(audit_table(findings), out)
-    write_json(out.with_suffix(".json"), {"findings": [asdict(finding) for finding in findings]})
+    write_csv(audit_table(findings), layout.results / "audit.csv")
+    write_json(layout.results / "audit.json", {"findings": [asdict(finding) for finding in findings]})

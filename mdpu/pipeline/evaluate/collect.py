@@ -130,10 +130,10 @@ def summarize(accuracies: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def write_collection(plan: Plan, metrics: Path, summary: Path, runs: Path) -> None:
+def write_collection(plan: Plan) -> None:
     """Write the histories of a plan as one tidy table (Parquet), and their results per cell and per run (CSV)."""
     collected = collect(plan)
-    write_table(collected, metrics)
+    write_table(collected, plan.layout.metrics)
     accuracies = run_accuracies(collected, plan.protocol.reporting())
-    write_csv(summarize(accuracies), summary)
-    write_csv(describe_runs(collected, accuracies, plan), runs)
+    write_csv(summarize(accuracies), plan.layout.summary)
+    write_csv(describe_runs(collected, accuracies, plan), plan.layout.runs)

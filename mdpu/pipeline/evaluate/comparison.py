@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -224,10 +223,10 @@ def totals(comparison: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def write_comparison(plan: Plan, summary: Path, out: Path) -> None:
-    """Compare a summary with the paper, and write the verdicts as CSV with totals (.json) beside them."""
-    rule = plan.config["comparison"]
-    verdicts = compare(read_csv(summary), plan.published_names, rule, plan.readings)
+def write_comparison(plan: Plan) -> None:
+    """Compare a plan's summary with the paper, and write the verdicts as CSV with totals (.json) beside them."""
+    rule, out = plan.config["comparison"], plan.layout.results / "comparison.csv"
+    verdicts = compare(read_csv(plan.layout.summary), plan.published_names, rule, plan.readings)
     write_csv(verdicts, out)
     facts = {"totals": totals(verdicts).to_dict("records"), "spreads": spreads(verdicts).to_dict("records")}
     write_json(out.with_suffix(".json"), {**facts, "rule": rule})

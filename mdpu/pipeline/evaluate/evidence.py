@@ -69,15 +69,12 @@ class Evidence:
     @cached_property
     def single_trials(self) -> dict[int, Evidence]:
         """The evidence of each seed alone: cells of one trial, which have no deviation."""
-        seeds = [] if self.trials is None else sorted(set(self.trials["seed"]))
-        return {seed: self._single_trial(seed) for seed in seeds}
-
-    def _single_trial(self, seed: int) -> Evidence:
-        assert self.trials is not None
-        own = self.trials[self.trials["seed"] == seed]
-        cells = own.assign(mean=own["accuracy"], std=math.nan, trials=own["accuracy"].notna().astype(int))
-        runs = None if self.runs is None else self.runs[self.runs["seed"] == seed]
-        return replace(self, cells=cells.drop(columns=["seed", "accuracy"]), runs=runs, trials=None)
+        single = {}
+        for seed, own in self.trials.groupby("seed") if self.trials is not None else ():
+            cells = own.assign(mean=own["accuracy"], std=math.nan, trials=own["accuracy"].notna().astype(int))
+            runs = None if self.runs is None else self.runs[self.runs["seed"] == seed]
+            single[seed] = replace(self, cells=cells.drop(columns=["seed", "accuracy"]), runs=runs, trials=None)
+        return single
 
     def variant_rows(self, frame: pd.DataFrame, pairs: Collection[tuple[str, str]]) -> pd.DataFrame:
         """Return the rows of cells or runs whose dataset and variant are among `pairs`."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Collection
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -124,9 +123,10 @@ def rank_table(ranked: dict[tuple[str, str], Ranking | None]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["source", "unit", "blocks", "method", "average_rank"])
 
 
-def write_ranks(plan: Plan, summary: Path, out: Path) -> dict[tuple[str, str], Ranking | None]:
-    """Rank the methods of a summary and of the paper, write ranks (CSV) and tests (.json), and return them."""
-    ranked = rankings(read_csv(summary), plan.table_rows, 1 - plan.config["comparison"]["level"])
+def write_ranks(plan: Plan) -> dict[tuple[str, str], Ranking | None]:
+    """Rank the methods of a plan and of the paper, write ranks (CSV) and tests (.json), and return them."""
+    out = plan.layout.results / "ranks.csv"
+    ranked = rankings(read_csv(plan.layout.summary), plan.table_rows, 1 - plan.config["comparison"]["level"])
     write_csv(rank_table(ranked), out)
     facts = {f"{source}, by {unit}": ranking and ranking.facts() for (source, unit), ranking in ranked.items()}
     write_json(out.with_suffix(".json"), {"rankings": facts})

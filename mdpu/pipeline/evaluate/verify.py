@@ -9,7 +9,7 @@ import pandas as pd
 
 from mdpu.errors import UserError
 from mdpu.pipeline.files import read_csv, write_json
-from mdpu.pipeline.plan import CELL, DOMINANT
+from mdpu.pipeline.plan import CELL, DOMINANT, Plan
 
 
 def verify(summary: pd.DataFrame, expected_path: Path) -> dict[str, Any]:
@@ -52,6 +52,9 @@ def read_expected(path: Path) -> pd.DataFrame:
     return expected
 
 
-def write_verification(summary: Path, expected: Path, out: Path) -> None:
-    """Compare a summary with expected numbers, and write what `verify` returns as JSON."""
-    write_json(out, verify(read_csv(summary), expected))
+def write_verification(plan: Plan) -> None:
+    """Compare a plan's summary with its expected numbers, and write what `verify` returns as JSON."""
+    if not plan.config.get("expected"):
+        raise UserError("config key expected: there are no numbers to verify; name their table")
+    found = verify(read_csv(plan.layout.summary), Path(plan.config["expected"]))
+    write_json(plan.layout.results / "verification.json", found)

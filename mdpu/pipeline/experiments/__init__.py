@@ -37,9 +37,9 @@ TABLE = ("tables/{name}.csv", "tables/{name}.tex")
 class Kind:
     """A kind of experiment.
 
-    `make` writes `files` from plan, experiment, the input files by the names in `reads`, and the folder of results.
-    `section` returns the variables of the section in the report from plan, experiment and that folder, among them
-    ``name``, ``title`` and ``template``, a file of ``report``.
+    `make` writes `files` from a plan, which knows the paths of `reads`, and an experiment. `section` returns the
+    variables of the section in the report from both, among them ``name``, ``title`` and ``template``, a file of
+    ``report``.
 
     `reads` are ``summary`` or ``metrics`` if its experiments use runs; ``images``, ``labels``, ``split`` if they use a
     split, the first of their grid; none if they use nothing. `files` are paths in the folder of results with ``{name}``
@@ -49,8 +49,8 @@ class Kind:
     and the definition's key.
     """
 
-    make: Callable[[Plan, Experiment, Mapping[str, Path], Path], None]
-    section: Callable[[Plan, Experiment, Path], dict[str, Any]]
+    make: Callable[[Plan, Experiment], None]
+    section: Callable[[Plan, Experiment], dict[str, Any]]
     reads: tuple[str, ...]
     files: tuple[str, ...]
     single: tuple[str, ...] = ()
@@ -63,11 +63,6 @@ class Kind:
         """What its experiments use, as their definitions say: ``runs``, ``split`` or ``nothing``."""
         return "nothing" if not self.reads else "split" if "split" in self.reads else "runs"
 
-    @property
-    def is_table(self) -> bool:
-        """Whether it is a table, which the report shows before figures."""
-        return self.files[0].startswith("tables/")
-
     def outputs(self, name: str) -> list[str]:
         """Return the files of the experiment called `name`, as paths in the folder of results."""
         return [file.format(name=name) for file in self.files]
@@ -78,14 +73,9 @@ def available_kinds() -> list[str]:
     return sorted(module.name.replace("_", "-") for module in pkgutil.iter_modules(__path__))
 
 
-def kind_module(name: str) -> str:
-    """Return the dotted name of the module that defines a kind."""
-    return f"{__name__}.{name.replace('-', '_')}"
-
-
 def load_kind(name: str) -> Kind:
     """Return the kind called `name`."""
-    kind = importlib.import_module(kind_module(name)).KIND
+    kind = importlib.import_module(f"{__name__}.{name.replace('-', '_')}").KIND
     assert isinstance(kind, Kind)
     return kind
 
@@ -156,45 +146,46 @@ def settings(plan: Plan, name: str) -> dict[str, Any]:
     }
 
 
-def show(plan: Plan, name: str, results: Path) -> None:
+def show(plan: Plan, name: str) -> None:
     """Make the files of an experiment."""
     experiment = plan.experiment(name)
-    load_kind(experiment.kind).make(plan, experiment, inputs(plan, name), results)
+    load_kind(experiment.kind).make(plan, experiment)
 
 
-def reported(plan: Plan, experiment: Experiment, inputs: Mapping[str, Path]) -> pd.DataFrame:
+def reported(plan: Plan, experiment: Experiment) -> pd.DataFrame:
     """Return the reported accuracy of an experiment's runs, the methods in the order that it lists them in."""
-    accuracies = run_accuracies(read_histories(experiment.runs, inputs["metrics"]), plan.protocol.reporting())
+    accuracies = run_accuracies(read_histories(experiment.runs, plan.layout.metrics), plan.protocol.reporting())
     methods = list(dict.fromkeys(run.method for run in experiment.runs))
     return accuracies.sort_values("method", key=lambda column: column.map(methods.index), kind="stable")
 
 
-def sections(plan: Plan, results: Path) -> dict[str, list[dict[str, Any]]]:
+def sections(plan: Plan) -> dict[str, list[dict[str, Any]]]:
     """Return the section of each experiment for the report, tables first, by the key in `PARTS` of its part."""
     groups: dict[str, list[dict[str, Any]]] = {part: [] for part in PARTS}
     kinds = {name: load_kind(experiment.kind) for name, experiment in plan.experiments.items()}
-    for name in sorted(kinds, key=lambda name: not kinds[name].is_table):
+    for name in sorted(kinds, key=lambda name: not kinds[name].files[0].startswith("tables/")):
         kind, experiment = kinds[name], plan.experiment(name)
-        section = kind.section(plan, experiment, results)
-        groups[experiment.part].append({"downloads": downloads(results, kind.outputs(name)), **section})
+        files = downloads(plan.layout.results, kind.outputs(name))
+        groups[experiment.part].append({"downloads": files, **kind.section(plan, experiment)})
     return groups
 
 
 def figure_kind(
-    draw: Callable[[Plan, Experiment, Mapping[str, Path]], Figure],
+    draw: Callable[[Plan, Experiment], Figure],
     caption: str,
     reads: tuple[str, ...] = ("metrics",),
+    files: tuple[str, ...] = FIGURE,
     **contract: Any,
 ) -> Kind:
     """Return a kind that is one figure: what draws it, its caption, and other attributes of `Kind`."""
 
-    def make(plan: Plan, experiment: Experiment, inputs: Mapping[str, Path], results: Path) -> None:
-        save_figure(draw(plan, experiment, inputs), results / "figures" / f"{experiment.name}.svg")
+    def make(plan: Plan, experiment: Experiment) -> None:
+        save_figure(draw(plan, experiment), plan.layout.figure(experiment.name))
 
-    def section(plan: Plan, experiment: Experiment, results: Path) -> dict[str, Any]:
-        return figure_section(plan, experiment, results, caption)
+    def section(plan: Plan, experiment: Experiment) -> dict[str, Any]:
+        return figure_section(plan, experiment, caption)
 
-    return Kind(make=make, section=section, reads=reads, files=FIGURE, **contract)
+    return Kind(make=make, section=section, reads=reads, files=files, **contract)
 
 
 def rows_kind(
@@ -209,15 +200,15 @@ def rows_kind(
     `compute` makes its numbers of the histories, and `rows` makes strings of the numbers.
     """
 
-    def make(plan: Plan, experiment: Experiment, inputs: Mapping[str, Path], results: Path) -> None:
-        out = results / "tables" / f"{experiment.name}.csv"
-        numbers = compute(plan, experiment, read_histories(experiment.runs, inputs["metrics"]))
+    def make(plan: Plan, experiment: Experiment) -> None:
+        out = plan.layout.table(experiment.name)
+        numbers = compute(plan, experiment, read_histories(experiment.runs, plan.layout.metrics))
         write_csv(numbers, out)
         shown = rows(plan, experiment, numbers)
         write_rows(out, experiment.title, caption(experiment), header(experiment), 2, shown)
 
-    def section(plan: Plan, experiment: Experiment, results: Path) -> dict[str, Any]:
-        numbers = read_csv(results / "tables" / f"{experiment.name}.csv")
+    def section(plan: Plan, experiment: Experiment) -> dict[str, Any]:
+        numbers = read_csv(plan.layout.table(experiment.name))
         shown = rows(plan, experiment, numbers)
         return rows_section(experiment, caption(experiment), header(experiment), 2, shown)
 

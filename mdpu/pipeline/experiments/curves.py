@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from mdpu.pipeline.evaluate.collect import read_histories
@@ -42,10 +41,10 @@ outside of the axis is named at its edge.
 """
 
 
-def draw(plan: Plan, experiment: Experiment, inputs: Mapping[str, Path]) -> Figure:
+def draw(plan: Plan, experiment: Experiment) -> Figure:
     """Draw an experiment of this kind."""
     return curves_figure(
-        read_histories(experiment.runs, inputs["metrics"]), plan.titles(run.dataset for run in experiment.runs)
+        read_histories(experiment.runs, plan.layout.metrics), plan.titles(run.dataset for run in experiment.runs)
     )
 
 

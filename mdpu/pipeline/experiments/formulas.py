@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -18,16 +16,16 @@ from mdpu.pipeline.report.tables import latex_float
 CAPTION = "Losses of a score z against a label t, as the code defines them."
 
 
-def make(_plan: Plan, experiment: Experiment, _inputs: Mapping[str, Path], results: Path) -> None:
+def make(plan: Plan, experiment: Experiment) -> None:
     """Write an experiment of this kind as CSV and LaTeX."""
-    out, rows = results / "tables" / f"{experiment.name}.csv", loss_rows()
+    out, rows = plan.layout.table(experiment.name), loss_rows()
     write_csv(rows, out)
     write_text(out.with_suffix(".tex"), latex_formulas(rows, experiment.title, experiment.name))
 
 
-def section(_plan: Plan, experiment: Experiment, results: Path) -> dict[str, Any]:
+def section(plan: Plan, experiment: Experiment) -> dict[str, Any]:
     """Return the table of losses for the template, its formulas as MathML."""
-    rows = read_csv(results / "tables" / f"{experiment.name}.csv").to_dict("records")
+    rows = read_csv(plan.layout.table(experiment.name)).to_dict("records")
     return {
         "template": "sections/formulas.html.j2",
         "name": experiment.name,

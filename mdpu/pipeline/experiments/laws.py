@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -13,13 +12,12 @@ import pandas as pd
 from mdpu.law import Law
 from mdpu.learn.method import CorrectedRisk
 from mdpu.learn.methods import load_method
-from mdpu.pipeline.evaluate.collect import read_histories, run_accuracies, summarize
+from mdpu.pipeline.evaluate.collect import summarize
 from mdpu.pipeline.evaluate.comparison import welch_interval
-from mdpu.pipeline.experiments import FIGURE, Kind
+from mdpu.pipeline.experiments import FIGURE, figure_kind, reported
 from mdpu.pipeline.files import write_csv
 from mdpu.pipeline.plan import CELL, Experiment, Plan
-from mdpu.pipeline.report.drawing import draw_panels, entitle, legend_below, literal, save_figure, size_name
-from mdpu.pipeline.report.sections import figure_section
+from mdpu.pipeline.report.drawing import draw_panels, entitle, legend_below, literal, size_name
 from mdpu.pipeline.report.style import method_style
 
 if TYPE_CHECKING:
@@ -142,28 +140,14 @@ def laws_figure(cells: pd.DataFrame, datasets: Mapping[str, str]) -> Figure:
     return figure
 
 
-def make(plan: Plan, experiment: Experiment, inputs: Mapping[str, Path], results: Path) -> None:
-    """Write the cells of an experiment of this kind as CSV, and draw them."""
-    accuracies = run_accuracies(read_histories(experiment.runs, inputs["metrics"]), plan.protocol.reporting())
+def draw(plan: Plan, experiment: Experiment) -> Figure:
+    """Draw the cells of an experiment of this kind, and write them as CSV."""
     laws = {(run.law, run.tuple_size): plan.law(run) or Law.dominant(run.tuple_size) for run in experiment.runs}
-    cells = law_cells(accuracies, laws, plan.config["comparison"]["level"])
-    write_csv(cells, results / "tables" / f"{experiment.name}.csv")
+    cells = law_cells(reported(plan, experiment), laws, plan.config["comparison"]["level"])
+    write_csv(cells, plan.layout.table(experiment.name))
     order = list(dict.fromkeys(run.method for run in experiment.runs))
     cells = cells.sort_values("method", key=lambda methods: methods.map(order.index), kind="stable")
-    figure = laws_figure(cells, plan.titles(run.dataset for run in experiment.runs))
-    save_figure(figure, results / "figures" / f"{experiment.name}.svg")
+    return laws_figure(cells, plan.titles(run.dataset for run in experiment.runs))
 
 
-def section(plan: Plan, experiment: Experiment, results: Path) -> dict[str, Any]:
-    """Return the figure for the template."""
-    return figure_section(plan, experiment, results, CAPTION)
-
-
-KIND = Kind(
-    make=make,
-    section=section,
-    reads=("metrics",),
-    files=(*FIGURE, "tables/{name}.csv"),
-    single=("variant", "loss"),
-    laws=True,
-)
+KIND = figure_kind(draw, CAPTION, files=(*FIGURE, "tables/{name}.csv"), single=("variant", "loss"), laws=True)

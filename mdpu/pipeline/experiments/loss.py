@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -39,9 +38,9 @@ left out.
 """
 
 
-def draw(plan: Plan, experiment: Experiment, inputs: Mapping[str, Path]) -> Figure:
+def draw(plan: Plan, experiment: Experiment) -> Figure:
     """Draw an experiment of this kind."""
-    return loss_figure(reported(plan, experiment, inputs), plan.titles(run.dataset for run in experiment.runs))
+    return loss_figure(reported(plan, experiment), plan.titles(run.dataset for run in experiment.runs))
 
 
 def loss_figure(accuracies: pd.DataFrame, datasets: Mapping[str, str]) -> Figure:

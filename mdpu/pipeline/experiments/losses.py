@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -24,7 +22,7 @@ none on misclassified points (z below 0), the hinge loss has one on all of them.
 """
 
 
-def draw(_plan: Plan, _experiment: Experiment, _inputs: Mapping[str, Path]) -> Figure:
+def draw(_plan: Plan, _experiment: Experiment) -> Figure:
     """Draw an experiment of this kind, which shows no data."""
     return losses_figure()
 

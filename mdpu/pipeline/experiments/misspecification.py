@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mdpu.errors import UserError
@@ -48,14 +47,14 @@ def check(definition: Mapping[str, Any], config: Mapping[str, Any], where: str) 
             raise UserError(f"{where}.variant: {name} departs from the protocol in something else than {key}")
 
 
-def draw(plan: Plan, experiment: Experiment, inputs: Mapping[str, Path]) -> Figure:
+def draw(plan: Plan, experiment: Experiment) -> Figure:
     """Draw an experiment of this kind."""
     variants = dict.fromkeys(run.variant for run in experiment.runs)
     key = experiment.options.get("along", "prior_offset")
     part, label = ALONG[key]
     offsets = {name: plan.protocol.variant(name)[part][key] for name in variants}
     datasets = plan.titles(run.dataset for run in experiment.runs)
-    return misspecification_figure(reported(plan, experiment, inputs), offsets, datasets, label)
+    return misspecification_figure(reported(plan, experiment), offsets, datasets, label)
 
 
 def misspecification_figure(

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from mdpu.learn.methods import load_method
 from mdpu.pipeline.config import known
@@ -57,78 +56,61 @@ ROW_HEIGHT = 0.135  # inches
 PANELS = 4  # side by side; where there are more, each dataset has a row
 NONE = "–"
 WORDS = ["Panel", "Key", "Protocol", "Alternative"]  # heads of what names a row of the table
+
+
+class Choice(NamedTuple):
+    """What readers call a key of the protocol, what the paper says of it (docs/explanation/protocol.md), its values."""
+
+    title: str
+    says: str = ""
+    values: Mapping[str, str] = {}
+
+
+POOLS = {"pool": "new draws", "remainder": "what the tuples left", "put-back": "that and the members"}
+YES_NO = {"true": "yes", "false": "no"}
+OPTIMIZERS = {"adam": "Adam (L2)", "adamw": "AdamW (decoupled)"}
+AVERAGES = {"1": "the last", "all": "mean of all", "best": "best on test"}
+STEMS = {"cifar": "3x3, stride 1", "imagenet": "7x7, stride 2"}
+SCOPES = {"class": "each class", "part": "tuple and unlabeled part", "whole": "whole risk"}
 # In the order of figure and tables.
-KEY_TITLES = {
-    "n_counts": "What n counts",
-    "n_unlabeled": "Unlabeled images",
-    "unlabeled": "Unlabeled images are",
-    "replacement": "Drawn with replacement",
-    "overlap": "Tuples and unlabeled share images",
-    "hidden": "Hidden layers",
-    "batch_counts": "What a batch counts",
-    "batch_size": "Batch size",
-    "optimizer": "Weight decay in",
-    "learning_rate": "Learning rate",
-    "weight_decay": "Weight decay",
-    "hyperparameters": "Rate and decay",
-    "epochs": "Epochs",
-    "precision": "Precision",
-    "stem": "Stem of the ResNet",
-    "prior_offset": "Error of the told prior",
-    SCOPE_KEY: "Scope of the correction",
-    "average_last": "Epochs reported",
-    "test_prior": "Prior of the test set",
-    SIDES_KEY: "Class sides",
-    JOINT_KEY: "Several at once",
-}
-# What the paper says of a choice, as docs/explanation/protocol.md gives it.
-PAPER_SAYS = {
-    "n_counts": "“number of training samples”; Fig. 4: “training sample group sizes”",
-    "n_unlabeled": "nothing",
-    "replacement": "nothing; Lemmas 5 and 6 are of independent draws",
-    "overlap": "nothing",
-    "hidden": "“a 300-unit three-layer perceptron”",
-    "batch_counts": "batch size 3,000 (grey images), 256 (colour)",
-    "optimizer": "nothing",
-    "learning_rate": "chosen from {2e-5, 4e-5, 1e-3, 2e-3}; it does not say how, nor which",
-    "weight_decay": "chosen from {5e-4, 6e-4, 7e-4, 2e-3}",
-    "stem": "“ResNet-34 for color datasets”",
-    "hyperparameters": "“systematically determined for each dataset”",
-    SCOPE_KEY: "the whole risk (Eqs. 15, 16); partial risks in the proof of Theorem 3",
-    "average_last": "“averaged over 100 training epochs and three independent experimental trials”",
-    "test_prior": "nothing; CIFAR-10 (0.60) and SVHN (0.61) are unbalanced",
-    SIDES_KEY: "contradict the numbers for two EMNIST sets",
-}
-_VALUES = {
-    ("unlabeled", "pool"): "new draws",
-    ("unlabeled", "remainder"): "what the tuples left",
-    ("unlabeled", "put-back"): "that and the members",
-    ("replacement", "true"): "yes",
-    ("replacement", "false"): "no",
-    ("overlap", "true"): "yes",
-    ("overlap", "false"): "no",
-    ("optimizer", "adam"): "Adam (L2)",
-    ("optimizer", "adamw"): "AdamW (decoupled)",
-    ("average_last", "1"): "the last",
-    ("average_last", "all"): "mean of all",
-    ("average_last", "best"): "best on test",
-    ("stem", "cifar"): "3x3, stride 1",
-    ("stem", "imagenet"): "7x7, stride 2",
-    (SCOPE_KEY, "class"): "each class",
-    (SCOPE_KEY, "part"): "tuple and unlabeled part",
-    (SCOPE_KEY, "whole"): "whole risk",
+CHOICES = {
+    "n_counts": Choice("What n counts", "“number of training samples”; Fig. 4: “training sample group sizes”"),
+    "n_unlabeled": Choice("Unlabeled images", "nothing"),
+    "unlabeled": Choice("Unlabeled images are", values=POOLS),
+    "replacement": Choice("Drawn with replacement", "nothing; Lemmas 5 and 6 are of independent draws", YES_NO),
+    "overlap": Choice("Tuples and unlabeled share images", "nothing", YES_NO),
+    "hidden": Choice("Hidden layers", "“a 300-unit three-layer perceptron”"),
+    "batch_counts": Choice("What a batch counts", "batch size 3,000 (grey images), 256 (colour)"),
+    "batch_size": Choice("Batch size"),
+    "optimizer": Choice("Weight decay in", "nothing", OPTIMIZERS),
+    "learning_rate": Choice("Learning rate", "chosen from {2e-5, 4e-5, 1e-3, 2e-3}; it does not say how, nor which"),
+    "weight_decay": Choice("Weight decay", "chosen from {5e-4, 6e-4, 7e-4, 2e-3}"),
+    "hyperparameters": Choice("Rate and decay", "“systematically determined for each dataset”"),
+    "epochs": Choice("Epochs"),
+    "precision": Choice("Precision"),
+    "stem": Choice("Stem of the ResNet", "“ResNet-34 for color datasets”", STEMS),
+    "prior_offset": Choice("Error of the told prior"),
+    SCOPE_KEY: Choice(
+        "Scope of the correction", "the whole risk (Eqs. 15, 16); partial risks in the proof of Theorem 3", SCOPES
+    ),
+    "average_last": Choice(
+        "Epochs reported", "“averaged over 100 training epochs and three independent experimental trials”", AVERAGES
+    ),
+    "test_prior": Choice("Prior of the test set", "nothing; CIFAR-10 (0.60) and SVHN (0.61) are unbalanced"),
+    SIDES_KEY: Choice("Class sides", "contradict the numbers for two EMNIST sets"),
+    JOINT_KEY: Choice("Several at once"),
 }
 
 
-def key_title(key: str) -> str:
-    """Return what readers call a key of the protocol."""
-    return KEY_TITLES.get(key, key.replace("_", " "))
+def choice(key: str) -> Choice:
+    """Return what is said of a key of the protocol."""
+    return CHOICES.get(key, Choice(key.replace("_", " ")))
 
 
 def value_title(key: str, value: str, datasets: Mapping[str, str]) -> str:
     """Return what readers call a value of a key; `datasets` has titles by name."""
-    if (key, value) in _VALUES:
-        return _VALUES[key, value]
+    if value in choice(key).values:
+        return choice(key).values[value]
     if key == "average_last":
         return f"mean of the last {value}"
     if key == "hidden":
@@ -137,8 +119,8 @@ def value_title(key: str, value: str, datasets: Mapping[str, str]) -> str:
 
 
 def ordered(table: pd.DataFrame) -> list[tuple[str, str, str]]:
-    """Return the alternatives (key, base, value) of a table, in the order of `KEY_TITLES`."""
-    order = {key: position for position, key in enumerate(KEY_TITLES)}
+    """Return the alternatives (key, base, value) of a table, in the order of `CHOICES`."""
+    order = {key: position for position, key in enumerate(CHOICES)}
     alternatives = dict.fromkeys(table[list(ALTERNATIVE)].itertuples(index=False, name=None))
     return sorted(alternatives, key=lambda alternative: order.get(alternative[0], len(order)))
 
@@ -168,7 +150,7 @@ def table_rows(summary: pd.DataFrame, datasets: Mapping[str, str]) -> list[tuple
         previous = None
         for alternative in ordered(panel):
             key, base, value = alternative
-            named = [key_title(key), value_title(key, base, datasets)] if key != previous else ["", ""]
+            named = [choice(key).title, value_title(key, base, datasets)] if key != previous else ["", ""]
             chosen = panel[(panel[list(ALTERNATIVE)] == list(alternative)).all(axis=1)]
             numbers = _numbers(chosen, methods, _difference, "cell")
             rows.append((["", *named, value_title(key, value, datasets)], numbers))
@@ -199,13 +181,13 @@ def header(summary: pd.DataFrame) -> list[str]:
 
 
 def choice_rows(summary: pd.DataFrame, datasets: Mapping[str, str]) -> list[dict[str, Any]]:
-    """Return `effects` in the order of `KEY_TITLES`, with what the paper ``says`` and what was ``chosen``."""
+    """Return `effects` in the order of `CHOICES`, with what the paper ``says`` and what was ``chosen``."""
     by_key: dict[str, dict[Any, Any]] = {row["key"]: row for row in effects(summary).to_dict("records")}
     return [
         {
             **by_key[key],
-            "title": key_title(key),
-            "says": PAPER_SAYS.get(key, ""),
+            "title": choice(key).title,
+            "says": choice(key).says,
             "chosen": "" if key == JOINT_KEY else value_title(key, by_key[key]["base"], datasets),
         }
         for key in dict.fromkeys(key for key, _, _ in ordered(summary))
@@ -214,13 +196,6 @@ def choice_rows(summary: pd.DataFrame, datasets: Mapping[str, str]) -> list[dict
 
 
 # -- the figure -----------------------------------------------------------------------------------
-
-
-def draw(plan: Plan, experiment: Experiment, metrics: pd.DataFrame) -> Figure:
-    """Draw an experiment of this kind from its histories."""
-    differences = paired_differences(plan, experiment, metrics)
-    datasets = plan.titles(run.dataset for run in experiment.runs)
-    return sensitivity_figure(differences, published_panels(plan, experiment), datasets)
 
 
 def sensitivity_figure(differences: pd.DataFrame, published: pd.DataFrame, datasets: Mapping[str, str]) -> Figure:
@@ -271,7 +246,7 @@ def _rows(differences: pd.DataFrame, datasets: Mapping[str, str]) -> list[Row]:
         key, base, value = alternative
         if key != previous:
             protocol_value = f" ({value_title(key, base, datasets)})" if key not in (JOINT_KEY, SIDES_KEY) else ""
-            rows.append((f"{key_title(key)}{protocol_value}", None))
+            rows.append((f"{choice(key).title}{protocol_value}", None))
         rows.append((value_title(key, value, datasets), alternative))
         previous = key
     return rows
@@ -323,24 +298,26 @@ def check(definition: Mapping[str, Any], config: Mapping[str, Any], where: str) 
     check_base(definition, where)
 
 
-def make(plan: Plan, experiment: Experiment, inputs: Mapping[str, Path], results: Path) -> None:
+def make(plan: Plan, experiment: Experiment) -> None:
     """Draw the study, and write the differences as CSV and LaTeX."""
-    histories = read_histories(experiment.runs, inputs["metrics"])
-    summary = summarize_differences(paired_differences(plan, experiment, histories), plan.config["comparison"]["level"])
-    out = results / "sensitivity" / f"{experiment.name}.csv"
+    differences = paired_differences(plan, experiment, read_histories(experiment.runs, plan.layout.metrics))
+    summary = summarize_differences(differences, plan.config["comparison"]["level"])
+    datasets = plan.titles(run.dataset for run in experiment.runs)
+    out = plan.layout.results / "sensitivity" / f"{experiment.name}.csv"
     write_csv(summary, out)
-    shown = table_rows(summary, plan.titles(run.dataset for run in experiment.runs))
+    shown = table_rows(summary, datasets)
     rows = [[*words, *(text.removesuffix(" %") for text, _ in numbers)] for words, numbers in shown]
     write_rows(out, experiment.title, CAPTION, header(summary), len(WORDS), rows)
-    save_figure(draw(plan, experiment, histories), results / "figures" / f"{experiment.name}.svg")
+    figure = sensitivity_figure(differences, published_panels(plan, experiment), datasets)
+    save_figure(figure, plan.layout.figure(experiment.name))
 
 
-def section(plan: Plan, experiment: Experiment, results: Path) -> dict[str, Any]:
+def section(plan: Plan, experiment: Experiment) -> dict[str, Any]:
     """Return a study for the template: its figure and its tables."""
     titles = plan.titles(plan.config["definitions"]["datasets"])
-    summary = read_csv(results / "sensitivity" / f"{experiment.name}.csv")
+    summary = read_csv(plan.layout.results / "sensitivity" / f"{experiment.name}.csv")
     return {
-        **figure_section(plan, experiment, results, CAPTION),
+        **figure_section(plan, experiment, CAPTION),
         "template": "sections/sensitivity.html.j2",
         "choices": choice_rows(summary, titles),
         "header": header(summary),

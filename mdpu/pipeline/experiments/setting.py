@@ -5,7 +5,6 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -62,13 +61,14 @@ class Setting:
     unlabeled: np.ndarray = field(default_factory=_none)
 
 
-def draw(plan: Plan, experiment: Experiment, inputs: Mapping[str, Path]) -> Figure:
+def draw(plan: Plan, experiment: Experiment) -> Figure:
     """Draw an experiment of this kind."""
+    dataset = experiment.shown_dataset
     return setting_figure(
-        read_images(inputs["images"]),
-        read_labels(inputs["labels"]),
-        read_split(inputs["split"]),
-        plan.dataset(experiment.shown_dataset),
+        read_images(plan.layout.images(dataset)),
+        read_labels(plan.layout.labels(dataset)),
+        read_split(plan.layout.split(str(experiment.split))),
+        plan.dataset(dataset),
     )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mdpu.learn.methods import load_method
@@ -35,10 +34,10 @@ lines without a band. Panels of one dataset have the same axes.
 AGAINST = {"n": ("Tuples $n$ (thousands)", 1000), "tuple_size": ("Tuple size $M$", 1)}
 
 
-def draw(plan: Plan, experiment: Experiment, inputs: Mapping[str, Path]) -> Figure:
+def draw(plan: Plan, experiment: Experiment) -> Figure:
     """Draw an experiment of this kind."""
     datasets = plan.titles(run.dataset for run in experiment.runs)
-    return size_figure(reported(plan, experiment, inputs), datasets, experiment.options.get("against", "n"))
+    return size_figure(reported(plan, experiment), datasets, experiment.options.get("against", "n"))
 
 
 def size_figure(accuracies: pd.DataFrame, datasets: Mapping[str, str], against: str = "n") -> Figure:

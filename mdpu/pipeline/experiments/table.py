@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,11 +20,11 @@ ROW_HEADINGS = ("prior", "dataset")  # columns that head a row of the printed ta
 EMPTY = "not run"
 
 
-def make(plan: Plan, experiment: Experiment, inputs: Mapping[str, Path], results: Path) -> None:
+def make(plan: Plan, experiment: Experiment) -> None:
     """Write an experiment of this kind as CSV, beside the published values, and as LaTeX."""
-    out = results / "tables" / f"{experiment.name}.csv"
+    out = plan.layout.table(experiment.name)
     keys = pd.DataFrame(experiment.runs).drop(columns="seed").drop_duplicates()
-    cells = keys.merge(read_csv(inputs["summary"]), on=list(CELL), how="left", validate="one_to_one")
+    cells = keys.merge(read_csv(plan.layout.summary), on=list(CELL), how="left", validate="one_to_one")
     beside = beside_published(cells, plan.published_names)
     write_csv(beside, out)
     datasets = plan.titles(keys["dataset"])
@@ -38,9 +37,9 @@ def make(plan: Plan, experiment: Experiment, inputs: Mapping[str, Path], results
         write_text(file, latex_table(beside, datasets, methods, title, file.stem, not_run, both))
 
 
-def section(plan: Plan, experiment: Experiment, results: Path) -> dict[str, Any]:
+def section(plan: Plan, experiment: Experiment) -> dict[str, Any]:
     """Return a table for the template, from the file that `make` wrote."""
-    cells = read_csv(results / "tables" / f"{experiment.name}.csv")
+    cells = read_csv(plan.layout.table(experiment.name))
     return table_section(plan, experiment.name, experiment.title, cells)
 
 

@@ -28,7 +28,7 @@ from mdpu.pipeline.report.forest import HEIGHT as FOREST_HEIGHT
 from mdpu.pipeline.report.forest import SPAN, forest_panels
 from mdpu.pipeline.report.forest import WIDTH as FOREST_WIDTH
 from mdpu.pipeline.report.formats import BESIDE
-from mdpu.pipeline.report.sections import data_url, downloads, figure_url, figure_width, trials_of
+from mdpu.pipeline.report.sections import data_url, downloads, figure, trials_of
 from mdpu.pipeline.report.training import Training, duration, read_training
 from mdpu.pipeline.report.tuning_figure import CAPTION
 from mdpu.pipeline.report.verdicts import (
@@ -52,7 +52,7 @@ OFFERED = {
 }
 
 
-def render_page(plan: Plan, results: Path, shown: Mapping[str, list[dict[str, Any]]]) -> str:
+def render_page(plan: Plan, shown: Mapping[str, list[dict[str, Any]]]) -> str:
     """Return the report as one self-contained HTML page.
 
     `shown` are the sections of the experiments, as `mdpu.pipeline.experiments.sections` returns them. Raises
@@ -68,8 +68,8 @@ def render_page(plan: Plan, results: Path, shown: Mapping[str, list[dict[str, An
             plan=plan.summary(),
             groups=PARTS,
             shown=shown,
-            **_evaluation(plan, results, shown, training),
-            **_making(plan, results, training),
+            **_evaluation(plan, shown, training),
+            **_making(plan, training),
             style="".join((TEMPLATES / name).read_text(encoding="utf-8") for name in STYLE),
             script=(TEMPLATES / "page.js").read_text(encoding="utf-8"),
         )
@@ -120,17 +120,15 @@ def column_groups(methods: list[str]) -> list[dict[str, Any]]:
     ]
 
 
-def _evaluation(
-    plan: Plan, results: Path, shown: Mapping[str, list[dict[str, Any]]], training: Training
-) -> dict[str, Any]:
+def _evaluation(plan: Plan, shown: Mapping[str, list[dict[str, Any]]], training: Training) -> dict[str, Any]:
     """Return what the page says of the results: verdicts, claims, ranks, cells."""
-    audit = audit_section(results)
+    results, audit = plan.layout.results, audit_section(plan)
     common: dict[str, Any] = {
         "level": f"{100 * plan.config['comparison']['level']:g} %",
         "audit": {**audit, "downloads": downloads(results, ["audit.csv"])},
-        "claims": claims_section(plan, results),
-        "ranks": ranks_section(plan, results),
-        "verdict": verdict_section(plan, results),
+        "claims": claims_section(plan),
+        "ranks": ranks_section(plan),
+        "verdict": verdict_section(plan),
         "numbers": len(published_cells()),
     }
     if not plan.runs:
@@ -173,8 +171,7 @@ def _evaluation(
             name: downloads(results, [f"{name}.{suffix}" for suffix in suffixes]) for name, suffixes in OFFERED.items()
         },
         "trials": trials_of(plan.runs),
-        "rank_figure": figure_url(results / "ranks.svg"),
-        "rank_width": figure_width(results / "ranks.svg"),
+        "rank_figure": figure(results / "ranks.svg"),
         "size_name": size_name,
     }
 
@@ -185,15 +182,15 @@ def _with_others(plan: Plan, comparison: pd.DataFrame) -> pd.DataFrame:
     return pd.concat([comparison, read_csv(file)]) if file.is_file() else comparison
 
 
-def _making(plan: Plan, results: Path, training: Training) -> dict[str, Any]:
+def _making(plan: Plan, training: Training) -> dict[str, Any]:
     """Return what the page says of how the results were made: data, protocol, software, and what was not run."""
-    titles = plan.titles(plan.config["definitions"]["datasets"])
+    titles, results = plan.titles(plan.config["definitions"]["datasets"]), plan.layout.results
     return {
-        "datasets": [_dataset(plan, results, name, training.diagnostics) for name in plan.datasets],
+        "datasets": [_dataset(plan, name, training.diagnostics) for name in plan.datasets],
         "protocol_yaml": yaml.safe_dump(plan.config["protocol"], sort_keys=False, allow_unicode=True),
         "not_run": plan.not_run,
         "datasets_not_run": {name: title for name, title in titles.items() if name not in plan.datasets},
-        "tuning": _tuning(plan, results),
+        "tuning": _tuning(plan),
         "reference": os.path.relpath(Path(plan.config.get("expected") or REFERENCE).with_name("report.html"), results),
         "own_data": os.path.relpath(OWN_DATA, results),
         "config": os.path.relpath(plan.layout.config),
@@ -203,7 +200,7 @@ def _making(plan: Plan, results: Path, training: Training) -> dict[str, Any]:
     }
 
 
-def _dataset(plan: Plan, results: Path, name: str, diagnostics: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
+def _dataset(plan: Plan, name: str, diagnostics: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
     """Return a dataset: its definition, counts, origin, contact sheets, and the worst diagnostics of its splits."""
     definition = plan.dataset(name)
     description = read_json(plan.layout.images(name).with_suffix(".json"))
@@ -213,19 +210,17 @@ def _dataset(plan: Plan, results: Path, name: str, diagnostics: Mapping[str, dic
         **definition,
         "dropped": definition.get("dropped", []),
         "checked": "counts" in definition,
-        "counts": read_json(results / "labels" / f"{name}.json")["counts"],
+        "counts": read_json(plan.layout.labels(name).with_suffix(".json"))["counts"],
         "origin": description["origin"],
         "licence": description["licence"],
-        "sheets": {
-            side: data_url("image/png", results / "sheets" / name / f"{side}.png") for side in ("positive", "negative")
-        },
+        "sheets": {sheet.stem: data_url("image/png", sheet) for sheet in plan.layout.sheets(name)},
         "sampling": summarize(
             [diagnostics.get(split) or read_json(plan.layout.split(split).with_suffix(".json")) for split in splits]
         ),
     }
 
 
-def _tuning(plan: Plan, results: Path) -> dict[str, Any]:
+def _tuning(plan: Plan) -> dict[str, Any]:
     """Return where learning rate and weight decay come from: fixed per network, or the figure of each tuning."""
     used = {cohort.network for cohort in plan.cohorts.values() if cohort.needs_gpu}
     return {
@@ -236,15 +231,16 @@ def _tuning(plan: Plan, results: Path) -> dict[str, Any]:
             {
                 "name": name,
                 "title": plan.tuning_title(name),
-                "image": figure_url(results / "figures" / "tuning" / f"{name}.svg"),
-                "width": figure_width(results / "figures" / "tuning" / f"{name}.svg"),
-                "downloads": downloads(results, [f"figures/tuning/{name}.{suffix}" for suffix in ("svg", "pdf")]),
+                **figure(plan.layout.figure(f"tuning/{name}")),
+                "downloads": downloads(
+                    plan.layout.results, [f"figures/tuning/{name}.{suffix}" for suffix in ("svg", "pdf")]
+                ),
             }
             for name in plan.tunings
         ],
     }
 
 
-def write_page(plan: Plan, results: Path, shown: Mapping[str, list[dict[str, Any]]], out: Path) -> None:
+def write_page(plan: Plan, shown: Mapping[str, list[dict[str, Any]]]) -> None:
     """Write what `render_page` returns."""
-    write_text(out, render_page(plan, results, shown))
+    write_text(plan.layout.page, render_page(plan, shown))

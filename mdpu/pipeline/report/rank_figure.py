@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mdpu.learn.methods import load_method
@@ -72,6 +71,6 @@ def _diagram(axis: Axes, ranking: Ranking) -> None:
     )
 
 
-def show_ranks(plan: Plan, summary: Path, out: Path, figure: Path) -> None:
-    """Write the ranks of a summary as `mdpu.pipeline.evaluate.ranks.write_ranks` does, and draw them as SVG and PDF."""
-    save_figure(rank_figure(write_ranks(plan, summary, out)), figure)
+def show_ranks(plan: Plan) -> None:
+    """Write the ranks of a plan as `mdpu.pipeline.evaluate.ranks.write_ranks` does, and draw them as SVG and PDF."""
+    save_figure(rank_figure(write_ranks(plan)), plan.layout.results / "ranks.svg")

@@ -33,17 +33,18 @@ def embedded(kind: str, content: bytes) -> str:
     return f"data:{kind};base64,{base64.b64encode(content).decode()}"
 
 
-def figure_url(path: Path) -> str:
-    """Return an SVG figure as an address, drawn for light and dark pages; raise `UserError` if it is missing."""
+def figure(path: Path) -> dict[str, Any]:
+    """Return an SVG figure for the template; raise `UserError` if it is missing.
+
+    ``image`` is its address, drawn for light and dark pages, and ``width`` how wide a page shows it, in pixels: larger
+    than in a paper, all figures by one factor.
+    """
     check(path)
-    return embedded("image/svg+xml", for_both_schemes(path.read_bytes()))
-
-
-def figure_width(path: Path) -> int:
-    """Return how wide a page shows an SVG figure, in pixels: larger than in a paper, all figures by one factor."""
-    width = re.search(rb'<svg[^>]* width="([\d.]+)pt"', path.read_bytes())
+    drawing = path.read_bytes()
+    width = re.search(rb'<svg[^>]* width="([\d.]+)pt"', drawing)
     assert width is not None
-    return round(PAGE_SCALE * float(width[1]) / 0.75)  # a pixel is 0.75 pt
+    address = embedded("image/svg+xml", for_both_schemes(drawing))
+    return {"image": address, "width": round(PAGE_SCALE * float(width[1]) / 0.75)}  # a pixel is 0.75 pt
 
 
 def for_both_schemes(svg: bytes) -> bytes:
@@ -113,13 +114,13 @@ def downloads(results: Path, files: Iterable[str]) -> list[dict[str, str]]:
     ]
 
 
-def seen(plan: Plan, experiment: Experiment, results: Path) -> str:
+def seen(plan: Plan, experiment: Experiment) -> str:
     """Return what a figure of runs shows, for those who do not see it: range, and each method's mean accuracy."""
     if not experiment.runs:
         return experiment.title
 
     cells = pd.DataFrame(experiment.runs).drop(columns="seed").drop_duplicates()
-    shown = cells.merge(read_csv(results / "summary.csv"), on=list(CELL)).dropna(subset="mean")
+    shown = cells.merge(read_csv(plan.layout.summary), on=list(CELL)).dropna(subset="mean")
     if shown.empty:
         return f"{experiment.title}. Every trial diverged."
     means = shown.groupby("method", sort=False)["mean"].mean().sort_values(ascending=False)
@@ -131,7 +132,7 @@ def seen(plan: Plan, experiment: Experiment, results: Path) -> str:
     )
 
 
-def figure_section(plan: Plan, experiment: Experiment, results: Path, caption: str) -> dict[str, Any]:
+def figure_section(plan: Plan, experiment: Experiment, caption: str) -> dict[str, Any]:
     """Return a figure for the template: name, title, caption, image, what it shows in words, and its trials."""
     return {
         "template": "sections/figure.html.j2",
@@ -139,9 +140,8 @@ def figure_section(plan: Plan, experiment: Experiment, results: Path, caption: s
         "title": experiment.title,
         "caption": caption,
         "trials": trials_of(experiment.runs),
-        "seen": seen(plan, experiment, results),
-        "image": figure_url(results / "figures" / f"{experiment.name}.svg"),
-        "width": figure_width(results / "figures" / f"{experiment.name}.svg"),
+        "seen": seen(plan, experiment),
+        **figure(plan.layout.figure(experiment.name)),
     }
 
 

@@ -49,19 +49,14 @@ def read_training(plan: Plan) -> Training:
             origin["runs"] += len(group["runs"])
             places |= dict.fromkeys(group["runs"], key)
     ordered = dict(sorted(groups.items(), key=lambda item: min(item[1]["dates"])))
-    letters = {key: _letter(position) for position, key in enumerate(ordered)}
+    names = (letter + turn for turn in ("", *map(str, range(2, 1000))) for letter in string.ascii_uppercase)
+    letters = dict(zip(ordered, names, strict=False))  # A, B, ..., Z, A2, B2, ...
     origins = [
         {**origin, "letter": letters[key], "first": min(origin["dates"])[:10], "last": max(origin["dates"])[:10]}
         for key, origin in ordered.items()
     ]
     splits = {split: facts.pop("sha256") for split, facts in drawn.items()}
     return Training(origins, {run: letters[key] for run, key in places.items()}, splits, drawn, seconds, reused)
-
-
-def _letter(position: int) -> str:
-    """Return A, B, ..., Z, A2, B2, ..."""
-    turn, place = divmod(position, len(string.ascii_uppercase))
-    return string.ascii_uppercase[place] + (str(turn + 1) if turn else "")
 
 
 def duration(seconds: float) -> str:

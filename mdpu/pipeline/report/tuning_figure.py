@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -73,6 +72,7 @@ def tuning_figure(grid: pd.DataFrame, title: str) -> Figure:
     return figure
 
 
-def draw_tuning(plan: Plan, name: str, grid: Path, out: Path) -> None:
+def draw_tuning(plan: Plan, name: str) -> None:
     """Draw the grid that `mdpu.pipeline.train.tune` wrote of the tuning called `name`, as SVG and PDF."""
-    save_figure(tuning_figure(read_csv(grid), plan.tuning_title(name)), out)
+    figure = tuning_figure(read_csv(plan.layout.tuned(name)), plan.tuning_title(name))
+    save_figure(figure, plan.layout.figure(f"tuning/{name}"))

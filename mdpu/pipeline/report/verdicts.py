@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -29,12 +28,12 @@ CLAIMANTS = ("paper", "reviewers", "project")  # in the order of their claims
 WITH_NUMBERS = [verdict for verdict in LOOKS if verdict != NOT_RUN]
 
 
-def verdict_section(plan: Plan, results: Path) -> dict[str, Any]:
+def verdict_section(plan: Plan) -> dict[str, Any]:
     """Return counts of the verdicts, and the grid of all cells of the datasets that were run."""
     if not plan.runs:
         return {"compared": 0, "cells": len(published_cells())}
-    comparison = read_csv(results / "comparison.csv")
-    facts = read_json(results / "comparison.json")
+    comparison = read_csv(plan.layout.results / "comparison.csv")
+    facts = read_json(plan.layout.results / "comparison.json")
     run = were_run(comparison)
     methods = list(dict.fromkeys(comparison["method"]))
     were = set(run[["table", "method"]].itertuples(index=False, name=None))
@@ -104,15 +103,15 @@ def _titled(plan: Plan, row: dict[str, Any]) -> dict[str, Any]:
     return {**row, "value": "" if row["by"] == "all" else value, "by": "All" if row["by"] == "all" else row["by"]}
 
 
-def claims_section(plan: Plan, results: Path) -> list[dict[str, Any]]:
+def claims_section(plan: Plan) -> list[dict[str, Any]]:
     """Return the claims, the paper's first, each with its pass rates in words and our failing cases.
 
     Where nothing was run there are none.
     """
     if not plan.runs:
         return []
-    rows = read_json(results / "claims.json")["claims"]
-    cases = read_csv(results / "claims_cases.csv")
+    rows = read_json(plan.layout.results / "claims.json")["claims"]
+    cases = read_csv(plan.layout.results / "claims_cases.csv")
     failing = cases[(cases["evidence"] == "ours") & ~cases["holds"].astype(bool)]
     for row in rows:
         row["failing"] = [_case(case) for case in failing[failing["claim"] == row["claim"]].to_dict("records")]
@@ -135,12 +134,12 @@ def _case(case: dict[Any, Any]) -> dict[str, Any]:
     }
 
 
-def ranks_section(plan: Plan, results: Path) -> list[dict[str, Any]]:
+def ranks_section(plan: Plan) -> list[dict[str, Any]]:
     """Return the rankings: of whom, over what blocks, the ranks in words, and Friedman's test; none without runs."""
     if not plan.runs:
         return []
     shown = []
-    for key, ranking in read_json(results / "ranks.json")["rankings"].items():
+    for key, ranking in read_json(plan.layout.results / "ranks.json")["rankings"].items():
         source, unit = key.split(", by ")
         row: dict[str, Any] = {"source": SOURCES[source], "unit": f"{unit}s", "ranking": ranking}
         if ranking:
@@ -150,8 +149,8 @@ def ranks_section(plan: Plan, results: Path) -> list[dict[str, Any]]:
     return shown
 
 
-def audit_section(results: Path) -> dict[str, list[dict[str, Any]]]:
+def audit_section(plan: Plan) -> dict[str, list[dict[str, Any]]]:
     """Return the findings by outcome."""
-    findings = read_json(results / "audit.json")["findings"]
+    findings = read_json(plan.layout.results / "audit.json")["findings"]
     outcomes = {"anomalies": ANOMALY, "no_case": NO_CASE, "not_run": NO_DATA}
     return {name: [f for f in findings if f["outcome"] == outcome] for name, outcome in outcomes.items()}

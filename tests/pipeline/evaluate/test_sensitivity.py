@@ -21,13 +21,12 @@ from mdpu.pipeline.evaluate.sensitivity import (
     summarize_differences,
 )
 from mdpu.pipeline.experiments.sensitivity import (
-    KEY_TITLES,
-    PAPER_SAYS,
+    CHOICES,
+    choice,
     choice_rows,
-    draw,
     header,
-    key_title,
     ordered,
+    sensitivity_figure,
     table_rows,
     value_title,
 )
@@ -210,7 +209,7 @@ def test_every_key_and_value_of_the_papers_studies_has_words():
         for variant in dict.fromkeys(run.variant for run in experiment.runs):
             for departure in plan.protocol.departures(variant, networks):
                 keys.add(departure.key)
-                assert key_title(departure.key) != departure.key.replace("_", " "), departure
+                assert choice(departure.key).title != departure.key.replace("_", " "), departure
                 assert "[" not in value_title(departure.key, departure.value, {})
     assert {"n_counts", "n_unlabeled", "replacement", "overlap", "hidden", "batch_counts", "optimizer"} <= keys
     assert {"learning_rate", "weight_decay", "hyperparameters", "stem"} <= keys
@@ -255,13 +254,19 @@ def test_what_the_paper_says_is_what_the_protocol_says():
     rows = re.findall(r"^\| ([^|]+) \| ([^|]+) \|", protocol, re.M)
     said = {key.strip("`").rpartition(".")[2]: words for key, words in reversed(rows)}  # the first table counts
     names = {SCOPE_KEY: "scope of the correction", SIDES_KEY: "class sides"}
-    for key, words in PAPER_SAYS.items():
+    for key, words in ((key, one.says) for key, one in CHOICES.items() if one.says):
         assert words.replace("“", '"').replace("”", '"') == said[names.get(key, key)]
-    assert set(PAPER_SAYS) <= set(KEY_TITLES)
+
+
+def drawn(plan, metrics):
+    """Return the figure of the study."""
+    study = plan.experiment("study")
+    differences, datasets = paired_differences(plan, study, metrics), plan.titles(run.dataset for run in study.runs)
+    return sensitivity_figure(differences, published_panels(plan, study), datasets)
 
 
 def test_the_figure_has_a_marker_at_each_mean_and_a_line_at_the_papers(plan):
-    figure = draw(plan, plan.experiment("study"), histories(plan))
+    figure = drawn(plan, histories(plan))
     assert len(figure.axes) == 2
     pairs = figure.axes[0]
     labels = [label.get_text() for label in pairs.get_yticklabels()]
@@ -287,7 +292,7 @@ def test_each_dataset_has_a_row_of_panels_where_there_are_many():
         variant=["base"],
         also=[{"method": ["relu-part"], "variant": ["base"]}],
     )
-    axes = np.array(draw(plan, plan.experiment("study"), histories(plan)).axes).reshape(2, 6)
+    axes = np.array(drawn(plan, histories(plan)).axes).reshape(2, 6)
     for name, row in zip(names, axes, strict=True):
         title = PAPER["definitions"]["datasets"][name]["title"]
         # A narrow panel's title has several lines, also within a name.
@@ -300,4 +305,4 @@ def test_each_dataset_has_a_row_of_panels_where_there_are_many():
 def test_large_differences_get_a_logarithmic_axis_outside_of_the_middle(plan):
     for effect, scale in ((3.0, "linear"), (-40.0, "symlog")):
         metrics = histories(plan, effects={"decoupled": effect})
-        assert draw(plan, plan.experiment("study"), metrics).axes[0].get_xscale() == scale
+        assert drawn(plan, metrics).axes[0].get_xscale() == scale

@@ -28,7 +28,7 @@ from mdpu.pipeline.experiments.laws import law_cells, laws_figure
 from mdpu.pipeline.experiments.loss import loss_figure
 from mdpu.pipeline.experiments.losses import losses_figure
 from mdpu.pipeline.experiments.misspecification import misspecification_figure
-from mdpu.pipeline.experiments.sensitivity import KEY_TITLES, sensitivity_figure
+from mdpu.pipeline.experiments.sensitivity import CHOICES, sensitivity_figure
 from mdpu.pipeline.experiments.setting import setting_figure, setting_rows
 from mdpu.pipeline.experiments.size import size_figure
 from mdpu.pipeline.plan import Run, run_columns
@@ -97,7 +97,7 @@ def differences() -> pd.DataFrame:
     random = np.random.default_rng(0)
     rows = [
         (key, "300-300", value, dataset, 2, 10000, "0.5", method, seed, 80.0, random.normal())
-        for key in KEY_TITLES
+        for key in CHOICES
         for value in ("true", "false")
         for dataset in DATASETS
         for method in METHODS

@@ -47,7 +47,7 @@ def test_no_kind_writes_the_files_of_another():
         ({"kind": "size", "loss": ["ramp", "hinge"]}, "first.loss: an experiment of kind size shows one loss, but"),
         ({"kind": "loss", "n": [5, 6]}, "first.n: an experiment of kind loss shows one n, but several are given"),
         ({"n": {"default": 5, "deep": [6, 7]}}, "first.n: an experiment of kind table shows one n, but several"),
-        ({"options": {"measure": "std"}}, "first.options.measure is unknown; known keys are"),
+        ({"options": {"measure": "std"}}, "first.options.measure is unknown; known are"),
         ({"kind": "size", "options": {"against": "x"}}, "first.options.against: 'x' is not one of ['n', 'tuple_size']"),
         ({"kind": "size", "options": {"agianst": "n"}}, "first.options.agianst is unknown; did you mean 'against'?"),
         ({"kind": "sensitivity", "options": {"reporting": ["x"]}}, "first.options.reporting: 'x' is unknown"),

@@ -59,16 +59,14 @@ def write_data(plan: Plan) -> None:
         labels = binarize(image_set, definition["positive"], definition["negative"], definition.get("dropped", ()))
         write_labels(labels, plan.layout.labels(name))
         write_json(plan.layout.labels(name).with_suffix(".json"), {"counts": definition["counts"]})
-        sheets = [plan.layout.results / "sheets" / name / f"{side}.png" for side in ("positive", "negative")]
-        write_sheets(images, plan.layout.labels(name), *sheets)
+        write_sheets(images, plan.layout.labels(name), *plan.layout.sheets(name))
         for run in {run.split: run for run in plan.runs if run.dataset == name}.values():
             prior = float(run.prior)
             split = draw_split(labels["train"], run.tuple_size, prior, 100, 100, run.seed)
             write_split(split, plan.layout.split(run.split))
             facts = diagnose(split, labels["train"], run.tuple_size, prior)
             write_json(plan.layout.split(run.split).with_suffix(".json"), facts)
-    results = plan.layout.results
-    write_audit(plan, results / "labels", results / "audit.csv")
+    write_audit(plan)
 
 
 def histories(plan: Plan) -> pd.DataFrame:
@@ -107,26 +105,20 @@ def write_training(plan: Plan, metrics: pd.DataFrame) -> None:
 
 
 # What the workflow makes of the metrics beside the experiments, by rule.
-RULES: dict[str, Callable[[Plan, Path], object]] = {
-    "claims": lambda plan, results: write_claims(
-        plan, plan.layout.summary, plan.layout.metrics, results / "claims.csv", results / "claims_cases.csv"
-    ),
-    "ranks": lambda plan, results: show_ranks(plan, plan.layout.summary, results / "ranks.csv", results / "ranks.svg"),
-    "compare": lambda plan, results: write_comparison(plan, plan.layout.summary, results / "comparison.csv"),
-}
+RULES: dict[str, Callable[[Plan], None]] = {"claims": write_claims, "ranks": show_ranks, "compare": write_comparison}
 
 
 def evaluate(plan: Plan) -> None:
     """Write everything that the workflow makes from the metrics, up to the page."""
-    layout, results = plan.layout, plan.layout.results
+    layout = plan.layout
     metrics = read_table(layout.metrics)
     accuracies = run_accuracies(metrics, plan.protocol.reporting())
     write_csv(summarize(accuracies), layout.summary)
-    write_csv(describe_runs(metrics, accuracies, plan), results / "runs.csv")
+    write_csv(describe_runs(metrics, accuracies, plan), layout.runs)
     for make in RULES.values():
-        make(plan, results)
+        make(plan)
     for name in plan.experiments:
-        show(plan, name, results)
+        show(plan, name)
 
 
 def write_results(plan: Plan) -> None:
@@ -134,4 +126,4 @@ def write_results(plan: Plan) -> None:
     write_data(plan)
     write_training(plan, histories(plan))
     evaluate(plan)
-    write_page(plan, plan.layout.results, sections(plan, plan.layout.results), plan.layout.results / "report.html")
+    write_page(plan, sections(plan))

@@ -39,7 +39,8 @@ def section_of(plan, folder, dataset, shift=None, std=0.5, trials=3):
     tables = {"totals": totals(found), "spreads": spreads(found)}
     facts = {name: table.to_dict("records") for name, table in tables.items()}
     write_json(folder / "comparison.json", {"rule": rule, **facts})
-    return verdict_section(plan, folder)
+    plan.layout.results = folder
+    return verdict_section(plan)
 
 
 def rendered(name, **shown):
@@ -104,7 +105,8 @@ def test_a_claim_lists_our_failing_cases_and_leads_to_their_cells(plan, tmp_path
     claims, cases = check_claims(ours, paper_evidence(rule))
     write_csv(cases, tmp_path / "claims_cases.csv")
     write_json(tmp_path / "claims.json", {"claims": claims.to_dict("records")})
-    section = {row["claim"]: row for row in claims_section(plan, tmp_path)}
+    plan.layout.results = tmp_path
+    section = {row["claim"]: row for row in claims_section(plan)}
     cell = "mnist/base/m2/n10000/prior0.5/relu/logistic"
     assert section["corrected-beats-ure"]["failing"] == [
         {"words": cell, "cell": cell, "seed": None, "left": "76", "right": "84"}
@@ -127,7 +129,8 @@ def test_the_papers_claims_come_first_and_each_says_whose_it_is(plan, tmp_path):
     claims, cases = check_claims(evidence, evidence)
     write_csv(cases, tmp_path / "claims_cases.csv")
     write_json(tmp_path / "claims.json", {"claims": claims.assign(status="holds", effect=-0.5).to_dict("records")})
-    shown = claims_section(plan, tmp_path)
+    plan.layout.results = tmp_path
+    shown = claims_section(plan)
     claimants = [row["said_by"] for row in shown]
     assert claimants == sorted(claimants, key=["paper", "reviewers", "project"].index)
     page = rendered("claims", claims=shown, level="95 %", files={"claims": []})

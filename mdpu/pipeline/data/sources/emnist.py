@@ -78,18 +78,14 @@ def read(folder: Path, split: str) -> ImageSet:
         turn_upright(dataset.data)
         arrays[f"{part}_images"] = dataset.data
         arrays[f"{part}_labels"] = dataset.targets.astype(np.int64) - first
+    unverified = "" if split in SHA256 else ", which have the right numbers of images; their checksums are not known"
     return ImageSet(
         **arrays,
         classes=[name.upper() for name in names] if split == "letters" else names,
         origin=f"EMNIST {split} (Cohen, Afshar, Tapson and van Schaik; from NIST Special Database 19), via torchvision"
-        + (_of_parts(split) if source.is_dir() else ""),
+        + (f", from its own files instead of the archive{unverified}" if source.is_dir() else ""),
         licence="none stated; derived from NIST Special Database 19",
     )
-
-
-def _of_parts(split: str) -> str:
-    verified = "" if split in SHA256 else ", which have the right numbers of images; their checksums are not known"
-    return f", from its own files instead of the archive{verified}"
 
 
 def copy_parts(source: Path, target: Path, split: str) -> None:

@@ -8,7 +8,6 @@ a claim that evidence cannot speak to returns None.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -126,12 +125,12 @@ def _in_single_trials(item: Claim, evidence: Evidence) -> dict[str, Any]:
     return row | {"trial_rate": rate, "trial_low": low, "trial_high": high, "in_single_trials": words}
 
 
-def write_claims(plan: Plan, summary: Path, metrics: Path, out: Path, cases: Path) -> None:
+def write_claims(plan: Plan) -> None:
     """Check the claims on a plan's runs and on the paper's numbers; write them (CSV, JSON) and every case (CSV)."""
-    rule = plan.config["comparison"]
-    ours = our_evidence(plan, read_csv(summary), read_table(metrics, [*AXES, *MEASURES]))
-    checked, all_cases = check_claims(ours, paper_evidence(rule))
-    write_csv(checked, out)
-    write_csv(all_cases, cases)
+    layout = plan.layout
+    ours = our_evidence(plan, read_csv(layout.summary), read_table(layout.metrics, [*AXES, *MEASURES]))
+    checked, cases = check_claims(ours, paper_evidence(plan.config["comparison"]))
+    write_csv(checked, layout.results / "claims.csv")
+    write_csv(cases, layout.results / "claims_cases.csv")
     rows = checked.astype(object).where(checked.notna(), None).to_dict("records")
-    write_json(out.with_suffix(".json"), {"claims": rows})
+    write_json(layout.results / "claims.json", {"claims": rows})
