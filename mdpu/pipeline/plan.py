@@ -129,8 +129,8 @@ def parse_run(text: str) -> Run:
     if match is None:
         example = Run("mnist", "base", 2, 10000, "0.5", "abs", "logistic", 1).name
         raise UserError(f"{text!r} is not the name of a run; an example is {example}")
-    numbers = {axis: int(match[axis]) for axis in ("tuple_size", "n", "seed")}
-    return Run(**{**match.groupdict(DOMINANT), **numbers})
+    values: dict[str, Any] = match.groupdict(DOMINANT)
+    return Run(**{**values, **{axis: int(values[axis]) for axis in ("tuple_size", "n", "seed")}})
 
 
 def run_of_split(split: str) -> Run:

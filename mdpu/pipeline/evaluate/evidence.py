@@ -69,8 +69,10 @@ class Evidence:
     @cached_property
     def single_trials(self) -> dict[int, Evidence]:
         """The evidence of each seed alone: cells of one trial, which have no deviation."""
-        single = {}
-        for seed, own in self.trials.groupby("seed") if self.trials is not None else ():
+        single: dict[int, Evidence] = {}
+        trials = pd.DataFrame(columns=["seed"]) if self.trials is None else self.trials
+        for seed in sorted(set(trials["seed"])):
+            own = trials[trials["seed"] == seed]
             cells = own.assign(mean=own["accuracy"], std=math.nan, trials=own["accuracy"].notna().astype(int))
             runs = None if self.runs is None else self.runs[self.runs["seed"] == seed]
             single[seed] = replace(self, cells=cells.drop(columns=["seed", "accuracy"]), runs=runs, trials=None)
