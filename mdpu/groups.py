@@ -344,6 +344,15 @@ def _read_scores(estimator: Any, X: Any, y: Any, prior: float | None = None) -> 
 # -- other scores -------------------------------------------------------------------------------------
 
 
+def _members_below(scores: Floats, sample: Sample, points: Floats, side: Any) -> Floats:
+    """Return the share of members, all tuples counting alike, with a score below points, or up to them (`side`)."""
+    present = sample.tuples >= 0
+    members, weights = scores[sample.tuples[present]], (present / present.sum(axis=1, keepdims=True))[present]
+    order = np.argsort(members)
+    cumulated = np.concatenate([[0.0], np.cumsum(weights[order] / len(present))])
+    return np.asarray(cumulated[np.searchsorted(members[order], points, side)])
+
+
 def scores_without_labels(
     estimator: Any,
     X: Any,
@@ -397,11 +406,8 @@ def scores_without_labels(
     ordered = np.sort(unlabeled)
     below = (np.searchsorted(ordered, scores, "left") + np.searchsorted(ordered, scores, "right")) / 2 / len(ordered)
     tuple_below = of_tuples(below)
-    flat, weight = scores[sample.tuples[present]], (1 / sizes[:, None] * np.ones_like(present))[present] / len(sizes)
-    order = np.argsort(flat)
-    cumulated = np.concatenate([[0.0], np.cumsum(weight[order])])
-    sides = [cumulated[np.searchsorted(flat[order], unlabeled, side)] for side in ("left", "right")]
-    above = 1 - (sides[0] + sides[1]) / 2  # share of members above each unlabeled row
+    lower, upper = (_members_below(scores, sample, unlabeled, side) for side in ("left", "right"))
+    above = 1 - (lower + upper) / 2  # share of members above each unlabeled row
     gap = share - told
     quantile = float(norm.ppf((1 + level) / 2))
 
@@ -528,13 +534,9 @@ def least_cost_threshold(
     classifier, sample, told, scores = _read_scores(estimator, X, y, prior)
     sizes = (sample.tuples >= 0).sum(axis=1)
     share = _share(classifier, sizes, told)
-    present = sample.tuples >= 0
-    weight = (np.ones_like(sample.tuples) / sizes[:, None])[present] / len(sizes)
-    members, unlabeled = scores[sample.tuples[present]], np.sort(scores[sample.unlabeled])
-    order = np.argsort(members)
-    at_or_below = np.concatenate([[0.0], np.cumsum(weight[order])])
-    candidates = np.unique(np.concatenate([members, unlabeled, [scores.min() - 1]]))
-    member_yes = 1 - at_or_below[np.searchsorted(members[order], candidates, "right")]
+    unlabeled = np.sort(scores[sample.unlabeled])
+    candidates = np.unique(np.concatenate([scores[sample.tuples[sample.tuples >= 0]], unlabeled, [scores.min() - 1]]))
+    member_yes = 1 - _members_below(scores, sample, candidates, "right")
     unlabeled_yes = 1 - np.searchsorted(unlabeled, candidates, "right") / len(unlabeled)
     recall, false_alarms = _rates(member_yes, unlabeled_yes, share, told)
     costs = false_negative * told * (1 - recall) + false_positive * (1 - told) * false_alarms

@@ -65,32 +65,22 @@ def loss_figure(accuracies: pd.DataFrame, datasets: Mapping[str, str]) -> Figure
             for loss in losses:
                 cells = shown[shown["loss"] == loss].groupby("dataset")["accuracy"].agg(["mean", "std"])
                 heights = np.array([places[dataset] + offsets[loss] for dataset in cells.index])
-                style = LOSS_STYLES[loss]
-                axis.errorbar(
-                    cells["mean"],
-                    heights,
-                    xerr=cells["std"].fillna(0),
-                    color=style["color"],
-                    marker=style["marker"],
-                    linestyle="none",
-                    elinewidth=1,
-                    label=_title(loss),
-                )
+                points = {**LOSS_STYLES[loss], "linestyle": "none", "elinewidth": 1, "label": _title(loss)}
+                axis.errorbar(cells["mean"], heights, xerr=cells["std"].fillna(0), **points)
                 for place in heights[cells["mean"].isna().to_numpy()]:
-                    axis.annotate(
-                        f"{_title(loss)} diverged",
-                        (0.98, place),
-                        xycoords=("axes fraction", "data"),
-                        ha="right",
-                        va="center",
-                        fontsize=7,
-                        bbox={"facecolor": "white", "edgecolor": "none", "pad": 1},
-                    )
+                    form = {"ha": "right", "va": "center", "fontsize": 7}
+                    ground = {"facecolor": "white", "edgecolor": "none", "pad": 1}
+                    at = {"xy": (0.98, place), "xycoords": ("axes fraction", "data")}
+                    axis.annotate(f"{_title(loss)} diverged", **at, **form, bbox=ground)
             for place in range(1, len(datasets)):
                 axis.axhline(0.5 - place, color="0.85", linewidth=0.6)
             axis.grid(visible=False, axis="y")
             entitle(axis, load_method(method).title, size_name(size).lower(), f"$\\pi_+ = {prior}$")
-            axis.set_yticks(list(places.values()), labels=[_tick(title) for title in datasets.values()])
+            names = (
+                textwrap.wrap(literal(title), TICK_LETTERS, max_lines=2, placeholder=" …")
+                for title in datasets.values()
+            )
+            axis.set_yticks(list(places.values()), labels=["\n".join(lines) for lines in names])
             axis.tick_params(axis="y", length=0)
             axis.set_ylim(0.5 - len(datasets), 0.5)
     for axis in axes[-1]:
@@ -102,11 +92,6 @@ def loss_figure(accuracies: pd.DataFrame, datasets: Mapping[str, str]) -> Figure
 def _title(loss: str) -> str:
     """Return what a loss is called; its own title would load torch, which takes longer than the figure."""
     return loss.capitalize()
-
-
-def _tick(title: str) -> str:
-    """Return a dataset's title in two lines at most, short enough to leave the panels their room."""
-    return "\n".join(textwrap.wrap(literal(title), TICK_LETTERS, max_lines=2, placeholder=" …"))
 
 
 KIND = figure_kind(draw, CAPTION, single=("variant", "n"))

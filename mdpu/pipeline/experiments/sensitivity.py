@@ -264,14 +264,8 @@ def _draw_panel(axis: Any, rows: list[Row], shown: pd.DataFrame, published: pd.S
             trials = by_alternative.get(alternative) if alternative else None
             if trials is None or trials.notna().sum() == 0:
                 continue
-            axis.plot(
-                trials,
-                [position + offset] * len(trials),
-                **marker,
-                markersize=1.8,
-                markeredgewidth=0,
-                alpha=0.5,
-            )
+            small = {**marker, "markersize": 1.8, "markeredgewidth": 0, "alpha": 0.5}
+            axis.plot(trials, [position + offset] * len(trials), **small)
             spread = trials.std() if trials.notna().sum() > 1 else 0.0
             axis.errorbar(trials.mean(), position + offset, xerr=spread, **marker, elinewidth=0.8, capsize=0)
         axis.plot([], [], **marker, label=title)

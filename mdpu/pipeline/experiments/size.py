@@ -50,10 +50,9 @@ def size_figure(accuracies: pd.DataFrame, datasets: Mapping[str, str], against: 
     (other,) = AGAINST.keys() - {against}
     label, unit = AGAINST[against]
     rows = sorted(set(accuracies[[other, "prior"]].itertuples(index=False, name=None)))
+    panels = [[(*row, dataset) for dataset in datasets] for row in rows]
     if len(datasets) == 1:
-        panels = [[(*row, dataset) for row in rows for dataset in datasets]]
-    else:
-        panels = [[(*row, dataset) for dataset in datasets] for row in rows]
+        panels = [[panel for line in panels for panel in line]]
     figure, axes = draw_panels(len(panels), len(panels[0]), 1.8, sharex=True)
     for dataset in datasets:
         same = [
@@ -71,15 +70,8 @@ def size_figure(accuracies: pd.DataFrame, datasets: Mapping[str, str], against: 
             bands(axis, shown, "accuracy", methods, against=against)
             for control in controls:
                 means = shown[shown["method"] == control].groupby(against)["accuracy"].mean()
-                style = method_style(control)
-                axis.plot(
-                    means.index,
-                    means,
-                    color=style["color"],
-                    linestyle=style["linestyle"],
-                    linewidth=1,
-                    label=load_method(control).title,
-                )
+                thin = {**method_style(control), "marker": "", "linewidth": 1}
+                axis.plot(means.index, means, **thin, label=load_method(control).title)
             which = size_name(value).lower() if other == "tuple_size" else f"$n = {value:,}$".replace(",", "{,}")
             entitle(axis, literal(datasets[dataset]), which, f"$\\pi_+ = {prior}$")
             axis.set_xticks(sorted(accuracies[against].unique()))

@@ -112,14 +112,8 @@ def reference_lines(axes: Axes, accuracies: pd.Series, controls: Sequence[str]) 
     """Draw each control's accuracy, in percent and indexed by method, as a horizontal line."""
     for control in controls:
         if control in accuracies.index:
-            style = method_style(control)
-            axes.axhline(
-                accuracies[control],
-                color=style["color"],
-                linestyle=style["linestyle"],
-                linewidth=1,
-                label=load_method(control).title,
-            )
+            line = {**method_style(control), "marker": "", "linewidth": 1}
+            axes.axhline(accuracies[control], **line, label=load_method(control).title)
 
 
 def name_outside(axis: Axes, accuracies: pd.Series, controls: Sequence[str]) -> None:
@@ -181,15 +175,8 @@ def bands(axes: Axes, metrics: pd.DataFrame, measure: str, methods: Sequence[str
         by_value = method_rows.groupby(against)[measure].agg(["mean", "std"])
         style = method_style(method)
         values = by_value.index.to_numpy()
-        axes.plot(
-            values,
-            by_value["mean"],
-            color=style["color"],
-            linestyle=style["linestyle"],
-            marker=style["marker"],
-            markevery=max(1, len(values) // 8),
-            label=load_method(method).title,
-        )
+        every, label = max(1, len(values) // 8), load_method(method).title
+        axes.plot(values, by_value["mean"], **style, markevery=every, label=label)
         spread = by_value["std"].fillna(0)
         axes.fill_between(
             values, by_value["mean"] - spread, by_value["mean"] + spread, color=style["color"], alpha=0.2, linewidth=0

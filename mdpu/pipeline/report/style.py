@@ -10,7 +10,7 @@ STYLE = resource("mdpu/pipeline/report/paper.mplstyle")
 
 # Okabe and Ito's palette; the dashes and markers tell the methods apart without colour. Methods of one
 # family share a dash, and a correction keeps its marker in every scope.
-METHOD_STYLES: dict[str, dict[str, str]] = {
+METHOD_STYLES: dict[str, dict[str, Any]] = {
     "ure": {"color": "#D55E00", "linestyle": "-", "marker": "o"},
     "relu": {"color": "#0072B2", "linestyle": "--", "marker": "s"},
     "abs": {"color": "#009E73", "linestyle": "-.", "marker": "^"},
@@ -57,7 +57,7 @@ SERIES_STYLES: list[dict[str, Any]] = [
 _SPARE = ("#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999999")
 
 
-def method_style(method: str) -> dict[str, str]:
+def method_style(method: str) -> dict[str, Any]:
     """Return the line style of a method; one without its own gets a spare one, always the same."""
     if method in METHOD_STYLES:
         return METHOD_STYLES[method]
