@@ -1,18 +1,19 @@
 """The losses in a plain loop: over ranks, beside `fit`, and `fit` and a stream from a memory map at any size.
 
-    python benchmarks/loops.py ranks --images results/datasets/mnist.npz
-    python benchmarks/loops.py fit --images results/datasets/mnist.npz
-    python benchmarks/loops.py scale --images results/datasets/mnist.npz
-    python benchmarks/loops.py stream --images results/datasets/mnist.npz
+    python benchmarks/loops.py ranks running --images results/datasets/mnist.npz
+    python benchmarks/loops.py fit --images results/datasets/{mnist,fashion-mnist,emnist-letters}.npz
+    python benchmarks/loops.py scale stream --images results/datasets/mnist.npz
     python benchmarks/loops.py told --images results/datasets/mnist.npz --out docs/how-to/told.svg
 
-Each prints lines of a Markdown table. Accuracies in % on the test images are means over the trials. Ranks are
-simulated in one process: without the sum, each part of a minibatch corrects its own risk, and the mean of their
-gradients is taken, as `DistributedDataParallel` does. Memory is the anonymous one of the process beyond what it had
-before: pages of a file that is mapped can be dropped, and do not count.
+Each but the last adds rows to results/reference/loops.csv, of which `docs/tables.py` makes tables. Accuracies are those
+on the test images, in %. Ranks, or microbatches, are simulated in one process: each part of a minibatch corrects its
+own risk, or, as `running`, by the sign of the mean of the parts so far. Memory in MiB is the anonymous one of the
+process beyond what it had before: pages of a file that is mapped can be dropped, and do not count. Seconds of the
+processor stand beside those of the clock, because a machine may have other work.
 """
 
 import argparse
+import csv
 import multiprocessing
 import tempfile
 import threading
@@ -31,25 +32,35 @@ from mdpu.estimator import MDPUClassifier
 from mdpu.law import Law
 from mdpu.losses import TupleLoss
 from mdpu.monitoring import watch
+from mdpu.scores import joint, means
 from mdpu.streaming import Shuffle, TupleDataset
 
 PRIOR, N = 0.5, 157 * 64
-FASHION = ["T-shirt/top", "Pullover", "Shirt", "Bag", "Coat"], ["Dress", "Trouser", "Sandal", "Sneaker", "Ankle boot"]
+CLASSES = {  # of datasets whose classes do not simply alternate: positive, negative
+    "fashion-mnist": (
+        ["T-shirt/top", "Pullover", "Shirt", "Bag", "Coat"],
+        ["Dress", "Trouser", "Sandal", "Sneaker", "Ankle boot"],
+    ),
+    "emnist-letters": (list("BDFH"), list("ACEGI")),
+}
+COLUMNS = ("what", "dataset", "tuple_size", "n", "epochs", "trial", "parts", "accuracy", "seconds", "cpu_seconds")
+COLUMNS += ("images", "memory", "data", "bias")
 
 
-def train(images, data, size, epochs, ranks=1, seed=0, batch_size=64, prior=PRIOR, each=lambda network: None):
+def train(images, data, size, epochs, seed=0, batch_size=64, prior=PRIOR, objective=None, each=lambda network: None):
     """Return the running mean of a perceptron's weights after a loop such as anybody writes."""
     torch.manual_seed(seed)
     layers = nn.Linear(784, 300), nn.ReLU(), nn.Linear(300, 300), nn.ReLU(), nn.Linear(300, 1)
     network = nn.Sequential(nn.Flatten(), *layers)
     mean = AveragedModel(network, multi_avg_fn=get_ema_multi_avg_fn(0.98))
     optimizer = torch.optim.Adam(network.parameters(), 1e-3, weight_decay=5e-4, fused=True)
-    loss, loader = TupleLoss(Law.dominant(size), prior), TupleDataset(images, data, seed=seed).loader(batch_size)
+    loss = objective or TupleLoss(Law.dominant(size), prior)
+    loader = TupleDataset(images, data, seed=seed).loader(batch_size)
     for _ in range(epochs):
         for batch in loader:
-            tuples, unlabeled = batch.split(network(batch.instances.float() / 255).squeeze(1))
+            scores = batch.split(network(batch.instances.float() / 255).squeeze(1))
             optimizer.zero_grad()
-            loss(*(scores.reshape(ranks, -1, size) for scores in (tuples, unlabeled))).mean().backward()
+            loss(*scores).backward()
             optimizer.step()
             mean.update_parameters(network)
         each(mean)
@@ -59,33 +70,76 @@ def train(images, data, size, epochs, ranks=1, seed=0, batch_size=64, prior=PRIO
 @torch.no_grad()
 def accuracy(network, labelled):
     """Return the share of right answers on the test images, in %."""
-    answers = network(torch.from_numpy(labelled.images.test_images).float() / 255).squeeze(1) > 0
-    return 100 * float((answers.numpy() == (labelled.labels["test"] > 0)).mean())
+    images, truth = labelled.images.test_images, labelled.labels["test"]
+    answers = network(torch.from_numpy(images[truth != 0]).float() / 255).squeeze(1) > 0
+    return 100 * float((answers.numpy() == (truth[truth != 0] > 0)).mean())
+
+
+def by_parts(size, parts):
+    """Return the loss of a minibatch that is cut into parts, each of which corrects its own risk; see `ranks`."""
+    loss = TupleLoss(Law.dominant(size), PRIOR)
+    return lambda *scores: loss(*(own.reshape(parts, -1, size) for own in scores)).mean()
+
+
+def by_running_sign(size, parts):
+    """Return the same where the sign is that of the mean over the parts so far, as one pass can know it."""
+    law = Law.dominant(size)
+    rate = law.rate(PRIOR)
+
+    def loss(*scores):
+        (q, other), (bag_q, _) = (joint(law, own.reshape(parts, -1, size)) for own in scores)
+        positive, subtracted, unlabeled = means([other.square(), q.square(), bag_q.square()])
+        negative = unlabeled - rate * subtracted
+        return (rate * positive + (negative.cumsum(0) >= 0) * negative).mean()
+
+    return loss
 
 
 def ranks(labelled, arguments):
-    """Print accuracies of minibatches that are cut among ranks, each of which corrects its own part."""
-    print("| M | the sum, any number of ranks | 4 | 16 | 32 |\n| ---: | ---: | ---: | ---: | ---: |")
+    """Cut minibatches among ranks or microbatches, each of which corrects its own part."""
+    return cut(labelled, arguments, "ranks", by_parts)
+
+
+def running(labelled, arguments):
+    """Correct each microbatch by the sign of the parts so far."""
+    return cut(labelled, arguments, "running", by_running_sign)
+
+
+def cut(labelled, arguments, what, make):
+    """Train on minibatches that are cut into parts, and compare the gradients of the first run with the exact ones."""
     for size in (2, 3):
-        reached = {count: [] for count in (1, 4, 16, 32)}
         for trial in range(arguments.trials):
             data = sample(labelled, size, N, trial)
-            for count, values in reached.items():
-                trained = train(labelled.images.train_images, data, size, arguments.epochs, count, trial)
-                values.append(accuracy(trained, labelled))
-        print(f"| {size} |", *(f"{np.mean(v):.1f} ± {np.std(v, ddof=1):.1f} |" for v in reached.values()), flush=True)
+            for parts in (1, 4, 16, 32):
+                network = train(
+                    labelled.images.train_images, data, size, arguments.epochs, trial, objective=make(size, parts)
+                )
+                bias = gradient_bias(network.module, labelled.images.train_images, data, make(size, parts), size)
+                yield {"what": what, "tuple_size": size, "n": N, "trial": trial, "parts": parts, "bias": bias} | {
+                    "accuracy": accuracy(network, labelled)
+                }
+
+
+def gradient_bias(network, images, data, loss, size):
+    """Return |mean difference from the exact gradient| / mean length of the exact one, over minibatches, in %."""
+    exact, parameters, lengths, apart = by_parts(size, 1), list(network.parameters()), [], 0.0
+    for batch in TupleDataset(images, data, seed=1).loader(64):
+        scores = batch.split(network(batch.instances.float() / 255).squeeze(1))
+        whole, own = (
+            torch.cat([part.flatten() for part in torch.autograd.grad(of(*scores), parameters, retain_graph=True)])
+            for of in (exact, loss)
+        )
+        lengths.append(float(whole.norm()))
+        apart = apart + (own - whole)
+    return 100 * float(apart.norm()) / sum(lengths)
 
 
 def fit(labelled, arguments):
-    """Print accuracies and seconds of the plain loop and of `fit` with the same data and epochs."""
-    print("| M | loop | `fit` | loop, s | `fit`, s |\n| ---: | ---: | ---: | ---: | ---: |")
+    """Train the plain loop and `fit` with the same data and epochs."""
+    images, n = labelled.images, 100 * 64
     for size in (2, 3):
-        rows = []
         for trial in range(arguments.trials):
-            data = sample(labelled, size, 50 * 64, trial)
-            begun = time.perf_counter()
-            plain = accuracy(train(labelled.images.train_images, data, size, arguments.epochs, seed=trial), labelled)
-            between = time.perf_counter()
+            data = sample(labelled, size, n, trial)
             classifier = MDPUClassifier(
                 PRIOR,
                 n_epochs=arguments.epochs,
@@ -93,11 +147,29 @@ def fit(labelled, arguments):
                 compare_prior=False,
                 random_state=trial,
                 device="cpu",
-            ).fit(labelled.images.train_images, data)
-            ended = time.perf_counter()
-            own = 100 * classifier.score(labelled.images.test_images, labelled.labels["test"])
-            rows.append((plain, own, between - begun, ended - between))
-        print(f"| {size} |", *(f"{value:.1f} |" for value in np.mean(rows, axis=0)), flush=True)
+            )
+            given = images.train_images, data
+            for what, run in (
+                ("loop", lambda given=given, size=size, trial=trial: train(*given, size, arguments.epochs, trial)),
+                ("fit", lambda given=given, classifier=classifier: classifier.fit(*given)),
+            ):
+                trained, taken = timed(run)
+                kept = labelled.labels["test"] != 0
+                right = (
+                    100 * trained.score(images.test_images[kept], labelled.labels["test"][kept])
+                    if what == "fit"
+                    else accuracy(trained, labelled)
+                )
+                yield {"what": what, "tuple_size": size, "n": n, "trial": trial, "accuracy": right, **taken} | {
+                    "images": arguments.epochs * n * 2 * size
+                }
+
+
+def timed(run):
+    """Return what a call returns, and its seconds."""
+    begun = time.perf_counter(), time.process_time()
+    result = run()
+    return result, {"seconds": time.perf_counter() - begun[0], "cpu_seconds": time.process_time() - begun[1]}
 
 
 def told(labelled, arguments):
@@ -124,7 +196,7 @@ def told(labelled, arguments):
     axes[1].axhline(0.4, color="0.7", linewidth=1)
     axes[0].legend()
     figure.savefig(arguments.out, metadata={"Date": None})
-    print(np.array(rows).round(3))
+    return []
 
 
 def sample(labelled, size, n, trial, prior=PRIOR):
@@ -141,6 +213,7 @@ class Watch(threading.Thread):
         super().__init__(daemon=True)
         self.first = self.highest = self.now()
         self.ended = threading.Event()
+        self.start()
 
     @staticmethod
     def now():
@@ -170,38 +243,33 @@ def mapped(path, count, part):
     return np.load(path, mmap_mode="r")
 
 
-def fit_mapped(images, labelled, options, n, trial, results):
+def fit_mapped(labelled, options, n, results):
     """Train in a process of its own, on a memory map in which every member has a row of its own."""
     torch.set_num_threads(1)
     warnings.simplefilter("ignore")
     with tempfile.TemporaryDirectory() as folder:
-        data = labelled.sample(2, PRIOR, n, trial)
+        data = labelled.sample(2, PRIOR, n, 0)
         own = np.concatenate([data.tuples.ravel(), data.unlabeled])
-        rows = mapped(Path(folder, "rows.npy"), len(own), lambda places: images[own[places]])
-        watch, begun = Watch(), time.perf_counter()
-        watch.start()
-        classifier = MDPUClassifier(PRIOR, random_state=trial, device="cpu", **options)
-        classifier.fit(rows, TupleData(np.arange(2 * n).reshape(n, 2), np.arange(2 * n, 3 * n)))
-        seconds, used = time.perf_counter() - begun, watch.stop()
+        rows = mapped(Path(folder, "rows.npy"), len(own), lambda places: labelled.images.train_images[own[places]])
+        given = TupleData(np.arange(2 * n).reshape(n, 2), np.arange(2 * n, 3 * n))
+        watch, classifier = Watch(), MDPUClassifier(PRIOR, random_state=0, device="cpu", **options)
+        _, taken = timed(lambda: classifier.fit(rows, given))
+        taken |= {"memory": watch.stop(), "data": rows.nbytes / 2**20, "epochs": classifier.n_iter_}
         reached = 100 * classifier.score(labelled.images.test_images, labelled.labels["test"])
-        results.put((rows.nbytes / 2**20, used, seconds, classifier.n_iter_, reached))
+        results.put({**taken, "images": 3 * n * classifier.n_iter_, "accuracy": reached})
 
 
 def scale(labelled, arguments):
-    """Print memory, seconds and accuracy of `fit` by the number of pairs."""
-    print("| pairs | data, MiB | memory beyond it, MiB | s | epochs | accuracy |\n| ---: |" + " ---: |" * 5)
+    """Measure memory, seconds and accuracy of `fit` by the number of pairs."""
     options = {} if arguments.epochs is None else {"n_epochs": arguments.epochs}
-    options |= {} if arguments.hidden is None else {"hidden": (arguments.hidden,)}
     context = multiprocessing.get_context("fork")
     for n in arguments.n:
         results = context.Queue()
-        process = context.Process(
-            target=fit_mapped, args=(labelled.images.train_images, labelled, options, n, 0, results)
-        )
+        process = context.Process(target=fit_mapped, args=(labelled, options, n, results))
         process.start()
-        size, used, seconds, epochs, reached = results.get()
+        measured = results.get()
         process.join()
-        print(f"| {n:,} | {size:,.0f} | {used:,.0f} | {seconds:,.0f} | {epochs} | {reached:.1f} |", flush=True)
+        yield {"what": "scale", "tuple_size": 2, "n": n, "trial": 0, **measured}
 
 
 def pairs_in_maps(images, n, folder):
@@ -215,39 +283,51 @@ def pairs_in_maps(images, n, folder):
 
 
 def stream(labelled, arguments):
-    """Print memory and images per second of a pass through pairs from memory maps, and of the loop's own steps."""
-    print("| pairs | memory, MiB | read, images per s | trained, images per s |\n| ---: | ---: | ---: | ---: |")
+    """Measure a pass through pairs from memory maps, and steps of the loop and of `fit` on a part of them."""
+    part, epochs = 25_600, 4
     for n in arguments.n:
         with tempfile.TemporaryDirectory() as folder:
             source, data = pairs_in_maps(labelled.images.train_images, n, Path(folder))
-            watch, begun, seen = Watch(), time.perf_counter(), 0
-            watch.start()
-            for batch in TupleDataset(source, data).loader(256):
-                seen += len(batch.instances)
-            read, used = seen / (time.perf_counter() - begun), watch.stop()
-            part = TupleData(data.tuples[:25_600], data.unlabeled[:25_600])
-            begun = time.perf_counter()
-            train(source, part, 2, 1, batch_size=256)
-            trained = 3 * 25_600 / (time.perf_counter() - begun)
-        print(f"| {n:,} | {used:,.0f} | {read:,.0f} | {trained:,.0f} |", flush=True)
+            watch = Watch()
+            _, taken = timed(lambda data=data, source=source: sum(1 for _ in TupleDataset(source, data).loader(256)))
+            yield {"what": "read", "tuple_size": 2, "n": n, **taken, "images": 3 * n, "memory": watch.stop()}
+            given = source, TupleData(data.tuples[:part], data.unlabeled[:part])
+            classifier = MDPUClassifier(PRIOR, n_epochs=epochs, batch_size=256, compare_prior=False, device="cpu")
+            for what, run in (
+                ("stream loop", lambda given=given: train(*given, 2, epochs, batch_size=256)),
+                ("stream fit", lambda given=given, classifier=classifier: classifier.fit(*given)),
+            ):
+                _, taken = timed(run)
+                images = 3 * len(given[1].tuples) * epochs
+                yield {"what": what, "tuple_size": 2, "n": n, **taken, "images": images, "epochs": epochs}
 
 
 def main():
-    """Read the arguments and print a table."""
+    """Read the arguments, measure and keep the rows."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("ranks", "fit", "scale", "stream", "told"))
-    parser.add_argument("--images", required=True)
-    parser.add_argument("--out", default="told.svg", help="picture of `told`")
+    parser.add_argument("what", nargs="+", choices=("ranks", "running", "fit", "scale", "stream", "told"))
+    parser.add_argument("--images", nargs="+", type=Path, required=True)
+    parser.add_argument("--out", help="file of the rows, or picture of `told`")
     parser.add_argument("--trials", type=int, default=3)
     parser.add_argument("--epochs", type=int)
-    parser.add_argument("--hidden", type=int, help="units of the one hidden layer of `scale`, by default two of 300")
     parser.add_argument("--n", type=int, nargs="+", default=[1000, 10_000, 100_000, 1_000_000])
     arguments = parser.parse_args()
-    if arguments.what in ("ranks", "fit", "told"):
-        arguments.epochs = arguments.epochs or 12
     torch.set_num_threads(1)
-    labelled = Labelled.read(arguments.images, *(FASHION if "fashion" in arguments.images else ()))
-    globals()[arguments.what](labelled, arguments)
+    file = Path(arguments.out or "results/reference/loops.csv")
+    asked = arguments.epochs
+    for path in arguments.images:
+        labelled = Labelled.read(path, *CLASSES.get(path.stem, ()))
+        for what in arguments.what:
+            arguments.epochs = asked or {"ranks": 6, "running": 6, "fit": 12, "told": 8}.get(what)
+            for row in globals()[what](labelled, arguments):
+                row = {"dataset": path.stem, "epochs": arguments.epochs, **row}
+                begins = not file.exists()
+                with file.open("a", newline="") as opened:
+                    writer = csv.DictWriter(opened, COLUMNS, lineterminator="\n")
+                    if begins:
+                        writer.writeheader()
+                    writer.writerow({k: round(v, 3) if isinstance(v, float) else v for k, v in row.items()})
+                print(row, flush=True)
 
 
 if __name__ == "__main__":

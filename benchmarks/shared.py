@@ -34,8 +34,9 @@ class Labelled:
     def read(cls, path: str | Path, positive: Sequence[str] = (), negative: Sequence[str] = ()) -> Labelled:
         """Read prepared images; unless classes are named, every other one is positive, beginning with the first."""
         images = read_images(Path(path))
-        classes = list(images.classes)
-        return cls(images, binarize(images, list(positive) or classes[0::2], list(negative) or classes[1::2]))
+        sides = list(positive) or list(images.classes[0::2]), list(negative) or list(images.classes[1::2])
+        dropped = [name for name in images.classes if name not in sides[0] + sides[1]]
+        return cls(images, binarize(images, *sides, dropped))
 
     def rates(self) -> TestRates:
         """Return what counts right answers on the test images."""

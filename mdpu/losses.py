@@ -3,19 +3,18 @@
 >>> loss = TupleLoss(Law.dominant(2), prior=0.4)
 >>> loss(network(tuples), network(unlabeled)).backward()  # scores (B, 2) and (B_U,)
 
-The trainer of this package calls the same functions, so each formula stands here alone. ``docs/explanation/laws.md``
-and ``bags.md`` have the theory.
+The trainer of this package calls the same functions, so each formula stands here alone, for any leading axes.
+``docs/explanation/laws.md`` and ``bags.md`` have the theory.
 
 **Several processes.** A corrected risk is no mean over ranks. With `process_group` its parts are summed over the ranks
-before the correction, by a collective that autograd sees. Every rank then has the loss of the whole batch, and the mean
-of the ranks' gradients, which `DistributedDataParallel` takes, is the gradient of the whole batch. Ranks may hold
-unequal numbers. One that has none passes the scores of an empty batch, because every rank takes part forward and
-backward. Unlabeled scores are grouped on their rank, so give multiples of M, or whole bags.
+before the correction, and every rank has the loss of the whole batch. The mean of the ranks' gradients, which
+`DistributedDataParallel` takes, is its gradient. Ranks may hold unequal numbers; one that has none passes an empty
+batch. Unlabeled scores are grouped on their rank: give multiples of M.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -25,12 +24,14 @@ from torch.nn import functional
 
 from mdpu.errors import UserError
 from mdpu.law import SCOPES, Law, Scope, check_prior
+from mdpu.scores import TINY, by_kind, joint, means, padded, seen_at, unlabeled_bags
 
 if TYPE_CHECKING:
     from torch.distributed import ProcessGroup
 
 Laws = Law | Callable[[int], Law] | Sequence[Law]
-TINY = 1e-12  # what probabilities are raised to before their logarithm is taken
+Prior = float | Tensor | None
+Scores = Tensor | Sequence[Tensor]
 SLOPES = {None: -1.0, "relu": 0.0, "abs": 1.0}  # k of each correction
 
 
@@ -57,14 +58,8 @@ LOSSES = {
 }
 
 
-# -- formulas, for any leading axes ---------------------------------------------------------------
-
-
 def correction(risk: Tensor, k: Tensor | float) -> Tensor:
-    """Correction function f of Eq. 14: x for x >= 0, k |x| below; elementwise.
-
-    k = 0 is ReLU (Eq. 15), k = 1 is ABS (Eq. 16), and k = -1 is no correction at all.
-    """
+    """Return f of Eq. 14, x for x >= 0 and k |x| below: ReLU with k = 0 (Eq. 15), ABS with 1 (Eq. 16), x with -1."""
     return torch.where(risk >= 0, risk, k * risk.abs())
 
 
@@ -73,60 +68,17 @@ def corrected(terms: Tensor, parts: Tensor, k: Tensor | float) -> Tensor:
     return correction(torch.einsum("...pj,...j->...p", parts, terms), k).sum(dim=-1)
 
 
-def means(values: Sequence[Tensor], group: ProcessGroup | None = None) -> list[Tensor]:
-    """Return the mean of each of `values` over its last axis, over all ranks of a process group."""
-    if group is None:
-        return [value.mean(dim=-1) for value in values]
-    from torch.distributed.nn.functional import all_reduce
-
-    sums = torch.stack([value.sum(dim=-1) for value in values])  # (values, ...)
-    counts = torch.stack([torch.full_like(own, value.shape[-1]) for own, value in zip(sums, values, strict=True)])
-    sums, counts = all_reduce(torch.stack([sums, counts]), group=group)
-    return list(sums / counts)
-
-
 def margin_means(
     loss: Loss, tuples: Tensor, unlabeled: Tensor, positions: Tensor | None = None, group: ProcessGroup | None = None
 ) -> Tensor:
     """Return the means (..., 4) of l(g, +1) and l(g, -1) over members (..., B M) and over unlabeled scores (..., B_U).
 
-    `positions` (..., B M) multiply the losses of members, see `Law.positions`.
+    `positions` (..., B M) multiply the losses of members, see `Law.positions`. Theorem 1 weighs the means.
     """
     losses = [loss(scores, label) for scores in (tuples, unlabeled) for label in (1, -1)]
     if positions is not None:
         losses[:2] = [positions * own for own in losses[:2]]
     return torch.stack(means(losses, group), dim=-1)
-
-
-def ragged_terms(
-    loss: Loss, tuples: Tensor, unlabeled: Tensor, sizes: Tensor, weights: Tensor, group: ProcessGroup | None = None
-) -> Tensor:
-    """Return the risk's four terms (4,) of tuples (B, M) of the `sizes` (B,), whose weights (B, 4) depend on them.
-
-    It is the mean of the risks of each size, by their numbers.
-    """
-    present = torch.arange(tuples.shape[1], device=tuples.device) < sizes[:, None]
-    tuples = tuples.where(present, 0)
-    members = [weights[:, i] * (loss(tuples, 1 - 2 * i) * present).sum(dim=1) / sizes for i in (0, 1)]
-    values = [*members, *weights[:, 2:].unbind(1), loss(unlabeled, 1), loss(unlabeled, -1)]
-    positive, negative, own_positive, own_negative, other_positive, other_negative = means(values, group)
-    return torch.stack([positive, negative, own_positive * other_positive, own_negative * other_negative])
-
-
-def unlabeled_bags(unlabeled: Tensor, tuple_size: int) -> Tensor:
-    """Return unlabeled scores (..., B_U) as bags (..., B_U // M, M) that share no member: neighbours make a bag.
-
-    Scores that are left over are not used; less than M of them make one bag in which they stand more than once.
-    """
-    bags = unlabeled.shape[-1] // tuple_size
-    if bags == 0 and unlabeled.shape[-1]:
-        return unlabeled.repeat(*[1] * (unlabeled.ndim - 1), tuple_size)[..., None, :tuple_size]
-    return unlabeled[..., : bags * tuple_size].reshape(*unlabeled.shape[:-1], bags, tuple_size)
-
-
-def joint(law: Law, scores: Tensor) -> tuple[Tensor, Tensor]:
-    """Return q and 1 - q, (...), of groups with the scores (..., M), where r = sigmoid(score)."""
-    return law.passes(scores.sigmoid(), (-scores).sigmoid())
 
 
 def bag_risk(
@@ -137,8 +89,7 @@ def bag_risk(
     The risk is that of du Plessis et al. (2015), its correction that of Kiryo et al. (2017), with bags for instances,
     `bag_prior` Z for the class prior, and the squared loss on q (``bags.md``, "The bag risk").
     """
-    q, other = joint(law, tuples)
-    bag_q, _ = joint(law, bags)
+    (q, other), (bag_q, _) = joint(law, tuples), joint(law, bags)
     positive, subtracted, unlabeled = means([other.square(), q.square(), bag_q.square()], group)
     return bag_prior * positive + correction(unlabeled - bag_prior * subtracted, k)
 
@@ -154,77 +105,21 @@ def contrast(tuples_q: Tensor, bags_q: Tensor, bag_prior: Tensor, group: Process
     return (tuples_loss + bags_loss) / 2
 
 
-def model_contrast(
-    law: Law, tuples: Tensor, bags: Tensor, model_prior: Tensor, group: ProcessGroup | None = None
-) -> Tensor:
-    """Return the contrast (...) with the Z that the model's own class prior (...) gives."""
-    (tuples_q, bags_q), bag_prior = seen_at(law, model_prior, joint(law, tuples), joint(law, bags))
-    return contrast(tuples_q, bags_q, bag_prior, group)
-
-
-def seen_at(law: Law, prior: Tensor, *groups: tuple[Tensor, Tensor]) -> tuple[list[Tensor], Tensor]:
-    """Return the q (..., B) of groups that have q and 1 - q, and Z (...), at a class prior (...) that is learned.
-
-    They differ from those of the weights where some tuples are broken, and are then known up to a common factor.
-    """
-    members = prior[..., None].expand(*prior.shape, law.size)
-    passed, other = (part.clamp(min=TINY) for part in law.passes(members, 1 - members))
-    if not law.refused:
-        return [q for q, _ in groups], passed
-    leak = law.leak(passed, other)
-    return [q + leak[..., None] * rest for q, rest in groups], passed + leak * other
-
-
-def by_kind(
-    tuples: Tensor,
-    unlabeled: Tensor,
-    kinds: Tensor,
-    group: ProcessGroup | None = None,
-    size_of: Callable[[int], int] = int,
-) -> Iterator[tuple[Tensor, int, Tensor, Tensor]]:
-    """Yield, for each kind there is, its share, itself, its tuples (..., B_kind, size) and its unlabeled scores.
-
-    Each of the `kinds` (B,) of the tuples (..., B, M), by default their sizes, has its share of the unlabeled scores
-    (..., B_U).
-    """
-    counts = torch.bincount(kinds, minlength=tuples.shape[-1] + 1)
-    if group is not None:
-        length = counts.new_tensor(len(counts))
-        torch.distributed.all_reduce(length, torch.distributed.ReduceOp.MAX, group=group)
-        counts = functional.pad(counts, (0, int(length) - len(counts)))
-        torch.distributed.all_reduce(counts, group=group)
-    count = int(counts.sum())
-    ends = (counts.cumsum(0) * unlabeled.shape[-1] / count).round().int().tolist()
-    for kind in counts.nonzero().squeeze(1).tolist():
-        start = max(0, min(ends[kind - 1] if kind else 0, unlabeled.shape[-1] - 1))
-        own, size = tuples[..., kinds == kind, :], size_of(kind)
-        if not own.shape[-2]:  # on this rank
-            own = functional.pad(own, (0, max(0, size - own.shape[-1])))
-        others = unlabeled[..., start : max(ends[kind], start + 1)]
-        yield counts[kind].to(tuples.dtype) / count, kind, own[..., :size], others
-
-
-# -- modules, for a loop of one's own -------------------------------------------------------------
-
-
 class _Loss(nn.Module):
     """What both losses share. Laws are read once, so that a compiled loss is one graph."""
 
-    def __init__(
-        self,
-        law: Laws,
-        prior: float | Tensor | None,
-        correction: str | None = "relu",
-        process_group: ProcessGroup | None = None,
-    ) -> None:
+    read: Callable[[Law], tuple[Any, ...]]  # what `part` needs of a law, which comes first
+    part: Callable[[int, Tensor, Tensor, Tensor], Tensor]  # of kind, its tuples, its unlabeled scores, and all of them
+
+    def __init__(self, law: Laws, prior: Prior, correction: str | None = "relu", process_group: Any = None) -> None:
         super().__init__()
         if correction not in SLOPES:
             raise UserError(f"correction is {correction!r}; choose 'relu', 'abs' or None")
         self.prior = prior if prior is None or isinstance(prior, Tensor) else check_prior(prior)
         self.law, self.k, self.process_group = law, SLOPES[correction], process_group
-        self._read: dict[int, Any] = {law.size: self.read(law)} if isinstance(law, Law) else {}
+        self._read = {law.size: self.read(law)} if isinstance(law, Law) else {}
 
-    def of_kind(self, kind: int) -> Any:
+    def of_kind(self, kind: int) -> tuple[Any, ...]:
         """Return what `read` gives for the law of a kind of tuples: of a size, or at a place in the sequence."""
         if kind not in self._read:
             if isinstance(self.law, Law):
@@ -233,13 +128,9 @@ class _Loss(nn.Module):
         return self._read[kind]
 
     def forward(
-        self,
-        tuples: Tensor | Sequence[Tensor],
-        unlabeled: Tensor,
-        mask: Tensor | None = None,
-        kinds: Tensor | None = None,
+        self, tuples: Scores, unlabeled: Tensor, mask: Tensor | None = None, kinds: Tensor | None = None
     ) -> Tensor:
-        """Return the loss, a scalar for each of the leading axes.
+        """Return the loss, a scalar for each of the leading axes; of tuples of several kinds, the mean over these.
 
         Parameters
         ----------
@@ -254,20 +145,18 @@ class _Loss(nn.Module):
         """
         if kinds is None and isinstance(self.law, Sequence):
             raise UserError("there are several laws; give kinds, the place of each tuple's law")
-        if not isinstance(tuples, Tensor):
-            sizes = torch.tensor([len(own) for own in tuples], dtype=torch.int64, device=unlabeled.device)
-            padded = nn.utils.rnn.pad_sequence(list(tuples), batch_first=True) if len(sizes) else None
-            tuples = unlabeled.new_empty(0, 1) if padded is None else padded
-            kinds = sizes if kinds is None else kinds
-        elif kinds is None and mask is not None:
-            kinds = mask.sum(dim=1)
-        if tuples.dtype in (torch.float16, torch.bfloat16):
-            tuples, unlabeled = tuples.float(), unlabeled.float()
+        tuples, unlabeled, kinds = padded(tuples, unlabeled, mask, kinds)
         with torch.autocast(tuples.device.type, enabled=False):
-            return self.loss(tuples, unlabeled, kinds)
+            flat = unlabeled.flatten(-2) if unlabeled.ndim == tuples.ndim else unlabeled
+            if kinds is None:
+                return self.whole(self.part(tuples.shape[-1], tuples, unlabeled, flat))
+            cut = by_kind(tuples, flat, kinds, self.process_group, lambda kind: self.of_kind(kind)[0].size)
+            parts = [share * self.part(kind, own, others, flat) for share, kind, own, others in cut]
+            return self.whole(torch.stack(parts).sum(dim=0))
 
-    read: Callable[[Law], Any]
-    loss: Callable[[Tensor, Tensor, Tensor | None], Tensor]
+    def whole(self, part: Tensor) -> Tensor:
+        """Return the loss that the mean of the parts gives."""
+        return part
 
 
 class RiskLoss(_Loss):
@@ -305,29 +194,21 @@ class RiskLoss(_Loss):
         super().__init__(law, check_prior(prior), correction, process_group)
         self.parts, self.margin_loss = SCOPES[scope], LOSSES[loss]
 
-    def read(self, law: Law) -> tuple[int, list[float], list[float] | None]:
-        """Return M, the weights of the four terms, and the factors of the positions if these count."""
+    def read(self, law: Law) -> tuple[Law, list[float], list[float] | None]:
+        """Return the law, the weights of the four terms, and the factors of the positions if these count."""
         prior = float(self.prior)  # type: ignore[arg-type]
-        return law.size, list(law.risk_weights(prior)), law.positions(prior).tolist() if law.ordered else None
+        return law, list(law.risk_weights(prior)), law.positions(prior).tolist() if law.ordered else None
 
-    def loss(self, tuples: Tensor, unlabeled: Tensor, kinds: Tensor | None) -> Tensor:
+    def part(self, kind: int, tuples: Tensor, others: Tensor, unlabeled: Tensor) -> Tensor:
+        """Return the four terms of the risk, for which every kind takes all unlabeled scores."""
+        _, weights, factors = self.of_kind(kind)
+        positions = None if factors is None else tuples.new_tensor(factors).repeat(tuples.shape[-2])
+        own_means = margin_means(self.margin_loss, tuples.flatten(-2), unlabeled, positions, self.process_group)
+        return tuples.new_tensor(weights) * own_means
+
+    def whole(self, terms: Tensor) -> Tensor:
         """Return the corrected risk."""
-        unlabeled = unlabeled.flatten(-2) if unlabeled.ndim == tuples.ndim else unlabeled
-        if kinds is None:
-            _, weights, factors = self.of_kind(tuples.shape[-1])
-            positions = None if factors is None else _like(tuples, factors).repeat(tuples.shape[-2])
-            own_means = margin_means(self.margin_loss, tuples.flatten(-2), unlabeled, positions, self.process_group)
-            terms = _like(tuples, weights) * own_means
-        else:
-            rows, sizes = tuples.new_empty(len(kinds), 4), torch.empty_like(kinds)
-            for kind in kinds.unique().tolist():
-                size, weights, factors = self.of_kind(kind)
-                if factors is not None or size > tuples.shape[1]:
-                    raise UserError(f"law {kind} is one of {size} members, or in it their order counts")
-                sizes[kinds == kind] = size
-                rows[kinds == kind] = _like(tuples, weights)
-            terms = ragged_terms(self.margin_loss, tuples, unlabeled, sizes, rows, self.process_group)
-        return corrected(terms, _like(tuples, self.parts), self.k)
+        return corrected(terms, terms.new_tensor(self.parts), self.k)
 
 
 class TupleLoss(_Loss):
@@ -335,7 +216,7 @@ class TupleLoss(_Loss):
 
     Parameters
     ----------
-    law : Law, callable from a size to Law, or sequence of Law
+    law, process_group
         As of `RiskLoss`.
     prior : float or Tensor, optional
         A tensor, such as ``nn.Parameter(torch.zeros(()))``, holds the log-odds of a prior that is learned with the
@@ -343,8 +224,6 @@ class TupleLoss(_Loss):
         with unlabeled bags, which serves where `Law.identifies` says 'all'.
     correction : {'relu', 'abs', None}
         Of the risk's negative part.
-    process_group : ProcessGroup, optional
-        Whose ranks hold the batch.
 
     Raises
     ------
@@ -360,24 +239,13 @@ class TupleLoss(_Loss):
             raise UserError(f"tuples of the law {law} do not tell the prior, so it cannot be learned; give a number")
         return law, None
 
-    def loss(self, tuples: Tensor, unlabeled: Tensor, kinds: Tensor | None) -> Tensor:
-        """Return the corrected risk of bags, or the contrast; that of tuples of several kinds is the mean over them."""
-        if kinds is None:
-            return self._of_one_kind(tuples.shape[-1], tuples, unlabeled)
-        unlabeled = unlabeled.flatten(-2) if unlabeled.ndim == tuples.ndim else unlabeled
-        parts = by_kind(tuples, unlabeled, kinds, self.process_group, lambda kind: self.of_kind(kind)[0].size)
-        return torch.stack([share * self._of_one_kind(kind, own, others) for share, kind, own, others in parts]).sum()
-
-    def _of_one_kind(self, kind: int, tuples: Tensor, unlabeled: Tensor) -> Tensor:
+    def part(self, kind: int, tuples: Tensor, others: Tensor, unlabeled: Tensor) -> Tensor:
+        """Return the corrected risk of bags, or the contrast."""
         (law, rate), group = self.of_kind(kind), self.process_group
-        bags = unlabeled if unlabeled.ndim == tuples.ndim else unlabeled_bags(unlabeled, law.size)
+        bags = others if others.ndim == tuples.ndim else unlabeled_bags(others, law.size)
         if rate is not None:
             return bag_risk(law, tuples, bags, rate, self.k, group)
-        if isinstance(self.prior, Tensor):
-            return model_contrast(law, tuples, bags, self.prior.sigmoid(), group)
         (model_prior,) = means([bags.flatten(-2).sigmoid()], group)
-        return model_contrast(law, tuples, bags, model_prior, group)
-
-
-def _like(scores: Tensor, values: Sequence[Any]) -> Tensor:
-    return torch.tensor(values, dtype=scores.dtype, device=scores.device)
+        prior = self.prior.sigmoid() if isinstance(self.prior, Tensor) else model_prior
+        (tuples_q, bags_q), bag_prior = seen_at(law, prior, joint(law, tuples), joint(law, bags))
+        return contrast(tuples_q, bags_q, bag_prior, group)

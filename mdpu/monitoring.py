@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from mdpu.law import Law, count_law
-from mdpu.losses import TINY, joint
+from mdpu.scores import TINY, joint
 
 STEPS = 100
 

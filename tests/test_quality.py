@@ -190,10 +190,10 @@ def test_all_code_that_training_loads_counts_as_training_code():
     """Otherwise an edit of it would retrain nothing."""
     program = (
         "import sys, mdpu.learn.fitting\n"
-        "from mdpu.learn.methods import load_method\nfrom mdpu.learn.networks import load_network\n"
+        "from mdpu.learn.networks import load_network\nfrom mdpu.learn.trainer import head_of\n"
         "from mdpu.learn.task import Task\nimport torch\n"
         "for name in ('siamese', 'abs'):\n"
-        "    load_method(name).head([Task(name, 2, 0.5)], torch.device('cpu'))\n"
+        "    head_of(Task(name, 2, 0.5))([Task(name, 2, 0.5)], torch.device('cpu'))\n"
         "import mdpu.learn.networks.mlp\n"
         "print('\\n'.join(m.__file__ for n, m in sys.modules.items() if n.startswith('mdpu.') and m.__file__))"
     )

@@ -68,7 +68,7 @@ class BagHead(Head):
         """Return what one task minimises, a scalar, on tuples of one size or of several."""
         import torch
 
-        from mdpu.losses import by_kind
+        from mdpu.scores import by_kind
 
         tuples, unlabeled, own_prior = (part[r : r + 1] for part in (batch.tuples, batch.unlabeled, model_prior))
         if batch.sizes is None:
@@ -81,7 +81,7 @@ class BagHead(Head):
 
     def passes(self, scores: Tensor) -> tuple[Tensor, Tensor]:
         """Return q and 1 - q, (R, B), of groups with the scores (R, B, M)."""
-        from mdpu.losses import joint
+        from mdpu.scores import joint
 
         return joint(self.told_law, scores)
 
@@ -91,7 +91,7 @@ class BagHead(Head):
         An epoch goes through the unlabeled images in an order drawn anew, so bags are random, and other ones in every
         epoch.
         """
-        from mdpu.losses import unlabeled_bags
+        from mdpu.scores import unlabeled_bags
 
         return unlabeled_bags(unlabeled, self.law.size)
 

@@ -154,10 +154,3 @@ class CorrectedRisk(Method):
     def gives_log_odds(self, loss: str) -> bool:
         """Return whether scores are log-odds: with the logistic loss and the data's tuple size."""
         return self.tuple_size is None and loss == "logistic"
-
-    @property
-    def head(self) -> Callable[..., Head]:
-        """The head of all corrected risks, which share it so that their runs train in one stack."""
-        from mdpu.learn.risk import CorrectedRiskHead
-
-        return CorrectedRiskHead

@@ -18,7 +18,7 @@ from torch import nn
 
 from mdpu.learn.networks.mlp import StackedMLP
 from mdpu.learn.task import Sample, Settings, Task, rate_factor, tuples_per_batch
-from mdpu.learn.trainer import RunningMean, count_members, cut_batch, make_history, minibatches, network_method
+from mdpu.learn.trainer import RunningMean, count_members, cut_batch, head_of, make_history, minibatches, network_method
 
 
 def plain_module(task: Task, settings: Settings, inputs: int) -> nn.Sequential:
@@ -56,7 +56,7 @@ def plain_fit(
     x = torch.from_numpy(images).flatten(1).float() / scale  # (N, d)
     y = torch.from_numpy(labels) if labels is not None else None
     module = plain_module(task, settings, x.shape[1])
-    head = network_method(task).head([task], x.device)
+    head = head_of(task)([task], x.device)
     kind = torch.optim.AdamW if settings.optimizer == "adamw" else torch.optim.Adam
     rate = settings.learning_rate if task.learning_rate is None else task.learning_rate
     decay = settings.weight_decay if task.weight_decay is None else task.weight_decay

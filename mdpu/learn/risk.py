@@ -14,7 +14,7 @@ from mdpu.learn.head import Batch, Head, TestImages
 from mdpu.learn.method import CorrectedRisk
 from mdpu.learn.methods import load_method
 from mdpu.learn.task import Task
-from mdpu.losses import LOSSES, corrected, margin_means, ragged_terms
+from mdpu.losses import LOSSES, corrected, margin_means
 
 TERMS = ("tuple_positive", "tuple_negative", "unlabeled_positive", "unlabeled_negative")
 
@@ -128,9 +128,13 @@ class CorrectedRiskHead(Head):
     def _ragged_terms(self, batch: Batch, r: int) -> Tensor:
         """Return the four terms (4,) of one task with tuples of several sizes."""
         assert batch.sizes is not None
-        sizes = batch.sizes[r]
+        sizes, loss, present = batch.sizes[r], LOSSES[self.tasks[r].loss], batch.present[r]
         weights = self.weights_by_size[r, sizes - 1]  # (B, 4)
-        return ragged_terms(LOSSES[self.tasks[r].loss], batch.tuples[r], batch.unlabeled[r], sizes, weights)
+        tuples, unlabeled = batch.tuples[r].where(present, 0), batch.unlabeled[r]
+        members = [weights[:, i] * (loss(tuples, 1 - 2 * i) * present).sum(dim=1) / sizes for i in (0, 1)]
+        own = [part.mean() for part in weights[:, 2:].unbind(1)]
+        others = [own[i] * loss(unlabeled, 1 - 2 * i).mean() for i in (0, 1)]
+        return torch.stack([*(part.mean() for part in members), *others])
 
     def test(self, outputs: Callable[[Tensor], Tensor], images: TestImages) -> list[Tensor]:
         """Return the risk of the test images at the training prior, with the training loss, (R,) (Eq. 2)."""

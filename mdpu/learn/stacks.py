@@ -11,7 +11,7 @@ from typing import Literal, TypeVar
 import torch
 
 from mdpu.learn.task import Task
-from mdpu.learn.trainer import Stack, network_method
+from mdpu.learn.trainer import Stack, head_of, network_method
 
 Key = TypeVar("Key")
 Result = TypeVar("Result")
@@ -46,7 +46,7 @@ def make_stacks(
     streams: dict[tuple[object, str, int | str], list[Task]] = {}
     for task in tasks:
         method = network_method(task)
-        shared = method.head, method.outputs, method.sees_labels, method.memory, task.law
+        shared = head_of(task), method.outputs, method.sees_labels, method.memory, task.law
         streams.setdefault((shared, task.sample, task.seed), []).append(task)
     rectangles: dict[object, list[list[Task]]] = {}
     for key, stream in streams.items():

@@ -24,17 +24,17 @@ from torch.optim.adam import adam
 
 from mdpu.learn.evaluation import Evaluation
 from mdpu.learn.head import Batch, Head
-from mdpu.learn.method import FittedMethod
+from mdpu.learn.method import CorrectedRisk, FittedMethod, NetworkMethod
 from mdpu.learn.methods import load_method
 from mdpu.learn.network import Network, Policy, Preparation
 from mdpu.learn.networks import load_network
+from mdpu.learn.risk import CorrectedRiskHead
 from mdpu.learn.start import fading, linear_score
 from mdpu.learn.task import Sample, Settings, Task, rate_factor, tuples_per_batch
 from mdpu.randomness import Stream
 
 if TYPE_CHECKING:
     from mdpu.learn.checkpoint import Checkpoint
-    from mdpu.learn.method import CorrectedRisk, NetworkMethod
 
 Stack = tuple[tuple[Task, ...], ...]  # (K, S)
 
@@ -87,9 +87,15 @@ def network_method(task: Task) -> CorrectedRisk | NetworkMethod:
     return method
 
 
+def head_of(task: Task) -> Callable[..., Head]:
+    """Return what makes a task's head. All corrected risks have one, so that their runs train in one stack."""
+    method = network_method(task)
+    return CorrectedRiskHead if isinstance(method, CorrectedRisk) else method.head
+
+
 def make_heads(tasks: Sequence[Task], policy: Policy) -> list[Head]:
     """Return the heads of a stack: one for all tasks, or one for each."""
-    make = network_method(tasks[0]).head
+    make = head_of(tasks[0])
     return [make(tasks, policy.device)] if policy.shared_objective else [make([task], policy.device) for task in tasks]
 
 
@@ -350,7 +356,7 @@ def train_stack(
 
 def starting_scores(tasks: Sequence[Task], samples: Sequence[Sample], images: Tensor) -> Tensor | None:
     """Return the scores (K, S, N) that training starts from, or None where all start from the networks alone."""
-    heads = [network_method(task).head([task], images.device) for task in tasks]
+    heads = [head_of(task)([task], images.device) for task in tasks]
     own = [linear_score(head, images, samples[i % len(samples)]) for i, head in enumerate(heads)]
     if all(score is None for score in own):
         return None

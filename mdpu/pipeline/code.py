@@ -27,7 +27,7 @@ ROOMS = {
 }
 # What trains a run and makes its history, apart from the files of its method and its network.
 TRAINING = (
-    *("law.py", "losses.py", "data.py", "randomness.py", "learn"),
+    *("law.py", "losses.py", "scores.py", "data.py", "randomness.py", "learn"),
     *("pipeline/data/splits.py", "pipeline/validation.py", "pipeline/history.py"),
 )
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)

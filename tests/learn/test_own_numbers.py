@@ -41,7 +41,5 @@ def test_heads_that_share_a_tensor_would_not(monkeypatch: pytest.MonkeyPatch, tm
     cohort = Cohort("fp32", 2)
     tasks = tuple(task for task in cohort.tasks if task.method in ("abs", "relu-part"))
     whole = Partition(tasks, threads=1, small_memory=False, killed_after=None)
-    monkeypatch.setattr(
-        trainer, "make_heads", lambda tasks, policy: [trainer.network_method(tasks[0]).head(tasks, policy.device)]
-    )
+    monkeypatch.setattr(trainer, "make_heads", lambda tasks, policy: [trainer.head_of(tasks[0])(tasks, policy.device)])
     assert differing(cohort, whole, tmp_path)

@@ -24,6 +24,7 @@ from mdpu.learn.modules import module_architecture
 from mdpu.learn.networks import mlp
 from mdpu.learn.prior import brief_estimate, estimate_prior
 from mdpu.learn.stopping import choose_epoch
+from mdpu.learn.trainer import head_of
 from mdpu.learn.tuning import tune
 from mdpu.pipeline.config import available_methods
 
@@ -312,10 +313,6 @@ def moved(attribute):
     return change
 
 
-def head_of(method):
-    return load_method(method).head
-
-
 BUGS = {
     "images stay on the CPU": Bug(fitting, "TrainingData", lambda old: lambda images, *of: old(images.cpu(), *of)),
     "labels stay on the CPU": Bug(
@@ -326,10 +323,12 @@ BUGS = {
     "bags stay on the CPU": Bug(
         evaluation.PlacedBags, "of", lambda old: staticmethod(lambda bags, labels: old(bags, labels.cpu()))
     ),
-    "weights of the risk stay on the CPU": Bug(head_of("abs"), "__init__", moved("weights")),
-    "slopes of the correction stay on the CPU": Bug(head_of("abs"), "__init__", moved("k")),
-    "parts of the risk stay on the CPU": Bug(head_of("abs"), "__init__", moved("parts")),
-    "the prior of bags stays on the CPU": Bug(head_of("bag-relu"), "__init__", moved("bag_prior"), "bag-relu"),
+    "weights of the risk stay on the CPU": Bug(head_of(Task("abs", 2, 0.5)), "__init__", moved("weights")),
+    "slopes of the correction stay on the CPU": Bug(head_of(Task("abs", 2, 0.5)), "__init__", moved("k")),
+    "parts of the risk stay on the CPU": Bug(head_of(Task("abs", 2, 0.5)), "__init__", moved("parts")),
+    "the prior of bags stays on the CPU": Bug(
+        head_of(Task("bag-relu", 2, 0.5)), "__init__", moved("bag_prior"), "bag-relu"
+    ),
     "the network stays on the CPU": Bug(
         mlp.StackedMLP,
         "__init__",
@@ -361,10 +360,10 @@ BUGS = {
         ),
     ),
     "the objective is printed": Bug(
-        head_of("abs"), "objective", after(lambda found: (found[0].sum().item(), found)[1])
+        head_of(Task("abs", 2, 0.5)), "objective", after(lambda found: (found[0].sum().item(), found)[1])
     ),
     "a flat risk is asked for": Bug(
-        head_of("abs"), "objective", after(lambda found: (bool((found[0] > 0).all()), found)[1])
+        head_of(Task("abs", 2, 0.5)), "objective", after(lambda found: (bool((found[0] > 0).all()), found)[1])
     ),
     "scores are looked at as a list": Bug(mlp.StackedMLP, "forward", after(lambda found: (found.tolist(), found)[1])),
     "rates count by a mask": Bug(

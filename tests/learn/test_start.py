@@ -12,8 +12,8 @@ from blobs import SETTINGS, Blobs, Trainer, assert_same_history
 from mdpu.data import TupleData, draw_split
 from mdpu.law import Law
 from mdpu.learn import Task
-from mdpu.learn.methods import load_method
 from mdpu.learn.start import fading, is_singular, linear_score
+from mdpu.learn.trainer import head_of
 
 ONE_OF_THREE = Law.exactly(3, 1)
 
@@ -55,7 +55,8 @@ def test_the_score_tells_the_classes_apart(method, wide):
     images = generator.normal(size=(3000, columns)) * np.linspace(1, 0.1, columns) + 5
     images[:, 0] += 3 * labels
     sample = draw_split(labels, ONE_OF_THREE, 1 / 3, 800, 800, 0)
-    head = load_method(method).head([Task(method, 3, 1 / 3, law=ONE_OF_THREE)], torch.device("cpu"))
+    task = Task(method, 3, 1 / 3, law=ONE_OF_THREE)
+    head = head_of(task)([task], torch.device("cpu"))
     score = linear_score(head, torch.from_numpy(images).float(), sample)
     assert np.corrcoef(score, labels)[0, 1] > 0.8
     assert score[sample.unlabeled].sigmoid().mean() == pytest.approx(1 / 3, abs=1e-4)

@@ -22,9 +22,12 @@ class FreeContrastHead(BagHead):
 
     def loss(self, tuples: Tensor, unlabeled: Tensor, model_prior: Tensor) -> Tensor:
         """Return the mean cross-entropy."""
-        from mdpu.losses import model_contrast
+        from mdpu.losses import contrast
+        from mdpu.scores import joint, seen_at
 
-        return model_contrast(self.law, tuples, self.bags(unlabeled), model_prior)
+        groups = (joint(self.law, scores) for scores in (tuples, self.bags(unlabeled)))
+        (tuples_q, bags_q), bag_prior = seen_at(self.law, model_prior, *groups)
+        return contrast(tuples_q, bags_q, bag_prior)
 
 
 METHOD = NetworkMethod("Bag contrast, prior-free", FreeContrastHead, log_odds=True)

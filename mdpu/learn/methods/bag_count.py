@@ -24,7 +24,7 @@ class CountHead(BagHead):
 
     def loss(self, tuples: Tensor, unlabeled: Tensor, model_prior: Tensor) -> Tensor:
         """Return the sum of the two kinds' mean losses."""
-        from mdpu.losses import unlabeled_bags
+        from mdpu.scores import unlabeled_bags
 
         tuples_loss = -self.passes(tuples)[0].clamp(min=TINY).log().mean(dim=1)
         bags = unlabeled_bags(unlabeled, BAG)

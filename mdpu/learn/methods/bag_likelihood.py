@@ -24,7 +24,7 @@ class LikelihoodHead(BagHead):
 
     def loss(self, tuples: Tensor, unlabeled: Tensor, model_prior: Tensor) -> Tensor:
         """Return log Z(m) - mean log q + PIN KL(pi_+ || m)."""
-        from mdpu.losses import joint, seen_at
+        from mdpu.scores import joint, seen_at
 
         (q,), bag_prior = seen_at(self.law, model_prior, joint(self.law, tuples))
         likelihood = q.clamp(min=TINY).log().mean(dim=1) - bag_prior.log()

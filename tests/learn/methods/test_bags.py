@@ -16,14 +16,17 @@ from mdpu.errors import UserError
 from mdpu.law import Law, count_law
 from mdpu.learn.bags import TINY, BagHead, shift_to
 from mdpu.learn.head import Batch
-from mdpu.learn.method import CorrectedRisk, NetworkMethod
+from mdpu.learn.method import CorrectedRisk
 from mdpu.learn.methods import load_method
 from mdpu.learn.methods.bag_count import BAG
 from mdpu.learn.methods.bag_likelihood import PIN as LIKELIHOOD_PIN
 from mdpu.learn.methods.bag_nce import PIN as NCE_PIN
+from mdpu.learn.risk import CorrectedRiskHead
 from mdpu.learn.task import Task
-from mdpu.losses import RiskLoss, TupleLoss, joint, unlabeled_bags
+from mdpu.learn.trainer import head_of
+from mdpu.losses import RiskLoss, TupleLoss
 from mdpu.pipeline.config import available_methods
+from mdpu.scores import joint, unlabeled_bags
 
 CPU = torch.device("cpu")
 LAWS = [
@@ -49,9 +52,7 @@ BAG_METHODS = (
 
 
 def head(*tasks: Task) -> BagHead:
-    method = load_method(tasks[0].method)
-    assert isinstance(method, NetworkMethod)
-    made = method.head(tasks, CPU)
+    made = head_of(tasks[0])(tasks, CPU)
     assert isinstance(made, BagHead)
     return made
 
@@ -240,12 +241,12 @@ def test_runs_of_several_laws_get_what_they_would_get_alone(method: str) -> None
 def test_corrected_risks_take_any_law(method: str, law: Law) -> None:
     batch, kind = scores(1, 20, law.size, 30), load_method(method)
     assert isinstance(kind, CorrectedRisk)
-    objective, _ = kind.head([Task(method, law.size, 0.4, law=law)], CPU).objective(batch)
+    objective, _ = CorrectedRiskHead([Task(method, law.size, 0.4, law=law)], CPU).objective(batch)
     correction = {-1: None, 0: "relu", 1: "abs"}[int(kind.k)]
     expected = RiskLoss(law, 0.4, correction, kind.scope)(batch.tuples[0], batch.unlabeled[0])
     assert objective.item() == pytest.approx(expected.item(), rel=1e-5)
     with pytest.raises(UserError, match="no risk of single members"):
-        kind.head([Task(method, 2, 0.5, law=Law.similar(2))], CPU)
+        CorrectedRiskHead([Task(method, 2, 0.5, law=Law.similar(2))], CPU)
 
 
 @pytest.mark.parametrize("method", BAG_METHODS)

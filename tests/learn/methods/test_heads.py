@@ -22,6 +22,7 @@ from mdpu.learn.methods.llp import BAG
 from mdpu.learn.methods.siamese import OUTPUTS, SiameseHead
 from mdpu.learn.pairs import SELECTIONS, PairHead, prototypes
 from mdpu.learn.task import Task
+from mdpu.learn.trainer import head_of
 from mdpu.pipeline.config import available_methods
 
 CPU = torch.device("cpu")
@@ -32,9 +33,7 @@ def task(method: str, tuple_size: int = 2, prior: float = 0.5, loss: str = "logi
 
 
 def head(*tasks: Task) -> Any:
-    method = load_method(tasks[0].method)
-    assert not isinstance(method, FittedMethod)
-    return method.head(tasks, CPU)
+    return head_of(tasks[0])(tasks, CPU)
 
 
 def scores(R: int, B: int, M: int, unlabeled: int, *outputs: int) -> Batch:
