@@ -3,11 +3,10 @@
 >>> loss = TupleLoss(Law.dominant(2), prior=0.4)
 >>> loss(network(tuples), network(unlabeled)).backward()  # scores (B, 2) and (B_U,)
 
-The trainer of this package calls the same functions, so each formula stands here alone, for any leading axes.
-``docs/explanation/laws.md`` and ``bags.md`` have the theory.
+The trainer here calls the same functions, so each formula stands once. ``docs/explanation/bags.md`` has the theory.
 
-**Several processes.** A corrected risk is no mean over ranks. With `process_group` its parts are summed over the ranks
-before the correction, and every rank has the loss of the whole batch. The mean of the ranks' gradients, which
+**Several processes.** With `process_group` the parts of a corrected risk, which is no mean over ranks, are summed over
+them before the correction. Every rank then has the loss of the whole batch, and the mean of the ranks' gradients, which
 `DistributedDataParallel` takes, is its gradient. Ranks may hold unequal numbers; one that has none passes an empty
 batch. Unlabeled scores are grouped on their rank: give multiples of M.
 """

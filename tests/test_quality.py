@@ -44,6 +44,7 @@ LIBRARY = [
     "errors",
     "randomness",
     "law",
+    "scores",
     "losses",
     "monitoring",
     "data",
