@@ -17,7 +17,7 @@ import math
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -27,16 +27,15 @@ from unittest import mock
 import numpy as np
 import pandas as pd
 import torch
+from shared import Labelled
 
-from mdpu.data import draw_split
-from mdpu.learn import Sample, Settings, Task, fit, trainer
+from mdpu.learn import Settings, Task, fit, trainer
 from mdpu.learn.checkpoint import Checkpoint
 from mdpu.learn.device import choose_device, describe
-from mdpu.learn.evaluation import TestRates
 from mdpu.learn.fitting import stack_bytes
 from mdpu.learn.networks import load_network
 from mdpu.pipeline.config import load_config
-from mdpu.pipeline.data.images import ImageSet, read_images
+from mdpu.pipeline.data.images import ImageSet
 from mdpu.pipeline.data.labels import binarize
 from mdpu.pipeline.files import REPOSITORY
 from mdpu.pipeline.plan import Plan
@@ -55,48 +54,31 @@ def tell(check: str, ok: bool | None = None, **figures: object) -> None:
     print(json.dumps({"check": check, **({} if ok is None else {"ok": ok}), **figures}), flush=True)
 
 
-def synthetic(train_count: int, test_count: int, shape: tuple[int, ...]) -> ImageSet:
+def synthetic(train_count: int, test_count: int, shape: tuple[int, ...]) -> Labelled:
     """Return ten classes of noise around ten random images."""
     rng = np.random.default_rng(0)
     centres = rng.integers(0, 256, (10, *shape))
 
-    def part(count: int) -> tuple[np.ndarray, np.ndarray]:
+    arrays = []
+    for count in (train_count, test_count):
         labels = rng.integers(0, 10, count)
         noise = rng.integers(0, 256, (count, *shape), dtype=np.uint8)
-        return ((centres[labels] + noise.astype(np.int64)) // 2).astype(np.uint8), labels
-
-    train_images, train_labels = part(train_count)
-    test_images, test_labels = part(test_count)
+        arrays += [((centres[labels] + noise.astype(np.int64)) // 2).astype(np.uint8), labels]
     names = [str(digit) for digit in range(10)]
-    return ImageSet(train_images, train_labels, test_images, test_labels, names, "synthetic", "none")
+    images = ImageSet(*arrays, names, "synthetic", "none")
+    return Labelled(images, binarize(images, names[0::2], names[1::2]))
 
 
-class Trainer:
-    """Trains tasks on images and on samples of their own.
+def trainer_of(data: Labelled, tasks: Sequence[Task], n: int) -> Callable[..., dict[Task, pd.DataFrame]]:
+    """Return what trains tasks, or some of them, and gives their histories; each sample has `n` tuples."""
+    samples = {task.sample: data.sample(task.tuple_size, task.prior, n, task.seed) for task in tasks}
 
-    Parameters
-    ----------
-    images : ImageSet
-    tasks : sequence of Task
-        Each with a sample for its prior and seed, of `n` tuples and as many unlabeled images.
-    n : int
-    """
-
-    def __init__(self, images: ImageSet, tasks: Sequence[Task], n: int) -> None:
-        labels = binarize(images, images.classes[0::2], images.classes[1::2])
-        self.images, self.tasks, self.samples = images.train_images, tasks, {}
-        for task in {task.sample: task for task in tasks}.values():
-            split = draw_split(labels["train"], task.tuple_size, task.prior, n, n, task.seed)
-            self.samples[task.sample] = Sample(split.tuples, split.unlabeled)
-        self.rates = TestRates(images.test_images, labels["test"], images.train_images, labels["train"])
-
-    def __call__(
-        self, settings: Settings, device: torch.device, tasks: Sequence[Task] | None = None, **options: Any
-    ) -> dict[Task, pd.DataFrame]:
-        """Return the histories of the tasks, or of some."""
-        options = {"evaluation": self.rates, "device": device, **options}
-        models = fit(self.tasks if tasks is None else tasks, self.images, self.samples, settings, **options)
+    def train(settings: Settings, device: torch.device, some: Sequence[Task] = tasks, **options: Any) -> Any:
+        given = {"evaluation": data.rates(), "device": device, **options}
+        models = fit(some, data.images.train_images, samples, settings, **given)
         return {model.task: model.history for model in models}
+
+    return train
 
 
 def make_tasks(priors: Sequence[float], seeds: Sequence[int], tuple_size: int = 2) -> list[Task]:
@@ -121,18 +103,19 @@ def synchronized_seconds(work, device: torch.device) -> float:
     return time.perf_counter() - start
 
 
-def check_correctness(images: ImageSet, n: int, device: torch.device, epochs: int) -> None:
+def check_correctness(data: Labelled, n: int, device: torch.device, epochs: int) -> None:
     """Compare the device with the CPU in float32, stacks with single tasks, halves with wholes, and a resumed task."""
     settings = replace(MLP, precision="fp32", epochs=epochs)
     tasks = make_tasks((0.4, 0.6), (1, 2))
-    train = Trainer(images, tasks, n)
+    train = trainer_of(data, tasks, n)
     whole = train(settings, device)
     difference = largest_difference(whole, train(settings, torch.device("cpu")))
     tell("histories equal the CPU's, fp32", difference < 0.02, largest_difference=difference, epochs=epochs)
     alone = {task: train(settings, device, [task])[task] for task in tasks[:3]}
     difference = largest_difference(alone, whole)
     tell("a task's history does not depend on its company", difference < 0.02, largest_difference=difference)
-    least = stack_bytes(((tasks[0],),), settings, load_network("mlp"), images.train_images.shape[1:], train.samples)
+    sample = {tasks[0].sample: data.sample(2, tasks[0].prior, n, tasks[0].seed)}
+    least = stack_bytes(((tasks[0],),), settings, load_network("mlp"), data.images.train_images.shape[1:], sample)
     difference = largest_difference(train(settings, device, memory=least), whole)
     tell("what memory splits gives the same", difference < 0.02, largest_difference=difference)
 
@@ -158,25 +141,25 @@ def check_correctness(images: ImageSet, n: int, device: torch.device, epochs: in
             tell("a resumed stack gives the same", False, why="no checkpoint was written")
 
 
-def time_grey_half(images: ImageSet, device: torch.device, small: bool) -> None:
+def time_grey_half(data: Labelled, device: torch.device, small: bool) -> None:
     """Time the 540 grey runs of Tables II-V: five datasets' worth of n, pairs and triples, bf16."""
     settings, total, counted = replace(MLP, epochs=2 if small else 100), 0.0, 0
     sizes = [(60, 80)] if small else [(10_000, 12_000)] * 3 + [(7_000, 8_000), (4_000, 5_000)]
     priors, seeds = ((0.5,), (1,)) if small else ((0.4, 0.5, 0.6), (1, 2, 3))
-    Trainer(images, make_tasks((0.5,), (1,)), sizes[0][0])(replace(MLP, epochs=1), device)  # warm-up
+    trainer_of(data, make_tasks((0.5,), (1,)), sizes[0][0])(replace(MLP, epochs=1), device)  # warm-up
     for tuple_size, pair in itertools.product((2, 3), sizes):
         for n in pair:
-            train = Trainer(images, make_tasks(priors, seeds, tuple_size), n)
-            total += synchronized_seconds(partial(train, settings, device), device)
-            counted += len(train.tasks)
+            tasks = make_tasks(priors, seeds, tuple_size)
+            total += synchronized_seconds(partial(trainer_of(data, tasks, n), settings, device), device)
+            counted += len(tasks)
     tell("grey half", runs=counted, epochs=settings.epochs, seconds=round(total, 2), target_seconds=60)
 
 
 def time_resnet(device: torch.device, small: bool) -> None:
     """Time a ResNet-34 step on CIFAR-10's size against eager float32, and say its share of the bf16 product peak."""
-    images = synthetic(64, 32, (32, 32, 3)) if small else synthetic(20_000, 1_000, (32, 32, 3))
+    data = synthetic(64, 32, (32, 32, 3)) if small else synthetic(20_000, 1_000, (32, 32, 3))
     n, batch, epochs = (8, 4, 2) if small else (2_560, 256, 4)
-    train, seconds = Trainer(images, [Task("abs", 2, 0.5, seed=1)], n), {}
+    train, seconds = trainer_of(data, [Task("abs", 2, 0.5, seed=1)], n), {}
     for precision in ("fp32", "bf16"):
         settings = replace(RESNET, precision=precision, batch_size=batch)
         first, all_of_them = (
@@ -202,10 +185,10 @@ def main() -> None:
     arguments = parser.parse_args()
     device = choose_device(arguments.device)
     shape, count = ((8, 8), 400) if arguments.small else ((28, 28), 60_000)
-    images = read_images(arguments.images) if arguments.images else synthetic(count, count // 6, shape)
+    data = Labelled.read(arguments.images) if arguments.images else synthetic(count, count // 6, shape)
     tell("device", name=describe(device), torch=torch.__version__, cuda=torch.version.cuda)
-    check_correctness(images, 60 if arguments.small else 2_000, device, epochs=3)
-    time_grey_half(images, device, arguments.small)
+    check_correctness(data, 60 if arguments.small else 2_000, device, epochs=3)
+    time_grey_half(data, device, arguments.small)
     time_resnet(device, arguments.small)
     sys.exit(failed)
 

@@ -2,10 +2,9 @@
 
 A partition is some of the tasks in random order, with 1 to 4 threads, with memory for all or for a few, undisturbed or
 killed once and taken up again. Tasks are of every method that trains a network and of every loss, with small
-perceptrons on images made here, or with the protocol's on real ones.
+perceptrons on images made here.
 
-    python benchmarks/own_numbers.py                     # 200 partitions: 50 for each precision and tuple size
-    python benchmarks/own_numbers.py --images results/datasets/mnist.npz --partitions 8 --epochs 5
+    python benchmarks/own_numbers.py      # 200 partitions: 50 for each precision and tuple size
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ import functools
 import json
 import random
 import tempfile
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -31,7 +30,6 @@ from mdpu.learn.methods import load_method
 from mdpu.learn.networks import load_network
 from mdpu.learn.prior import brief_estimate
 from mdpu.pipeline.config import available_methods
-from mdpu.pipeline.data.images import read_images
 from mdpu.randomness import Stream
 
 CPU = torch.device("cpu")
@@ -39,23 +37,17 @@ LOSSES = ("logistic", "ramp", "squared", "hinge")
 
 
 class Cohort:
-    """Tasks on two samples at two priors, and the history that each has alone.
+    """Tasks on two samples at two priors in a precision, and the history that each has alone.
 
-    Parameters
-    ----------
-    precision : {'fp32', 'bf16'}
-    tuple_size : int
-    images : Path, optional
-        Real images; else small ones are made.
-    epochs : int
+    They are trained on 700 images of two overlapping classes, whose sizes are odd on purpose.
     """
 
-    def __init__(self, precision: str, tuple_size: int, images: Path | None = None, epochs: int = 3) -> None:
-        self.images, self.labels, self.test = made() if images is None else real(images)
-        n = 151 if images is None else 10_000
-        settings = Settings(epochs=epochs, precision=precision)
-        small = replace(settings, batch_size=47, learning_rate=3e-3, architecture={"hidden": (37, 20)})
-        self.settings = small if images is None else settings
+    def __init__(self, precision: str, tuple_size: int) -> None:
+        self.labels = np.where(np.arange(700) % 5 < 2, 1, -1).astype(np.int8)
+        bright = np.where(np.arange(7) < 3, 40, -40) * self.labels[:, None, None]
+        self.images = (90 + bright + 90 * Stream(1, "made").uniform(700, 9, 7)).clip(0, 255).astype(np.uint8)
+        own = {"batch_size": 47, "learning_rate": 3e-3, "architecture": {"hidden": (37, 20)}}
+        self.settings, n = Settings(epochs=3, precision=precision, **own), 151
         keys = [f"{prior}/{seed}" for prior in (0.4, 0.6) for seed in (1, 2)]
         draws = {key: Stream(key, "sample") for key in keys}
         self.samples = {
@@ -73,7 +65,7 @@ class Cohort:
     @property
     def options(self) -> dict[str, object]:
         """What every training is given."""
-        evaluation = TestRates(*self.test, self.images, self.labels)
+        evaluation = TestRates(self.images[:333], self.labels[:333], self.images, self.labels)
         return {"labels": self.labels, "evaluation": evaluation, "device": CPU, "estimate_prior": brief_estimate}
 
     @functools.cache  # noqa: B019  (a cohort lives as long as the program)
@@ -81,21 +73,6 @@ class Cohort:
         """Return the history of a task trained alone, with one thread."""
         torch.set_num_threads(1)
         return fit([task], self.images, self.samples, self.settings, **self.options)[0].history
-
-
-def made() -> tuple[np.ndarray, np.ndarray, tuple[np.ndarray, np.ndarray]]:
-    """Return 700 images of two overlapping classes, odd in their sizes, with labels, and test images."""
-    labels = np.where(np.arange(700) % 5 < 2, 1, -1).astype(np.int8)
-    bright = np.where(np.arange(7) < 3, 40, -40) * labels[:, None, None]
-    images = (90 + bright + 90 * Stream(1, "made").uniform(700, 9, 7)).clip(0, 255).astype(np.uint8)
-    return images, labels, (images[:333], labels[:333])
-
-
-def real(path: Path) -> tuple[np.ndarray, np.ndarray, tuple[np.ndarray, np.ndarray]]:
-    """Return real images with the parity of their class ids as labels."""
-    images = read_images(path)
-    train, test = (np.where(ids % 2 == 0, 1, -1).astype(np.int8) for ids in (images.train_labels, images.test_labels))
-    return images.train_images, train, (images.test_images, test)
 
 
 @dataclass(frozen=True)
@@ -169,15 +146,13 @@ def few_models(cohort: Cohort) -> int:
 def main() -> None:
     """Train partitions and print a line of JSON for each cohort, and one for all."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--images", type=Path)
     parser.add_argument("--partitions", type=int, default=200)
-    parser.add_argument("--epochs", type=int, default=3)
     arguments = parser.parse_args()
     draw, total, compared = random.Random(1), 0, 0
     precisions = dict.fromkeys(["fp32", resolve_precision("auto", CPU)])
     cases = [(precision, size) for precision in precisions for size in (2, 3)]
     for precision, size in cases:
-        cohort, bad, histories = Cohort(precision, size, arguments.images, arguments.epochs), 0, 0
+        cohort, bad, histories = Cohort(precision, size), 0, 0
         for _ in range(arguments.partitions // len(cases)):
             count = draw.choice([1, 2, 3, 5, 9, 20, len(cohort.tasks)])
             partition = Partition(

@@ -26,6 +26,7 @@ settings.load_profile("mdpu")
 REPOSITORY = Path(__file__).resolve().parent.parent
 
 TINY = REPOSITORY / "benchmarks" / "faults" / "tiny.yaml"
+RUN = ("./run", "paper", "--cores", "2", "--configfile", "config/tiny.yaml")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -64,6 +65,11 @@ class Clone:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.results = folder / "results" / "tiny"
+
+    def copy(self, folder: Path) -> Clone:
+        """Copy it with the times of its files, by which Snakemake goes."""
+        shutil.copytree(self.folder, folder, symlinks=True)
+        return Clone(folder)
 
     @property
     def environment(self) -> dict[str, str]:
@@ -131,7 +137,10 @@ def clone_repository(folder: Path) -> Clone:
 
 @pytest.fixture(scope="session")
 def finished(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Clone:
-    """A clone in which the tiny experiment has run once, for all workers; nobody may change it."""
+    """A clone in which `./run` has made the tiny experiment once, for all workers; nobody may change it.
+
+    What it printed is in ``finished.log`` beside it.
+    """
     base = tmp_path_factory.getbasetemp()
     if worker_id != "master":
         base = base.parent  # shared by the workers of one session
@@ -139,8 +148,8 @@ def finished(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Clone:
     with FileLock(base / "finished.lock"):
         if not (base / "finished.log").exists():
             shutil.rmtree(clone.folder, ignore_errors=True)
-            log = clone_repository(clone.folder).snakemake()
-            (base / "finished.log").write_text(log)
+            done = clone_repository(clone.folder).run(*RUN)
+            (base / "finished.log").write_text(done.stdout + done.stderr)
     return clone
 
 
@@ -158,6 +167,5 @@ def fresh_clone(tmp_path: Path) -> Clone:
 
 @pytest.fixture
 def finished_clone(finished: Clone, tmp_path: Path) -> Clone:
-    """A finished clone of one's own, to change; the times of its files are kept, as Snakemake goes by them."""
-    shutil.copytree(finished.folder, tmp_path / "clone", symlinks=True)
-    return Clone(tmp_path / "clone")
+    """A finished clone of one's own, to change."""
+    return finished.copy(tmp_path / "clone")

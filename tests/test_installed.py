@@ -103,10 +103,6 @@ def test_theory_needs_nothing_else(mdpu):
     assert json.loads(mdpu("coefficients", "--tuple-size", 2, "--prior", 0.5))["a"] == pytest.approx(2 / 3)
 
 
-def test_a_configuration_of_ones_own_is_laid_over_the_papers(mdpu):
-    assert json.loads(mdpu("plan", "--config", "my.yaml"))["experiments"] == {"figure2": 0, "table1": 0}
-
-
 def test_what_shows_no_data_is_rendered_down_to_the_report(mdpu, tmp_path):
     config, results = ("--config", "my.yaml"), tmp_path / "out" / "mine"
     for name in ("figure2", "table1"):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from sklearn.exceptions import NotFittedError
 
 from mdpu.estimator import MDPUClassifier, TupleClassifier
 from mdpu.groups import join_groups
@@ -45,8 +44,3 @@ def test_a_law_is_stated_by_its_weights():
 
 def test_without_held_out_tuples_it_claims_no_risk(classifier):
     assert "Not estimated" in model_card(classifier, *FORMS["tuples"])
-
-
-def test_an_unfitted_classifier_has_no_card():
-    with pytest.raises((NotFittedError, AttributeError)):
-        model_card(MDPUClassifier(), *FORMS["tuples"])

@@ -10,7 +10,6 @@ from safetensors.torch import load_file, save_file
 from sklearn.datasets import load_digits
 from torch import nn
 
-from mdpu import estimator
 from mdpu.data import draw_split
 from mdpu.estimator import MDPUClassifier, TupleClassifier, by_number
 
@@ -76,12 +75,6 @@ def test_export_and_onnx_give_the_same_answers_to_any_number_of_rows(trained, tm
     assert_answers(session.run(None, {session.get_inputs()[0].name: rows})[0], trained)
 
 
-def test_own_weights_fit_the_module_that_was_brought_along():
-    rows, parameters = KINDS["vectors"]
-    classifier = MDPUClassifier(0.5, n_epochs=2, random_state=0, device="cpu", **parameters).fit(rows, DATA)
-    nn.Linear(64, 1).load_state_dict(classifier.module_.network.state_dict())
-
-
 def test_other_learners_have_no_module():
     classifier = TupleClassifier(0.5, law=(0, 1, 1), learner="linear", compare_prior=False).fit(TABLE, DATA)
     with pytest.raises(AttributeError, match="module_ is of networks, but the learner is linear"):
@@ -103,12 +96,6 @@ def test_large_data_train_where_they_lie_as_small_ones_do(form, dtype, tmp_path,
         monkeypatch.setattr(module, 0)
     found = classifier.fit(*given).decision_function(IMAGES.astype(dtype))
     assert np.array_equal(found, expected)
-
-
-def test_the_prior_is_compared_with_a_part_of_many_tuples(monkeypatch):
-    monkeypatch.setattr(estimator, "PROFILED", 100)
-    classifier = MDPUClassifier(0.5, learner="network", n_epochs=2, random_state=0, device="cpu").fit(TABLE, DATA)
-    assert (classifier.prior_estimate_.n, classifier.prior_estimate_.n_unlabeled) == (100, 200)
 
 
 @pytest.mark.parametrize(

@@ -28,17 +28,6 @@ PINNED = {
     if entry.marker is None or entry.marker.evaluate(PYTHON)
 }
 
-PROGRAM = """
-import numpy as np
-
-from mdpu.estimator import MDPUClassifier
-
-images = np.zeros((10, 4))
-classifier = MDPUClassifier(prior=0.4).fit(images.reshape(5, 2, 4), images)
-reveal_type(classifier)
-reveal_type(classifier.predict(images))
-"""
-
 # Two floors. A module may import from its own layer and from those before it, and the library nothing of the pipeline.
 LIBRARY = [
     "errors",
@@ -83,17 +72,6 @@ def test_code_is_formatted():
 @pytest.mark.slow
 def test_types_are_right():
     tool("mypy")
-
-
-@pytest.mark.slow
-def test_a_users_program_has_types(tmp_path):
-    """Types of an installed package count for mypy only if it holds ``py.typed``."""
-    (tmp_path / "program.py").write_text(PROGRAM)
-    options = ["--config-file", REPOSITORY / "pyproject.toml", "--cache-dir", REPOSITORY / ".mypy_cache"]
-    done = subprocess.run(
-        [sys.executable, "-m", "mypy", *options, "program.py"], cwd=tmp_path, capture_output=True, text=True
-    )
-    assert re.findall(r'type is "(?:[\w.]+\.)?(\w+)', done.stdout) == ["MDPUClassifier", "ndarray"], done.stdout
 
 
 def test_what_is_imported_is_declared():
@@ -250,16 +228,6 @@ def test_no_file_names_a_folder_of_the_machine_that_made_it(texts):
     forbidden = ["/wo" + "rk/", "opt/" + "pypi", "/ro" + "ot/"]
     for name, text in texts.items():
         assert not [place for place in forbidden if place in text], name
-
-
-def test_no_result_is_tracked_but_the_reference():
-    listed = subprocess.run(["git", "ls-files"], cwd=REPOSITORY, capture_output=True, text=True, check=True).stdout
-    assert not [
-        name
-        for name in listed.splitlines()
-        if name.startswith(("data/", ".venv", ".snakemake/"))
-        or (name.startswith("results/") and not name.startswith("results/reference/"))
-    ]
 
 
 def test_shell_scripts_pass_shellcheck(texts):

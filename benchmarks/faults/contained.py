@@ -14,11 +14,8 @@ chosen one of its calls (`calls.c`), and the process that trains pairs does not.
 
 from __future__ import annotations
 
-import argparse
 import errno
-import os
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -26,186 +23,140 @@ import threading
 import time
 from pathlib import Path
 
-import outcomes
-import pandas as pd
-from damage import cut, edit, flip
-from points import FAULTS, ROOT, build_counter, put_back
+from harness import (
+    CHANGES,
+    CONTAINED,
+    ERRORS,
+    HERE,
+    Rounds,
+    Workflow,
+    build_counter,
+    change,
+    parser_of,
+    put_back,
+    record,
+)
 
-RESULTS = ROOT / "results" / "contained"
-FILES = ["benchmarks/faults/tiny.yaml", "benchmarks/faults/contained.yaml"]
-RUN = ["./run", "paper", "--cores", "2", "--configfile", *FILES]
-DIVERGING = ("--configfile", "benchmarks/faults/diverging.yaml")
 DISTURBED, OTHER = "digits/base/m3/n60", "digits/base/m2/n60"
-SPLIT = RESULTS / "splits/digits/base/m3/prior0.5/n60/seed1.npz"
-CLOCK_JUMPS = -1
-# What training meets at one of its calls, as the value of FAULT_ERROR.
-ERRORS = {
-    "ENOSPC": errno.ENOSPC,
-    "EDQUOT": errno.EDQUOT,
-    "EIO": errno.EIO,
-    "EROFS": errno.EROFS,
-    "ENOMEM": errno.ENOMEM,
-    "kill": 0,
-    "clock": CLOCK_JUMPS,
+SPLIT = "splits/digits/base/m3/prior0.5/n60/seed1.npz"
+DIVERGING = ("--configfile", "benchmarks/faults/diverging.yaml")
+# What the table calls a fault, and the value of FAULT_ERROR at one of the calls of training, if it is met at one.
+FAULTS: dict[str, tuple[str, int | None]] = {
+    **{name: (title, getattr(errno, name)) for name, title in ERRORS.items()},
+    "ENOMEM": ("a request for memory is refused (ENOMEM)", errno.ENOMEM),
+    "kill": ("the process is killed, as when memory runs out", 0),
+    "clock": ("the clock jumps ahead by a day", -1),
+    "checkpoint": ("the process is killed, and its checkpoint is damaged", 0),
+    "GPU": ("the GPU is lost", None),
+    "split": ("a bit of the split flips after it was drawn, with its old time stamp", None),
+    "NaN": ("the objective of another cohort becomes NaN", None),
 }
-NAMES = FAULTS | {
-    "ENOMEM": "a request for memory is refused (ENOMEM)",
-    "kill": "the process is killed, as when memory runs out",
-    "clock": "the clock jumps ahead by a day",
-    "GPU": "the GPU is lost",
-    "split": "a bit of the split flips after it was drawn, with its old time stamp",
-    "checkpoint": "the process is killed, and its checkpoint is damaged",
-    "NaN": "the objective of another cohort becomes NaN",
-}
-CONTAINED, WENT_ON = "contained, named in the report, made good by ./run", "went on to the same numbers"
+NAMED, WENT_ON = "contained, named in the report, made good by ./run", "went on to the same numbers"
 
 
-def run(*options: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Run the workflow with further variables in its environment."""
-    return subprocess.run([*RUN, *options], cwd=ROOT, env={**os.environ, **environment}, capture_output=True, text=True)
-
-
-def numbers() -> pd.DataFrame:
-    """Return the histories of all runs, without those that diverge."""
-    table = pd.read_parquet(RESULTS / "metrics.parquet")
-    return table[table["variant"] == "base"].reset_index(drop=True)
-
-
-def disturbed_log() -> str:
-    """Return what the training of the disturbed cohort printed."""
-    log = RESULTS / "logs" / "train" / f"{DISTURBED}.log"
-    return log.read_text(errors="replace") if log.exists() else ""
-
-
-def flip_the_split() -> None:
-    """Wait for the split, and flip a bit of it."""
-    while not SPLIT.exists():
+def flip_when_drawn(split: Path) -> None:
+    """Wait for a split, and flip a bit of it."""
+    while not split.exists():
         time.sleep(0.01)
-    times = SPLIT.stat()
-    SPLIT.write_bytes(flip(SPLIT.read_bytes()))
-    os.utime(SPLIT, ns=(times.st_atime_ns, times.st_mtime_ns))
+    change(split, "flipped", old_time=True)
 
 
-def damage_the_checkpoint(point: int) -> bool:
-    """Damage the checkpoints that a killed training left, in one of three ways; return whether there are any."""
-    left = list(RESULTS.glob("checkpoints/**/[!.]*.pt"))
-    for path in left:
-        path.write_bytes((cut, flip, edit)[point % 3](path.read_bytes()))
-    return bool(left)
-
-
-def meet(fault: str, at: int, library: Path) -> subprocess.CompletedProcess[str]:
+def meet(flow: Workflow, fault: str, at: int, library: Path) -> subprocess.CompletedProcess[str]:
     """Run the workflow while the disturbed cohort meets a fault."""
+    facts = {"FAULT_IN": DISTURBED, "FAULT_AT": str(at)}
     if fault == "split":
-        SPLIT.unlink()  # it is drawn anew
-        flipping = threading.Thread(target=flip_the_split, daemon=True)
-        flipping.start()
-        return run("--keep-going")
+        split = flow.results / SPLIT
+        split.unlink()  # it is drawn anew
+        threading.Thread(target=flip_when_drawn, args=(split,), daemon=True).start()
+        return flow.run("--keep-going")
     if fault == "NaN":
-        return run("--keep-going", *DIVERGING)
+        return flow.run("--keep-going", *DIVERGING)
     if fault == "GPU":
-        lost = str(Path(__file__).resolve().parent / "lost_gpu")
-        return run("--keep-going", PYTHONPATH=lost, FAULT_IN=DISTURBED, FAULT_AT=str(at))
-    number = ERRORS["kill" if fault == "checkpoint" else fault]
-    return run("--keep-going", LD_PRELOAD=str(library), FAULT_IN=DISTURBED, FAULT_AT=str(at), FAULT_ERROR=str(number))
+        return flow.run("--keep-going", PYTHONPATH=str(HERE / "lost_gpu"), **facts)
+    return flow.run("--keep-going", LD_PRELOAD=str(library), FAULT_ERROR=str(FAULTS[fault][1]), **facts)
 
 
-def draw(snapshot: Path) -> None:
-    """Draw the splits, and keep a copy of the results as they are then."""
-    shutil.rmtree(RESULTS, ignore_errors=True)
-    done = run("--until", "split", "sheet", "audit")
-    assert done.returncode == 0, done.stdout + done.stderr
-    shutil.copytree(RESULTS, snapshot)
-
-
-def count(library: Path, error: int, snapshot: Path) -> int:
-    """Run undisturbed, and return how many calls the training of the disturbed cohort makes that a fault can hit."""
-    put_back(snapshot, RESULTS)
-    counts = snapshot.with_name("counts")
-    facts = {"FAULT_IN": DISTURBED, "FAULT_AT": str(2**40), "FAULT_ERROR": str(error), "FAULT_COUNTS": str(counts)}
-    done = run(LD_PRELOAD=str(library), **facts)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return int(counts.read_text())
-
-
-def wrong_after_fault(done: subprocess.CompletedProcess[str], reference: pd.DataFrame) -> str | None:
+def wrong_after_fault(flow: Workflow, done: subprocess.CompletedProcess[str]) -> str | None:
     """Return what the disturbed run did wrong, or None."""
-    if "Traceback" in done.stdout + done.stderr + disturbed_log():
-        return f"a traceback: {disturbed_log().strip().splitlines()[-1]}"
-    if not (RESULTS / "metrics.parquet").exists():
+    logs = (flow.results / "logs" / "train").glob(f"{DISTURBED}.*log")
+    log = "".join(path.read_text(errors="replace") for path in logs)
+    if "Traceback" in done.stdout + done.stderr + log:
+        return f"a traceback: {log.strip().splitlines()[-1:]}"
+    if not (flow.results / "metrics.parquet").exists():
         return f"no numbers at all: {(done.stderr.strip() or done.stdout.strip()).splitlines()[-1:]}"
-    here = numbers()
-    pairs, expected = (table[table["tuple_size"] == 2].reset_index(drop=True) for table in (here, reference))
+    here = flow.numbers()
+    pairs, expected = (table[table["tuple_size"] == 2].reset_index(drop=True) for table in (here, flow.reference))
     if not pairs.equals(expected[pairs.columns]):  # without triples, their own columns are missing
         return "other numbers in the cohort beside it"
     if done.returncode == 0:
-        return None if here.equals(reference) else "other numbers, and nothing said"
-    page = (RESULTS / "report.html").read_text(encoding="utf-8")
+        return None if here.equals(flow.reference) else "other numbers, and nothing said"
+    page = (flow.results / "report.html").read_text(encoding="utf-8")
     named = re.search(r'id="failed".*?</section>', page, re.DOTALL)
     if named is None or DISTURBED not in named[0] or OTHER in named[0]:
         return "the report does not name it"
-    said = [line for line in disturbed_log().splitlines() if line.startswith("error: ")]
+    said = [line for line in log.splitlines() if line.startswith("error: ")]
     return None if len(said) <= 1 else f"{len(said)} sentences"
 
 
-def wrong_at_the_end(reference: pd.DataFrame, *options: str) -> str | None:
-    """Run once more, and return what is wrong with the result, or None."""
-    again = run(*options)
+def try_once(flow: Workflow, fault: str, at: int, point: int, library: Path) -> str:
+    """Return the outcome of a round."""
+    done = meet(flow, fault, at, library)
+    if wrong := wrong_after_fault(flow, done):
+        return wrong
+    if fault == "NaN" and "diverged" not in (flow.results / "report.html").read_text(encoding="utf-8"):
+        return "the report does not say that runs diverged"
+    if fault == "checkpoint":
+        left = list(flow.results.glob("checkpoints/**/[!.]*.pt"))
+        for path in left:
+            change(path, list(CHANGES)[point % 3], old_time=False)
+        if not left:
+            return "no checkpoint to damage; the kill came too early or too late"
+    # Without the overlay, files of its experiment would be left that no longer match the numbers.
+    again = flow.run(*(DIVERGING if fault == "NaN" else ()))
     if again.returncode:
         return f"fails for good: {again.stderr.strip().splitlines()[-1:]}"
-    if not numbers().equals(reference):
-        return "other numbers"
-    checked = subprocess.run(["./run", "check", RESULTS.name], cwd=ROOT, capture_output=True, text=True)
-    if checked.returncode:
-        return f"other than sealed: {' '.join(checked.stdout.split())[-300:]}"
-    left = [*(path for path in RESULTS.rglob(".*") if path.suffix != ".seal"), *RESULTS.rglob("*.pt")]
-    return f"left over: {', '.join(map(str, left))}" if left else None
-
-
-def try_once(fault: str, at: int, point: int, library: Path, reference: pd.DataFrame) -> str:
-    """Return the outcome of a round."""
-    done = meet(fault, at, library)
-    if wrong := wrong_after_fault(done, reference):
-        return wrong
-    if fault == "NaN" and "diverged" not in (RESULTS / "report.html").read_text(encoding="utf-8"):
-        return "the report does not say that runs diverged"
-    if fault == "checkpoint" and not damage_the_checkpoint(point):
-        return "no checkpoint to damage; the kill came too early or too late"
-    # Without the overlay, files of its experiment would be left that no longer match the numbers.
-    overlay = DIVERGING if fault == "NaN" else ()
-    return wrong_at_the_end(reference, *overlay) or (CONTAINED if done.returncode else WENT_ON)
+    return flow.wrong() or (NAMED if done.returncode else WENT_ON)
 
 
 def main() -> None:
     """Go through the faults and record each."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    known = [*ERRORS, "GPU", "split", "checkpoint", "NaN"]
-    parser.add_argument("--only", nargs="*", default=known, choices=known)
+    parser = parser_of(__doc__)
+    parser.add_argument("--only", nargs="*", default=list(FAULTS), choices=FAULTS)
     parser.add_argument("--points", type=int, default=2, help="calls of training to try, evenly spread")
-    parser.add_argument("--out", type=Path, required=True)
     given = parser.parse_args()
-    rounds = outcomes.Rounds(given.out, "fault", "call", "of", "outcome")
+    flow = Workflow("contained", CONTAINED, "--cores", "2")
+    rounds = Rounds(given.out, "fault", "call", "of", "outcome")
     with tempfile.TemporaryDirectory() as folder:
-        library, snapshot = build_counter(Path(folder)), Path(folder) / "drawn"
-        draw(snapshot)
-        kinds = {errno.ENOMEM if fault == "ENOMEM" else 0 for fault in given.only}
-        calls = {kind: count(library, kind, snapshot) for kind in kinds}
-        reference = numbers()
-        print(f"training of {DISTURBED}: {sorted(calls.values())} calls", flush=True)
-        for fault in given.only:
-            number = calls[errno.ENOMEM if fault == "ENOMEM" else 0]  # requests for memory, or changes of files
+        library, snapshot, counts = build_counter(Path(folder)), Path(folder, "drawn"), Path(folder, "counts")
+        flow.clear()
+        flow.succeed("--until", "split", "sheet", "audit")
+        put_back(flow.results, snapshot)
+
+        def begin() -> None:
+            flow.clear()
+            put_back(snapshot, flow.results)
+
+        calls = {}
+        for fault in given.only:  # requests for memory, or changes of files
+            kind = errno.ENOMEM if fault == "ENOMEM" else 0
+            if kind not in calls:
+                begin()
+                facts = {"FAULT_IN": DISTURBED, "FAULT_AT": str(2**40), "FAULT_ERROR": str(kind)}
+                flow.succeed(LD_PRELOAD=str(library), FAULT_COUNTS=str(counts), **facts)
+                calls[kind], flow.reference = int(counts.read_text()), flow.numbers()
+            number = calls[kind]
             for point in range(given.points):
                 at = point + 1 if fault == "GPU" else number * (2 * point + 1) // (2 * given.points) + 1
                 if rounds.has(fault, at):
                     continue
-                put_back(snapshot, RESULTS)
-                outcome = try_once(fault, at, point, library, reference)
+                begin()
+                outcome = try_once(flow, fault, at, point, library)
                 rounds.add(fault, at, number, outcome)
-                print(f"{fault} at call {at}: {outcome}", flush=True)
+                print(f"{fault} at call {at} of {number}: {outcome}", flush=True)
                 where = "the training of one cohort in ./run --keep-going"
-                outcomes.record(NAMES[fault], where, rounds.count("outcome", fault=fault))
-    shutil.rmtree(RESULTS)
-    sys.exit(bool(rounds.count("outcome").keys() - {CONTAINED, WENT_ON}))
+                record(FAULTS[fault][0], where, rounds.count("outcome", fault=fault))
+    flow.clear()
+    sys.exit(bool(rounds.count("outcome").keys() - {NAMED, WENT_ON}))
 
 
 if __name__ == "__main__":

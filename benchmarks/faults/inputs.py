@@ -1,19 +1,21 @@
-"""Hand over configurations and command lines that nobody would write, and count how each ends.
+"""Hand over what nobody would write: configurations, command lines, packed runs; count how each ends.
 
     python benchmarks/faults/inputs.py [--cases 500] [--seed 1]
 
 Configurations are drawn from the schema, command lines from the commands' own parameters, both mixed with values of
-other kinds. Each runs in this process and has to end in one sentence, in the usage of a command, or in being accepted.
-What is accepted is checked again by rules of its own. Needs hypothesis.
+other kinds. Bytes of a file of packed runs are flipped, cut and repeated, and its rows are written again with other
+values, epochs, recipes and columns. Each case runs in this process and has to end in one sentence, in the usage of a
+command, or in being accepted. An accepted configuration is checked again by rules of its own, and accepted runs have to
+be those that were packed, bit for bit. Needs hypothesis.
 """
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import datetime
 import io
 import itertools
+import json
 import math
 import os
 import re
@@ -22,23 +24,25 @@ import sys
 import tempfile
 import traceback
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import outcomes
+import numpy as np
+import pandas as pd
 import yaml
+from harness import ROOT, TINY, parser_of, record
 from hypothesis import HealthCheck, given, seed, settings
 from hypothesis import strategies as st
 from typer.main import get_command
 
 from mdpu.errors import UserError
 from mdpu.pipeline import cli, experiments
+from mdpu.pipeline.cache import Cache, Finished, export
 from mdpu.pipeline.config import canonical, load_config, load_yaml, merge, schema, select
 from mdpu.pipeline.plan import Plan, parse_run
+from mdpu.randomness import Stream
 
-ROOT = Path(__file__).resolve().parent.parent.parent
-TINY = ROOT / "benchmarks" / "faults" / "tiny.yaml"
 SECONDS = 60  # after which a case counts as hanging
 HUGE = "0x" + "f" * 6000
 DATE = datetime.date(2024, 1, 1)
@@ -49,6 +53,47 @@ ODD = [None, True, *NUMBERS, *TEXTS, [], [None], [[1]], {}, {"a": 1}, {5: 1, "zz
 
 class Hang(BaseException):
     """A case took longer than `SECONDS`."""
+
+
+def try_case(case: Callable[[], str], shown: object, tally: Counter[str]) -> None:
+    """Count how a case ends, and show those that end badly."""
+
+    def stop(*_: object) -> None:
+        raise Hang
+
+    signal.signal(signal.SIGALRM, stop)
+    signal.alarm(SECONDS)
+    try:
+        outcome = case()
+    except Hang:
+        outcome = "HANG"
+    except UserError as error:
+        outcome = "MORE THAN A SENTENCE" if "\n" in str(error) else "one sentence"
+    except Exception:
+        outcome = "TRACEBACK"
+        traceback.print_exc(limit=-4, file=sys.__stderr__)
+    finally:
+        signal.alarm(0)
+    tally[outcome] += 1
+    if outcome.isupper() or outcome.startswith("WRONG"):
+        print(f"{outcome}: {shown!r:.800}", file=sys.__stderr__)
+
+
+def drawn(cases: int, start: int, strategy: st.SearchStrategy[Any], case: Callable[[Any], str]) -> Counter[str]:
+    """Try a case on what is drawn, and return how often it ended in which way."""
+    tally: Counter[str] = Counter()
+
+    @seed(start)
+    @settings(max_examples=cases, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+    @given(strategy)
+    def one(value: Any) -> None:
+        try_case(lambda: case(value), value, tally)
+
+    one()
+    return tally
+
+
+# -- configurations -------------------------------------------------------------------------------
 
 
 def values(node: dict[str, Any], names: list[Any]) -> st.SearchStrategy[Any]:
@@ -73,18 +118,15 @@ def values(node: dict[str, Any], names: list[Any]) -> st.SearchStrategy[Any]:
         elif kind == "array":
             choices.append(st.lists(values(node.get("items", {}), names), max_size=3))
         elif kind in ("integer", "number"):
-            bounds = [
-                node[key] for key in ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum") if key in node
-            ]
+            ends = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum")
+            bounds = [node[key] for key in ends if key in node]
             fixed += [*NUMBERS, *bounds, *(bound + step for bound in bounds for step in (-1, 1))]
-        elif kind == "string":
-            fixed += [*TEXTS, *names]
         else:
-            fixed += [None, True, False]
+            fixed += [*TEXTS, *names] if kind == "string" else [None, True, False]
     return st.one_of(*choices, *([st.sampled_from(fixed)] if fixed else []), st.sampled_from(ODD))
 
 
-def check_accepted(config: dict[str, Any], plan: Plan) -> str | None:
+def wrong_in(config: dict[str, Any], plan: Plan) -> str | None:
     """Return what is wrong with a configuration that was accepted, or None."""
     if yaml.safe_load(yaml.safe_dump(config, allow_unicode=True)) != config:
         return "it changes when it is written"
@@ -95,9 +137,8 @@ def check_accepted(config: dict[str, Any], plan: Plan) -> str | None:
     text = yaml.safe_dump(config)
     if re.search(r"\\0|\\x|\\e|\\uD|\.nan|\.inf", text) or max(map(len, re.findall(r"\d+", text)), default=0) > 19:
         return "a character or a number"
-    if re.search(r"[^\w./-]", config["results_dir"]) or any(
-        "{" in d["source"] for d in definitions["datasets"].values()
-    ):
+    sources = [dataset["source"] for dataset in definitions["datasets"].values()]
+    if re.search(r"[^\w./-]", config["results_dir"]) or any("{" in source for source in sources):
         return "a path"
     for run in plan.runs:
         if not 0 < float(run.prior) < 1 or run.tuple_size < 1 or run.n < 1 or parse_run(run.name) != run:
@@ -105,166 +146,187 @@ def check_accepted(config: dict[str, Any], plan: Plan) -> str | None:
     return None
 
 
-@contextlib.contextmanager
-def limited() -> Iterator[None]:
-    """Raise `Hang` in a block that takes too long."""
-
-    def stop(*_: object) -> None:
-        raise Hang
-
-    signal.signal(signal.SIGALRM, stop)
-    signal.alarm(SECONDS)
-    try:
-        yield
-    finally:
-        signal.alarm(0)
-
-
-def try_case(case: Callable[[], str], shown: object, tally: Counter[str]) -> None:
-    """Count how a case ends, and show those that end badly."""
-    try:
-        with limited():
-            outcome = case()
-    except Hang:
-        outcome = "HANG"
-    except UserError as error:
-        outcome = "MORE THAN A SENTENCE" if "\n" in str(error) else "one sentence"
-    except Exception:
-        outcome = "TRACEBACK"
-        traceback.print_exc(limit=-4, file=sys.__stderr__)
-    tally[outcome] += 1
-    if outcome.isupper() or outcome.startswith("WRONG"):
-        print(f"{outcome}: {shown!r:.800}", file=sys.__stderr__)
-
-
 def configurations(cases: int, start: int) -> Counter[str]:
     """Try configurations in the three ways in which they are read: by a command, by ./run, by Snakemake."""
-    tally: Counter[str] = Counter()
     base = load_config([ROOT / "config.yaml", ROOT / "config" / "quick.yaml"])
     defined = [name for kind in base["definitions"].values() for name in kind]
     names = [*defined, "new", "mlp", "default", "relu", "a" * 101, "UPPER", "a\n", 5, None, True]
 
-    @seed(start)
-    @settings(max_examples=cases, deadline=None, database=None, suppress_health_check=list(HealthCheck))
-    @given(values(schema(), names), st.integers(0, 3))
-    def one(overlay: Any, way: int) -> None:
-        def case() -> str:
-            path = Path("overlay.yaml")
-            path.write_text(yaml.safe_dump(overlay, allow_unicode=True, sort_keys=False).replace("HUGE", HUGE))
-            if way == 0:
-                config = select("quick", [path], [])
-            elif way == 1:
-                pairs = overlay.items() if isinstance(overlay, dict) else [("name", overlay)]
-                flow = [f"{k}={yaml.safe_dump(v, default_flow_style=True, width=10**9)}" for k, v in pairs]
-                config = select("quick", [], [text.removesuffix("\n").removesuffix("\n...") for text in flow])
-            else:
-                config = (lambda over: merge(base, over) if way == 2 else canonical(over))(load_yaml(path))
-            plan = Plan(config)
-            experiments.check(config)
-            wrong = check_accepted(config, plan)
-            return f"WRONG: {wrong}" if wrong else "accepted, and right by rules of their own"
+    def case(value: tuple[Any, int]) -> str:
+        overlay, way = value
+        path = Path("overlay.yaml")
+        path.write_text(yaml.safe_dump(overlay, allow_unicode=True, sort_keys=False).replace("HUGE", HUGE))
+        if way == 0:
+            config = select("quick", [path], [])
+        elif way == 1:
+            pairs = overlay.items() if isinstance(overlay, dict) else [("name", overlay)]
+            flow = [f"{k}={yaml.safe_dump(v, default_flow_style=True, width=10**9)}" for k, v in pairs]
+            config = select("quick", [], [text.removesuffix("\n").removesuffix("\n...") for text in flow])
+        else:
+            config = merge(base, load_yaml(path)) if way == 2 else canonical(load_yaml(path))
+        plan = Plan(config)
+        experiments.check(config)
+        wrong = wrong_in(config, plan)
+        return f"WRONG: {wrong}" if wrong else "accepted, and right by rules of their own"
 
-        try_case(case, overlay, tally)
-
-    one()
-    return tally
+    return drawn(cases, start, st.tuples(values(schema(), names), st.integers(0, 3)), case)
 
 
-def commands(cases: int, start: int) -> Counter[str]:
+# -- command lines --------------------------------------------------------------------------------
+
+
+def command_lines(cases: int, start: int) -> Counter[str]:
     """Try command lines on good and odd files, of which the good ones must stay as they are."""
-    tally: Counter[str] = Counter()
-    Path("good.yaml").write_text(TINY.read_text() + "\nresults_dir: out\ndata_dir: data\n")
-    for name, content in {"text": "hello", "empty": "", "list.json": "[]", "odd.yaml": "name: 3"}.items():
+    good = (ROOT / TINY).read_text() + "\nresults_dir: out\ndata_dir: data\n"
+    files = {"good.yaml": good, "text": "hello", "empty": "", "list.json": "[]", "odd.yaml": "name: 3"}
+    for name, content in files.items():
         Path(name).write_text(content)
     Path("folder").mkdir()
     os.mkfifo("pipe")
     Path("link").symlink_to("nowhere")
-    paths = ["", ".", "folder", "pipe", "link", "text", "empty", "list.json", "missing", "text/below", "x" * 300]
-    paths += ["good.yaml", "odd.yaml", "out.npz", "br{a}ce", "-", "\udcff", "a\x1b[31m"]
-    numbers = ["0", "1", "2", "-1", "0.5", "nan", "inf", "1e30", str(10**30), "x", ""]
-    words = [
-        "nope",
-        "digits",
-        "tiny-table",
-        "quick",
-        "paper",
-        "digits/base/m2/n60",
-        "",
-        ".",
-        "../up",
-        "a\n",
-        "\udcff",
-        "a=b",
-    ]
+    paths = ["", ".", "folder", "pipe", "link", "missing", "text/below", "x" * 300, "out.npz", "br{a}ce", "-"]
+    paths += [*files, "\udcff", "a\x1b[31m"]
+    words = ["nope", "digits", "tiny-table", "quick", "paper", "digits/base/m2/n60", "../up", "a\n", "\udcff", "a=b"]
+    words += ["0", "1", "2", "-1", "0.5", "nan", "inf", "1e30", str(10**30), "x", "", "."]
     kept = {name: Path(name).read_bytes() for name in ("text", "good.yaml", "list.json")}
-    root = get_command(cli.app)
-    known = {name: command.params for name, command in root.commands.items() if name != "run"}  # it starts Snakemake
+    commands = get_command(cli.app).commands  # type: ignore[attr-defined]
+    known = {name: command.params for name, command in commands.items() if name != "run"}  # it starts Snakemake
 
     def argument(parameter: Any) -> st.SearchStrategy[list[str]]:
         if getattr(parameter, "is_flag", False):
             return st.sampled_from([[parameter.opts[0]], []])
-        pool = paths if parameter.metavar and parameter.metavar.startswith(("FILE", "DIR")) else [*words, *numbers]
+        pool = paths if parameter.metavar and parameter.metavar.startswith(("FILE", "DIR")) else words
         if parameter.name == "config":
             pool = ["good.yaml"] * 20 + paths
         option = parameter.opts[:1] if parameter.param_type_name == "option" else []
         return st.sampled_from([*([*option, text] for text in pool), []])
 
+    def ending(line: list[str]) -> str:
+        said, status = io.StringIO(), 0
+        sys.argv = ["mdpu", *line]
+        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(said):
+            try:
+                cli.main()
+            except SystemExit as end:
+                status = int(end.code or 0)
+        if any(Path(name).read_bytes() != content for name, content in kept.items() if name not in line):
+            return "WRONG: a file that was not named has changed"
+        if not Path("pipe").is_fifo() or not Path("folder").is_dir():
+            return "WRONG: a pipe or a folder was replaced"
+        if status != 2:
+            return "accepted" if status in (0, 1) else "ODD STATUS"
+        if said.getvalue().rstrip("\n").rpartition("\n")[2].startswith("error: "):
+            return "one sentence"
+        return "usage of the command" if "Usage:" in said.getvalue() else "SILENT"
+
+    def case(line: list[str]) -> str:
+        try:
+            return ending(line)
+        finally:
+            for name, content in kept.items():
+                Path(name).write_bytes(content)
+
     lines = st.sampled_from(sorted(known)).flatmap(
         lambda name: st.tuples(*map(argument, known[name])).map(lambda parts: [name, *itertools.chain(*parts)])
     )
+    return drawn(cases, start, lines, case)
 
-    @seed(start)
-    @settings(max_examples=cases, deadline=None, database=None, suppress_health_check=list(HealthCheck))
-    @given(lines)
-    def one(line: list[str]) -> None:
-        def case() -> str:
-            said = io.StringIO()
-            sys.argv = ["mdpu", *line]
-            status: Any = 0
-            with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(said):
-                try:
-                    cli.main()
-                except SystemExit as end:
-                    status = end.code or 0
-            last = said.getvalue().rstrip("\n").rpartition("\n")[2]
-            if any(Path(name).read_bytes() != content for name, content in kept.items() if name not in line):
-                return "WRONG: a file that was not named has changed"
-            if not Path("pipe").is_fifo() or not Path("folder").is_dir():
-                return "WRONG: a pipe or a folder was replaced"
-            if status == 2:
-                return (
-                    "one sentence"
-                    if last.startswith("error: ")
-                    else "usage of the command"
-                    if "Usage:" in said.getvalue()
-                    else "SILENT"
-                )
-            return "accepted" if status in (0, 1) else "ODD STATUS"
 
-        try_case(case, line, tally)
-        for name, content in kept.items():
-            Path(name).write_bytes(content)
+# -- packed runs ----------------------------------------------------------------------------------
 
-    one()
+RUNS, EPOCHS = 6, 5
+WRONG_VALUES = (np.nan, np.inf, -1.0, 1e9, 0.5, 5e-324)
+
+
+def finished(number: int) -> Finished:
+    """Return a run that nobody trained."""
+    stream = Stream(number, "tampered packs")
+    measures = ("objective", "risk", "true_positive_rate", "true_negative_rate", "raw_accuracy", "accuracy")
+    history = pd.DataFrame({"epoch": range(1, EPOCHS + 1), **{name: stream.uniform(EPOCHS) for name in measures}})
+    recipe = {"trial": f"made/seed{number}", "method": "relu", "code": "a", "settings": {"epochs": EPOCHS}}
+    return Finished.of(recipe, history, origin={"commit": "a"}, split="b", diagnostics={"p_value": 0.5})
+
+
+def in_bytes(content: bytes, draw: Callable[[int], int]) -> bytes:
+    """Return a file with a byte flipped, a piece cut out, or a piece repeated."""
+    way, (first, second) = draw(3), sorted((draw(len(content)), draw(len(content))))
+    if way == 0:
+        return content[:first] + bytes([content[first] ^ (1 + draw(255))]) + content[first + 1 :]
+    return content[:first] + content[second:] if way == 1 else content[:second] + content[first:]
+
+
+def in_rows(rows: pd.DataFrame, draw: Callable[[int], int]) -> pd.DataFrame:
+    """Return the rows of a packed file with one change of their meaning."""
+    place, numbers = draw(len(rows)), list(rows.select_dtypes("float").columns)
+    column, about = numbers[draw(len(numbers))], json.loads(rows["about"].iloc[place])
+    own = rows["fingerprint"] == rows["fingerprint"].iloc[place]
+    settings_of_run = {**about["recipe"], "settings": {"epochs": EPOCHS - 1}}
+    ways = (
+        lambda: rows.assign(**{column: rows[column].where(rows.index != place, WRONG_VALUES[draw(6)])}),
+        lambda: rows.drop(index=place),
+        lambda: rows.iloc[::-1],
+        lambda: pd.concat([rows, rows[own]]),
+        lambda: rows.assign(about=rows["about"].mask(own, json.dumps({**about, "recipe": settings_of_run}))),
+        lambda: rows.assign(about=rows["about"].mask(own, json.dumps({**about, "sha256": "0" * 64}))),
+        lambda: rows.assign(**{column: rows[column].astype(str)}),
+        lambda: rows.drop(columns=[("about", "epoch", "fingerprint", "accuracy")[draw(4)]]),
+    )
+    return ways[draw(len(ways))]()
+
+
+def packed_runs(cases: int, start: int) -> Counter[str]:
+    """Tamper with packed runs in every way, and import them."""
+    tally: Counter[str] = Counter()
+    runs = {run.fingerprint: run for run in map(finished, range(RUNS))}
+    export(list(runs.values()), Path("whole.parquet"))
+    content, rows, packed = Path("whole.parquet").read_bytes(), pd.read_parquet("whole.parquet"), Path("packed.parquet")
+
+    def case(number: int) -> str:
+        stream = Stream(start, "tampering", number)
+
+        def draw(below: int) -> int:
+            return int(stream.integers(below, 1)[0])
+
+        if number % 2:
+            packed.write_bytes(in_bytes(content, draw))
+        else:
+            in_rows(rows, draw).to_parquet(packed, index=False)
+        cache = Cache(Path(f"cache{number}"))
+        cache.import_runs(packed)
+        for name, run in cache.load(cache.names()).items():
+            if name not in runs or not run.history.equals(runs[name].history) or run.about != runs[name].about:
+                return f"WRONG: the run {name}"
+        return "accepted, with the same runs"
+
+    for number in range(cases):
+        try_case(lambda number=number: case(number), number, tally)
     return tally
 
 
+NONSENSE = "nonsense, drawn from the schema and the commands"
+TRIALS = {
+    (NONSENSE, "configurations"): configurations,
+    (NONSENSE, "command lines"): command_lines,
+    ("packed runs, tampered with", "bytes and rows"): packed_runs,
+}
+
+
 def main() -> None:
-    """Try both, and record the counts."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    """Try all, and record the counts."""
+    parser = parser_of(__doc__, out=False)
     parser.add_argument("--cases", type=int, default=500)
     parser.add_argument("--seed", type=int, default=1)
-    given = parser.parse_args()
+    asked = parser.parse_args()
     failed = False
-    with tempfile.TemporaryDirectory() as folder:
-        Path(folder, "nothing").mkdir()
-        os.environ["MDPU_MIRROR"] = str(Path(folder, "nothing"))  # so that nothing is downloaded
-        for name, trial in (("configurations", configurations), ("command lines", commands)):
+    for (fault, where), trial in TRIALS.items():
+        with tempfile.TemporaryDirectory() as folder:
+            Path(folder, "nothing").mkdir()
+            os.environ["MDPU_MIRROR"] = str(Path(folder, "nothing"))  # so that nothing is downloaded
             with contextlib.chdir(folder):
-                tally = trial(given.cases, given.seed)
-            print(f"{name}, seed {given.seed}: " + ", ".join(f"{count} {outcome}" for outcome, count in tally.items()))
-            outcomes.record("nonsense, drawn from the schema and the commands", name, tally)
-            failed = failed or any(outcome != outcome.lower() for outcome in tally)
+                tally = trial(asked.cases, asked.seed)
+        print(f"{where}, seed {asked.seed}: " + ", ".join(f"{count} {outcome}" for outcome, count in tally.items()))
+        record(fault, where, tally)
+        failed = failed or any(outcome != outcome.lower() for outcome in tally)
     sys.exit(failed)
 
 

@@ -10,11 +10,9 @@ from nothing again. No round may need `--unlock`, and no file may be other than 
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import os
 import random
-import shutil
 import signal
 import subprocess
 import sys
@@ -22,168 +20,110 @@ import time
 from collections import Counter
 from pathlib import Path
 
-import outcomes
-import pandas as pd
+import psutil
+from harness import CONTAINED, ROOT, Rounds, Workflow, parser_of, record
 
 from mdpu.pipeline.lock import descendants, name_of, read_head
 
-ROOT = Path(__file__).resolve().parent.parent.parent
 WHOM = ("launcher", "Snakemake", "launcher and Snakemake", "a job", "everything")
-GONE_ON, LOCKED, SAME = "resumed", "needs --unlock", "same bits"
-PATIENCE, HANGS = 1800.0, -1000  # seconds until a `./run` counts as hanging, and what its status then is
 WITH = ("SIGKILL", "SIGKILL", "SIGKILL", "SIGTERM", "SIGINT")
-# Pairs and triples at one prior: two cohorts, and each of the other commands.
-FILES = ["benchmarks/faults/tiny.yaml", "benchmarks/faults/contained.yaml"]
+GONE_ON, LOCKED, HANGS, SAME = "resumed", "needs --unlock", "hangs", "same bits"
+PATIENCE = 1800.0  # seconds until a `./run` counts as hanging
 
 
-def start(configfiles: list[str], log: Path) -> subprocess.Popen[str]:
+def start(flow: Workflow, log: Path) -> subprocess.Popen[str]:
     """Start `./run` in a session of its own, with a new log: what outlived an earlier one may still write into that."""
     log.unlink(missing_ok=True)
-    command = ["./run", "paper", "--cores", "2", "--configfile", *configfiles]
-    stream = log.open("w")
-    return subprocess.Popen(command, cwd=ROOT, stdout=stream, stderr=stream, start_new_session=True, text=True)
+    with log.open("w") as stream:
+        return subprocess.Popen(flow.command, cwd=ROOT, stdout=stream, stderr=stream, start_new_session=True, text=True)
 
 
-def head() -> int | None:
-    """Return the process of Snakemake, if one is at work."""
-    launcher = read_head(ROOT)
-    names = {process.pid: name_of(process) for process in descendants(launcher.token)} if launcher else {}
-    return next((number for number, name in names.items() if name.startswith("snakemake ")), None)
+def end(process: subprocess.Popen[str]) -> bool:
+    """Wait for the end of a `./run`, and kill one that hangs; return whether it ended by itself."""
+    try:
+        process.wait(PATIENCE)
+        return True
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        return False
 
 
-def jobs() -> list[int]:
-    """Return the processes of jobs that work in this clone."""
-    found = []
-    for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            words = (folder / "cmdline").read_bytes().split(b"\0")
-            if words[1:3] == [b"-m", b"mdpu"] and (folder / "cwd").readlink() == ROOT:
-                found.append(int(folder.name))
-        except OSError:
-            continue
-    return found
-
-
-def send(process: subprocess.Popen[str], whom: str, number: int) -> bool:
-    """Send a signal and return whether there was somebody to send it to."""
-    targets = {
-        "launcher": [process.pid],
-        "Snakemake": [head()],
-        "launcher and Snakemake": [process.pid, head()],
-        "a job": jobs()[:1],
-    }
-    if whom == "everything":
-        targets[whom] = [process.pid, head(), *jobs()]
-    sent = False
-    for target in targets[whom]:
-        if target is not None:
-            try:
-                os.kill(target, number)
-                sent = True
-            except ProcessLookupError:
-                pass
-    return sent
-
-
-def result(results: Path) -> dict[str, bytes]:
-    """Return the tables of numbers."""
-    return {name: (results / name).read_bytes() for name in ("summary.csv", "comparison.csv")}
-
-
-def compare(results: Path, expected: dict[str, bytes], metrics: pd.DataFrame) -> str:
-    """Return ``same bits`` if all numbers are those of the reference, every seal holds and nothing is left over."""
-    if result(results) != expected or not metrics.equals(pd.read_parquet(results / "metrics.parquet")):
-        return "other numbers"
-    checked = subprocess.run([sys.executable, "-m", "mdpu", "check", results], cwd=ROOT, capture_output=True, text=True)
-    if checked.returncode:
-        return f"other than sealed: {checked.stdout[-300:]}"
-    places = (results, results.parent / "cache")
-    hidden = [path for place in places for path in place.rglob(".*") if path.suffix != ".seal"]
-    left = sorted(str(path) for path in [*hidden, *results.rglob("*.pt")])
-    return f"left over: {', '.join(left)}" if left else SAME
-
-
-def clear(results: Path) -> None:
-    """Delete the results, and the finished runs beside them, which would be taken instead of trained."""
-    for folder in (results, results.parent / "cache"):
-        shutil.rmtree(folder, ignore_errors=True)
+def targets(launcher: int) -> dict[str, list[int]]:
+    """Return the processes that a signal may go to: the launcher, Snakemake, and the jobs that work in this clone."""
+    head = read_head(ROOT)
+    names = {process.pid: name_of(process) for process in descendants(head.token)} if head else {}
+    snakemake = [number for number, name in names.items() if name.startswith("snakemake ")][:1]
+    jobs = []
+    for process in psutil.process_iter():
+        with contextlib.suppress(psutil.Error):
+            if process.cmdline()[1:3] == ["-m", "mdpu"] and process.cwd() == str(ROOT):
+                jobs.append(process.pid)
+    both = [launcher, *snakemake]
+    return dict(zip(WHOM, ([launcher], snakemake, both, jobs[:1], [*both, *jobs]), strict=True))
 
 
 def disturb(process: subprocess.Popen[str], chance: random.Random, within: float) -> tuple[str, ...]:
-    """Signal somebody at a random moment and wait for the end; return the signal, to whom, and when, if it got there.
+    """Signal somebody at a random moment; return the signal, to whom, and when, or nothing if it was over by then.
 
     With the launcher alone dead, Snakemake goes on, and the next `./run` ends it.
     """
     wait, whom, name = chance.uniform(0.5, within), chance.choice(WHOM), chance.choice(WITH)
-    sent = False
     with contextlib.suppress(subprocess.TimeoutExpired):
         process.wait(wait)
-    if process.poll() is None:
-        sent = send(process, whom, getattr(signal, name))
-        if not sent:  # e.g. no job is at work
-            whom = "everything"
-            sent = send(process, whom, getattr(signal, name))
-    end(process)
-    return (name, whom, f"{wait:.1f}") if sent else ()
+    if process.poll() is not None:
+        return ()
+    found = targets(process.pid)
+    whom = whom if found[whom] else "everything"  # e.g. no job is at work
+    for number in found[whom]:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(number, getattr(signal, name))
+    return name, whom, f"{wait:.1f}"
 
 
-def end(process: subprocess.Popen[str]) -> None:
-    """Wait for the end of a `./run`; one that hangs is killed, and its status says so."""
-    try:
-        process.wait(PATIENCE)
-    except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-        process.returncode = HANGS
-
-
-def record(rounds: outcomes.Rounds) -> None:
+def write_rows(rounds: Rounds) -> None:
     """Write the two rows of the table."""
     tally = rounds.count("outcome")
-    of_kills = Counter({name: tally.pop(name) for name in (GONE_ON, LOCKED) if name in tally})
+    of_kills = Counter({name: tally.pop(name) for name in (GONE_ON, LOCKED, HANGS) if name in tally})
     fault = "SIGKILL, SIGTERM or SIGINT to launcher, Snakemake, a job or all"
-    outcomes.record(fault, "a random moment of ./run", of_kills)
-    outcomes.record("the same, then ./run to its end", "all numbers", tally)
+    record(fault, "a random moment of ./run", of_kills)
+    record("the same, then ./run to its end", "all numbers", tally)
 
 
 def main() -> None:
     """Run the rounds and write the table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_of(__doc__)
     parser.add_argument("--kills", type=int, default=100)
     parser.add_argument("--minutes", type=float, default=float("inf"), help="start no further round after that time")
     parser.add_argument("--within", type=float, help="longest time until a kill, in seconds; half a run unless given")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--configfile", nargs="*", default=FILES)
-    parser.add_argument("--name", default="contained", help="name of the configuration, i.e. folder of its results")
-    parser.add_argument("--out", type=Path, required=True)
     given = parser.parse_args()
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell ignores it in a background command
-    results, log = ROOT / "results" / given.name, given.out.with_suffix(".log")
-    rounds = outcomes.Rounds(given.out, "signal", "to", "after s", "outcome")
+    flow, log = Workflow("contained", CONTAINED, "--cores", "2"), given.out.with_suffix(".log")
+    rounds = Rounds(given.out, "signal", "to", "after s", "outcome")
     chance = random.Random(given.seed + len(rounds.rows))
-    clear(results)
+    flow.clear()
     started = time.monotonic()
-    assert start(given.configfile, log).wait() == 0, log.read_text()
+    flow.succeed()
     within = given.within or 0.5 * (time.monotonic() - started)
-    expected, metrics = result(results), pd.read_parquet(results / "metrics.parquet")
-    clear(results)
+    flow.reference = flow.numbers()
+    flow.clear()
     last = False
     while not last:
         kills = sum(bool(row["signal"]) for row in rounds.rows)
         last = kills >= given.kills or time.monotonic() - started > 60 * given.minutes
-        process = start(given.configfile, log)
+        process = start(flow, log)
         told = () if last else disturb(process, chance, within)
-        end(process)
+        ended = end(process)
         if told:
-            ended = LOCKED if "LockException" in log.read_text() else GONE_ON
-            rounds.add(*told, "hangs" if process.returncode == HANGS else ended)
+            rounds.add(*told, (LOCKED if "LockException" in log.read_text() else GONE_ON) if ended else HANGS)
         if process.returncode == 0:
-            rounds.add("", "", "", compare(results, expected, metrics))
-            clear(results)
-        elif last or not told:
+            rounds.add("", "", "", flow.wrong() or SAME)
+            flow.clear()
+        elif not told:
             rounds.add("", "", "", f"fails by itself: {log.read_text()[-300:]}")
             last = True
-        record(rounds)
+        write_rows(rounds)
         print(f"{time.monotonic() - started:.0f} s: {kills} kills, {dict(rounds.count('outcome'))}", flush=True)
     sys.exit(bool(rounds.count("outcome").keys() - {GONE_ON, SAME}))
 

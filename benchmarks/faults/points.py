@@ -2,12 +2,11 @@
 
     python benchmarks/faults/points.py --out points.csv                            # SIGKILL at every call
     python benchmarks/faults/points.py --fault ENOSPC --points 10 --out full.csv   # a full disk, at ten calls each
-    python benchmarks/faults/points.py --fault EIO EROFS MemoryError --only train --points 3 --out train.csv
+    python benchmarks/faults/points.py --fault EIO EROFS --only train --points 3 --out train.csv
 
 Run in a clone; needs gcc. The commands are those that Snakemake lists for the experiment. Before each point the results
 are put back to what they were before the command, or, for a second pass, after it, as when a command runs again over
-its own outputs. Calls are counted, not drawn: those of the C library that change files (`calls.c`) or, for
-``MemoryError``, starts of the package's own functions. With ``--reads`` calls that read results count instead. A point
+its own outputs. Calls are counted, not drawn: those of the C library that change files (`calls.c`). A point
 passes if
 
 - nothing that is there afterwards is torn: every file and every seal is absent or whole, the old contents or the new;
@@ -32,101 +31,42 @@ import signal
 import subprocess
 import sys
 import tempfile
-import threading
 import time
+import traceback
 from collections import Counter
 from collections.abc import Collection
 from contextlib import redirect_stderr, redirect_stdout, suppress
 from itertools import product
 from pathlib import Path
-from types import FrameType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import outcomes
+from harness import ERRORS, ROOT, TINY, Rounds, build_counter, parser_of, put_back, record
 
 if TYPE_CHECKING:
     from mdpu.pipeline.plan import Plan
 
-HERE = Path(__file__).resolve().parent
-ROOT = HERE.parent.parent
-FILES = ["benchmarks/faults/tiny.yaml", "benchmarks/faults/points.yaml"]
+FILES = [TINY, "benchmarks/faults/points.yaml"]
 # What the table of outcomes calls them.
-FAULTS = {
-    "kill": "SIGKILL",
-    "ENOSPC": "disk full (ENOSPC)",
-    "EDQUOT": "quota exceeded (EDQUOT)",
-    "EIO": "input/output error (EIO)",
-    "EROFS": "read-only results (EROFS)",
-    "MemoryError": "memory runs out (MemoryError)",
-}
+FAULTS = {"kill": "SIGKILL", **ERRORS}
 
 
-def build_counter(folder: Path) -> Path:
-    """Compile the library that counts calls."""
-    library = folder / "calls.so"
-    subprocess.run(["gcc", "-shared", "-fPIC", "-O2", "-o", library, HERE / "calls.c", "-ldl"], check=True)
-    return library
-
-
-def list_commands(configfiles: list[str]) -> list[list[str]]:
-    """Return the arguments of every command that Snakemake would run, in order, and let the plan write its file."""
-    snakemake = [sys.executable, "-m", "snakemake", "--cores", "1", "-n", "-p", "--forceall"]
-    command = [*snakemake, "--configfile", *configfiles] if configfiles else snakemake
-    listed = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT)
+def list_commands() -> list[list[str]]:
+    """Return the arguments of every command that Snakemake would run, in order."""
+    command = [sys.executable, "-m", "snakemake", "--cores", "1", "-n", "-p", "--forceall", "--configfile", *FILES]
+    listed = subprocess.run(command, capture_output=True, text=True, check=True)
     lines = [line for line in (listed.stdout + listed.stderr).splitlines() if "python -m mdpu" in line]
     return [shlex.split(line.partition("python -m mdpu ")[2].partition(" &> ")[0]) for line in lines]
 
 
-def file_calls(reads: bool) -> Any:
-    """Return the counter of `calls.c`, ``arm(n, error)`` and ``counted()``, on reads of results or on changes."""
-    counter = ctypes.CDLL(None)
-    counter.arm.argtypes = [ctypes.c_long, ctypes.c_int]
-    counter.counted.restype = ctypes.c_long
-    counter.watch(str(ROOT / "results").encode() if reads else b"")
-    return counter
-
-
-class FunctionStarts:
-    """A counter of the starts of the package's functions, which raises `MemoryError` at a chosen one."""
-
-    def __init__(self) -> None:
-        self.calls = self.at = 0
-
-    def arm(self, at: int, _error: int) -> None:
-        """Count from now on, to fail at the start number `at`; a negative one ends the count."""
-        self.calls, self.at = 0, at
-        for switch in (sys.setprofile, threading.setprofile):
-            switch(self._see if at >= 0 else None)
-
-    def counted(self) -> int:
-        """Return how many there were."""
-        return self.calls
-
-    def _see(self, frame: FrameType, event: str, _argument: object) -> None:
-        if event != "call" or frame.f_code.co_name == "main":  # which answers errors, but not one before its first line
-            return
-        if frame.f_code.co_filename.startswith(str(ROOT / "mdpu")):
-            self.calls += 1
-            if self.calls == self.at:
-                raise MemoryError
-
-
 class Trial:
-    """Commands run in children of this process, which has loaded everything that they need.
+    """Commands of a plan, run in children of this process, which has loaded everything that they need."""
 
-    Parameters
-    ----------
-    plan : Plan
-    config : str
-        The resolved configuration.
-    counter : object
-        `file_calls` or `FunctionStarts`.
-    results : Path
-        Where the commands work.
-    """
-
-    def __init__(self, plan: Plan, config: str, counter: Any, results: Path) -> None:
-        self.plan, self.config, self.counter, self.results = plan, config, counter, results
+    def __init__(self, plan: Plan, results: Path) -> None:
+        self.plan, self.results, self.config = plan, results, str(plan.layout.config)
+        self.counter = ctypes.CDLL(None)  # `calls.c`, which was loaded before the C library
+        self.counter.arm.argtypes = [ctypes.c_long, ctypes.c_int]
+        self.counter.counted.restype = ctypes.c_long
+        self.counter.watch(b"")
 
     def run(self, words: list[str], at: int = 0, error: int = 0, made: Collection[Path] = ()) -> tuple[int, str, int]:
         """Run a command that is disturbed at a call, or at none; return its status, standard error and calls.
@@ -141,8 +81,8 @@ class Trial:
                 from mdpu.pipeline.check import repair
 
                 repair(self.plan, made)
-            status, text = self._run_here(words, at, error)
-            os.write(writer, json.dumps([text[-20000:], self.calls]).encode())
+            status, text, calls = self._run_here(words, at, error)
+            os.write(writer, json.dumps([text[-20000:], calls]).encode())
             os._exit(status)
         os.close(writer)
         with open(reader, "rb") as stream:  # noqa: PTH123  a descriptor
@@ -151,11 +91,31 @@ class Trial:
         text, calls = json.loads(told) if told else ("", 0)
         return status, text, calls
 
+    def _run_here(self, words: list[str], at: int, error: int) -> tuple[int, str, int]:
+        from mdpu.pipeline import cli
+
+        sys.argv = ["mdpu", *(self.config if word == "$MDPU_CONFIG" else word for word in words)]
+        err, status = io.StringIO(), 0
+        with redirect_stderr(err), redirect_stdout(io.StringIO()):
+            self.counter.arm(at if at else 2**40, error)
+            try:
+                cli.main()
+            except SystemExit as end:
+                status = int(end.code or 0)
+            except BaseException as trouble:  # what a user would see as a traceback
+                traceback.print_exception(trouble)
+                status = 1
+            calls = self.counter.counted()
+            self.counter.arm(-1, 0)
+        return status, err.getvalue(), calls
+
     def disturb(self, words: list[str], at: int, fault: str, snapshot: Path, after: dict[str, bytes]) -> str:
         """Disturb a command at a call, run it once more, and return what came of it; ``recovered`` is what should.
 
         It starts from a snapshot of the results, and `after` is what an undisturbed command leaves.
         """
+        from mdpu.pipeline.files import is_seal, sealed_path
+
         put_back(snapshot, self.results)
         old = contents(self.results)
         status, text, _ = self.run(words, at, getattr(errno, fault, 0))
@@ -165,36 +125,13 @@ class Trial:
             last = text.strip().splitlines()[-1:] or [""]
             if "Traceback" in text or not last[0].startswith("error: "):
                 return f"no sentence: {last[0][:200]}"
-        status, text, _ = self.run(words, made=sealed(self.results, after))
+        made = [sealed_path(self.results / name) for name in after if is_seal(Path(name))]
+        status, text, _ = self.run(words, made=made)
         if status:
             return f"fails for good: {text.strip().splitlines()[-1:]}"
         now = contents(self.results)
-        if extra := sorted(now.keys() - after.keys()):
-            return f"leftover: {', '.join(extra)}"
-        if other := sorted(name for name in after if now.get(name) != after[name]):
-            return f"other bytes: {', '.join(other)}"
-        return "recovered"
-
-    def _run_here(self, words: list[str], at: int, error: int) -> tuple[int, str]:
-        from mdpu.pipeline import cli
-
-        sys.argv = ["mdpu", *(self.config if word == "$MDPU_CONFIG" else word for word in words)]
-        err = io.StringIO()
-        with redirect_stderr(err), redirect_stdout(io.StringIO()):
-            self.counter.arm(at if at else 2**40, error)
-            try:
-                cli.main()
-                status = 0
-            except SystemExit as end:
-                status = int(end.code or 0)
-            except BaseException as trouble:  # what a user would see as a traceback
-                import traceback
-
-                traceback.print_exception(trouble)
-                status = 1
-            self.calls = self.counter.counted()
-            self.counter.arm(-1, 0)
-        return status, err.getvalue()
+        other = sorted(name for name in now.keys() | after if now.get(name) != after.get(name))
+        return f"other bytes: {', '.join(other)}" if other else "recovered"
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -206,23 +143,13 @@ def contents(folder: Path) -> dict[str, bytes]:
     for path in sorted(path for path in folder.rglob("*") if path.is_file() and "progress" not in path.parts):
         name = str(path.relative_to(folder))
         found[name] = path.read_bytes()
-        if "trained" not in path.parts:
-            continue
-        with suppress(ValueError):
-            if path.name.endswith(".json.seal"):
-                ways = ("inputs", "sha256", "seal")
-            elif path.suffix == ".json":
-                ways = ("reused",)
-            else:
-                continue
-            found[name] = json.dumps({**json.loads(found[name]), **dict.fromkeys(ways)}, sort_keys=True).encode()
+        seal, facts = path.name.endswith(".json.seal"), path.suffix == ".json"
+        if "trained" in path.parts and (seal or facts):
+            ways = ("inputs", "sha256", "seal") if seal else ("reused",)
+            with suppress(ValueError):
+                known = {**json.loads(found[name]), **dict.fromkeys(ways)}
+                found[name] = json.dumps(known, sort_keys=True).encode()
     return found
-
-
-def put_back(snapshot: Path, results: Path) -> None:
-    """Make the results those of a snapshot."""
-    shutil.rmtree(results, ignore_errors=True)
-    shutil.copytree(snapshot, results)
 
 
 def torn(now: dict[str, bytes], old: dict[str, bytes], new: dict[str, bytes]) -> list[str]:
@@ -242,40 +169,16 @@ def torn(now: dict[str, bytes], old: dict[str, bytes], new: dict[str, bytes]) ->
     return wrong
 
 
-def sealed(results: Path, files: Collection[str]) -> list[Path]:
-    """Return those files that have seals: what rules have made."""
-    from mdpu.pipeline.files import is_seal, sealed_path
-
-    return [sealed_path(results / name) for name in files if is_seal(Path(name))]
-
-
 def name_of(words: list[str]) -> str:
     """Return the name of a command, that of its part for ``evaluate``."""
     return words[1] if words[0] == "evaluate" else words[0]
 
 
-def main() -> None:
-    """Run every point and write the table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--fault", nargs="*", default=["kill"], choices=FAULTS)
-    parser.add_argument("--reads", action="store_true", help="count calls that read results instead")
-    parser.add_argument("--points", type=int, help="calls to try of each command, evenly spread; all unless given")
-    parser.add_argument("--minutes", type=float, default=float("inf"), help="try no further call after that time")
-    parser.add_argument("--configfile", nargs="*", default=FILES)
-    parser.add_argument("--only", nargs="*", default=[], help="commands of these names only, e.g. verification")
-    parser.add_argument("--out", type=Path, required=True)
-    given = parser.parse_args()
-    os.chdir(ROOT)
-    if "LD_PRELOAD" not in os.environ:
-        with tempfile.TemporaryDirectory() as folder:
-            environment = {**os.environ, "LD_PRELOAD": str(build_counter(Path(folder))), "OMP_NUM_THREADS": "1"}
-            sys.exit(subprocess.run([sys.executable, *sys.argv], env=environment).returncode)
-    os.environ.pop("LD_PRELOAD")
-    points(given)
-
-
 def load_everything() -> None:
-    """Load what any command loads, and read the training code, here and once, instead of in each child."""
+    """Load what any command loads, and read the training code, here and once, instead of in each child.
+
+    Times and the commit get fixed values, so that a command leaves the same bytes whenever it runs.
+    """
     import jsonschema  # noqa: F401
     import sklearn.datasets  # noqa: F401
     from matplotlib import pyplot as plt
@@ -292,65 +195,59 @@ def load_everything() -> None:
     for suffix in ("svg", "pdf"):
         figure.savefig(io.BytesIO(), format=suffix)
     plt.close(figure)
-    from mdpu.pipeline.code import training_version
-    from mdpu.pipeline.config import available_methods
-
-    for method in available_methods():
-        training_version(method, "mlp")
+    for method in mdpu.pipeline.config.available_methods():
+        mdpu.pipeline.code.training_version(method, "mlp")
+    time.perf_counter = lambda: 0.0
+    mdpu.pipeline.files.git_commit = lambda: "commit"
+    mdpu.pipeline.train.now = lambda: "now"
 
 
 def points(given: argparse.Namespace) -> None:
     """Go through the workflow command by command, and through each command call by call."""
-    sys.path.insert(0, str(ROOT))
-    commands = list_commands(given.configfile)
+    commands = list_commands()
     if unknown := set(given.only) - set(map(name_of, commands)):
         sys.exit(f"no command of the workflow is called {', '.join(sorted(unknown))}")
     while given.only and name_of(commands[-1]) not in given.only:
         commands.pop()
-    # The same bytes whenever a command runs: no times, and no commit that an edit beside would change.
-    time.perf_counter = lambda: 0.0
-    import mdpu.pipeline.files
-    import mdpu.pipeline.train
-
-    mdpu.pipeline.files.git_commit = lambda: "commit"
-    mdpu.pipeline.train.now = lambda: "now"
     load_everything()
     from mdpu.pipeline.config import load_config
     from mdpu.pipeline.plan import Plan
 
-    plan = Plan(load_config([Path("config.yaml"), *map(Path, given.configfile)]))
+    plan = Plan(load_config([Path("config.yaml"), *map(Path, FILES)]))
     results = plan.layout.results.parent
     work = Path(tempfile.mkdtemp(prefix="points-"))
     if results.exists():
         shutil.move(results, work / "yours")
-    config = str(plan.layout.write_config())
-    undisturbed = Trial(plan, config, file_calls(given.reads), results)
-    memory = Trial(plan, config, FunctionStarts(), results)
-    trials = {fault: memory if fault == "MemoryError" else undisturbed for fault in given.fault}
-    rounds = outcomes.Rounds(given.out, "fault", "command", "outputs before", "call", "of", "outcome")
+    plan.layout.write_config()
+    trial = Trial(plan, results)
+    rounds = Rounds(given.out, "fault", "command", "outputs before", "call", "of", "outcome")
     started = time.monotonic()
     try:
         for number, words in enumerate(commands):
             before, after = work / f"before{number}", work / f"after{number}"
             shutil.copytree(results, before)
-            status, text, _ = undisturbed.run(words)
+            status, text, _ = trial.run(words)
             assert status == 0, f"{words}: {text}"
             shutil.copytree(results, after)
             expected = contents(results)
             if given.only and name_of(words) not in given.only:
                 continue
             for (state, snapshot), fault in product((("absent", before), ("there", after)), given.fault):
-                trial, command = trials[fault], (fault, " ".join(words), state)
+                command = (fault, " ".join(words), state)
                 put_back(snapshot, results)
                 calls = trial.run(words)[2]
                 for at in range(1, calls + 1, max(1, calls // (given.points or calls))):
-                    if rounds.has(*command, at) or time.monotonic() - started > 60 * given.minutes:
+                    if rounds.has(*command, at):
                         continue
                     outcome = trial.disturb(words, at, fault, snapshot, expected)
                     rounds.add(*command, at, calls, outcome)
                     if outcome != "recovered":
                         print(f"{name_of(words)} at call {at} of {calls}, outputs {state}: {outcome}", flush=True)
-                record(rounds, fault, given)
+                tried = [row for row in rounds.rows if row["fault"] == fault]
+                chosen = [row for row in tried if not given.only or name_of(row["command"].split()) in given.only]
+                tally = Counter(row["outcome"].split(":")[0] for row in chosen)
+                where = f"a call that changes files, in {', '.join(given.only) or 'every command'}"
+                record(FAULTS[fault], where, tally)
             put_back(after, results)
             print(f"{time.monotonic() - started:.0f} s, {number + 1}/{len(commands)} {name_of(words)}: ", end="")
             print(dict(rounds.count("outcome")), flush=True)
@@ -362,14 +259,22 @@ def points(given: argparse.Namespace) -> None:
     sys.exit(bool(rounds.count("outcome").keys() - {"recovered"}))
 
 
-def record(rounds: outcomes.Rounds, fault: str, given: argparse.Namespace) -> None:
-    """Write a fault's row of the table."""
-    kind = "a call that reads results" if given.reads else "a call that changes files"
-    where = "the start of one of our functions" if fault == "MemoryError" else kind
-    tried = [row for row in rounds.rows if row["fault"] == fault]
-    chosen = [row for row in tried if not given.only or name_of(row["command"].split()) in given.only]
-    tally = Counter(row["outcome"].split(":")[0] for row in chosen)
-    outcomes.record(FAULTS[fault], f"{where}, in {', '.join(given.only) or 'every command'}", tally)
+def main() -> None:
+    """Run every point and write the table, in a process that has loaded the counter."""
+    parser = parser_of(__doc__)
+    parser.add_argument("--fault", nargs="*", default=["kill"], choices=FAULTS)
+    parser.add_argument("--points", type=int, help="calls to try of each command, evenly spread; all unless given")
+    parser.add_argument("--only", nargs="*", default=[], help="commands of these names only, e.g. verification")
+    given = parser.parse_args()
+    given.out = given.out.resolve()
+    os.chdir(ROOT)
+    sys.path.insert(0, str(ROOT))
+    if os.environ.pop("LD_PRELOAD", None):
+        points(given)
+    with tempfile.TemporaryDirectory() as folder:
+        environment = {**os.environ, "LD_PRELOAD": str(build_counter(Path(folder))), "OMP_NUM_THREADS": "1"}
+        command = [sys.executable, __file__, *sys.argv[1:], "--out", str(given.out)]
+        sys.exit(subprocess.run(command, env=environment).returncode)
 
 
 if __name__ == "__main__":

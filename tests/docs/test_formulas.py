@@ -34,10 +34,6 @@ def mathml(monkeypatch):
 # -- the pages --------------------------------------------------------------------------------------
 
 
-def test_pages_with_theory_have_formulas():
-    assert {f"docs/explanation/{name}.md" for name in ("bags", "bounds", "risk", "setting")} <= set(PAGES)
-
-
 @pytest.mark.parametrize("page", PAGES)
 def test_code_hosts_see_a_formula_whole(page):
     """They may look for formulas after Markdown has, so nothing in a formula may be emphasis, an escape or a list."""
@@ -79,16 +75,6 @@ def test_letters_and_signs_are_those_of_the_formula(mathml, tex, texts):
     assert [text.replace("−", "-") for text in formula.itertext()] == texts
 
 
-def test_spaces_are_those_of_tex(mathml):
-    formula = ElementTree.fromstring(mathml.to_mathml(r"\max(0, -x) - \log y/z", "inline"))
-    by_text = {}
-    for node in formula.iter("mo"):
-        by_text.setdefault(node.text.replace("−", "-"), []).append(node.attrib)
-    assert [attributes.get("form") for attributes in by_text["-"]] == ["prefix", None]
-    assert (by_text["max"][0]["rspace"], by_text["log"][0]["rspace"]) == ("0", "0.167em")
-    assert by_text["/"] == [{"lspace": "0", "rspace": "0"}]
-
-
 def build(folder: Path, text: str) -> tuple[str, str]:
     """Return the page that Sphinx makes of a text, and the warnings."""
     (folder / "conf.py").write_text("extensions = ['myst_parser', 'mathml']\nmyst_enable_extensions = ['dollarmath']\n")
@@ -98,12 +84,6 @@ def build(folder: Path, text: str) -> tuple[str, str]:
     with docutils_namespace():
         Sphinx(*places, "html", status=None, warning=warnings).build()
     return (folder / "out" / "index.html").read_text(encoding="utf-8"), warnings.getvalue()
-
-
-def test_a_formula_that_cannot_be_converted_is_a_warning_that_names_the_page(mathml, tmp_path):
-    page, warnings = build(tmp_path, r"Here is $\unheard < 1$.")
-    assert "index.md" in warnings and r"the formula \unheard < 1 is no MathML" in warnings
-    assert r"<code>\unheard &lt; 1</code>" in page
 
 
 def test_a_formula_with_a_label_can_be_linked_to(mathml, tmp_path):

@@ -81,14 +81,6 @@ def restore(path, key="key"):
     return Checkpoint(path, key, 0).restore({"weight": weight}, history), weight, history
 
 
-def test_what_was_saved_comes_back(saved):
-    path, weight, history = saved
-    epochs, restored, restored_history = restore(path)
-    assert epochs == 3
-    assert torch.equal(restored, weight)
-    assert torch.equal(restored_history, history)
-
-
 def flip(content):
     middle = content.index(b"\x00\x00\x80?")  # 1.0 of the history
     return content[:middle] + b"\x01" + content[middle + 1 :]
@@ -103,21 +95,6 @@ def test_a_damaged_one_is_said_and_not_used(saved, capsys, damage):
     epochs, weight, history = restore(path)
     assert (epochs, weight.any(), history.any()) == (0, False, False)
     assert capsys.readouterr().err == f"checkpoint {path} is not what was written; training begins anew\n"
-
-
-def test_one_of_another_configuration_is_not_used(saved, capsys):
-    assert restore(saved[0], "other")[0] == 0
-    assert "training begins anew" in capsys.readouterr().err
-
-
-def test_none_is_a_beginning_without_a_word(tmp_path, capsys):
-    assert restore(tmp_path / "a.pt")[0] == 0
-    assert capsys.readouterr().err == ""
-
-
-def test_a_removed_one_leaves_nothing(saved):
-    Checkpoint(saved[0], "key", 0).remove()
-    assert list(saved[0].parent.iterdir()) == []
 
 
 @pytest.mark.parametrize(

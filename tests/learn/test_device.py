@@ -12,7 +12,7 @@ from blobs import CPU, GPU
 
 from mdpu.errors import UserError
 from mdpu.learn import device as module
-from mdpu.learn.device import choose_device, cpu_model, describe, float32_products, leased, resolve_precision
+from mdpu.learn.device import choose_device, float32_products, leased, resolve_precision
 
 # -- devices --------------------------------------------------------------------------------------
 
@@ -81,10 +81,3 @@ def test_auto_is_bf16_where_the_hardware_has_it(monkeypatch):
         monkeypatch.setattr(module, "_has_bf16", lambda device, has_it=has_it: has_it)
         assert resolve_precision("auto", CPU) == resolved
         assert [resolve_precision(named, CPU) for named in ("fp32", "tf32", "bf16")] == ["fp32", "tf32", "bf16"]
-
-
-def test_a_cpu_is_described_by_its_model_its_instructions_and_the_threads(threads):
-    threads(1)
-    assert describe(CPU) == f"{cpu_model()} (1 threads)"
-    assert cpu_model().endswith(torch.backends.cpu.get_cpu_capability())
-    assert len(cpu_model().split(",")[0]) > 2

@@ -14,12 +14,11 @@ from torch import nn
 
 from mdpu.data import Joined
 from mdpu.errors import UserError
-from mdpu.learn import Sample, Settings, Task, fit, fitting
+from mdpu.learn import Sample, Task, fit, fitting
 from mdpu.learn.fitting import stack_bytes
 from mdpu.learn.modules import module_architecture
 from mdpu.learn.networks import load_network
 from mdpu.learn.reference import plain_fit
-from mdpu.learn.stacks import make_stacks
 
 TASK = make_tasks()[0]
 LINEAR = module_architecture(lambda shape: nn.Sequential(nn.Flatten(), nn.Linear(math.prod(shape), 1)))
@@ -59,15 +58,6 @@ def test_a_fitted_model_scores_and_predicts_as_the_plain_trainers_module(method,
         assert answers.dtype == np.int8
         assert np.array_equal(answers, np.where(scores > 0, 1, -1))
         assert np.array_equal(answers[clear], np.where(expected[clear] > 0, 1, -1))
-
-
-def test_a_model_is_its_own_when_others_are_used(fit_blobs, blobs):
-    """Models of one stack share no memory, whatever is computed between."""
-    first, second, *_ = fit_blobs(make_tasks(priors=(0.4,), seeds=(1,), losses=("logistic",))).values()
-    before = first.decision_function(blobs.test_images)
-    second.decision_function(blobs.test_images[:7])
-    assert np.array_equal(first.decision_function(blobs.test_images), before)
-    assert np.allclose(first.decision_function(blobs.test_images[5:9]), before[5:9], rtol=1e-4, atol=1e-6)
 
 
 def test_a_schedule_changes_the_rate_of_every_step_alike(blobs, samples):
@@ -115,25 +105,6 @@ def test_without_an_evaluation_the_same_models_are_trained_and_nothing_is_measur
         assert np.array_equal(bare[task].predict(blobs.test_images), measured[task].predict(blobs.test_images))
 
 
-def test_measures_are_the_evaluations_own(fit_blobs, blobs, samples):
-    """Any object of three methods is an evaluation."""
-
-    class Spread:
-        def prepare(self, preparation, device):
-            self.images = preparation(blobs.test_images).to(device)
-
-        def measures(self, head):
-            return ("spread",)
-
-        def __call__(self, head, outputs):
-            return outputs(self.images).std(dim=1, keepdim=True)
-
-    (model,) = fit([TASK], blobs.images, samples, SETTINGS, evaluation=Spread(), device=CPU)
-    assert list(model.history.columns)[-1] == "spread"
-    expected = model.decision_function(blobs.test_images).std(ddof=1)
-    assert model.history["spread"].iloc[-1] == pytest.approx(expected, rel=1e-5)
-
-
 # -- arrays ---------------------------------------------------------------------------------------
 
 
@@ -173,13 +144,6 @@ def test_images_in_place_train_as_a_copy_of_them(where, network, blobs, samples,
     (found,) = fit([TASK], images, samples, settings, device=CPU)
     assert_same_history(found.history, expected.history)
     assert np.array_equal(found.outputs(blobs.test_images), expected.outputs(blobs.test_images))
-
-
-def test_a_mirrored_or_strided_array_is_the_same_images(blobs, samples):
-    images = np.asfortranarray(blobs.images)
-    (model,), (expected,) = (fit([TASK], array, samples, SETTINGS, device=CPU) for array in (images, blobs.images))
-    pd.testing.assert_frame_equal(model.history, expected.history, check_exact=True)
-    assert np.array_equal(model.predict(blobs.test_images[::-1]), expected.predict(blobs.test_images)[::-1])
 
 
 @pytest.mark.parametrize(
@@ -230,14 +194,6 @@ def test_tasks_that_do_not_go_with_the_rest_are_refused_in_one_sentence(tasks, s
     assert "\n" not in str(error.value)
 
 
-@pytest.mark.parametrize("part", ["tuples", "unlabeled"])
-def test_an_empty_sample_is_refused(part, blobs, samples):
-    sample = samples[TASK.sample]
-    empty = replace(sample, **{part: getattr(sample, part)[:0]})
-    with pytest.raises(UserError, match=f"the sample holds no {part}"):
-        fit([TASK], blobs.images, empty, SETTINGS)
-
-
 # -- company, memory, threads ---------------------------------------------------------------------
 
 
@@ -275,16 +231,6 @@ def test_a_network_that_does_not_fit_into_the_memory_is_refused_in_one_sentence(
     )
 
 
-def test_a_resnet_states_the_memory_of_its_minibatches():
-    """On a CPU 6 GB were taken where 3,000 MB had been promised; smaller minibatches fit."""
-    task, sample = Task("abs", 2, 0.5), Sample(np.zeros((3000, 2), np.int64), np.zeros(3000, np.int64))
-    settings = Settings(network="resnet34", batch_size=256)
-    needed = stack_bytes(((task,),), settings, load_network("resnet34"), (32, 32, 3), {"": sample})
-    assert 5e9 < needed < 7e9
-    smaller = replace(settings, batch_size=32)
-    assert stack_bytes(((task,),), smaller, load_network("resnet34"), (32, 32, 3), {"": sample}) < 1500 * 2**20
-
-
 @pytest.mark.parametrize(
     ("count", "error"),
     [(1, torch.OutOfMemoryError()), (2, RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling"))],
@@ -305,16 +251,3 @@ def test_a_stack_whose_allocation_fails_is_halved_until_it_fits(count, error, al
     assert sum(steps) == len(alone) * EPOCHS
     for task, history in alone.items():
         assert_same_history(models[task].history, history)
-
-
-def test_progress_counts_every_task_and_epoch(fit_blobs):
-    tasks, steps = [*make_tasks(), replace(TASK, method="chance")], []
-    fit_blobs(tasks, advance=steps.append)
-    assert sum(steps) == len(tasks) * EPOCHS
-
-
-def test_stacks_of_a_fit_are_those_of_its_tasks(samples, fit_blobs):
-    """One stack per stream on a CPU; its checkpoint is asked for once."""
-    asked = []
-    fit_blobs(make_tasks(), checkpoint_of=asked.append)
-    assert asked == make_stacks(make_tasks(), True, "stream")

@@ -11,14 +11,6 @@ from mdpu.errors import UserError
 from mdpu.learn import Settings, fit
 from mdpu.learn.device import choose_policy
 from mdpu.learn.networks import available_networks, load_network
-from mdpu.pipeline import code
-from mdpu.pipeline.files import REPOSITORY
-
-
-def test_the_files_of_the_folder_are_the_networks():
-    files = (REPOSITORY / "mdpu" / "learn" / "networks").glob("[!_]*.py")
-    names = sorted(path.stem.replace("_", "-") for path in files)
-    assert available_networks() == names == ["components", "mlp", "mlp-norm", "resnet34"]
 
 
 def test_a_network_added_by_one_file_is_listed_and_trains(all_pixels, blobs, samples):
@@ -65,9 +57,3 @@ def test_it_starts_from_weights_that_its_seed_names(all_pixels):
     assert torch.equal(first, weights(1))
     assert not torch.equal(first, weights(2))
     assert torch.equal(weights("a"), weights("a"))
-
-
-def test_runs_depend_on_the_file_of_their_network_and_no_other(monkeypatch):
-    monkeypatch.setattr(code, "_version", lambda files: {path.name for path in files})
-    names = {network: code.training_version.__wrapped__("abs", network) for network in ("mlp", "resnet34")}
-    assert names["mlp"] ^ names["resnet34"] == {"mlp.py", "resnet34.py"}

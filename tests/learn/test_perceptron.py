@@ -66,11 +66,6 @@ def test_backward_is_autograd_through_an_ordinary_mlp(network, hidden):
             torch.testing.assert_close(own, expected.grad, rtol=1e-3, atol=1e-5)
 
 
-def test_scores_of_shared_test_images_are_those_of_forward(network):
-    images = random_images(ROWS, INPUTS)
-    torch.testing.assert_close(network.scores(images), network.forward(images.expand(3, -1, -1)), rtol=1e-4, atol=1e-5)
-
-
 def test_scoring_keeps_what_backward_needs(network):
     """An epoch ends with scores; a backward pass after it must still be of the last forward pass."""
     images, gradient = random_images(3, ROWS, INPUTS), torch.ones(2, 3, ROWS)
@@ -114,14 +109,6 @@ def test_runs_that_are_equal_are_computed_once(network, monkeypatch):
     assert all(map(torch.equal, shared, alone))
 
 
-def test_equal_runs_part_where_their_gradients_do(network):
-    gradient = torch.ones(2, 3, ROWS)
-    gradient[1, 1, 0] = 2
-    gradient[:, 2] = 0
-    origins = perceptron._origins(network.parameters)
-    assert perceptron._origins_of_gradients(gradient, origins) == [[0, 0, None], [0, 1, None]]
-
-
 def test_batched_products_are_those_of_each_model(network, hidden):
     """As on a GPU: one operation for all models of a stream."""
     batched = StackedMLP(SEEDS, INPUTS, hidden, torch.float32, CPU, batched=True)
@@ -136,20 +123,6 @@ def test_batched_products_are_those_of_each_model(network, hidden):
             torch.testing.assert_close(value, expected, rtol=1e-4, atol=1e-5)
 
 
-def test_padding_is_zero_and_has_zero_gradient(network):
-    network.forward(random_images(3, ROWS, INPUTS))
-    for stack in (network.parameters, network.backward(torch.ones(2, 3, ROWS))):
-        inside = sum(value.abs().sum() for k in range(2) for s in range(3) for value in network.linear(stack, k, s))
-        torch.testing.assert_close(sum(value.abs().sum() for value in stack), inside)
-
-
-def test_runs_of_one_trial_start_alike_and_of_two_trials_apart(network):
-    first = network.linear(network.parameters, 0, 0)
-    for k, s in itertools.product(range(2), range(3)):
-        same = all(map(torch.equal, first, network.linear(network.parameters, k, s)))
-        assert same == (SEEDS[k][s] == 1)
-
-
 def test_initial_weights_are_drawn_as_linear_layers_draw_them():
     """Uniform on +-1/sqrt(inputs), the law of `nn.Linear`: bounds, and the deviation within five standard errors."""
     network = StackedMLP([[1]], 400, [300], torch.float32, CPU)
@@ -159,15 +132,6 @@ def test_initial_weights_are_drawn_as_linear_layers_draw_them():
     # The variance of the square of a uniform number on +-b is 4 b^4 / 45.
     error = (4 / 45 / weight.numel()) ** 0.5
     assert abs(weight.square().mean() / bound**2 - 1 / 3) < 5 * error
-
-
-def test_bf16_products_change_scores_by_a_few_thousandths():
-    """The bound is ten times the rounding unit 2**-8 of bf16, relative to the spread of the scores."""
-    images = random_images(3, ROWS, INPUTS)
-    exact = StackedMLP(SEEDS, INPUTS, [30, 10], torch.float32, CPU).forward(images)
-    rounded = StackedMLP(SEEDS, INPUTS, [30, 10], torch.bfloat16, CPU).forward(images)
-    assert rounded.dtype == torch.float32
-    assert (rounded - exact).abs().max() < 10 * 2**-8 * exact.abs().max()
 
 
 def test_a_model_taken_out_of_the_stack_is_that_model_with_memory_of_its_own(network):

@@ -16,7 +16,7 @@ from mdpu.law import Law
 from mdpu.learn import prior as module
 from mdpu.learn.fitting import fit
 from mdpu.learn.prior import brief_estimate, calibrate, estimate_prior
-from mdpu.learn.task import PriorEstimate, Sample, Settings, Task
+from mdpu.learn.task import Sample, Settings, Task
 from mdpu.randomness import Stream
 
 
@@ -74,19 +74,6 @@ def test_gradient_of_the_likelihood(monkeypatch: pytest.MonkeyPatch, law: Law | 
         assert seen[0](np.array(point))[1] == pytest.approx(numeric, abs=1e-5)
 
 
-def test_scores_that_say_nothing_have_no_information() -> None:
-    generator = np.random.default_rng(0)
-    found = calibrate(generator.standard_normal((2000, 2)), generator.standard_normal(2000))
-    assert abs(found.information) < 0.002
-
-
-def test_single_images_leave_the_prior_free() -> None:
-    """For M = 1 the likelihood is log r - log m: scores of any calibration with r proportional to the true one do."""
-    images, sample = blobs(1, 0.5, 100, 1.0)
-    with pytest.raises(UserError, match="at least two"):
-        estimate_prior(images, sample, Settings(epochs=1))
-
-
 def blobs(size: int, prior: float, n: int, spread: float, seed: int = 0) -> tuple[np.ndarray, Sample]:
     """Images of 4 x 4 grey values, the two classes `spread` standard deviations from their middle."""
     generator = np.random.default_rng(seed)
@@ -123,11 +110,6 @@ def test_of_a_sample_that_says_nothing_the_prior_is_not_known() -> None:
     settings = Settings(epochs=2, architecture={"hidden": [16]})
     found = estimate_prior(images, sample, settings, resamples=2, device="cpu")
     assert not found.known and found.fits(0.01)
-
-
-@pytest.mark.parametrize(("told", "fits"), [(0.45, True), (0.39, False), (0.52, False)])
-def test_a_told_prior_fits_where_the_interval_holds_it(told: float, fits: bool) -> None:
-    assert PriorEstimate(0.45, 0.4, 0.5, 0.95, 0.2, 3, True).fits(told) is fits
 
 
 def test_a_method_that_estimates_the_prior_is_told_the_estimate_and_nothing_else() -> None:

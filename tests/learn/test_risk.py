@@ -8,19 +8,17 @@ import math
 import numpy as np
 import pytest
 import torch
-import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import integrate, stats
 
-from mdpu.law import SCOPES, Law
+from mdpu.law import Law
 from mdpu.learn.head import Batch
 from mdpu.learn.method import CorrectedRisk
 from mdpu.learn.methods import load_method
 from mdpu.learn.risk import CorrectedRiskHead, RiskHead
 from mdpu.learn.task import Task
 from mdpu.losses import LOSSES, correction
-from mdpu.pipeline.config import METHODS_FOLDER, SCHEMA, available_methods
 from mdpu.randomness import Stream
 
 CPU = torch.device("cpu")
@@ -65,28 +63,6 @@ def test_losses_and_gradients_are_those_of_table_i(name, label):
     assert gradient.tolist() == pytest.approx([slope(label, z) for z in scores.tolist()], rel=1e-12)
 
 
-@pytest.mark.parametrize(
-    ("name", "losses", "gradients"),
-    [
-        ("logistic", [1e4, 0], [-1, 0]),
-        ("ramp", [1, 0], [0, 0]),
-        ("squared", [10_001**2 / 4, 9_999**2 / 4], [-10_001 / 2, 9_999 / 2]),
-        ("hinge", [10_001, 0], [-1, 0]),
-    ],
-)
-def test_losses_are_exact_at_huge_margins_in_single_precision(name, losses, gradients):
-    scores = torch.tensor([-1e4, 1e4], dtype=torch.float32, requires_grad=True)
-    found = LOSSES[name](scores, 1)
-    (gradient,) = torch.autograd.grad(found.sum(), scores)
-    assert found.tolist() == pytest.approx(losses, rel=1e-6)
-    assert gradient.tolist() == pytest.approx(gradients, rel=1e-6)
-
-
-def test_the_schema_knows_exactly_the_losses_of_table_i():
-    schema = yaml.safe_load(SCHEMA.read_text(encoding="utf-8"))
-    assert set(schema["properties"]["axes"]["properties"]["loss"]["items"]["enum"]) == set(LOSSES) == set(TABLE_I)
-
-
 # -- corrections and methods ----------------------------------------------------------------------
 
 
@@ -94,24 +70,6 @@ def test_the_schema_knows_exactly_the_losses_of_table_i():
 def test_correction_is_f_of_eq_14(risk, k):
     found = correction(torch.tensor(risk, dtype=torch.float64), k).item()
     assert found == pytest.approx(risk if risk >= 0 else k * abs(risk))
-
-
-def test_every_file_of_the_methods_folder_is_a_method_with_a_title_of_its_own():
-    files = {path.stem.replace("_", "-") for path in METHODS_FOLDER.glob("[!_]*.py")}
-    assert set(available_methods()) == files
-    titles = [load_method(name).title for name in files]
-    assert len(set(titles)) == len(titles)
-
-
-@pytest.mark.parametrize("name", METHODS)
-def test_methods_have_the_slope_and_scope_that_their_names_say(name):
-    method = load_method(name)
-    assert (method.k, method.scope) == METHODS[name]
-
-
-def test_scopes_split_the_four_terms_between_their_parts():
-    for scope, parts in SCOPES.items():
-        assert [sum(column) for column in zip(*parts, strict=True)] == [1, 1, 1, 1], scope
 
 
 # -- the head -------------------------------------------------------------------------------------

@@ -46,13 +46,6 @@ def test_every_job_is_taken_to_its_end_in_order(lengths, workers):
         assert [outcome for of, outcome in outcomes if of == key] == [*range(length), f"end of {key}"]
 
 
-def test_one_worker_is_the_calling_thread_and_does_one_job_after_the_other():
-    log = Log()
-    list(side_by_side({key: log.job(key, 2) for key in "abc"}))
-    assert log.threads == {threading.get_ident()}
-    assert log.steps == [(key, step) for key in "abc" for step in range(2)]
-
-
 @pytest.mark.parametrize("workers", [2, 3])
 def test_no_more_jobs_are_under_way_than_workers_until_the_last_take_turns(workers):
     log, count, length = Log(), 9, 4

@@ -12,7 +12,7 @@ from mdpu.learn.head import Head
 from mdpu.learn.method import NetworkMethod
 from mdpu.learn.methods import load_method
 from mdpu.learn.methods.supervised import SupervisedHead
-from mdpu.learn.stacks import halves, make_stacks, workers_for
+from mdpu.learn.stacks import make_stacks, workers_for
 from mdpu.learn.task import Task
 
 
@@ -36,18 +36,6 @@ def test_stacks_that_do_not_fit_are_halved_until_they_do(most, stack_by):
     stacks = make_stacks(tasks, True, stack_by, lambda stack: len(stack) * len(stack[0]) <= most)
     assert Counter(task for stack in stacks for row in stack for task in row) == Counter(tasks)
     assert max(len(stack) * len(stack[0]) for stack in stacks) <= most
-
-
-def test_halves_of_a_stack_are_rectangles_of_all_its_tasks():
-    stack = make_stacks(make_tasks(), True, "shape")[0]
-    assert len(stack) > 1 and len(stack[0]) > 1
-    while len(stack) * len(stack[0]) > 1:
-        parts = halves(stack)
-        assert Counter(task for part in parts for row in part for task in row) == Counter(
-            task for row in stack for task in row
-        )
-        assert all(len({len(row) for row in part}) == 1 for part in parts)
-        stack = parts[1]
 
 
 class EmbeddingHead(Head):

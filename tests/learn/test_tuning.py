@@ -126,11 +126,3 @@ def test_a_method_that_diverged_everywhere_is_told_and_leaves_the_others_theirs(
     with pytest.raises(UserError) as error:
         chosen_rates(table, ["abs", "ure"])
     assert str(error.value) == "method ure diverged at every point of tuning.grid; add smaller learning rates"
-
-
-def test_a_tuning_of_which_every_point_diverged_is_a_table_without_a_choice(blobs, many):
-    task, grid = Task("ure", 2, 0.4, "squared", seed=1), {"learning_rate": [1e6], "weight_decay": [0.0]}
-    table = tune([task], blobs.images, many, replace(FEW, epochs=5), grid, 0.2, 2, device=CPU)
-    assert table["estimated_error"].isna().all()
-    assert not table["chosen"].any()
-    assert table["chosen"].dtype == bool

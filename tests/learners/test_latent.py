@@ -166,8 +166,3 @@ def test_chosen_tuples_share_no_member():
     chosen = tuples[disjoint_tuples(tuples, identity)]
     members = identity[chosen[chosen >= 0]]
     assert len(members) == len(set(members)) > 15
-
-
-def test_the_profile_is_drawn():
-    axes = profile(expected_counts(DOMINANT[3], 0.4)).plot()
-    assert axes.get_title() == "known" and len(axes.lines) == 2

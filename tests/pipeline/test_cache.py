@@ -81,12 +81,6 @@ def test_names_of_datasets_variants_and_experiments_make_no_other_run():
     assert recipe(renamed) == recipe() == recipe(planned(protocol__sampling__unlabeled="pool"))
 
 
-def test_where_hardware_chooses_the_precision_both_count():
-    plan = planned(protocol__training__precision="auto")
-    found = recipes_of(plan, plan.runs[0], CONTENT)
-    assert [one["settings"]["precision"] for one in found] == ["bf16", "fp32"]
-
-
 def test_a_version_that_is_declared_equal_makes_the_same_run(monkeypatch):
     first = recipe()
     monkeypatch.setattr(cache_module, "training_version", lambda method, network: "moved")
@@ -260,10 +254,3 @@ def test_an_adopted_manifest_stays_as_it_is_and_is_no_older_than_its_inputs(prep
     os.utime(plan.layout.labels("flat"), (later, later))
     adopt(plan)
     assert all(path.stat().st_mtime == pytest.approx(later) for path in manifests(plan))
-
-
-def test_before_images_and_labels_are_there_nothing_is_known(tmp_path):
-    plan = planned(results_dir=str(tmp_path / "results"))
-    adopt(plan)
-    assert manifests(plan) == []
-    assert sum(map(len, unfinished(plan).values())) == len(plan.runs)

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import hashlib
-import json
 
 import numpy as np
 import pytest
 
-from mdpu.errors import UserError
-from mdpu.pipeline.config import load_config
-from mdpu.pipeline.croissant import PUBLISHED, describe_source, describe_splits, write_croissant
+from mdpu.pipeline.croissant import describe_source, describe_splits
 from mdpu.pipeline.data.diagnostics import write_diagnosed_split
 from mdpu.pipeline.data.images import ImageSet, write_images
 from mdpu.pipeline.data.labels import write_binarized
 from mdpu.pipeline.data.sources import SOURCES
-from mdpu.pipeline.files import REPOSITORY, write_json
-from mdpu.pipeline.plan import Plan
+from mdpu.pipeline.files import write_json
 
 SIDES = {"source": "mnist", "positive": ["zero"], "negative": ["one"]}
 LICENCES = ("MIT", "CC BY-SA 3.0", "none stated; for research, with citation")
@@ -60,30 +56,6 @@ def test_records_say_what_the_files_hold(results, tmp_path):
         (name, "dominant", 3, 0.4, 5, seed) for seed, name in enumerate(splits, start=1)
     ]
     assert [tuple(row.values()) for row in sides["data"]] == [("zero", 1), ("one", -1)]
-
-
-def test_a_split_that_was_not_drawn_is_a_trial_without_a_file(results, tmp_path):
-    images, splits = results
-    node = describe_splits(
-        "some", SIDES, {**splits, "some/base/m2-similar/prior0.5/n9/seed3": tmp_path / "no"}, images, tmp_path
-    )
-    assert [file["name"] for file in node["distribution"]] == list(splits)
-    assert [row["trials/law"] for row in node["recordSet"][0]["data"]] == ["dominant", "dominant", "similar"]
-
-
-def test_every_source_says_who_published_it():
-    assert {name.partition("-")[0] for name in SOURCES} | {"mdpu"} == set(PUBLISHED)
-    paper = json.loads((REPOSITORY / "codemeta.json").read_text(encoding="utf-8"))["referencePublication"]
-    own = PUBLISHED["mdpu"]
-    assert own["authors"] == [f"{author['givenName']} {author['familyName']}" for author in paper["author"]]
-    assert own["title"].lower() == paper["name"].lower()
-    assert own["place"].partition(":")[2] in paper["url"]
-
-
-def test_what_has_not_been_made_is_named(tmp_path):
-    values = [f"results_dir={tmp_path}", "datasets=[mnist]", "experiments=[table2]"]
-    with pytest.raises(UserError, match=r"mnist\.npz is not there yet"):
-        write_croissant(Plan(load_config([REPOSITORY / "config.yaml"], values)), tmp_path)
 
 
 def test_mlcommons_reader_loads_it(results, tmp_path):

@@ -13,7 +13,7 @@ from mdpu.errors import UserError
 from mdpu.pipeline.cache import Finished, cache_of, export, recipes_of
 from mdpu.pipeline.config import select
 from mdpu.pipeline.data.download import Archive, find_missing
-from mdpu.pipeline.estimate import check_files, estimate, once, raw_files, size_of
+from mdpu.pipeline.estimate import check_files, estimate
 from mdpu.pipeline.plan import Plan
 
 
@@ -48,24 +48,11 @@ def test_all_missing_files_are_named_with_size_checksum_and_place(plan, tmp_path
     assert not (tmp_path / "data").exists()
 
 
-def test_images_that_are_made_need_no_files(plan, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    plan.layout.images("mnist").parent.mkdir(parents=True)
-    plan.layout.images("mnist").touch()
-    assert raw_files(plan) == []
-    check_files(plan, None)
-
-
 def test_expected_numbers_that_cannot_be_read_are_named_before_anything_is_trained(tmp_path):
     (tmp_path / "expected.csv").write_text("a,b\n1,2\n")
     values = ["results_dir=elsewhere", f"expected={tmp_path / 'expected.csv'}"]
     with pytest.raises(UserError, match=r"config key expected: .* has no column dataset"):
         check_files(Plan(select("quick", [], values)), None)
-
-
-def test_a_file_that_several_sources_share_is_one():
-    shared = [Archive("gzip.zip", "0" * 32, ("a",)), Archive("gzip.zip", "0" * 32, ("b",)), Archive("a", "0" * 32, ())]
-    assert [archive.path for archive in once(shared)] == ["a", "gzip.zip"]
 
 
 def test_an_estimate_tells_finished_shipped_and_new_runs_apart(tmp_path, monkeypatch):
@@ -93,10 +80,3 @@ def test_a_server_is_asked_and_nothing_is_downloaded(served, tmp_path):
     there, absent = (Archive(name, "0" * 32, ()) for name in ("there", "absent"))
     assert find_missing([there, absent], tmp_path / "data", address) == [absent]
     assert not (tmp_path / "data").exists()
-
-
-@pytest.mark.parametrize(
-    ("size", "said"), [(9_912_422, "9.9 MB"), (28_881, "0.03 MB"), (561_753_746, "561.8 MB"), (2 * 10**9, "2.0 GB")]
-)
-def test_sizes_are_in_words(size, said):
-    assert size_of(size) == said

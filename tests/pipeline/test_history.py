@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given
@@ -32,13 +31,6 @@ def test_a_history_holds_what_every_history_has_and_further_measures_behind():
     assert history["test_risk"].tolist() == [0.3, 0.4]
 
 
-def test_risks_are_missing_for_a_method_that_estimates_none():
-    history = run_history("abs", trained([0.9], [0.7]), SHARE)
-    assert history[["risk", *(f"risk_{term}" for term in TERMS)]].isna().all(axis=None)
-    assert history[["objective", "accuracy"]].notna().all(axis=None)
-    assert "test_risk" not in history
-
-
 @given(st.floats(0, 1), st.floats(0, 1))
 def test_an_unnamed_method_takes_the_better_assignment_and_swaps_its_rates_with_it(positive, negative):
     row = run_history("kmeans", trained([positive], [negative]), SHARE).iloc[0]
@@ -48,8 +40,3 @@ def test_an_unnamed_method_takes_the_better_assignment_and_swaps_its_rates_with_
     rates = row[["true_positive_rate", "true_negative_rate"]].tolist()
     assert rates == pytest.approx([positive, negative] if raw >= 0.5 else [1 - positive, 1 - negative])
     assert row["accuracy"] == pytest.approx(SHARE * rates[0] + (1 - SHARE) * rates[1])
-
-
-def test_what_is_missing_of_a_diverged_run_is_missing_of_its_accuracy():
-    history = run_history("abs", trained([0.9, np.nan], [0.7, np.nan]), SHARE)
-    assert history["accuracy"].isna().tolist() == [False, True]

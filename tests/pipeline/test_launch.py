@@ -152,11 +152,6 @@ def test_keep_going_reports_what_was_trained_and_still_fails(started, capsys, se
     assert ("it is done" in capsys.readouterr().out) == said
 
 
-def test_an_option_that_a_command_does_not_know_is_named(started):
-    with pytest.raises(ValueError, match=r"^\./run plan does not take --cores 2$"):
-        launch("plan", ["paper", "--cores", "2"])
-
-
 @pytest.mark.parametrize(
     ("values", "agree"),
     [

@@ -15,7 +15,7 @@ import pytest
 
 from mdpu.errors import UserError
 from mdpu.pipeline import lock
-from mdpu.pipeline.lock import TOKEN, Head, Lock, descendants, describe, end_processes, is_held, read_head
+from mdpu.pipeline.lock import TOKEN, Head, Lock, descendants, describe, end_processes, is_held
 
 SLEEP = "import time; time.sleep(60)"
 DEAF = f"import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('deaf', flush=True); {SLEEP}"
@@ -99,14 +99,6 @@ def test_who_looks_at_the_lock_keeps_nobody_from_it(tmp_path, take):
     look.close()
     with take():
         pass
-
-
-def test_one_after_the_other_nobody_is_told_anything(tmp_path, take, said):
-    for _ in range(2):
-        with take() as taken:
-            assert read_head(tmp_path) == taken.head
-    assert said == []
-    assert read_head(tmp_path) is None
 
 
 def test_of_those_that_start_at_once_one_gets_the_folder_until_it_is_killed(tmp_path, take, said):
@@ -233,12 +225,6 @@ def test_jobs_that_are_left_to_the_next_head_are_waited_for(tmp_path, take, said
     looks += [[f"7|RUNNING|rule_train|{tmp_path}"]] * 2 + [[]]
     with take():
         assert said[1:] == ["waiting for its jobs that run under SLURM: 7"]
-
-
-def test_nobody_waits_for_slurm_behind_one_that_worked_here(take, queue, killed):
-    killed()
-    with take():
-        pass
 
 
 def test_the_state_of_a_folder_is_told(tmp_path, take, queue, killed):

@@ -19,21 +19,12 @@ from mdpu.pipeline.plan import (
     Run,
     canonical_prior,
     parse_run,
-    resolve_n_unlabeled,
 )
 
 LOSSES = {"kind": "losses", "uses": "nothing", "title": "Losses"}
 
 
 # -- runs and their names -----------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("written", "canonical"),
-    [(0.4, "0.4"), ("0.40", "0.4"), ("4e-1", "0.4"), (1e-5, "0.00001"), (0.123456, "0.123456"), (".5", "0.5")],
-)
-def test_priors_have_one_way_to_be_written(written, canonical):
-    assert canonical_prior(written) == canonical
 
 
 @pytest.mark.parametrize("prior", [0, 1, -0.5, 1.5, "nan", "inf", "half", True, None, "", [0.5]])
@@ -95,18 +86,6 @@ def test_runs_are_the_grid_with_overlaps_once():
     assert {name: len(e.runs) for name, e in plan.experiments.items()} == {"first": 16, "second": 16}
 
 
-def test_splits_of_a_cohort_are_shared_between_methods():
-    cohort = Plan(config()).cohort("flat/base/m2/n30")
-    assert cohort.splits == [f"flat/base/m2/prior{prior}/n30/seed{seed}" for prior in ("0.4", "0.5") for seed in (1, 2)]
-
-
-def test_selections_restrict_datasets_and_experiments():
-    assert {run.dataset for run in Plan(config(datasets=["deep"])).runs} == {"deep"}
-    plan = Plan(config(experiments=["second"]))
-    assert list(plan.experiments) == ["second"]
-    assert plan.datasets == ["flat"]
-
-
 def test_cohorts_span_the_axes_that_the_configuration_names():
     plan = Plan(config())
     assert {name: len(cohort.runs) for name, cohort in plan.cohorts.items() if cohort.network == "mlp"} == {
@@ -132,13 +111,6 @@ def test_a_method_may_have_trials_of_its_own():
     }
 
 
-def test_a_dataset_may_have_methods_of_its_own():
-    method = {"default": ["ure"], "deep": ["abs", "ure"]}
-    plan = Plan(config(datasets=["flat", "deep"], **{FIRST + "method": method}))
-    found = {(run.dataset, run.method) for run in plan.experiment("first").runs}
-    assert found == {("flat", "ure"), ("deep", "abs"), ("deep", "ure")}
-
-
 def test_failed_cohorts_are_left_out_and_what_is_left_keeps_its_runs():
     whole = Plan(config())
     deep = {name: "why" for name in whole.cohorts if name.startswith("deep/")}
@@ -150,20 +122,6 @@ def test_failed_cohorts_are_left_out_and_what_is_left_keeps_its_runs():
     one = Plan({**config(), "failed": {"flat/base/m2/n30": "it broke"}})
     assert one.experiment("first").not_run == ("flat",)
     assert one.summary()["failed"] == {"flat/base/m2/n30": "it broke"}
-
-
-def test_an_illustration_of_a_split_needs_no_training():
-    experiments = {"first": CONFIG["definitions"]["experiments"]["first"], "setting": SETTING}
-    whole = config(definitions__experiments=experiments)
-    failed = dict.fromkeys(Plan(whole).cohorts, "why")
-    failed |= dict.fromkeys(("flat/base/m3/n40", "deep/base/m3/n40"), "why")
-    assert list(Plan({**whole, "failed": failed}).experiments) == ["setting"]
-
-
-def test_without_a_cohort_entry_a_network_that_stacks_spans_what_a_stack_can_hold():
-    changed = config(datasets=["flat"])
-    assert changed["cohort"].pop("mlp") == ["prior", "method", "loss", "seed"]
-    assert Plan(changed).cohorts == Plan(config(datasets=["flat"])).cohorts
 
 
 def test_a_network_added_by_one_file_is_planned(all_pixels):
@@ -279,11 +237,6 @@ def test_a_variant_overrides_the_protocol_and_base_does_not():
     assert (training["epochs"], training["hidden"], training["batch_size"]) == (3, [8], 10)
     assert training["network"] == "mlp"
     assert "stem" not in training
-
-
-@pytest.mark.parametrize(("value", "n", "expected"), [("n", 7, 7), ("3n", 7, 21), (5, 7, 5)])
-def test_unlabeled_counts_are_numbers_or_multiples_of_n(value, n, expected):
-    assert resolve_n_unlabeled(value, n) == expected
 
 
 @pytest.mark.parametrize(("counts", "size", "expected"), [("tuples", 3, 30), ("images", 3, 10), ("images", 40, 1)])

@@ -17,7 +17,6 @@ from mdpu.pipeline.files import (
     Seal,
     accept,
     check,
-    is_seal,
     load_npz,
     read_csv,
     read_json,
@@ -27,7 +26,6 @@ from mdpu.pipeline.files import (
     remove,
     save_npz,
     seal_path,
-    sealed_path,
     sha256,
     write_csv,
     write_json,
@@ -164,10 +162,3 @@ def test_a_removed_file_takes_its_seal_along(tmp_path):
     remove(tmp_path / "a.txt")
     remove(tmp_path / "a.txt")
     assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize("name", ["a.txt", "a", ".hidden", "a.b.c", "a.seal"])
-def test_a_seal_and_its_file_find_each_other(tmp_path, name):
-    seal = seal_path(tmp_path / name)
-    assert is_seal(seal)
-    assert sealed_path(seal) == tmp_path / name

@@ -51,10 +51,6 @@ def test_two_selections_have_two_folders():
     assert all(len(config["name"]) <= LONGEST for config in long)
 
 
-def test_how_to_work_selects_nothing():
-    assert select("paper", [], ["threads=1", "device=cpu", "data_dir=elsewhere"])["name"] == "paper"
-
-
 def test_a_file_adds_to_the_experiment_and_gives_its_name(overlay):
     config = select("quick", [overlay(axes={"seed": [1]})], [])
     assert config["name"] == "quick-mine"

@@ -130,23 +130,6 @@ def test_a_finished_run_is_trained_again_from_a_split_that_is_drawn_again(planne
         list(retrain(plan, [run], tmp_path / "scratch", threads=1))
 
 
-def test_a_network_too_large_for_the_jobs_memory_is_refused_in_one_sentence(planned, threads):
-    large = planned(memory_mb=2000, protocol__training__networks__mlp__hidden=[20_000, 20_000])
-    with pytest.raises(UserError, match=r"takes about \d+ MB, but 500 MB are allowed; raise memory_mb or") as error:
-        train(large, NAME, threads=1)
-    assert "\n" not in str(error.value)
-
-
-def test_measures_that_only_other_runs_have_are_no_difference():
-    """A measure of gaps alone may get lost. One that it has itself is missed."""
-    alone = pd.DataFrame({"epoch": [1], "accuracy": [0.9], "risk": [0.1]})
-    beside_others = alone.assign(estimated_prior=np.nan)[["epoch", "accuracy", "estimated_prior", "risk"]]
-    assert compare_histories(beside_others, alone) == compare_histories(alone, beside_others) == {}
-    assert compare_histories(alone, beside_others.assign(risk=0.3)) == {"risk": pytest.approx(0.2)}
-    with pytest.raises(UserError, match="run the workflow again"):
-        compare_histories(alone.assign(estimated_prior=0.5), alone)
-
-
 def test_only_accuracies_may_differ_in_their_last_bit():
     history = pd.DataFrame({"epoch": [1], "true_positive_rate": [0.7], "raw_accuracy": [0.9], "accuracy": [0.9]})
     after, later = np.nextafter(0.9, 1), np.nextafter(np.nextafter(0.9, 1), 1)
@@ -179,13 +162,6 @@ def test_wrong_shares_are_those_of_both_sets_and_none_is_above_one():
         told = task_of(plan, run)
         assert (told.prior, told.target_prior) == (round(1.5 * float(run.prior), 12), 0.49)
         assert told.law.coefficients(told.prior).a == 1
-
-
-def test_a_prior_that_leaves_the_unit_interval_is_refused():
-    plan = Plan(config(protocol__training__prior_offset=0.6))
-    with pytest.raises(UserError, match="not strictly between 0 and 1"):
-        for run in plan.runs:
-            task_of(plan, run)
 
 
 # -- tuning ---------------------------------------------------------------------------------------

@@ -36,11 +36,6 @@ def test_bags_follow_the_law_of_the_run():
     assert (KEPT[drawn.unlabeled] > 0).mean() == pytest.approx(0.4, abs=0.04)
 
 
-def test_a_share_of_the_bags_is_broken_as_in_the_sample():
-    positives = (KEPT[bags(broken=0.2).tuples] > 0).sum(axis=1)
-    assert (positives < 2).mean() == pytest.approx(0.2, abs=0.03)
-
-
 def test_methods_of_a_trial_share_their_bags_and_trials_do_not():
     same, other = bags(method="bag-relu"), bags(seed=2)
     assert np.array_equal(same.tuples, bags().tuples)

@@ -74,12 +74,6 @@ def test_the_demo_needs_no_environment(run, monkeypatch, capsys):
     assert not run.VENV.exists()
 
 
-def test_an_old_python_is_refused(run, monkeypatch):
-    monkeypatch.setattr(sys, "version_info", (3, 10, 2))
-    with pytest.raises(SystemExit, match=r"error: Python 3\.11 or newer is needed"):
-        run.main()
-
-
 @pytest.mark.parametrize("brace", "{}")
 def test_a_clone_with_a_brace_in_its_name_is_refused(run, monkeypatch, tmp_path, brace):
     monkeypatch.setattr(run, "ROOT", tmp_path / f"a{brace}")
@@ -128,21 +122,7 @@ def test_it_becomes_the_process_that_does_the_work(run, monkeypatch, tmp_path, a
     assert os.environ["VIRTUAL_ENV"] == str(run.VENV)
 
 
-def test_the_state_of_a_folder_without_an_environment_is_told_without_making_one(run, monkeypatch, capsys):
-    monkeypatch.setattr(sys, "argv", ["run", "status"])
-    run.main()
-    assert capsys.readouterr().out == "nothing is at work in this folder\n"
-    assert not run.VENV.exists()
-
-
 # -- the environment ------------------------------------------------------------------------------
-
-
-def test_an_environment_of_this_very_lock_is_kept(run, monkeypatch):
-    run.VENV.mkdir()
-    (run.VENV / "made-from").write_text(hashlib.sha256(run.LOCK.read_bytes()).hexdigest())
-    monkeypatch.setattr(subprocess, "run", lambda *_, **__: pytest.fail("something was installed"))
-    run.make_environment()
 
 
 @pytest.mark.parametrize("stamp", [None, "of another lock"])
@@ -237,12 +217,6 @@ def apt(monkeypatch):
     monkeypatch.setattr("shutil.which", lambda name: name if name in state.found else None)
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     return state
-
-
-def test_programs_that_are_there_are_not_installed(run, apt, capsys):
-    apt.found |= {"chromium", "chromedriver", "npm", "java", "pdflatex", "shellcheck", *SLURM}
-    run.find_tools()
-    assert (apt.commands, capsys.readouterr().out) == ([], "")
 
 
 def test_what_is_missing_is_installed_at_once(run, apt, capsys):

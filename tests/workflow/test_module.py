@@ -7,11 +7,6 @@ import subprocess
 import sys
 
 import pytest
-import yaml
-
-from mdpu.pipeline.files import REPOSITORY
-
-RULE_FILES = sorted((REPOSITORY / "workflow" / "rules").rglob("*.smk"))
 
 SNAKEFILE = """
 configfile: "mine.yaml"
@@ -56,27 +51,3 @@ def test_another_workflow_takes_it_as_a_module(fresh_clone, tmp_path):
     assert {path.name for path in folder.iterdir()} == {"Snakefile", "mine.yaml", "mine.svg", "out", ".snakemake"}
     output = snakemake("-n", "--config", "experiments=[table2]", "datasets=[mnist]", "--", "mdpu_all")
     assert {"mdpu_dataset_mnist", "mdpu_train", "mdpu_render_report"} <= set(re.findall(r"mdpu_\w+", output))
-
-
-def test_the_catalog_finds_what_it_asks_for():
-    usage = yaml.safe_load((REPOSITORY / ".snakemake-workflow-catalog.yml").read_text())["usage"]
-    assert set(usage) == {"mandatory-flags", "software-stack-deployment", "report"}
-    assert (REPOSITORY / "workflow" / "Snakefile").is_file()
-    instructions = (REPOSITORY / "config" / "README.md").read_text(encoding="utf-8")
-    # The catalog shows this page, and knows the repository's address itself: none is made up.
-    assert {address.split("/")[2] for address in re.findall(r"https?://[^\s)]+", instructions)} == {
-        "snakemake.github.io"
-    }
-
-
-@pytest.mark.parametrize("file", [file for file in RULE_FILES if file.name != "common.smk"], ids=lambda file: file.stem)
-def test_a_rule_file_opens_with_its_inputs_and_outputs(file):
-    lines = [line for line in file.read_text().splitlines() if not re.match(r"# {3,}", line)]  # nor lines that go on
-    assert lines[0].startswith("# INPUTS   ")
-    assert lines[1].startswith("# OUTPUTS  ")
-
-
-def test_every_overlay_is_described():
-    described = (REPOSITORY / "config" / "README.md").read_text()
-    for overlay in (REPOSITORY / "config").glob("*.yaml"):
-        assert f"`{overlay.name}`" in described, overlay.name

@@ -19,57 +19,51 @@ CELL = "digits/base/m2/n60/prior0.5/abs/logistic"
 
 
 @pytest.fixture(scope="module")
-def ran(tmp_path_factory, make_clone):
-    """A clone in which `./run` has made the tiny experiment, and what it printed."""
-    clone = make_clone(tmp_path_factory.mktemp("ran") / "clone")
-    return clone, clone.run("./run", "paper", "--cores", "2", *TINY)
+def ran(tmp_path_factory, finished):
+    """A finished clone, which these tests run again."""
+    return finished.copy(tmp_path_factory.mktemp("ran") / "clone")
 
 
 @slow
-def test_each_stage_has_its_lines_and_the_last_is_the_report(ran):
-    clone, done = ran
-    lines = done.stdout.splitlines()
+def test_each_stage_has_its_lines_and_the_last_is_the_report(finished):
+    said = finished.folder.with_name("finished.log").read_text()
+    lines = said.splitlines()
     stages = [line.split()[0] for line in lines if not line.startswith("run: ")]
     assert set(stages) == {"images", "splits", "train", "evaluate", "report"}
     assert stages[-1] == "report"
-    assert re.search(r"^train +2 of 2 in .*, 12 runs trained$", done.stdout, re.MULTILINE)
+    assert re.search(r"^train +2 of 2 in .*, 12 runs trained$", said, re.MULTILINE)
     assert lines[-3] == "run: this is the first report here"
     assert lines[-2].startswith("run: expected numbers confirmed: 4 of 4 cells within tolerance, largest difference ")
-    assert lines[-1] == f"run: report: {clone.results / 'report.html'}"
-    assert done.stderr == ""
+    assert lines[-1] == f"run: report: {finished.results / 'report.html'}"
 
 
 @slow
 def test_a_second_run_says_that_nothing_changed(ran):
-    clone, _ = ran
-    done = clone.run("./run", "paper", "--cores", "2", *TINY)
+    done = ran.run("./run", "paper", "--cores", "2", *TINY)
     assert re.match(r"run: since the report of .* UTC: nothing changed\n", done.stdout)
 
 
 @slow
 def test_a_dry_run_and_the_status_say_what_would_run_and_why(ran):
     """A target of Snakemake is one here, too."""
-    clone, _ = ran
-    more = clone.run("./run", "paper", *TINY, "--config", "name=tiny", "axes={seed: [1, 2, 3]}", "tables", "-n")
+    more = ran.run("./run", "paper", *TINY, "--config", "name=tiny", "axes={seed: [1, 2, 3]}", "tables", "-n")
     assert re.search(r"^train +2  Missing output files$", more.stdout, re.MULTILINE)
     assert "render_report" not in more.stdout
     assert more.stderr == ""
-    told = clone.run("./run", "status").stdout
+    told = ran.run("./run", "status").stdout
     up_to_date = "results/tiny\nnothing to do: everything is done and up to date\n"
     assert told == f"nothing is at work in this folder\n\n{up_to_date}"
 
 
 @slow
 def test_a_number_is_traced_and_retrained_without_naming_a_configuration(ran):
-    clone, _ = ran
-    assert "made by     commit" in clone.run("./run", "trace", CELL).stdout
-    assert "equal bit for bit" in clone.run("./run", "retrain", f"{CELL}/seed1").stdout
+    assert "made by     commit" in ran.run("./run", "trace", CELL).stdout
+    assert "equal bit for bit" in ran.run("./run", "retrain", f"{CELL}/seed1").stdout
 
 
 @slow
-def test_shipped_runs_are_verified_and_their_page_is_made_again_but_for_its_time(ran, make_clone, tmp_path):
+def test_shipped_runs_are_verified_and_their_page_is_made_again_but_for_its_time(finished, make_clone, tmp_path):
     """The tiny runs stand for the shipped ones; no rounding was measured for them, so only equal bits agree."""
-    finished, _ = ran
     clone = make_clone(tmp_path / "clone")
     shipped = clone.folder / "results" / "reference"
     (clone.folder / "config" / "reference.yaml").write_bytes((clone.folder / "config" / "tiny.yaml").read_bytes())
@@ -89,9 +83,8 @@ def test_shipped_runs_are_verified_and_their_page_is_made_again_but_for_its_time
 
 @slow
 def test_what_snakemake_says_is_shown(ran):
-    clone, _ = ran
-    assert "Building DAG of jobs..." in clone.run("./run", "paper", *TINY, "--verbose", "-n").stdout
-    done = clone.run("./run", "paper", *TINY, "--coers", "2", status=2)
+    assert "Building DAG of jobs..." in ran.run("./run", "paper", *TINY, "--verbose", "-n").stdout
+    done = ran.run("./run", "paper", *TINY, "--coers", "2", status=2)
     assert "unrecognized arguments: --coers" in done.stderr
     assert done.stderr.startswith("usage: snakemake ")
 

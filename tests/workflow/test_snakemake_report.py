@@ -62,10 +62,3 @@ def test_every_one_has_a_caption_and_a_category(report, finished):
         assert len(words.split()) > 5, file
         assert "{{" not in words, file
         assert "system-message" not in facts["caption"], f"{file}: docutils could not read its caption"
-
-
-def test_what_is_shown_is_said_in_the_titles_of_the_configuration(report):
-    labels = {file: facts["labels"]["Shown"] for file, facts in embedded(report, "results").items()}
-    assert labels["results/tiny/tables/tiny-table.tex"] == "Tiny table: pairs"
-    assert labels["results/tiny/figures/tiny-curves.svg"] == "Tiny figure: curves"
-    assert labels["results/tiny/sheets/digits/positive.png"] == "digits, positive side"

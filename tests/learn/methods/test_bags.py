@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from mdpu.errors import UserError
 from mdpu.law import Law, count_law
-from mdpu.learn.bags import TINY, BagHead, shift_to
+from mdpu.learn.bags import TINY, BagHead
 from mdpu.learn.head import Batch
 from mdpu.learn.method import CorrectedRisk
 from mdpu.learn.methods import load_method
@@ -172,13 +172,6 @@ def test_the_gradient_of_em_is_that_of_the_expected_labels() -> None:
     np.testing.assert_allclose(gradient[0, 0], (r - expected) / 4, rtol=1e-5)
 
 
-def test_em_shifts_unlabeled_images_to_the_prior() -> None:
-    unlabeled = torch.randn(2, 50, generator=torch.Generator().manual_seed(0))
-    shifted = (unlabeled + shift_to(torch.tensor([0.2, 0.9]), unlabeled)).sigmoid()
-    torch.testing.assert_close(shifted.mean(dim=1), torch.tensor([0.2, 0.9]), rtol=0, atol=1e-5)
-    assert bool((shifted.argsort(dim=1) == unlabeled.argsort(dim=1)).all())
-
-
 def test_count_loss_by_hand() -> None:
     batch = scores(1, 6, 2, BAG)
     members = (np.full(BAG, 0.4), batch.unlabeled[0].double().sigmoid().numpy())
@@ -257,14 +250,6 @@ def test_objective_and_gradient_are_finite_however_sure_the_network_is(method: s
     objective, _ = head(Task(method, 3, 0.5), Task(method, 3, 0.6)).objective(Batch(tuples, unlabeled))
     for value in (objective, *torch.autograd.grad(objective.sum(), [tuples, unlabeled])):
         assert torch.isfinite(value).all()
-
-
-@pytest.mark.parametrize("method", BAG_METHODS)
-def test_the_order_of_members_and_of_tuples_does_not_matter(method: str) -> None:
-    batch = scores(1, 30, 3, 30)
-    shuffled = Batch(batch.tuples.flip(1, 2), batch.unlabeled)
-    made = head(Task(method, 3, 0.5))
-    assert made.objective(shuffled)[0].item() == pytest.approx(made.objective(batch)[0].item(), rel=1e-5)
 
 
 def divergence(prior: float, model: float) -> float:

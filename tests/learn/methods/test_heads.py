@@ -15,7 +15,7 @@ from torch.nn import functional
 from mdpu.errors import UserError
 from mdpu.learn.evaluation import TestImages as Images
 from mdpu.learn.head import Batch, Head
-from mdpu.learn.method import FittedMethod, NetworkMethod
+from mdpu.learn.method import FittedMethod
 from mdpu.learn.methods import load_method
 from mdpu.learn.methods.contrastive import ContrastiveHead
 from mdpu.learn.methods.llp import BAG
@@ -219,13 +219,6 @@ def test_prototype_scoring_by_hand(method: str) -> None:
                 hits[label].append(bool(near > far) == (label > 0))
         assert found[0][r].item() == pytest.approx(np.mean(hits[1]), abs=1e-6)
         assert found[1][r].item() == pytest.approx(np.mean(hits[-1]), abs=1e-6)
-
-
-def test_only_controls_see_labels() -> None:
-    for name in available_methods():
-        method = load_method(name)
-        if isinstance(method, NetworkMethod) and method.sees_labels:
-            assert method.control
 
 
 def test_every_head_gives_each_run_what_it_would_get_alone() -> None:

@@ -15,12 +15,11 @@ from mdpu.learn import Sample, Settings, Task, fit
 from mdpu.learn.methods import load_method
 from mdpu.learn.methods.kmeans import STARTS
 from mdpu.pipeline.config import available_methods, load_config
-from mdpu.pipeline.evaluate.collect import run_accuracies, summarize
+from mdpu.pipeline.evaluate.collect import run_accuracies
 from mdpu.pipeline.files import REPOSITORY
 from mdpu.pipeline.plan import Plan
 from mdpu.randomness import Stream
 
-CPU = torch.device("cpu")
 Train = Callable[..., dict[str, pd.DataFrame]]
 
 
@@ -71,38 +70,6 @@ def test_kmeans_is_the_same_whatever_the_threads() -> None:
     finally:
         torch.set_num_threads(before)
     assert len(found) == 1
-
-
-def test_an_unnamed_method_takes_the_better_assignment_and_keeps_the_raw_one(train_digits: Train) -> None:
-    for method in ("chance", "kmeans"):
-        history = train_digits(method, epochs=1)[method].iloc[0]
-        assert history["accuracy"] == pytest.approx(max(history["raw_accuracy"], 1 - history["raw_accuracy"]))
-    named = train_digits("contrastive", epochs=1)["contrastive"].iloc[0]
-    assert named["accuracy"] == named["raw_accuracy"]
-
-
-def test_a_summary_holds_the_better_of_accuracy_and_its_complement() -> None:
-    keys = {"dataset": "d", "variant": "base", "tuple_size": 2, "n": 9, "prior": "0.5", "method": "siamese"}
-    keys |= {"law": "dominant"}
-    trials = [{"loss": "logistic", "seed": seed, "accuracy": value} for seed, value in ((1, 40.0), (2, 55.0))]
-    accuracies = pd.DataFrame([{**keys, **trial, "first_epoch": 1, "last_epoch": 2} for trial in trials])
-    cell = summarize(accuracies).iloc[0]
-    assert (cell["mean"], cell["better_mean"]) == (47.5, 57.5)
-
-
-def test_order_on_digits(train_digits: Train) -> None:
-    found = train_digits("supervised", "abs", "relu-part", "chance", epochs=30)
-    accuracy = {method: history["accuracy"].tail(5).mean() for method, history in found.items()}
-    assert accuracy["supervised"] > 0.9
-    assert accuracy["supervised"] > max(accuracy["abs"], accuracy["relu-part"])
-    assert min(accuracy["abs"], accuracy["relu-part"]) > accuracy["chance"] + 0.1
-
-
-def test_every_method_trains_on_tuples_of_four(train_digits: Train) -> None:
-    found = train_digits(*available_methods(), epochs=1, tuple_size=4, n=120)
-    assert sorted(found) == available_methods()
-    for method, history in found.items():
-        assert history[["objective", "accuracy"]].notna().all(axis=None), method
 
 
 def test_methods_without_a_network_make_cohorts_that_need_no_gpu() -> None:

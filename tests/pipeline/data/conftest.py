@@ -1,10 +1,9 @@
-"""Fixtures: real and small editions of the datasets, a server for them, and the command line."""
+"""Fixtures: small editions of the datasets, a server for them, and the command line."""
 
 from __future__ import annotations
 
 import gzip
 import io
-import os
 import tarfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -15,15 +14,6 @@ import yaml
 from publishers import EMNIST_CLASSES, Mirror, Truth, cifar_batches, expect, idx, make_emnist_zip, make_images, serving
 
 from mdpu.pipeline.files import REPOSITORY
-
-
-@pytest.fixture(scope="session")
-def real() -> Path:
-    """The folder of real datasets, which is no part of the project; the test is skipped without it."""
-    folder = Path(os.environ.get("MDPU_DATASETS", REPOSITORY.parent / "shared" / "datasets"))
-    if not folder.is_dir():
-        pytest.skip("no folder of real datasets; set MDPU_DATASETS to one")
-    return folder
 
 
 @pytest.fixture

@@ -15,8 +15,7 @@ from mdpu.pipeline.data.images import ImageSet, write_images
 from mdpu.pipeline.data.labels import binarize, count_sides, write_labels
 from mdpu.pipeline.data.sources import load_source
 from mdpu.pipeline.files import REPOSITORY
-from mdpu.pipeline.plan import Plan
-from mdpu.pipeline.report.sheet import COLUMNS, GAP, ROWS, contact_sheet, write_sheets
+from mdpu.pipeline.report.sheet import GAP, contact_sheet, write_sheets
 
 CONFIG = load_config([REPOSITORY / "config.yaml"])
 DATASETS = CONFIG["definitions"]["datasets"]
@@ -48,51 +47,6 @@ def test_the_sides_are_the_papers(dataset: str, small_edition: tuple[Path, Truth
     labels = binarize(images, definition["positive"], definition["negative"], definition.get("dropped", ()))
     found, per_class = count_sides(labels)["train"], len(images.train_labels) // len(images.classes)
     assert [found["positive"], found["negative"]] == [per_class * len(side) for side in SIDES[dataset]]
-
-
-@pytest.mark.parametrize(
-    ("source", "classes", "counts"),
-    [("svhn", 10, ([4948, 13861, 10585, 8497, 7458, 6882, 5727, 5595, 5045, 4659],
-                   [1744, 5099, 4149, 2882, 2523, 2384, 1977, 2019, 1660, 1595])),
-     ("emnist-balanced", 47, ([2400] * 47, [400] * 47)),
-     ("emnist-digits", 10, ([24000] * 10, [4000] * 10)),
-     ("cifar-10", 10, ([5000] * 10, [1000] * 10))],
-)  # fmt: skip
-def test_the_counts_follow_from_those_of_the_classes(
-    source: str, classes: int, counts: tuple[list[int], list[int]], small_edition: tuple[Path, Truth], tmp_path: Path
-) -> None:
-    names = load_source(source, small_edition[0], None, tmp_path)[0].classes
-    assert len(names) == classes
-    for definition in (d for d in DATASETS.values() if d["source"] == source):
-        for part, per_class in zip(("train", "test"), counts, strict=True):
-            for side in ("positive", "negative"):
-                side_counts = [per_class[names.index(str(name))] for name in definition[side]]
-                assert sum(side_counts) == definition["counts"][part][side]
-
-
-def test_all_is_every_defined_dataset_and_one_can_be_selected() -> None:
-    assert Plan(CONFIG).datasets == sorted(DATASETS)
-    one = Plan({**CONFIG, "datasets": ["mnist"]})
-    assert one.datasets == ["mnist"]
-    assert {run.dataset for run in one.experiments["figure3"].runs} == {"mnist"}
-    other = Plan({**CONFIG, "datasets": ["svhn"]})
-    assert {"table2", "table3", "table4", "table5"} <= set(other.experiments)
-    assert "figure3" not in other.experiments  # it is of MNIST alone
-    assert {other.network(run.dataset) for run in other.runs} == {"resnet34"}
-
-
-def test_both_readings_of_emnist_have_the_same_n() -> None:
-    sizes: dict[str, set[int]] = {}
-    for run in Plan(CONFIG).runs:
-        sizes.setdefault(run.dataset, set()).add(run.n)
-    assert sizes["emnist-letters"] == sizes["emnist-letters-a-i"] == {7000, 8000}
-    assert sizes["emnist-balanced"] == sizes["emnist-balanced-digits"] == {4000, 5000}
-
-
-def test_readings_of_one_source_share_its_images() -> None:
-    plan = Plan(CONFIG)
-    assert plan.layout.images("emnist-letters") == plan.layout.images("emnist-letters-a-i")
-    assert plan.layout.images("emnist-balanced") == plan.layout.images("emnist-balanced-digits")
 
 
 def image_set(train: list[int], shape: tuple[int, ...] = (3, 2), classes: int = 4) -> ImageSet:
@@ -135,14 +89,6 @@ def test_a_contact_sheet_shows_the_classes_of_a_side_in_turn() -> None:
     assert sheet.shape == (3, 5 * (2 + GAP) - GAP)
     assert sheet[0, :: 2 + GAP].tolist() == [10, 10, 10, 30, 30]
     assert np.asarray(contact_sheet(images, labels, -1)).tolist() == [[0, 0]] * 3
-
-
-def test_a_full_contact_sheet_shares_its_places_equally() -> None:
-    images = image_set([0] * 500 + [1] * 30 + [2] * 500)
-    sheet = np.asarray(contact_sheet(images, {"train": np.ones(1030, np.int8)}, 1))
-    assert sheet.shape == (ROWS * (3 + GAP) - GAP, COLUMNS * (2 + GAP) - GAP)
-    shades = sheet[:: 3 + GAP, :: 2 + GAP].ravel()
-    assert np.bincount(shades)[[0, 10, 20]].tolist() == [16, 16, 16]
 
 
 @pytest.mark.parametrize(("shape", "mode"), [((3, 2), "L"), ((3, 2, 1), "L"), ((3, 2, 3), "RGB"), ((3, 2, 5), "L")])

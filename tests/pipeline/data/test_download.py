@@ -185,14 +185,3 @@ def test_unpacked_files_of_a_mirror_serve_as_they_do_in_data_dir(offered: Mirror
     packed = Archive("Some/raw/all.zip", "0" * 32, (), parts=(Part(PATH, hashlib.sha256(CONTENT).hexdigest()),))
     assert find_missing([packed], tmp_path, str(offered.folder)) == []
     assert fetch([packed], tmp_path, str(offered.folder)) == [offered.folder / PATH]
-
-
-def test_a_mirror_that_is_nothing_is_named(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="neither an http"):
-        fetch([ARCHIVE], tmp_path, str(tmp_path / "nowhere"))
-
-
-def test_a_data_dir_that_cannot_be_written_to_is_named(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("no folder")
-    with pytest.raises(UserError, match=r"config key data_dir: .* could not be written .Not a directory"):
-        fetch([ARCHIVE], tmp_path / "file")

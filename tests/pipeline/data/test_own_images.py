@@ -92,18 +92,13 @@ def test_class_names_are_in_the_npz_or_beside_it(tmp_path: Path) -> None:
     [
         ({"train_images": None}, "no array train_images; it holds train_labels, test_images, test_labels"),
         ({"train_images": np.zeros((6, 5, 4))}, "train_images is float64"),
-        ({"train_images": np.zeros((6, 20), np.uint8)}, "of shape (6, 20), not uint8 [N, H, W(, C)]"),
         ({"train_labels": np.zeros(5, int)}, "6 images but labels of shape (5,)"),
-        ({"train_labels": np.zeros((6, 1), int)}, "6 images but labels of shape (6, 1)"),
         ({"train_labels": np.zeros(6)}, "train_labels is float64; class ids must be integers"),
         ({"test_labels": np.array([0, 1, -1, 0])}, "test_labels run from -1 to 1"),
         ({"classes": np.array(["only"])}, "train_labels run from 0 to 1, outside the 1 named classes"),
-        ({"classes": np.array(["twin", "twin"])}, "two classes share a name"),
         ({"classes": np.array(["cat", {}], dtype=object)}, "pickled objects"),
-        ({"train_images": np.array([{}] * 6, dtype=object)}, "pickled objects"),
         ({"classes": np.array(["cat", "\x1b[31m"])}, "holds control characters"),
         ({"test_images": np.zeros((4, 9, 9), np.uint8)}, "training images are (5, 4) but test images (9, 9)"),
-        ({"test_images": np.zeros((0, 5, 4), np.uint8), "test_labels": np.zeros(0, int)}, "test has 0 images"),
     ],
 )
 def test_a_bad_npz_ends_in_one_sentence(
@@ -168,13 +163,6 @@ def test_a_folder_of_pictures_is_read_in_the_order_of_its_names(pictures: Path) 
     assert found.test_labels.tolist() == [0, 0, 1, 1]
     assert own.image_shape(pictures) == (5, 4)
     assert pictures / "train" / "dog" in own.inputs(pictures)
-
-
-def test_one_colour_picture_makes_all_of_them_colour(pictures: Path) -> None:
-    save_picture(pictures / "train" / "cat" / "00.jpg", (200, 0, 0), "RGB")
-    found = own.read(pictures)
-    assert found.train_images.shape == (7, 5, 4, 3)
-    assert found.test_images.shape == (4, 5, 4, 3)
 
 
 def spoil_folder(pictures: Path, how: str) -> None:

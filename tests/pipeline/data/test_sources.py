@@ -1,4 +1,4 @@
-"""The seven datasets of the paper, through torchvision's classes, from small and from real editions."""
+"""The seven datasets of the paper, through torchvision's classes, from small editions."""
 
 from __future__ import annotations
 
@@ -17,22 +17,13 @@ import pytest
 from publishers import Mirror, Truth, cifar_batches, expect, idx, make_emnist_zip, serving
 
 from mdpu.errors import UserError
-from mdpu.pipeline.config import load_config
 from mdpu.pipeline.data.images import ImageSet, read_images
-from mdpu.pipeline.data.labels import read_labels
 from mdpu.pipeline.data.sources import SOURCES, emnist, load_source
-from mdpu.pipeline.files import REPOSITORY, read_json
+from mdpu.pipeline.files import read_json
 
 SEVEN = ("mnist", "fashion-mnist", "emnist-digits", "emnist-letters", "emnist-balanced", "cifar-10", "svhn")
-LETTERS = [chr(code) for code in range(ord("A"), ord("Z") + 1)]
-
 Command = Callable[..., tuple[int, str]]
 Settings = Callable[..., list[str]]
-
-
-def test_torchvision_is_imported_only_when_it_is_needed() -> None:
-    for file in (REPOSITORY / "mdpu" / "pipeline" / "data").rglob("*.py"):
-        assert not [line for line in file.read_text().splitlines() if line.startswith(("import torch", "from torch"))]
 
 
 def assert_images(images: ImageSet, truth: dict[str, np.ndarray]) -> None:
@@ -186,102 +177,6 @@ def test_a_cifar_batch_with_another_checksum_is_not_unpickled(
         load_source("cifar-10", tmp_path / "data", None, tmp_path / "scratch")
 
 
-# -- the real files -----------------------------------------------------------------------------------
-
-CLASS_COUNTS = {
-    "mnist": (
-        [5923, 6742, 5958, 6131, 5842, 5421, 5918, 6265, 5851, 5949],
-        [980, 1135, 1032, 1010, 982, 892, 958, 1028, 974, 1009],
-    ),
-    "fashion-mnist": ([6000] * 10, [1000] * 10),
-    "emnist-letters": ([4800] * 26, [800] * 26),
-}
-
-
-@pytest.fixture
-def real_mirror(real: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The real files in the publishers' archives; EMNIST's holds Letters alone, under its own checksum."""
-    folder = tmp_path / "mirror"
-    for name in ("MNIST", "FashionMNIST"):
-        (folder / name).mkdir(parents=True)
-        (folder / name / "raw").symlink_to(real / name / "raw")
-    files = sorted((real / "EMNIST" / "raw").glob("emnist-letters-*.gz"))
-    make_emnist_zip(folder / "EMNIST" / "raw" / "gzip.zip", {f"gzip/{file.name}": file.read_bytes() for file in files})
-    emnist = tmp_path / "emnist-alone"
-    (emnist / "EMNIST").mkdir(parents=True)
-    (emnist / "EMNIST" / "raw").symlink_to(folder / "EMNIST" / "raw")
-    expect(monkeypatch, emnist)
-    return folder
-
-
-@pytest.mark.parametrize("source", list(CLASS_COUNTS))
-def test_the_real_files_have_the_known_counts(
-    source: str, real_mirror: Path, mdpu: Command, settings: Settings, tmp_path: Path
-) -> None:
-    out = tmp_path / f"{source}.npz"
-    status, said = mdpu("dataset", source, *settings(mirror=str(real_mirror)), "--out", out)
-    assert status == 0, said
-    images = read_images(out)
-    for part, counts in zip(("train", "test"), CLASS_COUNTS[source], strict=True):
-        assert np.bincount(getattr(images, f"{part}_labels")).tolist() == counts
-    definitions = load_config([REPOSITORY / "config.yaml"])["definitions"]["datasets"]
-    for dataset, definition in definitions.items():
-        if definition["source"] != source:
-            continue
-        labels = tmp_path / "labels" / f"{dataset}.npz"
-        status, said = mdpu("labels", *settings(), "--dataset", dataset, "--images", out, "--out", labels)
-        assert status == 0, said
-        counts = read_json(labels.with_suffix(".json"))["counts"]
-        for part in ("train", "test"):
-            known = definition["counts"][part]
-            assert {side: counts[part][side] for side in known} == known
-            assert sum(counts[part].values()) == len(getattr(images, f"{part}_labels"))
-            for side, sign in (("positive", 1), ("negative", -1)):
-                names = set(map(str, definition[side]))
-                ids = [k for k, name in enumerate(images.classes) if name in names]
-                expected = np.isin(getattr(images, f"{part}_labels"), ids)
-                np.testing.assert_array_equal(read_labels(labels)[part] == sign, expected)
-
-
-def test_real_letters_stand_upright(real_mirror: Path, tmp_path: Path) -> None:
-    images, _ = load_source("emnist-letters", tmp_path / "data", str(real_mirror), tmp_path / "scratch")
-    assert images.classes == LETTERS
-    mean = {name: images.train_images[images.train_labels == k].mean(axis=0) for k, name in enumerate(LETTERS)}
-    # An upright L has its bar at the bottom and an upright T at the top; lying, both would be at a side.
-    assert mean["L"][18:24].sum() > 1.5 * mean["L"][4:10].sum()
-    assert mean["T"][4:10].sum() > 1.5 * mean["T"][18:24].sum()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("gzipped", [True, False])
-def test_files_that_lie_unpacked_serve_where_their_content_is_known(
-    real: Path, gzipped: bool, mdpu: Command, settings: Settings, tmp_path: Path
-) -> None:
-    """A split of EMNIST without the archive, and MNIST as torchvision leaves it."""
-    for folder in ("EMNIST/raw", "MNIST/raw"):
-        target = tmp_path / "data" / folder
-        target.mkdir(parents=True)
-        for file in (real / folder).glob("*.gz"):
-            if gzipped and folder.startswith("EMNIST"):
-                shutil.copy(file, target)
-            else:
-                (target / file.stem).write_bytes(gzip.decompress(file.read_bytes()))
-    mirror = tmp_path / "empty"
-    mirror.mkdir()
-    for source, number in (("emnist-letters", 124_800), ("mnist", 60_000)):
-        out = tmp_path / f"{source}.npz"
-        status, said = mdpu("dataset", source, *settings(mirror=str(mirror)), "--out", out)
-        assert status == 0, said
-        assert len(read_images(out).train_images) == number
-    (file,) = (tmp_path / "data" / "EMNIST" / "raw").glob("emnist-letters-train-labels*")
-    content = gzip.decompress(file.read_bytes()) if gzipped else file.read_bytes()
-    changed = content[:-1] + bytes([content[-1] ^ 1])
-    file.write_bytes(gzip.compress(changed) if gzipped else changed)
-    status, said = mdpu("dataset", "emnist-letters", *settings(mirror=str(mirror)), "--out", tmp_path / "again.npz")
-    assert status == 2
-    assert "EMNIST/raw/gzip.zip could not be fetched" in said
-
-
 @pytest.mark.parametrize("folder", [".", "gzip"])
 @pytest.mark.parametrize("split", ["digits", "balanced"])
 def test_a_split_of_emnist_serves_by_itself_where_its_checksums_are_not_known(
@@ -312,10 +207,3 @@ def test_a_split_of_emnist_serves_by_itself_where_its_checksums_are_not_known(
     file.write_bytes(gzip.compress(gzip.decompress(file.read_bytes())[:-1]))
     with pytest.raises(UserError, match=r"EMNIST/raw/gzip\.zip could not be fetched"):
         load_source(f"emnist-{split}", tmp_path / "data", str(nowhere), tmp_path / "again")
-
-
-def test_the_numbers_of_images_of_emnist_are_those_of_the_paper() -> None:
-    datasets = load_config([REPOSITORY / "config.yaml"])["definitions"]["datasets"]
-    for split, numbers in emnist.NUMBERS.items():
-        counts = datasets[f"emnist-{split}"]["counts"]
-        assert numbers == tuple(sum(counts[part].values()) for part in ("train", "test"))

@@ -111,26 +111,6 @@ def test_with_replacement_two_images_of_a_side_serve_both_parts_without_overlap(
     assert not set(split.tuples.ravel()) & set(split.unlabeled)
 
 
-def test_one_image_of_a_side_cannot_serve_both_parts_without_overlap():
-    labels = np.array([1, -1, -1], dtype=np.int8)
-    with pytest.raises(UserError, match=r"no positive training image is left for the unlabeled images; the pool has 1"):
-        draw_split(labels, 2, 0.5, 50, 50, 1, replacement=True, overlap=False)
-
-
-def test_with_replacement_and_overlap_images_do_come_twice_and_in_both_parts():
-    split = draw_split(LABELS, 2, 0.6, 100, 100, 1)
-    assert len(np.unique(split.tuples)) < split.tuples.size
-    assert len(np.unique(split.unlabeled)) < split.unlabeled.size
-    assert set(split.tuples.ravel()) & set(split.unlabeled)
-
-
-def test_a_pool_can_be_used_up_to_its_last_image():
-    labels = np.array([1] * 10 + [-1] * 10, dtype=np.int8)
-    # M = 1: every tuple is one positive, so ten of them use up the side.
-    split = draw_split(labels, 1, 0.001, 10, 10, 0, replacement=False)
-    assert sorted(split.tuples.ravel()) == list(range(10))
-
-
 @given(
     positives=st.integers(5, 60),
     negatives=st.integers(5, 60),
@@ -155,17 +135,6 @@ def test_the_largest_n_that_is_named_fits_and_the_next_does_not(positives, negat
         draw(largest + 1)
     assume(largest > 0)
     assert len(draw(largest).tuples) == largest
-
-
-@pytest.mark.parametrize("name", ["n", "n_unlabeled"])
-def test_counts_below_one_are_refused(name):
-    with pytest.raises(UserError, match=rf"^{name} is 0; at least 1 is needed"):
-        draw_split(LABELS, 2, 0.5, **{"n": 5, "n_unlabeled": 5, name: 0}, trial=1)
-
-
-def test_a_negative_trial_is_refused():
-    with pytest.raises(UserError, match="trial is -1"):
-        draw_split(LABELS, 2, 0.5, 5, 5, trial=-1)
 
 
 def test_a_side_without_images_is_named():

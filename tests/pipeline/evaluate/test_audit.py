@@ -5,14 +5,10 @@ from __future__ import annotations
 import re
 
 import pytest
-import yaml
 
 from mdpu.pipeline.evaluate import audit as module
-from mdpu.pipeline.evaluate.audit import ANOMALIES, ANOMALY, NO_CASE, NO_DATA, audit, audit_table, table_findings
+from mdpu.pipeline.evaluate.audit import ANOMALY, NO_CASE, audit, table_findings
 from mdpu.pipeline.evaluate.published import published_cells
-from mdpu.pipeline.files import REPOSITORY
-
-PAPER = REPOSITORY.parent / "shared" / "paper" / "mdpu.tex"
 
 
 def described(train=60000, test=10000, classes=10, positive=29492):
@@ -56,20 +52,6 @@ def test_more_data_lower_the_accuracy_as_often_as_found_by_hand(findings, tables
     assert all(finding.of == 21 and len(finding.cases) == finding.count for finding in found)
 
 
-def test_the_copied_cells_are_those_found_by_hand(findings):
-    cases = one(findings, "The same mean and deviation").cases
-    assert {case.split(":")[0] for case in cases} == {
-        "95.26 ± 0.41",
-        "57.23 ± 2.00",
-        "92.19 ± 0.26",
-        "93.11 ± 0.06",
-        "52.00 ± 1.80",
-        "51.07 ± 0.48",
-        "51.62 ± 0.70",
-    }
-    assert "51.62 ± 0.70: Table III, prior 0.5, cifar-10, Siamese and Table V, prior 0.6, cifar-10, Siamese" in cases
-
-
 def test_it_finds_what_is_put_in():
     cells = published_cells()
     row = (cells["table"] == 3) & (cells["prior"] == "0.5") & (cells["dataset"] == "mnist")
@@ -95,12 +77,6 @@ def test_counts_are_compared_with_the_images():
     assert [finding.outcome for finding in mnist] == [NO_CASE]
     uneven = one(findings, "share of positives", "cifar-10")
     assert uneven.cases == ["train: 0.600"]
-
-
-def test_a_dataset_that_was_not_run_is_told(findings):
-    image_findings = [finding for finding in findings if "The images differ" in finding.finding]
-    assert [finding.outcome for finding in image_findings] == [NO_DATA] * 7
-    assert not [finding for finding in findings if "share of positives" in finding.finding]
 
 
 def test_draws_that_no_dataset_could_serve_are_named():
@@ -132,33 +108,3 @@ def test_a_wrong_formula_is_found(monkeypatch):
     findings = module.theory_findings()
     assert one(findings, "a + b is not 1").count == len(module.SIZES) * len(module.PRIORS)
     assert one(findings, "is not positive, or is not").outcome == ANOMALY
-
-
-# -- the list -------------------------------------------------------------------------------------
-
-
-def test_what_was_read_has_a_place_and_says_so(findings):
-    read = [finding for finding in findings if finding.checked == "read"]
-    typed = yaml.safe_load(ANOMALIES.read_text(encoding="utf-8"))["read"]
-    assert len(read) == len(typed) == len({finding.finding for finding in read})
-    assert all(finding.place and finding.outcome == ANOMALY and finding.count is None for finding in read)
-
-
-@pytest.mark.skipif(not PAPER.exists(), reason="the paper's source is not beside the repository")
-def test_what_the_paper_states_of_its_datasets_is_in_its_text():
-    text = re.sub(r"(?<=\d),(?=\d)", "", PAPER.read_text(encoding="utf-8"))
-    titles = {"fashion-mnist": "Fashion-MNIST", "mnist": "MNIST", "emnist-digits": "EMNIST-Digits"}
-    titles |= {"emnist-letters": "EMNIST-Letters", "emnist-balanced": "EMNIST-Balanced", "cifar-10": "CIFAR-10"}
-    for name, stated in yaml.safe_load(ANOMALIES.read_text(encoding="utf-8"))["stated"].items():
-        paragraph = re.search(rf"\{{\\bf {titles.get(name, 'SVHN')}:\}}.*", text)[0]
-        numbers = {int(number) for number in re.findall(r"\b\d{4,}\b", paragraph)}
-        assert {stated["train"], stated["test"]} <= numbers, name
-
-
-def test_the_table_has_a_row_per_finding(findings):
-    table = audit_table(findings)
-    assert len(table) == len(findings)
-    assert set(table["checked"]) == {"recomputed", "read"}
-    kinds = ["tables", "datasets", "protocol", "mathematics", "references"]
-    assert list(dict.fromkeys(table["kind"])) == kinds
-    assert table.loc[table["finding"].str.startswith("A bold cell"), "cases"].item().startswith("Table V")

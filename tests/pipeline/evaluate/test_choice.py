@@ -89,10 +89,3 @@ def test_a_trial_whose_base_diverged_is_left_out_and_other_variants_are_not_chos
     spoiled = metrics.assign(others_true_positive_rate=metrics["others_true_positive_rate"].mask(~lost))
     assert choose_settings(spoiled, offsets, 1).empty
     assert choose_settings(metrics.drop(columns="validation_unlabeled"), offsets, 1).empty
-
-
-def test_runs_without_a_score_are_left_out() -> None:
-    run = Run("mnist", "base", 2, 10, "0.5", "siamese", "logistic", 1)
-    metrics = metrics_of(run, [(0.7, 0.3)]).assign(others_true_positive_rate=np.nan)
-    assert choose_epochs(metrics, {"base": 0.0}, 1).empty
-    assert choose_epochs(metrics.drop(columns="validation_unlabeled"), {"base": 0.0}, 1).empty

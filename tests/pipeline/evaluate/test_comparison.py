@@ -84,7 +84,6 @@ def test_without_deviation_there_is_an_interval_only_if_two_trials_say_so():
 @pytest.mark.parametrize(
     ("difference", "low", "high", "verdict", "reason"),
     [
-        (0.5, -0.6, 1.6, REPRODUCED, NEAR),
         (-1.0, -3.0, 1.0, REPRODUCED, NEAR),
         (0.5, -3.0, 4.0, REPRODUCED, NEAR),
         (0.5, -3.1, 4.1, INCONCLUSIVE, TOO_WIDE),
@@ -92,11 +91,8 @@ def test_without_deviation_there_is_an_interval_only_if_two_trials_say_so():
         (0.8, 0.3, 1.3, CLOSE, WIDER),
         (-1.5, -3.0, 0.5, CLOSE, WIDER),
         (2.0, 1.5, 2.5, CLOSE, WIDER),
-        (-1.5, -4.1, 1.1, INCONCLUSIVE, TOO_WIDE),
         (-2.1, -6.0, 1.8, INCONCLUSIVE, TOO_WIDE),
-        (-25.4, -51.0, 0.2, INCONCLUSIVE, TOO_WIDE),
         (2.1, 0.1, 4.1, DIFFERS, BEYOND),
-        (-9.0, -9.0, -9.0, DIFFERS, BEYOND),
         (0.0, np.nan, np.nan, INCONCLUSIVE, NO_INTERVAL),
         (25.4, np.nan, np.nan, INCONCLUSIVE, NO_INTERVAL),
     ],
@@ -143,11 +139,6 @@ def test_equivalence_is_two_of_scipys_one_sided_tests(first, second):
     assert float(equivalence_p(*sample, 1.0)) == pytest.approx(max(sides), rel=1e-6, abs=1e-12)
 
 
-def test_without_noise_equivalence_is_the_margin_itself():
-    assert equivalence_p([80.0, 80.0], 0.0, 5, [80.9, 81.1], 0.0, 3, 1.0).tolist() == [0.0, 1.0]
-    assert np.isnan(equivalence_p(80.0, np.nan, 1, 80.0, 0.5, 3, 1.0))
-
-
 @pytest.mark.parametrize("trials", [FEWEST_TRIALS - 1, FEWEST_TRIALS])
 def test_the_sharper_columns_need_enough_trials(names, trials):
     summary = summary_of(mean=87.8, std=0.4, trials=trials + 1, diverged=1)
@@ -189,19 +180,6 @@ def test_every_published_number_has_a_row_in_every_reading(names):
     assert found["published_mean"].notna().all()
 
 
-def test_a_cell_is_compared_with_its_own(names):
-    found = compare(summary_of(), names, RULE)
-    run = found[found["verdict"] != NOT_RUN]
-    assert len(run) == 1
-    cell = run.iloc[0]
-    assert (cell["table"], cell["method"], cell["verdict"], cell["reason"]) == (2, "ure", REPRODUCED, NEAR)
-    assert cell["difference"] == pytest.approx(87.5 - 87.91)
-    expected = welch_interval(87.5, 0.5, 3, 87.91, 0.40, 3, 0.95)
-    assert [cell["interval_low"], cell["interval_high"]] == pytest.approx([float(end) for end in expected])
-    assert (cell["trials"], cell["first_epoch"], cell["last_epoch"]) == (3, 91, 100)
-    assert cell["cell"] == "mnist/base/m2/n10000/prior0.4/ure/logistic"
-
-
 @pytest.mark.parametrize(
     ("changes", "verdict", "reason"),
     [
@@ -219,11 +197,6 @@ def test_trials_that_are_missing_or_diverged_are_told(names, changes, verdict, r
     found = compare(summary_of(**changes), names, RULE)
     cell = found[found["verdict"] != NOT_RUN].iloc[0]
     assert (cell["verdict"], cell["reason"]) == (verdict, reason)
-
-
-@pytest.mark.parametrize("other", [{"variant": "x"}, {"loss": "ramp"}, {"n": 400}, {"dataset": "digits"}])
-def test_what_is_not_in_the_paper_is_not_compared(names, other):
-    assert set(compare(summary_of(**other), names, RULE)["verdict"]) == {NOT_RUN}
 
 
 def test_totals_count_every_comparison_once_per_division(names):
@@ -255,9 +228,6 @@ def test_deviations_are_pooled_over_the_cells_with_two_trials(names):
     assert (found["cells"], found["ours"], found["paper"]) == (2, *map(pytest.approx, expected))
     assert found["ratio"] == pytest.approx(expected[0] / expected[1])
     assert found["larger"] == 2  # the paper's are 0.40 and 1.07
-
-
-# -- readings -------------------------------------------------------------------------------------
 
 
 # -- error rates ----------------------------------------------------------------------------------

@@ -22,8 +22,6 @@ from mdpu.pipeline.evaluate.ranks import (
     rankings,
 )
 from mdpu.pipeline.plan import ROW
-from mdpu.pipeline.report.drawing import save_figure
-from mdpu.pipeline.report.rank_figure import rank_figure
 
 
 def blocks(rows, methods=("ure", "relu", "abs")):
@@ -87,10 +85,6 @@ def test_too_few_blocks_are_not_ranked(rows):
     assert rank(blocks(rows).astype(float), 0.05) is None
 
 
-def test_two_methods_are_not_ranked():
-    assert rank(blocks([[1, 2], [2, 3], [4, 5]], ("ure", "abs")), 0.05) is None
-
-
 def test_blocks_are_the_rows_of_the_tables_or_datasets():
     cells = published_summary()
     rows, datasets = accuracy_blocks(cells, "row"), accuracy_blocks(cells, "dataset")
@@ -117,15 +111,3 @@ def test_the_papers_ranks_by_hand():
     table = rank_table(found)
     assert set(table["source"]) == {"paper"}
     assert table.groupby("unit")["blocks"].first().to_dict() == {"dataset": 7, "row": 84}
-
-
-def test_the_diagram_names_every_method_and_is_the_same_each_time(tmp_path):
-    found = rankings(published_summary().iloc[:0], frozenset(), 0.05)
-    for name in ("first", "second"):
-        save_figure(rank_figure(found), tmp_path / f"{name}.svg")
-    sayings = ("Our runs, over rows: not run", "average rank over 84 rows", "average rank over 7 datasets")
-    text = (tmp_path / "first.svg").read_text(encoding="utf-8")
-    for title in ("URE", "ReLU", "ABS", "Siamese", "Contrastive", "K-Means", *sayings):
-        assert title in text
-    for suffix in ("svg", "pdf"):
-        assert (tmp_path / f"first.{suffix}").read_bytes() == (tmp_path / f"second.{suffix}").read_bytes()

@@ -14,7 +14,6 @@ from mdpu.pipeline.evaluate.retrained import (
     Verified,
     rounding_tolerances,
     tolerance_of,
-    verified_rows,
 )
 from mdpu.pipeline.plan import AXES, Run
 
@@ -77,16 +76,3 @@ def verified(recorded, again, equal, tolerance):
 def test_what_is_said_of_a_run(found, agrees, words):
     assert found.agrees is agrees
     assert words in str(found)
-
-
-def test_a_row_has_the_runs_key_and_what_came_out():
-    (row,) = verified_rows([verified(90.0, 90.3, False, 0.4)]).to_dict("records")
-    assert {axis: row.pop(axis) for axis in AXES} == vars(RUN)
-    assert row == {
-        "recorded": 90.0,
-        "again": 90.3,
-        "equal": False,
-        "tolerance": 0.4,
-        "recorded_on": "bf16, one CPU",
-        "again_on": "fp32, another",
-    }

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import re
 
 import numpy as np
 import pandas as pd
@@ -13,22 +12,14 @@ from scipy import stats
 from mdpu.pipeline.config import load_config
 from mdpu.pipeline.evaluate.published import published_cells
 from mdpu.pipeline.evaluate.sensitivity import (
-    SCOPE_KEY,
-    SIDES_KEY,
     paired_differences,
-    published_panels,
-    scoped_methods,
     summarize_differences,
 )
 from mdpu.pipeline.experiments.sensitivity import (
-    CHOICES,
-    choice,
     choice_rows,
     header,
     ordered,
-    sensitivity_figure,
     table_rows,
-    value_title,
 )
 from mdpu.pipeline.files import REPOSITORY
 from mdpu.pipeline.plan import Plan, run_columns
@@ -101,15 +92,6 @@ def differences(plan):
 # -- paired differences ---------------------------------------------------------------------------
 
 
-def test_a_scope_of_the_correction_is_another_method_with_the_same_slope():
-    everything = ["ure", "relu", "abs", "relu-class", "abs-class", "relu-part", "abs-part", "nnpu", "supervised"]
-    assert scoped_methods(everything) == {
-        "class": {"relu": "relu-class", "abs": "abs-class"},
-        "part": {"relu": "relu-part", "abs": "abs-part"},
-    }
-    assert scoped_methods(["relu-class", "abs"]) == {}
-
-
 def test_each_alternative_moves_each_method_by_what_was_put_in(differences):
     expected = {
         ("n_unlabeled", "n", "3n"): {"ure": 3.0, "relu": 3.0, "abs": 3.0},
@@ -157,13 +139,6 @@ def test_a_diverged_trial_is_counted_and_left_out(plan):
     assert cell["difference"] == pytest.approx(-1)
 
 
-def test_one_trial_has_a_difference_but_no_interval():
-    plan = study(seed=[1])
-    found = summarize_differences(paired_differences(plan, plan.experiment("study"), histories(plan)), 0.95)
-    assert found["difference"].notna().all()
-    assert found[["std", "low", "high"]].isna().all().all()
-
-
 def test_two_readings_of_the_class_sides_are_an_alternative_of_the_dataset():
     plan = study(
         datasets=["emnist-letters", "emnist-letters-a-i"],
@@ -179,40 +154,7 @@ def test_two_readings_of_the_class_sides_are_an_alternative_of_the_dataset():
     assert sides_rows["difference"].tolist() == pytest.approx([1.5] * len(sides_rows))
 
 
-def test_the_published_cells_are_those_of_the_experiment_in_each_reading():
-    assert published_panels(study(n=777), study(n=777).experiment("study")).empty
-    plan = study(
-        datasets=["emnist-letters", "emnist-letters-a-i"],
-        n=7000,
-        variant=["base"],
-        also=[{"method": ["relu-part"], "variant": ["base"]}],
-    )
-    cells = published_panels(plan, plan.experiment("study"))
-    assert cells.groupby("dataset").size().to_dict() == {"emnist-letters": 6, "emnist-letters-a-i": 6}
-    for row in cells.itertuples():
-        assert row.published_mean == PUBLISHED["emnist-letters", row.tuple_size, row.n, row.prior, row.method]
-
-
 # -- what readers see -----------------------------------------------------------------------------
-
-
-def test_every_key_and_value_of_the_papers_studies_has_words():
-    plan = Plan({**PAPER, "experiments": "all"})
-    keys = set()
-    for name, networks in (
-        ("sensitivity", ["mlp"]),
-        ("sensitivity-triples", ["mlp"]),
-        ("sensitivity-joint", ["mlp"]),
-        ("sensitivity-colour", ["resnet34"]),
-    ):
-        experiment = plan.experiment(name)
-        for variant in dict.fromkeys(run.variant for run in experiment.runs):
-            for departure in plan.protocol.departures(variant, networks):
-                keys.add(departure.key)
-                assert choice(departure.key).title != departure.key.replace("_", " "), departure
-                assert "[" not in value_title(departure.key, departure.value, {})
-    assert {"n_counts", "n_unlabeled", "replacement", "overlap", "hidden", "batch_counts", "optimizer"} <= keys
-    assert {"learning_rate", "weight_decay", "hyperparameters", "stem"} <= keys
 
 
 def test_the_table_has_a_row_per_panel_and_alternative(differences):
@@ -246,63 +188,3 @@ def test_the_effect_of_a_choice_spans_its_differences(differences):
         assert row["clear"] == sum((own["low"] > 0) | (own["high"] < 0))
     assert rows["n_unlabeled"]["chosen"] == "n"
     assert rows["n_unlabeled"]["says"] == "nothing"
-
-
-def test_what_the_paper_says_is_what_the_protocol_says():
-    """Every key of the study quotes the paper in the words of docs/explanation/protocol.md."""
-    protocol = (REPOSITORY / "docs/explanation/protocol.md").read_text(encoding="utf-8")
-    rows = re.findall(r"^\| ([^|]+) \| ([^|]+) \|", protocol, re.M)
-    said = {key.strip("`").rpartition(".")[2]: words for key, words in reversed(rows)}  # the first table counts
-    names = {SCOPE_KEY: "scope of the correction", SIDES_KEY: "class sides"}
-    for key, words in ((key, one.says) for key, one in CHOICES.items() if one.says):
-        assert words.replace("“", '"').replace("”", '"') == said[names.get(key, key)]
-
-
-def drawn(plan, metrics):
-    """Return the figure of the study."""
-    study = plan.experiment("study")
-    differences, datasets = paired_differences(plan, study, metrics), plan.titles(run.dataset for run in study.runs)
-    return sensitivity_figure(differences, published_panels(plan, study), datasets)
-
-
-def test_the_figure_has_a_marker_at_each_mean_and_a_line_at_the_papers(plan):
-    figure = drawn(plan, histories(plan))
-    assert len(figure.axes) == 2
-    pairs = figure.axes[0]
-    labels = [label.get_text() for label in pairs.get_yticklabels()]
-    assert labels[:2] == ["Unlabeled images (n)", "3n"]
-    means = {}
-    for container in pairs.containers:
-        (mean,), height = container.lines[0].get_xdata(), container.lines[0].get_ydata()[0]
-        means.setdefault(labels[round(height)], []).append(mean)
-    assert means["3n"] == pytest.approx([3, 3, 3])
-    assert sorted(means["tuple and unlabeled part"]) == pytest.approx([1, 2])
-    # Base lies 2 points below the paper, but for the trials' own shifts and a tenth of the last epoch's 0.2.
-    lines = {line.get_label(): line.get_xdata()[0] for line in pairs.lines if "in the paper" in str(line.get_label())}
-    assert lines["ABS in the paper"] == pytest.approx(2 - 1.1 / 3 - 0.02)
-    assert set(lines) == {f"{method} in the paper" for method in ("URE", "ReLU", "ABS")}
-
-
-def test_each_dataset_has_a_row_of_panels_where_there_are_many():
-    names = ["emnist-letters", "emnist-letters-a-i"]
-    plan = study(
-        datasets=names,
-        n=7000,
-        prior=[0.4, 0.5, 0.6],
-        variant=["base"],
-        also=[{"method": ["relu-part"], "variant": ["base"]}],
-    )
-    axes = np.array(drawn(plan, histories(plan)).axes).reshape(2, 6)
-    for name, row in zip(names, axes, strict=True):
-        title = PAPER["definitions"]["datasets"][name]["title"]
-        # A narrow panel's title has several lines, also within a name.
-        assert all("".join(axis.get_title().split()).startswith("".join(title.split())) for axis in row)
-        # Both are readings of the same published rows.
-        assert all("ABS in the paper" in axis.get_legend_handles_labels()[1] for axis in row)
-    assert "Class sides" in [label.get_text() for label in axes[1, 0].get_yticklabels()]
-
-
-def test_large_differences_get_a_logarithmic_axis_outside_of_the_middle(plan):
-    for effect, scale in ((3.0, "linear"), (-40.0, "symlog")):
-        metrics = histories(plan, effects={"decoupled": effect})
-        assert drawn(plan, metrics).axes[0].get_xscale() == scale

@@ -5,9 +5,8 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from mdpu.pipeline.config import available_methods
 from mdpu.pipeline.evaluate.comparison import compare
-from mdpu.pipeline.evaluate.published import BASELINES, PROPOSED, family, published_summary
+from mdpu.pipeline.evaluate.published import BASELINES, PROPOSED, published_summary
 from mdpu.pipeline.evaluate.summary import headline, lines, verdict_counts
 
 RULE = {"level": 0.95, "margin": 1.0, "wider_margin": 2.0}
@@ -93,11 +92,3 @@ def test_a_line_says_what_its_evidence_says():
         "The audit lists 7 contradictions and gaps of the paper itself.",
     ]
     assert [line.section for line in said] == ["comparisons", "comparisons", "claims", "extended", "audit"]
-
-
-def test_every_method_has_one_family():
-    families = {method: family(method) for method in available_methods()}
-    assert {method for method, name in families.items() if name == "paper"} == set(PROPOSED)
-    assert {method for method, name in families.items() if name == "baseline"} == set(BASELINES)
-    assert {"supervised", "chance"} <= {method for method, name in families.items() if name == "control"}
-    assert families["relu-part"] == "beyond"

@@ -16,14 +16,12 @@ from matplotlib.patches import Rectangle
 from matplotlib.text import Text
 
 from mdpu.data import draw_split
-from mdpu.errors import UserError
 from mdpu.law import Law
 from mdpu.losses import LOSSES
 from mdpu.pipeline.data.images import ImageSet
 from mdpu.pipeline.evaluate.ranks import rank
 from mdpu.pipeline.evaluate.sensitivity import ALTERNATIVE, PANEL
 from mdpu.pipeline.experiments.curves import curves_figure
-from mdpu.pipeline.experiments.formulas import latex_formulas, loss_rows
 from mdpu.pipeline.experiments.laws import law_cells, laws_figure
 from mdpu.pipeline.experiments.loss import loss_figure
 from mdpu.pipeline.experiments.losses import losses_figure
@@ -33,9 +31,8 @@ from mdpu.pipeline.experiments.setting import setting_figure, setting_rows
 from mdpu.pipeline.experiments.size import size_figure
 from mdpu.pipeline.plan import Run, run_columns
 from mdpu.pipeline.report.drawing import COLUMN, PAGE, save_figure
-from mdpu.pipeline.report.mathml import to_mathml
 from mdpu.pipeline.report.rank_figure import rank_figure
-from mdpu.pipeline.report.style import LOSS_STYLES, METHOD_STYLES
+from mdpu.pipeline.report.style import LOSS_STYLES
 from mdpu.pipeline.report.tuning_figure import tuning_figure
 
 DATASETS = {"mnist": "MNIST", "svhn": "SVHN"}
@@ -128,25 +125,6 @@ def test_accuracy_against_n_has_a_panel_per_dataset_and_tuple_size():
     assert band[:, 1].min() == pytest.approx((by_n.mean() - by_n.std()).min())
 
 
-def test_accuracy_against_the_tuple_size_has_a_panel_per_n():
-    table = accuracies(ns=(2000, 4000))
-    axes = size_figure(table[table["dataset"] == "svhn"], {"svhn": "SVHN"}, against="tuple_size").axes
-    assert ["2{,}000" in axis.get_title() for axis in axes] == [True, False]
-    chosen = table[(table["dataset"] == "svhn") & (table["n"] == 4000) & (table["method"] == "abs")]
-    line = named_lines(axes[1])["ABS"]
-    assert list(line.get_xdata()) == [2, 3]
-    np.testing.assert_allclose(line.get_ydata(), chosen.groupby("tuple_size")["accuracy"].mean())
-    axes[0].figure.canvas.draw()
-    assert [tick.get_text() for tick in axes[0].get_xticklabels()] == ["2", "3"]
-    assert {axis.get_xlabel() for axis in axes} == {"Tuple size $M$"}
-
-
-def test_controls_are_lines_without_a_band_against_n():
-    axis = size_figure(accuracies(ns=(10, 20), methods=["ure", "supervised"]), DATASETS).axes[0]
-    assert set(named_lines(axis)) == {"URE", "Supervised"}
-    assert len(axis.collections) == 1
-
-
 # -- accuracy with each loss ----------------------------------------------------------------------
 
 
@@ -171,14 +149,6 @@ def test_losses_stand_side_by_side_in_a_panel_per_method_and_tuple_size():
     assert np.allclose(heights.mean(axis=0), [0, -1])
 
 
-def test_a_cell_without_a_trial_left_is_said_to_have_diverged():
-    table = accuracies(losses=("logistic", "squared"))
-    gone = (table["loss"] == "squared") & (table["dataset"] == "svhn") & (table["method"] == "ure")
-    table.loc[gone, "accuracy"] = np.nan
-    axes = loss_figure(table, DATASETS).axes
-    assert [[text.get_text() for text in axis.texts] for axis in axes] == [["Squared diverged"], []] * 2
-
-
 # -- the losses themselves ------------------------------------------------------------------------
 
 
@@ -200,15 +170,6 @@ def test_a_written_formula_is_the_function_beside_it(name):
         written = [float(formula.subs({"t": label, "z": score})) for score in scores]
         computed = LOSSES[name](torch.tensor(scores), label)
         np.testing.assert_allclose(computed, written, atol=1e-12)
-
-
-def test_table_one_has_every_loss_with_its_formula():
-    rows = loss_rows()
-    assert list(rows["loss"]) == list(TABLE_I)
-    text = latex_formulas(rows, "Table I", "table1")
-    assert all(f"${loss.formula}$" in text for loss in TABLE_I.values())
-    drawn = [to_mathml(formula, "inline") for formula in rows["formula"]]
-    assert len(set(drawn)) == len(drawn)
 
 
 def test_the_figure_of_losses_draws_the_code_and_shows_ramps_dead_gradient():
@@ -275,11 +236,6 @@ def test_the_setting_is_drawn_of_any_images_with_frames_for_what_is_known(labels
     assert (tmp_path / "first.svg").read_bytes() == (tmp_path / "b.svg").read_bytes()
 
 
-def test_a_split_too_small_for_the_setting_is_refused(labels):
-    with pytest.raises(UserError, match="give its experiment a larger n"):
-        setting_rows(labels, draw_split(labels, 2, 0.5, 5, 5, 1))
-
-
 # -- tuning ---------------------------------------------------------------------------------------
 
 
@@ -311,17 +267,6 @@ def test_the_tuning_figure_writes_every_estimate_and_frames_the_chosen_ones():
         (frame,) = [patch for patch in axis.patches if isinstance(patch, Rectangle)]
         (chosen,) = method_rows[method_rows["chosen"]].itertuples()
         assert frame.get_xy() == (rates.index(chosen.learning_rate) - 0.5, decays.index(chosen.weight_decay) - 0.5)
-
-
-# -- curves ---------------------------------------------------------------------------------------
-
-
-def test_curves_of_several_datasets_have_rows_per_tuple_size():
-    table = accuracies()
-    epochs = pd.concat([table.assign(epoch=epoch, risk=0.1, accuracy=0.5) for epoch in (1, 2)])
-    axes = curves_figure(epochs, DATASETS).axes
-    titles = [", ".join(re.split(r",\s|\n", axis.get_title())[:2]) for axis in axes]
-    assert titles == ["MNIST, pairs", "SVHN, pairs", "", "", "MNIST, triples", "SVHN, triples", "", ""]
 
 
 # -- laws -----------------------------------------------------------------------------------------
@@ -378,16 +323,8 @@ FIGURES = {
     "misspecification": lambda: misspecification_figure(
         accuracies(methods=ALL).assign(variant=lambda rows: rows["seed"].map(str)), OFFSETS, DATASETS
     ),
-    "misspecification by a tenth, on two tuple sizes": lambda: misspecification_figure(
-        accuracies(methods=ALL, sizes=(2, 3))
-        .query("dataset == 'mnist'")
-        .assign(variant=lambda rows: rows["seed"].map(str)),
-        dict(zip(OFFSETS, (-0.1, 0.0, 0.1), strict=False)),
-        {"mnist": "MNIST"},
-    ),
     "sensitivity": lambda: sensitivity_figure(differences(), PUBLISHED, DATASETS),
     "setting": lambda: setting_of(np.tile(np.array([1, -1], dtype=np.int8), 100), 2),
-    "setting of large tuples": lambda: setting_of(np.tile(np.array([1, -1], dtype=np.int8), 100), 7),
     "ranks": lambda: rank_figure({(source, "row"): ranking() for source in ("ours", "paper")}),
 }
 
@@ -427,30 +364,6 @@ def test_names_from_a_configuration_are_no_formulas():
         assert [text for text in figure.findobj(Text) if "$5_a" in text.get_text()]
 
 
-def test_panels_of_one_dataset_share_axes_that_show_where_methods_differ():
-    table = histories(epochs=50)
-    steep = table["epoch"] <= 5
-    table.loc[steep, ["accuracy", "risk"]] = 0.2, 9.0
-    axes = curves_figure(table, DATASETS).axes
-    for first, second in ((0, 4), (2, 6), (1, 5), (3, 7)):
-        assert axes[first].get_ylim() == axes[second].get_ylim()
-    later = 100 * table[~steep].groupby(["dataset", "tuple_size", "method", "epoch"])["accuracy"].mean()
-    for place, dataset in ((2, "mnist"), (3, "svhn")):
-        low, high = axes[place].get_ylim()
-        assert 20 < low < later[dataset].min() and later[dataset].max() < high
-        assert high - low < 1.2 * (later[dataset].max() - later[dataset].min())
-
-
-def test_a_control_beyond_the_range_is_named_at_the_edge():
-    table = histories(methods=["ure", "chance"], epochs=20)
-    table.loc[table["method"] == "chance", "accuracy"] = 0.1
-    axes = curves_figure(table, DATASETS).axes
-    assert [text.get_text() for text in axes[2].texts] == ["Chance 10.0 ↓"]
-    of_mnist = (table["dataset"] == "mnist") & (table["method"] == "ure")
-    table.loc[table["method"] == "chance", "accuracy"] = table.loc[of_mnist, "accuracy"].mean()
-    assert not curves_figure(table, DATASETS).axes[2].texts
-
-
 def test_a_figure_is_the_same_files_each_time_whatever_a_users_defaults(tmp_path):
     save_figure(FIGURES["curves"](), tmp_path / "first" / "figure.svg")
     with plt.rc_context({"font.size": 20, "axes.facecolor": "pink"}):
@@ -459,8 +372,3 @@ def test_a_figure_is_the_same_files_each_time_whatever_a_users_defaults(tmp_path
         first = (tmp_path / "first" / f"figure{suffix}").read_bytes()
         assert first == (tmp_path / "second" / f"figure{suffix}").read_bytes()
         assert first.startswith(start)
-
-
-def test_methods_with_a_style_of_their_own_are_told_apart():
-    looks = [tuple(sorted(style.items())) for style in METHOD_STYLES.values()]
-    assert len(set(looks)) == len(looks)

@@ -83,11 +83,6 @@ def test_what_changes_a_file_is_among_the_settings_of_its_experiment(name, place
     assert settings(Plan(changed), name) != before
 
 
-def test_what_a_table_leaves_out_is_among_its_settings():
-    assert settings(Plan(config()), "first")["not_run"] == ()
-    assert settings(Plan(config(datasets=["flat"])), "first")["not_run"] == ("deep",)
-
-
 def test_the_papers_configuration_with_the_neighbours_uses_every_kind():
     paths = [REPOSITORY / "config.yaml", REPOSITORY / "config" / "neighbours.yaml"]
     plan = Plan({**load_config(paths), "datasets": "all", "experiments": "all"})

@@ -6,11 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from mdpu.pipeline.config import available_methods
 from mdpu.pipeline.experiments.curves import curves_figure
-from mdpu.pipeline.experiments.table import best_methods, caption, latex_table
+from mdpu.pipeline.experiments.table import best_methods, latex_table
 from mdpu.pipeline.plan import Run, run_columns
-from mdpu.pipeline.report.style import method_style
 
 METHODS = ["ure", "relu", "abs"]
 DATASETS = {"mnist": "MNIST", "amp": "R&D_100%"}
@@ -33,18 +31,6 @@ def cells():
 
 def test_the_best_of_a_row_is_the_highest_mean_as_printed(cells):
     assert best_methods(cells).tolist() == [False, True, False, False, True, True, True, False]
-
-
-def test_a_caption_gives_unit_trials_epochs_and_n(cells):
-    cells = cells.assign(trials=3, first_epoch=91, last_epoch=100, n=10000)
-    assert caption(cells, DATASETS, best_epoch=False) == (
-        "Test accuracy in percent, mean ± standard deviation over 3 trials, each averaged over epochs 91 to 100. "
-        "n = 10,000. The best method of a row is bold."
-    )
-    cells.loc[cells["dataset"] == "amp", ["n", "trials"]] = 4000, 1
-    text = caption(cells, DATASETS, best_epoch=True)
-    assert "over 1 to 3 trials, each at its epoch of highest test accuracy, which is chosen by the test labels" in text
-    assert "n = 10,000; 4,000 on R&D_100%. " in text
 
 
 def test_latex_has_a_row_per_prior_and_dataset_with_the_best_in_bold(cells):
@@ -92,26 +78,3 @@ def test_a_figure_has_a_column_per_tuple_size_with_a_mean_line_and_a_band_per_me
     assert band[:, 1].min() == pytest.approx((by_epoch.mean() - by_epoch.std()).min())
     assert risk_of_pairs.get_title().startswith("MNIST, pairs")
     assert "$n$ = 10,000" in risk_of_pairs.get_title()
-
-
-def test_a_risk_that_falls_far_below_zero_gets_a_logarithmic_axis():
-    for scale, expected in ((1.0, "linear"), (1000.0, "symlog")):
-        assert curves_figure(histories(scale=scale), {"mnist": "MNIST"}).axes[0].get_yscale() == expected
-
-
-@pytest.mark.parametrize("broken", ["one trial", "a diverged run"])
-def test_figures_are_drawn_of_incomplete_trials(broken, tmp_path):
-    metrics = histories()
-    if broken == "one trial":
-        metrics = metrics[metrics["seed"] == 1]
-    else:
-        metrics.loc[(metrics["seed"] == 1) & (metrics["epoch"] > 2), ["risk", "accuracy"]] = np.nan
-    curves_figure(metrics, {"mnist": "MNIST"}).savefig(tmp_path / "figure.svg")
-    assert (tmp_path / "figure.svg").stat().st_size > 1000
-
-
-def test_methods_are_told_apart_by_more_than_colour():
-    """In grey print dash and marker must differ between the three methods that share the paper's figures."""
-    looks = [(style["linestyle"], style["marker"]) for style in map(method_style, METHODS)]
-    assert len({dash for dash, _ in looks}) == len({marker for _, marker in looks}) == 3
-    assert all(method_style(method) == method_style(method) for method in available_methods())

@@ -15,8 +15,6 @@ from mdpu.pipeline.evaluate.published import published_summary
 from mdpu.pipeline.files import REPOSITORY
 from mdpu.pipeline.plan import AXES, Plan
 from mdpu.pipeline.report.cells import HEIGHT, POINTS, WIDTH, cell_lines, drawer_data, verdicts_by_cell
-from mdpu.pipeline.report.forest import SPAN, forest_panels
-from mdpu.pipeline.report.forest import WIDTH as FOREST_WIDTH
 from mdpu.pipeline.report.training import Training
 
 
@@ -80,18 +78,3 @@ def test_the_script_gets_every_cell_as_plain_json(lines):
         assert cell["verdict"]["difference"] == 0
         assert [data["splits"][place][0] for _, _, place, _ in cell["trials"]] == [t["split"] for t in line["trials"]]
     assert drawer_data(lines, {}, splits)["cells"][lines[0]["name"]]["verdict"] is None
-
-
-def test_a_forest_has_a_mark_per_comparison_where_its_difference_is():
-    cells = published_summary().query("dataset == 'mnist' and method in ['ure', 'siamese']")
-    shift = cells["method"].map({"ure": -SPAN / 2, "siamese": 30.0})
-    cells = cells.assign(mean=cells["mean"] + shift, trials=3, diverged=0, first_epoch=91, last_epoch=100)
-    comparison = compare(cells, {"mnist": "mnist"}, {"level": 0.95, "margin": 1.0, "wider_margin": 2.0})
-    ure, siamese = forest_panels(comparison)
-    assert [len(panel["marks"]) for panel in (ure, siamese)] == [12, 12]
-    assert {mark["x"] for mark in ure["marks"]} == {FOREST_WIDTH / 4}
-    assert ure["outside"] == 0
-    assert siamese["outside"] == 12
-    assert {(mark["x"], mark["beyond"]) for mark in siamese["marks"]} == {(FOREST_WIDTH, 1)}
-    heights = [mark["y"] for mark in ure["marks"]]
-    assert heights == sorted(set(heights))

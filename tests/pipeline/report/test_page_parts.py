@@ -9,13 +9,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from mdpu.pipeline.cache import identity
-from mdpu.pipeline.config import load_config, schema
+from mdpu.pipeline.config import load_config
 from mdpu.pipeline.files import REPOSITORY, write_json
-from mdpu.pipeline.plan import PARTS, Plan
-from mdpu.pipeline.report.page import points, signed
-from mdpu.pipeline.report.sections import DARK_INK, DARK_PAGE, LEAST_CONTRAST, contrast, dark_twin, for_both_schemes
-from mdpu.pipeline.report.style import LOSS_STYLES, METHOD_STYLES
-from mdpu.pipeline.report.training import duration, read_training
+from mdpu.pipeline.plan import Plan
+from mdpu.pipeline.report.sections import DARK_PAGE, LEAST_CONTRAST, contrast, dark_twin
+from mdpu.pipeline.report.training import read_training
 
 COLOURS = st.tuples(*3 * [st.integers(0, 255)]).map(lambda parts: "#" + "".join(f"{part:02x}" for part in parts))
 
@@ -35,16 +33,6 @@ def test_what_can_be_seen_on_paper_can_be_seen_in_the_dark(colour):
         assert contrast(colour, DARK_PAGE) >= LEAST_CONTRAST
 
 
-def test_the_colours_of_methods_and_losses_stay_but_black():
-    used = {style["color"].lower() for style in (*METHOD_STYLES.values(), *LOSS_STYLES.values())}
-    assert {colour for colour in used if dark_twin(colour) != colour} == {"#000000"}
-
-
-def test_the_dark_page_has_the_colours_of_the_style_sheet():
-    tokens = dict(re.findall(r"--(\w+): light-dark\([^,]+, (#\w+)\)", (REPOSITORY / "report/tokens.css").read_text()))
-    assert (tokens["page"], tokens["ink"]) == (DARK_PAGE, DARK_INK)
-
-
 def test_text_on_every_ground_can_be_read():
     text = (REPOSITORY / "report/tokens.css").read_text()
     for scheme in (0, 1):
@@ -54,31 +42,6 @@ def test_text_on_every_ground_can_be_read():
         pairs += [("on-solid", tone) for tone in ("good", "near", "open", "bad")]
         low = {pair: contrast(*(of[name] for name in pair)) for pair in pairs}
         assert {pair: ratio for pair, ratio in low.items() if ratio < 4.5} == {}
-
-
-def test_a_drawing_keeps_its_own_lines():
-    svg = b'<svg xmlns="x"><path style="fill: #ffffff; stroke: #000000"/><path style="fill: #d55e00"/></svg>'
-    both = for_both_schemes(svg).decode()
-    assert both.startswith(svg.decode().removesuffix("</svg>"))
-    assert f'[style*="fill: #ffffff"] {{ fill: {DARK_PAGE} !important }}' in both
-    assert "#d55e00" not in both[len(svg) - len("</svg>") :]
-
-
-def test_every_part_that_an_experiment_may_name_is_a_part_of_the_page():
-    definitions = schema()["properties"]["definitions"]["properties"]["experiments"]["additionalProperties"]
-    assert definitions["properties"]["part"]["enum"] == list(PARTS)
-    plan = Plan(load_config([REPOSITORY / "config.yaml"], ["experiments=all"]))
-    shown = {name: experiment.part for name, experiment in plan.experiments.items()}
-    assert set(shown.values()) == set(PARTS)
-    assert {shown[name] for name in ("table2", "figure3")} == {"paper"}
-    assert {part for name, part in shown.items() if name.startswith("bags")} == {"bags"}
-    assert {part for name, part in shown.items() if name.startswith("sensitivity")} == {"choices"}
-
-
-def test_numbers_are_written_for_readers():
-    assert (points(1.005), points(None), points(float("nan"))) == ("1.00", "–", "–")
-    assert (signed(-1.5), signed(0.25), signed(None)) == ("−1.50", "+0.25", "–")
-    assert [duration(seconds) for seconds in (89, 90, 5399, 5400)] == ["89 s", "2 min", "90 min", "1.5 h"]
 
 
 def test_the_training_is_summed_up_by_commit_and_device(tmp_path):

@@ -10,14 +10,12 @@ import pytest
 
 from mdpu.pipeline.config import load_config
 from mdpu.pipeline.evaluate.claims import check_claims
-from mdpu.pipeline.evaluate.comparison import compare, spreads, totals, welch_interval
+from mdpu.pipeline.evaluate.comparison import compare, spreads, totals
 from mdpu.pipeline.evaluate.evidence import Evidence, paper_evidence
 from mdpu.pipeline.evaluate.published import published_cells
-from mdpu.pipeline.experiments.table import table_section
 from mdpu.pipeline.files import REPOSITORY, write_csv, write_json
 from mdpu.pipeline.plan import AXES, Plan
-from mdpu.pipeline.report.page import column_groups, effect, environment, typeset
-from mdpu.pipeline.report.sections import trials_of
+from mdpu.pipeline.report.page import environment, typeset
 from mdpu.pipeline.report.verdicts import claims_section, verdict_section
 
 
@@ -48,18 +46,6 @@ def rendered(name, **shown):
     return environment().get_template(f"sections/{name}.html.j2").render(**shown)
 
 
-def test_only_what_was_run_is_in_the_grid(plan, tmp_path):
-    section = section_of(plan, tmp_path, "mnist")
-    assert [(row["title"], row["prior"]) for row in section["grid"]] == [("MNIST", p) for p in ("0.4", "0.5", "0.6")]
-    glyphs = [cell["glyph"] for row in section["grid"] for cells in row["cells"] for cell in cells]
-    assert set(glyphs) == {"=", "?"}  # equal means, but some published deviations are too wide to tell
-    wide = published_cells().query("dataset == 'mnist'")
-    half = [welch_interval(0, 0.5, 3, 0, std, 3, 0.95)[1] for std in wide["published_std"]]
-    assert glyphs.count("?") == sum(value > 4 for value in half) > 0
-    assert all([len(cells) for cells in row["cells"]] == [6] * 4 for row in section["grid"])
-    assert (section["compared"], section["comparisons"], section["cells"]) == (72, 648, 504)
-
-
 def test_a_cell_stands_in_its_column_with_a_glyph_of_its_own(plan, tmp_path):
     section = section_of(plan, tmp_path, "emnist-letters-a-i", {"relu": 30.0, "abs": 1.5}, std=0.1)
     (methods,) = {tuple(shown) for shown in section["columns"].values()}
@@ -72,25 +58,6 @@ def test_a_cell_stands_in_its_column_with_a_glyph_of_its_own(plan, tmp_path):
         assert set(glyphs[:, methods.index("ure")]) <= {"=", "?"}
     first = section["grid"][0]["cells"][0][methods.index("relu")]
     assert first["words"].startswith("differs (+30.00 points; beyond the wider margin")
-
-
-def test_the_page_tells_counts_glyphs_and_what_was_not_run(plan, tmp_path):
-    section = section_of(plan, tmp_path, "mnist", {"relu": 30.0})
-    page = rendered("verdict", verdict=section)
-    counts = section["totals"][0]
-    assert counts["reproduced"] + counts["inconclusive"] == 60
-    assert "72 comparisons with the paper’s 504 numbers were run, of 648" in page
-    row = '<td class="name">as stated</td>\n'
-    assert f"{row}<td>{counts['reproduced']}</td><td>0</td><td>{counts['inconclusive']}</td><td>12</td>" in page
-    assert "as the numbers imply" not in page  # a line of nothing
-    assert "SVHN" not in page
-    spread = r"<th scope=\"row\">ReLU</th><td[^>]+>Proposed in the paper</td><td>12</td><td>0.50</td>"
-    assert re.search(spread + r"(<td>[\d.]+</td>){2}<td>\d+<", page)
-    assert page.count('<a class="mark differs"') == 12
-    assert page.count('<a class="mark inconclusive"') == counts["inconclusive"]
-    assert "prediction interval" not in page  # three trials are too few for it
-    row = re.search(r"<td class=\"name\">ReLU</td>\s*" + 4 * r"<td>(\d+)</td>", page)
-    assert row.groups() == ("0", "0", "0", "12")
 
 
 def test_a_claim_lists_our_failing_cases_and_leads_to_their_cells(plan, tmp_path):
@@ -124,28 +91,6 @@ def test_a_claim_lists_our_failing_cases_and_leads_to_their_cells(plan, tmp_path
     assert f'<li><a href="#{cell}">{cell}</a>: 76, 84</li>' in page
 
 
-def test_the_papers_claims_come_first_and_each_says_whose_it_is(plan, tmp_path):
-    evidence = paper_evidence(plan.config["comparison"])
-    claims, cases = check_claims(evidence, evidence)
-    write_csv(cases, tmp_path / "claims_cases.csv")
-    write_json(tmp_path / "claims.json", {"claims": claims.assign(status="holds", effect=-0.5).to_dict("records")})
-    plan.layout.results = tmp_path
-    shown = claims_section(plan)
-    claimants = [row["said_by"] for row in shown]
-    assert claimants == sorted(claimants, key=["paper", "reviewers", "project"].index)
-    page = rendered("claims", claims=shown, level="95 %", files={"claims": []})
-    assert page.count("Claimed by this project; the paper does not say it") == claimants.count("project") > 0
-    assert page.count("Asked by reviewers; the paper does not say it") == claimants.count("reviewers") > 0
-    assert "<code>bag-relu</code>" in page
-    assert "`" not in page
-    assert '<td data-label="Effect">−0.5</td>' in page
-
-
-@pytest.mark.parametrize(("value", "shown"), [(-0.5, "−0.5"), (0.37512, "+0.375"), (-3511.4, "−3,511")])
-def test_effects_have_a_sign_and_few_digits(value, shown):
-    assert effect(value) == shown
-
-
 @pytest.mark.parametrize(
     ("text", "shown"),
     [
@@ -158,33 +103,3 @@ def test_effects_have_a_sign_and_few_digits(value, shown):
 )
 def test_words_are_typeset_and_never_markup(text, shown):
     assert typeset(text) == shown
-
-
-def test_rows_of_a_table_are_prior_by_prior_as_in_the_paper(plan):
-    chosen = Plan({**plan.config, "datasets": ["mnist", "fashion-mnist"], "experiments": ["table2"]})
-    keys = pd.DataFrame(chosen.experiment("table2").runs).drop(columns="seed").drop_duplicates()
-    reported = {"trials": 3, "diverged": 0, "first_epoch": 91, "last_epoch": 100}
-    cells = keys.assign(mean=80.0, std=1.0, **reported, published_mean=81.0, published_std=1.0, difference=-1.0)
-    section = table_section(chosen, "table2", "Table II", cells)
-    expected = [(prior, title) for prior in ("0.4", "0.5", "0.6") for title in ("MNIST", "Fashion-MNIST")]
-    assert [(row["prior"], row["dataset"]) for row in section["rows"]] == expected
-    section |= {"columns": column_groups(section["methods"]), "downloads": []}
-    verdict = {"mnist/base/m2/n10000/prior0.4/ure/logistic": {"verdict": "close"}}
-    page = rendered("table", section=section, verdicts=verdict)
-    assert re.findall(r'<th scope="rowgroup"[^>]+>([^<]+)<', page) == ["Prior 0.4", "Prior 0.5", "Prior 0.6"]
-    assert page.count('<span class="mark close"') == 1
-
-
-@pytest.mark.parametrize(
-    ("seeds", "words"),
-    [
-        ({"default": [1]}, "1 trial"),
-        ({"default": [1, 2, 3]}, "3 trials"),
-        ({"default": [1, 2, 3], "abs": [1, 2, 3, 4, 5]}, "3 to 5 trials"),
-    ],
-)
-def test_trials_are_counted_by_cell(seeds, words):
-    changed = load_config([REPOSITORY / "config.yaml"])
-    changed["definitions"]["experiments"]["table2"]["seed"] = seeds
-    assert trials_of(Plan(changed).experiment("table2").runs) == words
-    assert trials_of(()) == ""
