@@ -14,10 +14,12 @@ import yaml
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
+from mdpu.learn.methods import load_method
 from mdpu.pipeline.config import BASE
 from mdpu.pipeline.data.diagnostics import summarize
 from mdpu.pipeline.evaluate.collect import REPORTED
 from mdpu.pipeline.evaluate.evidence import table_cells
+from mdpu.pipeline.evaluate.overfitting import overfitting
 from mdpu.pipeline.evaluate.published import FAMILIES, NUMERALS, family, published_cells
 from mdpu.pipeline.evaluate.summary import headline, in_points, lines, verdict_counts
 from mdpu.pipeline.files import REPOSITORY, git_commit, read_csv, read_json, read_table, resource, versions, write_text
@@ -145,7 +147,8 @@ def _evaluation(plan: Plan, shown: Mapping[str, list[dict[str, Any]]], training:
         return {**common, **nothing, "verdicts": {}, "data": NO_DATA, "training": None, "files": {}}
     comparison, summary = read_csv(results / "comparison.csv"), read_csv(plan.layout.summary)
     runs = read_csv(results / "runs.csv")
-    cells = cell_lines(plan, runs, read_table(plan.layout.metrics, [*AXES, "epoch", *REPORTED]), training)
+    metrics = read_table(plan.layout.metrics, [*AXES, "epoch", *REPORTED])
+    cells = cell_lines(plan, runs, metrics, training)
     verdicts = verdicts_by_cell(comparison)
     tables = table_cells(summary, plan.table_rows)
     verification = read_json(results / "verification.json") if plan.config.get("expected") else None
@@ -166,6 +169,7 @@ def _evaluation(plan: Plan, shown: Mapping[str, list[dict[str, Any]]], training:
         "seeds": sorted(set(runs["seed"])),
         "verdicts": verdicts,
         "training": training,
+        "overfitting": _overfitting(plan, metrics),
         "data": {**drawer_data(cells, verdicts, training.splits), "config": os.path.relpath(plan.layout.config)},
         "files": {
             name: downloads(results, [f"{name}.{suffix}" for suffix in suffixes]) for name, suffixes in OFFERED.items()
@@ -174,6 +178,15 @@ def _evaluation(plan: Plan, shown: Mapping[str, list[dict[str, Any]]], training:
         "rank_figure": figure(results / "ranks.svg"),
         "size_name": size_name,
     }
+
+
+def _overfitting(plan: Plan, metrics: pd.DataFrame) -> list[dict[Any, Any]]:
+    """Return the methods that later epochs cost accuracy, under the protocol and where tuples are broken."""
+    broken = {name: plan.protocol.variant(name)["sampling"]["broken"] for name in metrics["variant"].unique()}
+    found = overfitting(metrics, plan.protocol.reporting()["test_prior"])
+    found = found[(found["variant"] == BASE) | found["variant"].map(broken).gt(0)]
+    titles = {name: load_method(name).title for name in found["method"]}
+    return found.assign(broken=found["variant"].map(broken), title=found["method"].map(titles)).to_dict("records")
 
 
 def _with_others(plan: Plan, comparison: pd.DataFrame) -> pd.DataFrame:
