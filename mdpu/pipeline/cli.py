@@ -42,7 +42,7 @@ CARRY = "Carry finished runs from one machine to another"
 RUN = "For ./run"
 
 SCRATCH = Path(".snakemake/retrained")
-SHIPPED_ROWS = Path("results/reference")
+SHIPPED_ROWS = Path("results/reference/runs.csv")  # they say how far rounding moves an accuracy
 
 app = typer.Typer(
     name="mdpu",
@@ -151,9 +151,6 @@ def retrain(
     config: OwnConfigs = None,
     sample: Annotated[int | None, typer.Option(min=1, help="Draw so many runs instead.")] = None,
     seed: Annotated[int, typer.Option(help="Which runs are drawn.")] = 0,
-    shipped: Annotated[
-        Path, typer.Option(metavar="DIR", help="Folder of shipped rows: how far does rounding move an accuracy?")
-    ] = SHIPPED_ROWS,
     rows: Annotated[Path | None, typer.Option(metavar="FILE", help="CSV of what came out to write, too.")] = None,
     out: Scratch = SCRATCH,
     threads: Annotated[int | None, typer.Option(min=1, help="CPU threads; the configuration's unless given.")] = None,
@@ -172,7 +169,7 @@ def retrain(
         raise UserError("give the name of a run or a cell, or --sample and --config")
     chosen = load_plan(config or [configuration_of(str(name))])
     runs = chosen.find_runs(name) if name else draw_runs(chosen, sample or 0, seed)
-    tolerances = rounding_tolerances(read_csv(shipped / "runs.csv"))
+    tolerances = rounding_tolerances(read_csv(SHIPPED_ROWS))
     verified = []
     for done in verify_runs(chosen, runs, tolerances, out, threads):
         print(done, flush=True)

@@ -256,7 +256,7 @@ def _verify(arguments: list[str]) -> int:
         configuration = plan.layout.write_config()
         if status := work(snakemake(configuration, [*others, "prepare"]), lock):
             return status
-        sample = [f"--sample={(numbers or ['5'])[-1]}", f"--seed={(seeds or ['0'])[-1]}", f"--shipped={REFERENCE}"]
+        sample = [f"--sample={(numbers or ['5'])[-1]}", f"--seed={(seeds or ['0'])[-1]}"]
         command = [PYTHON, "-m", "mdpu", "retrain", f"--config={configuration}", *sample]
         return subprocess.run([*command, *(f"--rows={file}" for file in rows)]).returncode
 

@@ -320,6 +320,7 @@ class Protocol:
         return merge(reporting, self.reportings[name])
 
 
+@cache
 def _network_defaults(network: str) -> dict[str, Any]:
     """Return the default settings of a network, as a configuration would write them."""
     settings = Settings(network=network).flat()

@@ -32,31 +32,28 @@ def cell_lines(plan: Plan, runs: pd.DataFrame, metrics: pd.DataFrame, training: 
     """
     names = dict(zip(runs[list(AXES)].itertuples(index=False, name=None), runs["run"], strict=True))
     curves = _curves(metrics, plan.protocol.reporting()["test_prior"], names)
-    lines: dict[str, dict[str, Any]] = {}
-    rows: list[dict[Any, Any]] = runs.to_dict("records")
-    for row in rows:
+    cells: dict[str, list[tuple[Run, dict[Any, Any]]]] = {}
+    for row in runs.to_dict("records"):
         run = Run(**{axis: row[axis] for axis in AXES})
-        line = lines.setdefault(
-            run.cell,
-            {
-                "name": run.cell,
-                "title": cell_title(plan, run),
-                "trials": [],
-                "epochs": f"{row['first_epoch']} to {row['last_epoch']}",
-                "curve": drawn([]),
-            },
-        )
-        line["trials"].append(
-            {
-                "seed": run.seed,
-                "accuracy": None if math.isnan(row["accuracy"]) else round(row["accuracy"], 2),
-                "split": run.split,
-                "origin": training.letters.get(run.name, "?"),
-            }
-        )
-    for name, line in lines.items():
-        line["curve"] = drawn([curves[f"{name}/seed{trial['seed']}"] for trial in line["trials"]])
-    return list(lines.values())
+        cells.setdefault(run.cell, []).append((run, row))
+    return [
+        {
+            "name": name,
+            "title": cell_title(plan, trials[0][0]),
+            "trials": [
+                {
+                    "seed": run.seed,
+                    "accuracy": None if math.isnan(row["accuracy"]) else round(row["accuracy"], 2),
+                    "split": run.split,
+                    "origin": training.letters.get(run.name, "?"),
+                }
+                for run, row in trials
+            ],
+            "epochs": f"{trials[0][1]['first_epoch']} to {trials[0][1]['last_epoch']}",
+            "curve": drawn([curves[run.name] for run, _ in trials]),
+        }
+        for name, trials in cells.items()
+    ]
 
 
 def cell_title(plan: Plan, run: Run) -> str:
