@@ -80,7 +80,6 @@ LawName = Annotated[
 ]
 Prior = Annotated[float, typer.Option(help="Class prior pi_+.")]
 Dataset = Annotated[str, typer.Argument(help="Dataset of the configuration.")]
-Images = Annotated[Path, typer.Option(metavar="FILE", help="Images of the dataset's source.")]
 Labels = Annotated[Path, typer.Option(metavar="FILE", help="Labels of the dataset.")]
 Threads = Annotated[int, typer.Option(min=1, help="CPU threads.")]
 Scratch = Annotated[Path, typer.Option("--out", metavar="DIR", help="Scratch folder to train into.")]
