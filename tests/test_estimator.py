@@ -35,7 +35,6 @@ from mdpu.groups import TupleKFold, join_groups, negative_bag_risk, negative_ris
 from mdpu.law import Law
 from mdpu.learn import Sample, Settings, Task, fit
 from mdpu.learn.stopping import HeldOutRisk
-from mdpu.learn.stopping import _best as best_epoch
 from mdpu.pipeline.files import REPOSITORY
 
 PRIOR = 0.4
@@ -503,13 +502,6 @@ def test_a_law_that_is_none_is_refused(law, sentence, table):
         TupleClassifier(PRIOR, law=law, **QUICK).fit(table.tuples, table.unlabeled)
 
 
-def test_a_network_learns_from_another_law():
-    table = Table(600, 0.5, 3, law=(0, 1, 0, 0))
-    parameters = {"method": "bag-nce", "n_epochs": 30, "learning_rate": 3e-3}
-    classifier = TupleClassifier(0.5, law=Law.exactly(3, 1), **QUICK, **parameters).fit(table.tuples, table.unlabeled)
-    assert classifier.learner_.name == "network" and table.accuracy(classifier) > 0.75
-
-
 def test_of_a_remainder_the_members_are_put_back(table):
     """As if all rows of the pool had been given as unlabeled ones."""
     rest = MDPUClassifier(PRIOR, learner="linear", unlabeled_is="remainder", **QUICK).fit(table.rows, table.sample)
@@ -557,13 +549,6 @@ def test_a_prior_that_the_sample_tells_is_used(table):
     told = MDPUClassifier(estimate.prior, learner="linear", random_state=0).fit(table.tuples, table.unlabeled)
     assert told.prior_estimate_ == estimate
     assert np.array_equal(told.decision_function(table.rows), classifier.decision_function(table.rows))
-
-
-def test_tuples_of_several_sizes_tell_the_prior_together(table):
-    ragged = [members[: 2 + i % 2] for i, members in enumerate(table.tuples)]
-    ragged[0] = ragged[0][:1]
-    classifier = MDPUClassifier(learner="linear", guess_prior=True, **QUICK).fit(ragged, table.unlabeled)
-    assert classifier.prior_estimate_.n == 250 and classifier.prior_estimate_.fits(PRIOR)
 
 
 @pytest.mark.parametrize(
@@ -669,11 +654,6 @@ def test_unlabeled_rows_may_be_sorted_by_class(table):
     assert table.accuracy(classifier) > 0.75
 
 
-def test_a_constant_model_is_not_the_best_epoch():
-    assert best_epoch([0.3, -0.1, 0.2, 0.25], [False, True, False, False]) == 3
-    assert best_epoch([0.3, -0.1], [True, True]) == 2
-
-
 @pytest.mark.parametrize(
     "search", [{"cv": 3, "scoring": negative_bag_risk}, {"cv": TupleKFold(3), "scoring": "accuracy"}]
 )
@@ -683,13 +663,6 @@ def test_a_search_in_the_habit_of_labels_is_refused(search, table):
     grid = GridSearchCV(classifier, {"prior": [0.3, 0.4]}, error_score="raise", **search)
     with pytest.raises(UserError, match=r"TupleKFold\(\)"):
         grid.fit(rows, groups)
-
-
-def test_labels_and_swapped_arguments_are_refused(table):
-    with pytest.raises(UserError, match="which are labels"):
-        MDPUClassifier(PRIOR, **QUICK).fit(table.rows, table.labels)
-    with pytest.raises(UserError, match="if they are swapped"):
-        MDPUClassifier(PRIOR, **QUICK).fit(table.unlabeled, table.tuples)
 
 
 # -- what is refused --------------------------------------------------------------------------------
@@ -741,12 +714,6 @@ def test_data_are_refused_in_one_sentence(data, sentence, digits):
     assert "\n" not in str(error.value)
 
 
-def test_groups_are_no_labels_to_score_with(trained, digits):
-    images, groups = join_groups(digits.tuples, digits.unlabeled)
-    with pytest.raises(UserError, match="score needs true labels"):
-        trained.score(images, groups)
-
-
 @pytest.mark.parametrize(
     "options",
     [
@@ -766,11 +733,6 @@ def test_a_training_that_diverges_is_warned_of(digits):
     images = digits.tuples.astype(np.float64) * 1e30, digits.unlabeled.astype(np.float64) * 1e30
     with pytest.warns(ConvergenceWarning, match="training diverged: the objective of the last . epochs is not finite"):
         MDPUClassifier(PRIOR, method="ure", loss="squared", **FEW).fit(*images)
-
-
-def test_progress_is_shown_where_it_is_asked_for(digits, capfd):
-    MDPUClassifier(PRIOR, **FEW, verbose=True).fit(digits.tuples, digits.unlabeled)
-    assert "training: 3/3 epochs" in capfd.readouterr().err
 
 
 # -- documentation ----------------------------------------------------------------------------------
@@ -818,15 +780,6 @@ def test_held_out_bags_choose_the_number_of_epochs(digits):
     assert stopped.n_iter_ == len(stopped.history_) == 1 + risks.argmin()
     whole = MDPUClassifier(PRIOR, **FEW | {"n_epochs": stopped.n_iter_}).fit(digits.tuples, digits.unlabeled)
     same_model(stopped, whole, digits.test_images)
-
-
-def test_the_search_for_the_epoch_ends_when_nothing_improves(digits):
-    parameters = FEW | {"n_epochs": 40, "learning_rate": 0.03, "early_stopping": True}
-    full = MDPUClassifier(PRIOR, **parameters).fit(digits.tuples, digits.unlabeled)
-    patient = MDPUClassifier(PRIOR, n_iter_no_change=3, **parameters).fit(digits.tuples, digits.unlabeled)
-    tried = patient.validation_history_["bag_risk"].tolist()
-    assert len(tried) < 40 and patient.n_iter_ == len(tried) - 3
-    assert tried == full.validation_history_["bag_risk"][: len(tried)].tolist()
 
 
 def test_the_estimate_of_held_out_bags_of_several_sizes_is_their_mean(digits):

@@ -125,17 +125,6 @@ def test_equal_members_are_binomial_up_to_a_hundred(size, chance):
     assert law.slopes(equal) == pytest.approx(np.full(size, binom.pmf(need - 1, size - 1, chance)), rel=1e-9)
 
 
-def test_leading_axes_are_groups_of_their_own_and_members_of_a_symmetric_law_have_no_order():
-    r, law = np.random.default_rng(0).random((3, 4, 5)), Law.between(5, 2, 3)
-    (q, _), slopes = law.passes(r, 1 - r), law.slopes(r)
-    assert q.shape == (3, 4) and slopes.shape == r.shape
-    for group in np.ndindex(3, 4):
-        backwards = r[group][::-1]
-        assert q[group] == law.passes(r[group], 1 - r[group])[0]
-        assert q[group] == pytest.approx(float(law.passes(backwards, 1 - backwards)[0]), rel=1e-14)
-        assert slopes[group] == pytest.approx(law.slopes(backwards)[::-1], rel=1e-14)
-
-
 @given(laws, priors)
 def test_tuples_have_the_density_q_over_z_against_independent_draws(law, prior):
     """The identity itself, for instances of three kinds that overlap in class: labels are drawn first, kinds after."""
@@ -281,13 +270,6 @@ def test_both_risks_of_answers_are_unbiased(size, prior, rate, false_rate, data)
     if abs(law.coefficients(prior).denominator) > 1e-3:
         error = prior * (1 - rate) + (1 - prior) * false_rate
         assert law.member_risk(counts / passing, unlabeled, prior) == pytest.approx(error, abs=1e-9)
-
-
-def test_risks_of_many_classifiers_are_those_of_each():
-    counts, unlabeled, law = np.array([[0.1, 0.3, 0.6], [0.2, 0.5, 0.3]]), np.array([0.5, 0.4]), Law.dominant(2)
-    for risk in (law.bag_risk, law.member_risk):
-        alone = [float(risk(*pair, 0.4)) for pair in zip(counts, unlabeled, strict=True)]
-        assert risk(counts, unlabeled, 0.4).tolist() == pytest.approx(alone)
 
 
 # -- what can be known ----------------------------------------------------------------------------
@@ -441,11 +423,6 @@ def test_the_table_of_laws_in_the_documents():
             assert identified == ("with the share" if what == "all" else "not with the share")
         else:
             assert identified == {"all": "yes", "mirror": "up to swapping", "family": "no"}[what]
-
-
-def test_triples_say_most_an_image():
-    for prior in (0.4, 0.5, 0.6):
-        assert max(range(2, 21), key=lambda size: Law.dominant(size).joint_information(prior) / size) == 3
 
 
 def test_the_law_of_counts_is_a_law():

@@ -149,10 +149,7 @@ def test_mdpu_never_imports_snakemake():
 @pytest.mark.parametrize(
     "program",
     [
-        "import mdpu.law",
         "import mdpu.data",
-        "import mdpu.pipeline.plan",
-        "import mdpu.pipeline.data.labels",
         "import mdpu.pipeline.cli",
         "from mdpu.pipeline.config import available_methods; from mdpu.learn.methods import load_method;"
         "titles = [load_method(name).title for name in available_methods()]; assert len(titles) > 12",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -19,13 +18,13 @@ PRECISIONS = ("fp32", "bf16")
 
 
 @pytest.fixture(scope="module", params=[(precision, size) for precision in PRECISIONS for size in (2, 3)], ids=str)
-def cohort(request: pytest.FixtureRequest) -> Cohort:
+def cohort(request):
     return Cohort(*request.param)
 
 
 @given(st.data())
 @settings(max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_any_partition_of_a_cohort_gives_the_same_bits(cohort: Cohort, tmp_path_factory, data) -> None:
+def test_any_partition_of_a_cohort_gives_the_same_bits(cohort, tmp_path_factory, data):
     """Some tasks of the cohort, in any order, with 1 to 4 threads, in one piece or in parts, killed or not."""
     partition = Partition(
         tasks=tuple(data.draw(st.lists(st.sampled_from(cohort.tasks), min_size=1, unique=True))),
@@ -36,7 +35,7 @@ def test_any_partition_of_a_cohort_gives_the_same_bits(cohort: Cohort, tmp_path_
     assert differing(cohort, partition, tmp_path_factory.mktemp("checkpoints")) == []
 
 
-def test_heads_that_share_a_tensor_would_not(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_heads_that_share_a_tensor_would_not(monkeypatch, tmp_path):
     """The test above can fail: with one head for all tasks of a stack, as on a GPU, bits differ."""
     cohort = Cohort("fp32", 2)
     tasks = tuple(task for task in cohort.tasks if task.method in ("abs", "relu-part"))

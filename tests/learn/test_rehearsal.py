@@ -324,8 +324,6 @@ BUGS = {
         evaluation.PlacedBags, "of", lambda old: staticmethod(lambda bags, labels: old(bags, labels.cpu()))
     ),
     "weights of the risk stay on the CPU": Bug(head_of(Task("abs", 2, 0.5)), "__init__", moved("weights")),
-    "slopes of the correction stay on the CPU": Bug(head_of(Task("abs", 2, 0.5)), "__init__", moved("k")),
-    "parts of the risk stay on the CPU": Bug(head_of(Task("abs", 2, 0.5)), "__init__", moved("parts")),
     "the prior of bags stays on the CPU": Bug(
         head_of(Task("bag-relu", 2, 0.5)), "__init__", moved("bag_prior"), "bag-relu"
     ),
@@ -346,16 +344,6 @@ BUGS = {
             lambda self, *of: (
                 old(self, *of),
                 setattr(self, "_steps", [[step.cpu() for step in steps] for steps in self._steps]),
-            )[0]
-        ),
-    ),
-    "moments of Adam are on the CPU": Bug(
-        trainer.Adam,
-        "__init__",
-        lambda old: (
-            lambda self, *of: (
-                old(self, *of),
-                setattr(self, "_moments", [[[m.cpu() for m in ms] for ms in kind] for kind in self._moments]),
             )[0]
         ),
     ),

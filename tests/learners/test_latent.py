@@ -105,13 +105,6 @@ def test_a_symmetric_law_has_the_larger_class_and_its_mirror_image():
     assert found.fits(0.3) and found.fits(0.7) and found.mirrored() is found
 
 
-def test_a_mirror_image_is_of_the_other_class():
-    found = profile(expected_counts(DOMINANT[3], 0.4))
-    turned = found.mirrored()
-    assert (turned.low, turned.high, turned.prior) == (1 - found.high, 1 - found.low, 1 - found.prior)
-    assert turned.fits(0.6) and np.array_equal(turned.priors, 1 - found.priors[::-1])
-
-
 @pytest.mark.parametrize("law", [DOMINANT[1], Law.exactly(2, 2), Law((0, 1 / 3, 2 / 3, 1))])
 def test_a_law_that_leaves_the_prior_free_gives_none(law):
     """Single rows, all-positive tuples, and weights that rise by equal steps."""

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import os
 
-import pandas as pd
 import pytest
 import yaml
 
 from mdpu.errors import UserError
 from mdpu.pipeline import experiments
 from mdpu.pipeline.config import canonical, load_config, load_yaml, merge, select
-from mdpu.pipeline.evaluate.verify import verify
 from mdpu.pipeline.files import REPOSITORY
-from mdpu.pipeline.plan import CELL, Plan
+from mdpu.pipeline.plan import Plan
 
 BASE = load_config([REPOSITORY / "config.yaml"])
 
@@ -159,32 +157,3 @@ def test_values_laid_over_the_files_are_checked_alike(value, words):
         with pytest.raises(UserError) as error:
             read()
         assert words in sentence(error)
-
-
-# -- expected numbers of one's own ----------------------------------------------------------------
-
-POINT = {"dataset": "digits", "variant": "base", "tuple_size": 2, "n": 60, "prior": "0.5", "loss": "logistic"}
-SUMMARY = pd.DataFrame([{**dict.fromkeys(CELL, "ure"), **POINT, "mean": 80.0}])
-HEADER = ",".join([*CELL, "mean", "tolerance"]).encode() + b"\n"
-EXPECTED = {
-    "binary": b"\xff\xfe\x00",
-    "empty": b"",
-    "other columns": b"a,b\n1,2\n",
-    "words for numbers": HEADER + b"two," * len(CELL) + b"80,1\n",
-    "no rows": HEADER,
-    "missing": None,
-    "folder": os.mkdir,
-    "pipe": os.mkfifo,
-}
-
-
-@pytest.mark.parametrize("content", EXPECTED.values(), ids=EXPECTED)
-def test_expected_numbers_of_another_shape_are_refused(tmp_path, content):
-    path = tmp_path / "expected.csv"
-    if callable(content):
-        content(path)
-    elif content is not None:
-        path.write_bytes(content)
-    with pytest.raises(UserError) as error:
-        verify(SUMMARY, path)
-    assert sentence(error).startswith("config key expected: ")

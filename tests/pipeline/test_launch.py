@@ -68,7 +68,6 @@ def started(clone, monkeypatch):
             ["a.yaml", "b.yaml"],
             ["--cores", "2"],
         ),
-        (["--configfile=a.yaml", "-n"], ["--configfile"], YAML, ["a.yaml"], ["-n"]),
         (["--configfile", "a.yaml", "tables", "-n"], ["--configfile"], YAML, ["a.yaml"], ["tables", "-n"]),
         (
             ["--config", "datasets=[mnist]", "threads=2", "tables"],
@@ -78,7 +77,6 @@ def started(clone, monkeypatch):
             ["tables"],
         ),
         (["--config", "wrong"], ["--config"], "=", ["wrong"], []),
-        (["-C", "a=b", "--config", "c=d=e", "--", "x=y"], ["--config", "-C"], "=", ["a=b", "c=d=e"], ["--", "x=y"]),
         (["--runs", "5", "figures"], ["--runs"], r"\Z.", ["5"], ["figures"]),
     ],
 )
@@ -92,7 +90,6 @@ def test_values_are_taken_out_of_arguments(arguments, names, more, values, other
         ([], ["--resources", "gpu=1", "--logger", "mdpu", "--cores", str(os.cpu_count())]),
         (["--cores=4", "--resources", "gpu=2", "-n"], ["--logger", "mdpu"]),
         (["--profile", "profiles/slurm"], ["--logger", "mdpu"]),
-        (["tables", "-n"], ["--resources", "gpu=1", "--logger", "mdpu", "--cores", str(os.cpu_count())]),
         (["--verbose", "-c", "2"], ["--resources", "gpu=1"]),  # Snakemake's own text
     ],
 )

@@ -151,14 +151,6 @@ def test_no_lock_is_released_while_another_snakemake_works_in_the_folder(tmp_pat
     assert said[-1] == f"its lock is left, because another Snakemake works in this folder (process {bare.pid})"
 
 
-def test_a_text_cut_short_is_no_head(tmp_path, take, said, killed):
-    killed()
-    file = tmp_path / ".snakemake" / "run.lock"
-    file.write_text(file.read_text()[:20])
-    with take():
-        assert said == []
-
-
 # -- what is left at work -------------------------------------------------------------------------
 
 
@@ -216,15 +208,6 @@ def test_jobs_of_a_dead_head_are_waited_for_or_cancelled_while_they_wait(tmp_pat
         "waiting for its jobs that run under SLURM: 7",
     ]
     assert looks == []
-
-
-def test_jobs_that_are_left_to_the_next_head_are_waited_for(tmp_path, take, said, queue):
-    looks, _ = queue
-    with take("./run paper --profile profiles/slurm") as taken:
-        taken.left = True
-    looks += [[f"7|RUNNING|rule_train|{tmp_path}"]] * 2 + [[]]
-    with take():
-        assert said[1:] == ["waiting for its jobs that run under SLURM: 7"]
 
 
 def test_the_state_of_a_folder_is_told(tmp_path, take, queue, killed):

@@ -13,9 +13,7 @@ from mdpu.pipeline.outcome import (
     _verification,
     compare_results,
     compare_shipped,
-    configuration_of,
     describe_difference,
-    find_results,
 )
 
 KEY = {
@@ -115,16 +113,6 @@ def test_cells_outside_their_tolerance_are_listed(tmp_path):
         f"  {cell(0.5)}: 76.90 % instead of 81.55 ± 1.90 %",
         f"  {cell(0.5)}: no number instead of 81.55 ± 1.90 %",
     ]
-
-
-def test_a_folder_without_numbers_is_named(tmp_path, results):
-    results("quick", {0.5: 80.0})
-    assert find_results("quick", tmp_path) == tmp_path / "quick"
-    assert find_results(str(tmp_path / "quick"), tmp_path) == tmp_path / "quick"
-    with pytest.raises(UserError, match=r"qiuck is no folder of results with numbers; in .* there are: quick"):
-        find_results("qiuck", tmp_path)
-    with pytest.raises(UserError, match="has a run or cell x"):
-        configuration_of("x", tmp_path)
 
 
 # Keys of a crate that its contexts define: RO-Crate 1.1 all but `sha256`, which is a term of Workflow Run Crate. A

@@ -100,17 +100,6 @@ def test_cohorts_span_the_axes_that_the_configuration_names():
         assert sorted(run for cohort in each.cohorts.values() for run in cohort.runs) == list(each.runs)
 
 
-def test_a_method_may_have_trials_of_its_own():
-    seed = {"default": [1], "abs": [1, 2, 3]}
-    plan = Plan(config(datasets=["flat"], **{FIRST + "seed": seed}))
-    assert {(run.method, run.seed) for run in plan.experiment("first").runs} == {
-        ("ure", 1),
-        ("abs", 1),
-        ("abs", 2),
-        ("abs", 3),
-    }
-
-
 def test_failed_cohorts_are_left_out_and_what_is_left_keeps_its_runs():
     whole = Plan(config())
     deep = {name: "why" for name in whole.cohorts if name.startswith("deep/")}
@@ -166,13 +155,6 @@ def test_reportings_summarise_the_same_runs_in_another_way():
     assert {run.variant for run in plan.runs if run.method == "relu"} == {"base"}
     with pytest.raises(UserError, match="reporting: 'zzz' is unknown"):
         plan.protocol.reporting("zzz")
-
-
-@pytest.mark.parametrize(("average", "expected"), [(2, 2), ("all", 3), ("best", 3)])
-def test_tuning_averages_the_reported_epochs_and_never_chooses_by_the_test_set(average, expected):
-    changed = config(protocol__training__hyperparameters="tuned", protocol__reporting__average_last=average)
-    plan = Plan(changed)
-    assert plan.tuning_settings("flat/base/m2")["average_last"] == expected
 
 
 def test_writing_a_plan_keeps_its_content_under_a_name_of_its_own(tmp_path, monkeypatch):

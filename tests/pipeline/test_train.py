@@ -96,16 +96,6 @@ def test_what_hardware_of_another_precision_trained_counts_where_hardware_choose
     assert {part["precision"]: len(part["runs"]) for part in facts_of(auto)["trained"]} == {first: 7, second: 1}
 
 
-def test_where_the_protocol_names_a_precision_no_other_counts(planned, monkeypatch, threads):
-    monkeypatch.setattr(device, "_has_bf16", lambda _: True)
-    reused = []
-    for precision in ("auto", "bf16", "fp32"):
-        plan = planned(protocol__training__precision=precision)
-        train(plan, NAME, threads=1)
-        reused.append(facts_of(plan)["reused"])
-    assert reused == [0, 8, 0]
-
-
 def test_histories_are_kept_run_by_run_and_only_what_is_new_is_trained(planned, threads):
     plan = planned()
     train(plan, NAME, threads=1)

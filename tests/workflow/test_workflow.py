@@ -5,15 +5,13 @@ from __future__ import annotations
 import json
 import os
 import re
-import sys
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from mdpu.pipeline.history import MEASURES
-from mdpu.pipeline.plan import AXES, CELL
+from mdpu.pipeline.plan import CELL
 
 pytestmark = pytest.mark.slow
 
@@ -133,18 +131,6 @@ def test_what_is_damaged_is_named_and_made_anew_with_the_same_contents(finished_
     finished_clone.run("./run", "check")
 
 
-def test_metrics_are_one_tidy_table(finished):
-    metrics = pd.read_parquet(finished.results / "metrics.parquet")
-    assert list(metrics.columns[: len(AXES) + 1]) == [*AXES, "epoch"]
-    assert {*MEASURES, "risk", "accuracy"} <= set(metrics.columns)
-    assert not metrics.duplicated([*AXES, "epoch"]).any()
-    # 2 priors of pairs and 1 of triples, 2 methods, 2 seeds, 3 epochs.
-    assert len(metrics) == 3 * 2 * 2 * 3
-    others = metrics.filter(regex="^validation_tuples_3$")  # pairs have no third member
-    assert metrics.drop(columns=others.columns).notna().all().all()
-    assert (others.notna().squeeze() == (metrics["tuple_size"] == 3)).all()
-
-
 def test_the_summary_and_the_table_have_a_row_per_cell(finished):
     summary = pd.read_csv(finished.results / "summary.csv", dtype={"prior": str})
     assert list(summary.columns[: len(CELL)]) == list(CELL)
@@ -216,19 +202,6 @@ def test_adding_a_seed_trains_only_the_new_runs(finished_clone):
     (grown,) = (one for one in facts if len(one["runs"]) == 12)
     assert grown["reused"] == 8
     assert before.items() <= grown["runs"].items()
-
-
-def test_exported_runs_are_taken_elsewhere_instead_of_being_trained(finished, fresh_clone):
-    """As from a cluster to a laptop: another folder, nothing but the packed file."""
-    packed, config = fresh_clone.folder / "packed.parquet", ("--config", "config.yaml", "--config", "config/tiny.yaml")
-    mdpu = (sys.executable, "-m", "mdpu")
-    assert "12 finished runs written" in finished.run(*mdpu, "export", *config, "--out", str(packed)).stdout
-    assert "12 finished runs imported" in fresh_clone.run(*mdpu, "import", str(packed), *config).stdout
-    fresh_clone.snakemake("--", "prepare")
-    assert "train" not in fresh_clone.jobs()
-    found, original = ([json.loads(path.read_text()) for path in manifests(clone)] for clone in (fresh_clone, finished))
-    for here, there in zip(found, original, strict=True):
-        assert (here["runs"], here["trained"]) == (there["runs"], there["trained"])
 
 
 def test_a_study_trains_its_variants_and_reads_the_runs_that_are_there(finished_clone):

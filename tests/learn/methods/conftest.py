@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 import torch
 
 from mdpu.data import draw_split
-from mdpu.learn import Sample, Settings, Task, fit
+from mdpu.learn import Sample, Task, fit
 from mdpu.learn.evaluation import TestRates as Rates
 from mdpu.learn.prior import brief_estimate
 from mdpu.pipeline.config import load_config
@@ -26,12 +23,12 @@ from mdpu.pipeline.plan import Plan, Run, run_columns
 
 
 @pytest.fixture(scope="session", autouse=True)
-def one_thread() -> None:
+def one_thread():
     torch.set_num_threads(1)
 
 
 @pytest.fixture(scope="session")
-def quick_settings() -> Settings:
+def quick_settings():
     plan = Plan(load_config([REPOSITORY / "config.yaml", REPOSITORY / "config" / "quick.yaml"]))
     return plan.settings("base", "mlp")
 
@@ -43,25 +40,25 @@ class Digits:
     images: ImageSet
     labels: Labels
 
-    def rates(self) -> Rates:
+    def rates(self):
         """Return an evaluation on the test images."""
         return Rates(self.images.test_images, self.labels["test"], self.images.train_images, self.labels["train"])
 
     @property
-    def share_positive(self) -> float:
+    def share_positive(self):
         """Share of positives among the test images."""
         return float(np.mean(self.labels["test"] > 0))
 
 
 @pytest.fixture(scope="session")
-def digits(tmp_path_factory: pytest.TempPathFactory) -> Digits:
+def digits(tmp_path_factory):
     images = SOURCES["digits"].read(Path(tmp_path_factory.mktemp("downloads")))
     return Digits(images, binarize(images, list("02468"), list("13579")))
 
 
 @pytest.fixture(scope="session")
-def draw(digits: Digits) -> Callable[..., Sample]:
-    def draw(tuple_size: int = 2, prior: float = 0.5, n: int = 400, seed: int = 1) -> Sample:
+def draw(digits):
+    def draw(tuple_size=2, prior=0.5, n=400, seed=1):
         split = draw_split(digits.labels["train"], tuple_size, prior, n, n, seed)
         return Sample(split.tuples, split.unlabeled)
 
@@ -69,12 +66,10 @@ def draw(digits: Digits) -> Callable[..., Sample]:
 
 
 @pytest.fixture(scope="session")
-def train_digits(
-    digits: Digits, quick_settings: Settings, draw: Callable[..., Sample]
-) -> Callable[..., dict[str, pd.DataFrame]]:
+def train_digits(digits, quick_settings, draw):
     """Return a function that trains methods on one sample and gives the histories of their runs by name."""
 
-    def train_digits(*methods: str, epochs: int, tuple_size: int = 2, n: int = 400, **settings: Any) -> Any:
+    def train_digits(*methods, epochs, tuple_size=2, n=400, **settings):
         models = fit(
             [Task(method, tuple_size, 0.5, seed=1) for method in methods],
             digits.images.train_images,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-from typing import Any
 
 import numpy as np
 import pytest
@@ -51,20 +50,20 @@ BAG_METHODS = (
 )
 
 
-def head(*tasks: Task) -> BagHead:
+def head(*tasks):
     made = head_of(tasks[0])(tasks, CPU)
     assert isinstance(made, BagHead)
     return made
 
 
-def scores(R: int, B: int, M: int, unlabeled: int, scale: float = 1.0) -> Batch:
+def scores(R, B, M, unlabeled, scale=1.0):
     generator = torch.Generator().manual_seed(R + B + M)
     return Batch(
         scale * torch.randn(R, B, M, generator=generator), scale * torch.randn(R, unlabeled, generator=generator)
     )
 
 
-def q(bags: torch.Tensor) -> np.ndarray:
+def q(bags):
     """By the plain dynamic program in doubles, of dominant tuples."""
     r = bags.double().sigmoid().numpy()
     return Law.dominant(r.shape[-1]).passes(r, 1 - r)[0]
@@ -75,7 +74,7 @@ def q(bags: torch.Tensor) -> np.ndarray:
 
 @pytest.mark.parametrize("size", [2, 3, 10])
 @pytest.mark.parametrize("score", [-40.0, -15.0, 15.0, 40.0, 200.0])
-def test_the_small_tail_keeps_its_digits_in_single_precision(size: int, score: float) -> None:
+def test_the_small_tail_keeps_its_digits_in_single_precision(size, score):
     bags = torch.full((1, 1, size), score, requires_grad=True)
     dominant, other = joint(Law.dominant(size), bags)
     r, s = 1 / (1 + math.exp(-score)), 1 / (1 + math.exp(score))  # r and 1 - r, both exact
@@ -92,7 +91,7 @@ def test_the_small_tail_keeps_its_digits_in_single_precision(size: int, score: f
 
 @settings(max_examples=50)
 @given(st.integers(1, 40), st.integers(1, 7))
-def test_bags_share_no_image_and_leave_out_less_than_one_bag(images: int, size: int) -> None:
+def test_bags_share_no_image_and_leave_out_less_than_one_bag(images, size):
     bags = unlabeled_bags(torch.arange(2 * images).view(2, images), size)
     assert bags.shape[::2] == (2, size)
     assert bool((bags[1] - bags[0] == images).all())  # every run has its own images, bag for bag the same places
@@ -111,9 +110,7 @@ def test_bags_share_no_image_and_leave_out_less_than_one_bag(images: int, size: 
     ("method", "prior", "correction"),
     [("bag-relu", 0.4, "relu"), ("bag-abs", 0.4, "abs"), ("bag-contrast", None, None)],
 )
-def test_objectives_are_the_losses_for_any_loop(
-    method: str, prior: float | None, correction: Any, shift: float, law: Law
-) -> None:
+def test_objectives_are_the_losses_for_any_loop(method, prior, correction, shift, law):
     """`tests/test_losses.py` holds those to an enumeration. The shifts make negative parts of both signs."""
     batch = scores(1, 6, law.size, 8 * law.size)
     batch = Batch(batch.tuples + 2, batch.unlabeled + shift)
@@ -124,7 +121,7 @@ def test_objectives_are_the_losses_for_any_loop(
 
 
 @pytest.mark.parametrize("size", [1, 2, 3])
-def test_pinned_contrast_by_hand(size: int) -> None:
+def test_pinned_contrast_by_hand(size):
     prior, batch = 0.4, scores(1, 6, size, 4 * size)
     model_prior = batch.unlabeled.double().sigmoid().mean().item()
     rate = Law.dominant(size).rate(prior)
@@ -135,7 +132,7 @@ def test_pinned_contrast_by_hand(size: int) -> None:
 
 
 @pytest.mark.parametrize("size", [1, 2, 3])
-def test_likelihood_by_hand(size: int) -> None:
+def test_likelihood_by_hand(size):
     prior, batch = 0.4, scores(1, 6, size, 4 * size)
     model_prior = batch.unlabeled.double().sigmoid().mean().item()
     expected = math.log(Law.dominant(size).rate(model_prior)) - np.log(q(batch.tuples[0])).mean()
@@ -145,12 +142,12 @@ def test_likelihood_by_hand(size: int) -> None:
 
 
 @pytest.mark.parametrize("size", [1, 2, 3])
-def test_marginal_risk_by_hand(size: int) -> None:
+def test_marginal_risk_by_hand(size):
     prior, batch = 0.4, scores(1, 6, size, 4 * size)
     mix = Law.dominant(size).coefficients(prior)
     share = prior / mix.a
 
-    def is_member(score: torch.Tensor) -> np.ndarray:
+    def is_member(score):
         """The density ratio of a member to an unlabeled image, times the share that makes it at most 1."""
         r = score.double().sigmoid().numpy().ravel()
         return share * (mix.a / prior * r + mix.b / (1 - prior) * (1 - r))
@@ -161,7 +158,7 @@ def test_marginal_risk_by_hand(size: int) -> None:
     assert head(Task("marginal-relu", size, prior)).objective(batch)[0].item() == pytest.approx(expected, rel=1e-5)
 
 
-def test_the_gradient_of_em_is_that_of_the_expected_labels() -> None:
+def test_the_gradient_of_em_is_that_of_the_expected_labels():
     """By enumeration of a tuple's labels, given that it is dominant; unlabeled images are at the prior already."""
     tuples = torch.tensor([[[0.3, -1.0, 0.8]]], requires_grad=True)
     objective, _ = head(Task("bag-em", 3, 0.5)).objective(Batch(tuples, torch.tensor([[1.0, -1.0]])))
@@ -172,7 +169,7 @@ def test_the_gradient_of_em_is_that_of_the_expected_labels() -> None:
     np.testing.assert_allclose(gradient[0, 0], (r - expected) / 4, rtol=1e-5)
 
 
-def test_count_loss_by_hand() -> None:
+def test_count_loss_by_hand():
     batch = scores(1, 6, 2, BAG)
     members = (np.full(BAG, 0.4), batch.unlabeled[0].double().sigmoid().numpy())
     laws = [count_law(values, 1 - values) for values in members]
@@ -180,7 +177,7 @@ def test_count_loss_by_hand() -> None:
     assert head(Task("bag-count", 2, 0.4)).objective(batch)[0].item() == pytest.approx(expected, rel=1e-4)
 
 
-def test_noisy_or_by_hand() -> None:
+def test_noisy_or_by_hand():
     batch = scores(1, 6, 3, 12)
     none = [(1 - bags.double().sigmoid()).prod(dim=-1) for bags in (batch.tuples[0], batch.unlabeled.view(4, 3))]
     expected = -((1 - none[0]).log().mean() + none[1].log().mean()) / 2
@@ -189,7 +186,7 @@ def test_noisy_or_by_hand() -> None:
 
 @pytest.mark.parametrize("law", LAWS)
 @pytest.mark.parametrize("method", ["bag-relu", "bag-abs", "bag-nce", "bag-likelihood", "bag-contrast"])
-def test_the_true_r_is_a_stationary_point(method: str, law: Law) -> None:
+def test_the_true_r_is_a_stationary_point(method, law):
     """Consistency in the large: on a sample that is nearly the density itself, the objective is flat at the truth.
 
     Images are of three kinds, and the free parameters are the three scores.
@@ -207,7 +204,7 @@ def test_the_true_r_is_a_stationary_point(method: str, law: Law) -> None:
     unlabeled = torch.from_numpy(np.repeat(kinds, bag_counts, axis=0)).flatten()
     made = head(Task(method, size, prior, law=law))
 
-    def slope(values: np.ndarray) -> torch.Tensor:
+    def slope(values):
         free = torch.from_numpy(np.log(values / (1 - values))).float().requires_grad_()
         objective, _ = made.objective(Batch(free[tuples][None], free[unlabeled][None]))
         return torch.autograd.grad(objective.sum(), free)[0].abs().max()
@@ -220,7 +217,7 @@ def test_the_true_r_is_a_stationary_point(method: str, law: Law) -> None:
 
 
 @pytest.mark.parametrize("method", BAG_METHODS)
-def test_runs_of_several_laws_get_what_they_would_get_alone(method: str) -> None:
+def test_runs_of_several_laws_get_what_they_would_get_alone(method):
     laws = (None, Law.exactly(3, 1), Law.dominant(3).broken(0.1))
     tasks = [Task(method, 3, 0.4, seed=seed, law=law) for seed, law in enumerate(laws)]
     batch = scores(3, 20, 3, 30)
@@ -231,7 +228,7 @@ def test_runs_of_several_laws_get_what_they_would_get_alone(method: str) -> None
 
 @pytest.mark.parametrize("law", LAWS)
 @pytest.mark.parametrize("method", ["relu", "abs-class", "ure"])
-def test_corrected_risks_take_any_law(method: str, law: Law) -> None:
+def test_corrected_risks_take_any_law(method, law):
     batch, kind = scores(1, 20, law.size, 30), load_method(method)
     assert isinstance(kind, CorrectedRisk)
     objective, _ = CorrectedRiskHead([Task(method, law.size, 0.4, law=law)], CPU).objective(batch)
@@ -244,7 +241,7 @@ def test_corrected_risks_take_any_law(method: str, law: Law) -> None:
 
 @pytest.mark.parametrize("method", BAG_METHODS)
 @pytest.mark.parametrize("scale", [0.0, 1.0, 100.0])
-def test_objective_and_gradient_are_finite_however_sure_the_network_is(method: str, scale: float) -> None:
+def test_objective_and_gradient_are_finite_however_sure_the_network_is(method, scale):
     batch = scores(2, 50, 3, 60, scale)
     tuples, unlabeled = batch.tuples.requires_grad_(), batch.unlabeled.requires_grad_()
     objective, _ = head(Task(method, 3, 0.5), Task(method, 3, 0.6)).objective(Batch(tuples, unlabeled))
@@ -252,7 +249,7 @@ def test_objective_and_gradient_are_finite_however_sure_the_network_is(method: s
         assert torch.isfinite(value).all()
 
 
-def divergence(prior: float, model: float) -> float:
+def divergence(prior, model):
     return prior * math.log(prior / model) + (1 - prior) * math.log((1 - prior) / (1 - model))
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -14,7 +13,7 @@ from torch.nn import functional
 
 from mdpu.errors import UserError
 from mdpu.learn.evaluation import TestImages as Images
-from mdpu.learn.head import Batch, Head
+from mdpu.learn.head import Batch
 from mdpu.learn.method import FittedMethod
 from mdpu.learn.methods import load_method
 from mdpu.learn.methods.contrastive import ContrastiveHead
@@ -28,15 +27,15 @@ from mdpu.pipeline.config import available_methods
 CPU = torch.device("cpu")
 
 
-def task(method: str, tuple_size: int = 2, prior: float = 0.5, loss: str = "logistic", seed: int = 1) -> Task:
+def task(method, tuple_size=2, prior=0.5, loss="logistic", seed=1):
     return Task(method, tuple_size, prior, loss, seed)
 
 
-def head(*tasks: Task) -> Any:
+def head(*tasks):
     return head_of(tasks[0])(tasks, CPU)
 
 
-def scores(R: int, B: int, M: int, unlabeled: int, *outputs: int) -> Batch:
+def scores(R, B, M, unlabeled, *outputs):
     generator = torch.Generator().manual_seed(R + B + M)
     return Batch(
         torch.randn(R, B, M, *outputs, generator=generator), torch.randn(R, unlabeled, *outputs, generator=generator)
@@ -44,7 +43,7 @@ def scores(R: int, B: int, M: int, unlabeled: int, *outputs: int) -> Batch:
 
 
 @pytest.mark.parametrize("shift", [-3.0, 0.0, 3.0])
-def test_nnpu_is_kiryos_estimator_with_every_member_a_positive(shift: float) -> None:
+def test_nnpu_is_kiryos_estimator_with_every_member_a_positive(shift):
     prior, batch = 0.4, scores(1, 5, 3, 7)
     batch = Batch(batch.tuples + 2, batch.unlabeled + shift)
     objective, terms = head(task("nnpu", tuple_size=3, prior=0.4)).objective(batch)
@@ -58,7 +57,7 @@ def test_nnpu_is_kiryos_estimator_with_every_member_a_positive(shift: float) -> 
 
 
 @pytest.mark.parametrize(("method", "cut"), [("bag-relu", math.log(3)), ("abs", 0.0)])
-def test_log_odds_are_cut_where_they_are_even_at_the_prior_of_the_target(method: str, cut: float) -> None:
+def test_log_odds_are_cut_where_they_are_even_at_the_prior_of_the_target(method, cut):
     """Odds of 3 at the prior 1/2 are even odds at 1/4; a risk has the target's prior in its weights instead."""
     own = head(replace(task(method), target_prior=0.25))
     outputs = torch.tensor([[cut + 0.01, cut - 0.01, cut - 0.01]])
@@ -68,9 +67,7 @@ def test_log_odds_are_cut_where_they_are_even_at_the_prior_of_the_target(method:
 
 @pytest.mark.parametrize(("method", "k"), [("relu-part", 0), ("abs-part", 1)])
 @pytest.mark.parametrize("shift", [-2.0, 2.0])
-def test_a_correction_of_the_parts_is_the_risk_and_a_penalty_on_the_tuples_mean_score(
-    method: str, k: int, shift: float
-) -> None:
+def test_a_correction_of_the_parts_is_the_risk_and_a_penalty_on_the_tuples_mean_score(method, k, shift):
     """As ``docs/explanation/findings.md`` derives it for the logistic loss, where l(g, +1) - l(g, -1) = -g."""
     batch = scores(1, 50, 2, 60)
     batch = Batch(batch.tuples + shift, batch.unlabeled)
@@ -83,7 +80,7 @@ def test_a_correction_of_the_parts_is_the_risk_and_a_penalty_on_the_tuples_mean_
     assert objective.item() == pytest.approx(tuple_risk + unlabeled_risk + penalty, rel=1e-4)
 
 
-def test_llp_by_hand_and_against_scikit_learn() -> None:
+def test_llp_by_hand_and_against_scikit_learn():
     # Pairs at prior 1/2 have one negative with probability 2/3, so a = 2/3. Probabilities of the members:
     # (3/4, 1/4) and (3/4, 3/4), of the unlabeled images 1/2.
     third = math.log(3)
@@ -98,7 +95,7 @@ def test_llp_by_hand_and_against_scikit_learn() -> None:
     assert head(task("llp")).objective(batch)[0].item() == pytest.approx(expected, rel=1e-6)
 
 
-def test_llp_cuts_unlabeled_images_into_bags_and_weighs_each_alike() -> None:
+def test_llp_cuts_unlabeled_images_into_bags_and_weighs_each_alike():
     unlabeled = torch.cat([torch.full((1, BAG), 2.0), torch.full((1, 10), -2.0)], dim=1)
     batch = Batch(torch.zeros(1, 1, 2), unlabeled)
     entropy = -0.5 * (math.log(torch.tensor(2.0).sigmoid()) + math.log(torch.tensor(-2.0).sigmoid()))
@@ -106,7 +103,7 @@ def test_llp_cuts_unlabeled_images_into_bags_and_weighs_each_alike() -> None:
 
 
 @pytest.mark.parametrize("loss", ["logistic", "hinge", "squared"])
-def test_supervised_is_the_mean_loss_of_the_library(loss: str) -> None:
+def test_supervised_is_the_mean_loss_of_the_library(loss):
     library = {
         "logistic": functional.soft_margin_loss,
         "hinge": lambda score, label: torch.tensor(hinge_loss(label.numpy(), score.numpy())),
@@ -124,7 +121,7 @@ def test_supervised_is_the_mean_loss_of_the_library(loss: str) -> None:
 
 
 @pytest.mark.parametrize("same", [True, False])
-def test_contrastive_loss_against_torch(same: bool) -> None:
+def test_contrastive_loss_against_torch(same):
     """Torch has the loss without square and half: D for a pair of one group, max(0, m - D) for another."""
     left, right = torch.rand(2, 50, 8), torch.rand(2, 50, 8)
     ours = ContrastiveHead([task("contrastive")], CPU).pair_loss(left, right, same)
@@ -135,13 +132,13 @@ def test_contrastive_loss_against_torch(same: bool) -> None:
 
 
 @pytest.mark.parametrize("same", [True, False])
-def test_contrastive_gradient_of_a_pair_of_equal_images_is_finite(same: bool) -> None:
+def test_contrastive_gradient_of_a_pair_of_equal_images_is_finite(same):
     left = torch.ones(1, 1, 4, requires_grad=True)
     ContrastiveHead([task("contrastive")], CPU).pair_loss(left, torch.ones(1, 1, 4), same).sum().backward()
     assert left.grad is not None and torch.isfinite(left.grad).all()
 
 
-def test_siamese_loss_by_hand_and_against_scikit_learn() -> None:
+def test_siamese_loss_by_hand_and_against_scikit_learn():
     siamese = SiameseHead([task("siamese")], CPU)
     with torch.no_grad():
         siamese.alpha.zero_()
@@ -161,13 +158,13 @@ def test_siamese_loss_by_hand_and_against_scikit_learn() -> None:
 class Recorder(PairHead):
     """Takes down the pairs that it is given, of one-dimensional embeddings."""
 
-    def pair_loss(self, left: torch.Tensor, right: torch.Tensor, same: bool) -> torch.Tensor:
+    def pair_loss(self, left, right, same):
         found = sorted(zip(left[0, :, 0].tolist(), right[0, :, 0].tolist(), strict=True))
         self.pairs = {**getattr(self, "pairs", {}), same: found}
         return torch.full(left.shape[:2], 1.0 if same else 3.0)
 
 
-def test_all_pairs_of_a_tuple_are_same_and_neighbouring_unlabeled_images_are_not() -> None:
+def test_all_pairs_of_a_tuple_are_same_and_neighbouring_unlabeled_images_are_not():
     recorder = Recorder([task("siamese", tuple_size=3)], CPU)
     tuples = torch.tensor([[[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]])[..., None]
     objective, _ = recorder.objective(Batch(tuples, torch.tensor([[7.0, 8.0, 9.0, 10.0]])[..., None]))
@@ -177,12 +174,12 @@ def test_all_pairs_of_a_tuple_are_same_and_neighbouring_unlabeled_images_are_not
 
 
 @pytest.mark.parametrize("method", ["siamese", "contrastive"])
-def test_tuples_of_one_image_hold_no_pair(method: str) -> None:
+def test_tuples_of_one_image_hold_no_pair(method):
     with pytest.raises(UserError, match="tuples of size 1 hold none"):
         head(task(method, tuple_size=1))
 
 
-def test_prototypes_are_labelled_images_of_both_sides_and_decided_by_the_trial() -> None:
+def test_prototypes_are_labelled_images_of_both_sides_and_decided_by_the_trial():
     labels = np.array([0, 1, -1, 1, -1, 0, -1, 1], dtype=np.int8)
     chosen = prototypes(labels, 1)
     assert chosen.shape == (SELECTIONS, 2)
@@ -192,7 +189,7 @@ def test_prototypes_are_labelled_images_of_both_sides_and_decided_by_the_trial()
 
 
 @pytest.mark.parametrize("method", ["siamese", "contrastive"])
-def test_prototype_scoring_by_hand(method: str) -> None:
+def test_prototype_scoring_by_hand(method):
     generator = np.random.default_rng(0)
     train, test = (torch.from_numpy(generator.standard_normal((count, OUTPUTS))).float() for count in (12, 9))
     train_labels = np.array([1, -1] * 6, dtype=np.int8)
@@ -221,7 +218,7 @@ def test_prototype_scoring_by_hand(method: str) -> None:
         assert found[1][r].item() == pytest.approx(np.mean(hits[-1]), abs=1e-6)
 
 
-def test_every_head_gives_each_run_what_it_would_get_alone() -> None:
+def test_every_head_gives_each_run_what_it_would_get_alone():
     for name in available_methods():
         method = load_method(name)
         if isinstance(method, FittedMethod) or method.sees_labels:
@@ -234,16 +231,14 @@ def test_every_head_gives_each_run_what_it_would_get_alone() -> None:
             assert alone.item() == pytest.approx(together[r].item(), rel=1e-5), name
 
 
-def test_a_head_is_told_nothing_of_labels_unless_its_method_sees_them(
-    train_digits: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_head_is_told_nothing_of_labels_unless_its_method_sees_them(train_digits, monkeypatch):
     seen: list[tuple[bool, bool]] = []
     from mdpu.learn.methods import llp, supervised
 
     for module, class_name in ((llp, "ProportionHead"), (supervised, "SupervisedHead")):
         original = getattr(module, class_name).objective
 
-        def spy(self: Head, batch: Batch, original: Any = original) -> Any:
+        def spy(self, batch, original=original):
             seen.append((batch.tuple_labels is not None, batch.unlabeled_labels is not None))
             return original(self, batch)
 

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
-import pandas as pd
 import pytest
 import torch
 from sklearn.cluster import KMeans
@@ -20,10 +16,8 @@ from mdpu.pipeline.files import REPOSITORY
 from mdpu.pipeline.plan import Plan
 from mdpu.randomness import Stream
 
-Train = Callable[..., dict[str, pd.DataFrame]]
 
-
-def test_chance_is_the_majority_rate_for_either_test_prior(train_digits: Train, digits: Any) -> None:
+def test_chance_is_the_majority_rate_for_either_test_prior(train_digits, digits):
     history = train_digits("chance", epochs=2)["chance"]
     share = digits.share_positive
     assert history["accuracy"].tolist() == pytest.approx([max(share, 1 - share)] * 2)
@@ -33,9 +27,7 @@ def test_chance_is_the_majority_rate_for_either_test_prior(train_digits: Train, 
 
 
 @pytest.mark.parametrize("tuple_size", [2, 3])
-def test_kmeans_is_scikit_learns_on_repeated_test_images(
-    tuple_size: int, digits: Any, draw: Callable[..., Sample]
-) -> None:
+def test_kmeans_is_scikit_learns_on_repeated_test_images(tuple_size, digits, draw):
     images, labels, sample = digits.images, digits.labels, draw(tuple_size)
     task = Task("kmeans", tuple_size, 0.5, seed=1)
     few = Settings(epochs=1)
@@ -54,7 +46,7 @@ def test_kmeans_is_scikit_learns_on_repeated_test_images(
     assert np.array_equal(model.predict(images.test_images) > 0, answers)
 
 
-def test_kmeans_is_the_same_whatever_the_threads() -> None:
+def test_kmeans_is_the_same_whatever_the_threads():
     """On noise, whose clusters hang on a rounding; enough of it that scikit-learn would divide the work."""
     generator = np.random.default_rng(0)
     pixels = generator.integers(0, 256, (4000, 8, 8, 1), dtype=np.uint8)
@@ -65,14 +57,14 @@ def test_kmeans_is_the_same_whatever_the_threads() -> None:
         found = set()
         for threads in (1, 2, 3):
             torch.set_num_threads(threads)
-            answers = load_method("kmeans").fit(task, sample, pixels)  # type: ignore[union-attr]
+            answers = load_method("kmeans").fit(task, sample, pixels)
             found.add((answers.objective, answers.says_positive(pixels).tobytes()))
     finally:
         torch.set_num_threads(before)
     assert len(found) == 1
 
 
-def test_methods_without_a_network_make_cohorts_that_need_no_gpu() -> None:
+def test_methods_without_a_network_make_cohorts_that_need_no_gpu():
     config = load_config([REPOSITORY / "config.yaml", REPOSITORY / "config" / "quick.yaml"])
     config["definitions"]["experiments"]["quick-pairs"]["method"] = ["abs", "kmeans", "siamese", "chance"]
     plan = Plan(config | {"experiments": ["quick-pairs"]})
@@ -83,7 +75,7 @@ def test_methods_without_a_network_make_cohorts_that_need_no_gpu() -> None:
     assert methods["digits/base/m2/n800"] == {"abs", "siamese"}
 
 
-def test_only_methods_that_need_no_label_are_tuned() -> None:
+def test_only_methods_that_need_no_label_are_tuned():
     config = load_config([REPOSITORY / "config.yaml", REPOSITORY / "config" / "quick.yaml"])
     config["protocol"]["training"]["hyperparameters"] = "tuned"
     config["definitions"]["experiments"]["quick-pairs"]["method"] = available_methods()

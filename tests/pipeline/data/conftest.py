@@ -5,19 +5,17 @@ from __future__ import annotations
 import gzip
 import io
 import tarfile
-from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import numpy as np
 import pytest
 import yaml
-from publishers import EMNIST_CLASSES, Mirror, Truth, cifar_batches, expect, idx, make_emnist_zip, make_images, serving
+from publishers import EMNIST_CLASSES, Truth, cifar_batches, expect, idx, make_emnist_zip, make_images, serving
 
 from mdpu.pipeline.files import REPOSITORY
 
 
 @pytest.fixture
-def mirror(tmp_path: Path) -> Iterator[Mirror]:
+def mirror(tmp_path):
     """An empty folder, served."""
     (tmp_path / "served").mkdir()
     with serving(tmp_path / "served") as served:
@@ -25,7 +23,7 @@ def mirror(tmp_path: Path) -> Iterator[Mirror]:
 
 
 @pytest.fixture
-def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+def impatient(monkeypatch):
     """Make downloads give up soon."""
     from mdpu.pipeline.data import download
 
@@ -33,7 +31,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(scope="session")
-def published(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Truth]:
+def published(tmp_path_factory):
     """A folder with a small edition of every archive, in its publisher's format, and what is in them.
 
     The truth holds upright images, and class ids from 0 in the order of the class names.
@@ -43,7 +41,7 @@ def published(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Truth]:
     folder = tmp_path_factory.mktemp("published")
     truth: Truth = {}
 
-    def images_of(source: str, classes: int, shape: tuple[int, ...]) -> dict[str, np.ndarray]:
+    def images_of(source, classes, shape):
         found: dict[str, np.ndarray] = {}
         for part in ("train", "test"):
             seed = sum(source.encode()) + len(part)
@@ -89,17 +87,17 @@ def published(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Truth]:
 
 
 @pytest.fixture
-def small_edition(published: tuple[Path, Truth], monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Truth]:
+def small_edition(published, monkeypatch):
     """The small archives, with torchvision expecting their checksums."""
     expect(monkeypatch, published[0])
     return published
 
 
 @pytest.fixture
-def settings(tmp_path: Path) -> Callable[..., list[str]]:
+def settings(tmp_path):
     """Options that lay settings over config.yaml, with all folders in the test's own."""
 
-    def write(**overlay: object) -> list[str]:
+    def write(**overlay):
         path = tmp_path / "overlay.yaml"
         folders = {"data_dir": str(tmp_path / "data"), "results_dir": str(tmp_path / "results")}
         path.write_text(yaml.safe_dump({**folders, **overlay}))
@@ -109,11 +107,11 @@ def settings(tmp_path: Path) -> Callable[..., list[str]]:
 
 
 @pytest.fixture
-def mdpu(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str]]:
+def mdpu(monkeypatch, capfd):
     """Run a command of the command line; return its exit status and what it said on standard error."""
     from mdpu.pipeline import cli
 
-    def run(*arguments: object) -> tuple[int, str]:
+    def run(*arguments):
         monkeypatch.setattr("sys.argv", ["mdpu", *map(str, arguments)])
         capfd.readouterr()
         status = 0

@@ -9,14 +9,11 @@ import struct
 import tarfile
 import threading
 import zipfile
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import pytest
 
 EMNIST_CLASSES = {"digits": 10, "letters": 26, "balanced": 47}
 PER_CLASS = {"train": 3, "test": 2}
@@ -34,12 +31,12 @@ class Mirror:
     stalled: threading.Event = field(default_factory=threading.Event)
 
 
-def _handler(mirror: Mirror) -> type[BaseHTTPRequestHandler]:
+def _handler(mirror):
     class Handler(BaseHTTPRequestHandler):
-        def log_message(self, format: str, *args: Any) -> None:
+        def log_message(self, format, *args):
             pass
 
-        def do_GET(self) -> None:
+        def do_GET(self):
             path = self.path.lstrip("/")
             mirror.requests.append(path)
             fault, file = mirror.faults.get(path, ""), mirror.folder / path
@@ -53,7 +50,7 @@ def _handler(mirror: Mirror) -> type[BaseHTTPRequestHandler]:
                 with contextlib.suppress(ConnectionError):
                     self.send(file.read_bytes(), fault)
 
-        def send(self, body: bytes, fault: str) -> None:
+        def send(self, body, fault):
             length = {"half announced": len(body) // 2, "negative": -1}.get(fault, len(body))
             self.send_response(200)
             if fault not in ("no length", "endless"):
@@ -73,7 +70,7 @@ def _handler(mirror: Mirror) -> type[BaseHTTPRequestHandler]:
 
 
 @contextlib.contextmanager
-def serving(folder: Path) -> Iterator[Mirror]:
+def serving(folder):
     mirror = Mirror(folder)
     server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(mirror))
     server.daemon_threads = True
@@ -89,12 +86,12 @@ def serving(folder: Path) -> Iterator[Mirror]:
         server.server_close()
 
 
-def idx(array: np.ndarray) -> bytes:
+def idx(array):
     """An array of bytes in the idx format."""
     return struct.pack(f">BBBB{array.ndim}I", 0, 0, 8, array.ndim, *array.shape) + array.astype(np.uint8).tobytes()
 
 
-def make_images(classes: int, part: str, shape: tuple[int, ...], seed: int) -> tuple[np.ndarray, np.ndarray]:
+def make_images(classes, part, shape, seed):
     """Random images, `PER_CLASS` of each class, shuffled."""
     generator = np.random.default_rng(seed)
     labels = generator.permutation(np.repeat(np.arange(classes), PER_CLASS[part]))
@@ -104,7 +101,7 @@ def make_images(classes: int, part: str, shape: tuple[int, ...], seed: int) -> t
 Truth = dict[str, dict[str, np.ndarray]]
 
 
-def make_emnist_zip(path: Path, members: dict[str, bytes]) -> None:
+def make_emnist_zip(path, members):
     """Write members, which are gzipped idx files, as EMNIST's gzip.zip."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with zipfile.ZipFile(path, "w") as archive:
@@ -112,10 +109,10 @@ def make_emnist_zip(path: Path, members: dict[str, bytes]) -> None:
             archive.writestr(name, content)
 
 
-def cifar_batches(found: dict[str, np.ndarray]) -> dict[str, bytes]:
+def cifar_batches(found):
     """CIFAR-10's eight pickles: five of training images, one of test images, and the class names."""
 
-    def batch(images: np.ndarray, labels: np.ndarray) -> bytes:
+    def batch(images, labels):
         rows = images.transpose(0, 3, 1, 2).reshape(len(images), -1)
         return pickle.dumps({"data": rows, "labels": labels.tolist()}, protocol=2)
 
@@ -129,11 +126,11 @@ def cifar_batches(found: dict[str, np.ndarray]) -> dict[str, bytes]:
     }
 
 
-def expect(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+def expect(monkeypatch, folder):
     """Let torchvision expect the checksums of the files in `folder`, where they are."""
     from torchvision import datasets
 
-    def md5(path: Path) -> str:
+    def md5(path):
         return hashlib.md5(path.read_bytes()).hexdigest()
 
     for dataset in (datasets.MNIST, datasets.FashionMNIST):
@@ -146,7 +143,7 @@ def expect(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
         monkeypatch.setattr(datasets.CIFAR10, "tgz_md5", md5(cifar))
         with tarfile.open(cifar) as archive:
             sums = {
-                Path(member.name).name: hashlib.md5(archive.extractfile(member).read()).hexdigest()  # type: ignore[union-attr]
+                Path(member.name).name: hashlib.md5(archive.extractfile(member).read()).hexdigest()
                 for member in archive.getmembers()
             }
         for attribute in ("train_list", "test_list"):

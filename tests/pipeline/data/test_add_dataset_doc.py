@@ -12,7 +12,6 @@ from pathlib import Path
 import pandas as pd
 import pytest
 import yaml
-from publishers import Truth
 
 from mdpu.pipeline.config import load_config
 from mdpu.pipeline.data.images import read_images
@@ -23,12 +22,12 @@ from mdpu.pipeline.files import REPOSITORY
 BLOCK = re.compile(r"^```(?P<language>\w+)(?: (?P<file>\S+))?\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
-def blocks(page: str) -> list[dict[str, str]]:
+def blocks(page):
     return [match.groupdict() for match in BLOCK.finditer((REPOSITORY / "docs" / page).read_text())]
 
 
 @pytest.fixture(scope="module")
-def walked(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def walked(tmp_path_factory):
     """A copy of the project in which every block of the page has been done in its order."""
     root = tmp_path_factory.mktemp("walk") / "project"
     apart = shutil.ignore_patterns(".*", "results", "data", "tests", "*.egg-info", "__pycache__")
@@ -49,12 +48,12 @@ def walked(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-def _top_level(folder: str) -> set[str]:
+def _top_level(folder):
     return {"data"} if Path(folder) == REPOSITORY else set()
 
 
 @pytest.mark.parametrize("name", ["rings", "stripes"])
-def test_a_new_dataset_is_a_row_of_the_tables(walked: Path, name: str) -> None:
+def test_a_new_dataset_is_a_row_of_the_tables(walked, name):
     table = pd.read_csv(walked / "results" / name / "tables" / "quick-pairs.csv")
     assert set(table["dataset"]) == {name}
     assert {"ure", "relu", "abs"} <= set(table["method"])
@@ -63,7 +62,7 @@ def test_a_new_dataset_is_a_row_of_the_tables(walked: Path, name: str) -> None:
     assert name.capitalize() in (walked / "results" / name / "tables" / "quick-pairs.tex").read_text()
 
 
-def test_the_folder_of_pictures_is_the_npz_again(walked: Path) -> None:
+def test_the_folder_of_pictures_is_the_npz_again(walked):
     pictures = read_images(walked / "results" / "datasets" / "own" / "pictures.npz")
     rings = read_images(walked / "results" / "datasets" / "own" / "rings.npz")
     assert pictures.classes == rings.classes == ["disk", "ring"]
@@ -72,7 +71,7 @@ def test_the_folder_of_pictures_is_the_npz_again(walked: Path) -> None:
     assert (pictures.train_labels == rings.train_labels[order]).all()
 
 
-def test_the_alternative_reading_of_emnist_balanced_is_whole(small_edition: tuple[Path, Truth], tmp_path: Path) -> None:
+def test_the_alternative_reading_of_emnist_balanced_is_whole(small_edition, tmp_path):
     (text,) = [
         block["text"] for block in blocks("reference/datasets.md") if block["language"] == "yaml" and block["file"]
     ]

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from pathlib import Path
-
 import numpy as np
 import pytest
 from PIL import Image
-from publishers import Truth
 
 from mdpu.pipeline.config import load_config
 from mdpu.pipeline.data.images import ImageSet, write_images
@@ -40,7 +36,7 @@ SIDES: dict[str, tuple[set[str], set[str]]] = {
 
 
 @pytest.mark.parametrize("dataset", list(DATASETS))
-def test_the_sides_are_the_papers(dataset: str, small_edition: tuple[Path, Truth], tmp_path: Path) -> None:
+def test_the_sides_are_the_papers(dataset, small_edition, tmp_path):
     definition = DATASETS[dataset]
     assert tuple({str(name) for name in definition[side]} for side in ("positive", "negative")) == SIDES[dataset]
     images, _ = load_source(definition["source"], small_edition[0], None, tmp_path)
@@ -49,16 +45,14 @@ def test_the_sides_are_the_papers(dataset: str, small_edition: tuple[Path, Truth
     assert [found["positive"], found["negative"]] == [per_class * len(side) for side in SIDES[dataset]]
 
 
-def image_set(train: list[int], shape: tuple[int, ...] = (3, 2), classes: int = 4) -> ImageSet:
+def image_set(train, shape=(3, 2), classes=4):
     labels = np.array(train)
     images = np.broadcast_to(labels.reshape(-1, *[1] * len(shape)), (labels.size, *shape)).astype(np.uint8) * 10
     names = [f"class {k}" for k in range(classes)]
     return ImageSet(images, labels, images, labels, names, "nowhere", "none")
 
 
-def test_counts_that_differ_are_named_and_nothing_is_written(
-    mdpu: Callable[..., tuple[int, str]], settings: Callable[..., list[str]], tmp_path: Path
-) -> None:
+def test_counts_that_differ_are_named_and_nothing_is_written(mdpu, settings, tmp_path):
     images, out = tmp_path / "images.npz", tmp_path / "labels.npz"
     write_images(image_set([0, 0, 1, 2, 3]), images)
     definition = {
@@ -82,7 +76,7 @@ def test_counts_that_differ_are_named_and_nothing_is_written(
     assert mdpu("labels", *options, "--dataset", "own", "--images", images, "--out", out)[0] == 0
 
 
-def test_a_contact_sheet_shows_the_classes_of_a_side_in_turn() -> None:
+def test_a_contact_sheet_shows_the_classes_of_a_side_in_turn():
     images = image_set([3, 1, 0, 1, 3, 1, 2, 2])
     labels = binarize(images, ["class 1", "class 3"], ["class 0"], ["class 2"])
     sheet = np.asarray(contact_sheet(images, labels, 1))
@@ -92,7 +86,7 @@ def test_a_contact_sheet_shows_the_classes_of_a_side_in_turn() -> None:
 
 
 @pytest.mark.parametrize(("shape", "mode"), [((3, 2), "L"), ((3, 2, 1), "L"), ((3, 2, 3), "RGB"), ((3, 2, 5), "L")])
-def test_images_of_any_channels_are_shown(shape: tuple[int, ...], mode: str, tmp_path: Path) -> None:
+def test_images_of_any_channels_are_shown(shape, mode, tmp_path):
     images = image_set([0, 1], shape, 2)
     write_images(images, tmp_path / "images.npz")
     write_labels(binarize(images, ["class 0"], ["class 1"]), tmp_path / "labels.npz")

@@ -7,14 +7,12 @@ import os
 import signal
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
-from publishers import Mirror
 
 from mdpu.errors import UserError
 from mdpu.pipeline.data import download
-from mdpu.pipeline.data.download import Archive, Part, fetch, find_missing
+from mdpu.pipeline.data.download import Archive, fetch, find_missing
 from mdpu.pipeline.files import REPOSITORY
 
 CONTENT = bytes(range(256)) * 2000
@@ -26,14 +24,14 @@ pytestmark = pytest.mark.usefixtures("impatient")
 
 
 @pytest.fixture
-def offered(mirror: Mirror) -> Mirror:
+def offered(mirror):
     file = mirror.folder / PATH
     file.parent.mkdir(parents=True)
     file.write_bytes(CONTENT)
     return mirror
 
 
-def in_process(code: str, *arguments: str) -> subprocess.Popen[str]:
+def in_process(code, *arguments):
     """Start Python on `code`, with `fetch` and `ARCHIVE` in reach."""
     head = (
         "import sys; from pathlib import Path; from mdpu.pipeline.data.download import Archive, fetch\n"
@@ -45,7 +43,7 @@ def in_process(code: str, *arguments: str) -> subprocess.Popen[str]:
 
 
 @pytest.mark.parametrize("fault", ["", "no length", "negative"])
-def test_a_file_is_fetched_once_and_then_taken_from_data_dir(offered: Mirror, tmp_path: Path, fault: str) -> None:
+def test_a_file_is_fetched_once_and_then_taken_from_data_dir(offered, tmp_path, fault):
     offered.faults[PATH] = fault
     (path,) = fetch([ARCHIVE], tmp_path, offered.url)
     assert path == tmp_path / PATH
@@ -56,7 +54,7 @@ def test_a_file_is_fetched_once_and_then_taken_from_data_dir(offered: Mirror, tm
     assert [file.name for file in path.parent.iterdir() if file.suffix == ".part"] == []
 
 
-def umask() -> int:
+def umask():
     mask = os.umask(0)
     os.umask(mask)
     return mask
@@ -77,9 +75,7 @@ def umask() -> int:
         ("half announced", f"not {MD5}"),
     ],
 )
-def test_trouble_ends_in_one_sentence_and_the_next_run_recovers(
-    offered: Mirror, tmp_path: Path, fault: str, said: str
-) -> None:
+def test_trouble_ends_in_one_sentence_and_the_next_run_recovers(offered, tmp_path, fault, said):
     offered.faults[PATH] = fault
     with pytest.raises(UserError) as error:
         fetch([ARCHIVE], tmp_path, offered.url)
@@ -92,7 +88,7 @@ def test_trouble_ends_in_one_sentence_and_the_next_run_recovers(
     assert fetch([ARCHIVE], tmp_path, offered.url)[0].read_bytes() == CONTENT
 
 
-def test_a_planted_link_is_not_followed(offered: Mirror, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_planted_link_is_not_followed(offered, tmp_path, monkeypatch):
     """Whatever name another user guesses for the file while it is written."""
     precious, folder = tmp_path / "precious", (tmp_path / PATH).parent
     precious.write_text("mine")
@@ -104,7 +100,7 @@ def test_a_planted_link_is_not_followed(offered: Mirror, tmp_path: Path, monkeyp
     assert (folder / "file.gz").read_bytes() == CONTENT and not (folder / "file.gz").is_symlink()
     (folder / "file.gz").unlink()
 
-    def plant(_: int) -> str:
+    def plant(_):
         (folder / ".file.gz.guessed.part").symlink_to(precious)
         return "guessed"
 
@@ -115,14 +111,14 @@ def test_a_planted_link_is_not_followed(offered: Mirror, tmp_path: Path, monkeyp
 
 
 @pytest.mark.parametrize("make", [os.mkfifo, os.mkdir])
-def test_a_pipe_or_a_folder_in_place_of_the_file_is_named(offered: Mirror, tmp_path: Path, make: object) -> None:
+def test_a_pipe_or_a_folder_in_place_of_the_file_is_named(offered, tmp_path, make):
     (tmp_path / PATH).parent.mkdir(parents=True)
-    make(tmp_path / PATH)  # type: ignore[operator]
+    make(tmp_path / PATH)
     with pytest.raises(UserError, match=r"file\.gz is no file, but a folder, a pipe or a device; remove it"):
         fetch([ARCHIVE], tmp_path, offered.url)
 
 
-def test_a_killed_download_leaves_nothing_that_counts(offered: Mirror, tmp_path: Path) -> None:
+def test_a_killed_download_leaves_nothing_that_counts(offered, tmp_path):
     offered.faults[PATH] = "stalls"
     child = in_process("fetch([ARCHIVE], Path(sys.argv[1]), sys.argv[2])", str(tmp_path), offered.url)
     assert offered.stalled.wait(30)
@@ -134,14 +130,14 @@ def test_a_killed_download_leaves_nothing_that_counts(offered: Mirror, tmp_path:
     assert {file.name for file in (tmp_path / PATH).parent.iterdir()} == {"file.gz", ".file.gz.lock"}
 
 
-def test_processes_that_want_one_file_at_the_same_time_fetch_it_once(offered: Mirror, tmp_path: Path) -> None:
+def test_processes_that_want_one_file_at_the_same_time_fetch_it_once(offered, tmp_path):
     code = "print(len(fetch([ARCHIVE], Path(sys.argv[1]), sys.argv[2])[0].read_bytes()))"
     children = [in_process(code, str(tmp_path), offered.url) for _ in range(3)]
     assert [child.communicate()[0].strip() for child in children] == [str(len(CONTENT))] * 3
     assert offered.requests == [PATH]
 
 
-def test_a_full_disk_ends_in_one_sentence_and_the_next_run_recovers(offered: Mirror, tmp_path: Path) -> None:
+def test_a_full_disk_ends_in_one_sentence_and_the_next_run_recovers(offered, tmp_path):
     code = (
         "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))\n"
         "from mdpu.errors import UserError\n"
@@ -154,14 +150,8 @@ def test_a_full_disk_ends_in_one_sentence_and_the_next_run_recovers(offered: Mir
     assert fetch([ARCHIVE], tmp_path, offered.url)[0].read_bytes() == CONTENT
 
 
-def test_the_publishers_addresses_are_tried_in_order(offered: Mirror, tmp_path: Path) -> None:
-    addresses = (f"{offered.url}/gone", "http://127.0.0.1:9/refused", f"{offered.url}/{PATH}")
-    fetch([Archive(PATH, MD5, addresses)], tmp_path)
-    assert offered.requests == ["gone", PATH]
-
-
 @pytest.mark.parametrize("kind", ["server", "folder"])
-def test_a_mirror_is_asked_instead_of_the_publisher_for_what_it_has(offered: Mirror, tmp_path: Path, kind: str) -> None:
+def test_a_mirror_is_asked_instead_of_the_publisher_for_what_it_has(offered, tmp_path, kind):
     mirror = offered.url + "/" if kind == "server" else str(offered.folder)
     absent = Archive("Some/raw/absent", MD5, (f"{offered.url}/{PATH}",))
     with pytest.raises(UserError, match="HTTP 404" if kind == "server" else "there is no such file") as error:
@@ -171,7 +161,7 @@ def test_a_mirror_is_asked_instead_of_the_publisher_for_what_it_has(offered: Mir
     assert find_missing([absent, ARCHIVE], tmp_path / "elsewhere", str(offered.folder)) == [absent]
 
 
-def test_the_checksums_of_a_folder_are_verified(offered: Mirror, tmp_path: Path) -> None:
+def test_the_checksums_of_a_folder_are_verified(offered, tmp_path):
     (offered.folder / PATH).write_bytes(b"spoilt")
     with pytest.raises(UserError, match=f"its MD5 is {hashlib.md5(b'spoilt').hexdigest()}, not {MD5}"):
         fetch([ARCHIVE], tmp_path, str(offered.folder))
@@ -179,9 +169,3 @@ def test_the_checksums_of_a_folder_are_verified(offered: Mirror, tmp_path: Path)
     (tmp_path / PATH).write_bytes(CONTENT[:100])  # one in data_dir is replaced
     (offered.folder / PATH).write_bytes(CONTENT)
     assert fetch([ARCHIVE], tmp_path, str(offered.folder))[0].read_bytes() == CONTENT
-
-
-def test_unpacked_files_of_a_mirror_serve_as_they_do_in_data_dir(offered: Mirror, tmp_path: Path) -> None:
-    packed = Archive("Some/raw/all.zip", "0" * 32, (), parts=(Part(PATH, hashlib.sha256(CONTENT).hexdigest()),))
-    assert find_missing([packed], tmp_path, str(offered.folder)) == []
-    assert fetch([packed], tmp_path, str(offered.folder)) == [offered.folder / PATH]

@@ -8,9 +8,7 @@ import struct
 import tempfile
 import zipfile
 import zlib
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -25,11 +23,8 @@ from mdpu.pipeline.data.images import read_images
 from mdpu.pipeline.files import sha256
 from mdpu.pipeline.plan import Plan
 
-Command = Callable[..., tuple[int, str]]
-Settings = Callable[..., list[str]]
 
-
-def arrays(shape: tuple[int, ...] = (5, 4), train: int = 6, test: int = 4, classes: int = 2) -> dict[str, Any]:
+def arrays(shape=(5, 4), train=6, test=4, classes=2):
     generator = np.random.default_rng(0)
     return {
         "train_images": generator.integers(0, 256, (train, *shape), dtype=np.uint8),
@@ -39,13 +34,13 @@ def arrays(shape: tuple[int, ...] = (5, 4), train: int = 6, test: int = 4, class
     }
 
 
-def save_picture(path: Path, shade: Any, mode: str = "L", size: tuple[int, int] = (4, 5)) -> None:
+def save_picture(path, shade, mode="L", size=(4, 5)):
     path.parent.mkdir(parents=True, exist_ok=True)
     Image.new(mode, size, shade).save(path)
 
 
 @pytest.fixture
-def pictures(tmp_path: Path) -> Path:
+def pictures(tmp_path):
     folder = tmp_path / "pictures"
     for part, count in (("train", 3), ("test", 2)):
         for value, name in enumerate(("cat", "dog")):
@@ -60,7 +55,7 @@ def pictures(tmp_path: Path) -> Path:
     compressed=st.booleans(),
 )
 @settings(max_examples=30, deadline=None)
-def test_an_npz_of_any_shape_is_read_as_it_is(shape: tuple[int, ...], kind: str, compressed: bool) -> None:
+def test_an_npz_of_any_shape_is_read_as_it_is(shape, kind, compressed):
     content = arrays(shape)
     for part in ("train", "test"):
         content[f"{part}_labels"] = content[f"{part}_labels"].astype(kind)
@@ -75,7 +70,7 @@ def test_an_npz_of_any_shape_is_read_as_it_is(shape: tuple[int, ...], kind: str,
     assert found.classes == ["0", "1"]
 
 
-def test_class_names_are_in_the_npz_or_beside_it(tmp_path: Path) -> None:
+def test_class_names_are_in_the_npz_or_beside_it(tmp_path):
     path = tmp_path / "animals.npz"
     np.savez(path, **arrays(), classes=np.array(["cat", "dog"]))
     assert own.read(path).classes == ["cat", "dog"]
@@ -101,9 +96,7 @@ def test_class_names_are_in_the_npz_or_beside_it(tmp_path: Path) -> None:
         ({"test_images": np.zeros((4, 9, 9), np.uint8)}, "training images are (5, 4) but test images (9, 9)"),
     ],
 )
-def test_a_bad_npz_ends_in_one_sentence(
-    mdpu: Command, settings: Settings, tmp_path: Path, change: dict[str, Any], said: str
-) -> None:
+def test_a_bad_npz_ends_in_one_sentence(mdpu, settings, tmp_path, change, said):
     path, out = tmp_path / "bad.npz", tmp_path / "out" / "own.npz"
     np.savez(path, **{name: array for name, array in {**arrays(), **change}.items() if array is not None})
     status, error = mdpu("dataset", path, *settings(), "--out", out)
@@ -119,7 +112,7 @@ def test_a_bad_npz_ends_in_one_sentence(
 
 
 @pytest.mark.parametrize("spoil", ["truncated", "text", "empty", "an npy", "no array", "missing"])
-def test_a_file_that_is_no_npz_ends_in_one_sentence(tmp_path: Path, spoil: str) -> None:
+def test_a_file_that_is_no_npz_ends_in_one_sentence(tmp_path, spoil):
     path = tmp_path / "own.npz"
     np.savez(path, **arrays())
     whole = path.read_bytes()
@@ -145,14 +138,14 @@ def test_a_file_that_is_no_npz_ends_in_one_sentence(tmp_path: Path, spoil: str) 
 @pytest.mark.parametrize(
     "content", ["[]", '{"classes": 3}', "{", r'{"classes": ["\ud800", "b"]}', r'{"licence": "\ud800"}']
 )
-def test_a_bad_description_ends_in_one_sentence(tmp_path: Path, content: str) -> None:
+def test_a_bad_description_ends_in_one_sentence(tmp_path, content):
     np.savez(tmp_path / "own.npz", **arrays())
     (tmp_path / "own.json").write_text(content)
     with pytest.raises(UserError, match=r"own\.json|holds control characters"):
         own.read(tmp_path / "own.npz")
 
 
-def test_a_folder_of_pictures_is_read_in_the_order_of_its_names(pictures: Path) -> None:
+def test_a_folder_of_pictures_is_read_in_the_order_of_its_names(pictures):
     (pictures / "train" / "cat" / "notes.txt").write_text("not a picture")
     (pictures / "train" / ".thumbnails").mkdir()
     found = own.read(pictures)
@@ -165,7 +158,7 @@ def test_a_folder_of_pictures_is_read_in_the_order_of_its_names(pictures: Path) 
     assert pictures / "train" / "dog" in own.inputs(pictures)
 
 
-def spoil_folder(pictures: Path, how: str) -> None:
+def spoil_folder(pictures, how):
     if how == "size":
         save_picture(pictures / "train" / "dog" / "00.png", 0, size=(9, 9))
     elif how == "16 bits":
@@ -211,7 +204,7 @@ def spoil_folder(pictures: Path, how: str) -> None:
         ("link", "00.png is no file, but a folder, a pipe or a link to nothing"),
     ],
 )
-def test_a_bad_folder_ends_in_one_sentence(pictures: Path, how: str, said: str) -> None:
+def test_a_bad_folder_ends_in_one_sentence(pictures, how, said):
     spoil_folder(pictures, how)
     with pytest.raises(UserError) as error:
         own.read(pictures)
@@ -223,9 +216,7 @@ def test_a_bad_folder_ends_in_one_sentence(pictures: Path, how: str, said: str) 
 @pytest.mark.parametrize(
     ("shape", "network"), [((8, 8), "mlp"), ((8, 8, 1), "mlp"), ((8, 8, 3), "resnet34"), ((16, 8, 3), "resnet34")]
 )
-def test_the_network_follows_the_images_unless_it_is_named(
-    settings: Settings, tmp_path: Path, shape: tuple[int, ...], network: str
-) -> None:
+def test_the_network_follows_the_images_unless_it_is_named(settings, tmp_path, shape, network):
     path = tmp_path / "own.npz"
     np.savez(path, **arrays(shape))
     definition = {"title": "Own", "source": str(path), "positive": [0], "negative": [1]}

@@ -7,34 +7,27 @@ import hashlib
 import io
 import shutil
 import tarfile
-import threading
 import zipfile
-from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import pytest
-from publishers import Mirror, Truth, cifar_batches, expect, idx, make_emnist_zip, serving
+from publishers import cifar_batches, expect, idx, make_emnist_zip, serving
 
 from mdpu.errors import UserError
-from mdpu.pipeline.data.images import ImageSet, read_images
+from mdpu.pipeline.data.images import read_images
 from mdpu.pipeline.data.sources import SOURCES, emnist, load_source
 from mdpu.pipeline.files import read_json
 
 SEVEN = ("mnist", "fashion-mnist", "emnist-digits", "emnist-letters", "emnist-balanced", "cifar-10", "svhn")
-Command = Callable[..., tuple[int, str]]
-Settings = Callable[..., list[str]]
 
 
-def assert_images(images: ImageSet, truth: dict[str, np.ndarray]) -> None:
+def assert_images(images, truth):
     for name, array in truth.items():
         np.testing.assert_array_equal(getattr(images, name), array)
 
 
 @pytest.mark.parametrize("source", SEVEN)
-def test_a_source_comes_from_a_mirror_through_torchvision(
-    source: str, small_edition: tuple[Path, Truth], mdpu: Command, settings: Settings, tmp_path: Path
-) -> None:
+def test_a_source_comes_from_a_mirror_through_torchvision(source, small_edition, mdpu, settings, tmp_path):
     folder, truth = small_edition
     out = tmp_path / f"{source}.npz"
     with serving(folder) as mirror:
@@ -52,29 +45,7 @@ def test_a_source_comes_from_a_mirror_through_torchvision(
     assert not [entry.name for entry in tmp_path.glob(".*") if entry.suffix != ".seal"]
 
 
-def test_the_splits_of_emnist_fetch_their_archive_once_at_the_same_time(
-    small_edition: tuple[Path, Truth], tmp_path: Path
-) -> None:
-    folder, truth = small_edition
-    found: dict[str, np.ndarray] = {}
-
-    def prepare(source: str) -> None:
-        found[source] = load_source(source, tmp_path / "data", mirror.url, tmp_path / "scratch")[0].train_images
-
-    with serving(folder) as mirror:
-        threads = [threading.Thread(target=prepare, args=(source,)) for source in SEVEN if "emnist-" in source]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-    assert mirror.requests == ["EMNIST/raw/gzip.zip"]
-    for source, images in found.items():
-        np.testing.assert_array_equal(images, truth[source]["train_images"])
-
-
-def test_fetch_gets_everything_that_can_be_had_and_names_the_rest(
-    small_edition: tuple[Path, Truth], mdpu: Command, settings: Settings, tmp_path: Path, mirror: Mirror
-) -> None:
+def test_fetch_gets_everything_that_can_be_had_and_names_the_rest(small_edition, mdpu, settings, tmp_path, mirror):
     partial = tmp_path / "partial"
     shutil.copytree(small_edition[0], partial)
     (partial / "cifar-10-python.tar.gz").unlink()
@@ -92,9 +63,7 @@ def test_fetch_gets_everything_that_can_be_had_and_names_the_rest(
     assert_images(read_images(tmp_path / "mnist.npz"), small_edition[1]["mnist"])
 
 
-def test_a_half_unpacked_file_in_data_dir_is_not_taken_for_whole(
-    small_edition: tuple[Path, Truth], tmp_path: Path
-) -> None:
+def test_a_half_unpacked_file_in_data_dir_is_not_taken_for_whole(small_edition, tmp_path):
     folder, truth = small_edition
     shutil.copytree(folder, tmp_path / "data")
     (tmp_path / "data" / "MNIST" / "raw" / "train-images-idx3-ubyte").write_bytes(b"half")
@@ -105,7 +74,7 @@ def test_a_half_unpacked_file_in_data_dir_is_not_taken_for_whole(
 # -- archives with the right checksum and the wrong content -------------------------------------------
 
 
-def _emnist_with(published: Path, folder: Path, **changes: bytes | None) -> None:
+def _emnist_with(published, folder, **changes):
     with zipfile.ZipFile(published / "EMNIST" / "raw" / "gzip.zip") as archive:
         members: dict[str, bytes | None] = {name: archive.read(name) for name in archive.namelist()}
     members.update(changes)
@@ -134,15 +103,7 @@ LABELS = "gzip/emnist-letters-train-labels-idx1-ubyte.gz"
         ({LABELS: gzip.compress(idx(np.zeros(78)))}, "train_labels run from -1 to -1"),
     ],
 )
-def test_a_broken_emnist_ends_in_one_sentence(
-    published: tuple[Path, Truth],
-    monkeypatch: pytest.MonkeyPatch,
-    mdpu: Command,
-    settings: Settings,
-    tmp_path: Path,
-    change: dict[str, bytes | None],
-    said: str,
-) -> None:
+def test_a_broken_emnist_ends_in_one_sentence(published, monkeypatch, mdpu, settings, tmp_path, change, said):
     _emnist_with(published[0], tmp_path / "mirror", **change)
     expect(monkeypatch, tmp_path / "mirror")
     out = tmp_path / "out" / "letters.npz"
@@ -158,9 +119,7 @@ def test_a_broken_emnist_ends_in_one_sentence(
     load_source("emnist-letters", tmp_path / "data", str(published[0]), tmp_path / "out")
 
 
-def test_a_cifar_batch_with_another_checksum_is_not_unpickled(
-    small_edition: tuple[Path, Truth], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_a_cifar_batch_with_another_checksum_is_not_unpickled(small_edition, monkeypatch, tmp_path):
     from torchvision.datasets import CIFAR10
 
     batches = cifar_batches(small_edition[1]["cifar-10"])
@@ -179,9 +138,7 @@ def test_a_cifar_batch_with_another_checksum_is_not_unpickled(
 
 @pytest.mark.parametrize("folder", [".", "gzip"])
 @pytest.mark.parametrize("split", ["digits", "balanced"])
-def test_a_split_of_emnist_serves_by_itself_where_its_checksums_are_not_known(
-    split: str, folder: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_a_split_of_emnist_serves_by_itself_where_its_checksums_are_not_known(split, folder, monkeypatch, tmp_path):
     classes = {"digits": 10, "balanced": 47}[split]
     numbers = (classes * 6, classes * 2)
     monkeypatch.setitem(emnist.NUMBERS, split, numbers)

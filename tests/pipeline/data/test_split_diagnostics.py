@@ -19,10 +19,8 @@ from mdpu.pipeline.plan import Plan
 
 PLAN = Plan(load_config([REPOSITORY / "config.yaml"]))
 
-Signs = np.ndarray
 
-
-def stand_in(dataset: str) -> Signs:
+def stand_in(dataset):
     """Training labels with the known counts of a dataset, its sides alternating as long as both last."""
     counts = PLAN.dataset(dataset)["counts"]["train"]
     positive, negative = counts["positive"], counts["negative"]
@@ -30,7 +28,7 @@ def stand_in(dataset: str) -> Signs:
     return np.r_[np.ones(positive, np.int8), -np.ones(negative, np.int8)][order]
 
 
-def digest(labels: Signs, dataset: str) -> str:
+def digest(labels, dataset):
     """Digest of the split of triples at prior 0.4, seed 1, with the larger n of the tables."""
     n = max(run.n for run in PLAN.runs if run.dataset == dataset)
     split = draw_split(labels, 3, 0.4, n, n, 1)
@@ -52,7 +50,7 @@ STAND_INS = {
 
 
 @pytest.mark.parametrize("dataset", sorted(PLAN.datasets))
-def test_a_split_is_the_same_everywhere(dataset: str) -> None:
+def test_a_split_is_the_same_everywhere(dataset):
     assert digest(stand_in(dataset), dataset) == STAND_INS[dataset]
 
 
@@ -61,7 +59,7 @@ SIDES = np.tile(np.array([1, -1, 0, -1], np.int8), 500)
 
 @given(tuple_size=st.integers(1, 7), prior=st.floats(0.05, 0.95), n=st.integers(1, 400), seed=st.integers(0, 2**31))
 @settings(max_examples=60, deadline=None)
-def test_diagnostics_tell_what_is_in_the_split(tuple_size: int, prior: float, n: int, seed: int) -> None:
+def test_diagnostics_tell_what_is_in_the_split(tuple_size, prior, n, seed):
     split = draw_split(SIDES, tuple_size, prior, n, 2 * n, seed)
     found = diagnose(split, SIDES, tuple_size, prior)
     hidden = SIDES[split.tuples]
@@ -83,7 +81,7 @@ def test_diagnostics_tell_what_is_in_the_split(tuple_size: int, prior: float, n:
 
 
 @pytest.mark.parametrize(("tuple_size", "prior", "n"), [(2, 0.5, 1000), (3, 0.4, 5000), (5, 0.6, 3000)])
-def test_the_chi_square_test_is_pearsons(tuple_size: int, prior: float, n: int) -> None:
+def test_the_chi_square_test_is_pearsons(tuple_size, prior, n):
     types = diagnose(draw_split(SIDES, tuple_size, prior, n, n, 7), SIDES, tuple_size, prior)["tuple_types"]
     expected = scipy.stats.chisquare(types["observed"], types["expected"])
     assert types["chi_square"] == pytest.approx(expected.statistic)
@@ -91,14 +89,14 @@ def test_the_chi_square_test_is_pearsons(tuple_size: int, prior: float, n: int) 
     assert types["degrees"] == tuple_size // 2
 
 
-def test_types_too_rare_for_the_test_are_pooled() -> None:
+def test_types_too_rare_for_the_test_are_pooled():
     types = diagnose(draw_split(SIDES, 9, 0.95, 200, 200, 1), SIDES, 9, 0.95)["tuple_types"]
     assert min(types["expected"]) < 0.2
     assert 0 < types["degrees"] < 4
     assert types["p_value"] > 1e-6
 
 
-def test_over_many_seeds_z_is_standard_normal_and_p_uniform() -> None:
+def test_over_many_seeds_z_is_standard_normal_and_p_uniform():
     found = [diagnose(draw_split(SIDES, 3, 0.5, 600, 900, seed), SIDES, 3, 0.5) for seed in range(300)]
     for part in ("tuple_members", "unlabeled"):
         z = [one[part]["z"] for one in found]
@@ -109,7 +107,7 @@ def test_over_many_seeds_z_is_standard_normal_and_p_uniform() -> None:
         assert abs((p < level).mean() - level) < 0.1
 
 
-def test_a_split_that_departs_from_the_law_shows() -> None:
+def test_a_split_that_departs_from_the_law_shows():
     positive, negative = np.flatnonzero(SIDES == 1), np.flatnonzero(SIDES == -1)
     split = TupleData(np.stack([positive[:400], negative[:400]], axis=1), negative[:400])
     found = diagnose(split, SIDES, 2, 0.5)

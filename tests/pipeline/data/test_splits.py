@@ -10,7 +10,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy import stats
 
-from mdpu.data import TupleData, draw_split
+from mdpu.data import draw_split
 from mdpu.errors import UserError
 from mdpu.law import Law
 from mdpu.pipeline.data.diagnostics import diagnose
@@ -122,7 +122,7 @@ def test_with_replacement_two_images_of_a_side_serve_both_parts_without_overlap(
 def test_the_largest_n_that_is_named_fits_and_the_next_does_not(positives, negatives, size, prior, seed, overlap):
     labels = np.array([1] * positives + [-1] * negatives, dtype=np.int8)
 
-    def draw(n: int) -> TupleData:
+    def draw(n):
         return draw_split(labels, size, prior, n, n, seed, replacement=False, overlap=overlap)
 
     with pytest.raises(UserError, match="without replacement") as error:

@@ -11,7 +11,6 @@ from scipy import stats
 
 from mdpu.pipeline.evaluate.retrained import (
     ROUNDED_OTHERWISE,
-    Verified,
     rounding_tolerances,
     tolerance_of,
 )
@@ -57,22 +56,3 @@ def test_a_dataset_has_its_own_tolerances_and_one_that_was_not_measured_the_larg
         tolerance_of(replace(RUN, dataset=dataset), tolerances) for dataset in ("digits", "letters", "clothes")
     )
     assert clothes == letters == pytest.approx(5 * digits)
-
-
-def verified(recorded, again, equal, tolerance):
-    return Verified(RUN, recorded, again, equal, tolerance, "bf16, one CPU", "fp32, another")
-
-
-@pytest.mark.parametrize(
-    ("found", "agrees", "words"),
-    [
-        (verified(90.0, 90.0, True, np.nan), True, "90.00 %, equal bit for bit"),
-        (verified(90.0, 90.3, False, 0.4), True, "90.00 % recorded, 90.30 % now; within the 0.40 points"),
-        (verified(90.0, 90.5, False, 0.4), False, "90.50 % now; MORE than the 0.40 points of rounding"),
-        (verified(90.0, 90.0, False, np.nan), False, "for ure nobody has measured"),
-        (verified(np.nan, np.nan, False, 0.4), False, "MORE than"),
-    ],
-)
-def test_what_is_said_of_a_run(found, agrees, words):
-    assert found.agrees is agrees
-    assert words in str(found)

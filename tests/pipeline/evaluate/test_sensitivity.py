@@ -16,9 +16,7 @@ from mdpu.pipeline.evaluate.sensitivity import (
     summarize_differences,
 )
 from mdpu.pipeline.experiments.sensitivity import (
-    choice_rows,
     header,
-    ordered,
     table_rows,
 )
 from mdpu.pipeline.files import REPOSITORY
@@ -175,16 +173,3 @@ def test_the_table_has_a_row_per_panel_and_alternative(differences):
     assert cells[0] == [f"mnist/base/m2/n10000/prior0.5/{method}/logistic" for method in ("ure", "relu", "abs")]
     assert cells[1] == [cell.replace("base", "unlabeled-3n") for cell in cells[0]]
     assert [[cell is None for cell in row] for row in cells] == [[text == "–" for text in row[4:]] for row in rows]
-
-
-def test_the_effect_of_a_choice_spans_its_differences(differences):
-    summary = summarize_differences(differences, 0.95)
-    rows = {row["key"]: row for row in choice_rows(summary, TITLES)}
-    assert list(rows) == list(dict.fromkeys(key for key, _, _ in ordered(summary)))
-    for key, row in rows.items():
-        own = summary[summary["key"] == key].dropna(subset="difference")
-        assert (row["lowest"], row["highest"]) == (own["difference"].min(), own["difference"].max())
-        assert row["differences"] == len(own)
-        assert row["clear"] == sum((own["low"] > 0) | (own["high"] < 0))
-    assert rows["n_unlabeled"]["chosen"] == "n"
-    assert rows["n_unlabeled"]["says"] == "nothing"

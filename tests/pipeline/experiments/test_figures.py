@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import warnings
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -12,7 +11,6 @@ import pytest
 import sympy
 import torch
 from labels import is_shown, touching
-from matplotlib.patches import Rectangle
 from matplotlib.text import Text
 
 from mdpu.data import draw_split
@@ -213,29 +211,6 @@ def test_what_the_setting_says_of_its_images_is_true(labels, tuple_size):
         assert set(rows[name].unlabeled) <= set(split.unlabeled)
 
 
-@pytest.mark.parametrize("channels", [(), (3,), (2,)], ids=["grey", "colour", "two channels"])
-def test_the_setting_is_drawn_of_any_images_with_frames_for_what_is_known(labels, channels, tmp_path):
-    rng = np.random.default_rng(0)
-    images = rng.integers(0, 256, (200, 6, 6, *channels), dtype=np.uint8)
-    classes = (labels < 0).astype(np.int64)
-    image_set = ImageSet(images, classes, images, classes, ["even", "odd"], "here", "none")
-    split = draw_split(labels, 3, 0.5, 60, 60, 1)
-    definition = {"title": "Noise", "positive": ["even"], "negative": ["odd"]}
-    figure = setting_figure(image_set, {"train": labels, "test": labels}, split, definition)
-    (axis,) = figure.axes
-    texts = [text.get_text().replace("\n", " ") for text in axis.texts]
-    assert {"Noise", "positive: even", "negative: odd", "MDPU", "half or more positive"} <= set(texts)
-    rows = setting_rows(labels, split)
-    shown = sum(sum(len(members) for members, _ in row.groups) + len(row.singles) + len(row.unlabeled) for row in rows)
-    assert len(axis.images) == shown
-    assert touching(figure) == []
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        save_figure(figure, tmp_path / "first.svg")
-        save_figure(setting_figure(image_set, {"train": labels, "test": labels}, split, definition), tmp_path / "b.svg")
-    assert (tmp_path / "first.svg").read_bytes() == (tmp_path / "b.svg").read_bytes()
-
-
 # -- tuning ---------------------------------------------------------------------------------------
 
 
@@ -250,23 +225,6 @@ def grid() -> pd.DataFrame:
     table.loc[0, "estimated_error"] = np.nan
     table["chosen"] = table.index.isin([1, 6])
     return table
-
-
-def test_the_tuning_figure_writes_every_estimate_and_frames_the_chosen_ones():
-    table = grid()
-    axes = tuning_figure(table, "MNIST, M = 2").axes
-    assert [axis.get_title() for axis in axes] == ["URE", "ABS"]
-    rates, decays = sorted(table["learning_rate"].unique()), sorted(table["weight_decay"].unique())
-    for axis, method in zip(axes, METHODS, strict=True):
-        written = {text.get_position(): text.get_text() for text in axis.texts}
-        method_rows = table[table["method"] == method]
-        for point in method_rows.itertuples():
-            text = written[rates.index(point.learning_rate), decays.index(point.weight_decay)]
-            expected = "–" if np.isnan(point.estimated_error) else f"{100 * point.estimated_error:.1f}"
-            assert text == expected
-        (frame,) = [patch for patch in axis.patches if isinstance(patch, Rectangle)]
-        (chosen,) = method_rows[method_rows["chosen"]].itertuples()
-        assert frame.get_xy() == (rates.index(chosen.learning_rate) - 0.5, decays.index(chosen.weight_decay) - 0.5)
 
 
 # -- laws -----------------------------------------------------------------------------------------

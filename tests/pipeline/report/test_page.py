@@ -172,19 +172,6 @@ def test_a_number_opens_its_cell_by_keyboard(page, synthetic, comparison):
     assert "#" not in page.current_url
 
 
-def test_the_address_of_a_cell_opens_it_and_back_closes_it(page, synthetic):
-    page.get("about:blank")
-    page.get(address(synthetic, f"#{CELL}"))
-    assert page.find_element(By.ID, "drawer").is_displayed()
-    page.get("about:blank")
-    page.get(address(synthetic, "#table2"))
-    click(page.find_element(By.CSS_SELECTOR, LINK))
-    assert page.find_element(By.ID, "drawer").is_displayed()
-    page.back()
-    assert not page.find_element(By.ID, "drawer").is_displayed()
-    assert page.current_url.endswith("#table2")
-
-
 # -- looks ----------------------------------------------------------------------------------------
 
 
@@ -275,17 +262,6 @@ def test_hostile_names_are_text(page, hostile):
     assert [script.get_attribute("id") for script in scripts] == ["data", ""]
     click(page.find_element(By.CSS_SELECTOR, "#table4 a.ours[href^='#emnist']"))
     assert page.find_element(By.ID, "drawer-title").text.startswith(hostile)
-
-
-def test_tables_and_figures_can_be_saved(page, synthetic):
-    for name, endings in (("table2", [".csv", ".tex", "-paper.tex"]), ("figure5", [".svg", ".pdf"])):
-        links = page.find_elements(By.CSS_SELECTOR, f"#{name} .downloads a")
-        assert [link.get_attribute("download") for link in links] == [f"{name}{ending}" for ending in endings]
-    link = page.find_element(By.CSS_SELECTOR, "#table2 .downloads a")
-    fetched = page.execute_async_script(
-        "fetch(arguments[0]).then(r => r.text()).then(arguments[1])", link.get_attribute("href")
-    )
-    assert fetched == (synthetic.layout.results / "tables" / "table2.csv").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(1400, "light"), (1400, "dark"), (320, "light"), (320, "dark")])
