@@ -24,6 +24,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import psutil
+
 from mdpu.errors import UserError
 
 if TYPE_CHECKING:
@@ -275,19 +277,9 @@ def _remove_orphans(path: Path) -> None:
     """Remove the temporary files that dead processes of this machine left of `path`; other machines' may be alive."""
     for other in path.parent.glob(f".{glob.escape(path.stem)}.{glob.escape(platform.node())}-*{path.suffix}"):
         number = other.name.removesuffix(path.suffix).rpartition("-")[2]
-        if number.isdecimal() and not _runs(int(number)):
+        if number.isdecimal() and not psutil.pid_exists(int(number)):
             with contextlib.suppress(OSError):  # another user's, in a shared folder: it does no harm
                 other.unlink()
-
-
-def _runs(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:  # another user's
-        return True
-    return True
 
 
 def write_text(path: Path, text: str) -> None:

@@ -45,15 +45,6 @@ LOSS_STYLES: dict[str, dict[str, Any]] = {
     "hinge": {"color": "#CC79A7", "linestyle": (0, (1, 1)), "marker": "D"},
     "sigmoid": {"color": "#009E73", "linestyle": "-", "marker": "v"},
 }
-# Lines that are neither methods nor losses, in order.
-SERIES_STYLES: list[dict[str, Any]] = [
-    {"color": "#000000", "linestyle": "-", "marker": "o"},
-    {"color": "#0072B2", "linestyle": "--", "marker": "s"},
-    {"color": "#D55E00", "linestyle": "-.", "marker": "^"},
-    {"color": "#009E73", "linestyle": ":", "marker": "D"},
-    {"color": "#CC79A7", "linestyle": (0, (5, 1)), "marker": "v"},
-    {"color": "#E69F00", "linestyle": (0, (3, 1, 1, 1, 1, 1)), "marker": "P"},
-]
 _SPARE = ("#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999999")
 
 

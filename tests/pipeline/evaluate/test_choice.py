@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 from mdpu.law import Law
-from mdpu.pipeline.evaluate.choice import choose_epochs, choose_settings, summarize_regret
+from mdpu.pipeline.experiments.choice import choose_epochs, choose_settings, summarize_regret
 from mdpu.pipeline.plan import Run, run_columns
 
 
