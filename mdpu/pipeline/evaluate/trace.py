@@ -45,9 +45,9 @@ def _trace_run(plan: Plan, run: Run, rows: pd.DataFrame | None, config: Sequence
         )
     (reached,) = run_accuracies(rows, plan.protocol.reporting()).to_dict("records")
     cohort = plan.cohort_of(run).name
-    manifest = plan.layout.manifest(cohort, identity(plan, cohort))
-    facts = read_json(manifest)
+    facts = read_json(plan.layout.manifest(cohort, identity(plan, cohort)))
     finished = facts["runs"][run.name]
+    made = next(group for group in facts["trained"] if run.name in group["runs"])
     files = " ".join(f"--config {shlex.quote(str(path))}" for path in config)
     conditions = [f"{axis} == {json.dumps(value)}" for axis, value in run_columns(run).items()]
     return {
@@ -63,19 +63,9 @@ def _trace_run(plan: Plan, run: Run, rows: pd.DataFrame | None, config: Sequence
         "fingerprint": finished,
         "finished": str(cache_of(plan).place(finished)),
         "cohort": cohort,
-        "provenance": _origin(manifest, facts, run),
+        "provenance": {key: value for key, value in made.items() if key != "runs"},
         "retrain": f"python -m mdpu retrain {run.name} {files} --out scratch",
     }
-
-
-def _origin(path: Path, facts: dict[str, Any], run: Run) -> dict[str, Any]:
-    """Return commit, device and software that trained a run, by the facts of its cohort, read from `path`."""
-    for group in facts.get("trained", []):
-        if run.name in group["runs"]:
-            return {key: value for key, value in group.items() if key != "runs"}
-    raise UserError(
-        f"{path} does not say who trained {run.name}: an earlier version wrote it; delete it and run the workflow again"
-    )
 
 
 def _number(value: float) -> float | None:

@@ -134,17 +134,9 @@ def _evaluation(plan: Plan, shown: Mapping[str, list[dict[str, Any]]], training:
         "numbers": len(published_cells()),
     }
     if not plan.runs:
-        nothing: dict[str, Any] = {
-            "headline": "Nothing was trained.",
-            "verification": None,
-            "lines": [],
-            "bars": [],
-            "forest": None,
-            "picture": None,
-            "comparisons": [],
-            "cells": [],
-        }
-        return {**common, **nothing, "verdicts": {}, "data": NO_DATA, "training": None, "files": {}}
+        missing = dict.fromkeys(("verification", "forest", "picture", "training"))
+        empty: dict[str, Any] = {"lines": [], "bars": [], "comparisons": [], "cells": [], "verdicts": {}, "files": {}}
+        return {**common, **missing, **empty, "headline": "Nothing was trained.", "data": NO_DATA}
     comparison, summary = read_csv(results / "comparison.csv"), read_csv(plan.layout.summary)
     runs = read_csv(results / "runs.csv")
     metrics = read_table(plan.layout.metrics, [*AXES, "epoch", *REPORTED])
