@@ -30,6 +30,8 @@ def overfitting(metrics: pd.DataFrame, test_prior: str) -> pd.DataFrame:
     seen = metrics[[*CELL, "epoch"]].assign(accuracy=reported_accuracy(metrics, test_prior))
     curves = seen.groupby([*CELL, "epoch"], observed=True)["accuracy"].mean().unstack("epoch")
     smooth = curves.T.rolling(WINDOW).mean().T.dropna(how="all")
+    if smooth.empty:  # all trainings are short
+        return pd.DataFrame(columns=["method", "variant", "fell", "points", "epoch", "cells"])
     last = smooth.ffill(axis=1).iloc[:, -1]
     cells = pd.DataFrame({"points": smooth.max(axis=1) - last, "epoch": smooth.idxmax(axis=1)}).reset_index()
     by = ["method", "variant"]

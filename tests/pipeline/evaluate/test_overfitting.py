@@ -37,3 +37,7 @@ def test_the_last_ten_epochs_are_compared_with_the_best_ten_in_a_row_of_the_mean
 def test_a_curve_that_diverged_is_judged_by_what_it_has():
     metrics = history("ure", [90.0] * 12 + [85.0] * 10 + [np.nan] * 8)
     assert np.isclose(overfitting(metrics, "natural")["points"].item(), 5)
+
+
+def test_short_trainings_say_nothing():
+    assert overfitting(history("ure", [90.0] * 3), "natural").empty
