@@ -209,23 +209,6 @@ def test_dominant_negatives_are_dominant_positives_with_the_classes_exchanged(pr
     assert next(bag_scores) == pytest.approx(next(bag_scores))
 
 
-def test_the_score_of_bags_counts_dominant_answers_of_each_size():
-    """By hand: pairs and triples, each with its own share of dominant tuples and of dominant bags."""
-    digits = Digits(size=3)
-    classifier = MDPUClassifier(PRIOR, **FEW).fit(digits.tuples, digits.unlabeled)
-    pairs, triples = digits.tuples[:7, :2], digits.tuples[7:12]
-    images, groups = join_groups([*pairs, *triples], digits.unlabeled)
-    rate = np.mean(classifier.predict(digits.unlabeled) > 0)
-    risks = []
-    for tuples, dominant, unlabeled_yes in (
-        (pairs, 1 - (1 - PRIOR) ** 2, 1 - (1 - rate) ** 2),
-        (triples, PRIOR**2 * (3 - 2 * PRIOR), rate**2 * (3 - 2 * rate)),
-    ):
-        yes = np.mean([2 * np.sum(classifier.predict(one) > 0) >= len(one) for one in tuples])
-        risks.append(dominant * (1 - 2 * yes) + unlabeled_yes)
-    assert negative_bag_risk(classifier, images, groups) == pytest.approx(-(7 * risks[0] + 5 * risks[1]) / 12)
-
-
 # -- probabilities ----------------------------------------------------------------------------------
 
 

@@ -79,19 +79,6 @@ def test_an_embedding_gives_outputs_and_no_score(fit_blobs, blobs, samples):
         model.predict(blobs.test_images)
 
 
-def test_methods_without_a_network_predict_too(fit_blobs, blobs):
-    chance, kmeans = (replace(TASK, method=method) for method in ("chance", "kmeans"))
-    models = fit_blobs([chance, kmeans])
-    assert (models[chance].predict(blobs.test_images) == 1).all()
-    answers = models[kmeans].predict(blobs.test_images)
-    assert set(answers) == {1, -1}
-    agreement = np.mean(answers == blobs.test_labels)
-    assert max(agreement, 1 - agreement) > 0.9
-    for model in models.values():
-        assert len(model.history) == EPOCHS
-        assert (model.history.drop(columns="epoch").nunique() == 1).all()
-
-
 # -- without evaluation ---------------------------------------------------------------------------
 
 

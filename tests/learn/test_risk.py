@@ -8,17 +8,14 @@ import math
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
 from scipy import integrate, stats
 
 from mdpu.law import Law
 from mdpu.learn.head import Batch
-from mdpu.learn.method import CorrectedRisk
 from mdpu.learn.methods import load_method
 from mdpu.learn.risk import CorrectedRiskHead, RiskHead
 from mdpu.learn.task import Task
-from mdpu.losses import LOSSES, correction
+from mdpu.losses import LOSSES
 from mdpu.randomness import Stream
 
 CPU = torch.device("cpu")
@@ -61,15 +58,6 @@ def test_losses_and_gradients_are_those_of_table_i(name, label):
     assert found.tolist() == pytest.approx([value(label, z) for z in scores.tolist()], rel=1e-12)
     (gradient,) = torch.autograd.grad(found.sum(), scores)
     assert gradient.tolist() == pytest.approx([slope(label, z) for z in scores.tolist()], rel=1e-12)
-
-
-# -- corrections and methods ----------------------------------------------------------------------
-
-
-@given(st.floats(-1e6, 1e6, width=32), st.floats(0, 10, width=32))
-def test_correction_is_f_of_eq_14(risk, k):
-    found = correction(torch.tensor(risk, dtype=torch.float64), k).item()
-    assert found == pytest.approx(risk if risk >= 0 else k * abs(risk))
 
 
 # -- the head -------------------------------------------------------------------------------------
@@ -149,18 +137,6 @@ def test_risks_of_both_signs_occur_in_the_test_above():
         for (_, loss, size, prior), t, u in zip(ALL_KINDS, *draw_scores(len(ALL_KINDS), shift), strict=True)
     }
     assert signs == {-1, 1}
-
-
-def test_relu_gives_no_gradient_and_abs_the_opposite_one_below_zero():
-    weights = [Law.dominant(2).risk_weights(0.5)] * 3
-    head = RiskHead([CorrectedRisk("", k) for k in (-1.0, 0.0, 1.0)], weights, ["logistic"] * 3, CPU)
-    tuples = torch.full((3, 4), 9.0, requires_grad=True)
-    objective, terms = head(tuples, torch.full((3, 4), -9.0))
-    assert terms.sum(dim=1).max() < 0
-    (gradient,) = torch.autograd.grad(objective.sum(), tuples)
-    assert gradient[0].abs().min() > 0
-    assert gradient[1].abs().max() == 0
-    torch.testing.assert_close(gradient[2], -gradient[0])
 
 
 # -- the estimator ----------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ import json
 import pytest
 from rich.console import Console
 
-from mdpu.pipeline.console import Display, DryRun, error_of, last_lines, reason_of, sentence_of
+from mdpu.pipeline.console import Display, DryRun, error_of, last_lines, reason_of
 
 
 class Shown:
@@ -105,20 +105,6 @@ def test_what_failed_is_the_last_line_of_its_log(tmp_path):
     assert error_of("split", [str(log)]) == f"split: config key n: there are too few images ({log})"
     assert error_of("split", [str(tmp_path / "none.log")]) == "split failed, and left no log"
     assert last_lines(log, 2) == ["a line", "error: config key n: there are too few images"]
-
-
-@pytest.mark.parametrize(
-    ("message", "sentence"),
-    [
-        (
-            'WorkflowError in file "/x.smk", line 4:\nconfig key name is wrong\n  File "/x.smk", line 4, in <module>',
-            "config key name is wrong",
-        ),
-        ("Error: Directory cannot be locked.\nTry later.", "Directory cannot be locked. Try later."),
-    ],
-)
-def test_a_message_of_snakemakes_becomes_a_sentence(message, sentence):
-    assert sentence_of(message) == sentence
 
 
 @pytest.mark.parametrize(

@@ -61,19 +61,6 @@ def test_help_says_what_the_commands_do():
     assert not [command for command in commands if f"`./run {command}" not in readme.replace("./run [", "./run ")]
 
 
-def test_the_demo_needs_no_environment(run, monkeypatch, capsys):
-    monkeypatch.delenv("DISPLAY", raising=False)
-    monkeypatch.delenv("WAYLAND_DISPLAY", raising=False)
-    monkeypatch.setattr(run, "ROOT", REPOSITORY)
-    monkeypatch.setattr(sys, "argv", ["run", "demo"])
-    run.main()
-    said = capsys.readouterr().out
-    assert said.startswith("Of the paper’s 252 numbers")
-    assert (REPOSITORY / "results" / "reference" / "report.html").as_uri() in said
-    assert "A first ./run makes .venv" in said
-    assert not run.VENV.exists()
-
-
 @pytest.mark.parametrize("brace", "{}")
 def test_a_clone_with_a_brace_in_its_name_is_refused(run, monkeypatch, tmp_path, brace):
     monkeypatch.setattr(run, "ROOT", tmp_path / f"a{brace}")

@@ -65,21 +65,6 @@ def test_log_odds_are_cut_where_they_are_even_at_the_prior_of_the_target(method,
     assert [rate.item() for rate in own.rates(lambda _: outputs, images)] == [0.5, 1.0]
 
 
-@pytest.mark.parametrize(("method", "k"), [("relu-part", 0), ("abs-part", 1)])
-@pytest.mark.parametrize("shift", [-2.0, 2.0])
-def test_a_correction_of_the_parts_is_the_risk_and_a_penalty_on_the_tuples_mean_score(method, k, shift):
-    """As ``docs/explanation/findings.md`` derives it for the logistic loss, where l(g, +1) - l(g, -1) = -g."""
-    batch = scores(1, 50, 2, 60)
-    batch = Batch(batch.tuples + shift, batch.unlabeled)
-    objective, terms = head(task(method)).objective(batch)
-    tuple_risk, unlabeled_risk = terms[0, :2].sum().item(), terms[0, 2:].sum().item()
-    # Pairs at prior 1/2: a = 2/3, so w = (1/4) / (2/3 - 1/2) = 3/2.
-    assert tuple_risk == pytest.approx(-1.5 * batch.tuples.mean().item(), rel=1e-4)
-    penalty = (k + 1) * (max(0, -tuple_risk) + max(0, -unlabeled_risk))
-    assert (penalty > 0) == (shift > 0)
-    assert objective.item() == pytest.approx(tuple_risk + unlabeled_risk + penalty, rel=1e-4)
-
-
 def test_llp_by_hand_and_against_scikit_learn():
     # Pairs at prior 1/2 have one negative with probability 2/3, so a = 2/3. Probabilities of the members:
     # (3/4, 1/4) and (3/4, 3/4), of the unlabeled images 1/2.

@@ -15,16 +15,11 @@ from mdpu.pipeline.evaluate.sensitivity import (
     paired_differences,
     summarize_differences,
 )
-from mdpu.pipeline.experiments.sensitivity import (
-    header,
-    table_rows,
-)
 from mdpu.pipeline.files import REPOSITORY
 from mdpu.pipeline.plan import Plan, run_columns
 
 PAPER = load_config([REPOSITORY / "config.yaml"])
 EPOCHS = 20
-TITLES = {"mnist": "MNIST", "emnist-letters": "Letters", "emnist-letters-a-i": "A & I"}
 PUBLISHED = {
     (cell.dataset, cell.tuple_size, cell.n, cell.prior, cell.method): cell.published_mean
     for cell in published_cells().itertuples()
@@ -150,26 +145,3 @@ def test_two_readings_of_the_class_sides_are_an_alternative_of_the_dataset():
     assert set(sides_rows["dataset"]) == {"emnist-letters"}
     assert set(sides_rows["value"]) == {"emnist-letters-a-i"}
     assert sides_rows["difference"].tolist() == pytest.approx([1.5] * len(sides_rows))
-
-
-# -- what readers see -----------------------------------------------------------------------------
-
-
-def test_the_table_has_a_row_per_panel_and_alternative(differences):
-    summary = summarize_differences(differences, 0.95)
-    shown = table_rows(summary, TITLES)
-    rows = [[*words, *(text for text, _ in numbers)] for words, numbers in shown]
-    assert header(summary) == ["Panel", "Key", "Protocol", "Alternative", "URE", "ReLU", "ABS"]
-    titles = ["MNIST, pairs, prior 0.5, n = 10,000", "MNIST, triples, prior 0.5, n = 10,000"]
-    assert [row[0] for row in rows if row[0]] == titles
-    assert rows[1] == ["", "Unlabeled images", "n", "3n", *["+3.00 ± 0.00"] * 3]
-    scope = ["", "Scope of the correction", "whole risk", "tuple and unlabeled part", "–", "+2.00 ± 0.00"]
-    assert scope in [row[:6] for row in rows]
-    # The second value of a key does not name it again.
-    epochs = [row[1:4] for row in rows if row[3] in ("the last", "best on test")]
-    assert epochs[:2] == [["Epochs reported", "mean of the last 10", "the last"], ["", "", "best on test"]]
-    assert {len(row) for row in rows} == {7}
-    cells = [[cell for _, cell in numbers] for _, numbers in shown]
-    assert cells[0] == [f"mnist/base/m2/n10000/prior0.5/{method}/logistic" for method in ("ure", "relu", "abs")]
-    assert cells[1] == [cell.replace("base", "unlabeled-3n") for cell in cells[0]]
-    assert [[cell is None for cell in row] for row in cells] == [[text == "–" for text in row[4:]] for row in rows]
