@@ -35,6 +35,7 @@ from mdpu.groups import TupleKFold, join_groups, negative_bag_risk, negative_ris
 from mdpu.law import Law
 from mdpu.learn import Sample, Settings, Task, fit
 from mdpu.learn.stopping import HeldOutRisk
+from mdpu.learn.stopping import _best as best_epoch
 from mdpu.pipeline.files import REPOSITORY
 
 PRIOR = 0.4
@@ -635,6 +636,11 @@ def test_unlabeled_rows_may_be_sorted_by_class(table):
     parameters = {"learner": "network", "early_stopping": True, "n_epochs": 20, "n_iter_no_change": 8}
     classifier = MDPUClassifier(PRIOR, **QUICK, **parameters).fit(table.tuples, table.unlabeled[order])
     assert table.accuracy(classifier) > 0.75
+
+
+def test_a_constant_model_is_not_the_best_epoch():
+    assert best_epoch([0.3, -0.1, 0.2, 0.25], [False, True, False, False]) == 3
+    assert best_epoch([0.3, -0.1], [True, True]) == 2
 
 
 @pytest.mark.parametrize(

@@ -100,6 +100,17 @@ def test_cohorts_span_the_axes_that_the_configuration_names():
         assert sorted(run for cohort in each.cohorts.values() for run in cohort.runs) == list(each.runs)
 
 
+def test_a_method_may_have_trials_of_its_own():
+    seed = {"default": [1], "abs": [1, 2, 3]}
+    plan = Plan(config(datasets=["flat"], **{FIRST + "seed": seed}))
+    assert {(run.method, run.seed) for run in plan.experiment("first").runs} == {
+        ("ure", 1),
+        ("abs", 1),
+        ("abs", 2),
+        ("abs", 3),
+    }
+
+
 def test_failed_cohorts_are_left_out_and_what_is_left_keeps_its_runs():
     whole = Plan(config())
     deep = {name: "why" for name in whole.cohorts if name.startswith("deep/")}

@@ -150,6 +150,12 @@ def test_a_full_disk_ends_in_one_sentence_and_the_next_run_recovers(offered, tmp
     assert fetch([ARCHIVE], tmp_path, offered.url)[0].read_bytes() == CONTENT
 
 
+def test_the_publishers_addresses_are_tried_in_order(offered, tmp_path):
+    addresses = (f"{offered.url}/gone", "http://127.0.0.1:9/refused", f"{offered.url}/{PATH}")
+    fetch([Archive(PATH, MD5, addresses)], tmp_path)
+    assert offered.requests == ["gone", PATH]
+
+
 @pytest.mark.parametrize("kind", ["server", "folder"])
 def test_a_mirror_is_asked_instead_of_the_publisher_for_what_it_has(offered, tmp_path, kind):
     mirror = offered.url + "/" if kind == "server" else str(offered.folder)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import re
 from dataclasses import replace
 
@@ -10,14 +11,15 @@ import pandas as pd
 import pytest
 from scipy import stats
 
+from mdpu.pipeline.config import load_config
 from mdpu.pipeline.evaluate.claims import CLAIMS, check_claims, status
 from mdpu.pipeline.evaluate.collect import run_accuracies
 from mdpu.pipeline.evaluate.comparison import welch_interval
-from mdpu.pipeline.evaluate.evidence import Evidence, paper_evidence, run_facts
+from mdpu.pipeline.evaluate.evidence import Evidence, our_evidence, paper_evidence, run_facts
 from mdpu.pipeline.evaluate.published import METHODS, published_cells
 from mdpu.pipeline.evaluate.shares import share_interval
 from mdpu.pipeline.files import REPOSITORY
-from mdpu.pipeline.plan import AXES, CELL, Run, run_columns
+from mdpu.pipeline.plan import AXES, CELL, Plan, Run, run_columns
 
 PAPER = REPOSITORY.parent / "shared" / "paper" / "mdpu.tex"
 RULE = {"level": 0.95, "margin": 1.0, "wider_margin": 2.0}
@@ -372,6 +374,38 @@ ESTIMATES = [estimated(0.52, 0.45, 0.59), estimated(0.46, 0.3, 0.49, 2)]
 )
 def test_a_claim_about_histories_holds_run_by_run(name, histories, outcome):
     assert held(name, evidence(cells(("ure", 80)), runs=facts(*histories))) == outcome
+
+
+def variants_of(changes=None, **sampling):
+    """Return our evidence of a plan with these variants beside the configuration's own, and other sampling."""
+    config = copy.deepcopy(load_config([REPOSITORY / "config.yaml"]))
+    config |= {"datasets": ["mnist", "svhn"], "experiments": ["table2"]}
+    config["protocol"]["sampling"] |= sampling
+    config["definitions"]["variants"] |= changes or {}
+    return our_evidence(Plan(config), cells(("ure", 1)).assign(diverged=0), FALLING)
+
+
+def test_more_unlabeled_images_are_tried_by_variants_that_differ_in_their_number_alone():
+    assert {variant for _, variant in variants_of().more_unlabeled} == {"unlabeled-2n", "unlabeled-3n"}
+    assert {variant for _, variant in variants_of(n_unlabeled="2n").more_unlabeled} == {"unlabeled-3n"}
+
+
+def test_weight_decay_is_tried_by_variants_that_differ_in_it_alone():
+    networks = {
+        "decay": {"mlp": {"weight_decay": 0.5}},
+        "both": {"mlp": {"weight_decay": 0.5}, "resnet34": {"weight_decay": 0.5}},
+        "decay-and-rate": {"mlp": {"weight_decay": 0.5, "learning_rate": 0.1}},
+        "less": {"mlp": {"weight_decay": 0.0}},
+    }
+    variants = {name: {"training": {"networks": changes}} for name, changes in networks.items()}
+    found = variants_of({**variants, "sampling": {"sampling": {"replacement": False}}}).larger_decay
+    assert {("mnist", "decay"), ("mnist", "both"), ("svhn", "both")} <= found
+    assert {("mnist", "decay-2e-3"), ("svhn", "decay-2e-3")} <= found  # of config.yaml
+    assert ("svhn", "decay") not in found
+    assert not {"decay-and-rate", "less", "sampling", "base"} & {variant for _, variant in found}
+    runs = facts(FALLING.assign(variant="decay"), FALLING)
+    assert held("weight-decay-does-not-help", evidence(cells(("ure", 1)), runs=runs, larger_decay=found)) == [True]
+    assert held("weight-decay-does-not-help", evidence(cells(("ure", 1)), runs=runs)) == []
 
 
 # -- bags -----------------------------------------------------------------------------------------

@@ -210,6 +210,14 @@ def test_totals_count_every_comparison_once_per_division(names):
     assert counted.loc[("method", "abs"), REPRODUCED] == 0
 
 
+def test_totals_count_predictions_and_equivalence_among_those_with_enough_trials(names):
+    summary = pd.concat([summary_of(std=1.0, trials=9), summary_of(prior="0.5"), summary_of(n=12000, mean=1, trials=9)])
+    counted = totals(compare(summary, names, RULE)).iloc[0]
+    assert counted[["tested", "predicted", "equivalent"]].tolist() == [2, 1, 0]
+    near = totals(compare(summary.assign(mean=87.91), names, RULE)).set_index(["by", "value"]).loc[("table", 2)]
+    assert near[["tested", "predicted", "equivalent"]].tolist() == [1, 1, 1]
+
+
 def test_deviations_are_pooled_over_the_cells_with_two_trials(names):
     summary = pd.concat(
         [summary_of(std=1.0), summary_of(std=3.0, prior="0.5"), summary_of(std=np.nan, trials=1, prior="0.6")]

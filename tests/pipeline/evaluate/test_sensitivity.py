@@ -13,6 +13,7 @@ from mdpu.pipeline.config import load_config
 from mdpu.pipeline.evaluate.published import published_cells
 from mdpu.pipeline.evaluate.sensitivity import (
     paired_differences,
+    published_panels,
     summarize_differences,
 )
 from mdpu.pipeline.files import REPOSITORY
@@ -145,3 +146,17 @@ def test_two_readings_of_the_class_sides_are_an_alternative_of_the_dataset():
     assert set(sides_rows["dataset"]) == {"emnist-letters"}
     assert set(sides_rows["value"]) == {"emnist-letters-a-i"}
     assert sides_rows["difference"].tolist() == pytest.approx([1.5] * len(sides_rows))
+
+
+def test_the_published_cells_are_those_of_the_experiment_in_each_reading():
+    assert published_panels(study(n=777), study(n=777).experiment("study")).empty
+    plan = study(
+        datasets=["emnist-letters", "emnist-letters-a-i"],
+        n=7000,
+        variant=["base"],
+        also=[{"method": ["relu-part"], "variant": ["base"]}],
+    )
+    cells = published_panels(plan, plan.experiment("study"))
+    assert cells.groupby("dataset").size().to_dict() == {"emnist-letters": 6, "emnist-letters-a-i": 6}
+    for row in cells.itertuples():
+        assert row.published_mean == PUBLISHED["emnist-letters", row.tuple_size, row.n, row.prior, row.method]
