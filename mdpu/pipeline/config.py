@@ -248,7 +248,7 @@ def check_networks(config: Config) -> None:
     This is not part of `check_config`, so that commands that only need the datasets of a configuration do not depend on
     the code of networks.
     """
-    from mdpu.learn.networks import available_networks
+    from mdpu.learn.networks import available_networks, load_network
 
     networks = available_networks()
     for name, dataset in config["definitions"]["datasets"].items():
@@ -260,21 +260,14 @@ def check_networks(config: Config) -> None:
     for where, overlay in {"protocol": config["protocol"], **variants}.items():
         for name, settings in (overlay or {}).get("training", {}).get("networks", {}).items():
             known(name, networks, f"config key {where}.training.networks")
-            _check_network(name, settings, f"{where}.training.networks.{name}")
-
-
-def _check_network(name: str, settings: Config, where: str) -> None:
-    from mdpu.learn.networks import load_network
-
-    network = load_network(name)
-    for key, value in settings.items():
-        if key not in (*OPTIMIZATION, *network.known):
-            raise UserError(_unknown_key(where, key, (*OPTIMIZATION, *network.known)))
-        if key in network.known:
-            try:
-                network.read({key: value})
-            except UserError as error:
-                raise UserError(f"config key {where}: {error}") from None
+            network, place = load_network(name), f"{where}.training.networks.{name}"
+            for key in (key for key in settings if key not in OPTIMIZATION):
+                if key not in network.known:
+                    raise UserError(_unknown_key(place, key, (*OPTIMIZATION, *network.known)))
+                try:
+                    network.read({key: settings[key]})
+                except UserError as error:
+                    raise UserError(f"config key {place}: {error}") from None
 
 
 def _check_dataset(dataset: Config, where: str) -> None:

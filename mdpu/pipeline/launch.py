@@ -98,7 +98,9 @@ def _experiment(experiment: str, arguments: list[str]) -> int:
         plan, others = _choose(experiment, arguments, current=True)
         goes_on, failed = bool({"--keep-going", "-k"} & set(arguments)), 0
         if not is_prepared(plan):
-            status = work(snakemake(plan.layout.write_config(), [*cores_of(others), "prepare"]), lock)
+            numbers, _ = take(others, "--cores", "-c")  # the other options may be a cluster's; this runs here
+            prepare = [*(["--cores", numbers[-1]] if numbers else []), "prepare"]
+            status = work(snakemake(plan.layout.write_config(), prepare), lock)
             if status and not goes_on:
                 return status
         command = snakemake(plan.layout.write_config(), others)
@@ -145,12 +147,6 @@ def is_prepared(plan: Plan) -> bool:
     shown = [experiment.split for experiment in plan.experiments.values() if experiment.split]
     files = [*map(plan.layout.labels, plan.datasets), *map(plan.layout.split, shown)]
     return all(file.exists() for file in files)
-
-
-def cores_of(arguments: list[str]) -> list[str]:
-    """Return the user's number of cores as arguments, for what works on this machine alone."""
-    values, _ = take(arguments, "--cores", "-c")
-    return ["--cores", values[-1]] if values else []
 
 
 def comparable(experiment: str, config: Config) -> bool:
