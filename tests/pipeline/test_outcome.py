@@ -67,6 +67,13 @@ def test_flips_moves_and_news_are_counted(results):
     ]
 
 
+def test_equal_results_do_not_differ(results):
+    same = results("a", {0.4: 90.0, 0.5: float("nan")})
+    difference = compare_results(same, same)
+    assert str(difference) == "nothing changed"
+    assert difference.same == 2
+
+
 @pytest.mark.parametrize("keep", [10, 60, 100])
 def test_what_the_last_report_said_is_compared_unless_it_is_broken(results, keep):
     here = results("a", {0.4: 90.0, 0.5: 80.0})

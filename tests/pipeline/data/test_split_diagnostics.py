@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from mdpu.data import TupleData, draw_split
 from mdpu.law import Law
 from mdpu.pipeline.config import load_config
-from mdpu.pipeline.data.diagnostics import diagnose
+from mdpu.pipeline.data.diagnostics import diagnose, summarize
 from mdpu.pipeline.files import REPOSITORY
 from mdpu.pipeline.plan import Plan
 
@@ -114,3 +114,16 @@ def test_a_split_that_departs_from_the_law_shows():
     assert found["tuple_types"]["p_value"] < 1e-30
     assert found["tuple_members"]["z"] < -5
     assert found["unlabeled"]["z"] < -15
+
+
+def test_a_summary_gives_the_worst_of_all():
+    found = [diagnose(draw_split(SIDES, 3, 0.5, 500, 500, seed), SIDES, 3, 0.5) for seed in range(4)]
+    summary = summarize(found)
+    p = min(one["tuple_types"]["p_value"] for one in found)
+    assert summary["splits"] == 4
+    assert summary["p_value"] == p
+    assert summary["adjusted"] == min(1, 4 * p)
+    assert summary["unlabeled"]["z"] == max(abs(one["unlabeled"]["z"]) for one in found)
+    assert summary["tuple_members"]["difference"] == max(
+        abs(one["tuple_members"]["observed"] - one["tuple_members"]["law"]) for one in found
+    )
