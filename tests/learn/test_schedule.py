@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 import time
 from contextlib import closing
-from itertools import pairwise
 
 import pytest
 import torch
@@ -44,29 +43,6 @@ def test_every_job_is_taken_to_its_end_in_order(lengths, workers):
     outcomes = list(side_by_side({key: log.job(key, length) for key, length in enumerate(lengths)}, workers))
     for key, length in enumerate(lengths):
         assert [outcome for of, outcome in outcomes if of == key] == [*range(length), f"end of {key}"]
-
-
-@pytest.mark.parametrize("workers", [2, 3])
-def test_no_more_jobs_are_under_way_than_workers_until_the_last_take_turns(workers):
-    log, count, length = Log(), 9, 4
-    list(side_by_side({key: log.job(key, length, 0.002) for key in range(count)}, workers))
-    done = dict.fromkeys(range(count), 0)
-    for key, step in log.steps:
-        left = [other for other in done if done[other] < length]
-        begun = [other for other in left if done[other]]
-        if len(left) > 2 * workers:
-            assert len(begun) <= workers
-        done[key] = step + 1
-    assert len(log.threads) == workers
-
-
-def test_the_last_job_that_takes_longest_does_not_wait_for_the_others():
-    """It would end alone, in one of two threads; it is ahead of the others in steps, but not in what is left."""
-    log, length = Log(), 40
-    seconds = {"long": 0.032, "first": 0.008, "second": 0.008, "third": 0.008}
-    list(side_by_side({key: log.job(key, length, each) for key, each in seconds.items()}, 2))
-    places = [place for place, (key, _) in enumerate(log.steps) if key == "long"]
-    assert max(after - before for before, after in pairwise(places)) < 13
 
 
 @pytest.mark.parametrize("workers", [1, 2])

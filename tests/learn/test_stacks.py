@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
-from blobs import assert_same_history, make_tasks
+from blobs import make_tasks
 
 from mdpu.learn import trainer as trainer_module
 from mdpu.learn.head import Head
@@ -13,7 +13,6 @@ from mdpu.learn.method import NetworkMethod
 from mdpu.learn.methods import load_method
 from mdpu.learn.methods.supervised import SupervisedHead
 from mdpu.learn.stacks import make_stacks, workers_for
-from mdpu.learn.task import Task
 
 
 def test_stacks_hold_every_task_once_and_a_stack_column_is_one_stream():
@@ -69,17 +68,6 @@ def test_methods_of_one_head_share_a_stack_only_if_outputs_and_sight_of_labels_a
     assert Counter(task for stack in stacks for row in stack for task in row) == Counter(tasks)
     for stack in stacks:
         assert len({task.method for row in stack for task in row}) == 1
-
-
-def test_a_narrow_method_beside_a_wide_one_of_the_same_head_trains_as_alone(methods, trainer):
-    """A stack of 16 outputs for both would cut the wide one's embedding."""
-    narrow, wide = (Task(name, 2, 0.4, seed=1, sample="prior0.4/seed1") for name in ("narrow", "wide"))
-    histories = {}
-    for stack in make_stacks([narrow, wide], True, "stream"):
-        histories |= trainer.histories(stack)
-    for task in (narrow, wide):
-        assert_same_history(histories[task], trainer.alone(task))
-    assert histories[narrow]["objective"][0] != histories[wide]["objective"][0]
 
 
 @pytest.mark.parametrize(

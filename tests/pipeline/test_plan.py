@@ -186,16 +186,6 @@ def test_names_that_the_plan_does_not_have_are_refused(function):
         attrgetter(function)(Plan(config()))("zzz")
 
 
-def test_a_subset_knows_what_it_leaves_out():
-    assert Plan(config()).not_run == {}
-    assert Plan(config()).experiment("second").not_run == ()
-    one = Plan(config(experiments=["first"], datasets=["deep"]))
-    assert one.not_run == {"second": "Second"}
-    assert one.experiment("first").not_run == ("flat",)
-    # Selected, but only on a dataset that is not.
-    assert Plan(config(datasets=["deep"])).not_run == {"second": "Second"}
-
-
 def test_illustrations_have_no_runs_and_the_setting_shows_a_split_of_the_first_dataset():
     changed = config(definitions__experiments={"setting": SETTING, "losses": LOSSES}, datasets=["deep", "flat"])
     plan = Plan(changed)

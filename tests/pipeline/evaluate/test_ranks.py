@@ -28,12 +28,6 @@ def blocks(rows, methods=("ure", "relu", "abs")):
     return pd.DataFrame(rows, columns=list(methods))
 
 
-def test_ranks_are_averaged_and_ties_shared():
-    found = rank(blocks([[1, 2, 3], [1, 3, 2], [2, 2, 1]]), 0.05)
-    assert found.average.to_dict() == pytest.approx({"relu": (2 + 1 + 1.5) / 3, "abs": 2, "ure": (3 + 3 + 1.5) / 3})
-    assert found.average.index.tolist() == ["relu", "abs", "ure"]
-
-
 def test_friedman_is_the_textbooks():
     rows = np.array([[9.0, 8, 7], [9, 7, 8], [6, 5, 4], [9, 8, 1]])
     found = rank(blocks(rows), 0.05)

@@ -31,11 +31,6 @@ def test_estimates_of_a_cell_are_counted_in_one_row():
     ]
 
 
-def test_estimates_that_know_nothing_are_counted():
-    (row,) = priors.table_rows(PLAN, None, estimates((0.5, 0.1, 0.9), known=0.0))
-    assert row[-1] == "1"
-
-
 def test_only_methods_that_estimate_the_prior_show_estimates():
     with pytest.raises(UserError, match="relu estimates no prior; bag-free does"):
         priors.check({"method": ["bag-free", "relu"]}, {}, "experiment")

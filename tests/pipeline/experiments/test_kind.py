@@ -32,12 +32,6 @@ def test_a_kind_keeps_the_contract(name):
         Draft202012Validator.check_schema(value)
 
 
-def test_no_kind_writes_the_files_of_another():
-    """A rule per kind makes the files of its experiments, whose names are of one kind each."""
-    outputs = [path for name in available_kinds() for path in load_kind(name).outputs(f"of-{name}")]
-    assert len(outputs) == len(set(outputs))
-
-
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [

@@ -6,9 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from mdpu.pipeline.experiments.curves import curves_figure
 from mdpu.pipeline.experiments.table import best_methods, latex_table
-from mdpu.pipeline.plan import Run, run_columns
 
 METHODS = ["ure", "relu", "abs"]
 DATASETS = {"mnist": "MNIST", "amp": "R&D_100%"}
@@ -47,34 +45,3 @@ def test_latex_has_a_row_per_prior_and_dataset_with_the_best_in_bold(cells):
         r"0.5 & MNIST & \bfseries 75.00 \pm 1.00 & \bfseries 75.00 \pm 1.00 & 74.00 \pm 1.00 \\",
         r" & R\&D\_100\% & {not run} & {not run} & {not run} \\",
     ]
-
-
-def histories(methods=METHODS, sizes=(2, 3), scale=1.0):
-    rng = np.random.default_rng(0)
-    frames = []
-    for method in methods:
-        for size in sizes:
-            for seed in (1, 2):
-                run = Run("mnist", "base", size, 10000, "0.5", method, "logistic", seed)
-                risk, accuracy = scale * rng.normal(size=5), rng.uniform(size=5)
-                frame = pd.DataFrame({"epoch": range(1, 6), "risk": risk, "accuracy": accuracy})
-                frames.append(frame.assign(**run_columns(run)))
-    return pd.concat(frames, ignore_index=True)
-
-
-def test_a_figure_has_a_column_per_tuple_size_with_a_mean_line_and_a_band_per_method():
-    metrics = histories()
-    axes = curves_figure(metrics, {"mnist": "MNIST"}).axes
-    assert len(axes) == 4
-    risk_of_pairs = axes[0]
-    assert [len(panel.collections) for panel in axes] == [3] * 4
-    lines = {line.get_label(): line for line in risk_of_pairs.lines}
-    assert {"URE", "ReLU", "ABS"} <= set(lines)
-    chosen = metrics[(metrics["method"] == "abs") & (metrics["tuple_size"] == 2)]
-    by_epoch = chosen.groupby("epoch")["risk"]
-    np.testing.assert_allclose(lines["ABS"].get_ydata(), by_epoch.mean())
-    band = risk_of_pairs.collections[METHODS.index("abs")].get_paths()[0].vertices
-    assert band[:, 1].max() == pytest.approx((by_epoch.mean() + by_epoch.std()).max())
-    assert band[:, 1].min() == pytest.approx((by_epoch.mean() - by_epoch.std()).min())
-    assert risk_of_pairs.get_title().startswith("MNIST, pairs")
-    assert "$n$ = 10,000" in risk_of_pairs.get_title()

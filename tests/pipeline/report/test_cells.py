@@ -14,7 +14,7 @@ from mdpu.pipeline.evaluate.comparison import compare
 from mdpu.pipeline.evaluate.published import published_summary
 from mdpu.pipeline.files import REPOSITORY
 from mdpu.pipeline.plan import AXES, Plan
-from mdpu.pipeline.report.cells import HEIGHT, POINTS, WIDTH, cell_lines, drawer_data, verdicts_by_cell
+from mdpu.pipeline.report.cells import cell_lines, drawer_data, verdicts_by_cell
 from mdpu.pipeline.report.training import Training
 
 
@@ -55,17 +55,6 @@ def test_the_runs_of_a_cell_share_a_line(plan, lines):
     assert by_method["abs"]["trials"][1]["accuracy"] is None
     assert by_method["ure"]["title"] == "MNIST, pairs, n = 10,000, prior 0.5, URE"
     assert by_method["ure"]["epochs"] == "51 to 60"
-
-
-def test_a_curve_spans_its_drawing_and_a_trial_that_diverged_has_no_points(lines):
-    by_method = {line["name"].split("/")[-2]: line["curve"] for line in lines}
-    curve = by_method["ure"]
-    assert (curve["low"], curve["high"], curve["first"], curve["last"]) == (60, 95, 1, 60)
-    points = [tuple(map(float, point.split(","))) for point in curve["lines"][0].split()]
-    assert len(points) == POINTS
-    assert points[0] == (0, round(HEIGHT - (31 / 60) / 35 * HEIGHT))
-    assert points[-1] == (WIDTH, round(HEIGHT - 31 / 35 * HEIGHT))
-    assert by_method["abs"]["lines"][1] == ""
 
 
 def test_the_script_gets_every_cell_as_plain_json(lines):
