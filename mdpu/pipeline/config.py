@@ -6,7 +6,7 @@ import difflib
 import itertools
 import pkgutil
 import re
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -306,11 +306,10 @@ def all_values(axis: Any) -> list[Any]:
     return list(dict.fromkeys(itertools.chain.from_iterable(lists)))
 
 
-def known(name: str, names: Iterable[str], where: str) -> None:
+def known(name: str, names: Collection[str], where: str) -> None:
     """Raise `UserError`, with a suggestion, if `name` is not one of `names`; `where` says where it occurs."""
-    names = sorted(names)
     if name not in names:
-        raise UserError(f"{where}: {name!r} is unknown; {_hint(name, names)}")
+        raise UserError(f"{where}: {name!r} is unknown; {_hint(name, sorted(names))}")
 
 
 def _hint(name: str, names: Sequence[str]) -> str:

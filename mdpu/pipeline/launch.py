@@ -18,7 +18,17 @@ from mdpu.pipeline import experiments
 from mdpu.pipeline.config import EXPERIMENTS, PAPER, Config, load_config, select
 from mdpu.pipeline.estimate import check_files, estimate
 from mdpu.pipeline.files import REPOSITORY
-from mdpu.pipeline.lock import PROGRESS, TOKEN, Lock, descendants, describe, is_held, read_head, temporary_folder
+from mdpu.pipeline.lock import (
+    CHECKED,
+    PROGRESS,
+    TOKEN,
+    Lock,
+    descendants,
+    describe,
+    is_held,
+    read_head,
+    temporary_folder,
+)
 from mdpu.pipeline.outcome import compare_shipped, configurations, report_outcome
 from mdpu.pipeline.plan import Plan
 
@@ -93,7 +103,8 @@ def _experiment(experiment: str, arguments: list[str]) -> int:
         configuration = plan.layout.write_config()
         if is_new:  # it is not what the results are of, so it must not be the newest
             os.utime(configuration, (0, 0))
-        return subprocess.run(snakemake(configuration, others), env=_environment()).returncode
+        environment = {**_environment(), CHECKED: "yes"}
+        return subprocess.run(snakemake(configuration, others), env=environment).returncode
     with Lock(REPOSITORY, " ".join(["./run", experiment, *arguments]), say) as lock:
         plan, others = _choose(experiment, arguments, current=True)
         goes_on, failed = bool({"--keep-going", "-k"} & set(arguments)), 0

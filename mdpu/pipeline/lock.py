@@ -26,6 +26,7 @@ import psutil
 from mdpu.errors import UserError
 
 TOKEN = "MDPU_HEAD"  # the environment variable that marks every descendant of a head process
+CHECKED = "MDPU_CHECKED"  # the one that says that ./run, which only looks, has checked the configuration
 STATE = Path(".snakemake")  # of a clone
 PROGRESS = STATE / "run.progress"  # how far the stages are, for `./run status`
 PATIENCE = 1.0  # seconds to wait for the lock: `./run status` takes it for a moment

@@ -8,7 +8,7 @@ from snakemake.logging import logger
 
 from mdpu.pipeline.data.sources import SOURCES
 from mdpu.errors import UserError
-from mdpu.pipeline.lock import TOKEN
+from mdpu.pipeline.lock import CHECKED, TOKEN
 from mdpu.pipeline.report.formats import format_name
 from mdpu.pipeline import experiments, plan
 from mdpu.pipeline.config import canonical
@@ -21,7 +21,7 @@ from mdpu.pipeline.plan import PARTS, Plan, has_gpu
 
 try:
     PLAN = Plan(canonical(config))
-    if workflow.is_main_process and TOKEN not in os.environ:  # ./run has checked them
+    if workflow.is_main_process and not {CHECKED, TOKEN} & os.environ.keys():  # ./run has checked them
         experiments.check(PLAN.config)
     if PLAN.config.get("without_failed"):
         PLAN = Plan(without_failed(PLAN.config))
