@@ -18,7 +18,7 @@ from mdpu.pipeline.evaluate.published import in_one_reading, published_cells
 ROOT = Path(__file__).resolve().parent.parent
 REFERENCE = ROOT / "results" / "reference"
 CELL = ("dataset", "variant", "tuple_size", "n", "prior", "method", "loss")
-DOCUMENTS = ("README.md", "docs/explanation/findings.md", "docs/explanation/laws.md")
+DOCUMENTS = ("README.md", "docs/explanation/findings.md", "docs/explanation/laws.md", "docs/explanation/neighbours.md")
 SMALLER = {"mnist": 10_000, "fashion-mnist": 10_000, "emnist-letters": 7_000, "emnist-letters-a-i": 7_000}
 TITLES = {"mnist": "MNIST", "fashion-mnist": "Fashion-MNIST", "emnist-letters-a-i": "EMNIST-Letters (A-I)"}
 PAPER = {"source": "paper"}
@@ -134,6 +134,24 @@ def laws(dataset: str) -> str:
     return markdown(["law, $M$", "prior", *(f"`{method}`" for method in methods), "lead"], body)
 
 
+def neighbours(name: str) -> str:
+    """Return other papers' test errors beside ours, with a verdict."""
+
+    def number(mean, std) -> str:
+        return "–" if pd.isna(mean) else f"{mean:.2f}" if pd.isna(std) else f"{mean:.2f} ± {std:.2f}"
+
+    body = []
+    for row in pd.read_csv(REFERENCE / "neighbours" / f"{name}.csv", dtype={"prior": str}).to_dict("records"):
+        wrong = row["variant"].rpartition("-")[2]
+        told = f", told times {int(wrong) / 100:.1f}" if wrong.isdigit() else ""
+        beside = [number(row[f"our_error_{one}"], row[f"our_std_{one}"]) for one in ("bag-relu", "supervised")]
+        own = [number(row["error"], row["std"]), number(row["our_error"], row["our_std"])]
+        apart = [f"{row['difference']:+.2f}", f"{row['twice']:.2f}", row["verdict"]]
+        body.append([f"{row['paper']}: {row['law']}{told}", f"`{row['method']}`, {row['loss']}", *own, *apart, *beside])
+    names = ["method", "theirs", "ours", "difference", "twice its error", "verdict", "`bag-relu`", "`supervised`"]
+    return markdown(["number", *names], body)
+
+
 def tables() -> dict[str, str]:
     """Return every table by its name."""
     known = cells()
@@ -142,7 +160,9 @@ def tables() -> dict[str, str]:
                        [[label, *(shown(known, {**axes, **more}) for _, more in columns)] for label, axes in rows])
         for name, (head, rows, columns) in TABLES.items()
     }  # fmt: skip
-    return {**made, "verdicts": verdicts(), "claims": claims(), **{f"laws-{name}": laws(name) for name in TITLES}}
+    made |= {f"laws-{name}": laws(name) for name in TITLES}
+    made |= {path.stem: neighbours(path.stem) for path in (REFERENCE / "neighbours").glob("neighbours-*.csv")}
+    return {**made, "verdicts": verdicts(), "claims": claims()}
 
 
 def written(text: str, made: dict[str, str]) -> str:
