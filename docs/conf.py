@@ -67,6 +67,7 @@ plot_html_show_source_link = False
 plot_html_show_formats = False
 plot_formats = [("svg", 100)]
 
+# No intersphinx: it fetches the indexes of torch, numpy and scikit-learn, and a strict build fails where none answers.
 # `./run docs links` asks other sites, too; the build itself needs no network.
 linkcheck_anchors = False
 

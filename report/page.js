@@ -159,6 +159,7 @@
     const { title, epochs, trials, verdict } = cells[name];
     const curve = document.getElementById(name).querySelector("svg").cloneNode(true);
     const { low, high, first, last } = curve.dataset;
+    const seeds = trials.map(([seed]) => make("li", {}, draw("svg", { viewBox: "0 0 35 10", "aria-hidden": true }, draw("path", { d: "M0 5H35" })), `seed ${seed}`));
     const shut = make("button", { type: "button", className: "shut", textContent: "Close", autofocus: true });
     shut.addEventListener("click", () => drawer.close());
     drawer.replaceChildren(
@@ -172,6 +173,7 @@
       make("div", { className: "axis" }, make("span", { textContent: `${high} %` })),
       curve,
       make("div", { className: "axis" }, make("span", { textContent: `${low} %, epoch ${first}` }), make("span", { textContent: `epoch ${last}` })),
+      make("ul", { className: "seeds" }, ...seeds),
       make("h3", { textContent: "Where it comes from" }),
       make("dl", {}, ...trials.flatMap(([seed, accuracy, place, origin]) => [
         make("dt", { textContent: `Seed ${seed}` }),

@@ -8,11 +8,14 @@ its runs, their splits and the commit that trained them stands in the crate's me
 - a run's number is a result of the action that trained it. Its objects are the split, the labels and the images; the
   version of its instrument is the commit.
 
-Images are named with their checksums, but not included: most have no licence to pass them on.
+Images are named with their checksums, but not included: most have no licence to pass them on. Commands and authors have
+an address if ``pyproject.toml`` names the repository's.
 """
 
 from __future__ import annotations
 
+import importlib.metadata
+import io
 import mimetypes
 import subprocess
 from collections.abc import Iterable, Iterator, Mapping
@@ -53,7 +56,8 @@ PROFILES = {
 RUN_TERMS = "https://w3id.org/ro/terms/workflow-run/context"
 SUBJECT = "learning from M-tuple dominant positive and unlabeled data"
 LICENCE = "https://spdx.org/licenses/MIT"
-SNAKEMAKE = "https://w3id.org/workflowhub/workflow-ro-crate#snakemake"
+BIOSCHEMAS = "https://bioschemas.org/profiles/ComputationalWorkflow/1.0-RELEASE"
+SNAKEMAKE, SNAKEMAKE_PAGE = "https://w3id.org/workflowhub/workflow-ro-crate#snakemake", "https://snakemake.github.io"
 COMPLETED = "http://schema.org/CompletedActionStatus"
 LEFT_OUT = BESIDE | {"config"}  # one configuration is added
 
@@ -75,12 +79,16 @@ class _Builder:
         self.results = plan.layout.results
         self._tools: dict[str, list[Entity]] = {}  # by command, one for each commit
         self._controls: list[Entity] = []
+        urls = dict(url.split(", ", 1) for url in importlib.metadata.metadata("mdpu").get_all("Project-URL") or [])
+        self._address = {"url": urls["Repository"]} if "Repository" in urls else {}
         authors = yaml.safe_load((REPOSITORY / "CITATION.cff").read_text(encoding="utf-8"))["authors"]
         self._authors = [
-            self._add(f"#author-{place}", "Organization", name=author["name"]) for place, author in enumerate(authors)
+            self._add(f"#author-{place}", "Organization", name=author["name"], **self._address)
+            for place, author in enumerate(authors)
         ]
         git = subprocess.run(["git", "config", "user.name"], cwd=REPOSITORY, capture_output=True, text=True)
-        self._agent = self._add("#agent", "Person", name=git.stdout.strip() or "unknown")
+        known = git.stdout.strip()
+        self._agent = self._add("#agent", "Person", name=known) if known else self._authors[0]
 
     def build(self) -> ROCrate:
         """Return the crate, with everything in it."""
@@ -94,6 +102,10 @@ class _Builder:
         workflow["step"] = [self._step(command) for command in self._tools]
         for command, tools in self._tools.items():
             self._step(command)["workExample"] = tools
+        for entity in self.crate.get_entities():
+            for key, value in entity.properties().items():
+                if isinstance(value, list) and len(value) == 1:  # RO-Crate writes a list of one as the one
+                    entity[key] = value[0]
         return self.crate
 
     # -- what there is ----------------------------------------------------------------------------
@@ -103,7 +115,10 @@ class _Builder:
         self.crate.metadata.append_to("conformsTo", {"@id": WORKFLOW_CRATE})
         root["name"] = f"Results of {self.plan.config['name']}: {SUBJECT}"
         root["description"] = "Tables, figures, verdicts and histories, with the provenance of every number."
-        root["author"] = self._authors
+        root["author"] = root["publisher"] = self._authors
+        text = f"# {root['name']}\n\n{root['description']} `ro-crate-metadata.json` says what made which file.\n"
+        facts = {"name": "README.md", "about": root, "encodingFormat": "text/markdown"}
+        self.crate.add_file(io.StringIO(text), "README.md", properties=facts)
         terms = "Use it for what you like, and keep the notice."
         root["license"] = self._add(LICENCE, "CreativeWork", name="MIT License", description=terms)
         root["datePublished"] = datetime.now(UTC).date().isoformat()
@@ -117,7 +132,12 @@ class _Builder:
         for rules in sorted(folder.rglob("*.smk")):
             self._add_file(rules, rules.relative_to(REPOSITORY), "text/plain")
         kinds = ["File", "SoftwareSourceCode", "ComputationalWorkflow", "HowTo"]
-        workflow = self._add_file(folder / "Snakefile", Path("workflow/Snakefile"), "text/plain", **{"@type": kinds})
+        workflow = self._add_file(
+            folder / "Snakefile", Path("workflow/Snakefile"), "text/plain", **{"@type": kinds}, **self._address
+        )
+        workflow["conformsTo"] = self._add(
+            BIOSCHEMAS, "CreativeWork", name="ComputationalWorkflow", version="1.0-RELEASE"
+        )
         workflow["name"] = "From images to a report"
         workflow["version"] = git_commit()
         workflow["creator"], workflow["license"] = self._authors, self.crate.root_dataset["license"]
@@ -216,10 +236,12 @@ class _Builder:
     def _add_run(self, workflow: Entity, actions: list[Entity]) -> None:
         """Add the run of the workflow, which was organized by Snakemake and consists of the actions."""
         version = versions(["snakemake"]).get("snakemake", "unknown")
-        snakemake = self._add("#snakemake", "SoftwareApplication", name="Snakemake", softwareVersion=version)
+        facts = {"name": "Snakemake", "url": SNAKEMAKE_PAGE, "softwareVersion": version}
+        snakemake = self._add(SNAKEMAKE_PAGE, "SoftwareApplication", **facts)
         done, page = {"agent": self._agent, "actionStatus": COMPLETED}, self.plan.layout.page
         files = {"object": [self._file(self.plan.layout.config)], "result": [self._file(page)]}
         facts = {"name": f"Run of {self.plan.config['name']}", "instrument": workflow, "endTime": _written(page)}
+        done["description"] = f"From images to {page.name}"
         run = self._add("#run", "CreateAction", **facts, **files, **done)
         facts = {"name": "Snakemake runs the jobs", "instrument": snakemake, "object": self._controls, "result": run}
         organized = self._add("#organize", "OrganizeAction", **facts, **done)
@@ -228,8 +250,8 @@ class _Builder:
     def _action(
         self, name: str, command: str, commit: str, inputs: Iterable[Entity], results: Iterable[Entity], **facts: Any
     ) -> Entity:
-        version = {"name": f"mdpu {command}", "softwareVersion": commit}
-        tool = self._add(f"#mdpu-{command}@{commit}", "SoftwareApplication", **version)
+        version = {"name": f"mdpu {command}", "softwareVersion": commit, **self._address}
+        tool = self._add(f"{self._address.get('url', '')}#mdpu-{command}@{commit}", "SoftwareApplication", **version)
         tools = self._tools.setdefault(command, [])
         tools += [] if tool in tools else [tool]
         facts |= {"object": list(inputs), "result": list(results), "agent": self._agent, "actionStatus": COMPLETED}

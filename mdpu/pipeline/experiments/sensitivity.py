@@ -52,7 +52,8 @@ side, and a small marker is one trial. A vertical line is the paper's accuracy m
 where an alternative's marker meets its method's line, the alternative gives the paper's number.
 """
 LINEAR = 10.0  # points; where differences go beyond twice this, the axis is logarithmic outside of it
-ROW_HEIGHT = 0.135  # inches
+ROW_HEIGHT, LINE_HEIGHT = 0.135, 0.14  # inches, of a row and of a line of a title
+CROWD = 8  # methods; where there are more, rows are as much higher
 PANELS = 4  # side by side; where there are more, each dataset has a row
 NONE = "–"
 WORDS = ["Panel", "Key", "Protocol", "Alternative"]  # heads of what names a row of the table
@@ -209,7 +210,8 @@ def sensitivity_figure(differences: pd.DataFrame, published: pd.DataFrame, datas
     names = dict.fromkeys(panel[0] for panel in panels)
     lines = [[p for p in panels if p[0] == name] for name in names] if len(panels) > PANELS else [panels]
     # A page wide even if there is one panel, for the names of the rows.
-    height = 0.7 + ROW_HEIGHT * max(4, len(rows))
+    methods = list(dict.fromkeys(differences["method"]))
+    height = 0.7 + ROW_HEIGHT * max(4, len(rows) * max(1, len(methods) / CROWD))
     figure, axes = draw_panels(len(lines), max(1, *map(len, lines)), height, PAGE, sharey=True)
     beside = 0.2 + 1.15 * LETTER * max((len(label) for label, _ in rows), default=0)  # bold letters are wider
     for line, across in zip(lines, axes, strict=True):
@@ -218,10 +220,12 @@ def sensitivity_figure(differences: pd.DataFrame, published: pd.DataFrame, datas
         for panel, axis in zip(line, across, strict=False):
             shown = differences[(differences[list(PANEL)] == list(panel)).all(axis=1)]
             targets = published[(published[list(PANEL)] == list(panel)).all(axis=1)].set_index("method")
-            _draw_panel(axis, rows, shown, targets["published_mean"], list(dict.fromkeys(differences["method"])))
+            _draw_panel(axis, rows, shown, targets["published_mean"], methods)
             dataset, size, n, prior = panel
             words = literal(datasets[dataset]), size_name(size).lower(), f"$\\pi_+ = {prior}$", f"$n$ = {n:,}"
             entitle(axis, *words, beside=beside)
+    tall = max(axis.get_title().count("\n") for axis in axes.flat) - 1  # lines that the height has no room for
+    figure.set_figheight(figure.get_figheight() + LINE_HEIGHT * max(0, tall) * len(lines))
     first = axes[0, 0]
     first.set_yticks(range(len(rows)), [literal(label) for label, _ in rows])
     for axis in axes[:, 0]:

@@ -166,6 +166,7 @@ def test_a_number_opens_its_cell_by_keyboard(page, synthetic, comparison):
     assert "commit 000000000000 on no device" in text
     assert len(drawer.find_elements(By.CSS_SELECTOR, ".strip .trial")) == 3
     assert len(drawer.find_elements(By.CSS_SELECTOR, ".curve polyline")) == 3
+    assert [seed.text for seed in drawer.find_elements(By.CSS_SELECTOR, ".seeds li")] == ["seed 1", "seed 2", "seed 3"]
     page.switch_to.active_element.send_keys(Keys.ESCAPE)
     assert not drawer.is_displayed()
     assert page.switch_to.active_element == link
@@ -218,8 +219,8 @@ def test_nothing_but_a_table_scrolls_sideways(page, width, text):
     assert wide <= window
 
 
-def test_paper_loses_nothing(page):
-    """In print no table is wider than its page, nothing is folded or filtered away, and no control is left."""
+def test_paper_has_what_is_unfolded(page):
+    """In print no table is wider than its page, nothing is filtered away, and neither controls nor runs are left."""
     Select(page.find_element(By.CSS_SELECTOR, ".controls select[name='method']")).select_by_value("ure")
     set_up(page, 1030, media="print")  # A4 across, less its margins
     wide = "return [...document.querySelectorAll('.scroll')].filter(box => box.scrollWidth > innerWidth).length"
@@ -227,8 +228,9 @@ def test_paper_loses_nothing(page):
     assert (
         visible(page, "#comparisons-table tbody tr") == count(page, "#comparisons-table tbody tr") > count(page, SHOWN)
     )
-    assert visible(page, "ul.cases li") == count(page, "ul.cases li") > 0
-    assert not visible(page, "button:not(th *), select, input, nav")
+    assert not visible(page, "ul.cases li, #runs tr, button:not(th *), select, input, nav")
+    page.execute_script("document.querySelector('#claims details:has(li)').open = true")
+    assert visible(page, "#claims ul.cases li")
 
 
 # -- without a script, without trust, without sight -----------------------------------------------
