@@ -96,7 +96,7 @@ table["within"] = (table["mean"] - table["expected"]).abs() <= table["tolerance"
 print(table.round(2))
 
 # %%
-# ``./run`` does this for all 108 runs, in minutes, and writes the report.
+# ``./run`` does this for all 78 runs, in minutes, and writes the report.
 #
 # The risk that falls below zero
 # ------------------------------

@@ -126,8 +126,8 @@ def test_cells_outside_their_tolerance_are_listed(tmp_path):
 # validator refuses other keys. Look a new one up in https://w3id.org/ro/crate/1.1/context before it is added here.
 DEFINED = (
     "@id @type about actionStatus agent author conformsTo contentSize creator datePublished description encodingFormat "
-    "endTime hasPart instrument license mainEntity mentions name object position programmingLanguage propertyID result "
-    "sha256 softwareVersion step unitText url value version workExample"
+    "endTime hasPart instrument license mainEntity mentions name object position programmingLanguage propertyID "
+    "publisher result sha256 softwareVersion step unitText url value version workExample"
 )
 CONTEXTS = ["https://w3id.org/ro/crate/1.1/context", "https://w3id.org/ro/terms/workflow-run/context"]
 

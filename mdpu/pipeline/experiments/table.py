@@ -67,9 +67,13 @@ def caption(cells: pd.DataFrame, datasets: Mapping[str, str], best_epoch: bool) 
     first, *others = sizes
     spread = f"n = {first:,}" + "".join(f"; {n:,} on {', '.join(sizes[n])}" for n in others)
     trials = number_of_trials([int(count) for count in cells["trials"]])
+    methods: dict[int, list[str]] = {}
+    for method, count in cells.groupby("method", sort=False)["trials"].max().items():
+        methods.setdefault(int(count), []).append(load_method(str(method)).title)
+    each = "; ".join(f"{', '.join(names)} {count}" for count, names in methods.items())
     return (
         f"Test accuracy in percent, mean ± standard deviation over {trials}, each {epochs}. {spread}. "
-        f"The best method of a row is bold."
+        f"The best method of a row is bold." + (f" Trials: {each}." if len(methods) > 1 else "")
     )
 
 
