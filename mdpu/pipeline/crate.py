@@ -236,8 +236,8 @@ class _Builder:
     def _add_run(self, workflow: Entity, actions: list[Entity]) -> None:
         """Add the run of the workflow, which was organized by Snakemake and consists of the actions."""
         version = versions(["snakemake"]).get("snakemake", "unknown")
-        facts = {"name": "Snakemake", "url": SNAKEMAKE_PAGE, "softwareVersion": version}
-        snakemake = self._add(SNAKEMAKE_PAGE, "SoftwareApplication", **facts)
+        tool = {"name": "Snakemake", "url": SNAKEMAKE_PAGE, "softwareVersion": version}
+        snakemake = self._add(SNAKEMAKE_PAGE, "SoftwareApplication", **tool)
         done, page = {"agent": self._agent, "actionStatus": COMPLETED}, self.plan.layout.page
         files = {"object": [self._file(self.plan.layout.config)], "result": [self._file(page)]}
         facts = {"name": f"Run of {self.plan.config['name']}", "instrument": workflow, "endTime": _written(page)}
