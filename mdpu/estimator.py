@@ -43,7 +43,7 @@ from mdpu.learn.stopping import choose_epoch
 from mdpu.learn.task import Precision
 from mdpu.learners.features import Standardisation, Standardised, kernel_maps
 from mdpu.learners.joint import Bags, CountedTuples, Floats
-from mdpu.learners.latent import PriorProfile, disjoint_tuples, estimate_prior
+from mdpu.learners.latent import PriorProfile, disjoint_tuples, estimate_prior, profile_broken, rank
 from mdpu.learners.student import check_student, event_prior, fit_linear, fit_student
 from mdpu.learners.trees import fit_trees
 from mdpu.losses import LOSSES
@@ -59,6 +59,9 @@ OF_NETWORKS = (
     *("method", "loss", "network", "hidden", "n_epochs", "early_stopping", "validation_fraction", "n_iter_no_change"),
     *("batch_size", "learning_rate", "weight_decay", "precision", "warm_start"),
 )
+# Networks where tuples are broken: at a constant rate, and on all pixels, they learn the mistakes by heart.
+BROKEN: dict[str, Any] = {"network": "components", "learning_rate": 3e-3, "weight_decay": 1e-2}
+BROKEN_EPOCHS = 20
 FEW_TUPLES = 20
 FEW_STEPS = 30
 STUDENT_UP_TO = 20_000  # tuples of a table; beyond it the kernel teacher takes minutes
@@ -84,6 +87,7 @@ class _TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
     """What both classifiers share. Inside, scores are those of the class that `_own` names."""
 
     prior: float | None = field(default=None, kw_only=False)
+    broken: float | Literal["estimate"] = 0.0
     learner: Any = "auto"
     guess_prior: bool = False
     compare_prior: bool = True
@@ -111,6 +115,8 @@ class _TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
     model_: Any = field(init=False)
     prior_: float = field(init=False)
     prior_estimate_: PriorProfile | None = field(init=False)
+    broken_: float = field(init=False)
+    broken_estimate_: Estimate | None = field(init=False)
     learner_: Choice = field(init=False)
     state_: KeptState = field(init=False)
     standardisation_: Standardisation | None = field(init=False)
@@ -181,6 +187,8 @@ class _TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         if self.prior is not None:
             check_share("prior", self.prior)
         goes_on = self.warm_start and hasattr(self, "state_")
+        if not goes_on:
+            self.broken_, self.broken_estimate_ = self._told_broken(), None
         rows, sample = self._read(X, y, reset=not goes_on)
         if self._counts is not None:
             sample = CountedTuples.of(sample, self._counts, complete=y is None)
@@ -193,6 +201,10 @@ class _TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         seed = self._seed() if not goes_on else self.model_.task.seed
         is_part = choice.name == "network" and len(sample.tuples) > PROFILED
         used, own_sample = _only_used(rows, _part(sample, seed) if is_part else sample)
+        if self.broken == "estimate" and not goes_on:
+            counts = rank(_ranked(used, seed), self._bags(self._without_pool(used, own_sample)), seed)
+            found = Estimate(*profile_broken(counts, self._told(None)), 0.95)
+            self.broken_, self.broken_estimate_ = found.value if found.low > 0 else 0.0, found
         bags = self._bags(own_sample)
         if complete:
             estimate, own = None, self.prior or event_prior(used, bags, seed)
@@ -227,7 +239,8 @@ class _TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
             check_choice("learner", self.learner, LEARNERS)
             if counted and (self.learner == "network" or self._network_parameters()):
                 raise UserError(
-                    "networks learn from tuples of one law; take another learner, or TupleLoss for each pair of counts"
+                    "networks learn from tuples of one law; take learner='student', 'linear' or 'trees', or in a loop "
+                    "of your own a TupleLoss for each pair of counts"
                 )
         else:
             check_student(self.learner)
@@ -338,17 +351,23 @@ class _TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
                 "to a module"
             )
         epochs, batch_size = by_number(n)
+        own = {name: getattr(self, name) for name in BROKEN}
+        is_broken = getattr(self, "broken_", 0.0) > 0
+        if is_broken:
+            epochs, batch_size = min(BROKEN_EPOCHS, epochs), min(500, max(64, n // 20))
+            own |= {name: value for name, value in BROKEN.items() if name not in self._network_parameters()}
         epochs = epochs if self.n_epochs is None else self.n_epochs
         if isinstance(epochs, bool) or not isinstance(epochs, int | np.integer) or epochs < 1:
             raise UserError(f"n_epochs is {self.n_epochs!r}; an integer of at least 1 is needed")
         return Settings(
             epochs=int(epochs),
             batch_size=batch_size if self.batch_size is None else self.batch_size,
-            learning_rate=self.learning_rate,
-            weight_decay=self.weight_decay,
+            schedule="one-cycle" if is_broken else "constant",
+            learning_rate=own["learning_rate"],
+            weight_decay=own["weight_decay"],
             precision=self.precision,
-            network=self.network if isinstance(self.network, str) else module_architecture(self.network),
-            architecture={"hidden": self.hidden} if isinstance(self.network, str) and self.network == "mlp" else {},
+            network=own["network"] if isinstance(own["network"], str) else module_architecture(own["network"]),
+            architecture={"hidden": self.hidden} if own["network"] in ("mlp", "components") else {},
         )
 
     def _method(self) -> str:
@@ -435,6 +454,21 @@ class _TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         """Return the law in terms of the class whose scores are learned."""
         return self.law_of(size)
 
+    def _told_broken(self) -> float:
+        """Return the share of broken tuples that `broken` gives, 0 where it is to be estimated."""
+        if self.broken != "estimate" and self.broken != 0:
+            check_share("broken", self.broken)
+        elif self.broken == "estimate" and self.prior is None:
+            raise UserError("broken='estimate' finds the share at a told prior; give prior, or the share")
+        if self.broken != 0 and getattr(self, "_counts", None) is not None:
+            raise UserError("broken is the share of tuples that break a law, but counts were given; leave one out")
+        return 0.0 if self.broken == "estimate" else float(self.broken)
+
+    def _broken(self, law: Law) -> Law:
+        """Return a law with the share of broken tuples, if there is one."""
+        share = self.broken_ if hasattr(self, "broken_") else self._told_broken()
+        return law.broken(share) if share else law
+
     @property
     def _sign(self) -> int:
         """1, or -1 if the class whose scores are learned is the negative one."""
@@ -460,14 +494,10 @@ class _TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
 
     def _profile(self, rows: Any, sample: Sample, seed: int | str) -> PriorProfile | None:
         """Return what the sample says of the own class's prior, unless it is told and not to be compared."""
-        if self.prior is not None and not self.compare_prior:
-            return None
-        features = rows
-        if not sparse.issparse(rows):
-            z = Standardisation.learn(rows)(rows)
-            features = kernel_maps(z, seed, (1.0,))[0].transform(z)
+        if self.prior is not None and (not self.compare_prior or self.broken == "estimate"):
+            return None  # a share that was estimated at the prior says nothing about it
         sample = sample if isinstance(sample, CountedTuples) else self._without_pool(rows, sample)
-        return estimate_prior(features, self._bags(sample), seed=seed)
+        return estimate_prior(_ranked(rows, seed), self._bags(sample), seed=seed)
 
     def _without_pool(self, rows: Any, sample: Sample) -> Sample:
         """Return the sample without tuples that share members, where members recur and unlabeled rows are others.
@@ -742,8 +772,11 @@ class TupleClassifier(_TupleEstimator):
                 "Law.dominant, for tuples of several sizes"
             )
         if law.ordered:
-            raise UserError("the order of members counts in this law, which only mdpu.learn.fit learns from")
-        return law
+            raise UserError(
+                "the learners of the classifier take the members of a tuple in any order, which counts in this law; "
+                "train a network by it with mdpu.learn.fit or mdpu.losses.TupleLoss"
+            )
+        return self._broken(law)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -757,6 +790,11 @@ class MDPUClassifier(_TupleEstimator):
         limits); a sample that does not tell it is refused.
     dominant : {'positive', 'negative'}
         The class that at least half of each tuple's members are of.
+    broken : float or 'estimate'
+        Share of the tuples, in [0, 1), that break the rule. ``estimate`` finds it at a told `prior`, and takes it as 0
+        unless its interval excludes 0. Pairs do not tell it: for any share other probabilities of the rows fit.
+        Networks then train on principal components for 20 epochs of a one-cycle schedule, with more weight decay,
+        unless other parameters say otherwise: longer training at a constant rate learns the mistakes by heart.
     learner : {'auto', 'network', 'student', 'linear', 'trees'} or estimator
         ``network`` trains what the parameters from `method` to `precision` say. ``student``: boosted trees on the soft
         labels of a kernel machine; any scikit-learn classifier with ``sample_weight`` and ``predict_proba`` takes their
@@ -822,6 +860,8 @@ class MDPUClassifier(_TupleEstimator):
     prior_estimate_ : PriorProfile or None
         What the sample says of the positive class's prior, with its interval; ``plot()`` draws it. None if the prior
         was told and `compare_prior` is False.
+    broken_, broken_estimate_ : float, Estimate or None
+        The share of broken tuples that was assumed, and what the sample says of it if that was asked for.
     learner_ : Choice
         The learner and the reason for it.
     history_ : DataFrame
@@ -850,10 +890,10 @@ class MDPUClassifier(_TupleEstimator):
 
     def law_of(self, size: int) -> Law:
         """Return the law of the tuples of one size: at least half of the members are of the dominant class."""
-        return Law.dominant(size) if self.dominant == "positive" else Law.between(size, 0, size // 2)
+        return self._broken(Law.dominant(size) if self.dominant == "positive" else Law.between(size, 0, size // 2))
 
     def _own_law(self, size: int) -> Law:
-        return Law.dominant(size)
+        return self._broken(Law.dominant(size))
 
     def _fit(self, X: Any, y: Any) -> Self:
         check_choice("dominant", self.dominant, ("positive", "negative"))
@@ -929,6 +969,14 @@ def by_number(n: int) -> tuple[int, int]:
     at least five times.
     """
     return max(5, min(100, -(-1_000_000 // max(1, n)))), 64 if n <= 10_000 else 256
+
+
+def _ranked(rows: Any, seed: int | str) -> Any:
+    """Return features (N, d) of which a linear score ranks the rows."""
+    if sparse.issparse(rows):
+        return rows
+    z = Standardisation.learn(rows)(rows)
+    return kernel_maps(z, seed, (1.0,))[0].transform(z)
 
 
 def _identity(rows: Any) -> NDArray[np.int64]:

@@ -486,6 +486,26 @@ def test_a_law_that_is_none_is_refused(law, sentence, table):
         TupleClassifier(PRIOR, law=law, **QUICK).fit(table.tuples, table.unlabeled)
 
 
+@pytest.mark.parametrize("share", [0.0, 0.25])
+def test_the_share_of_broken_triples_is_found_and_trained_by(share):
+    table = Table(2000, law=Law.dominant(3).broken(share).at(PRIOR).weights)
+    asking = MDPUClassifier(PRIOR, broken="estimate", learner="linear", **QUICK).fit(table.tuples, table.unlabeled)
+    found = asking.broken_estimate_
+    assert found.low <= share <= found.high < share + 0.15
+    assert asking.broken_ == (found.value if share else 0)
+    law = Law.dominant(3).broken(asking.broken_)
+    assert asking.law_of(3) == law
+    told = TupleClassifier(PRIOR, law=law, learner="linear", **QUICK).fit(table.tuples, table.unlabeled)
+    assert np.array_equal(asking.decision_function(table.rows), told.decision_function(table.rows))
+
+
+def test_networks_train_for_fewer_epochs_where_tuples_are_broken(table):
+    """Unless a parameter says otherwise."""
+    one = MDPUClassifier(PRIOR, broken=0.2, learner="network", **QUICK).fit(table.tuples, table.unlabeled)
+    other = clone(one).set_params(n_epochs=3).fit(table.tuples, table.unlabeled)
+    assert (one.n_iter_, other.n_iter_) == (20, 3)
+
+
 def test_of_a_remainder_the_members_are_put_back(table):
     """As if all rows of the pool had been given as unlabeled ones."""
     rest = MDPUClassifier(PRIOR, learner="linear", unlabeled_is="remainder", **QUICK).fit(table.rows, table.sample)
@@ -671,6 +691,10 @@ def test_a_search_in_the_habit_of_labels_is_refused(search, table):
         ({"prior": [0.4]}, "prior is [0.4]; one number between 0 and 1 is needed"),
         ({"network": torch.nn.Linear}, "network is the class Linear; give a module, or a function"),
         ({"learner": "zzz"}, "learner is 'zzz'; it must be one of auto, network, student, linear, trees"),
+        ({"broken": "zzz"}, "broken is 'zzz'; one number"),
+        ({"broken": 1.0}, "broken is 1.0; one number"),
+        ({"broken": "estimate"}, "the share of broken tuples is not identified: under this law other shares fit"),
+        ({"broken": "estimate", "prior": None}, "broken='estimate' finds the share at a told prior; give prior"),
         ({"unlabeled_is": "zzz"}, "unlabeled_is is 'zzz'; it must be one of pool, remainder"),
         ({"learning_rate": 0.0}, "learning_rate is 0.0; a positive number is needed"),
         ({"prior": None, "batch_size": 2.5}, "batch_size is 2.5; an integer is needed"),
@@ -819,7 +843,9 @@ def test_counts_take_the_place_of_a_law(kind, learner):
 
 def test_networks_and_tuples_without_counts_are_refused_what_they_cannot_do():
     rows, _ = counted_data(30)
-    with pytest.raises(UserError, match="networks learn from tuples of one law"):
+    with pytest.raises(UserError, match="networks learn from tuples of one law; take learner='student'"):
         TupleClassifier(0.4, learner="network").fit(rows, rows[:, 0], counts=(1, 2))
+    with pytest.raises(UserError, match="counts were given"):
+        TupleClassifier(0.4, broken=0.1).fit(rows, rows[:, 0], counts=(1, 2))
     with pytest.raises(UserError, match="requires y"):
         TupleClassifier(0.4).fit(rows)

@@ -200,7 +200,7 @@ def test_weights_recover_the_classification_risk_whatever_the_losses(law, prior)
 
 @given(
     st.floats(0.05, 0.95),
-    st.floats(0, 1, allow_subnormal=False),
+    st.just(0.0) | st.floats(1e-9, 1),
     st.floats(0.05, 0.95),
     st.lists(st.floats(-2, 2), min_size=6, max_size=6),
 )

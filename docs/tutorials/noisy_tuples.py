@@ -3,7 +3,7 @@ Noisy tuples
 ============
 
 Whoever groups things makes mistakes. Here one triple in five breaks the rule: fewer than two of its digits are even.
-If you know about how often that happens, say so by the *law* of the tuples.
+If you know about how often that happens, say so; if not, triples tell it.
 """
 
 # %%
@@ -29,25 +29,33 @@ even = (known[split.tuples] == 1).sum(axis=1)
 print(f"{np.mean(even < 2):.0%} of the triples hold fewer than two even digits")
 
 # %%
-# Without and with the law
-# ------------------------
-# :class:`~mdpu.estimator.MDPUClassifier` believes every tuple. :class:`~mdpu.estimator.TupleClassifier` takes a law:
-# the weight with which a group of 0, 1, 2 or 3 positives becomes a tuple. ``broken`` gives the groups that break the
-# rule their share.
+# Without and with the share
+# --------------------------
+# :class:`~mdpu.estimator.MDPUClassifier` believes every tuple unless you give the share of those that are wrong. The
+# law of the tuples is then the weight with which a group of 0, 1, 2 or 3 positives becomes a tuple.
 
-from mdpu.estimator import MDPUClassifier, TupleClassifier
+from mdpu.estimator import MDPUClassifier
 
 weights = np.round(law.at(PRIOR).weights, 3)
 print("weights by the number of positives:", weights)
 
 same = {"compare_prior": False, "random_state": 0}
 believing = MDPUClassifier(PRIOR, **same).fit(tuples, unlabeled)
-knowing = TupleClassifier(PRIOR, law=law, **same).fit(tuples, unlabeled)
+knowing = MDPUClassifier(PRIOR, broken=WRONG, **same).fit(tuples, unlabeled)
+
+# %%
+# If you do not know the share
+# ----------------------------
+# Triples and larger tuples tell it: with ``"estimate"`` the classifier finds the share at which its model of ranked
+# rows is most likely, with an interval. Pairs do not tell it, and are refused.
+
+asking = MDPUClassifier(PRIOR, broken="estimate", **same).fit(tuples, unlabeled)
+print(asking.broken_estimate_)
 
 # %%
 # What the mistakes cost
 # ----------------------
-# The third classifier saw as many triples without mistakes.
+# The last classifier saw as many triples without mistakes.
 
 clean = draw_split(known, 3, **sizes)
 flawless = MDPUClassifier(PRIOR, **same)
@@ -55,19 +63,10 @@ flawless.fit(images[clean.tuples], images[clean.unlabeled])
 
 new, truth = images[1200:], labels[1200:]
 classifiers = {
-    "no mistakes": flawless,
-    "mistakes, the law knows": knowing,
     "mistakes, every tuple believed": believing,
+    "mistakes, their share known": knowing,
+    "mistakes, their share estimated": asking,
+    "no mistakes": flawless,
 }
 for name, classifier in classifiers.items():
     print(f"{100 * classifier.score(new, truth):5.1f} %  {name}")
-
-# %%
-# If you do not know the share
-# ----------------------------
-# Let somebody check fifty tuples by hand: the share of wrong ones among them will do. Here is a share of half the true
-# size.
-
-guess = TupleClassifier(PRIOR, law=Law.dominant(3).broken(WRONG / 2), **same)
-guess.fit(tuples, unlabeled)
-print(f"{100 * guess.score(new, truth):5.1f} %  half the true share told")

@@ -154,13 +154,21 @@ class Counts:
         return total / total.sum()
 
 
-def count_bins(fit: CrossFit, bags: Bags, seed: int | str) -> Counts:
-    """Return the bins of held-out scores, ranked within each fold with ties in random order."""
+def count_bins(fit: CrossFit | Floats, bags: Bags, seed: int | str = 0) -> Counts:
+    """Return the bins of held-out scores, ranked within each fold with ties in random order.
+
+    Scores (N,) of all rows were learned from others, and are one fold.
+    """
     bins = [np.zeros(part.tuples.shape, np.int64) for part in bags.parts]
     unlabeled = np.zeros(len(bags.unlabeled), np.int64)
-    for fold in range(int(fit.unlabeled_folds.max()) + 1):
-        masks = [*(folds == fold for folds in fit.tuple_folds), fit.unlabeled_folds == fold]
-        scores = [own[mask] for own, mask in zip([*fit.tuple_scores, fit.unlabeled_scores], masks, strict=True)]
+    if isinstance(fit, CrossFit):
+        own_scores, own_folds = [*fit.tuple_scores, fit.unlabeled_scores], [*fit.tuple_folds, fit.unlabeled_folds]
+    else:
+        own_scores = [*(fit[part.tuples] for part in bags.parts), fit[bags.unlabeled]]
+        own_folds = [np.zeros(len(own), np.int64) for own in own_scores]
+    for fold in range(int(own_folds[-1].max()) + 1):
+        masks = [folds == fold for folds in own_folds]
+        scores = [own[mask] for own, mask in zip(own_scores, masks, strict=True)]
         flat = np.concatenate([own.ravel() for own in scores])
         order = np.lexsort((Stream(seed, "ties", fold).permutation(len(flat)), flat))
         ranked = np.empty(len(flat), np.int64)
@@ -333,8 +341,42 @@ def estimate_prior(features: Any, bags: Bags, *, seed: int | str = 0, level: flo
         return PriorProfile(
             0.5, 0.0, 1.0, level, "not known", False, 0.0, bags.n, len(bags.unlabeled), whole, np.zeros(2)
         )
+    return profile(rank(features, bags, seed), level)
+
+
+def rank(features: Any, bags: Bags, seed: int | str) -> Counts:
+    """Return the bins of linear scores of features (N, d), each learned without the row."""
     fit = cross_fit([features], bags, 0.5, seed=seed, folds=FOLDS, ridges=RIDGES, at_most=LEARN_FROM, aligned=True)
-    return profile(count_bins(fit, bags, seed), level)
+    return count_bins(fit, bags, seed)
+
+
+def profile_broken(counts: Counts, prior: float, level: float = 0.95) -> tuple[float, float, float]:
+    """Return the share of tuples from groups that the law refuses, with its interval, at a prior.
+
+    Raises
+    ------
+    UserError
+        If the law leaves the share open (``laws.md``, Theorem 2).
+    """
+    laws = [replace(law, refused=0.0) for law in counts.laws]
+    if all(law.broken(0.1).identifies().what == "family" for law in laws):
+        raise UserError(
+            "the share of broken tuples is not identified: under this law other shares fit as well, with other "
+            "probabilities of the rows; dominant triples and larger tuples identify it"
+        )
+
+    def best_at(shares: Floats) -> Floats:
+        own = [replace(counts, laws=[law.broken(share) for law in laws]) for share in shares.tolist()]
+        return np.array([maximise(one, *starting_laws(one, np.array([prior]))).max() for one in own])
+
+    inflated = INFLATION * float(chi2.ppf(level, df=1))
+    ends = 0.0, 0.98 * min(1 - law.rate(prior) for law in laws)  # short of the share at which tuples are random groups
+    for _ in range(3):
+        shares = np.linspace(*ends, FINE)
+        values = best_at(shares)
+        inside = np.flatnonzero(2 * (values.max() - values) <= inflated)
+        ends = float(shares[max(inside[0] - 1, 0)]), float(shares[min(inside[-1] + 1, FINE - 1)])
+    return float(shares[values.argmax()]), float(shares[inside[0]]), float(shares[inside[-1]])
 
 
 def disjoint_tuples(tuples: Indices, identity: Indices) -> NDArray[np.bool_]:

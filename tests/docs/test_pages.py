@@ -6,7 +6,7 @@ import os
 import re
 import shlex
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +19,12 @@ from sklearn.datasets import load_digits
 from tracked import list_files
 
 from mdpu.data import draw_split
+from mdpu.learn import Settings, fit
 from mdpu.pipeline.cli import app
 from mdpu.pipeline.config import load_config
 from mdpu.pipeline.files import REPOSITORY
 from mdpu.pipeline.plan import Plan
+from mdpu.pipeline.train import law_of, task_of
 
 PAGES = sorted(name for name in list_files("--others", "--exclude-standard") if name.endswith(".md"))
 # Pages whose blocks another test runs in their order, as a reader would.
@@ -109,6 +111,20 @@ def test_python_runs(page):
 def test_a_configuration_is_valid(block, tmp_path):
     (tmp_path / "overlay.yaml").write_text(block.text, encoding="utf-8")
     Plan(load_config([REPOSITORY / "config.yaml", tmp_path / "overlay.yaml"]))
+
+
+def test_a_law_of_ones_own_in_a_configuration_is_drawn_and_trained_by(tmp_path):
+    (block,) = (block for block in of_language("yaml") if block.page == "docs/explanation/laws.md")
+    (tmp_path / "overlay.yaml").write_text(block.text, encoding="utf-8")
+    plan = Plan(load_config([REPOSITORY / "config.yaml", tmp_path / "overlay.yaml"]))
+    run = plan.runs[0]
+    assert {run.law for run in plan.runs} == {"bell"} and law_of(plan, run).weights == (0, 0.5, 0.8, 1)
+    images, digits = load_digits(return_X_y=True)
+    split = draw_split(np.where(digits % 2 == 0, 1, -1), law_of(plan, run), float(run.prior), 2000, 500, 0)
+    counts = np.bincount((digits[split.tuples] % 2 == 0).sum(axis=1), minlength=4) / 2000
+    assert counts == pytest.approx(law_of(plan, run).counts(float(run.prior)), abs=0.05) and counts[0] == 0
+    (model,) = fit([replace(task_of(plan, run), sample="")], images / 16, split, Settings(epochs=1), device="cpu")
+    assert np.isfinite(model.history["objective"]).all()
 
 
 # -- commands -----------------------------------------------------------------------------------------
