@@ -101,7 +101,9 @@ def main() -> None:
         for kind, (name, method) in KINDS.items():
             if (dataset, size, kind) not in costs:
                 images = asked.results / "datasets" / f"{definition['source']}.npz"
-                labelled = Labelled.read(images, definition["positive"], definition["negative"])
+                labelled = Labelled.read(
+                    images, *(list(map(str, definition[side])) for side in ("positive", "negative"))
+                )
                 network = plans[name].network(dataset)
                 costs[dataset, size, kind] = seconds(plans[name], labelled, network, method, size, n)
         finals = {seed: curve[-10:].mean() for seed, curve in curves["bag-relu"][cell].items()}
