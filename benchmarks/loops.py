@@ -14,6 +14,8 @@ processor stand beside those of the clock, because a machine may have other work
 
 import argparse
 import csv
+import functools
+import itertools
 import multiprocessing
 import tempfile
 import threading
@@ -67,16 +69,20 @@ def train(images, data, size, epochs, seed=0, batch_size=64, prior=PRIOR, object
     return mean
 
 
-@torch.no_grad()
-def accuracy(network, labelled):
+def scorer(network):
+    """Return the function from images to scores."""
+    return torch.no_grad()(lambda images: network(torch.from_numpy(images).float() / 255).squeeze(1))
+
+
+def accuracy(scores, labelled):
     """Return the share of right answers on the test images, in %."""
-    images, truth = labelled.images.test_images, labelled.labels["test"]
-    answers = network(torch.from_numpy(images[truth != 0]).float() / 255).squeeze(1) > 0
-    return 100 * float((answers.numpy() == (truth[truth != 0] > 0)).mean())
+    truth = labelled.labels["test"]
+    answers = scores(labelled.images.test_images[truth != 0]) > 0
+    return 100 * float(np.mean(np.asarray(answers) == (truth[truth != 0] > 0)))
 
 
 def by_parts(size, parts):
-    """Return the loss of a minibatch that is cut into parts, each of which corrects its own risk; see `ranks`."""
+    """Return the loss of a minibatch that is cut into parts, each of which corrects its own risk."""
     loss = TupleLoss(Law.dominant(size), PRIOR)
     return lambda *scores: loss(*(own.reshape(parts, -1, size) for own in scores)).mean()
 
@@ -95,40 +101,26 @@ def by_running_sign(size, parts):
     return loss
 
 
-def ranks(labelled, arguments):
-    """Cut minibatches among ranks or microbatches, each of which corrects its own part."""
-    return cut(labelled, arguments, "ranks", by_parts)
-
-
-def running(labelled, arguments):
-    """Correct each microbatch by the sign of the parts so far."""
-    return cut(labelled, arguments, "running", by_running_sign)
-
-
 def cut(labelled, arguments, what, make):
-    """Train on minibatches that are cut into parts, and compare the gradients of the first run with the exact ones."""
-    for size in (2, 3):
-        for trial in range(arguments.trials):
-            data = sample(labelled, size, N, trial)
-            for parts in (1, 4, 16, 32):
-                network = train(
-                    labelled.images.train_images, data, size, arguments.epochs, trial, objective=make(size, parts)
-                )
-                bias = gradient_bias(network.module, labelled.images.train_images, data, make(size, parts), size)
-                yield {"what": what, "tuple_size": size, "n": N, "trial": trial, "parts": parts, "bias": bias} | {
-                    "accuracy": accuracy(network, labelled)
-                }
+    """Train on minibatches that are cut into parts, and compare the gradients at the end with the exact ones."""
+    images = labelled.images.train_images
+    for size, trial in itertools.product((2, 3), range(arguments.trials)):
+        data = sample(labelled, size, N, trial)
+        for parts in (1, 4, 16, 32):
+            network = train(images, data, size, arguments.epochs, trial, objective=make(size, parts))
+            bias = gradient_bias(network.module, images, data, by_parts(size, 1), make(size, parts))
+            yield {"what": what, "tuple_size": size, "n": N, "trial": trial, "parts": parts, "bias": bias} | {
+                "accuracy": accuracy(scorer(network), labelled)
+            }
 
 
-def gradient_bias(network, images, data, loss, size):
+def gradient_bias(network, images, data, exact, loss):
     """Return |mean difference from the exact gradient| / mean length of the exact one, over minibatches, in %."""
-    exact, parameters, lengths, apart = by_parts(size, 1), list(network.parameters()), [], 0.0
+    parameters, lengths, apart = list(network.parameters()), [], 0.0
     for batch in TupleDataset(images, data, seed=1).loader(64):
         scores = batch.split(network(batch.instances.float() / 255).squeeze(1))
-        whole, own = (
-            torch.cat([part.flatten() for part in torch.autograd.grad(of(*scores), parameters, retain_graph=True)])
-            for of in (exact, loss)
-        )
+        gradients = (torch.autograd.grad(of(*scores), parameters, retain_graph=True) for of in (exact, loss))
+        whole, own = (torch.cat([part.flatten() for part in gradient]) for gradient in gradients)
         lengths.append(float(whole.norm()))
         apart = apart + (own - whole)
     return 100 * float(apart.norm()) / sum(lengths)
@@ -136,33 +128,23 @@ def gradient_bias(network, images, data, loss, size):
 
 def fit(labelled, arguments):
     """Train the plain loop and `fit` with the same data and epochs."""
-    images, n = labelled.images, 100 * 64
-    for size in (2, 3):
-        for trial in range(arguments.trials):
-            data = sample(labelled, size, n, trial)
-            classifier = MDPUClassifier(
-                PRIOR,
-                n_epochs=arguments.epochs,
-                batch_size=64,
-                compare_prior=False,
-                random_state=trial,
-                device="cpu",
-            )
-            given = images.train_images, data
-            for what, run in (
-                ("loop", lambda given=given, size=size, trial=trial: train(*given, size, arguments.epochs, trial)),
-                ("fit", lambda given=given, classifier=classifier: classifier.fit(*given)),
-            ):
-                trained, taken = timed(run)
-                kept = labelled.labels["test"] != 0
-                right = (
-                    100 * trained.score(images.test_images[kept], labelled.labels["test"][kept])
-                    if what == "fit"
-                    else accuracy(trained, labelled)
-                )
-                yield {"what": what, "tuple_size": size, "n": n, "trial": trial, "accuracy": right, **taken} | {
-                    "images": arguments.epochs * n * 2 * size
-                }
+    n, images = 100 * 64, labelled.images.train_images
+    for size, trial in itertools.product((2, 3), range(arguments.trials)):
+        data = sample(labelled, size, n, trial)
+        for what, run in beside(images, data, size, arguments.epochs, trial, 64).items():
+            scores, taken = timed(run)
+            taken |= {"accuracy": accuracy(scores, labelled), "images": arguments.epochs * n * 2 * size}
+            yield {"what": what, "tuple_size": size, "n": n, "trial": trial, **taken}
+
+
+def beside(images, data, size, epochs, trial, batch_size):
+    """Return the training by the plain loop and that by `fit`, which return functions from images to scores."""
+    options = {"n_epochs": epochs, "batch_size": batch_size, "random_state": trial}
+    classifier = MDPUClassifier(PRIOR, compare_prior=False, device="cpu", **options)
+    return {
+        "loop": lambda: scorer(train(images, data, size, epochs, trial, batch_size)),
+        "fit": lambda: classifier.fit(images, data).decision_function,
+    }
 
 
 def timed(run):
@@ -186,7 +168,8 @@ def told(labelled, arguments):
         def each(network, prior=prior, rows=rows):
             parts = (torch.from_numpy(images[places.ravel()]) for places in (held.tuples, held.unlabeled))
             own, others = (network(part.float() / 255).squeeze(1) for part in parts)
-            rows.append([*watch(Law.dominant(3), prior, own.view(-1, 3), others).values(), accuracy(network, labelled)])
+            reached = accuracy(scorer(network), labelled)
+            rows.append([*watch(Law.dominant(3), prior, own.view(-1, 3), others).values(), reached])
 
         train(images, data, 3, arguments.epochs, prior=prior, each=each)
         names = "likelihood, nats", "the model's own prior", "gap of the laws", "accuracy, % (not known)"
@@ -283,29 +266,31 @@ def pairs_in_maps(images, n, folder):
 
 
 def stream(labelled, arguments):
-    """Measure a pass through pairs from memory maps, and steps of the loop and of `fit` on a part of them."""
+    """Measure a pass through pairs from memory maps, and the training by the loop and by `fit` on a part of them."""
     part, epochs = 25_600, 4
     for n in arguments.n:
         with tempfile.TemporaryDirectory() as folder:
             source, data = pairs_in_maps(labelled.images.train_images, n, Path(folder))
-            watch = Watch()
-            _, taken = timed(lambda data=data, source=source: sum(1 for _ in TupleDataset(source, data).loader(256)))
-            yield {"what": "read", "tuple_size": 2, "n": n, **taken, "images": 3 * n, "memory": watch.stop()}
-            given = source, TupleData(data.tuples[:part], data.unlabeled[:part])
-            classifier = MDPUClassifier(PRIOR, n_epochs=epochs, batch_size=256, compare_prior=False, device="cpu")
-            for what, run in (
-                ("stream loop", lambda given=given: train(*given, 2, epochs, batch_size=256)),
-                ("stream fit", lambda given=given, classifier=classifier: classifier.fit(*given)),
-            ):
+            watch, loader, row = Watch(), TupleDataset(source, data).loader(256), {"tuple_size": 2, "n": n}
+            _, taken = timed(lambda loader=loader: sum(1 for _ in loader))
+            yield {"what": "read", **row, **taken, "images": 3 * n, "memory": watch.stop()}
+            data = TupleData(data.tuples[:part], data.unlabeled[:part])
+            for what, run in beside(source, data, 2, epochs, 0, 256).items():
                 _, taken = timed(run)
-                images = 3 * len(given[1].tuples) * epochs
-                yield {"what": what, "tuple_size": 2, "n": n, **taken, "images": images, "epochs": epochs}
+                yield {"what": f"stream {what}", **row, **taken, "images": 3 * len(data.tuples) * epochs}
+
+
+MEASURES = {
+    "ranks": functools.partial(cut, what="ranks", make=by_parts),
+    "running": functools.partial(cut, what="running", make=by_running_sign),
+    **{measure.__name__: measure for measure in (fit, scale, stream, told)},
+}
 
 
 def main():
     """Read the arguments, measure and keep the rows."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", nargs="+", choices=("ranks", "running", "fit", "scale", "stream", "told"))
+    parser.add_argument("what", nargs="+", choices=MEASURES)
     parser.add_argument("--images", nargs="+", type=Path, required=True)
     parser.add_argument("--out", help="file of the rows, or picture of `told`")
     parser.add_argument("--trials", type=int, default=3)
@@ -319,7 +304,7 @@ def main():
         labelled = Labelled.read(path, *CLASSES.get(path.stem, ()))
         for what in arguments.what:
             arguments.epochs = asked or {"ranks": 6, "running": 6, "fit": 12, "told": 8}.get(what)
-            for row in globals()[what](labelled, arguments):
+            for row in MEASURES[what](labelled, arguments):
                 row = {"dataset": path.stem, "epochs": arguments.epochs, **row}
                 begins = not file.exists()
                 with file.open("a", newline="") as opened:

@@ -1,4 +1,4 @@
-"""Make the tables of the documents from results/reference.
+"""Make the tables of the documents from the files of results/reference.
 
     python docs/tables.py
 
@@ -18,7 +18,11 @@ from mdpu.pipeline.evaluate.published import in_one_reading, published_cells
 ROOT = Path(__file__).resolve().parent.parent
 REFERENCE = ROOT / "results" / "reference"
 CELL = ("dataset", "variant", "tuple_size", "n", "prior", "method", "loss")
-DOCUMENTS = ("README.md", "docs/explanation/findings.md", "docs/explanation/laws.md", "docs/explanation/neighbours.md")
+DOCUMENTS = (
+    "README.md",
+    *(f"docs/explanation/{name}.md" for name in ("findings", "laws", "neighbours")),
+    "docs/how-to/your-loop.md",
+)
 SMALLER = {"mnist": 10_000, "fashion-mnist": 10_000, "emnist-letters": 7_000, "emnist-letters-a-i": 7_000}
 TITLES = {"mnist": "MNIST", "fashion-mnist": "Fashion-MNIST", "emnist-letters-a-i": "EMNIST-Letters (A-I)"}
 PAPER = {"source": "paper"}
@@ -152,6 +156,46 @@ def neighbours(name: str) -> str:
     return markdown(["number", *names], body)
 
 
+def around(values: pd.Series) -> str:
+    """Return mean and deviation over trials, or the value of a single one."""
+    return f"{values.mean():.1f}" + (f" ± {values.std():.1f}" if len(values) > 1 else "")
+
+
+def loops() -> dict[str, str]:
+    """Return what benchmarks/loops.py measured; a trial of the loop beside `fit` counts where both were trained."""
+    rows = pd.read_csv(REFERENCE / "loops.csv")
+    rows["speed"] = rows["images"] / rows["cpu_seconds"]
+    titles, beside = {**TITLES, "emnist-letters": TITLES["emnist-letters-a-i"]}, []
+    pairs = rows[rows["what"].isin(("loop", "fit"))].set_index(["dataset", "tuple_size", "trial", "what"]).unstack()
+    for (dataset, size), own in pairs.dropna(axis=1, how="all").dropna().groupby(level=[0, 1], sort=False):
+        cells = [around(own["accuracy", what]) for what in ("loop", "fit")]
+        cells += [f"{own['cpu_seconds', what].mean():.0f}" for what in ("loop", "fit")]
+        beside.append([f"{titles[dataset]}, {'pairs' if size == 2 else 'triples'}", str(len(own)), *cells])
+    parts = [
+        [str(size), f"{count:.0f}", str(len(own)), around(own["accuracy"]), around(own["bias"])]
+        for (size, count), own in rows[rows["what"] == "running"].groupby(["tuple_size", "parts"])
+    ]
+    scale = rows[rows["what"] == "scale"].sort_values(["n", "epochs"])
+    shown = scale[["n", "epochs", "cpu_seconds", "data", "memory", "speed"]].map(lambda value: f"{value:,.0f}")
+    shown.insert(2, "accuracy", scale["accuracy"].map("{:.1f}".format))
+    speeds = rows[rows["what"].isin(("read", "stream loop", "stream fit"))].pivot(index="n", columns="what")
+    stream = [
+        [
+            f"{n:,}",
+            f"{own['memory', 'read']:.0f}",
+            *(f"{own['speed', k]:,.0f}" for k in ("read", "stream loop", "stream fit")),
+        ]
+        for n, own in speeds.iterrows()
+    ]
+    of_n = ["pairs", "epochs", "accuracy", "CPU s", "data, MiB", "memory beyond it, MiB", "images per CPU s"]
+    return {
+        "loops-fit": markdown(["", "trials", "loop", "`fit`", "loop, CPU s", "`fit`, CPU s"], beside),
+        "loops-parts": markdown(["M", "microbatches", "trials", "accuracy", "bias of the gradient"], parts),
+        "loops-scale": markdown(of_n, shown.to_numpy().tolist()),
+        "loops-stream": markdown(["pairs", "memory, MiB", "read", "trained by the loop", "by `fit`"], stream),
+    }
+
+
 def tables() -> dict[str, str]:
     """Return every table by its name."""
     known = cells()
@@ -162,7 +206,7 @@ def tables() -> dict[str, str]:
     }  # fmt: skip
     made |= {f"laws-{name}": laws(name) for name in TITLES}
     made |= {path.stem: neighbours(path.stem) for path in (REFERENCE / "neighbours").glob("neighbours-*.csv")}
-    return {**made, "verdicts": verdicts(), "claims": claims()}
+    return {**made, "verdicts": verdicts(), "claims": claims(), **loops()}
 
 
 def written(text: str, made: dict[str, str]) -> str:
