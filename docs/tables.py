@@ -12,13 +12,14 @@ import re
 from pathlib import Path
 
 import pandas as pd
+from scipy import stats
 
 from mdpu.pipeline.evaluate.published import in_one_reading, published_cells
 
 ROOT = Path(__file__).resolve().parent.parent
 REFERENCE = ROOT / "results" / "reference"
 CELL = ("dataset", "variant", "tuple_size", "n", "prior", "method", "loss")
-DOCUMENTS = ("README.md", "docs/explanation/findings.md", "docs/explanation/laws.md")
+DOCUMENTS = ("README.md", "docs/explanation/findings.md", "docs/explanation/laws.md", "docs/explanation/natural.md")
 SMALLER = {"mnist": 10_000, "fashion-mnist": 10_000, "emnist-letters": 7_000, "emnist-letters-a-i": 7_000}
 TITLES = {"mnist": "MNIST", "fashion-mnist": "Fashion-MNIST", "emnist-letters-a-i": "EMNIST-Letters (A-I)"}
 PAPER = {"source": "paper"}
@@ -134,15 +135,53 @@ def laws(dataset: str) -> str:
     return markdown(["law, $M$", "prior", *(f"`{method}`" for method in methods), "lead"], body)
 
 
+def with_interval(values) -> str:
+    """Return the mean over trials with its 95 % interval."""
+    half = stats.t.ppf(0.975, len(values) - 1) * values.std() / len(values) ** 0.5
+    return f"{values.mean():.1f} ± {half:.1f}"
+
+
+def natural() -> str:
+    """Return accuracy and AUC by the kind of supervision, on tuples that nobody drew."""
+    rows = pd.read_csv(REFERENCE / "natural.csv").set_index(["set", "kind", "trial"]).sort_index()
+    kinds = ("labels", "copied", "joint", "effect", "max", "shuffled")
+    titles = {"members": "accuracy, members", "members_auc": "AUC, members", "groups": "accuracy, groups",
+              "groups_auc": "AUC, groups"}  # fmt: skip
+    body = [
+        [f"{name}: {title}", *(with_interval(rows.loc[name, kind][measure]) for kind in kinds),
+         with_interval(rows.loc[name, "joint"][measure] - rows.loc[name, "copied"][measure])]
+        for name in ("birds", "reviews", "court") for measure, title in titles.items()
+    ]  # fmt: skip
+    return markdown(["", *kinds, "joint less copied"], body)
+
+
+def remainder() -> str:
+    """Return error rates with new unlabeled images, what the tuples left, and that with the members put back."""
+    rows = pd.read_csv(REFERENCE / "remainder.csv").set_index(["method", "variant", "seed"])["error"].sort_index()
+    titles = {"base": "new draws", "remainder": "what the pairs left", "put-back": "members put back"}
+    body = []
+    for method in rows.index.unique("method"):
+        own = [with_interval(rows[method, variant]) for variant in titles]
+        beside = [with_interval(rows[method, one] - rows[method, "base"]) for one in ("remainder", "put-back")]
+        body.append([f"`{method}`", *own, *beside])
+    return markdown(["", *titles.values(), "left less new", "put back less new"], body)
+
+
 def tables() -> dict[str, str]:
     """Return every table by its name."""
-    known = cells()
+    known, own = cells(), {"natural": natural(), "remainder": remainder()}
     made = {
         name: markdown([head, *(label for label, _ in columns)],
                        [[label, *(shown(known, {**axes, **more}) for _, more in columns)] for label, axes in rows])
         for name, (head, rows, columns) in TABLES.items()
     }  # fmt: skip
-    return {**made, "verdicts": verdicts(), "claims": claims(), **{f"laws-{name}": laws(name) for name in TITLES}}
+    return {
+        **made,
+        "verdicts": verdicts(),
+        "claims": claims(),
+        **{f"laws-{name}": laws(name) for name in TITLES},
+        **own,
+    }
 
 
 def written(text: str, made: dict[str, str]) -> str:
