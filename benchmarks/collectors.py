@@ -29,7 +29,6 @@ from tables import Table
 from mdpu.data import TupleData
 from mdpu.law import Law
 from mdpu.learn import Settings, Task, fit
-from mdpu.learn.prior import brief_estimate
 from mdpu.learners.features import Standardisation, kernel_maps
 from mdpu.learners.joint import Bags
 from mdpu.learners.latent import estimate_prior
@@ -37,7 +36,7 @@ from mdpu.monitoring import law_gap
 from mdpu.randomness import Stream
 
 LAW, PRIOR, PAIRS, UNLABELED, ROWS = Law.dominant(2), 0.4, 1000, 4000, 30_000
-METHODS = ("ure", "relu", "abs", "bag-relu", "bag-free")
+METHODS = ("ure", "relu", "abs", "bag-relu", "bag-nce")
 SETTINGS = Settings(
     epochs=20, batch_size=100, learning_rate=0.002, precision="fp32", architecture={"hidden": (100, 100)}
 )
@@ -105,7 +104,7 @@ def trial_of(rows, labels, trial):
     for kind, strength in COLLECTORS:
         name = f"{kind} {strength}"
         tasks = [Task(method, 2, PRIOR, seed=trial) for method in METHODS]
-        models = fit(tasks, rows, samples[name], SETTINGS, device="cpu", estimate_prior=brief_estimate)
+        models = fit(tasks, rows, samples[name], SETTINGS, device="cpu")
         line = {"collector": kind, "strength": strength, "trial": trial}
         for model in models:
             right = (model.decision_function(rows[test]) > 0) == truth

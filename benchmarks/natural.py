@@ -7,7 +7,7 @@ of members is learned from each kind of supervision: true ``labels``; the outcom
 outcome by the ``joint`` law of independent members; the same with a normal random ``effect`` of deviation 1 that all
 members of a group share, integrated out; the largest score, ``max``, as in a max-pooling network. ``shuffled`` is the
 joint law on the same members, put into groups at random. The model is linear for votes and sentences, with a ridge that
-held-out outcomes choose, and a network of 64 units for segments, with a step that they choose (for ``labels``: labels).
+held-out outcomes choose, and a network of 32 units for segments, with a step that they choose (for ``labels``: labels).
 
 A line of the CSV is a trial: means over folds by group, and over the five most frequent species, of the accuracy and
 AUC on members and of the outcome on groups, in %. The files are those of
@@ -39,7 +39,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from mdpu.learners.joint import posteriors
 
 RIDGES = (3e-3, 1e-3, 3e-4)
-STEPS, EVERY = 120, 10
+STEPS, EVERY = 100, 10
 NODES, CHANCES = np.polynomial.hermite_e.hermegauss(5)
 CHANCES = CHANCES / CHANCES.sum()
 STARS = {"pos": True, "neg": False}
@@ -182,7 +182,7 @@ def network(x, fit, judge, seed):
     """Return scores of a network, its number of steps chosen."""
     torch.manual_seed(seed)
     take, loss = fit
-    model = torch.nn.Sequential(torch.nn.Linear(x.shape[1], 64), torch.nn.ReLU(), torch.nn.Linear(64, 1))
+    model = torch.nn.Sequential(torch.nn.Linear(x.shape[1], 32), torch.nn.ReLU(), torch.nn.Linear(32, 1))
     optimizer = torch.optim.Adam(model.parameters(), lr=0.01, weight_decay=1e-4)
     rows, found = torch.from_numpy(x), []
     for step in range(STEPS):

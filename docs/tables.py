@@ -12,6 +12,7 @@ import re
 from pathlib import Path
 
 import pandas as pd
+from scipy import stats
 
 from mdpu.pipeline.evaluate.published import in_one_reading, published_cells
 
@@ -20,7 +21,7 @@ REFERENCE = ROOT / "results" / "reference"
 CELL = ("dataset", "variant", "tuple_size", "n", "prior", "method", "loss")
 DOCUMENTS = (
     "README.md",
-    *(f"docs/explanation/{name}.md" for name in ("findings", "laws", "neighbours")),
+    *(f"docs/explanation/{name}.md" for name in ("findings", "laws", "natural", "neighbours")),
     "docs/how-to/your-loop.md",
 )
 SMALLER = {"mnist": 10_000, "fashion-mnist": 10_000, "emnist-letters": 7_000, "emnist-letters-a-i": 7_000}
@@ -196,6 +197,38 @@ def loops() -> dict[str, str]:
     }
 
 
+def with_interval(values) -> str:
+    """Return the mean over trials with its 95 % interval."""
+    half = stats.t.ppf(0.975, len(values) - 1) * values.std() / len(values) ** 0.5
+    return f"{values.mean():.1f} ± {half:.1f}"
+
+
+def natural() -> str:
+    """Return accuracy and AUC by the kind of supervision, on tuples that nobody drew."""
+    rows = pd.read_csv(REFERENCE / "natural.csv").set_index(["set", "kind", "trial"]).sort_index()
+    kinds = ("labels", "copied", "joint", "effect", "max", "shuffled")
+    titles = {"members": "accuracy, members", "members_auc": "AUC, members", "groups": "accuracy, groups",
+              "groups_auc": "AUC, groups"}  # fmt: skip
+    body = [
+        [f"{name}: {title}", *(with_interval(rows.loc[name, kind][measure]) for kind in kinds),
+         with_interval(rows.loc[name, "joint"][measure] - rows.loc[name, "copied"][measure])]
+        for name in ("birds", "reviews", "court") for measure, title in titles.items()
+    ]  # fmt: skip
+    return markdown(["", *kinds, "joint less copied"], body)
+
+
+def remainder() -> str:
+    """Return error rates with new unlabeled images, what the tuples left, and that with the members put back."""
+    rows = pd.read_csv(REFERENCE / "remainder.csv").set_index(["method", "variant", "seed"])["error"].sort_index()
+    titles = {"base": "new draws", "remainder": "what the pairs left", "put-back": "members put back"}
+    body = []
+    for method in rows.index.unique("method"):
+        own = [with_interval(rows[method, variant]) for variant in titles]
+        beside = [with_interval(rows[method, one] - rows[method, "base"]) for one in ("remainder", "put-back")]
+        body.append([f"`{method}`", *own, *beside])
+    return markdown(["", *titles.values(), "left less new", "put back less new"], body)
+
+
 def tables() -> dict[str, str]:
     """Return every table by its name."""
     known = cells()
@@ -206,7 +239,8 @@ def tables() -> dict[str, str]:
     }  # fmt: skip
     made |= {f"laws-{name}": laws(name) for name in TITLES}
     made |= {path.stem: neighbours(path.stem) for path in (REFERENCE / "neighbours").glob("neighbours-*.csv")}
-    return {**made, "verdicts": verdicts(), "claims": claims(), **loops()}
+    made |= {"natural": natural(), "remainder": remainder(), **loops()}
+    return {**made, "verdicts": verdicts(), "claims": claims()}
 
 
 def written(text: str, made: dict[str, str]) -> str:
