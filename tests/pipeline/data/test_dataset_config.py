@@ -53,8 +53,9 @@ def image_set(train, shape=(3, 2), classes=4):
 
 
 def test_counts_that_differ_are_named_and_nothing_is_written(mdpu, settings, tmp_path):
-    images, out = tmp_path / "images.npz", tmp_path / "labels.npz"
-    write_images(image_set([0, 0, 1, 2, 3]), images)
+    results = tmp_path / "results"
+    (results / "datasets" / "own").mkdir(parents=True)
+    write_images(image_set([0, 0, 1, 2, 3]), results / "datasets" / "own" / "own.npz")
     definition = {
         "title": "Own",
         "source": "own.npz",
@@ -64,16 +65,17 @@ def test_counts_that_differ_are_named_and_nothing_is_written(mdpu, settings, tmp
         "counts": {"train": {"positive": 2, "negative": 1, "dropped": 2}, "test": {"positive": 3}},
     }
     options = settings(definitions={"datasets": {"own": definition}})
-    status, said = mdpu("labels", *options, "--dataset", "own", "--images", images, "--out", out)
+    status, said = mdpu("labels", "own", *options)
     assert status == 2
     assert said == (
         "error: config key definitions.datasets.own.counts.test.positive: 3 images are expected "
         "but the source has 2; correct the sides or the count\n"
     )
-    assert not out.exists()
+    assert not list(results.rglob("labels/*"))
     definition["counts"] = {"train": {"positive": 2, "negative": 1, "dropped": 2}}
     options = settings(definitions={"datasets": {"own": definition}})
-    assert mdpu("labels", *options, "--dataset", "own", "--images", images, "--out", out)[0] == 0
+    assert mdpu("labels", "own", *options)[0] == 0
+    assert list(results.rglob("labels/*"))
 
 
 def test_a_contact_sheet_shows_the_classes_of_a_side_in_turn():
