@@ -94,18 +94,19 @@ def main() -> None:
         for (*cell, seed), own in histories.groupby([*CELL, "n", "seed"], sort=False):
             curves[kind].setdefault(tuple(cell), {})[seed] = 100 * own.sort_values("epoch")["accuracy"].to_numpy()
     best = published_cells().groupby(["dataset", "tuple_size", "prior", "n"])["published_mean"].max()
+    labelled: dict[str, Labelled] = {}  # one dataset at a time
     table, costs = [], {}
     for cell in curves["fast"]:
         dataset, size, _, n = cell
         definition = plans["fast"].dataset(dataset)
         for kind, (name, method) in KINDS.items():
             if (dataset, size, kind) not in costs:
-                images = asked.results / "datasets" / f"{definition['source']}.npz"
-                labelled = Labelled.read(
-                    images, *(list(map(str, definition[side])) for side in ("positive", "negative"))
-                )
+                if dataset not in labelled:
+                    images = asked.results / "datasets" / f"{definition['source']}.npz"
+                    sides = (list(map(str, definition[side])) for side in ("positive", "negative"))
+                    labelled = {dataset: Labelled.read(images, *sides)}
                 network = plans[name].network(dataset)
-                costs[dataset, size, kind] = seconds(plans[name], labelled, network, method, size, n)
+                costs[dataset, size, kind] = seconds(plans[name], labelled[dataset], network, method, size, n)
         finals = {seed: curve[-10:].mean() for seed, curve in curves["bag-relu"][cell].items()}
         paper = best[definition.get("published", dataset), *cell[1:]]
         until = {}

@@ -11,6 +11,7 @@ import ast
 import contextlib
 import json
 import os
+import re
 from collections.abc import Iterable, Mapping
 from functools import cache
 from hashlib import sha256
@@ -72,8 +73,12 @@ def _below(place: Path) -> list[Path]:
 
 
 def _module(folder: str, name: str) -> list[Path]:
-    """Return the file of a method or a network; one of one's own, which is not here, has none."""
-    return _below(PACKAGE / "learn" / folder / f"{name.replace('-', '_')}.py")
+    """Return the file of a method or a network, and those beside it that it imports; one of one's own has none here."""
+    files = _below(PACKAGE / "learn" / folder / f"{name.replace('-', '_')}.py")
+    imports = [
+        line for file in files for line in re.findall(rf"from mdpu\.learn\.{folder} import (.+)", file.read_text())
+    ]
+    return [*files, *(file for other in re.findall(r"\w+", " ".join(imports)) for file in _module(folder, other))]
 
 
 def _version(files: Iterable[Path]) -> str:

@@ -48,6 +48,7 @@ def versions(tmp_path, monkeypatch):
             "relu": training_version("relu", "mlp"),
             "bag-relu": training_version("bag-relu", "mlp"),
             "relu by resnet34": training_version("relu", "resnet34"),
+            "relu by components": training_version("relu", "components"),
         }
 
     yield after
@@ -56,7 +57,7 @@ def versions(tmp_path, monkeypatch):
         function.cache_clear()
 
 
-TRAINED = {"relu", "bag-relu", "relu by resnet34"}
+TRAINED = {"relu", "bag-relu", "relu by resnet34", "relu by components"}
 EVERYTHING_OF_DATA = {"data", "mnist", "svhn"}
 EVERYTHING_SHOWN = {"evaluate", "curves", "table"}
 EDITS = {
@@ -64,7 +65,9 @@ EDITS = {
     "pipeline/plan.py": set(),
     "pipeline/cache.py": set(),
     "learn/trainer.py": TRAINED,
-    "learn/methods/relu.py": {"relu", "relu by resnet34"},
+    "learn/methods/relu.py": {"relu", "relu by resnet34", "relu by components"},
+    "learn/networks/components.py": {"relu by components"},
+    "learn/networks/mlp.py": {"relu", "bag-relu", "relu by components"},
     "learn/networks/resnet34.py": {"relu by resnet34"},
     "pipeline/data/labels.py": EVERYTHING_OF_DATA,
     "pipeline/data/sources/svhn.py": {"svhn"},
@@ -84,8 +87,8 @@ def test_an_edit_changes_the_versions_of_its_room_and_a_comment_changes_none(ver
     assert {name for name in before if after[name] != before[name]} == EDITS[file]
 
 
-def test_no_method_or_network_imports_another():
-    """So its own file, and what all share, is all that trains it."""
+def test_no_method_or_network_imports_from_another_by_name():
+    """So its own file, the modules beside it that it imports whole, and what all share, are all that trains it."""
     for folder in ("methods", "networks"):
         for file in (code.PACKAGE / "learn" / folder).glob("[!_]*.py"):
             assert f"mdpu.learn.{folder}." not in file.read_text()

@@ -176,9 +176,10 @@ def _overfitting(plan: Plan, metrics: pd.DataFrame) -> list[dict[Any, Any]]:
     """Return the methods that later epochs cost accuracy, under the protocol and where tuples are broken."""
     broken = {name: plan.protocol.variant(name)["sampling"]["broken"] for name in metrics["variant"].unique()}
     found = overfitting(metrics, plan.protocol.reporting()["test_prior"])
-    found = found[(found["variant"] == BASE) | found["variant"].map(broken).gt(0)]
-    titles = {name: load_method(name).title for name in found["method"]}
-    return found.assign(broken=found["variant"].map(broken), title=found["method"].map(titles)).to_dict("records")
+    found = found.assign(
+        broken=found["variant"].map(broken), title=[load_method(name).title for name in found["method"]]
+    )
+    return found[(found["variant"] == BASE) | (found["broken"] > 0)].to_dict("records")
 
 
 def _with_others(plan: Plan, comparison: pd.DataFrame) -> pd.DataFrame:
