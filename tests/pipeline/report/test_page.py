@@ -15,11 +15,13 @@ from mdpu.pipeline.report.sections import contrast
 Keys = pytest.importorskip("selenium.webdriver.common.keys").Keys
 By = pytest.importorskip("selenium.webdriver.common.by").By
 Select = pytest.importorskip("selenium.webdriver.support.select").Select
+WebDriverWait = pytest.importorskip("selenium.webdriver.support.wait").WebDriverWait
 
 pytestmark = pytest.mark.slow
 
 CELL = "mnist/base/m2/n10000/prior0.4/ure/logistic"
 LINK = f"#table2 a.ours[href='#{CELL}']"
+READY = "return location.href === arguments[0] && document.readyState === 'complete'"
 SHOWN = "#comparisons-table tbody tr:not([hidden])"
 
 
@@ -34,12 +36,18 @@ def address(plan, fragment=""):
     return (plan.layout.results / "report.html").resolve().as_uri() + fragment
 
 
+def visit(browser, place):
+    """Open an address anew, and wait until the page's script has run: the driver may return before."""
+    browser.get("about:blank")
+    browser.get(place)
+    WebDriverWait(browser, 60).until(lambda browser: browser.execute_script(READY, place))
+
+
 @pytest.fixture
 def page(browser, synthetic):
     """The page as it opens on a desk, without what an earlier reader chose."""
     set_up(browser)
-    browser.get("about:blank")
-    browser.get(address(synthetic))
+    visit(browser, address(synthetic))
     browser.execute_script("localStorage.clear()")
     yield browser
     assert browser.get_log("browser") == []
@@ -124,8 +132,7 @@ def test_a_column_sorts_both_ways_and_the_address_keeps_it(page, synthetic):
     assert differences() == sorted(before, reverse=True)
     kept = page.current_url
     assert kept.endswith("#comparisons?sort=-difference")
-    page.get("about:blank")
-    page.get(kept)
+    visit(page, kept)
     assert differences() == sorted(before, reverse=True)
     page.find_element(By.CSS_SELECTOR, "th[data-key='difference'] button").send_keys(Keys.ENTER)
     assert differences() == before
@@ -240,8 +247,7 @@ def test_everything_is_there_without_a_script(browser, synthetic, comparison):
     set_up(browser)
     browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
     try:
-        browser.get("about:blank")
-        browser.get(address(synthetic))
+        visit(browser, address(synthetic))
         assert not browser.find_elements(By.ID, "theme")
         assert not browser.find_elements(By.CSS_SELECTOR, ".controls *")
         assert not browser.find_elements(By.CSS_SELECTOR, "tr[hidden], section[hidden]")
