@@ -59,9 +59,7 @@ OF_NETWORKS = (
     *("method", "loss", "network", "hidden", "n_epochs", "early_stopping", "validation_fraction", "n_iter_no_change"),
     *("batch_size", "learning_rate", "weight_decay", "precision", "warm_start"),
 )
-# Networks where tuples are broken: at a constant rate, and on all pixels, they learn the mistakes by heart.
-BROKEN: dict[str, Any] = {"network": "components", "learning_rate": 3e-3, "weight_decay": 1e-2}
-BROKEN_EPOCHS = 20
+ONE_CYCLE_FROM = 3000  # tuples from which on it is as accurate as 100 epochs at a constant rate
 FEW_TUPLES = 20
 FEW_STEPS = 30
 STUDENT_UP_TO = 20_000  # tuples of a table; beyond it the kernel teacher takes minutes
@@ -95,15 +93,15 @@ class _TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
     standardize: bool = True
     method: str = "bag-relu"
     loss: str = "logistic"
-    network: Any = "mlp"
+    network: Any = None
     hidden: Sequence[int] = (300, 300)
     n_epochs: int | None = None
     early_stopping: bool = False
     validation_fraction: float = 0.2
     n_iter_no_change: int | None = None
     batch_size: int | None = None
-    learning_rate: float = 1e-3
-    weight_decay: float = 5e-4
+    learning_rate: float | None = None
+    weight_decay: float | None = None
     precision: Precision = "fp32"
     device: str = "auto"
     prior_shift: float | None = None
@@ -350,25 +348,17 @@ class _TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
                 f"network is the class {self.network.__name__}; give a module, or a function from the shape of a row "
                 "to a module"
             )
-        epochs, batch_size = by_number(n)
-        own = {name: getattr(self, name) for name in BROKEN}
-        is_broken = getattr(self, "broken_", 0.0) > 0
-        if is_broken:
-            epochs, batch_size = min(BROKEN_EPOCHS, epochs), min(500, max(64, n // 20))
-            own |= {name: value for name, value in BROKEN.items() if name not in self._network_parameters()}
-        epochs = epochs if self.n_epochs is None else self.n_epochs
+        values = recipe(n, broken=getattr(self, "broken_", 0.0) > 0, goes_on=self.warm_start or self.early_stopping)
+        given = {name: getattr(self, name) for name in ("batch_size", "learning_rate", "weight_decay", "network")}
+        values |= {name: value for name, value in (given | {"epochs": self.n_epochs}).items() if value is not None}
+        epochs, network = values["epochs"], values["network"]
         if isinstance(epochs, bool) or not isinstance(epochs, int | np.integer) or epochs < 1:
             raise UserError(f"n_epochs is {self.n_epochs!r}; an integer of at least 1 is needed")
-        return Settings(
-            epochs=int(epochs),
-            batch_size=batch_size if self.batch_size is None else self.batch_size,
-            schedule="one-cycle" if is_broken else "constant",
-            learning_rate=own["learning_rate"],
-            weight_decay=own["weight_decay"],
-            precision=self.precision,
-            network=own["network"] if isinstance(own["network"], str) else module_architecture(own["network"]),
-            architecture={"hidden": self.hidden} if own["network"] in ("mlp", "components") else {},
-        )
+        if not isinstance(network, str):
+            values["network"] = module_architecture(network)
+        elif network in ("mlp", "components"):
+            values["architecture"] = {"hidden": self.hidden}
+        return Settings(**values | {"epochs": int(epochs)}, precision=self.precision)
 
     def _method(self) -> str:
         """Return the method, or raise `UserError` unless it scores rows without having seen labels."""
@@ -793,8 +783,7 @@ class MDPUClassifier(_TupleEstimator):
     broken : float or 'estimate'
         Share of the tuples, in [0, 1), that break the rule. ``estimate`` finds it at a told `prior`, and takes it as 0
         unless its interval excludes 0. Pairs do not tell it: for any share other probabilities of the rows fit.
-        Networks then train on principal components for 20 epochs of a one-cycle schedule, with more weight decay,
-        unless other parameters say otherwise: longer training at a constant rate learns the mistakes by heart.
+        Networks are trained shorter then, see `recipe`.
     learner : {'auto', 'network', 'student', 'linear', 'trees'} or estimator
         ``network`` trains what the parameters from `method` to `precision` say. ``student``: boosted trees on the soft
         labels of a kernel machine; any scikit-learn classifier with ``sample_weight`` and ``predict_proba`` takes their
@@ -816,15 +805,15 @@ class MDPUClassifier(_TupleEstimator):
         bags use what the members of a tuple say together; ``relu``, ``abs`` and ``ure`` are the paper's.
     loss : {'logistic', 'ramp', 'squared', 'hinge', 'sigmoid'}
         Of Table I. Methods on bags have a loss of their own and ignore it.
-    network : str, Module or callable
-        A file of ``mdpu/learn/networks``; or a PyTorch module, which is copied and trained from the weights that it
-        has; or a function from the shape of a row to a module. A module takes vectors as (N, d) and pictures as
-        (N, C, H, W), uint8 values divided by 255, and returns (N, 1).
+    network : str, Module or callable, optional
+        By default `recipe` chooses it, as it does `n_epochs`, `batch_size`, `learning_rate` and `weight_decay`. A file
+        of ``mdpu/learn/networks``; or a PyTorch module, which is copied and trained from the weights that it has; or a
+        function from the shape of a row to a module. A module takes vectors as (N, d) and pictures as (N, C, H, W),
+        uint8 values divided by 255, and returns (N, 1).
     hidden : tuple of int
-        Units of each hidden layer of the network ``mlp``; others ignore it.
+        Units of each hidden layer of the networks ``mlp`` and ``components``; others ignore it.
     n_epochs : int, optional
-        Number of epochs; with `early_stopping`, the largest number. By default 100 up to 10,000 tuples, and fewer
-        beyond, see `by_number`.
+        Number of epochs; with `early_stopping`, the largest number.
     early_stopping : bool
         Whether held-out bags choose the number of epochs (`mdpu.learn.stopping`). The classifier is trained twice then:
         on a part of the data, to choose, and on all of it for as many epochs.
@@ -833,8 +822,8 @@ class MDPUClassifier(_TupleEstimator):
     n_iter_no_change : int, optional
         Epochs without a better estimate after which the first of the two trainings ends; by default it does not.
     batch_size : int, optional
-        Tuples of a minibatch; by default 64, and 256 beyond 10,000 tuples.
-    learning_rate, weight_decay : float
+        Tuples of a minibatch.
+    learning_rate, weight_decay : float, optional
         Of Adam; the weight decay is an L2 penalty.
     precision : {'fp32', 'tf32', 'bf16', 'auto'}
         Of the products. ``auto`` takes bf16 where the hardware multiplies it, which is faster; ``fp32`` gives the same
@@ -962,13 +951,39 @@ def _is_large_pair(tuples: Any, unlabeled: Any) -> bool:
     return tuples.nbytes + unlabeled.nbytes > LARGE and tuples.dtype in (np.uint8, np.float32)
 
 
-def by_number(n: int) -> tuple[int, int]:
-    """Return how many epochs so many tuples are trained for, and the tuples of a minibatch.
+def recipe(n: int, *, broken: bool = False, goes_on: bool = False) -> dict[str, Any]:
+    """Return how a network is trained on `n` tuples: settings by name, where no parameter says otherwise.
 
-    Up to 10,000 tuples the number of epochs is that of the paper; beyond it, a million tuples are seen in all, and each
-    at least five times.
+    With few tuples, 100 epochs on all pixels at a constant rate are more accurate. With many, 20 epochs of a one-cycle
+    schedule on principal components are as accurate in a tenth of the time. Beyond 50,000 tuples, a million are seen in
+    all, and each at least five times.
+
+    Parameters
+    ----------
+    n : int
+    broken : bool
+        Whether tuples break the law; longer training, at a constant rate, learns the mistakes by heart.
+    goes_on : bool
+        Whether the number of epochs may change later, for which the rate must not depend on it.
     """
-    return max(5, min(100, -(-1_000_000 // max(1, n)))), 64 if n <= 10_000 else 256
+    if goes_on or (n < ONE_CYCLE_FROM and not broken):
+        epochs = max(5, min(100, -(-1_000_000 // max(1, n))))
+        batch_size = 64 if n <= 10_000 else 256
+        return {
+            "network": "mlp",
+            "epochs": epochs,
+            "batch_size": batch_size,
+            "learning_rate": 1e-3,
+            "weight_decay": 5e-4,
+        }
+    return {
+        "network": "components",
+        "schedule": "one-cycle",
+        "epochs": max(5, min(20, -(-1_000_000 // n))),
+        "batch_size": min(500, max(64, n // 20)),
+        "learning_rate": 3e-3,
+        "weight_decay": 6e-3 if broken else 3e-4,
+    }
 
 
 def _ranked(rows: Any, seed: int | str) -> Any:

@@ -11,7 +11,7 @@ from sklearn.datasets import load_digits
 from torch import nn
 
 from mdpu.data import draw_split
-from mdpu.estimator import MDPUClassifier, TupleClassifier, by_number
+from mdpu.estimator import ONE_CYCLE_FROM, MDPUClassifier, TupleClassifier, recipe
 
 IMAGES, DIGITS = load_digits(return_X_y=True)
 LABELS = np.where(DIGITS % 2 == 0, 1, -1).astype(np.int8)
@@ -99,7 +99,18 @@ def test_large_data_train_where_they_lie_as_small_ones_do(form, dtype, tmp_path,
 
 
 @pytest.mark.parametrize(
-    ("n", "expected"), [(0, (100, 64)), (10_000, (100, 64)), (20_000, (50, 256)), (10**6, (5, 256)), (10**8, (5, 256))]
+    ("n", "options", "expected"),
+    [
+        (0, {}, ("constant", 100, 64)),
+        (ONE_CYCLE_FROM - 1, {}, ("constant", 100, 64)),
+        (10_000, {"goes_on": True}, ("constant", 100, 64)),
+        (20_000, {"goes_on": True}, ("constant", 50, 256)),
+        (400, {"broken": True}, ("one-cycle", 20, 64)),
+        (10_000, {}, ("one-cycle", 20, 500)),
+        (100_000, {}, ("one-cycle", 10, 500)),
+        (10**8, {}, ("one-cycle", 5, 500)),
+    ],
 )
-def test_epochs_and_batch_size_go_by_the_number_of_tuples(n, expected):
-    assert by_number(n) == expected
+def test_the_recipe_goes_by_the_number_of_tuples(n, options, expected):
+    values = recipe(n, **options)
+    assert (values.get("schedule", "constant"), values["epochs"], values["batch_size"]) == expected
