@@ -24,7 +24,7 @@ from mdpu.estimator import MDPUClassifier, TupleClassifier
 from mdpu.law import Law
 from mdpu.learn import Sample
 
-COLUMNS = ("what", "dataset", "law", "prior", "n", "trial", "recipe", "accuracy", "cpu_seconds", "share")
+COLUMNS = ("what", "dataset", "tuple_size", "prior", "n", "trial", "recipe", "accuracy", "cpu_seconds", "share")
 
 
 def size(sizes):
@@ -74,7 +74,13 @@ def main():
                 sample, images = Sample(drawn.tuples, drawn.unlabeled), labelled.images.train_images
                 classifier.set_params(random_state=trial, compare_prior=False, device="cpu")
                 fitted, taken = timed(lambda given=(classifier, images, sample): given[0].fit(*given[1:]))
-                row = {"what": what, "dataset": path.stem, "law": law.name, "prior": round(classifier.prior, 3), "n": n}
+                row = {
+                    "what": what,
+                    "dataset": path.stem,
+                    "tuple_size": law.size,
+                    "prior": round(classifier.prior, 3),
+                    "n": n,
+                }
                 row |= {"trial": trial, "recipe": recipe, "accuracy": accuracy(fitted.decision_function, labelled)}
                 row |= {"cpu_seconds": taken["cpu_seconds"], "share": fitted.broken_}
                 writer.writerow({k: round(v, 3) if isinstance(v, float) else v for k, v in row.items()})

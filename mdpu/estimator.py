@@ -966,12 +966,12 @@ def recipe(n: int, *, broken: bool = False, goes_on: bool = False) -> dict[str, 
     goes_on : bool
         Whether the number of epochs may change later, for which the rate must not depend on it.
     """
+    passes = -(-1_000_000 // max(1, n))
     if goes_on or (n < ONE_CYCLE_FROM and not broken):
-        epochs = max(5, min(100, -(-1_000_000 // max(1, n))))
         batch_size = 64 if n <= 10_000 else 256
         return {
             "network": "mlp",
-            "epochs": epochs,
+            "epochs": max(5, min(100, passes)),
             "batch_size": batch_size,
             "learning_rate": 1e-3,
             "weight_decay": 5e-4,
@@ -979,7 +979,7 @@ def recipe(n: int, *, broken: bool = False, goes_on: bool = False) -> dict[str, 
     return {
         "network": "components",
         "schedule": "one-cycle",
-        "epochs": max(5, min(20, -(-1_000_000 // n))),
+        "epochs": max(5, min(20, passes)),
         "batch_size": min(500, max(64, n // 20)),
         "learning_rate": 3e-3,
         "weight_decay": 6e-3 if broken else 3e-4,

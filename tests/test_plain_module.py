@@ -102,6 +102,7 @@ def test_large_data_train_where_they_lie_as_small_ones_do(form, dtype, tmp_path,
     ("n", "options", "expected"),
     [
         (0, {}, ("constant", 100, 64)),
+        (0, {"broken": True}, ("one-cycle", 20, 64)),
         (ONE_CYCLE_FROM - 1, {}, ("constant", 100, 64)),
         (10_000, {"goes_on": True}, ("constant", 100, 64)),
         (20_000, {"goes_on": True}, ("constant", 50, 256)),
