@@ -12,12 +12,13 @@ from __future__ import annotations
 import pkgutil
 import sys
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal, Self
 
 import numpy as np
+import torch
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from scipy.special import expit, logit
@@ -28,19 +29,20 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mdpu.data import Joined
-from mdpu.errors import UserError, check_share
-from mdpu.groups import Estimate, join_groups, read_groups, resampled_risks
+from mdpu.errors import UserError, check_share, printable
+from mdpu.groups import Estimate, join_groups, read_groups, resampled_risks, speak_of_rows
 from mdpu.law import Law
 from mdpu.learn import Sample, Settings, Task, methods
-from mdpu.learn.checkpoint import KeptState
+from mdpu.learn.checkpoint import Checkpoint, KeptState
 from mdpu.learn.device import choose_device
 from mdpu.learn.fitting import LARGE, FittedNetwork, fit
 from mdpu.learn.method import CorrectedRisk, FittedMethod
 from mdpu.learn.methods import load_method
 from mdpu.learn.modules import PlainModule, module_architecture
-from mdpu.learn.network import check_choice
+from mdpu.learn.network import Architecture, Policy, check_choice, check_type
 from mdpu.learn.stopping import choose_epoch
-from mdpu.learn.task import Precision
+from mdpu.learn.task import Precision, check_sample
+from mdpu.learn.trainer import head_of
 from mdpu.learners.features import Standardisation, Standardised, kernel_maps
 from mdpu.learners.joint import Bags, CountedTuples, Floats
 from mdpu.learners.latent import PriorProfile, disjoint_tuples, estimate_prior, profile_broken, rank
@@ -53,14 +55,15 @@ from mdpu.streaming import Shuffle
 
 LEARNERS = ("auto", "network", "student", "linear", "trees")
 # Parameters that may change between two calls of `fit` of which the second goes on.
-MAY_CHANGE = ("n_epochs", "device", "prior_shift", "verbose")
+MAY_CHANGE = ("n_epochs", "device", "prior_shift", "callbacks", "verbose")
 # Parameters that only networks have.
 OF_NETWORKS = (
     *("method", "loss", "network", "hidden", "n_epochs", "early_stopping", "validation_fraction", "n_iter_no_change"),
-    *("batch_size", "learning_rate", "weight_decay", "precision", "warm_start"),
+    *("batch_size", "learning_rate", "weight_decay", "precision", "callbacks", "warm_start"),
 )
 ONE_CYCLE_FROM = 3000  # tuples from which on it is as accurate as 100 epochs at a constant rate
-FEW_TUPLES = 20
+SWITCHES = ("guess_prior", "compare_prior", "standardize", "early_stopping", "warm_start", "verbose")
+FEW = 20  # tuples or unlabeled rows
 FEW_STEPS = 30
 STUDENT_UP_TO = 20_000  # tuples of a table; beyond it the kernel teacher takes minutes
 PROFILED = 20_000  # tuples that the prior is compared with, at most, where a network is trained
@@ -78,6 +81,47 @@ class Choice:
     def __str__(self) -> str:
         """Return both."""
         return f"{self.name} ({self.reason})"
+
+
+class Watch(Checkpoint):
+    """The history of a training while it is written, from which callbacks get the row of each epoch.
+
+    Parameters
+    ----------
+    task : Task
+        The only one.
+    kept : KeptState, optional
+        Which training goes on from, and which keeps its end.
+    callbacks : sequence of callable
+    """
+
+    def __init__(self, task: Task, kept: KeptState | None, callbacks: Sequence[Callable[..., Any]]) -> None:
+        self.kept, self.callbacks = kept, callbacks
+        head: Any = head_of(task)
+        self.names = ("objective", *head.measures)
+        self.epoch = 0
+
+    def restore(self, state: Mapping[str, torch.Tensor], history: torch.Tensor) -> int:
+        """Return the epochs that are done, and look at the history from now on."""
+        self.history, self.epoch = history, 0
+        self.resumed = self.kept.restore(state, history) if self.kept else 0
+        return self.resumed
+
+    def save_if_due(self, state: Mapping[str, torch.Tensor], history: torch.Tensor, epochs: int) -> None:
+        """Keep the state where it is to be kept."""
+        if self.kept:
+            self.kept.save_if_due(state, history, epochs)
+
+    def remove(self) -> None:
+        """Nothing was written."""
+
+    def advance(self, count: int) -> None:
+        """Call the callbacks after another epoch."""
+        self.epoch += count
+        if self.callbacks and self.epoch > self.resumed:
+            row = dict(zip(self.names, self.history[self.epoch - 1, 0].tolist(), strict=True))
+            for callback in self.callbacks:
+                callback(self.epoch, row)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -105,6 +149,7 @@ class _TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
     precision: Precision = "fp32"
     device: str = "auto"
     prior_shift: float | None = None
+    callbacks: Sequence[Callable[[int, dict[str, float]], Any]] = ()
     warm_start: bool = False
     random_state: Any = None
     verbose: bool = False
@@ -119,6 +164,7 @@ class _TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
     state_: KeptState = field(init=False)
     standardisation_: Standardisation | None = field(init=False)
     _counts: tuple[ArrayLike, ArrayLike] | None = field(init=False)
+    _ndim: int = field(init=False)
 
     def __sklearn_tags__(self) -> Any:
         """Return what scikit-learn's tools and checks ask of an estimator."""
@@ -168,13 +214,19 @@ class _TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         before = dict(self.__dict__)
         try:
             self._counts = counts
-            return self._fit(X, y)
+            with speak_of_rows():
+                return self._fit(X, y)
         except BaseException:
             self.__dict__.clear()
             self.__dict__.update(before)
             raise
 
     def _fit(self, X: Any, y: Any) -> Self:
+        for name in SWITCHES:
+            if not isinstance(getattr(self, name), bool | np.bool_):
+                raise UserError(f"{name} is {getattr(self, name)!r}; True or False is needed")
+        if not isinstance(self.callbacks, Sequence) or not all(map(callable, self.callbacks)):
+            raise UserError(f"callbacks is {self.callbacks!r}; a list of functions of epoch and row is needed")
         choose_device(self.device)
         if self.warm_start and self.early_stopping:
             raise UserError(
@@ -182,8 +234,9 @@ class _TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
             )
         self._settings(), self._method()
         check_choice("unlabeled_is", self.unlabeled_is, ("pool", "remainder"))
-        if self.prior is not None:
-            check_share("prior", self.prior)
+        for name in ("prior", "prior_shift"):
+            if getattr(self, name) is not None:
+                check_share(name, getattr(self, name))
         goes_on = self.warm_start and hasattr(self, "state_")
         if not goes_on:
             self.broken_, self.broken_estimate_ = self._told_broken(), None
@@ -193,8 +246,11 @@ class _TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         complete = isinstance(sample, CountedTuples) and sample.complete
         if self.unlabeled_is == "remainder" and not complete:
             sample = _put_back(sample)
-        if len(sample.tuples) < FEW_TUPLES:
-            _warn(f"{len(sample.tuples)} tuples are too few to learn from or to judge by; give {FEW_TUPLES} or more")
+        if len(sample.unlabeled) < 2:
+            raise UserError("one unlabeled row says nothing of positives; give as many as there are tuples")
+        for part, what in ((sample.tuples, "tuples"), (sample.unlabeled, "unlabeled rows")):
+            if len(part) < FEW:
+                _warn(f"{len(part)} {what} are too few to learn from or to judge by; give {FEW} or more")
         choice = self._choose_learner(rows, sample)
         seed = self._seed() if not goes_on else self.model_.task.seed
         is_part = choice.name == "network" and len(sample.tuples) > PROFILED
@@ -265,7 +321,8 @@ class _TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
     def _takes(self, what: Literal["sparse", "allow_nan"]) -> bool:
         """Whether rows may be a sparse matrix, or have missing values."""
         if not isinstance(self.learner, str):
-            return bool(getattr(self.learner.__sklearn_tags__().input_tags, what))
+            is_one = isinstance(self.learner, BaseEstimator)
+            return is_one and bool(getattr(self.learner.__sklearn_tags__().input_tags, what))
         others = ("linear",) if what == "sparse" else ("student", "trees", "linear")
         return self.learner in others or (self.learner == "auto" and not self._network_parameters())
 
@@ -290,6 +347,8 @@ class _TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
                 "without warm_start"
             )
         rows = self._for_network(rows)
+        if not isinstance(settings.network, str):
+            check_module(settings.network, rows[:2], choose_device(self.device))
         size = sample.tuples.shape[1]
         law = self._own_law(size)
         task = Task(method, size, own, self.loss, seed, law=None if law == Law.dominant(size) else law)
@@ -299,15 +358,21 @@ class _TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         state = self.state_ if goes_on else KeptState(key)
         if state.key != key:
             raise UserError("training cannot go on, because parameters have changed since; fit without warm_start")
+        watch = Watch(task, state if self.warm_start else None, self.callbacks)
         with self._progress("training", settings.epochs) as advance:
+
+            def after_epochs(count: int) -> None:
+                advance(count)
+                watch.advance(count)
+
             (model,) = fit(
                 [task],
                 rows,
                 sample,
                 settings,
                 device=self.device,
-                advance=advance,
-                checkpoint_of=lambda stack: state if self.warm_start else None,
+                advance=after_epochs,
+                checkpoint_of=lambda stack: watch if self.warm_start or self.callbacks else None,
             )
         assert isinstance(model, FittedNetwork)
         if self.warm_start:
@@ -368,8 +433,10 @@ class _TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
     def _choose_epoch(self, task: Task, rows: NDArray[Any], sample: Sample, settings: Settings) -> int:
         """Return the number of epochs that held-out bags choose, and keep their estimates."""
         check_share("validation_fraction", self.validation_fraction)
-        if self.n_iter_no_change is not None and self.n_iter_no_change < 1:
-            raise UserError(f"n_iter_no_change is {self.n_iter_no_change}; at least 1 is needed, or None")
+        if self.n_iter_no_change is not None:
+            check_type("n_iter_no_change", self.n_iter_no_change, int)
+            if self.n_iter_no_change < 1:
+                raise UserError(f"n_iter_no_change is {self.n_iter_no_change}; at least 1 is needed, or None")
         # The last rows are held out, and a file may be sorted by class.
         order = Stream(task.seed, "order of what is held out")
         shuffled = Sample(
@@ -407,7 +474,14 @@ class _TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
             X, y = join_groups(X, X[0])  # the unlabeled rows are the members, see `CountedTuples`
         if y is None:
             raise UserError("requires y to be passed, but the target y is None; give unlabeled rows, or groups")
-        if not isinstance(y, Sample) and np.ndim(y) != 1:
+        if not isinstance(y, Sample) and not hasattr(y, "ndim"):
+            try:
+                y = np.asarray(y)
+            except ValueError:
+                raise UserError(
+                    "y holds rows of several shapes; if tuples and unlabeled rows are swapped, give the tuples first"
+                ) from None
+        if not isinstance(y, Sample) and y.ndim != 1:
             if _is_large_pair(X, y):
                 rows = Joined(self._checked(X.reshape(-1, *X.shape[2:]), reset), self._checked(y, False))
                 members = X.shape[0] * X.shape[1]
@@ -415,9 +489,12 @@ class _TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
             X, y = join_groups(X, y)
         rows = self._checked(X, reset, ensure_min_samples=2)
         if isinstance(y, Sample):
+            if not all(np.issubdtype(part.dtype, np.integer) for part in (y.tuples, y.unlabeled)):
+                raise UserError("the sample's numbers of rows are no integers; give integers")
+            check_sample(y, rows.shape[0], ())
             return rows, y
         groups = y if isinstance(y, np.ndarray) else np.asarray(y)
-        if rows.shape[0] != len(groups):
+        if rows.shape[0] != len(groups) and np.issubdtype(groups.dtype, np.integer):
             raise UserError(f"X holds {rows.shape[0]} rows, but y the groups of {len(groups)}; give one for each")
         return rows, read_groups(groups)
 
@@ -425,10 +502,27 @@ class _TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         """Return rows as scikit-learn checks them, in the types that learners take."""
         finite = "allow-nan" if self._takes("allow_nan") else True
         form = "csr" if self._takes("sparse") else False
-        rows = validate_data(
-            self, X, reset=reset, allow_nd=True, accept_sparse=form, ensure_all_finite=finite, **options
-        )
-        return rows if sparse.issparse(rows) else _numbers(rows)
+        if not reset and (ndim := getattr(X, "ndim", 1)) not in (1, self._ndim):
+            raise UserError(
+                f"rows have {ndim} axes, but the classifier was trained on rows with {self._ndim}; give single "
+                "rows, such as tuples.reshape(-1, *tuples.shape[2:])"
+            )
+        try:
+            rows = validate_data(
+                self, X, reset=reset, allow_nd=True, accept_sparse=form, ensure_all_finite=finite, **options
+            )
+            rows = rows if sparse.issparse(rows) else _numbers(rows)
+        except ValueError as error:
+            if "could not convert string" not in str(error):
+                raise
+            of = [*X.select_dtypes(exclude="number")] if hasattr(X, "select_dtypes") else "rows"
+            raise UserError(
+                f"{of} hold text or categories; put an encoder before the classifier in a Pipeline, such as "
+                "make_column_transformer((OneHotEncoder(), columns), remainder='passthrough')"
+            ) from None
+        if reset:
+            self._ndim = len(rows.shape)
+        return rows
 
     def law_of(self, size: int) -> Law:
         """Return the law of the tuples of one size."""
@@ -478,7 +572,13 @@ class _TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
             return self.random_state
         if isinstance(self.random_state, int | np.integer) and self.random_state >= 0:
             return int(self.random_state)
-        return int(check_random_state(self.random_state).randint(2**31 - 1))
+        try:
+            return int(check_random_state(self.random_state).randint(2**31 - 1))
+        except ValueError:
+            raise UserError(
+                f"random_state is {self.random_state!r}; an integer of at least 0, a RandomState, a text or None is "
+                "needed"
+            ) from None
 
     # -- the prior --------------------------------------------------------------------------------
 
@@ -576,7 +676,8 @@ class _TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
     def _scores(self, rows: Any) -> NDArray[Any]:
         """Return the own class's scores (N,) of rows that are checked."""
         if isinstance(self.model_, FittedNetwork):
-            return self.model_.decision_function(self._for_network(rows))
+            with speak_of_rows():
+                return self.model_.decision_function(self._for_network(rows))
         return np.asarray(self.model_(rows))
 
     def decision_function(self, X: Any) -> NDArray[np.float32]:
@@ -749,8 +850,8 @@ class TupleClassifier(_TupleEstimator):
         """
         if getattr(self, "_counts", None) is not None:
             raise UserError("the classifier was trained on counts, not on a law; scores without labels need a law")
-        law = self.law(size) if callable(self.law) else self.law
         try:
+            law = self.law(size) if callable(self.law) else self.law
             law = law if isinstance(law, Law) else Law(tuple(law))
         except (TypeError, ValueError) as error:
             if isinstance(error, UserError):
@@ -832,6 +933,9 @@ class MDPUClassifier(_TupleEstimator):
     prior_shift : float, optional
         Prior where the classifier will be used, if it is another than that of the unlabeled rows. It moves the
         scores by the difference of the log-odds of the two priors, and can be set after `fit`.
+    callbacks : sequence of callable
+        Called after each epoch of a network's training with the epoch, from 1, and its row of `history_` as a dict. An
+        error in one ends `fit`. The first of the two trainings of `early_stopping` calls none.
     warm_start : bool
         Whether `fit` goes on from the last call's state until `n_epochs` epochs in all. Where the data are the same,
         the result is that of one call, bit for bit on a CPU. It excludes `early_stopping`.
@@ -894,6 +998,22 @@ class MDPUClassifier(_TupleEstimator):
 
 
 # -- helpers --------------------------------------------------------------------------------------
+
+
+def check_module(network: Architecture, rows: NDArray[Any], device: torch.device) -> None:
+    """Raise `UserError` unless a module that was brought along can do a training step on two rows."""
+    try:
+        prepare = network.prepare(rows)
+        trial = network.build([[0]], network.read({}), prepare, 1, Policy(device, torch.float32))
+        trial.backward(torch.ones_like(trial.forward(prepare(rows)[None].to(device))))
+    except UserError:
+        raise
+    except Exception as error:  # whatever somebody's code raises
+        given = "pictures (N, C, H, W)" if rows.ndim > 2 else f"float32 vectors (N, {rows.shape[1]})"
+        raise UserError(
+            f"network does not train on rows of shape {rows.shape[1:]} ({printable(str(error))[:200]}); a module takes "
+            f"{given} and returns (N, 1), which depends on every parameter, and a function takes the shape of a row"
+        ) from error
 
 
 def usable_methods() -> list[str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -17,9 +18,11 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from scipy.special import logit
 from scipy.stats import norm
+from sklearn.utils.validation import check_is_fitted
 
 from mdpu.errors import UserError, check_share
 from mdpu.law import Law, check_prior
+from mdpu.learn.network import check_type
 from mdpu.learn.task import Sample
 from mdpu.learners.joint import Bags
 from mdpu.learners.latent import count_bins, profile_broken
@@ -75,6 +78,22 @@ def _groups(numbers: NDArray[np.int64], sizes: NDArray[np.int64] | None) -> Grou
     return groups
 
 
+# The library's messages, in the words of somebody who has rows of any kind and no configuration.
+WORDS = {"images": "rows", "tuning.held_out": "validation_fraction", "a larger n": "more of them"}
+
+
+@contextmanager
+def speak_of_rows() -> Iterator[None]:
+    """Let errors within the block, or in the function that this decorates, be in `WORDS`."""
+    try:
+        yield
+    except UserError as error:
+        text = str(error)
+        for theirs, own in WORDS.items():
+            text = text.replace(theirs, own)
+        raise UserError(text).with_traceback(error.__traceback__) from error.__cause__
+
+
 def join_groups(tuples: Any, unlabeled: Any) -> tuple[Any, Groups]:
     """Return all rows as one array (N, ...), and for each the number of its tuple, from 0, or -1 if it is unlabeled.
 
@@ -88,7 +107,13 @@ def join_groups(tuples: Any, unlabeled: Any) -> tuple[Any, Groups]:
     UserError
         If the members and the unlabeled rows differ in shape, type or columns, or there are none.
     """
-    if isinstance(unlabeled, pd.DataFrame) or sparse.issparse(unlabeled):
+    if isinstance(tuples, str | dict | pd.DataFrame) or not hasattr(tuples, "__len__") or not np.shape(unlabeled):
+        raise UserError(
+            f"tuples are {type(tuples).__name__} and unlabeled rows {type(unlabeled).__name__}; give an array (n, M, "
+            "...), or a list with the rows of each tuple, and the rows (n_unlabeled, ...)"
+        )
+    parts = (unlabeled,) if isinstance(tuples, np.ndarray) else (unlabeled, *tuples)
+    if any(isinstance(part, pd.DataFrame) or sparse.issparse(part) for part in parts):
         rows, sizes = _stack(tuples, unlabeled)
         groups = np.full(rows.shape[0], UNLABELED)
         groups[: sum(sizes)] = np.repeat(np.arange(len(sizes)), sizes)
@@ -105,7 +130,8 @@ def join_groups(tuples: Any, unlabeled: Any) -> tuple[Any, Groups]:
             f"tuples {members.shape} have as many axes as unlabeled rows {others.shape}; tuples have one more, (n, M, "
             "...), and a table of single rows needs their groups as y"
         )
-    rows, sample = Sample.gather(members, others)
+    with speak_of_rows():
+        rows, sample = Sample.gather(members, others)
     present = sample.tuples >= 0
     groups = np.full(len(rows), UNLABELED)
     groups[sample.tuples[present]] = np.nonzero(present)[0]
@@ -115,14 +141,14 @@ def join_groups(tuples: Any, unlabeled: Any) -> tuple[Any, Groups]:
 def _stack(tuples: Sequence[Any], unlabeled: Any) -> tuple[Any, list[int]]:
     """Return frames or sparse matrices below one another, and the sizes of the tuples."""
     parts = list(tuples)
-    sizes = [part.shape[0] for part in parts]
-    if not parts or not all(sizes) or not unlabeled.shape[0]:
+    sizes = [np.shape(part)[0] for part in parts]
+    if not parts or not all(sizes) or not np.shape(unlabeled)[0]:
         raise UserError("tuples and unlabeled rows are both needed, but there are none, or a tuple has no member")
     for number, part in enumerate(parts):
-        if type(part) is not type(unlabeled) or part.shape[1] != unlabeled.shape[1]:
+        if type(part) is not type(unlabeled) or part.shape[1:] != unlabeled.shape[1:]:
             raise UserError(
-                f"tuple {number} is a {type(part).__name__} with {part.shape[1]} columns, but the unlabeled rows are a "
-                f"{type(unlabeled).__name__} with {unlabeled.shape[1]}; give both alike"
+                f"tuple {number} is a {type(part).__name__} of shape {np.shape(part)}, but the unlabeled rows are a "
+                f"{type(unlabeled).__name__} of shape {np.shape(unlabeled)}; give both alike"
             )
         if isinstance(unlabeled, pd.DataFrame) and list(part.columns) != list(unlabeled.columns):
             raise UserError(
@@ -146,14 +172,19 @@ def read_groups(groups: NDArray[Any]) -> Sample:
     groups = np.asarray(groups)
     if not np.issubdtype(groups.dtype, np.integer) or groups.ndim != 1 or (groups < UNLABELED).any():
         raise UserError(
-            f"y holds neither unlabeled rows (n_unlabeled, ...) nor groups, but {groups.dtype} of shape "
-            f"{groups.shape}; groups are an integer for each row, the number of its tuple or -1"
+            "y holds neither unlabeled rows (n_unlabeled, ...) nor groups, but continuous numbers or names of classes "
+            f"({groups.dtype} of shape {groups.shape}); groups are an integer for each row, the number of its tuple or "
+            "-1"
         )
     unlabeled = np.flatnonzero(groups == UNLABELED)
     members = np.flatnonzero(groups != UNLABELED)
     if not len(unlabeled) or not len(members):
-        there = "tuple" if len(members) else "unlabeled row"
-        raise UserError(f"y names no {'unlabeled row, -1' if len(members) else 'tuple'}; it names {there}s only")
+        raise UserError(
+            "Only binary classification is supported, from groups instead of labels: y names no unlabeled row, -1; it "
+            "names tuples only"
+            if len(members)
+            else "y names no tuple; it names unlabeled rows only"
+        )
     members = members[np.argsort(groups[members], kind="stable")]
     numbers, sizes = np.unique(groups[members], return_counts=True)
     if len(numbers) == 1 and numbers[0] == 1 and sizes[0] > 2:
@@ -196,8 +227,11 @@ class TupleKFold:
         Raises
         ------
         UserError
-            If there are fewer tuples or unlabeled rows than folds.
+            If there are fewer tuples or unlabeled rows than folds, or `y` are no groups.
         """
+        check_type("n_splits", self.n_splits, int)
+        check_type("random_state", self.random_state, int)
+        read_groups(y if isinstance(y, np.ndarray) else np.asarray(y))
         own = np.asarray(y)
         numbers, places = np.unique(own, return_inverse=True)
         unlabeled = np.flatnonzero(own == UNLABELED)
@@ -334,6 +368,13 @@ def _scored(estimator: Any, X: Any, y: Any, prior: float | None, by: Literal["me
 def _read_scores(estimator: Any, X: Any, y: Any, prior: float | None = None) -> tuple[Any, Sample, float, Floats]:
     """Return the classifier, the sample, the prior, and the scores (N,) of rows given as tuples or with groups."""
     classifier = getattr(estimator, "_final_estimator", estimator)  # of a pipeline
+    if not hasattr(classifier, "law_of"):
+        raise UserError(
+            f"{type(classifier).__name__} is no classifier of tuples; give an MDPUClassifier or TupleClassifier, or a "
+            "Pipeline that ends in one"
+        )
+    if not hasattr(classifier, "prior_"):
+        check_is_fitted(classifier)
     if np.ndim(y) != 1:
         X, y = join_groups(X, y)
     sample = read_groups(y if isinstance(y, np.ndarray) else np.asarray(y))
@@ -387,6 +428,7 @@ def scores_without_labels(
         If members are positive as often as unlabeled rows, or there are less than two tuples or unlabeled rows.
     """
     check_share("level", level)
+    check_type("threshold", threshold, float)
     classifier, sample, told, scores = _read_scores(estimator, X, y, prior)
     sizes = (sample.tuples >= 0).sum(axis=1)
     if len(sizes) < 2 or len(sample.unlabeled) < 2:
@@ -506,6 +548,8 @@ def least_cost_threshold(
     UserError
         If a cost is not positive; and as `scores_without_labels`.
     """
+    check_type("false_positive", false_positive, float)
+    check_type("false_negative", false_negative, float)
     if not (false_positive > 0 and false_negative > 0):
         raise UserError(f"costs are {false_positive} and {false_negative}; positive numbers are needed")
     classifier, sample, told, scores = _read_scores(estimator, X, y, prior)
@@ -543,9 +587,10 @@ def risk_by_prior(
         ``prior``, ``risk``, ``low``, ``high``, and ``changed``: the share of unlabeled rows whose answer changes where
         the scores are moved from the classifier's prior to this one. Priors at which members say nothing are left out.
     """
+    check_share("level", level)
     classifier, sample, _, scores = _read_scores(estimator, X, y)
     rows = []
-    for prior in np.asarray(priors, np.float64).tolist():
+    for prior in np.atleast_1d(np.asarray(priors, np.float64)).tolist():
         try:
             risks = resampled_risks(scores > 0, sample, check_prior(prior), classifier.law_of, 200)
         except UserError:

@@ -16,13 +16,14 @@ from scipy import sparse
 from scipy.special import expit, logit
 from sklearn import config_context
 from sklearn.base import ClassifierMixin, clone
+from sklearn.compose import make_column_transformer
 from sklearn.datasets import load_digits
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from sklearn.utils.multiclass import check_classification_targets
@@ -133,7 +134,29 @@ def test_scikit_learns_checks_on_data_made_of_labels(estimator, check):
     check(estimator)
 
 
-# Of the checks that `FromLabels` passes, what the estimator itself cannot take.
+# The checks that give class labels as y where groups belong, which `fit` refuses; `FromLabels` passes all of them.
+WITH_LABELS = """
+classifier_data_not_an_array classifiers_classes classifiers_train decision_proba_consistency dict_unchanged
+dont_overwrite_parameters dtype_object estimators_dtypes estimators_fit_returns_self estimators_nan_inf
+estimators_overwrite_params estimators_pickle f_contiguous_array_estimator fit2d_1feature fit2d_predict1d
+fit_check_is_fitted fit_idempotent fit_score_takes_y methods_sample_order_invariance methods_subset_invariance
+n_features_in n_features_in_after_fitting pipeline_consistency positive_only_tag_during_fit readonly_memmap_input
+supervised_y_2d
+"""
+
+
+@parametrize_with_checks(
+    [MDPUClassifier(PRIOR, **FEW)],
+    expected_failed_checks=lambda estimator: dict.fromkeys(
+        (f"check_{name}" for name in re.findall(r"\w+", WITH_LABELS)),
+        "the check gives class labels as y, which fit refuses",
+    ),
+    xfail_strict=True,
+)
+def test_scikit_learns_checks_without_a_detour(estimator, check):
+    check(estimator)
+
+
 # -- one implementation -----------------------------------------------------------------------------
 
 
@@ -351,6 +374,14 @@ def test_a_module_on_pictures_is_copied_and_pickled(digits):
     clone(classifier).fit(digits.tuples, digits.unlabeled)
 
 
+class Idle(torch.nn.Linear):
+    """A linear network, beside whose weights there is one that it does not use."""
+
+    def __init__(self):
+        super().__init__(2, 1)
+        self.idle = torch.nn.Parameter(torch.zeros(1))
+
+
 @pytest.mark.parametrize(
     ("network", "sentence"),
     [
@@ -358,7 +389,12 @@ def test_a_module_on_pictures_is_copied_and_pickled(digits):
         ("zzz", "network 'zzz' is unknown; known are components, mlp, mlp-norm, resnet34"),
         (lambda shape: torch.nn.Flatten(), "the network has no parameter to train"),
         (lambda shape: torch.nn.Linear(2, 1).requires_grad_(False), "the network's parameter weight is frozen"),
-        (lambda shape: torch.nn.Linear(2, 3), r"the network returns an array of shape \(100, 3\) for 100 images"),
+        (lambda shape: torch.nn.Linear(2, 3), r"the network returns an array of shape \(2, 3\) for 2 rows"),
+        (torch.nn.Linear(3, 1), r"network does not train on rows of shape \(2,\) \(.*\); a module takes float32 vec"),
+        (torch.nn.Linear(2, 1).double(), "network does not train on rows of shape"),
+        (torch.nn.LazyLinear(1), "network does not train on rows of shape"),
+        (lambda: torch.nn.Linear(2, 1), "a function takes the shape of a row"),
+        (lambda shape: Idle(), r"returns \(N, 1\), which depends on every parameter"),
     ],
 )
 def test_a_network_that_cannot_train_is_refused(network, sentence):
@@ -698,6 +734,20 @@ def test_a_search_in_the_habit_of_labels_is_refused(search, table):
         ({"unlabeled_is": "zzz"}, "unlabeled_is is 'zzz'; it must be one of pool, remainder"),
         ({"learning_rate": 0.0}, "learning_rate is 0.0; a positive number is needed"),
         ({"prior": None, "batch_size": 2.5}, "batch_size is 2.5; an integer is needed"),
+        ({"prior_shift": 2}, "prior_shift is 2; one number between 0 and 1 is needed"),
+        ({"standardize": "no"}, "standardize is 'no'; True or False is needed"),
+        (
+            {"callbacks": print},
+            "callbacks is <built-in function print>; a list of functions of epoch and row is needed",
+        ),
+        ({"random_state": 1.5}, "random_state is 1.5; an integer of at least 0, a RandomState, a text or None"),
+        ({"learner": None}, "learner is None; 'auto', 'network',"),
+        ({"learner": LogisticRegression}, "linear_model._logistic.LogisticRegression'>; 'auto', 'network',"),
+        ({"early_stopping": True, "n_iter_no_change": "5"}, "n_iter_no_change is '5'; an integer is needed"),
+        (
+            {"early_stopping": True, "validation_fraction": 1e-6},
+            "are held out; change validation_fraction or take more",
+        ),
     ],
 )
 def test_parameters_are_refused_by_name_and_value(parameters, sentence, digits):
@@ -710,8 +760,8 @@ def test_parameters_are_refused_by_name_and_value(parameters, sentence, digits):
 @pytest.mark.parametrize(
     ("data", "sentence"),
     [
-        (lambda d: (d.tuples, d.unlabeled[:, :5]), "tuples hold images of shape (8, 8) and type uint8, but the unl"),
-        (lambda d: (d.tuples[:0], d.unlabeled), "tuples and unlabeled images are both needed"),
+        (lambda d: (d.tuples, d.unlabeled[:, :5]), "tuples hold rows of shape (8, 8) and type uint8, but the unl"),
+        (lambda d: (d.tuples[:0], d.unlabeled), "tuples and unlabeled rows are both needed"),
         (lambda d: (d.images, np.zeros(len(d.images), int)), "y names no unlabeled row, -1; it names tuples only"),
         (lambda d: (d.images, np.full(len(d.images), -1)), "y names no tuple; it names unlabeled rows only"),
         (
@@ -719,6 +769,17 @@ def test_parameters_are_refused_by_name_and_value(parameters, sentence, digits):
             "y holds neither unlabeled rows (n_unlabeled, ...) nor groups",
         ),
         (lambda d: (d.images, np.array([0, -1])), "X holds 1797 rows, but y the groups of 2; give one for each"),
+        (lambda d: (d.unlabeled, d.tuples), "if they are swapped, give the tuples (n, M, ...) first"),
+        (lambda d: (d.unlabeled, [d.images[:2], d.images[:3]]), "unlabeled rows are swapped, give the tuples first"),
+        (lambda d: (d.tuples, d.unlabeled[:, 0, 0] / 255), "y holds neither unlabeled rows (n_unlabeled, ...) nor gro"),
+        (lambda d: (d.tuples, d.unlabeled[:1]), "one unlabeled row says nothing of positives; give as many as there a"),
+        (lambda d: (d.tuples, {}), "tuples are ndarray and unlabeled rows ndarray; give an array (n, M, ...), or a li"),
+        (lambda d: (None, d.unlabeled), "tuples are NoneType and unlabeled rows ndarray; give an array"),
+        (lambda d: (d.images, Sample(np.array([[0, 2000]]), np.arange(9))), "tuples name rows that are not there; the"),
+        (
+            lambda d: (d.images, Sample(np.array([[0.0, 2.0]]), np.arange(9))),
+            "numbers of rows are no integers; give in",
+        ),
     ],
 )
 def test_data_are_refused_in_one_sentence(data, sentence, digits):
@@ -742,6 +803,25 @@ def test_a_level_is_a_share_and_resamples_are_counted(options, trained, digits):
         trained.risk_estimate(digits.tuples, digits.unlabeled, **options)
 
 
+def test_tuples_are_not_predicted_as_rows(table):
+    classifier = MDPUClassifier(PRIOR, learner="linear", **QUICK).fit(table.tuples, table.unlabeled)
+    with pytest.raises(UserError, match="rows have 3 axes, but the classifier was trained on rows with 2; give single"):
+        classifier.predict(table.tuples)
+
+
+@pytest.mark.parametrize("learner", ["linear", LogisticRegression()])
+def test_categories_of_a_frame_take_an_encoder(learner, table):
+    """As they are, they are refused in a sentence that names one."""
+    frame = pd.DataFrame({"pixel": table.rows[:, 20], "kind": np.where(table.rows[:, 36] > 50, "dark", "light")})
+    frame["kind"] = pd.Categorical(frame["kind"])
+    data = join_groups([frame.iloc[rows] for rows in table.sample.tuples], frame.iloc[table.sample.unlabeled])
+    classifier = MDPUClassifier(PRIOR, learner=learner, **QUICK)
+    with pytest.raises(UserError, match=r"\['kind'\] hold text or categories; put an encoder before the classifier"):
+        classifier.fit(*data)
+    encoder = make_column_transformer((OneHotEncoder(), ["kind"]), remainder="passthrough")
+    assert make_pipeline(encoder, classifier).fit(*data).predict(frame).shape == (len(frame),)
+
+
 def test_a_training_that_diverges_is_warned_of(digits):
     images = digits.tuples.astype(np.float64) * 1e30, digits.unlabeled.astype(np.float64) * 1e30
     with pytest.warns(ConvergenceWarning, match="training diverged: the objective of the last . epochs is not finite"):
@@ -757,6 +837,36 @@ def test_the_examples_of_the_documentation_run():
     for block in re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL):
         exec(compile(block, "docs/how-to/estimator.md", "exec"), names)
     assert names["accuracy"] > 0.85
+
+
+# -- callbacks --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", ["bag-relu", "relu"])
+def test_callbacks_get_each_row_of_the_history(method, digits):
+    """The model is that without them; after a warm start they get the new epochs alone."""
+    rows = []
+    watched = MDPUClassifier(PRIOR, method=method, callbacks=[lambda *own: rows.append(own)], warm_start=True, **FEW)
+    watched.fit(digits.tuples, digits.unlabeled)
+    plain = MDPUClassifier(PRIOR, method=method, **FEW).fit(digits.tuples, digits.unlabeled)
+    same_model(watched, plain, digits.test_images)
+    assert [epoch for epoch, _ in rows] == [1, 2, 3]
+    watched.set_params(n_epochs=5).fit(digits.tuples, digits.unlabeled)
+    assert [epoch for epoch, _ in rows] == [1, 2, 3, 4, 5]
+    given = pd.DataFrame([{"epoch": epoch} | row for epoch, row in rows])
+    pd.testing.assert_frame_equal(given, watched.history_, check_exact=True)
+
+
+def test_an_error_in_a_callback_ends_the_training_and_leaves_the_old_model(digits):
+    def interrupt(epoch, row):
+        if epoch == 2:
+            raise KeyboardInterrupt
+
+    classifier = MDPUClassifier(PRIOR, **FEW).fit(digits.tuples, digits.unlabeled)
+    before = classifier.decision_function(digits.test_images)
+    with pytest.raises(KeyboardInterrupt):
+        classifier.set_params(callbacks=[interrupt], random_state=1).fit(digits.tuples, digits.unlabeled)
+    assert np.array_equal(classifier.decision_function(digits.test_images), before)
 
 
 # -- how many epochs --------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
+from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score, roc_auc_score
 from sklearn.model_selection import KFold
 
@@ -90,7 +91,22 @@ FRAME = pd.DataFrame({"a": [1.0, 2.0], "b": [3.0, 4.0]})
             FRAME,
             "the columns of tuple 1 are not those of the unlabeled rows, or",
         ),
-        ([FRAME[["a"]]], FRAME, "tuple 0 is a DataFrame with 1 columns, but the unlabeled rows are a DataFrame with 2"),
+        (
+            [FRAME[["a"]]],
+            FRAME,
+            "tuple 0 is a DataFrame of shape (2, 1), but the unlabeled rows are a DataFrame of shape",
+        ),
+        (
+            [FRAME, FRAME],
+            FRAME.to_numpy(),
+            "tuple 0 is a DataFrame of shape (2, 2), but the unlabeled rows are a ndarray",
+        ),
+        (
+            [sparse.csr_matrix(FRAME)],
+            ROWS,
+            "tuple 0 is a csr_matrix of shape (2, 2), but the unlabeled rows are a ndarr",
+        ),
+        (FRAME, FRAME, "tuples are DataFrame and unlabeled rows DataFrame; give an array (n, M, ...), or a list"),
     ],
 )
 def test_tuples_and_unlabeled_rows_that_do_not_match_are_refused(tuples, unlabeled, sentence):
@@ -218,6 +234,36 @@ def test_the_risk_by_prior_goes_through_the_estimate_and_says_which_answers_chan
     assert (table["low"] < table["risk"]).all() and (table["risk"] < table["high"]).all()
     with pytest.raises(UserError, match=r"prior 1\.5"):
         risk_by_prior(data.classifier, rows, groups, [1.5])
+
+
+@pytest.mark.parametrize(
+    ("call", "sentence"),
+    [
+        (lambda d: scores_without_labels(d.classifier, d.unlabeled, np.stack(d.tuples)), "if they are swapped, give"),
+        (
+            lambda d: scores_without_labels(d.classifier, d.tuples, d.unlabeled, threshold="0"),
+            "threshold is '0'; a numb",
+        ),
+        (
+            lambda d: scores_without_labels(LogisticRegression(), d.tuples, d.unlabeled),
+            "LogisticRegression is no class",
+        ),
+        (lambda d: risk_by_prior(d.classifier, d.tuples, d.unlabeled, level=95), "level is 95; one number between 0"),
+        (
+            lambda d: least_cost_threshold(d.classifier, d.tuples, d.unlabeled, false_positive="1"),
+            "false_positive is '1'; a number",
+        ),
+        (lambda d: next(TupleKFold(2.5).split(None, np.arange(9))), "n_splits is 2.5; an integer is needed"),
+        (
+            lambda d: next(TupleKFold(random_state=None).split(None, np.arange(9))),
+            "random_state is None; an integer is",
+        ),
+        (lambda d: next(TupleKFold().split(None, np.array([1, -1, 1, 1]))), "y holds -1 and +1, which are labels"),
+    ],
+)
+def test_misuse_of_scores_and_folds_ends_in_a_sentence(call, sentence):
+    with pytest.raises(UserError, match=re.escape(sentence)):
+        call(Scored({3: DOMINANT[3]}, 0.4))
 
 
 @pytest.mark.parametrize("share", [0.0, 0.2])

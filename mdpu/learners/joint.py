@@ -54,9 +54,12 @@ class CountedTuples(TupleData):
         """
         sizes = (sample.tuples >= 0).sum(axis=1)
         try:
-            low, high = (np.broadcast_to(np.asarray(bound), sizes.shape).astype(np.int64) for bound in counts)
+            given = (np.broadcast_to(np.asarray(bound), sizes.shape) for bound in counts)
+            low, high = (bound.astype(np.int64, casting="same_kind") for bound in given)
         except (TypeError, ValueError):
-            raise UserError(f"counts are (low, high), numbers or arrays of {len(sizes)}; others were given") from None
+            raise UserError(
+                f"counts are (low, high), two integers or two arrays of {len(sizes)} of them; others were given"
+            ) from None
         wrong = (low < 0) | (low > high) | (high > sizes) | ((low == 0) & (high == sizes))
         if wrong.any():
             i = int(np.flatnonzero(wrong)[0])

@@ -23,7 +23,7 @@ from mdpu.pipeline.files import PACKAGE, digest, resource
 
 # Folders and files of each room, as paths in the package. A source and a type of experiment count for their own rules.
 ROOMS = {
-    "data": ("pipeline/data", "law.py", "data.py", "randomness.py"),
+    "data": ("pipeline/data", "law.py", "data.py", "randomness.py", "learners/features.py"),
     "evaluate": ("pipeline/evaluate", "pipeline/report"),
 }
 # What trains a run and makes its history, apart from the files of its method and its network.

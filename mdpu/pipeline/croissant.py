@@ -88,13 +88,15 @@ def describe_source(name: str, images: Path, folder: Path) -> Node:
         )
         for archive in archives
     ]
-    text = "uint8 arrays `train_images` and `test_images` (N, H, W) or (N, H, W, C); `train_labels` and `test_labels`"
+    is_table, shape = len(known["shape"]) == 1, " x ".join(map(str, known["shape"]))
+    form = ("float32", "(N, d), standardised") if is_table else ("uint8", "(N, H, W) or (N, H, W, C)")
+    text = f"{form[0]} arrays `train_images` and `test_images` {form[1]}; `train_labels` and `test_labels`"
     files.append(_local(images, folder, description=f"{text}, int64 (N,), positions in the classes."))
     parts = [{"parts/name": part, "parts/images": known[part]} for part in ("train", "test")]
     classes = [{"classes/id": number, "classes/name": text} for number, text in enumerate(known["classes"])]
     node = _dataset(
         name,
-        f"{known['origin']}. Images of {' x '.join(map(str, known['shape']))} in {len(classes)} classes.",
+        f"{known['origin']}. {'Rows' if is_table else 'Images'} of {shape} in {len(classes)} classes.",
         SPDX.get(known["licence"], known["licence"]),
         files,
         [

@@ -1,4 +1,4 @@
-"""A user's own images: an npz file or a folder of pictures, named in the configuration."""
+"""A user's own images: an npz file, a folder of pictures, or the files of a table, named in the configuration."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from mdpu.errors import UserError
-from mdpu.pipeline.data.images import ARRAYS, ImageSet
+from mdpu.errors import UserError, printable
+from mdpu.pipeline.data.images import ARRAYS, TABLES, ImageSet, standardised
 from mdpu.pipeline.files import read_json
 
 PARTS = ("train", "test")
@@ -21,21 +21,41 @@ GREY, COLOUR = ("1", "L", "LA"), ("P", "RGB", "RGBA", "CMYK", "YCbCr")
 
 
 def read(path: Path) -> ImageSet:
-    """Return the images of an npz file or of a folder of pictures.
+    """Return the images of an npz file, of a folder of pictures, or of a table.
 
-    The file holds ``train_images``, ``test_images`` (uint8 [N, H, W] or [N, H, W, C]) and ``train_labels``,
+    The npz file holds ``train_images``, ``test_images`` (uint8 [N, H, W] or [N, H, W, C]) and ``train_labels``,
     ``test_labels`` (integers from 0). The class names are in an array ``classes`` or in ``<name>.json`` beside it, that
     may also have ``origin`` and ``licence``; without either, the ids are the names. The folder holds pictures
-    ``train/<class>/*.png`` and ``test/<class>/*.png``, of one size, in any format that Pillow reads.
+    ``train/<class>/*.png`` and ``test/<class>/*.png``, of one size, in any format that Pillow reads. The rows of a
+    table are in two files, ``...train.csv`` and ``...test.csv``, or Parquet, with equal columns, of which the last is
+    the class and the others are numbers. Tables, and ``train_images`` and ``test_images`` of floats [N, d] in an npz,
+    are standardised.
     """
     with _told_of(path):
+        if is_table(path):
+            return _read_table(path)
         return _read_folder(path) if path.is_dir() else _read_npz(path)
+
+
+def is_table(path: Path) -> bool:
+    """Return whether a path is that of a table's training part."""
+    return path.name.endswith(TABLES)
+
+
+def parts_of(path: Path) -> dict[str, Path]:
+    """Return the two files of a table; raise `UserError` unless the one that is named says which part it is."""
+    before, found, after = path.name.rpartition("train")
+    if not found:
+        raise UserError("a table's file is called ...train.csv, so that ...test.csv beside it is known; rename it")
+    return {"train": path, "test": path.with_name(f"{before}test{after}")}
 
 
 @cache
 def image_shape(path: Path) -> tuple[int, ...]:
     """Return the shape of one training image, (H, W) or (H, W, C), without reading the others."""
     with _told_of(path):
+        if is_table(path):
+            return (len(_read_frame(path, header_only=True).columns) - 1,)
         if path.is_dir():
             (_, picture), *_ = _pictures(path, "train", _classes(path, "train"))
             mode, (width, height) = _form([picture])
@@ -58,8 +78,9 @@ def inputs(path: Path) -> list[Path]:
             return [path / part / name for part in PARTS for name in _classes(path, part)]
         if not path.is_file():
             raise UserError("it is a pipe or a device, not a file")
+        files = list(parts_of(path).values()) if is_table(path) else [path]
         description = path.with_suffix(".json")
-        return [path, description] if description.exists() else [path]
+        return [*files, description] if description.exists() else files
 
 
 def _read_npz(path: Path) -> ImageSet:
@@ -77,6 +98,58 @@ def _read_npz(path: Path) -> ImageSet:
         if labels.dtype.kind not in "iu":
             raise UserError(f"{part}_labels is {labels.dtype}; class ids must be integers")
         arrays[f"{part}_labels"] = labels.astype(np.int64)
+    if all(arrays[f"{part}_images"].ndim == 2 and arrays[f"{part}_images"].dtype.kind == "f" for part in PARTS):
+        _standardise(arrays)
+    return _described(path, arrays, names)
+
+
+def _read_table(path: Path) -> ImageSet:
+    frames = {part: _read_frame(file) for part, file in parts_of(path).items()}
+    if list(frames["train"].columns) != list(frames["test"].columns):
+        raise UserError("the columns of the training and of the test file differ; give both alike")
+    arrays: dict[str, np.ndarray] = {}
+    *columns, last = frames["train"].columns
+    if any(frame[last].isna().any() for frame in frames.values()):
+        raise UserError(f"column {last}, the class, has missing values; leave their rows out")
+    names = sorted({*frames["train"][last].astype(str)} | {*frames["test"][last].astype(str)})
+    for part, frame in frames.items():
+        other = [str(column) for column in columns if frame[column].dtype.kind not in "fiub"]
+        if other or not columns:
+            raise UserError(
+                f"column {', '.join(other) or last} of the {part} file holds no numbers; the last column is the class, "
+                "and all others are numbers"
+            )
+        arrays[f"{part}_images"] = frame[columns].to_numpy(np.float64, na_value=np.nan)
+        arrays[f"{part}_labels"] = np.searchsorted(names, frame[last].astype(str).to_numpy(str)).astype(np.int64)
+    _standardise(arrays)
+    return _described(path, arrays, names)
+
+
+def _read_frame(path: Path, header_only: bool = False) -> Any:
+    import pandas as pd  # takes a while, and few plans need it
+
+    if not path.is_file():
+        raise UserError(f"{path} is no file; a table has a training and a test part")
+    try:
+        if path.suffix != ".parquet":
+            return pd.read_csv(path, nrows=0 if header_only else None)
+        return pd.read_parquet(path)
+    except Exception as error:  # of many types
+        raise UserError(f"{path} cannot be read as a table ({printable(str(error))})") from None
+
+
+def _standardise(arrays: dict[str, np.ndarray]) -> None:
+    """Standardise a table's columns in place of the raw ones."""
+    train, test = (arrays[f"{part}_images"] for part in PARTS)
+    if 0 in train.shape or train.shape[1:] != test.shape[1:]:
+        raise UserError(f"training rows are {train.shape} but test rows {test.shape}; give both alike")
+    if np.isinf(train).any() or np.isinf(test).any():
+        raise UserError("the table holds infinite values; remove or replace them")
+    arrays["train_images"], arrays["test_images"] = standardised(train, test)
+
+
+def _described(path: Path, arrays: dict[str, np.ndarray], names: Any) -> ImageSet:
+    """Return arrays with their names of classes, and what a JSON file beside them says."""
     description = path.with_suffix(".json")
     facts = read_json(description) if description.exists() else {}
     if not isinstance(facts, dict):

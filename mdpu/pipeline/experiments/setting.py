@@ -11,7 +11,7 @@ import numpy as np
 
 from mdpu.data import TupleData
 from mdpu.errors import UserError
-from mdpu.pipeline.data.images import ImageSet, read_images
+from mdpu.pipeline.data.images import ImageSet, as_pictures, read_images
 from mdpu.pipeline.data.labels import Labels, read_labels
 from mdpu.pipeline.data.splits import read_split
 from mdpu.pipeline.experiments import figure_kind
@@ -148,7 +148,7 @@ def setting_figure(image_set: ImageSet, labels: Labels, split: TupleData, defini
         bottom = height - HEAD - place * pitch - GAP - side * (1 + BOX)
         axis.text(EDGE, bottom + side / 2, row.name, fontweight="bold", va="center")
         axis.text(GIVEN, bottom + side / 2, row.given, va="center", linespacing=1.3)
-        _draw_row(axis, row, image_set.train_images, bottom, side)
+        _draw_row(axis, row, as_pictures(image_set.train_images), bottom, side)
     edge = EDGE
     for name, color, line_width in (
         ("nothing known of the image", UNKNOWN, 1.0),

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from mdpu.pipeline.data.images import ImageSet, read_images
+from mdpu.pipeline.data.images import ImageSet, as_pictures, read_images
 from mdpu.pipeline.data.labels import Labels, read_labels
 from mdpu.pipeline.files import replacing
 
@@ -17,11 +17,12 @@ ROWS, COLUMNS, GAP = 4, 12, 1
 def contact_sheet(image_set: ImageSet, labels: Labels, sign: int) -> Image.Image:
     """Return a sheet of training images of one side (+1 or -1), its classes in turn, the first images of each.
 
-    Images whose number of channels is neither 1 nor 3 are shown as the channels' mean, on a white ground.
+    Images whose number of channels is neither 1 nor 3 are shown as the channels' mean, on a white ground, and rows of a
+    table as grey squares.
     """
     side_indices = np.flatnonzero(labels["train"] == sign)
     chosen = _spread(image_set.train_labels[side_indices], ROWS * COLUMNS)
-    pixels = image_set.train_images[side_indices[chosen]]
+    pixels = as_pictures(image_set.train_images[side_indices[chosen]])
     if pixels.ndim == 4 and pixels.shape[-1] != 3:
         pixels = pixels.mean(axis=-1).astype(np.uint8)
     count, height, width = pixels.shape[:3]

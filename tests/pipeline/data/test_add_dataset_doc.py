@@ -52,7 +52,7 @@ def _top_level(folder):
     return {"data"} if Path(folder) == REPOSITORY else set()
 
 
-@pytest.mark.parametrize("name", ["rings", "stripes"])
+@pytest.mark.parametrize("name", ["rings", "stripes", "points"])
 def test_a_new_dataset_is_a_row_of_the_tables(walked, name):
     table = pd.read_csv(walked / "results" / name / "tables" / "quick-pairs.csv")
     assert set(table["dataset"]) == {name}

@@ -1,4 +1,4 @@
-"""One's own images: npz files and folders of pictures, good and bad."""
+"""One's own images: npz files, folders of pictures and tables, good and bad."""
 
 from __future__ import annotations
 
@@ -11,17 +11,20 @@ import zlib
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
 from mdpu.errors import UserError
+from mdpu.learners.features import Standardisation
 from mdpu.pipeline.config import load_config
 from mdpu.pipeline.data import own
-from mdpu.pipeline.data.images import read_images
+from mdpu.pipeline.data.images import read_images, write_images
 from mdpu.pipeline.files import sha256
 from mdpu.pipeline.plan import Plan
+from mdpu.pipeline.report.sheet import contact_sheet
 
 
 def arrays(shape=(5, 4), train=6, test=4, classes=2):
@@ -214,3 +217,89 @@ def test_the_network_follows_the_images_unless_it_is_named(settings, tmp_path, s
         assert plan.layout.images("own") == tmp_path / "results" / "datasets" / "own" / "own.npz"
         assert plan.source_of("own/own") == str(path)
         assert plan.own_files == {"own/own": [path]}
+
+
+# -- tables -----------------------------------------------------------------------------------------
+
+
+def frames():
+    """Two columns of numbers, one of them with other units and a gap, and the class."""
+    generator = np.random.default_rng(0)
+    return {
+        part: pd.DataFrame(
+            {
+                "a": generator.standard_normal(n),
+                "b": np.where(np.arange(n) == 3, np.nan, 1000 * generator.standard_normal(n) + 7),
+                "kind": np.resize(["x", "y"], n),
+            }
+        )
+        for part, n in (("train", 60), ("test", 20))
+    }
+
+
+def save_table(folder, parts, form="csv"):
+    for part, frame in parts.items():
+        path = folder / f"own_{part}.{form}"
+        frame.to_parquet(path) if form == "parquet" else frame.to_csv(path, index=False)
+    return folder / f"own_train.{form}"
+
+
+@pytest.mark.parametrize("form", ["csv", "csv.gz", "parquet", "npz"])
+def test_a_table_is_standardised_on_its_training_part(tmp_path, form):
+    parts = frames()
+    if form == "npz":
+        path, content = tmp_path / "own.npz", {"classes": np.array(["x", "y"])}
+        for part, frame in parts.items():
+            content |= {f"{part}_images": frame[["a", "b"]].to_numpy(), f"{part}_labels": np.arange(len(frame)) % 2}
+        np.savez(path, **content)
+    else:
+        path = save_table(tmp_path, parts, form)
+        assert own.inputs(path) == [path, path.with_name(f"own_test.{form}")]
+    found = own.read(path)
+    assert found.classes == ["x", "y"]
+    assert found.train_labels.tolist() == [0, 1] * 30
+    learned = Standardisation.learn(parts["train"][["a", "b"]].to_numpy(), components=None)
+    for part, frame in parts.items():
+        images = getattr(found, f"{part}_images")
+        assert images.dtype == np.float32
+        np.testing.assert_allclose(images, learned(frame[["a", "b"]].to_numpy()), rtol=1e-6, atol=1e-7)
+    assert own.image_shape(path) == (2,)
+    write_images(found, tmp_path / "out.npz")
+    assert np.array_equal(read_images(tmp_path / "out.npz").train_images, found.train_images)
+    assert contact_sheet(found, {"train": np.where(found.train_labels, 1, -1)}, 1).size == (3 * 12 - 1, 3 * 3 - 1)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (
+            lambda parts: parts | {"test": parts["test"][["b", "a", "kind"]]},
+            "of the training and of the test file differ",
+        ),
+        (
+            lambda parts: {part: frame[["kind", "a"]] for part, frame in parts.items()},
+            "column kind of the train file hol",
+        ),
+        (
+            lambda parts: {part: frame[["kind"]] for part, frame in parts.items()},
+            "the last column is the class, and all",
+        ),
+        (lambda parts: {part: frame[["a", "b"]] for part, frame in parts.items()}, "the class, has missing values"),
+        (lambda parts: {part: frame.replace(np.nan, np.inf) for part, frame in parts.items()}, "holds infinite values"),
+        (lambda parts: {"train": parts["train"]}, "own_test.csv is no file; a table has a training and a test part"),
+    ],
+)
+def test_a_bad_table_ends_in_one_sentence(tmp_path, change, said):
+    path = save_table(tmp_path, change(frames()))
+    with pytest.raises(UserError) as error:
+        own.read(path)
+    assert str(error.value).startswith(f"source {path}: ")
+    assert said in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_a_table_needs_a_name_that_tells_its_part(tmp_path):
+    path = tmp_path / "own.csv"
+    frames()["train"].to_csv(path)
+    with pytest.raises(UserError, match=r"a table's file is called ...train.csv, so that"):
+        own.inputs(path)

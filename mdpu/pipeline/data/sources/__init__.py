@@ -42,7 +42,8 @@ def load_source(name: str, data_dir: Path, mirror: str | None, scratch: Path) ->
     if is_path(name):
         path = Path(name).expanduser()
         images = own.read(path)
-        return images, {path.name: f"sha256:{sha256(path)}"} if path.is_file() else {}
+        files = own.parts_of(path).values() if own.is_table(path) else [path]
+        return images, {file.name: f"sha256:{sha256(file)}" for file in files if file.is_file()}
     if name not in SOURCES:
         raise UserError(f"source {name!r} is unknown; known are {', '.join(SOURCES)} and paths of your own")
     archives = list_archives(name)
