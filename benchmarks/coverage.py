@@ -47,7 +47,7 @@ SETTINGS = [
     ("magic", "dominant", (2,), 0.5, 5000, 0),
 ]
 EXACT = 1e-9  # an estimate without any variance is right up to rounding
-COLUMNS = "set law sizes prior n broken first interval repetitions covers width known known_covers known_width worst"
+COLUMNS = "set,law,sizes,prior,n,broken,first,interval,repetitions,covers,width,known,known_covers,known_width,worst"
 
 
 @dataclass(frozen=True)
@@ -109,12 +109,14 @@ def main():
     own.add_argument("--repetitions", type=int, default=200)
     own.add_argument("--first", type=int, default=1000, help="first trial")
     own.add_argument("--settings", nargs="+", type=int, default=range(len(SETTINGS)), help="places in the list")
-    arguments, tables, columns = own.parse_args(), {}, COLUMNS.split()
+    arguments, tables = own.parse_args(), {}
     warnings.simplefilter("ignore")
     done = set()
     if arguments.out.exists():
         with arguments.out.open() as file:
             done = {tuple(line.split(",")[:7]) for line in file}
+    else:
+        arguments.out.write_text(COLUMNS + "\n")
     for setting in (SETTINGS[place] for place in arguments.settings):
         name, _, sizes, *_ = setting
         key = [name, setting[1], " ".join(map(str, sizes)), *setting[3:], arguments.first]
@@ -127,11 +129,8 @@ def main():
         for trial in range(arguments.first, arguments.first + arguments.repetitions):
             for interval, *numbers in intervals(tables[name], *setting[1:], trial):
                 rows.setdefault(interval, []).append(numbers)
-        is_new = not arguments.out.exists()
         with arguments.out.open("a", newline="") as file:
             writer = csv.writer(file, lineterminator="\n")
-            if is_new:
-                writer.writerow(columns)
             for interval, numbers in rows.items():
                 covers, width, known, off = np.array(numbers, float).T
                 own = known > 0
