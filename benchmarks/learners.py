@@ -1,73 +1,125 @@
-"""Learners of `MDPUClassifier` on tables: told the prior, without it, and beside labels.
+"""Learners of `MDPUClassifier` on tables, texts and images: without the prior, told it, and beside labels.
 
-Each line is a setting: a table, the tuple size, the prior, the number of tuples and of unlabeled rows. Accuracies in %
-are means over the trials, on rows set aside and weighted to the prior. ``default`` has no prior; in brackets is how
-often `fit` refused, and the mean is over the others. ``labels`` is gradient boosting on the unlabeled rows with their
-labels, ``constant`` the larger class. Seconds are those of ``default`` on one thread.
+A line of the CSV is a learner on one sample of a cell: its accuracy in %, on rows set aside and weighted to the prior,
+and processor seconds of the training. ``default`` has no prior; where `fit` refuses, its accuracy is empty. All others
+are told it. ``auto`` names what was chosen, which stands for this learner too. ``copied`` is gradient boosting with
+every member as a positive and every unlabeled row as a negative; ``uu`` are the same scores cut where the prior's share
+of the unlabeled rows lies above. ``labels`` is gradient boosting on the unlabeled rows with their labels.
 
-    OMP_NUM_THREADS=1 python benchmarks/learners.py --magic magic_train.csv --trials 2
+Settings were fixed before the first run. A trial of all cells comes before the next; small cells have more.
+
+    OMP_NUM_THREADS=1 python benchmarks/learners.py --magic magic_train.csv --reviews natural --mnist mnist.npz
 """
 
-import argparse
+import csv
 import time
 import warnings
 
 import numpy as np
-from sklearn.ensemble import HistGradientBoostingClassifier
-from tables import NAMES, Table
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
+from tables import FILES, Table, parser
 
 from mdpu.errors import UserError
-from mdpu.estimator import MDPUClassifier
-from mdpu.learn import Sample
+from mdpu.estimator import STUDENT, MDPUClassifier
+from mdpu.law import Law
+from mdpu.randomness import Stream
 
-SETTINGS = [
-    ("magic", 2, 0.35, 1000),
-    ("cancer", 3, 0.5, 200),
-    ("digits", 3, 0.4, 600),
-    ("magic", 3, 0.5, 1000),
-    ("cancer", 2, 0.35, 200),
-    ("digits", 2, 0.4, 200),
-    ("magic", 2, 0.35, 200),
-    ("magic", 2, 0.8, 1000),
-    ("magic", 5, 0.35, 1000),
-    ("magic", 2, 0.6, 1000),
+# Set, tuple sizes, prior, n.
+CELLS = [
+    ("cancer", (2,), 0.35, 200),
+    ("wine", (3,), 0.4, 200),
+    ("diabetes", (2,), 0.5, 200),
+    ("digits", (3,), 0.4, 200),
+    ("magic", (2,), 0.35, 200),
+    ("reviews", (2,), 0.4, 1000),
+    ("magic", (2, 3, 5), 0.4, 200),
+    ("digits", (5,), 0.2, 200),
+    ("cancer", (2, 3, 5), 0.6, 200),
+    ("wine", (5,), 0.7, 200),
+    ("magic", (3,), 0.5, 1000),
+    ("magic", (2,), 0.35, 1000),
+    ("magic", (2,), 0.8, 200),
+    ("mnist", (3,), 0.5, 200),
+    ("digits", (2,), 0.1, 1000),
+    ("reviews", (3,), 0.6, 1000),
+    ("diabetes", (3,), 0.3, 1000),
+    ("mnist", (2,), 0.4, 1000),
+    ("magic", (2,), 0.5, 10000),
+    ("mnist", (2,), 0.5, 10000),
 ]
-LEARNERS = ("student", "linear", "trees", "network")
+TRIALS = {200: 10, 1000: 5, 10000: 1}
+LEARNERS = ("auto", "student", "linear", "trees", "network")
+
+
+def usual(rows):
+    """Return a classifier for labels."""
+    return LogisticRegression(C=10, max_iter=1000) if sparse.issparse(rows) else clone(STUDENT)
+
+
+def accuracies(table, sizes, prior, n, trial, learners):
+    """Yield the name of a learner, what was trained, its accuracy and processor seconds."""
+    train, test = table.split(trial)
+    sample = table.draw(train, [Law.dominant(size) for size in sizes], prior, n, Stream(trial, "learners"))
+    rows, left_out = table.rows, {"network"} if len(sizes) > 1 else set()
+    if sparse.issparse(rows):
+        left_out = {"student", "trees", "network"}
+    for name in ("default", *learners):
+        if name in left_out:
+            continue
+        told, learner = (None, "auto") if name == "default" else (prior, name)
+        classifier = MDPUClassifier(told, learner=learner, compare_prior=False, random_state=trial, device="cpu")
+        begun, chosen, accuracy = time.process_time(), "", ""
+        try:
+            classifier.fit(rows, sample)
+        except UserError:
+            assert told is None
+        seconds = round(time.process_time() - begun, 2)
+        if hasattr(classifier, "learner_"):
+            chosen = classifier.learner_.name
+            accuracy = table.accuracy(classifier.predict(rows[test]), test, prior)
+        if name == "auto":
+            left_out.add(chosen)
+        yield name, chosen, accuracy, seconds
+    flat = rows if sparse.issparse(rows) else rows.reshape(len(rows), -1)
+    members = sample.tuples[sample.tuples >= 0]
+    naive = usual(flat).fit(flat[np.concatenate([members, sample.unlabeled])], np.repeat([1, -1], [len(members), n]))
+    scores, of_unlabeled = (naive.predict_proba(flat[places])[:, 1] for places in (test, sample.unlabeled))
+    labels = usual(flat).fit(flat[sample.unlabeled], table.labels[sample.unlabeled])
+    yield "copied", "", table.accuracy(scores - 0.5, test, prior), ""
+    yield "uu", "", table.accuracy(scores - np.quantile(of_unlabeled, 1 - prior), test, prior), ""
+    yield "labels", "", table.accuracy(labels.predict(flat[test]), test, prior), ""
 
 
 def main():
-    """Print a line of a Markdown table for each setting."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--magic", required=True)
-    parser.add_argument("--tables", nargs="+", choices=NAMES, default=NAMES)
-    parser.add_argument("--trials", type=int, default=2)
-    parser.add_argument("--learners", nargs="+", default=LEARNERS)
-    arguments = parser.parse_args()
+    """Add the trials that the CSV lacks."""
+    own = parser(__doc__.split("\n")[0], "learners.csv")
+    own.add_argument("--trials", type=int, default=max(TRIALS.values()), help="at most")
+    own.add_argument("--learners", nargs="+", choices=LEARNERS, default=LEARNERS)
+    arguments, tables, done = own.parse_args(), {}, set()
     warnings.simplefilter("ignore")
-    columns = ("table", "M", "prior", "n", "default", *arguments.learners, "labels", "constant", "s")
-    print(f"| {' | '.join(columns)} |\n| --- {'| ---: ' * (len(columns) - 1)}|")
-    for name, size, prior, n in (setting for setting in SETTINGS if setting[0] in arguments.tables):
-        table, seconds, refused = Table.read(name, arguments.magic), [], 0
-        reached = {column: [] for column in ("default", *arguments.learners, "labels")}
-        for trial in range(arguments.trials):
-            tuples, unlabeled, test = table.draw("dominant", size, prior, n, n, trial)
-            sample, begun = Sample(tuples, unlabeled), time.process_time()
-            try:
-                default = MDPUClassifier(random_state=trial).fit(table.rows, sample)
-                reached["default"].append(table.accuracy(default.predict(table.rows[test]), test, prior))
-            except UserError:
-                refused += 1
-            seconds.append(time.process_time() - begun)
-            for learner in arguments.learners:
-                told = MDPUClassifier(prior, learner=learner, compare_prior=False, random_state=trial, device="cpu")
-                answers = told.fit(table.rows, sample).predict(table.rows[test])
-                reached[learner].append(table.accuracy(answers, test, prior))
-            supervised = HistGradientBoostingClassifier().fit(table.rows[unlabeled], table.labels[unlabeled])
-            reached["labels"].append(table.accuracy(supervised.predict(table.rows[test]), test, prior))
-        cells = [f"{np.mean(values):.1f}" if values else "-" for values in reached.values()]
-        cells[0] += f" ({refused})"
-        cells += [f"{100 * max(prior, 1 - prior):.1f}", f"{np.mean(seconds):.1f}"]
-        print(f"| {name} | {size} | {prior} | {n} |", *(f"{cell} |" for cell in cells), flush=True)
+    if arguments.out.exists():
+        with arguments.out.open() as file:
+            done = {tuple(line.split(",")[:5]) for line in file}
+    else:
+        arguments.out.write_text("set,sizes,prior,n,trial,learner,chosen,accuracy,seconds\n")
+    for trial in range(arguments.trials):
+        for name, sizes, prior, n in CELLS:
+            key, path = [name, " ".join(map(str, sizes)), prior, n, trial], getattr(arguments, name, None)
+            if trial >= TRIALS[n] or tuple(map(str, key)) in done or (name in FILES and path is None):
+                continue
+            if name not in tables:
+                tables[name] = Table.read(name, path)
+            lines = [
+                [*key, learner, chosen, accuracy if accuracy == "" else round(accuracy, 2), seconds]
+                for learner, chosen, accuracy, seconds in accuracies(
+                    tables[name], sizes, prior, n, trial, arguments.learners
+                )
+            ]
+            with arguments.out.open("a", newline="") as file:
+                csv.writer(file, lineterminator="\n").writerows(lines)
+            print(*key, flush=True)
 
 
 if __name__ == "__main__":

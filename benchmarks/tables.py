@@ -1,57 +1,83 @@
-"""Labelled tables, and tuples of any law drawn from them, for the benchmarks of the classifier."""
+"""Labelled tables, texts and images, and tuples of any law drawn from them, for the benchmarks of the classifier."""
 
+from argparse import ArgumentParser
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
-from sklearn.datasets import load_breast_cancer, load_digits
+from natural import reviews
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, load_wine
 
 from mdpu.law import Law
+from mdpu.learn import Sample
 from mdpu.randomness import Stream
 
-NAMES = ("magic", "cancer", "digits")
-# Laws by the tuple size: at least half are positive, exactly one is, all members are of one class.
-LAWS = {
-    "dominant": Law.dominant,
-    "one": lambda size: Law.exactly(size, 1),
-    "similar": Law.similar,
+FILES = {"magic": "the CSV of MAGIC", "reviews": "the folder of review-sentences.txt", "mnist": "mnist.npz"}
+IMAGES = 9000  # of MNIST
+# What is positive among the classes, or targets, of scikit-learn's sets.
+SETS = {
+    "cancer": (load_breast_cancer, lambda classes: classes == 1),
+    "digits": (load_digits, lambda classes: classes % 2 == 0),
+    "wine": (load_wine, lambda classes: classes == 1),
+    "diabetes": (load_diabetes, lambda progress: progress > 140),
 }
+LAWS = {"dominant": Law.dominant, "one": lambda size: Law.exactly(size, 1)}
+
+
+def parser(description, out):
+    """Return a parser with the files that the sets need, and the CSV."""
+    arguments = ArgumentParser(description=description)
+    arguments.add_argument("--out", type=Path, default=Path("results/reference") / out)
+    for name, what in FILES.items():
+        arguments.add_argument(f"--{name}", help=f"{what}; without it, this set is left out")
+    return arguments
 
 
 @dataclass(frozen=True)
 class Table:
-    """Rows (N, d) and their labels, +1 or -1; a third is set aside for tests."""
+    """Rows (N, ...), dense or sparse, and their labels, +1 or -1; a third is set aside for tests."""
 
-    rows: np.ndarray
+    rows: Any
     labels: np.ndarray
 
     @classmethod
-    def read(cls, name, magic=None):
-        """Return a table by name; `magic` is the CSV file of the MAGIC telescope, whose last column is the class."""
+    def read(cls, name, path=None):
+        """Return a set by its name, from the path of its file where `FILES` has it."""
         if name == "magic":
-            frame = pd.read_csv(magic)
-            return cls(frame.iloc[:, :-1].to_numpy(float), np.where(frame.iloc[:, -1] == "g", 1, -1))
-        rows, classes = {"cancer": load_breast_cancer, "digits": load_digits}[name](return_X_y=True)
-        return cls(rows, np.where(classes == 1 if name == "cancer" else classes % 2 == 0, 1, -1))
+            frame = pd.read_csv(path)
+            rows, positive = frame.iloc[:, :-1].to_numpy(float), frame.iloc[:, -1] == "g"
+        elif name == "reviews":
+            (natural,) = reviews(Path(path))
+            rows, positive = natural.x, natural.labels
+        elif name == "mnist":
+            with np.load(path) as images:
+                rows, positive = images["train_images"][:IMAGES], images["train_labels"][:IMAGES] % 2 == 0
+        else:
+            load, is_positive = SETS[name]
+            rows, classes = load(return_X_y=True)
+            positive = is_positive(classes)
+        return cls(rows, np.where(positive, 1, -1))
 
-    def draw(self, law, size, prior, n, n_unlabeled, trial):
-        """Return indices: tuples (n, size) of a law, unlabeled rows, both with replacement, and rows for tests."""
-        stream = Stream(trial, "benchmark of tables")
-        order = stream.permutation(len(self.rows))
-        test, pool = order[: len(order) // 3], order[len(order) // 3 :]
-        of_class = {label: pool[self.labels[pool] == label] for label in (1, -1)}
+    def split(self, trial):
+        """Return the places of rows to draw from and of those that are set aside."""
+        order = Stream(trial, "parts of a table").permutation(len(self.labels))
+        return order[len(order) // 3 :], order[: len(order) // 3]
+
+    def draw(self, places, laws, prior, n, stream):
+        """Return n tuples, as many by each law, and n unlabeled rows, drawn from places with replacement."""
+        of_class = [places[self.labels[places] == label] for label in (1, -1)]
 
         def rows_of(positive):
-            place = stream.uniform(*positive.shape)
-            chosen = [of_class[label][(place * len(of_class[label])).astype(int)] for label in (1, -1)]
-            return np.where(positive, *chosen)
+            chosen = stream.uniform(*positive.shape)
+            return np.where(positive, *(own[(chosen * len(own)).astype(int)] for own in of_class))
 
-        weights, tuples = np.array(LAWS[law](size).weights), np.zeros((0, size), int)
-        while len(tuples) < n:
-            positive = stream.uniform(4 * n, size) < prior
-            passes = stream.uniform(4 * n) < weights[positive.sum(axis=1)]
-            tuples = np.concatenate([tuples, rows_of(positive[passes])])
-        return tuples[:n], rows_of(stream.uniform(n_unlabeled) < prior), test
+        tuples = np.full((n, max(law.size for law in laws)), -1)
+        for first, law in enumerate(laws):
+            own = tuples[first :: len(laws), : law.size]
+            own[:] = rows_of(law.draw(prior, len(own), stream) > 0)
+        return Sample(tuples, rows_of(stream.uniform(n) < prior))
 
     def accuracy(self, answers, test, prior):
         """Return the accuracy in % of answers on test rows, weighted so that the share of positives is the prior."""

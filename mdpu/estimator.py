@@ -30,7 +30,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mdpu.data import Joined
 from mdpu.errors import UserError, check_share, printable
-from mdpu.groups import Estimate, join_groups, read_groups, resampled_risks, speak_of_rows
+from mdpu.groups import Estimate, estimated_risk, join_groups, read_groups, speak_of_rows
 from mdpu.law import Law
 from mdpu.learn import Sample, Settings, Task, methods
 from mdpu.learn.checkpoint import Checkpoint, KeptState
@@ -756,13 +756,12 @@ class _TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
             )
         return float(super().score(X, y, sample_weight))
 
-    def risk_estimate(self, X: Any, y: Any, *, level: float = 0.95, resamples: int = 1000) -> Estimate:
+    def risk_estimate(self, X: Any, y: Any, *, level: float = 0.95) -> Estimate:
         """Estimate the error rate at the training prior from tuples and unlabeled rows, without labels.
 
         Theorem 1 holds for any loss, the 0-1 loss among them: Eq. 11 with the shares of positive answers among members
         of tuples and among unlabeled rows. Tuples of several sizes give one estimate for each size, and their mean
-        by numbers. Rows that the classifier was trained on give too low an estimate. The interval is that of a
-        bootstrap over tuples and unlabeled rows.
+        by numbers. Rows that the classifier was trained on give too low an estimate.
 
         Parameters
         ----------
@@ -770,8 +769,6 @@ class _TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
             As for `fit`, in either form.
         level : float
             Of the interval, in (0, 1).
-        resamples : int
-            Of the bootstrap; without any, the interval is the estimate.
 
         Raises
         ------
@@ -779,13 +776,9 @@ class _TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
             As `fit` and `decision_function`.
         """
         check_is_fitted(self)
-        if isinstance(resamples, bool) or not isinstance(resamples, int | np.integer) or resamples < 0:
-            raise UserError(f"resamples is {resamples}; 0 or a positive integer is needed")
         check_share("level", level)
         rows, sample = self._read(X, y, reset=False)
-        risks = resampled_risks(self.predict(rows) > 0, sample, self.prior_, self.law_of, resamples)
-        low, high = np.quantile(risks[1:], [(1 - level) / 2, (1 + level) / 2]) if resamples else risks[[0, 0]]
-        return Estimate(float(risks[0]), float(low), float(high), level)
+        return estimated_risk(self.predict(rows) > 0, sample, self.prior_, self.law_of, level)
 
 
 STUDENT = HistGradientBoostingClassifier(max_iter=60, learning_rate=0.1, max_leaf_nodes=8)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -262,7 +262,8 @@ class Estimate:
         Unbiased for classifiers that did not see these tuples and rows. It is not clipped: noise can take it below 0 or
         above 1.
     low, high : float
-        Interval of `level`, from the variance over tuples and over unlabeled rows.
+        Interval of `level`, from the variance over tuples and over unlabeled rows. It takes the prior as given, and the
+        classifier as it is.
     level : float
     """
 
@@ -288,15 +289,17 @@ def _rates(members: Any, unlabeled: Any, share: float, prior: float) -> tuple[An
     return unlabeled + (1 - prior) * difference, unlabeled - prior * difference
 
 
-def resampled_risks(
-    answers: NDArray[np.bool_],
-    sample: Sample,
-    prior: float,
-    law_of: LawOf,
-    resamples: int,
-    by: Literal["members", "bags"] = "members",
-) -> Floats:
-    """Return an estimated risk, and after it those of bootstrap resamples, (1 + resamples,).
+def interval(value: float, by_tuple: Floats, by_unlabeled: Floats, level: float) -> Estimate:
+    """Return an estimate that is, up to its second order, the sum of a mean over tuples and one over unlabeled rows."""
+    if len(by_tuple) < 2 or len(by_unlabeled) < 2:
+        raise UserError("a score without labels takes at least two tuples and two unlabeled rows")
+    variance = by_tuple.var(ddof=1) / len(by_tuple) + by_unlabeled.var(ddof=1) / len(by_unlabeled)
+    margin = float(norm.ppf((1 + level) / 2) * np.sqrt(variance))
+    return Estimate(float(value), float(value - margin), float(value + margin), level)
+
+
+def estimated_risk(answers: NDArray[np.bool_], sample: Sample, prior: float, law_of: LawOf, level: float) -> Estimate:
+    """Return the error rate that answers (N,) are estimated to have.
 
     Tuples of several sizes give one estimate for each size, and their mean by numbers.
 
@@ -310,26 +313,18 @@ def resampled_risks(
         Of the positive class.
     law_of : callable
         From a tuple size to its `Law`.
-    resamples : int
-    by : {'members', 'bags'}
-        `Law.member_risk` or `Law.bag_risk`.
+    level : float
+        Of the interval.
     """
-    stream = Stream(0, "risk bootstrap")
-
-    def means(rows: NDArray[Any]) -> Floats:
-        resampled = [rows[stream.integers(len(rows), len(rows))].mean(axis=0) for _ in range(resamples)]
-        return np.stack([rows.mean(axis=0), *resampled])
-
-    unlabeled_rates = means(answers[sample.unlabeled])
-    sizes = (sample.tuples >= 0).sum(axis=1)
-    risks = np.zeros(1 + resamples)
+    present, rest = sample.tuples >= 0, answers[sample.unlabeled]
+    sizes = present.sum(axis=1)
+    members = (answers[sample.tuples] & present).sum(axis=1) / sizes
+    errors, slope = np.empty(len(sizes)), 0.0
     for size in np.unique(sizes).tolist():
-        positives = answers[sample.tuples[sizes == size, :size]].sum(axis=1)
-        count_shares = means(positives[:, None] == np.arange(size + 1))
-        law = law_of(size)
-        estimate = law.member_risk if by == "members" else law.bag_risk
-        risks += np.mean(sizes == size) * estimate(count_shares, unlabeled_rates, prior)
-    return risks
+        error, own = law_of(size).error, sizes == size
+        errors[own] = error(members[own], rest.mean(), prior)
+        slope += own.mean() * (error(0.0, 1.0, prior) - error(0.0, 0.0, prior))
+    return interval(errors.mean(), errors, slope * rest, level)
 
 
 def negative_risk(estimator: Any, X: Any, y: ArrayLike, *, prior: float | None = None) -> float:
@@ -347,7 +342,8 @@ def negative_risk(estimator: Any, X: Any, y: ArrayLike, *, prior: float | None =
         Prior of the estimate, by default the classifier's. Give it by `functools.partial` where the classifiers to be
         compared estimate theirs: risks at different priors do not compare.
     """
-    return -_scored(estimator, X, y, prior, "members")
+    classifier, sample, told, scores = _read_scores(estimator, X, y, prior)
+    return -estimated_risk(scores > 0, sample, told, classifier.law_of, 0.95).value
 
 
 def negative_bag_risk(estimator: Any, X: Any, y: ArrayLike, *, prior: float | None = None) -> float:
@@ -356,13 +352,14 @@ def negative_bag_risk(estimator: Any, X: Any, y: ArrayLike, *, prior: float | No
     It takes tuples as wholes. Epochs that it chose lost half as much accuracy as those that the other estimate chose
     (docs/explanation/findings.md). Its value is no error rate of single rows. Parameters are those of `negative_risk`.
     """
-    return -_scored(estimator, X, y, prior, "bags")
-
-
-def _scored(estimator: Any, X: Any, y: Any, prior: float | None, by: Literal["members", "bags"]) -> float:
-    """Return the estimate of a classifier's, or of a pipeline's, risk on groups."""
     classifier, sample, told, scores = _read_scores(estimator, X, y, prior)
-    return float(resampled_risks(scores > 0, sample, told, classifier.law_of, 0, by)[0])
+    answers, sizes, risk = scores > 0, (sample.tuples >= 0).sum(axis=1), 0.0
+    for size in np.unique(sizes).tolist():
+        positives = answers[sample.tuples[sizes == size, :size]].sum(axis=1)
+        shares = np.bincount(positives, minlength=size + 1) / len(positives)
+        own = classifier.law_of(size).bag_risk(shares, answers[sample.unlabeled].mean(), told)
+        risk += np.mean(sizes == size) * float(own)
+    return -risk
 
 
 def _read_scores(estimator: Any, X: Any, y: Any, prior: float | None = None) -> tuple[Any, Sample, float, Floats]:
@@ -431,8 +428,6 @@ def scores_without_labels(
     check_type("threshold", threshold, float)
     classifier, sample, told, scores = _read_scores(estimator, X, y, prior)
     sizes = (sample.tuples >= 0).sum(axis=1)
-    if len(sizes) < 2 or len(sample.unlabeled) < 2:
-        raise UserError("a score without labels takes at least two tuples and two unlabeled rows")
     share = _share(classifier, sizes, told)
     present = sample.tuples >= 0
     unlabeled = scores[sample.unlabeled]
@@ -451,29 +446,23 @@ def scores_without_labels(
     lower, upper = (_members_below(scores, sample, unlabeled, side) for side in ("left", "right"))
     above = 1 - (lower + upper) / 2  # share of members above each unlabeled row
     gap = share - told
-    quantile = float(norm.ppf((1 + level) / 2))
-
-    def estimate(value: float, by_tuples: Floats, by_unlabeled: Floats) -> Estimate:
-        variance = by_tuples.var(ddof=1) / len(by_tuples) + by_unlabeled.var(ddof=1) / len(by_unlabeled)
-        margin = quantile * float(np.sqrt(variance))
-        ends = np.clip([value - margin, value + margin], 0, 1)
-        return Estimate(float(value), float(ends[0]), float(ends[1]), level)
-
     by_member, by_rest = (1 - told) / gap, 1 - (1 - told) / gap  # derivatives of recall
     precision = told * recall / rest if rest > 0 else np.nan
     inverse = told / rest if rest > 0 else np.nan
-    return {
-        "auc": estimate(0.5 + (tuple_below.mean() - 0.5) / gap, tuple_below / gap, above / gap),
-        "balanced_accuracy": estimate(
-            0.5 + (members - rest) / (2 * gap), tuple_yes / (2 * gap), unlabeled_yes / (2 * gap)
+    found = {
+        "auc": interval(0.5 + (tuple_below.mean() - 0.5) / gap, tuple_below / gap, above / gap, level),
+        "balanced_accuracy": interval(
+            0.5 + (members - rest) / (2 * gap), tuple_yes / (2 * gap), unlabeled_yes / (2 * gap), level
         ),
-        "precision": estimate(
+        "precision": interval(
             precision,
             inverse * by_member * tuple_yes,
             (inverse * by_rest - precision / max(rest, 1e-12)) * unlabeled_yes,
+            level,
         ),
-        "recall": estimate(recall, by_member * tuple_yes, by_rest * unlabeled_yes),
+        "recall": interval(recall, by_member * tuple_yes, by_rest * unlabeled_yes, level),
     }
+    return {name: replace(one, low=max(0.0, one.low), high=min(1.0, one.high)) for name, one in found.items()}
 
 
 def broken_share(estimator: Any, X: Any, y: Any, *, prior: float | None = None, level: float = 0.95) -> Estimate:
@@ -592,13 +581,12 @@ def risk_by_prior(
     rows = []
     for prior in np.atleast_1d(np.asarray(priors, np.float64)).tolist():
         try:
-            risks = resampled_risks(scores > 0, sample, check_prior(prior), classifier.law_of, 200)
+            risk = estimated_risk(scores > 0, sample, check_prior(prior), classifier.law_of, level)
         except UserError:
             if 0 < prior < 1:
                 continue
             raise
-        low, high = np.quantile(risks[1:], [(1 - level) / 2, (1 + level) / 2])
         moved = scores[sample.unlabeled] + logit(prior) - logit(classifier.prior_)
         changed = float(np.mean((moved > 0) != (scores[sample.unlabeled] > 0)))
-        rows.append({"prior": prior, "risk": risks[0], "low": low, "high": high, "changed": changed})
+        rows.append({"prior": prior, "risk": risk.value, "low": risk.low, "high": risk.high, "changed": changed})
     return pd.DataFrame(rows)

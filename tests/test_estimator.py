@@ -305,7 +305,7 @@ def test_the_estimate_of_the_risk_is_unbiased_and_its_interval_covers_it(sizes, 
     for seed in range(100):
         parts = [Gaussians(150, 300, prior, size, 1000 * size + seed) for size in sizes]
         tuples = [members for part in parts for members in part.tuples]
-        estimates.append(classifier.risk_estimate(tuples, parts[0].unlabeled, resamples=100))
+        estimates.append(classifier.risk_estimate(tuples, parts[0].unlabeled))
     many = Gaussians(1, 200_000, prior, seed=99)
     true = np.mean(classifier.predict(many.unlabeled) != many.labels)
     risks = np.array([estimate.value for estimate in estimates])
@@ -788,19 +788,10 @@ def test_data_are_refused_in_one_sentence(data, sentence, digits):
     assert "\n" not in str(error.value)
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"level": 0},
-        {"level": 95},
-        {"resamples": -1},
-        {"resamples": 2.5},
-    ],
-)
-def test_a_level_is_a_share_and_resamples_are_counted(options, trained, digits):
-    ((name, value),) = options.items()
-    with pytest.raises(UserError, match=f"{name} is {value}; .* is needed"):
-        trained.risk_estimate(digits.tuples, digits.unlabeled, **options)
+@pytest.mark.parametrize("level", [0, 95])
+def test_a_level_is_a_share(level, trained, digits):
+    with pytest.raises(UserError, match=f"level is {level}; .* is needed"):
+        trained.risk_estimate(digits.tuples, digits.unlabeled, level=level)
 
 
 def test_tuples_are_not_predicted_as_rows(table):

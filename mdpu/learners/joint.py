@@ -166,21 +166,24 @@ def member_sums(weights: Floats, positive: Floats, negative: Floats) -> tuple[Fl
         The derivatives of q by `positive` and by `negative`.
     """
     size = positive.shape[-1]
-    after = [np.broadcast_to(weights, (*positive.shape[:-1], size + 1))]
+    weights = np.broadcast_to(weights, (*positive.shape[:-1], size + 1))
+    # Counts and members come first: sums over the last, short axis take three times as long.
+    p, n, w = (np.ascontiguousarray(np.moveaxis(values, -1, 0)) for values in (positive, negative, weights))
+    after = [w]
     for i in reversed(range(size)):
         later = after[-1]
-        after.append(positive[..., i, None] * later[..., 1:] + negative[..., i, None] * later[..., :-1])
-    after.reverse()  # after[i][..., k]: q, if k of the first i members are positive
-    before = np.ones((*positive.shape[:-1], 1))
+        after.append(p[i] * later[1:] + n[i] * later[:-1])
+    after.reverse()  # after[i][k]: q, if k of the first i members are positive
+    before = np.ones((1, *p.shape[1:]))
     given_positive, given_negative = np.empty_like(positive), np.empty_like(positive)
     for i in range(size):
-        given_positive[..., i] = (before * after[i + 1][..., 1:]).sum(axis=-1)
-        given_negative[..., i] = (before * after[i + 1][..., :-1]).sum(axis=-1)
-        grown = np.zeros((*before.shape[:-1], i + 2))
-        grown[..., 1:] = before * positive[..., i, None]
-        grown[..., :-1] += before * negative[..., i, None]
+        given_positive[..., i] = (before * after[i + 1][1:]).sum(axis=0)
+        given_negative[..., i] = (before * after[i + 1][:-1]).sum(axis=0)
+        grown = np.zeros((i + 2, *p.shape[1:]))
+        grown[1:] = before * p[i]
+        grown[:-1] += before * n[i]
         before = grown
-    return after[0][..., 0], given_positive, given_negative
+    return after[0][0], given_positive, given_negative
 
 
 def posteriors(weights: Floats, scores: Floats) -> tuple[Floats, Floats]:

@@ -8,6 +8,7 @@ maximised over p and n by EM, and twice its fall from the maximum is the profile
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, Literal
@@ -185,21 +186,26 @@ def count_bins(fit: CrossFit | Floats, bags: Bags, seed: int | str = 0) -> Count
     )
 
 
-def log_likelihood(counts: Counts, priors: Floats, laws: Floats) -> tuple[Floats, Floats]:
+def collected(laws: Sequence[Law], priors: Floats) -> Floats:
+    """Return w_0 .. w_M over Z, (R, M + 1), of a law at each of R priors."""
+    at = list(zip(laws, priors.tolist(), strict=True))
+    return np.array([weights_at(law, prior) / _rate(law, prior) for law, prior in at])
+
+
+def log_likelihood(counts: Counts, priors: Floats, laws: Floats, weights: list[Floats]) -> tuple[Floats, Floats]:
     """Return the log-likelihood (R,) of laws at priors (R,), and the laws after a step of EM, (R, 2, BINS).
 
-    `laws` holds p and n: (R, 2, BINS).
+    `laws` holds p and n: (R, 2, BINS); `weights` what `collected` returns, for each tuple size.
     """
     a, b = laws[:, 0] * priors[:, None], laws[:, 1] * (1 - priors[:, None])
     mixed = a + b
     value = np.log(mixed) @ counts.unlabeled
     expected = np.stack([a / mixed, b / mixed], axis=1) * counts.unlabeled  # (R, 2, BINS)
-    for patterns, numbers, law in zip(counts.patterns, counts.numbers, counts.laws, strict=True):
+    for patterns, numbers, of_size in zip(counts.patterns, counts.numbers, weights, strict=True):
         positive, negative = a[:, patterns], b[:, patterns]  # (R, T, M)
-        weights = np.array([weights_at(law, prior) for prior in priors.tolist()])[:, None]  # (R, 1, M + 1)
-        f, by_positive, by_negative = member_sums(weights, positive, negative)
+        f, by_positive, by_negative = member_sums(of_size[:, None], positive, negative)
         f = np.maximum(f, 1e-300)
-        value = value + np.log(f) @ numbers - numbers.sum() * np.log([_rate(law, prior) for prior in priors.tolist()])
+        value = value + np.log(f) @ numbers
         in_bin = (patterns.reshape(-1, 1) == np.arange(BINS)).astype(float)  # (T M, BINS)
         scale = (numbers / f)[..., None]
         for k, products in enumerate((positive * by_positive, negative * by_negative)):
@@ -214,7 +220,9 @@ def _normalised(laws: Floats) -> Floats:
     return laws / laws.sum(axis=-1, keepdims=True)
 
 
-def maximise(counts: Counts, priors: Floats, laws: Floats, cycles: int = 400, tolerance: float = 1e-6) -> Floats:
+def maximise(
+    counts: Counts, priors: Floats, laws: Floats, weights: list[Floats], cycles: int = 400, tolerance: float = 1e-6
+) -> Floats:
     """Return the greatest log-likelihood (R,) over the laws at each prior, by EM with SQUAREM steps.
 
     A step that lowers the likelihood is replaced by two of plain EM (Varadhan and Roland, 2008).
@@ -223,15 +231,15 @@ def maximise(counts: Counts, priors: Floats, laws: Floats, cycles: int = 400, to
     active = np.arange(len(priors))
     laws = laws.copy()
     for _ in range(cycles):
-        own, zero = priors[active], laws[active]
-        before, one = log_likelihood(counts, own, zero)
-        after, two = log_likelihood(counts, own, one)
+        own, zero, of_own = priors[active], laws[active], [of_size[active] for of_size in weights]
+        before, one = log_likelihood(counts, own, zero, of_own)
+        after, two = log_likelihood(counts, own, one, of_own)
         first, second = one - zero, two - 2 * one + zero
         axes = (1, 2)
         norms = np.sqrt((first**2).sum(axes) / np.maximum((second**2).sum(axes), 1e-300))
         length = np.clip(norms, 1.0, 1e4)[:, None, None]
         jump = _normalised(zero + 2 * length * first + length**2 * second)
-        reached, jumped = log_likelihood(counts, own, jump)
+        reached, jumped = log_likelihood(counts, own, jump, of_own)
         worse = reached < after
         laws[active] = np.where(worse[:, None, None], two, jumped)
         value = np.maximum(reached, after)
@@ -276,7 +284,8 @@ def profile(counts: Counts, level: float = 0.95) -> PriorProfile:
 
     def best_at(points: Floats) -> Floats:
         priors, laws = starting_laws(counts, expit(points))
-        return maximise(counts, priors, laws).reshape(len(points), -1).max(axis=1)
+        weights = [collected([law] * len(priors), priors) for law in counts.laws]
+        return maximise(counts, priors, laws, weights).reshape(len(points), -1).max(axis=1)
 
     coarse = np.linspace(low_edge, high_edge, COARSE)
     values = best_at(coarse)
@@ -291,7 +300,9 @@ def profile(counts: Counts, level: float = 0.95) -> PriorProfile:
 
     shares = counts.pooled
     nothing = _normalised(np.broadcast_to(shares, (1, 2, BINS)))
-    gate = 2 * float(values.max() - log_likelihood(counts, np.array([0.5]), nothing)[0][0])
+    half = np.array([0.5])
+    at_half = [collected([law], half) for law in counts.laws]
+    gate = 2 * float(values.max() - log_likelihood(counts, half, nothing, at_half)[0][0])
     tells = gate > SHARED * float(chi2.ppf(0.95, df=BINS))
     tells &= any(law.identifies().what != "family" for law in counts.laws)
     prior = float(expit(points[values.argmax()]))
@@ -366,8 +377,11 @@ def profile_broken(counts: Counts, prior: float, level: float = 0.95) -> tuple[f
         )
 
     def best_at(shares: Floats) -> Floats:
-        own = [replace(counts, laws=[law.broken(share) for law in laws]) for share in shares.tolist()]
-        return np.array([maximise(one, *starting_laws(one, np.array([prior]))).max() for one in own])
+        own = shares.tolist()
+        priors, starts = starting_laws(counts, np.full(len(own), prior))
+        each = len(priors) // len(own)
+        weights = [collected([law.broken(share) for share in own for _ in range(each)], priors) for law in laws]
+        return maximise(counts, priors, starts, weights).reshape(len(own), each).max(axis=1)
 
     inflated = INFLATION * float(chi2.ppf(level, df=1))
     ends = 0.0, 0.98 * min(1 - law.rate(prior) for law in laws)  # short of the share at which tuples are random groups

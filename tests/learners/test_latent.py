@@ -15,6 +15,7 @@ from mdpu.learners.joint import Bags
 from mdpu.learners.latent import (
     BINS,
     Counts,
+    collected,
     disjoint_tuples,
     estimate_prior,
     log_likelihood,
@@ -53,7 +54,7 @@ def test_the_likelihood_is_that_of_all_label_vectors(law):
     p, n, prior = np.array([0.2, 0.2, 0.6]), np.array([0.5, 0.4, 0.1]), 0.3
     logs = [np.log(chance(law, pattern, prior, p, n)) for pattern in counts.patterns[0]]
     by_hand = counts.numbers[0] @ logs + counts.unlabeled @ np.log(prior * p + (1 - prior) * n)
-    found, _ = log_likelihood(counts, np.array([prior]), np.array([[p, n]]))
+    found, _ = log_likelihood(counts, np.array([prior]), np.array([[p, n]]), [collected([law], np.array([prior]))])
     assert found[0] == pytest.approx(by_hand)
 
 
@@ -61,20 +62,21 @@ def test_the_likelihood_is_that_of_all_label_vectors(law):
 @pytest.mark.parametrize("prior", [0.1, 0.35, 0.7])
 def test_em_climbs_to_the_maximum_of_another_optimiser(law, prior):
     counts = expected_counts(law, 0.4)
-    priors, laws = starting_laws(counts, np.array([prior]))
-    values = [log_likelihood(counts, priors, laws)[0]]
+    priors, starts = starting_laws(counts, np.array([prior]))
+    weights, laws = [collected([law] * len(priors), priors)], starts
+    values = [log_likelihood(counts, priors, laws, weights)[0]]
     for _ in range(3):
-        laws = log_likelihood(counts, priors, laws)[1]
-        values.append(log_likelihood(counts, priors, laws)[0])
+        laws = log_likelihood(counts, priors, laws, weights)[1]
+        values.append(log_likelihood(counts, priors, laws, weights)[0])
     assert (np.diff(values, axis=0) > -1e-9).all()
 
     def negative(x):
         own = softmax(x.reshape(1, 2, BINS), axis=2)
-        return -log_likelihood(counts, np.array([prior]), own)[0][0]
+        return -log_likelihood(counts, priors[:1], own, [weights[0][:1]])[0][0]
 
     generator = np.random.default_rng(0)
     best = max(-minimize(negative, generator.standard_normal(2 * BINS)).fun for _ in range(8))
-    assert maximise(counts, *starting_laws(counts, np.array([prior]))).max() > best - 0.02
+    assert maximise(counts, priors, starts, weights).max() > best - 0.02
 
 
 @pytest.mark.parametrize("prior", [0.3, 0.5])
