@@ -15,8 +15,10 @@ from rich.console import Console
 
 from mdpu.errors import UserError
 from mdpu.pipeline import experiments
+from mdpu.pipeline.check import repair
 from mdpu.pipeline.config import EXPERIMENTS, PAPER, Config, load_config, select
 from mdpu.pipeline.estimate import check_files, estimate
+from mdpu.pipeline.experiments import load_kind
 from mdpu.pipeline.files import REPOSITORY
 from mdpu.pipeline.lock import (
     CHECKED,
@@ -108,12 +110,9 @@ def _experiment(experiment: str, arguments: list[str]) -> int:
     with Lock(REPOSITORY, " ".join(["./run", experiment, *arguments]), say) as lock:
         plan, others = _choose(experiment, arguments, current=True)
         goes_on, failed = bool({"--keep-going", "-k"} & set(arguments)), 0
-        if not is_prepared(plan):
-            numbers, _ = take(others, "--cores", "-c")  # the other options may be a cluster's; this runs here
-            prepare = [*(["--cores", numbers[-1]] if numbers else []), "prepare"]
-            status = work(snakemake(plan.layout.write_config(), prepare), lock)
-            if status and not goes_on:
-                return status
+        status = prepare(plan, lock, others)
+        if status and not goes_on:
+            return status
         command = snakemake(plan.layout.write_config(), others)
         status = work(command, lock)
         if 0 < status < 128 and goes_on:
@@ -149,15 +148,38 @@ def _choose(experiment: str, arguments: list[str], current: bool = False) -> tup
     return plan, others
 
 
-def is_prepared(plan: Plan) -> bool:
-    """Return whether it can be told which jobs have something to train.
+def prepare(plan: Plan, lock: Lock, arguments: list[str]) -> int:
+    """Delete what is not as it was written any more, and make what tells which runs are finished; return the status.
 
-    That depends on the contents of the labels. And a split that is drawn for an illustration would start the jobs that
-    train on it.
+    In this order, so that no job starts for a finished run because its images or labels had to be made anew.
     """
-    shown = [experiment.split for experiment in plan.experiments.values() if experiment.split]
-    files = [*map(plan.layout.labels, plan.datasets), *map(plan.layout.split, shown)]
-    return all(file.exists() for file in files)
+    for line in repair(plan, made_by_rules(plan)):
+        say(line)
+    if all(file.exists() for file in plan.prepared):
+        return 0
+    numbers, _ = take(arguments, "--cores", "-c")  # the other options may be a cluster's; this runs here
+    cores = ["--cores", numbers[-1]] if numbers else []
+    return work(snakemake(plan.layout.write_config(), [*cores, "prepare"]), lock)
+
+
+def made_by_rules(plan: Plan) -> list[Path]:
+    """Return what the rules of the workflow make, apart from what they only log."""
+    layout = plan.layout
+    splits = map(layout.split, plan.splits)
+    shown = [file for name, one in plan.experiments.items() for file in load_kind(one.kind).outputs(name)]
+    evaluations = [layout.results / name for name in ("comparison", "claims", "ranks", "audit")]
+    figures = [layout.figure(f"tuning/{tuning}") for tuning in plan.tunings]
+    return [
+        *(layout.page, layout.runs, layout.summary, layout.metrics),
+        *(layout.results / name for name in ("verification.json", "claims_cases.csv")),
+        *(path.with_suffix(suffix) for path in evaluations for suffix in (".csv", ".json", ".svg", ".pdf")),
+        *(layout.results / file for file in shown),
+        *(path.with_suffix(suffix) for path in figures for suffix in (".svg", ".pdf")),
+        *(path.with_suffix(suffix) for path in splits for suffix in (".npz", ".json")),
+        *(sheet for dataset in plan.datasets for sheet in layout.sheets(dataset)),
+        *map(layout.tuned, plan.tunings),
+        *plan.prepared,
+    ]
 
 
 def comparable(experiment: str, config: Config) -> bool:
@@ -261,7 +283,7 @@ def _verify(arguments: list[str]) -> int:
     with Lock(REPOSITORY, " ".join(["./run verify", *arguments]), say) as lock:
         plan, others = _choose("reference", others, current=True)
         configuration = plan.layout.write_config()
-        if status := work(snakemake(configuration, [*others, "prepare"]), lock):
+        if status := prepare(plan, lock, others):
             return status
         sample = [f"--sample={(numbers or ['5'])[-1]}", f"--seed={(seeds or ['0'])[-1]}"]
         command = [PYTHON, "-m", "mdpu", "retrain", f"--config={configuration}", *sample]

@@ -559,8 +559,22 @@ class Plan:
     @cached_property
     def splits(self) -> list[str]:
         """Names of the splits that runs train on or illustrations show; each begins with the name of its dataset."""
-        shown = {experiment.split for experiment in self.experiments.values() if experiment.split}
-        return sorted({run.split for run in self.runs} | shown)
+        return sorted({run.split for run in self.runs} | set(self.illustrated))
+
+    @cached_property
+    def illustrated(self) -> list[str]:
+        """Names of the splits that illustrations show."""
+        return sorted({experiment.split for experiment in self.experiments.values() if experiment.split})
+
+    @cached_property
+    def prepared(self) -> list[Path]:
+        """What has to be there before it can be told which jobs have something to train: images, labels, their counts.
+
+        A split that is drawn for an illustration is one too, as it would start the jobs that train on it.
+        """
+        files = {*map(self.layout.images, self.datasets), *map(self.layout.labels, self.datasets)}
+        files |= set(map(self.layout.split, self.illustrated))
+        return sorted(file.with_suffix(suffix) for file in files for suffix in (".npz", ".json"))
 
     def drawing(self, split: str | Run) -> dict[str, Any]:
         """Return how a split, or that of a run, is drawn, as `write_diagnosed_split` takes it."""

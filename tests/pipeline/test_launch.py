@@ -32,11 +32,11 @@ def clone(tmp_path, monkeypatch):
 @pytest.fixture
 def started(clone, monkeypatch):
     """The commands of Snakemake that were started, and the statuses with which they end; 0 if there are none left."""
-    state = SimpleNamespace(commands=[], statuses=[])
     layout = SimpleNamespace(
         write_config=lambda current=False: Path("chosen.yaml"), config=clone / "chosen.yaml", results=clone / "results"
     )
-    plan = SimpleNamespace(layout=layout, config={})
+    plan = SimpleNamespace(layout=layout, config={}, prepared=[])
+    state = SimpleNamespace(commands=[], statuses=[], plan=plan)
     (clone / "chosen.yaml").touch()
     (clone / "results").mkdir()
     (clone / "results" / "report.html").touch()
@@ -46,7 +46,8 @@ def started(clone, monkeypatch):
         return SimpleNamespace(wait=lambda: state.statuses.pop(0) if state.statuses else 0)
 
     monkeypatch.setattr(launcher, "_choose", lambda experiment, arguments, current=False: (plan, arguments))
-    monkeypatch.setattr(launcher, "is_prepared", lambda plan: True)
+    monkeypatch.setattr(launcher, "made_by_rules", lambda plan: [])
+    monkeypatch.setattr(launcher, "repair", lambda plan, made: [])
     monkeypatch.setattr(launcher, "comparable", lambda experiment, config: True)
     monkeypatch.setattr(launcher, "report_outcome", lambda plan, comparable: (["it is done"], True))
     monkeypatch.setattr(subprocess, "Popen", popen)
@@ -114,7 +115,7 @@ def test_it_ends_with_the_outcome_of_what_it_made(started, monkeypatch, capsys):
 
 @pytest.mark.parametrize(("arguments", "goes_on"), [(["--cores", "2", "tables"], False), (["-k"], True)])
 def test_what_tells_which_runs_are_finished_is_made_first(started, monkeypatch, arguments, goes_on):
-    monkeypatch.setattr(launcher, "is_prepared", lambda plan: False)
+    started.plan.prepared = [Path("labels.npz")]
     assert launch("paper", arguments) == 0
     started.statuses = [1]
     assert launch("paper", arguments) == (0 if goes_on else 1)
@@ -124,6 +125,22 @@ def test_what_tells_which_runs_are_finished_is_made_first(started, monkeypatch, 
     )
     assert second == snakemake(Path("chosen.yaml"), arguments)
     assert len(started.commands) == (4 if goes_on else 3)
+
+
+def test_damage_is_mended_before_it_is_asked_what_is_there(started, clone, monkeypatch, capsys):
+    """Images that only look whole would lead to a job for each finished training."""
+    images = clone / "images.npz"
+    images.touch()
+    started.plan.prepared = [images]
+
+    def mend(plan, made):
+        images.unlink()
+        return ["the images are made anew"]
+
+    monkeypatch.setattr(launcher, "repair", mend)
+    assert launch("paper", []) == 0
+    assert capsys.readouterr().out.startswith("run: the images are made anew\n")
+    assert [command[-1] == "prepare" for command in started.commands] == [True, False]
 
 
 def test_one_that_works_in_the_folder_stops_all_but_looks(started, clone, monkeypatch):

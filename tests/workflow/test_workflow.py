@@ -11,7 +11,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from mdpu.pipeline.plan import CELL
+from mdpu.pipeline.config import load_config
+from mdpu.pipeline.files import seal_path, sealed_path
+from mdpu.pipeline.launch import made_by_rules
+from mdpu.pipeline.plan import CELL, Plan
 
 pytestmark = pytest.mark.slow
 
@@ -92,7 +95,13 @@ def test_a_clone_may_lie_in_a_folder_of_any_name(make_clone, tmp_path):
     assert not list(tmp_path.rglob("bad"))
 
 
-def test_every_result_is_sealed_and_no_temporary_file_is_left(finished):
+def test_every_result_is_sealed_and_no_temporary_file_is_left(finished, monkeypatch):
+    """The launcher knows that rules make them, apart from configurations, manifests and what was reported."""
+    monkeypatch.chdir(finished.folder)
+    plan = Plan(load_config([max(Path("results/tiny/config").glob("*.yaml"), key=os.path.getmtime)]))
+    sealed = [sealed_path(seal) for seal in Path("results").rglob(".*.seal")]
+    named = {path for path in sealed if path.parts[2] not in ("config", "trained", "reported")}
+    assert named == {path for path in made_by_rules(plan) if path.exists()}
     names = [Path(name).name for name in files(finished.folder / "results")]
     assert not [name for name in names if name.startswith(".") and not name.endswith(".seal")]
     done = finished.run("./run", "check")
@@ -106,26 +115,32 @@ def finished_run(clone) -> str:
 
 
 def test_what_is_damaged_is_named_and_made_anew_with_the_same_contents(finished_clone):
-    """A flipped bit in the metrics, a split cut short, a lost run, an edited table: all with their old time stamps."""
+    """A flipped bit in the metrics, a split cut short, a lost run, an edited table: all with their old time stamps.
+
+    And images and labels whose contents turn out to be the same start no training.
+    """
     results, run = finished_clone.results, "../" + finished_run(finished_clone)
+    _, untouched = manifests(finished_clone)
     damages = {
         "metrics.parquet": lambda content: content[:500] + bytes([content[500] ^ 1]) + content[501:],
         "splits/digits/base/m2/prior0.5/n60/seed1.npz": lambda content: content[: len(content) // 2],
         "tables/tiny-table.csv": lambda content: content.replace(b"5", b"6"),
+        "labels/digits.json": lambda content: content + b" ",
         run: lambda content: b"",
     }
-    before = {name: (results / name).read_bytes() for name in damages}
+    before = {name: (results / name).read_bytes() for name in (*damages, untouched.relative_to(results))}
+    seal_path(results / "../datasets/digits.npz").unlink()
     for name, damage in damages.items():
         times = (results / name).stat()
         (results / name).write_bytes(damage(before[name]))
         os.utime(results / name, ns=(times.st_atime_ns, times.st_mtime_ns))
     assert finished_clone.jobs() == {}  # Snakemake alone notices none of it
     found = finished_clone.run("./run", "check", status=1).stdout
-    named = {os.path.normpath(f"results/tiny/{name}") for name in damages}
+    named = {os.path.normpath(f"results/tiny/{name}") for name in (*damages, "../datasets/digits.npz")}
     assert {line.split()[0] for line in found.splitlines()[:-1]} == named
     done = finished_clone.run("./run", "paper", "--cores", "2", "--configfile", "config/tiny.yaml")
     assert "is a finished run that is not what was written: it is made anew" in done.stdout + done.stderr
-    again = {name: (results / name).read_bytes() for name in damages}
+    again = {name: (results / name).read_bytes() for name in before}
     again[run] = before[run]  # it says when it was trained
     assert again == before
     finished_clone.run("./run", "check")

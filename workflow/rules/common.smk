@@ -14,7 +14,6 @@ from mdpu.pipeline import experiments, plan
 from mdpu.pipeline.config import canonical
 from mdpu.pipeline.failed import without_failed
 from mdpu.pipeline.cache import adopt, identity
-from mdpu.pipeline.check import repair
 from mdpu.pipeline.code import kind_version, room_version, source_version, training_version
 from mdpu.pipeline.experiments import load_kind
 from mdpu.pipeline.plan import PARTS, Plan, has_gpu
@@ -46,7 +45,6 @@ LOGS = RESULTS / "logs"
 BENCHMARKS = RESULTS / "benchmarks"
 SIDES = ("positive", "negative")
 MANIFESTS = [PLAN.layout.manifest(cohort, identity(PLAN, cohort)) for cohort in COHORTS]
-ILLUSTRATED = sorted({experiment.split for experiment in PLAN.experiments.values() if experiment.split})
 # The version of the code behind the rules before and after training: a parameter, so comments rerun nothing.
 DATA_CODE = room_version("data")
 EVALUATION_CODE = room_version("evaluate")
@@ -54,11 +52,7 @@ SHEETS = [RESULTS / "sheets" / dataset / f"{side}.png" for dataset in PLAN.datas
 DESCRIPTIONS = sorted({str(PLAN.layout.images(dataset).with_suffix(".json")) for dataset in PLAN.datasets})
 COUNTS = [PLAN.layout.labels(dataset).with_suffix(".json") for dataset in PLAN.datasets]
 # Files between the images and the numbers. As targets, lost ones are remade.
-TRACED = [
-    *(*map(PLAN.layout.images, PLAN.datasets), *DESCRIPTIONS),
-    *(*map(PLAN.layout.labels, PLAN.datasets), *COUNTS),
-    *map(PLAN.layout.tuned, PLAN.tunings),
-]
+TRACED = [*PLAN.prepared, *map(PLAN.layout.tuned, PLAN.tunings)]
 KINDS = {}  # the kinds in use, each with the names of its experiments
 for _name, _experiment in PLAN.experiments.items():
     KINDS.setdefault(_experiment.kind, []).append(_name)
@@ -73,26 +67,8 @@ JUDGED = ("comparison", "claims", "ranks", "audit") if PLAN.runs else ("audit",)
 EVALUATION = [RESULTS / f"{name}.json" for name in JUDGED]
 VERIFICATION = [RESULTS / "verification.json"] if PLAN.config.get("expected") and PLAN.runs else []
 
-
-# What rules make, apart from what they only log.
-MADE = [
-    *(RESULTS / name for name in ("metrics.parquet", "summary.csv", "report.html")),
-    *(path.with_suffix(suffix) for path in EVALUATION for suffix in (".csv", ".json", ".svg", ".pdf")),
-    *map(Path, TRACED),
-    *(
-        path
-        for split in PLAN.splits
-        for path in (PLAN.layout.split(split), PLAN.layout.split(split).with_suffix(".json"))
-    ),
-    *(*RUNS, *SHOWN, *TUNING_FIGURES, *VERIFICATION, *SHEETS),
-    RESULTS / "claims_cases.csv",
-]
 if workflow.is_main_process:
     try:
-        # Under ./run, what is not as it was written any more is deleted, so that the rules below remake it.
-        if TOKEN in os.environ and not workflow.dryrun and not PLAN.failed:
-            for _line in repair(PLAN, MADE):
-                logger.warning(_line)
         adopt(PLAN)
     except UserError as error:
         raise WorkflowError(str(error))

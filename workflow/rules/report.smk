@@ -14,7 +14,7 @@ rule render_report:
         labels=[PLAN.layout.labels(dataset) for dataset in PLAN.datasets],
         sheets=SHEETS,
         descriptions=DESCRIPTIONS,
-        splits=[PLAN.layout.split(split).with_suffix(".json") for split in ILLUSTRATED],
+        splits=[PLAN.layout.split(split).with_suffix(".json") for split in PLAN.illustrated],
         verification=VERIFICATION,
     output:
         page=RESULTS / "report.html",

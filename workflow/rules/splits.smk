@@ -28,6 +28,5 @@ rule split:
 # What tells which runs are finished. ./run makes it first, so that nothing starts for a run that is.
 rule prepare:
     input:
-        [PLAN.layout.labels(dataset) for dataset in PLAN.datasets],
-        [PLAN.layout.split(split) for split in ILLUSTRATED],
+        PLAN.prepared,
     localrule: True
