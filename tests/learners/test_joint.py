@@ -90,7 +90,7 @@ def test_complete_bags_have_the_log_loss_of_what_was_observed():
         ((2, 1), False, "are 2 to 1"),
         ((0, 3), False, "0 to 3 of 3, which is impossible or says nothing"),
         (([0, 1, 1, 2], [1, 2, 2, 2]), True, "counts 0 to 1 and 1 to 2 of 3 overlap"),
-        (([0, 1], 2), False, "numbers or arrays of 4"),
+        (([0, 1], 2), False, "two arrays of 4 of them"),
         (3, False, "counts are"),
     ],
 )
