@@ -65,9 +65,9 @@ def main() -> None:
     summaries = []
     for order in range(ORDERS):
         histories: list[pd.DataFrame] = []
-        for cohort in plan.cohorts.values():
-            tasks = {task_of(plan, run): run for run in cohort.runs}
-            settings = plan.settings(cohort.variant, cohort.network)
+        for job in plan.jobs.values():
+            tasks = {task_of(plan, run): run for run in job.runs}
+            settings = plan.settings(job.variant, job.network)
             with in_order(order):
                 models = fit(
                     list(tasks),

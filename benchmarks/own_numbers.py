@@ -1,4 +1,4 @@
-"""Train random partitions of a cohort and count the histories whose bits differ from those of tasks trained alone.
+"""Train random partitions of a job and count the histories whose bits differ from those of tasks trained alone.
 
 A partition is some of the tasks in random order, with 1 to 4 threads, with memory for all or for a few, undisturbed or
 killed once and taken up again. Tasks are of every method that trains a network and of every loss, with small
@@ -36,7 +36,7 @@ CPU = torch.device("cpu")
 LOSSES = ("logistic", "ramp", "squared", "hinge")
 
 
-class Cohort:
+class Job:
     """Tasks on two samples at two priors in a precision, and the history that each has alone.
 
     They are trained on 700 images of two overlapping classes, whose sizes are odd on purpose.
@@ -68,7 +68,7 @@ class Cohort:
         evaluation = TestRates(self.images[:333], self.labels[:333], self.images, self.labels)
         return {"labels": self.labels, "evaluation": evaluation, "device": CPU, "estimate_prior": brief_estimate}
 
-    @functools.cache  # noqa: B019  (a cohort lives as long as the program)
+    @functools.cache  # noqa: B019  (a training job lives as long as the program)
     def alone(self, task: Task) -> pd.DataFrame:
         """Return the history of a task trained alone, with one thread."""
         torch.set_num_threads(1)
@@ -99,9 +99,9 @@ class Killed(Exception):
     """Stands for what ends a process."""
 
 
-def differing(cohort: Cohort, partition: Partition, folder: Path) -> list[Task]:
+def differing(job: Job, partition: Partition, folder: Path) -> list[Task]:
     """Return the tasks of a partition whose history is not, bit for bit, the one that they have alone."""
-    expected = {task: cohort.alone(task) for task in partition.tasks}
+    expected = {task: job.alone(task) for task in partition.tasks}
     torch.set_num_threads(partition.threads)
     left = partition.killed_after
 
@@ -113,7 +113,7 @@ def differing(cohort: Cohort, partition: Partition, folder: Path) -> list[Task]:
                 raise Killed
 
     def checkpoint_of(stack: tuple[tuple[Task, ...], ...]) -> Checkpoint:
-        key = "-".join(str(cohort.tasks.index(task)) for row in stack for task in row)
+        key = "-".join(str(job.tasks.index(task)) for row in stack for task in row)
         return Checkpoint(folder / f"{hash(key)}.pt", key, 0)
 
     histories: dict[Task, pd.DataFrame] = {}
@@ -123,13 +123,13 @@ def differing(cohort: Cohort, partition: Partition, folder: Path) -> list[Task]:
         try:
             for model in fit_each(
                 missing,
-                cohort.images,
-                cohort.samples,
-                cohort.settings,
-                **cohort.options,
+                job.images,
+                job.samples,
+                job.settings,
+                **job.options,
                 advance=advance,
                 checkpoint_of=checkpoint_of,
-                memory=few_models(cohort) if partition.small_memory else None,
+                memory=few_models(job) if partition.small_memory else None,
             ):
                 histories[model.task] = model.history
         except Killed:
@@ -137,14 +137,14 @@ def differing(cohort: Cohort, partition: Partition, folder: Path) -> list[Task]:
     return [task for task in partition.tasks if not histories[task].equals(expected[task])]
 
 
-def few_models(cohort: Cohort) -> int:
-    """Return the bytes that three of the cohort's largest models take."""
-    network, shape = load_network(cohort.settings.network), cohort.images.shape[1:]
-    return 3 * max(stack_bytes(((task,),), cohort.settings, network, shape, cohort.samples) for task in cohort.tasks)
+def few_models(job: Job) -> int:
+    """Return the bytes that three of the training job's largest models take."""
+    network, shape = load_network(job.settings.network), job.images.shape[1:]
+    return 3 * max(stack_bytes(((task,),), job.settings, network, shape, job.samples) for task in job.tasks)
 
 
 def main() -> None:
-    """Train partitions and print a line of JSON for each cohort, and one for all."""
+    """Train partitions and print a line of JSON for each training job, and one for all."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--partitions", type=int, default=200)
     arguments = parser.parse_args()
@@ -152,17 +152,17 @@ def main() -> None:
     precisions = dict.fromkeys(["fp32", resolve_precision("auto", CPU)])
     cases = [(precision, size) for precision in precisions for size in (2, 3)]
     for precision, size in cases:
-        cohort, bad, histories = Cohort(precision, size), 0, 0
+        job, bad, histories = Job(precision, size), 0, 0
         for _ in range(arguments.partitions // len(cases)):
-            count = draw.choice([1, 2, 3, 5, 9, 20, len(cohort.tasks)])
+            count = draw.choice([1, 2, 3, 5, 9, 20, len(job.tasks)])
             partition = Partition(
-                tuple(draw.sample(cohort.tasks, min(count, len(cohort.tasks)))),
+                tuple(draw.sample(job.tasks, min(count, len(job.tasks)))),
                 draw.randint(1, 4),
                 draw.random() < 0.3,
                 draw.choice([None, None, draw.randint(1, 3 * count)]),
             )
             with tempfile.TemporaryDirectory() as folder:
-                bad += len(differing(cohort, partition, Path(folder)))
+                bad += len(differing(job, partition, Path(folder)))
             histories += len(partition.tasks)
         figures = {"precision": precision, "tuple_size": size, "histories": histories, "differing": bad}
         print(json.dumps(figures), flush=True)

@@ -1,14 +1,14 @@
-"""Time the cohort trainer against an ordinary loop, on MNIST-sized data, on this machine.
+"""Time a training job against an ordinary loop, on MNIST-sized data, on this machine.
 
 The ordinary loop is what peers write: one model at a time, a DataLoader over tensors, float32, torch.optim.Adam,
 evaluation after every epoch. Both train the same runs (URE, ReLU and ABS on pairs, prior 0.5, n = n_unlabeled) on the
 same images in one invocation; the first epoch of each is warm-up and discarded. Every measurement runs in a process of
-its own, so that peak memory is its own too. An epoch of the ordinary loop always costs the same; one of the cohort
-costs less while its runs are still equal, and where a corrected risk is flat. So the cohort's figure is the mean over a
-whole training of --epochs, with the median beside it, and the ordinary loop is timed over --ordinary-epochs.
+its own, so that peak memory is its own too. An epoch of the ordinary loop always costs the same; one of the job costs
+less while its runs are still equal, and where a corrected risk is flat. So the job's figure is the mean over a whole
+training of --epochs, with the median beside it, and the ordinary loop is timed over --ordinary-epochs.
 
     python benchmarks/training_speed.py --images results/datasets/mnist.npz            # all of it, as JSON
-    python benchmarks/training_speed.py --images ... --only ordinary cohort-bf16       # some of it
+    python benchmarks/training_speed.py --images ... --only ordinary job-bf16       # some of it
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ SETTINGS = protocol_settings()
 METHODS = ("ure", "relu", "abs")
 CASES = {
     "ordinary": {"precision": "fp32"},
-    "cohort-fp32": {"precision": "fp32"},
-    "cohort-bf16": {"precision": "bf16"},
-    "cohort-bf16-1-run": {"precision": "bf16", "runs": 1},
-    "cohort-bf16-27-runs": {"precision": "bf16", "runs": 27},
-    "cohort-bf16-108-runs": {"precision": "bf16", "runs": 108},
-    "cohort-bf16-n2000": {"precision": "bf16", "n": 2000},
-    "cohort-bf16-n5000": {"precision": "bf16", "n": 5000},
-    "cohort-bf16-triples": {"precision": "bf16", "tuple_size": 3},
+    "job-fp32": {"precision": "fp32"},
+    "job-bf16": {"precision": "bf16"},
+    "job-bf16-1-run": {"precision": "bf16", "runs": 1},
+    "job-bf16-27-runs": {"precision": "bf16", "runs": 27},
+    "job-bf16-108-runs": {"precision": "bf16", "runs": 108},
+    "job-bf16-n2000": {"precision": "bf16", "n": 2000},
+    "job-bf16-n5000": {"precision": "bf16", "n": 5000},
+    "job-bf16-triples": {"precision": "bf16", "tuple_size": 3},
 }
 
 
@@ -86,8 +86,8 @@ def ordinary_epochs(tasks, samples, data, epochs, device):
     return accuracies, seconds
 
 
-def cohort_epochs(tasks, samples, data, epochs, device, precision):
-    """Train the tasks as a cohort; return the accuracies of the last epoch and the seconds per task and epoch.
+def job_epochs(tasks, samples, data, epochs, device, precision):
+    """Train the tasks as one job; return the accuracies of the last epoch and the seconds per task and epoch.
 
     Stacks train side by side, so an epoch of all tasks is as many epochs of stacks, whichever they are.
     """
@@ -143,7 +143,7 @@ def measure(name, arguments):
     if name == "ordinary":
         accuracies, seconds = ordinary_epochs(tasks, samples, data, epochs, device)
     else:
-        accuracies, seconds = cohort_epochs(tasks, samples, data, epochs, device, case["precision"])
+        accuracies, seconds = job_epochs(tasks, samples, data, epochs, device, case["precision"])
     kept = [figure for i, figure in enumerate(seconds) if i % epochs]  # the first of each, or of all, is warm-up
     median, mean = statistics.median(kept), statistics.mean(kept)
     dtype = torch.bfloat16 if case["precision"] == "bf16" else torch.float32

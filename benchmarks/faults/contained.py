@@ -1,4 +1,4 @@
-"""Disturb the training of one cohort in `./run --keep-going`; it has to be contained, reported, and mended by `./run`.
+"""Disturb one training job in `./run --keep-going`; it has to be contained, reported, and mended by `./run`.
 
     python benchmarks/faults/contained.py --out contained.csv                        # every fault, at two points each
     python benchmarks/faults/contained.py --out contained.csv --points 5 --only EIO  # one fault, at five
@@ -7,8 +7,8 @@ Run in a clone whose results may be deleted; needs gcc. An undisturbed run makes
 all splits are drawn and nothing is trained. With `--keep-going`, the process that trains triples meets the fault at a
 chosen one of its calls (`calls.c`), and the process that trains pairs does not. A round passes if
 
-- the cohort of pairs has its numbers, and no output holds a traceback;
-- if the disturbed cohort failed, the status says so, the report names it with one sentence, and nothing else;
+- the training job of pairs has its numbers, and no output holds a traceback;
+- if the disturbed training job failed, the status says so, the report names it with one sentence, and nothing else;
 - `./run`, once more, gives the very numbers of the reference, `./run check` finds nothing, and nothing is left over.
 """
 
@@ -49,7 +49,7 @@ FAULTS: dict[str, tuple[str, int | None]] = {
     "checkpoint": ("the process is killed, and its checkpoint is damaged", 0),
     "GPU": ("the GPU is lost", None),
     "split": ("a bit of the split flips after it was drawn, with its old time stamp", None),
-    "NaN": ("the objective of another cohort becomes NaN", None),
+    "NaN": ("the objective of another training job becomes NaN", None),
 }
 NAMED, WENT_ON = "contained, named in the report, made good by ./run", "went on to the same numbers"
 
@@ -62,7 +62,7 @@ def flip_when_drawn(split: Path) -> None:
 
 
 def meet(flow: Workflow, fault: str, at: int, library: Path) -> subprocess.CompletedProcess[str]:
-    """Run the workflow while the disturbed cohort meets a fault."""
+    """Run the workflow while the disturbed training job meets a fault."""
     facts = {"FAULT_IN": DISTURBED, "FAULT_AT": str(at)}
     if fault == "split":
         split = flow.results / SPLIT
@@ -87,7 +87,7 @@ def wrong_after_fault(flow: Workflow, done: subprocess.CompletedProcess[str]) ->
     here = flow.numbers()
     pairs, expected = (table[table["tuple_size"] == 2].reset_index(drop=True) for table in (here, flow.reference))
     if not pairs.equals(expected[pairs.columns]):  # without triples, their own columns are missing
-        return "other numbers in the cohort beside it"
+        return "other numbers in the job beside it"
     if done.returncode == 0:
         return None if here.equals(flow.reference) else "other numbers, and nothing said"
     page = (flow.results / "report.html").read_text(encoding="utf-8")
@@ -153,7 +153,7 @@ def main() -> None:
                 outcome = try_once(flow, fault, at, point, library)
                 rounds.add(fault, at, number, outcome)
                 print(f"{fault} at call {at} of {number}: {outcome}", flush=True)
-                where = "the training of one cohort in ./run --keep-going"
+                where = "one training job in ./run --keep-going"
                 record(FAULTS[fault][0], where, rounds.count("outcome", fault=fault))
     flow.clear()
     sys.exit(bool(rounds.count("outcome").keys() - {NAMED, WENT_ON}))

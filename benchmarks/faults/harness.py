@@ -23,7 +23,7 @@ ROOT = HERE.parent.parent
 FILE, PAGE = HERE / "outcomes.csv", ROOT / "docs" / "explanation" / "faults.md"
 BEGIN, END = "<!-- outcomes: written by the harnesses -->\n", "<!-- end of outcomes -->\n"
 TINY = "benchmarks/faults/tiny.yaml"
-# Pairs and triples at one prior: two cohorts, and each of the other commands.
+# Pairs and triples at one prior: two training jobs, and each of the other commands.
 CONTAINED = [TINY, "benchmarks/faults/contained.yaml"]
 # Errors of calls, as the table of outcomes has them.
 ERRORS = {

@@ -33,7 +33,7 @@ from mdpu.pipeline.files import (
     remove,
     write_json,
 )
-from mdpu.pipeline.plan import TOLD, Cohort, Plan, Run
+from mdpu.pipeline.plan import TOLD, Plan, Run, TrainJob
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -386,7 +386,7 @@ def identity(plan: Plan, name: str) -> str:
     Snakemake's time stamps, and by the fingerprints in the manifest.
     """
     unknown = {"images": None, "labels": None}
-    return digest([recipes_of(plan, run, unknown)[0] for run in plan.cohort(name).runs])
+    return digest([recipes_of(plan, run, unknown)[0] for run in plan.job(name).runs])
 
 
 def unfinished(plan: Plan) -> dict[str, list[Run]]:
@@ -395,23 +395,23 @@ def unfinished(plan: Plan) -> dict[str, list[Run]]:
     All runs of a job count as unfinished as long as its images, its labels or the tuning of its rates are not there.
     """
     left, cache = {}, cache_of(plan)
-    for name, cohort in plan.cohorts.items():
-        found = _finished(plan, cohort, cache)
-        if missing := [run for run in cohort.runs if not (found and found[run])]:
+    for name, job in plan.jobs.items():
+        found = _finished(plan, job, cache)
+        if missing := [run for run in job.runs if not (found and found[run])]:
             left[name] = missing
     return left
 
 
-def _finished(plan: Plan, cohort: Cohort, cache: Cache) -> dict[Run, str | None] | None:
+def _finished(plan: Plan, job: TrainJob, cache: Cache) -> dict[Run, str | None] | None:
     """Return the fingerprint of each finished run of a job, None for the others; None while it cannot be known."""
-    if content_of(plan, cohort.dataset) is None or not all(map(is_intact, _tunings(plan, cohort))):
+    if content_of(plan, job.dataset) is None or not all(map(is_intact, _tunings(plan, job))):
         return None
-    made = recipes(plan, cohort.runs)
-    return {run: cache.find(map(fingerprint, made[run])) for run in cohort.runs}
+    made = recipes(plan, job.runs)
+    return {run: cache.find(map(fingerprint, made[run])) for run in job.runs}
 
 
-def _tunings(plan: Plan, cohort: Cohort) -> set[Path]:
-    return {plan.layout.tuned(one) for run in cohort.runs if (one := plan.tuning_name(run))}
+def _tunings(plan: Plan, job: TrainJob) -> set[Path]:
+    return {plan.layout.tuned(one) for run in job.runs if (one := plan.tuning_name(run))}
 
 
 def adopt(plan: Plan) -> None:
@@ -421,8 +421,8 @@ def adopt(plan: Plan) -> None:
     spared: an adopted manifest is as old as the newest of its inputs.
     """
     cache, layout = cache_of(plan), plan.layout
-    for name, cohort in plan.cohorts.items():
-        if (found := _finished(plan, cohort, cache)) is None:
+    for name, job in plan.jobs.items():
+        if (found := _finished(plan, job, cache)) is None:
             continue
         path = layout.manifest(name, identity(plan, name))
         if None in found.values():
@@ -433,8 +433,8 @@ def adopt(plan: Plan) -> None:
             finished = cache.load(filter(None, found.values()))
             runs = {run: finished[one] for run, one in found.items() if one}
             write_json(path, manifest(name, runs, reused=len(runs), seconds=0.0))
-        inputs = [layout.images(cohort.dataset), layout.labels(cohort.dataset), *_tunings(plan, cohort)]
-        inputs += [layout.split(split) for split in cohort.splits]
+        inputs = [layout.images(job.dataset), layout.labels(job.dataset), *_tunings(plan, job)]
+        inputs += [layout.split(split) for split in job.splits]
         newest = max(file.stat().st_mtime for file in inputs if file.exists())
         if path.stat().st_mtime < newest:
             os.utime(path, (newest, newest))

@@ -121,7 +121,7 @@ def plan(
         typer.Option("--set", metavar="KEY=VALUE", help="Merged over the files, like --config of Snakemake."),
     ] = None,
 ) -> None:
-    """List the runs and cohorts that a configuration asks for, with counts, as JSON."""
+    """List the runs and jobs that a configuration asks for, with counts, as JSON."""
     chosen = load_plan(config, set_ or [])
     if runs:
         print("\n".join(run.name for run in chosen.runs))
@@ -310,14 +310,14 @@ def tune(
 
 @app.command(rich_help_panel=RULES)
 def train(
-    cohort: Annotated[str, typer.Argument(metavar="COHORT", help="Of the configuration; `mdpu plan` lists them.")],
+    job: Annotated[str, typer.Argument(metavar="JOB", help="Of the configuration; `mdpu plan` lists them.")],
     config: Configs,
     threads: Threads = 2,
 ) -> None:
-    """Train the runs of a cohort that are not finished; write a manifest of the finished runs of all."""
+    """Train the runs of a training job that are not finished; write a manifest of the finished runs of all."""
     from mdpu.pipeline.train import train
 
-    train(load_plan(config), cohort, threads)
+    train(load_plan(config), job, threads)
 
 
 @app.command(rich_help_panel=RULES)

@@ -254,8 +254,8 @@ def check_networks(config: Config) -> None:
     for name, dataset in config["definitions"]["datasets"].items():
         if "network" in dataset:
             known(dataset["network"], networks, f"config key definitions.datasets.{name}.network")
-    for name in config["cohort"]:
-        known(name, networks, "config key cohort")
+    for name in config["training_jobs"]:
+        known(name, networks, "config key training_jobs")
     variants = {f"definitions.variants.{name}": overlay for name, overlay in config["definitions"]["variants"].items()}
     for where, overlay in {"protocol": config["protocol"], **variants}.items():
         for name, settings in (overlay or {}).get("training", {}).get("networks", {}).items():

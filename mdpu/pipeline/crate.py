@@ -1,7 +1,7 @@
 """Results as an RO-Crate: one zip with the files, and what made each of them, for archives and other tools.
 
 The profile is Provenance Run Crate (https://w3id.org/ro/wfrun/provenance). Which file was made from which is read from
-the seals (`mdpu.pipeline.files`), and who trained a run from the provenance of its cohort. So the way from a number to
+the seals (`mdpu.pipeline.files`), and who trained a run from the provenance of its job. So the way from a number to
 its runs, their splits and the commit that trained them stands in the crate's metadata alone:
 
 - a cell's number is a result of an action whose objects are its runs' numbers;
@@ -187,22 +187,22 @@ class _Builder:
             )
 
     def _training_actions(self) -> Iterator[Entity]:
-        """Yield an action for each split and each origin of a cohort; its results are the runs that it trained."""
+        """Yield an action for each split and each origin of a job; its results are the runs that it trained."""
         layout = self.plan.layout
         accuracies = dict(read_csv(layout.runs).set_index("run")["accuracy"]) if self.plan.runs else {}
-        for cohort in self.plan.cohorts.values():
-            made = layout.manifest(cohort.name, identity(self.plan, cohort.name))
-            runs = {run.name: run for run in cohort.runs}
+        for job in self.plan.jobs.values():
+            made = layout.manifest(job.name, identity(self.plan, job.name))
+            runs = {run.name: run for run in job.runs}
             for position, origin in enumerate(read_json(made)["trained"]):
                 trained = [runs[name] for name in origin["runs"] if name in runs]
                 for split in sorted({run.split for run in trained}):
                     own = [run for run in trained if run.split == split]
                     numbers = [self._number(run.name, accuracies[run.name], "accuracy") for run in own]
                     drawn = layout.split(split)  # not there if all its runs were finished before
-                    inputs = [layout.labels(cohort.dataset), layout.images(cohort.dataset)]
+                    inputs = [layout.labels(job.dataset), layout.images(job.dataset)]
                     inputs += [drawn] if drawn.exists() else []
                     yield self._action(
-                        f"#train/{cohort.name}/{position}/{split}",
+                        f"#train/{job.name}/{position}/{split}",
                         "train",
                         str(origin["commit"]),
                         [self._file(path) for path in inputs],

@@ -62,7 +62,7 @@ def estimate(plan: Plan) -> list[str]:
     download = f"{size_of(sum(archive.size or 0 for archive in absent))} in {count(len(absent), 'file')}"
     more = f", and {count(len(ahead), 'shipped run')} if the images are those of the publishers" if ahead else ""
     return [
-        f"{count(len(plan.runs), 'run')} in {count(len(plan.cohorts), 'training job')}, "
+        f"{count(len(plan.runs), 'run')} in {count(len(plan.jobs), 'training job')}, "
         f"{count(len(plan.splits), 'split')}, {count(len(plan.datasets), 'dataset')}",
         f"train     {count(len(left) - len(ahead), 'run')}",
         f"reuse     {count(len(plan.runs) - len(left), 'run')}{more}",

@@ -1,7 +1,7 @@
-"""Cohorts whose training failed, and why: what a report on the others leaves out.
+"""Training jobs that failed, and why: what a report on the others leaves out.
 
-No file marks a failure, so that none can outlive it. A cohort has failed if training has ended and it has no manifest;
-the next run trains it again.
+No file marks a failure, so that none can outlive it. A job has failed if training has ended and it has no manifest; the
+next run trains it again.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ LONGEST = 300  # characters of a reason
 
 
 def without_failed(config: Config) -> Config:
-    """Return a configuration with the cohorts that were not trained under ``failed``, each with the reason."""
+    """Return a configuration with the training jobs that were not trained under ``failed``, each with the reason."""
     plan = Plan({**config, "failed": {}})
-    made = {name: identity(plan, name) for name in plan.cohorts}
+    made = {name: identity(plan, name) for name in plan.jobs}
     failed = {
         name: reason(plan.layout.training_log(name, made[name]))
-        for name in plan.cohorts
+        for name in plan.jobs
         if not plan.layout.manifest(name, made[name]).exists()
     }
-    if failed and len(failed) == len(plan.cohorts):
-        raise UserError(f"no cohort was trained, so there is nothing to report; {next(iter(failed.values()))}")
+    if failed and len(failed) == len(plan.jobs):
+        raise UserError(f"no training job ended well, so there is nothing to report; {next(iter(failed.values()))}")
     return {**config, "failed": failed}
 
 

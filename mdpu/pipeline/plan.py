@@ -1,7 +1,8 @@
 """What a configuration asks for, from top to bottom: runs, their grids, how each is trained, every path, the plan.
 
-A *run* is one trained model. A *cell* is a set of runs that differ only in the seed. A *cohort* is the runs that one
-process trains. An *experiment* is a named grid of runs. Experiments overlap; a run that several need is trained once.
+A *run* is one trained model. A *cell* is a set of runs that differ only in the seed. A *training
+job* is the runs that one process trains. An *experiment* is a named grid of runs. Experiments overlap; a run that
+several need is trained once.
 """
 
 from __future__ import annotations
@@ -185,7 +186,7 @@ def values_for(name: str, axis: Any) -> Any:
 
 
 @dataclass(frozen=True)
-class Cohort:
+class TrainJob:
     """Runs that train together in one process: all of them train a network, or none does, and then needs no GPU."""
 
     name: str
@@ -195,17 +196,17 @@ class Cohort:
 
     @property
     def dataset(self) -> str:
-        """Dataset of every run of the cohort."""
+        """Dataset of every run."""
         return self.runs[0].dataset
 
     @property
     def variant(self) -> str:
-        """Variant of every run of the cohort."""
+        """Variant of every run."""
         return self.runs[0].variant
 
     @property
     def splits(self) -> list[str]:
-        """Names of the splits that the cohort's runs train on."""
+        """Names of the splits that the runs train on."""
         return sorted({run.split for run in self.runs})
 
 
@@ -387,17 +388,17 @@ class Layout:
         """Split of a run, by its name."""
         return self.results / "splits" / f"{split}.npz"
 
-    def manifest(self, cohort: str, identity: str) -> Path:
-        """The finished runs of a cohort, named also by what they are made from (`mdpu.pipeline.cache.identity`)."""
-        return self.results / "trained" / f"{cohort}.{identity}.json"
+    def manifest(self, job: str, identity: str) -> Path:
+        """The finished runs of a job, named also by what they are made from (`mdpu.pipeline.cache.identity`)."""
+        return self.results / "trained" / f"{job}.{identity}.json"
 
-    def training_log(self, cohort: str, identity: str) -> Path:
-        """Log of a cohort's training."""
-        return self.results / "logs" / "train" / f"{cohort}.{identity}.log"
+    def training_log(self, job: str, identity: str) -> Path:
+        """Log of a training job."""
+        return self.results / "logs" / "train" / f"{job}.{identity}.log"
 
-    def progress(self, cohort: str) -> Path:
-        """How far the training of a cohort is (`mdpu.progress.Steps`)."""
-        return self.results / "progress" / f"{cohort}.json"
+    def progress(self, job: str) -> Path:
+        """How far a training job is (`mdpu.progress.Steps`)."""
+        return self.results / "progress" / f"{job}.json"
 
     def table(self, experiment: str) -> Path:
         """CSV table of an experiment."""
@@ -418,7 +419,7 @@ class Layout:
 class Plan:
     """All that a configuration asks for, as `load_config` returns it, or as Snakemake merged it.
 
-    ``failed`` are the cohorts that are left out because their training failed, each with the reason.
+    ``failed`` are the training jobs that are left out because their training failed, each with the reason.
     """
 
     def __init__(self, config: Config) -> None:
@@ -430,7 +431,7 @@ class Plan:
         self.failed: dict[str, str] = config.get("failed", {})
         self._flat_settings: dict[tuple[str, str], dict[str, Any]] = {}
         self._first_variants: dict[tuple[str, str, int, int], str] = {}
-        self._cohort_axes: dict[str, tuple[str, ...]] = {}  # by dataset
+        self._job_axes: dict[str, tuple[str, ...]] = {}  # by dataset
 
     @cached_property
     def experiments(self) -> dict[str, Experiment]:
@@ -453,7 +454,7 @@ class Plan:
         runs = tuple(dict.fromkeys(self._shared(run) for dataset in chosen for run in grid_runs(spec, dataset)))
         if runs and uses == "split":
             return replace(bare, split=runs[0].split)
-        runs = tuple(run for run in runs if not self.failed or self._cohort_name(run) not in self.failed)
+        runs = tuple(run for run in runs if not self.failed or self._job_name(run) not in self.failed)
         if not runs:
             return None
         shown = {run.dataset for run in runs}
@@ -502,30 +503,30 @@ class Plan:
         return frozenset((run.dataset, run.tuple_size, run.n, run.prior) for run in runs if run.law == DOMINANT)
 
     @cached_property
-    def cohorts(self) -> dict[str, Cohort]:
-        """The runs, grouped by the axes that their network's cohorts do not span.
+    def jobs(self) -> dict[str, TrainJob]:
+        """The runs, grouped by the axes that their network's training jobs do not span.
 
-        Methods without a network form their own cohorts, whose names end in ``/cpu``.
+        Methods without a network form their own jobs, whose names end in ``/cpu``.
         """
         groups: dict[str, list[Run]] = {}
         for run in self.runs:
-            groups.setdefault(self._cohort_name(run), []).append(run)
+            groups.setdefault(self._job_name(run), []).append(run)
         return {
-            name: Cohort(name, self.network(runs[0].dataset), _needs_gpu(runs[0].method), tuple(runs))
+            name: TrainJob(name, self.network(runs[0].dataset), _needs_gpu(runs[0].method), tuple(runs))
             for name, runs in sorted(groups.items())
         }
 
-    def _cohort_name(self, run: Run) -> str:
-        """Return the name of the cohort that trains a run."""
-        if run.dataset not in self._cohort_axes:
+    def _job_name(self, run: Run) -> str:
+        """Return the name of the training job that trains a run."""
+        if run.dataset not in self._job_axes:
             network = self.network(run.dataset)
-            spans = self.config["cohort"].get(network, STACKED if load_network(network).stacks else ())
-            self._cohort_axes[run.dataset] = tuple(axis for axis in AXES if axis not in spans)
-        name = name_of(run_columns(run), self._cohort_axes[run.dataset])
+            spans = self.config["training_jobs"].get(network, STACKED if load_network(network).stacks else ())
+            self._job_axes[run.dataset] = tuple(axis for axis in AXES if axis not in spans)
+        name = name_of(run_columns(run), self._job_axes[run.dataset])
         return name if _needs_gpu(run.method) else f"{name}/cpu"
 
     @cached_property
-    def tunings(self) -> dict[str, Cohort]:
+    def tunings(self) -> dict[str, TrainJob]:
         """The tunings that runs with tuned hyper-parameters need, one per dataset, variant and tuple size.
 
         A tuning chooses learning rate and weight decay. It trains a run per method at every point of the grid.
@@ -541,7 +542,7 @@ class Plan:
             at = replace(runs[0], n=min(run.n for run in runs), prior=prior, loss=loss, seed=seed)
             methods = sorted({run.method for run in runs})
             tried = tuple(replace(at, method=method) for method in methods)
-            tunings[name] = Cohort(name, self.network(at.dataset), True, tried)
+            tunings[name] = TrainJob(name, self.network(at.dataset), True, tried)
         return tunings
 
     def tuning_name(self, run: Run) -> str | None:
@@ -602,14 +603,14 @@ class Plan:
         except UserError as error:
             raise UserError(f"config key law: {error}; definitions.laws holds laws of one's own") from None
 
-    def cohort(self, name: str) -> Cohort:
-        """Return the cohort called `name`; raise `UserError` if the configuration has none."""
-        known(name, self.cohorts, "cohort")
-        return self.cohorts[name]
+    def job(self, name: str) -> TrainJob:
+        """Return the training job called `name`; raise `UserError` if the configuration has none."""
+        known(name, self.jobs, "training job")
+        return self.jobs[name]
 
-    def cohort_of(self, run: Run) -> Cohort:
-        """Return the cohort that trains a run."""
-        return self.cohorts[self._cohort_name(run)]
+    def job_of(self, run: Run) -> TrainJob:
+        """Return the training job that trains a run."""
+        return self.jobs[self._job_name(run)]
 
     def find_runs(self, name: str) -> tuple[Run, ...]:
         """Return the run called `name`, or the runs of the cell called `name`; raise `UserError` if there is none."""
@@ -706,14 +707,14 @@ class Plan:
             "average_last": average if isinstance(average, int) else int(training["epochs"]),
         }
 
-    def minutes(self, cohort: str) -> int:
-        """Return the minutes to request for a cohort's training on a cluster.
+    def minutes(self, job: str) -> int:
+        """Return the minutes to request for a training job on a cluster.
 
         The perceptron gets three times what it takes in float32 on two threads: 0.223 s per run and epoch of 30,000
         images (docs/explanation/performance.md). Other networks get four hours: they need a GPU, whose speed depends on
         its model. Training that is not finished by then resumes from its checkpoint.
         """
-        runs, network = self.cohort(cohort).runs, self.cohort(cohort).network
+        runs, network = self.job(job).runs, self.job(job).network
         if network != "mlp":
             return 240
         images = sum(map(self.images_of, runs))
@@ -736,7 +737,7 @@ class Plan:
             "datasets": self.datasets,
             "runs": len(self.runs),
             "splits": len(self.splits),
-            "cohorts": {name: len(cohort.runs) for name, cohort in self.cohorts.items()},
+            "jobs": {name: len(job.runs) for name, job in self.jobs.items()},
             "failed": self.failed,
         }
 

@@ -40,7 +40,7 @@ from mdpu.pipeline.data.labels import read_labels
 from mdpu.pipeline.data.splits import read_split
 from mdpu.pipeline.files import check, digest, note, origin, read_json, write_csv, write_json
 from mdpu.pipeline.history import run_history
-from mdpu.pipeline.plan import Cohort, Plan, Run
+from mdpu.pipeline.plan import Plan, Run, TrainJob
 from mdpu.pipeline.validation import draw_validation_bags
 from mdpu.progress import Steps
 
@@ -67,39 +67,39 @@ def law_of(plan: Plan, run: Run) -> Law:
     return (plan.law(run) or Law.dominant(run.tuple_size)).broken(broken)
 
 
-def settings_on(plan: Plan, cohort: Cohort, device: torch.device) -> Settings:
-    """Return the trainer's settings for a cohort, with the precision that is used on a device."""
-    settings = plan.settings(cohort.variant, cohort.network)
+def settings_on(plan: Plan, job: TrainJob, device: torch.device) -> Settings:
+    """Return the trainer's settings for a training job, with the precision that is used on a device."""
+    settings = plan.settings(job.variant, job.network)
     return replace(settings, precision=resolve_precision(settings.precision, device))
 
 
 def train(plan: Plan, name: str, threads: int = 2) -> None:
     """Train the runs of a job that are not finished, and write its manifest, which names the finished runs of all."""
     started = time.perf_counter()
-    cohort, layout, cache = plan.cohort(name), plan.layout, cache_of(plan)
-    made = recipes(plan, cohort.runs)
-    done = {run: found for run in cohort.runs if (found := cache.find(map(fingerprint, made[run])))}
-    missing = [run for run in cohort.runs if run not in done]
-    print(f"{name}: {len(cohort.runs)} runs, {len(done)} already trained", file=sys.stderr)
-    counts = {"runs": len(cohort.runs), "reused": len(done)}
-    total = len(missing) * plan.epochs_of(cohort.runs[0])
+    job, layout, cache = plan.job(name), plan.layout, cache_of(plan)
+    made = recipes(plan, job.runs)
+    done = {run: found for run in job.runs if (found := cache.find(map(fingerprint, made[run])))}
+    missing = [run for run in job.runs if run not in done]
+    print(f"{name}: {len(job.runs)} runs, {len(done)} already trained", file=sys.stderr)
+    counts = {"runs": len(job.runs), "reused": len(done)}
+    total = len(missing) * plan.epochs_of(job.runs[0])
     finished = cache.load(done.values())
     runs = {run: finished[one] for run, one in done.items()}
     checkpoints = layout.checkpoints / name
     with Steps(name, total, "run-epochs", layout.progress(name), **counts) as steps:
         splits = {run.split: layout.split(run.split) for run in missing}
-        for run, trained in train_runs(plan, cohort, missing, splits, threads, checkpoints, steps):
+        for run, trained in train_runs(plan, job, missing, splits, threads, checkpoints, steps):
             cache.save(trained)
             runs[run] = trained
     shutil.rmtree(checkpoints, ignore_errors=True)
     facts = {"reused": len(done), "seconds": round(time.perf_counter() - started, 3)}
-    ordered = {run: runs[run] for run in cohort.runs}
+    ordered = {run: runs[run] for run in job.runs}
     write_json(layout.manifest(name, identity(plan, name)), manifest(name, ordered, **facts))
 
 
 def train_runs(
     plan: Plan,
-    cohort: Cohort,
+    job: TrainJob,
     runs: Sequence[Run],
     splits: Mapping[str, Path],
     threads: int,
@@ -116,8 +116,8 @@ def train_runs(
     layout, rates = plan.layout, rates_of(plan, runs)
     tasks = {task_of(plan, run, rates[run]): run for run in runs}
     torch.set_num_threads(threads)
-    with leased_device(plan.config["device"] if cohort.needs_gpu else "cpu") as device:
-        settings = settings_on(plan, cohort, device)
+    with leased_device(plan.config["device"] if job.needs_gpu else "cpu") as device:
+        settings = settings_on(plan, job, device)
         made = {run: own[0] for run, own in recipes(plan, runs, settings.precision).items()}
 
         def checkpoint_of(stack: Stack) -> Checkpoint | None:
@@ -126,7 +126,7 @@ def train_runs(
                 return None
             return Checkpoint(checkpoints / f"{key}.pt", key, plan.config["checkpoint_seconds"])
 
-        images, labels = read_images(layout.images(cohort.dataset)), read_labels(layout.labels(cohort.dataset))
+        images, labels = read_images(layout.images(job.dataset)), read_labels(layout.labels(job.dataset))
         trained_now = origin(device=describe(device), precision=settings.precision, date=now())
         evaluation = TestRates(
             images.test_images,
@@ -220,7 +220,7 @@ def train_again(plan: Plan, run: Run, out: Path, threads: int) -> Finished:
     """Train one run by itself, from a split that is drawn anew into a scratch folder."""
     split = out / "splits" / f"{run.split}.npz"
     write_diagnosed_split(plan.layout.labels(run.dataset), split, **plan.drawing(run.split))
-    ((_, finished),) = train_runs(plan, plan.cohort_of(run), [run], {run.split: split}, threads)
+    ((_, finished),) = train_runs(plan, plan.job_of(run), [run], {run.split: split}, threads)
     return finished
 
 

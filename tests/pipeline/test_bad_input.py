@@ -121,7 +121,7 @@ BAD = {
     "definitions.variants.x": ["{reporting: {average_last: 1}}", "[]", "{training: null}", "{training: {networks: 3}}"],
     "comparison": ["{margin: 5, wider_margin: 1}", "{level: 1}", "null"],
     "tuning": ["{held_out: 0}", "{held_out: 1}", "{grid: {learning_rate: [.nan]}}", "{grid: null}", "{prior: 2}"],
-    "cohort": ["null", "{mlp: prior}", "{mlp: [n]}", "{5: []}"],
+    "training_jobs": ["null", "{mlp: prior}", "{mlp: [n]}", "{5: []}"],
 }  # fmt: skip
 
 

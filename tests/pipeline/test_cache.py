@@ -212,17 +212,17 @@ def finish(plan, recipes):
 
 
 def manifests(plan):
-    return [path for name in plan.cohorts if (path := plan.layout.manifest(name, identity(plan, name))).exists()]
+    return [path for name in plan.jobs if (path := plan.layout.manifest(name, identity(plan, name))).exists()]
 
 
 def test_only_a_job_with_an_unfinished_run_is_left(prepared):
     plan, recipes = prepared
-    assert unfinished(plan) == {name: list(cohort.runs) for name, cohort in plan.cohorts.items()}
+    assert unfinished(plan) == {name: list(job.runs) for name, job in plan.jobs.items()}
     lost = plan.runs[0]
     finish(plan, {run: one for run, one in recipes.items() if run != lost})
-    assert unfinished(plan) == {plan.cohort_of(lost).name: [lost]}
+    assert unfinished(plan) == {plan.job_of(lost).name: [lost]}
     adopt(plan)
-    assert len(manifests(plan)) == len(plan.cohorts) - 1
+    assert len(manifests(plan)) == len(plan.jobs) - 1
     facts = json.loads(manifests(plan)[0].read_text())
     assert set(facts["runs"].values()) <= {fingerprint(one) for one in recipes.values()}
     assert facts["trained"] == [{**ORIGIN, "runs": list(facts["runs"])}]
@@ -230,7 +230,7 @@ def test_only_a_job_with_an_unfinished_run_is_left(prepared):
     finish(plan, {lost: recipes[lost]})
     adopt(plan)
     assert unfinished(plan) == {}
-    assert len(manifests(plan)) == len(plan.cohorts)
+    assert len(manifests(plan)) == len(plan.jobs)
 
 
 def test_a_manifest_goes_when_a_run_of_its_is_gone(prepared):
@@ -239,7 +239,7 @@ def test_a_manifest_goes_when_a_run_of_its_is_gone(prepared):
     adopt(plan)
     Cache(plan.layout.cache).path(fingerprint(recipes[plan.runs[0]])).unlink()
     adopt(plan)
-    assert len(manifests(plan)) == len(plan.cohorts) - 1
+    assert len(manifests(plan)) == len(plan.jobs) - 1
 
 
 def test_an_adopted_manifest_stays_as_it_is_and_is_no_older_than_its_inputs(prepared):

@@ -66,7 +66,7 @@ def test_an_estimate_tells_finished_shipped_and_new_runs_apart(tmp_path, monkeyp
     history = pd.DataFrame({"epoch": [1], "accuracy": [0.5]})
     export([Finished.of(recipe, history, origin={})], cache_of(plan).shipped)
     assert estimate(plan) == [
-        f"{number} runs in {len(plan.cohorts)} training jobs, {len(plan.splits)} splits, 1 dataset",
+        f"{number} runs in {len(plan.jobs)} training jobs, {len(plan.splits)} splits, 1 dataset",
         f"train     {number - 1} runs",
         "reuse     0 runs, and 1 shipped run if the images are those of the publishers",
         "download  11.6 MB in 4 files",

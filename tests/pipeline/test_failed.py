@@ -1,4 +1,4 @@
-"""Which cohorts count as failed, and what is said of them."""
+"""Which jobs count as failed, and what is said of them."""
 
 from __future__ import annotations
 
@@ -14,29 +14,29 @@ from mdpu.pipeline.plan import Plan
 
 @pytest.fixture
 def study(tmp_path):
-    """A configuration of two cohorts, the first of which was trained."""
+    """A configuration of two training jobs, the first of which was trained."""
     changed = config(datasets=["flat"], results_dir=str(tmp_path))
     plan = Plan(changed)
-    first, second = plan.cohorts
+    first, second = plan.jobs
     write_text(manifest(plan, first), "{}")
     return changed, plan, first, second
 
 
-def manifest(plan, cohort):
-    return plan.layout.manifest(cohort, identity(plan, cohort))
+def manifest(plan, job):
+    return plan.layout.manifest(job, identity(plan, job))
 
 
-def log_of(plan, cohort):
-    return plan.layout.training_log(cohort, identity(plan, cohort))
+def log_of(plan, job):
+    return plan.layout.training_log(job, identity(plan, job))
 
 
-def test_a_cohort_that_was_not_trained_is_left_out_with_the_last_error_of_its_log(study):
+def test_a_job_that_was_not_trained_is_left_out_with_the_last_error_of_its_log(study):
     changed, plan, first, second = study
     log = log_of(plan, second)
     write_text(log, "flat: 8 runs\nerror: an earlier one\nerror: the disk is full\nflat: 3/8 run-epochs\n")
     failed = without_failed(changed)
     assert failed == {**changed, "failed": {second: f"the disk is full ({log})"}}
-    assert list(Plan(failed).cohorts) == [first]
+    assert list(Plan(failed).jobs) == [first]
 
 
 def test_a_failure_lasts_no_longer_than_the_gap(study):
@@ -51,7 +51,7 @@ def test_where_nothing_was_trained_there_is_nothing_to_report(study):
     changed, plan, first, _ = study
     manifest(plan, first).unlink()
     write_text(log_of(plan, first), "error: no space\n")
-    with pytest.raises(UserError, match=r"^no cohort was trained, so there is nothing to report; no space \("):
+    with pytest.raises(UserError, match=r"^no training job ended well, so there is nothing to report; no space \("):
         without_failed(changed)
 
 

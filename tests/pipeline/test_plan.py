@@ -1,4 +1,4 @@
-"""From configuration to runs, cohorts, settings and experiments, and what is left out."""
+"""From configuration to runs, jobs, settings and experiments, and what is left out."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from mdpu.pipeline.plan import (
 LOSSES = {"kind": "losses", "uses": "nothing", "title": "Losses"}
 
 
-# -- runs and their names -----------------------------------------------------------------------
+# -- runs and their names -------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("prior", [0, 1, -0.5, 1.5, "nan", "inf", "half", True, None, "", [0.5]])
@@ -70,7 +70,7 @@ def test_what_names_no_run_is_refused(text):
         parse_run(text)
 
 
-# -- grids and cohorts --------------------------------------------------------------------------
+# -- grids and jobs -------------------------------------------------------------------------------
 
 
 def test_runs_are_the_grid_with_overlaps_once():
@@ -86,18 +86,18 @@ def test_runs_are_the_grid_with_overlaps_once():
     assert {name: len(e.runs) for name, e in plan.experiments.items()} == {"first": 16, "second": 16}
 
 
-def test_cohorts_span_the_axes_that_the_configuration_names():
+def test_jobs_span_the_axes_that_the_configuration_names():
     plan = Plan(config())
-    assert {name: len(cohort.runs) for name, cohort in plan.cohorts.items() if cohort.network == "mlp"} == {
+    assert {name: len(job.runs) for name, job in plan.jobs.items() if job.network == "mlp"} == {
         "flat/base/m2/n30": 8,
         "flat/base/m3/n30": 8,
     }
-    assert all(len(cohort.runs) == 1 for cohort in plan.cohorts.values() if cohort.network == "resnet34")
-    narrow = Plan(config(cohort__mlp=["seed"], datasets=["flat"]))
-    assert "flat/base/m2/n30/prior0.4/ure/logistic" in narrow.cohorts
-    assert all(len({run.prior for run in cohort.runs}) == 1 for cohort in narrow.cohorts.values())
+    assert all(len(job.runs) == 1 for job in plan.jobs.values() if job.network == "resnet34")
+    narrow = Plan(config(training_jobs__mlp=["seed"], datasets=["flat"]))
+    assert "flat/base/m2/n30/prior0.4/ure/logistic" in narrow.jobs
+    assert all(len({run.prior for run in job.runs}) == 1 for job in narrow.jobs.values())
     for each in (plan, narrow):
-        assert sorted(run for cohort in each.cohorts.values() for run in cohort.runs) == list(each.runs)
+        assert sorted(run for job in each.jobs.values() for run in job.runs) == list(each.runs)
 
 
 def test_a_method_may_have_trials_of_its_own():
@@ -111,12 +111,12 @@ def test_a_method_may_have_trials_of_its_own():
     }
 
 
-def test_failed_cohorts_are_left_out_and_what_is_left_keeps_its_runs():
+def test_failed_jobs_are_left_out_and_what_is_left_keeps_its_runs():
     whole = Plan(config())
-    deep = {name: "why" for name in whole.cohorts if name.startswith("deep/")}
+    deep = {name: "why" for name in whole.jobs if name.startswith("deep/")}
     plan = Plan({**config(), "failed": {"flat/base/m2/n30": "it broke", **deep}})
-    assert list(plan.cohorts) == ["flat/base/m3/n30"]
-    assert plan.runs == whole.cohorts["flat/base/m3/n30"].runs
+    assert list(plan.jobs) == ["flat/base/m3/n30"]
+    assert plan.runs == whole.jobs["flat/base/m3/n30"].runs
     assert list(plan.experiments) == ["second"]
     assert plan.not_run == {"first": "First"}
     one = Plan({**config(), "failed": {"flat/base/m2/n30": "it broke"}})
@@ -129,11 +129,11 @@ def test_a_network_added_by_one_file_is_planned(all_pixels):
     changes = {FLAT + "network": all_pixels, "definitions__variants": variants, "datasets": ["flat"]}
     plan = Plan(config(**changes))
     assert plan.network("flat") == all_pixels
-    # It does not stack, so each run is a cohort, unless the configuration says otherwise.
-    assert [cohort.runs for cohort in plan.cohorts.values()] == [(run,) for run in plan.runs]
+    # It does not stack, so each run is a training job, unless the configuration says otherwise.
+    assert [job.runs for job in plan.jobs.values()] == [(run,) for run in plan.runs]
     spans = config(**changes)
-    spans["cohort"][all_pixels] = ["prior", "method", "seed"]
-    assert {len(cohort.runs) for cohort in Plan(spans).cohorts.values()} == {8}
+    spans["training_jobs"][all_pixels] = ["prior", "method", "seed"]
+    assert {len(job.runs) for job in Plan(spans).jobs.values()} == {8}
     # What the configuration leaves out has its default.
     assert plan.settings("base", all_pixels) == Settings(epochs=3, network=all_pixels, architecture={"bias": True})
     assert plan.settings("no-bias", all_pixels).architecture == {"bias": False}
@@ -180,7 +180,7 @@ def test_writing_a_plan_keeps_its_content_under_a_name_of_its_own(tmp_path, monk
     assert sorted(path.parent.glob("[!.]*")) == sorted(each.layout.config.resolve() for each in (plan, other))
 
 
-@pytest.mark.parametrize("function", ["cohort", "experiment", "dataset", "protocol.variant", "protocol.reporting"])
+@pytest.mark.parametrize("function", ["job", "experiment", "dataset", "protocol.variant", "protocol.reporting"])
 def test_names_that_the_plan_does_not_have_are_refused(function):
     with pytest.raises(UserError, match="'zzz' is unknown; "):
         attrgetter(function)(Plan(config()))("zzz")
@@ -201,14 +201,14 @@ def test_runs_are_found_by_their_name_and_their_cells():
     plan = Plan(config())
     for run in plan.runs[:3]:
         assert plan.find_runs(run.name) == (run,)
-        assert plan.cohort_of(run).runs.count(run) == 1
+        assert plan.job_of(run).runs.count(run) == 1
     cell = "flat/base/m2/n30/prior0.4/abs/logistic"
     assert [run.name for run in plan.find_runs(cell)] == [f"{cell}/seed1", f"{cell}/seed2"]
     with pytest.raises(UserError, match=r"'flat/base/m2/n30/prior0.4/asb/logistic' is unknown; did you mean '.*/abs/"):
         plan.find_runs("flat/base/m2/n30/prior0.4/asb/logistic")
 
 
-# -- the protocol under its variants ------------------------------------------------------------
+# -- the protocol under its variants --------------------------------------------------------------
 
 
 def test_a_variant_overrides_the_protocol_and_base_does_not():

@@ -110,7 +110,7 @@ def test_histories_are_kept_run_by_run_and_only_what_is_new_is_trained(planned, 
 def test_a_finished_run_is_trained_again_from_a_split_that_is_drawn_again(planned, tmp_path, threads):
     plan = planned()
     train(plan, NAME, threads=1)
-    run = plan.cohort(NAME).runs[3]
+    run = plan.job(NAME).runs[3]
     plan.layout.split(run.split).unlink()
     ((_, recorded, again),) = retrain(plan, [run], tmp_path / "scratch", threads=1)
     assert compare_histories(recorded.history, again.history) == {}

@@ -41,7 +41,7 @@ def slurm(tmp_path_factory):
 
 
 def training_jobs():
-    """Return the cohort of every training job that runs, by the job's number."""
+    """Return the name of every training job that runs, by its number in the queue."""
     queue = subprocess.run(["squeue", "-h", "-t", "R", "-o", "%i %k"], capture_output=True, text=True, check=True)
     found = (re.fullmatch(r"(\d+) rule_train_wildcards_(.*)", line) for line in queue.stdout.splitlines())
     return {match[1]: match[2] for match in found if match}

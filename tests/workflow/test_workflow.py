@@ -220,7 +220,7 @@ def test_adding_a_seed_trains_only_the_new_runs(finished_clone):
 
 
 def test_a_study_trains_its_variants_and_reads_the_runs_that_are_there(finished_clone):
-    """Base is trained already, in the same cohort; reportings and a variant without changes train nothing."""
+    """Base is trained already, in the same job; reportings and a variant without changes train nothing."""
     finished_clone.change_config(
         experiments=["tiny-table", "tiny-curves", "tiny-study"],
         definitions__variants={
@@ -298,10 +298,10 @@ def test_tuned_rates_are_drawn_and_said_to_be_tuned(fresh_clone):
     assert 'alt="Estimated errors of the grid: Digits (8x8), M = 2"' in section
 
 
-# -- a failed cohort ------------------------------------------------------------------------------
+# -- a failed training job ------------------------------------------------------------------------
 
 
-def test_a_failed_cohort_is_left_out_and_named_and_the_next_run_trains_it(fresh_clone):
+def test_a_failed_job_is_left_out_and_named_and_the_next_run_trains_it(fresh_clone):
     command = ["./run", "paper", "--cores", "2", "--configfile", "config/tiny.yaml"]
     obstacle = fresh_clone.results / "checkpoints/digits/base/m3"  # a file where a folder has to be
     fresh_clone.change_config(experiments=["tiny-curves"], expected=None)
@@ -316,7 +316,7 @@ def test_a_failed_cohort_is_left_out_and_named_and_the_next_run_trains_it(fresh_
     page = (fresh_clone.results / "report.html").read_text(encoding="utf-8").split('id="failed"')[1]
     assert "(Not a directory); mend that and run again (results/tiny/logs/train/digits/base/m3/" in page
     assert set(pd.read_csv(fresh_clone.results / "runs.csv")["tuple_size"]) == {2}
-    # Nothing takes the failure for a success: the plan still wants the cohort, and what is made of it.
+    # Nothing takes the failure for a success: the plan still wants the training job, and what is made of it.
     assert fresh_clone.jobs() == {"train": 1, "collect": 1, "show_curves": 1, **JUDGED, "render_report": 1}
     obstacle.unlink()
     fresh_clone.run(*command)

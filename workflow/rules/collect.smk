@@ -1,4 +1,4 @@
-# INPUTS   manifests of all cohorts, and the finished runs that they name
+# INPUTS   manifests of all training jobs, and the finished runs that they name
 # OUTPUTS  metrics.parquet, one row per run and epoch; summary.csv, one row per cell;
 #          runs.csv, one row per run with the files that it came from
 

@@ -24,9 +24,9 @@ try:
         experiments.check(PLAN.config)
     if PLAN.config.get("without_failed"):
         PLAN = Plan(without_failed(PLAN.config))
-        for _cohort, _reason in PLAN.failed.items():
-            logger.warning(f"left out: {_cohort}: {_reason}")
-    COHORTS = PLAN.cohorts
+        for _job, _reason in PLAN.failed.items():
+            logger.warning(f"left out: {_job}: {_reason}")
+    JOBS = PLAN.jobs
     OWN_FILES = PLAN.own_files
     # The commands get the resolved configuration through the environment. Its name changes with every edit, so as a
     # parameter it would rerun every job. What a job depends on is in its params.
@@ -44,7 +44,7 @@ IMAGES = PLAN.layout.images_folder
 LOGS = RESULTS / "logs"
 BENCHMARKS = RESULTS / "benchmarks"
 SIDES = ("positive", "negative")
-MANIFESTS = [PLAN.layout.manifest(cohort, identity(PLAN, cohort)) for cohort in COHORTS]
+MANIFESTS = [PLAN.layout.manifest(job, identity(PLAN, job)) for job in JOBS]
 # The version of the code behind the rules before and after training: a parameter, so comments rerun nothing.
 DATA_CODE = room_version("data")
 EVALUATION_CODE = room_version("evaluate")
@@ -83,7 +83,7 @@ wildcard_constraints:
     n="[0-9]+",
     seed="[0-9]+",
     experiment="[a-z0-9-]+",
-    cohort=r"[a-z0-9./-]+",
+    job=r"[a-z0-9./-]+",
     identity="[0-9a-f]{16}",
 
 
@@ -115,15 +115,15 @@ def shown_inputs(wildcards):
     return experiments.inputs(PLAN, wildcards.experiment)
 
 
-def cohort_inputs(wildcards):
-    cohort = PLAN.cohort(wildcards.cohort)
-    tuning = next(filter(None, map(PLAN.tuning_name, cohort.runs)), None)
+def job_inputs(wildcards):
+    job = PLAN.job(wildcards.job)
+    tuning = next(filter(None, map(PLAN.tuning_name, job.runs)), None)
     return {
         **({"tuned": PLAN.layout.tuned(tuning)} if tuning else {}),
-        "images": PLAN.layout.images(cohort.dataset),
-        "labels": PLAN.layout.labels(cohort.dataset),
+        "images": PLAN.layout.images(job.dataset),
+        "labels": PLAN.layout.labels(job.dataset),
         # A split that an illustration draws again is the same; how it is drawn is part of the manifest's name.
-        "splits": ancient([PLAN.layout.split(split) for split in cohort.splits]),
+        "splits": ancient([PLAN.layout.split(split) for split in job.splits]),
     }
 
 

@@ -19,7 +19,7 @@ from mdpu.pipeline.plan import AXES, CELL, Plan, Run, run_columns
 def finished_runs(plan: Plan) -> dict[Run, Finished]:
     """Return a plan's finished runs, in their order; raise `UserError` if a manifest or a run is missing or broken."""
     fingerprints: dict[str, str] = {}
-    for name in plan.cohorts:
+    for name in plan.jobs:
         fingerprints |= read_json(plan.layout.manifest(name, identity(plan, name)))["runs"]
     if missing := [run.name for run in plan.runs if run.name not in fingerprints]:
         raise UserError(f"no history of {len(missing)} runs, the first of them {missing[0]}; train them")
@@ -99,16 +99,16 @@ def describe_runs(metrics: pd.DataFrame, accuracies: pd.DataFrame, plan: Plan) -
         {
             **run_columns(run),
             "run": run.name,
-            "cohort": cohort.name,
-            "history": str(plan.layout.manifest(cohort.name, made).relative_to(plan.layout.results)),
+            "job": job.name,
+            "history": str(plan.layout.manifest(job.name, made).relative_to(plan.layout.results)),
             "split": str(plan.layout.split(run.split).relative_to(plan.layout.results)),
         }
-        for cohort in plan.cohorts.values()
-        for made in [identity(plan, cohort.name)]
-        for run in cohort.runs
+        for job in plan.jobs.values()
+        for made in [identity(plan, job.name)]
+        for run in job.runs
     ]
     reached = accuracies.merge(last[[*AXES, "risk"]], on=list(AXES), validate="one_to_one")
-    columns = [*AXES, "run", "accuracy", "first_epoch", "last_epoch", "risk", "cohort", "history", "split"]
+    columns = [*AXES, "run", "accuracy", "first_epoch", "last_epoch", "risk", "job", "history", "split"]
     return reached.merge(pd.DataFrame(places), on=list(AXES), validate="one_to_one")[columns]
 
 

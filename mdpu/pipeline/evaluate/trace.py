@@ -44,8 +44,8 @@ def _trace_run(plan: Plan, run: Run, rows: pd.DataFrame | None, config: Sequence
             f"{plan.layout.metrics} has no rows of {run.name}; run the workflow with this configuration first"
         )
     (reached,) = run_accuracies(rows, plan.protocol.reporting()).to_dict("records")
-    cohort = plan.cohort_of(run).name
-    facts = read_json(plan.layout.manifest(cohort, identity(plan, cohort)))
+    job = plan.job_of(run).name
+    facts = read_json(plan.layout.manifest(job, identity(plan, job)))
     finished = facts["runs"][run.name]
     made = next(group for group in facts["trained"] if run.name in group["runs"])
     files = " ".join(f"--config {shlex.quote(str(path))}" for path in config)
@@ -62,7 +62,7 @@ def _trace_run(plan: Plan, run: Run, rows: pd.DataFrame | None, config: Sequence
         "split_sha256": facts["splits"][run.split]["sha256"],
         "fingerprint": finished,
         "finished": str(cache_of(plan).place(finished)),
-        "cohort": cohort,
+        "job": job,
         "provenance": {key: value for key, value in made.items() if key != "runs"},
         "retrain": f"python -m mdpu retrain {run.name} {files} --out scratch",
     }
@@ -97,7 +97,7 @@ def trace_text(traced: dict[str, Any]) -> str:
             f"  split       {run['split']}",
             f"              sha256 {run['split_sha256']}; drawn again to train",
             f"  seed        {run['seed']}",
-            f"  finished    {run['finished']}, fingerprint {run['fingerprint']}, cohort {run['cohort']}",
+            f"  finished    {run['finished']}, fingerprint {run['fingerprint']}, job {run['job']}",
             f"  made by     commit {made['commit']} on {made['device']}, {made['machine']}",
             f"              python {made['python']}, {packages}",
             f"  retrain it  {run['retrain']}",

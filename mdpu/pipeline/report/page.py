@@ -228,7 +228,7 @@ def _dataset(plan: Plan, name: str, diagnostics: Mapping[str, dict[str, Any]]) -
 
 def _tuning(plan: Plan) -> dict[str, Any]:
     """Return where learning rate and weight decay come from: fixed per network, or the figure of each tuning."""
-    used = {cohort.network for cohort in plan.cohorts.values() if cohort.needs_gpu}
+    used = {job.network for job in plan.jobs.values() if job.needs_gpu}
     return {
         "caption": CAPTION,
         "tuned": plan.config["protocol"]["training"]["hyperparameters"] == "tuned",

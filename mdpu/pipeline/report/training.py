@@ -35,8 +35,8 @@ def read_training(plan: Plan) -> Training:
     places: dict[str, str] = {}
     drawn: dict[str, dict[str, Any]] = {}
     seconds, reused = 0.0, 0
-    for cohort in plan.cohorts.values():
-        facts = read_json(plan.layout.manifest(cohort.name, identity(plan, cohort.name)))
+    for job in plan.jobs.values():
+        facts = read_json(plan.layout.manifest(job.name, identity(plan, job.name)))
         seconds += facts["seconds"]
         reused += facts["reused"]
         drawn |= facts["splits"]

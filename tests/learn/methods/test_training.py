@@ -64,12 +64,12 @@ def test_kmeans_is_the_same_whatever_the_threads():
     assert len(found) == 1
 
 
-def test_methods_without_a_network_make_cohorts_that_need_no_gpu():
+def test_methods_without_a_network_make_jobs_that_need_no_gpu():
     config = load_config([REPOSITORY / "config.yaml", REPOSITORY / "config" / "quick.yaml"])
     config["definitions"]["experiments"]["quick-pairs"]["method"] = ["abs", "kmeans", "siamese", "chance"]
     plan = Plan(config | {"experiments": ["quick-pairs"]})
-    methods = {name: {run.method for run in cohort.runs} for name, cohort in plan.cohorts.items()}
-    on_cpu = {name: methods[name] for name, cohort in plan.cohorts.items() if not cohort.needs_gpu}
+    methods = {name: {run.method for run in job.runs} for name, job in plan.jobs.items()}
+    on_cpu = {name: methods[name] for name, job in plan.jobs.items() if not job.needs_gpu}
     assert on_cpu == {"digits/base/m2/n800/cpu": {"kmeans", "chance"}}
     assert methods.keys() - on_cpu.keys() == {"digits/base/m2/n800"}
     assert methods["digits/base/m2/n800"] == {"abs", "siamese"}

@@ -40,9 +40,9 @@ def trained(tmp_path):
     """A plan of which every job has finished, each with its manifest."""
     plan = Plan(config(datasets=["flat"], shipped=None, results_dir=str(tmp_path)))
     cache = cache_of(plan)
-    for name, cohort in plan.cohorts.items():
+    for name, job in plan.jobs.items():
         runs = {}
-        for run in cohort.runs:
+        for run in job.runs:
             (recipe,) = recipes_of(plan, run, {"images": "a", "labels": "b"}, None, "fp32")
             drawn = pd.DataFrame({"epoch": [1, 2, 3], "accuracy": [0.1 * run.seed, 0.5, float(run.prior)]})
             own = {"estimated_prior": 0.3} if run.method == "abs" else {}
@@ -65,7 +65,7 @@ def test_histories_are_gathered_in_order_with_the_keys_of_their_runs(trained):
 
 @pytest.mark.parametrize("lost", ["manifest", "run", "finished run"])
 def test_what_is_missing_is_named(trained, lost):
-    name = next(iter(trained.cohorts))
+    name = next(iter(trained.jobs))
     path = trained.layout.manifest(name, identity(trained, name))
     facts = read_json(path)
     if lost == "manifest":

@@ -90,18 +90,18 @@ def histories(plan: Plan) -> pd.DataFrame:
 
 
 def write_training(plan: Plan, metrics: pd.DataFrame) -> None:
-    """Write the metrics, and what each cohort says of its training."""
+    """Write the metrics, and what each training job says of its training."""
     write_table(metrics, plan.layout.metrics)
     made = {"device": "no device", "precision": "none", "date": "2026-01-01T00:00:00+00:00", "commit": "0" * 40}
     software = {"python": "3", "packages": {"mdpu": "0"}, "machine": "none"}
-    for cohort in plan.cohorts.values():
+    for job in plan.jobs.values():
         splits = {
             split: {"sha256": sha256(path), **read_json(path.with_suffix(".json"))}
-            for split, path in ((split, plan.layout.split(split)) for split in cohort.splits)
+            for split, path in ((split, plan.layout.split(split)) for split in job.splits)
         }
-        trained = [{**made, **software, "runs": [run.name for run in cohort.runs]}]
+        trained = [{**made, **software, "runs": [run.name for run in job.runs]}]
         facts = {"trained": trained, "splits": splits, "reused": 0, "seconds": 60.0}
-        write_json(plan.layout.manifest(cohort.name, identity(plan, cohort.name)), facts)
+        write_json(plan.layout.manifest(job.name, identity(plan, job.name)), facts)
 
 
 # What the workflow makes of the metrics beside the experiments, by rule.

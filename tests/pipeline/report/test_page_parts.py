@@ -48,22 +48,22 @@ def test_the_training_is_summed_up_by_commit_and_device(tmp_path):
     settings = ["datasets=[mnist]", "experiments=[table2, table4]", f"results_dir={tmp_path}"]
     plan = Plan(load_config([REPOSITORY / "config.yaml"], settings))
     made = {"device": "A", "precision": "fp32", "python": "3", "packages": {}, "machine": "m"}
-    for position, cohort in enumerate(plan.cohorts.values()):
-        names = [run.name for run in cohort.runs]
+    for position, job in enumerate(plan.jobs.values()):
+        names = [run.name for run in job.runs]
         groups = [
             {**made, "commit": "old", "date": "2026-01-02T00:00:00+00:00", "runs": names[:1]},
             {**made, "commit": "new", "date": f"2026-02-0{position + 1}T00:00:00+00:00", "runs": names[1:]},
         ]
-        splits = {split: {"sha256": f"sum of {split}", "p_value": 0.5} for split in cohort.splits}
+        splits = {split: {"sha256": f"sum of {split}", "p_value": 0.5} for split in job.splits}
         facts = {"trained": groups, "splits": splits, "reused": 1, "seconds": 60.0}
-        write_json(plan.layout.manifest(cohort.name, identity(plan, cohort.name)), facts)
+        write_json(plan.layout.manifest(job.name, identity(plan, job.name)), facts)
     training = read_training(plan)
-    cohorts = len(plan.cohorts)
+    jobs = len(plan.jobs)
     old, new = training.origins
-    assert (old["letter"], old["commit"], old["runs"], old["first"]) == ("A", "old", cohorts, "2026-01-02")
-    assert (new["letter"], new["commit"], new["runs"]) == ("B", "new", len(plan.runs) - cohorts)
-    assert (new["first"], new["last"]) == ("2026-02-01", f"2026-02-0{cohorts}")
-    assert (training.seconds, training.reused) == (60.0 * cohorts, cohorts)
+    assert (old["letter"], old["commit"], old["runs"], old["first"]) == ("A", "old", jobs, "2026-01-02")
+    assert (new["letter"], new["commit"], new["runs"]) == ("B", "new", len(plan.runs) - jobs)
+    assert (new["first"], new["last"]) == ("2026-02-01", f"2026-02-0{jobs}")
+    assert (training.seconds, training.reused) == (60.0 * jobs, jobs)
     assert set(training.letters) == {run.name for run in plan.runs}
     assert training.splits == {run.split: f"sum of {run.split}" for run in plan.runs}
     assert training.diagnostics == {run.split: {"p_value": 0.5} for run in plan.runs}

@@ -65,8 +65,8 @@ class LogHandler(LogHandlerBase):
         if self.dry is not None:
             self.dry.add(record.rule_name, record.reason, record.log)
             return
-        cohort = record.wildcards.get("cohort") if record.wildcards else None
-        self.display.start(record.jobid, record.rule_name, self.layout.progress(cohort) if cohort else None)
+        job = record.wildcards.get("job") if record.wildcards else None
+        self.display.start(record.jobid, record.rule_name, self.layout.progress(job) if job else None)
 
     def _finish(self, record: LogRecord) -> None:
         self.display.finish(record.job_id)
