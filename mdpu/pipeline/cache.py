@@ -133,6 +133,12 @@ class Finished:
         facts = {"recipe": dict(recipe), **about, "sha256": checksum(history)}
         return cls(fingerprint(recipe), history, json.loads(json.dumps(facts)))
 
+    @property
+    def origin(self) -> dict[str, Any]:
+        """What trained it, where and when; a record has "(1 threads)"."""
+        origin: dict[str, Any] = self.about["origin"]
+        return {**origin, "device": origin["device"].replace("(1 threads)", "(1 thread)")}
+
     def check(self) -> Finished:
         """Return the run itself, unless its recipe is another's, its values changed, or an epoch or a rate is none."""
         recipe, history = self.about.get("recipe", {}), self.history
@@ -366,7 +372,7 @@ def manifest(name: str, runs: Mapping[Run, Finished], **facts: Any) -> dict[str,
     """Return what a training job leaves behind: which finished runs are its own, and who trained them."""
     origins: dict[str, list[str]] = {}
     for run, finished in runs.items():
-        origins.setdefault(json.dumps(finished.about["origin"], sort_keys=True), []).append(run.name)
+        origins.setdefault(json.dumps(finished.origin, sort_keys=True), []).append(run.name)
     return {
         "job": name,
         "runs": {run.name: finished.fingerprint for run, finished in runs.items()},

@@ -8,7 +8,7 @@ import math
 import re
 import threading
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -48,6 +48,9 @@ class Stage:
     running: dict[int, Path | None] = field(default_factory=dict)  # where jobs record their progress, by number
     facts: dict[Path, Mapping[str, float]] = field(default_factory=dict)  # what was last recorded there
     said: float = 0.0  # when the last plain line was printed
+    began: float = 0.0  # when it last went to work
+    before: float = 0.0  # seconds that it had worked by then; in between it may wait for another stage
+    lately: deque[tuple[float, float]] = field(default_factory=lambda: deque([(0.0, 0.0)]))  # seconds, jobs done
 
     def look(self) -> float:
         """Read how far the jobs at work are, and return how many jobs are done, parts included."""
@@ -58,6 +61,18 @@ class Stage:
             facts = self.facts.get(place, {})
             done += ALMOST * facts["done"] / facts["total"] if facts.get("total") else 0.0
         return done
+
+    def worked(self, now: float) -> float:
+        """Return the seconds in which any of its jobs was at work."""
+        return self.before + (now - self.began if self.running else 0.0)
+
+    def left(self, now: float, done: float) -> float:
+        """Return how many seconds of work are left at the speed of late; 0 if that cannot be told."""
+        self.lately.append((self.worked(now), done))
+        while self.lately[0][0] < self.lately[-1][0] - SECONDS_OF_SPEED:
+            self.lately.popleft()
+        seconds, jobs = (last - first for first, last in zip(self.lately[0], self.lately[-1], strict=True))
+        return seconds / jobs * (self.total - done) if jobs and self.running else 0.0
 
 
 class Display:
@@ -78,7 +93,6 @@ class Display:
             *columns,
             console=out,
             get_time=clock,
-            speed_estimate_period=SECONDS_OF_SPEED,
             disable=not out.is_terminal,
             redirect_stdout=False,
             redirect_stderr=False,
@@ -105,9 +119,11 @@ class Display:
             if stage := self.stages.get(stage_of(rule) or ""):
                 if place is not None:
                     place.unlink(missing_ok=True)  # an earlier one's
-                if not stage.running and self.progress.tasks[stage.task].start_time is None:
+                if not stage.running:
+                    stage.began = self.clock()
+                if not self.progress.tasks[stage.task].started:
                     self.progress.start_task(stage.task)
-                    stage.said = self.clock()
+                    stage.said = stage.began
                 stage.running[number] = place
 
     def finish(self, number: int, well: bool = True) -> None:
@@ -116,6 +132,7 @@ class Display:
             for stage in self.stages.values():
                 if number in stage.running:
                     stage.look()
+                    stage.before, stage.began = stage.worked(self.clock()), self.clock()
                     del stage.running[number]
                     stage.done += well
 
@@ -174,11 +191,13 @@ class Display:
         if task.finished:
             runs, reused = (int(sum(facts.get(key, 0) for facts in stage.facts.values())) for key in ("runs", "reused"))
             trained = f", {runs - reused} runs trained" if runs > reused else ""
-            return f"{said} in {words(task.finished_time or 0.0)}{trained}" + (f", {reused} reused" if reused else "")
+            return f"{said} in {words(stage.before)}{trained}" + (f", {reused} reused" if reused else "")
         if not task.started:
             return said
-        left = f", about {words(task.time_remaining)} left" if stage.running and task.time_remaining else ""
-        return f"{said}, {task.percentage:.0f} %, {words(task.elapsed or 0.0)}{left}"
+        now = self.clock()
+        left = stage.left(now, task.completed)
+        about = f", about {words(left)} left" if left else ""
+        return f"{said}, {task.percentage:.0f} %, {words(stage.worked(now))}{about}"
 
 
 def words(seconds: float) -> str:

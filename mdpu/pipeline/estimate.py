@@ -38,7 +38,8 @@ def check_files(plan: Plan, mirror: str | None) -> None:
     why = f"the mirror {mirror} lacks them" if mirror else "their publishers do not answer"
     raise UserError(
         f"{count(len(missing), 'missing file')}, and {why}, so nothing was started; connect to the network, put them "
-        "into their places, or set the config key mirror (or MDPU_MIRROR) to a folder or server that has them"
+        "into their places, set the config key mirror (or MDPU_MIRROR) to a folder or server that has them, or select "
+        "datasets that do without, as in --config 'datasets=[mnist]'"
     )
 
 

@@ -51,7 +51,7 @@ def test_a_stage_has_a_line_a_minute_and_one_at_its_end(shown, tmp_path):
     display.finish(0)
     display.start(1, "split")
     display.finish(1)
-    assert shown.after(1) == ["splits     2 of 2 in 2 min"]
+    assert shown.after(1) == ["splits     2 of 2 in 1 min 59 s"]
     places = [tmp_path / f"{number}.json" for number in range(2)]
     places[0].write_text("an earlier one's")
     for number, place in enumerate(places):
@@ -71,12 +71,27 @@ def test_a_stage_has_a_line_a_minute_and_one_at_its_end(shown, tmp_path):
     assert shown.after(1) == []
     display.start(3, "train", places[1])
     display.finish(3)
-    assert shown.after(1) == ["train      2 of 2 in 1 min 3 s, 8 runs trained, 7 reused"]
+    assert shown.after(1) == ["train      2 of 2 in 1 min 1 s, 8 runs trained, 7 reused"]
     display.start(9, "all")
     display.finish(9)
     display.end()
     assert "\x1b" not in shown.texts[0]
     assert shown.texts[1] == ""
+
+
+def test_a_stage_that_waits_for_another_one_does_not_count_the_wait(shown):
+    """One file is evaluated at once, and the others after an hour of training."""
+    shown.display.expect({"compare": 4})
+    shown.display.start(0, "compare")
+    assert shown.after(10) == []
+    shown.display.finish(0)
+    assert shown.after(3600) == []
+    shown.display.start(1, "compare")
+    assert shown.after(10) == ["evaluate   1 of 4, 25 %, 11 s, about 33 s left"]
+    for number in (1, 2, 3):
+        shown.display.start(number, "compare")
+        shown.display.finish(number)
+    assert shown.after(1) == ["evaluate   4 of 4 in 20 s"]
 
 
 def test_on_a_terminal_the_lines_live_and_stay(tmp_path):

@@ -70,7 +70,7 @@ def test_a_run_records_by_whom_when_and_in_which_precision_it_was_trained(planne
     (trained,) = facts_of(plan)["trained"]
     assert len(trained["runs"]) == 8
     assert trained["precision"] == "bf16"
-    assert trained["device"] == f"{cpu_model()} (1 threads)"
+    assert trained["device"] == f"{cpu_model()} (1 thread)"
     assert before <= datetime.fromisoformat(trained["date"]) <= datetime.now(UTC)
     assert {"commit", "packages"} <= set(trained)
     (drawn,) = {json.dumps(facts["tuple_types"]["degrees"]) for facts in facts_of(plan)["splits"].values()}

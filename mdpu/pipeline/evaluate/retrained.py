@@ -111,8 +111,7 @@ def accuracy_of(plan: Plan, run: Run, finished: Finished) -> float:
 
 
 def _place(finished: Finished) -> str:
-    origin = finished.about["origin"]
-    return f"{origin['precision']}, {origin['device'].replace('(1 threads)', '(1 thread)')}"
+    return f"{finished.origin['precision']}, {finished.origin['device']}"
 
 
 def verified_rows(verified: Iterable[Verified]) -> pd.DataFrame:

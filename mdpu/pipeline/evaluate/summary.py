@@ -53,11 +53,11 @@ def headline(comparison: pd.DataFrame, summary: pd.DataFrame, verification: Mapp
         elif own.any():
             official = f"{official}. On the same images in another split, {_counted(run[own], published)}"
         return f"Of the paper’s {len(published)} numbers of {titles(PROPOSED)}, {official}."
-    what = f"{titles(dict.fromkeys(summary['method']))}, {len(summary)} cells"
+    what = titles(dict.fromkeys(summary["method"]))
     if verification and verification["cells"]:
         within = f"{verification['within']} of {verification['cells']} expected numbers confirmed"
-        return f"{within}: {what}. None of them is in the paper."
-    return f"{what}; none of them is in the paper."
+        return f"{within}, for {what}. None of them is in the paper."
+    return f"{what}, {len(summary)} cells; none of them is in the paper."
 
 
 def _counted(run: pd.DataFrame, published: pd.DataFrame) -> str:

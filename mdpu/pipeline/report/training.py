@@ -42,7 +42,6 @@ def read_training(plan: Plan) -> Training:
         drawn |= facts["splits"]
         for group in facts["trained"]:
             made = {key: value for key, value in group.items() if key not in ("runs", "date")}
-            made["device"] = made["device"].replace("(1 threads)", "(1 thread)")  # as records have it
             key = repr(sorted(made.items()))
             origin = groups.setdefault(key, {**made, "dates": [], "runs": 0})
             origin["dates"].append(group["date"])
