@@ -243,6 +243,29 @@ def fast() -> str:
     return markdown(["dataset, $M$, prior", *names, "times sooner within 0.3"], body)
 
 
+def recipe() -> dict[str, str]:
+    """Return what the classifiers' default networks reach, by the number of tuples, and where training is hard."""
+    rows = pd.read_csv(REFERENCE / "recipe.csv")
+    titles, by_size, hard = {**TITLES, "emnist-letters": TITLES["emnist-letters-a-i"]}, [], []
+    kinds, cases = (
+        ("constant", "one-cycle"),
+        {"told 0.2": "20 % broken, told", "told estimate": "20 % broken, estimated"},
+    )
+    for (n, dataset, size), own in rows[rows["what"] == "size"].groupby(["n", "dataset", "tuple_size"]):
+        paired = own.pivot(index="trial", columns="recipe", values=["accuracy", "cpu_seconds"]).dropna()
+        accuracies = [around(paired["accuracy", kind]) for kind in kinds]
+        seconds = [f"{paired['cpu_seconds', kind].mean():.0f}" for kind in kinds]
+        by_size.append([f"{n:,}", f"{titles[dataset]}, {size}", str(len(paired)), *accuracies, *seconds])
+    for (_, dataset, what), own in rows[rows["what"] != "size"].groupby(["what", "dataset", "recipe"], sort=False):
+        case = cases.get(what, "exactly one of three, prior 1/3")
+        shares = ", ".join(f"{share:.2f}" for share in own["share"]) if own["share"].any() else "–"
+        hard.append([f"{titles[dataset]}: {case}", ", ".join(own["accuracy"].map("{:.1f}".format)), shares])
+    return {
+        "recipe": markdown(["$n$", "images, $M$", "trials", "100 epochs", "one-cycle", "CPU s", "CPU s"], by_size),
+        "hard": markdown(["triples, $n$ = 10,000", "accuracy by trial", "share"], hard),
+    }
+
+
 def tables() -> dict[str, str]:
     """Return every table by its name."""
     known = cells()
@@ -253,7 +276,7 @@ def tables() -> dict[str, str]:
     }  # fmt: skip
     made |= {f"laws-{name}": laws(name) for name in TITLES}
     made |= {path.stem: neighbours(path.stem) for path in (REFERENCE / "neighbours").glob("neighbours-*.csv")}
-    made |= {"natural": natural(), "remainder": remainder(), "fast": fast(), **loops()}
+    made |= {"natural": natural(), "remainder": remainder(), "fast": fast(), **loops(), **recipe()}
     return {**made, "verdicts": verdicts(), "claims": claims()}
 
 
