@@ -117,6 +117,19 @@ def verdicts() -> str:
     return markdown(["", *names], [*counts, ["all", *(str((rows["verdict"] == name).sum()) for name in names)]])
 
 
+def own_split() -> str:
+    """Return the verdicts on EMNIST's images in a split of their own, by dataset and method."""
+    rows, body = pd.read_csv(REFERENCE / "own-split" / "comparison.csv"), []
+    titles = {"own-digits": "EMNIST-Digits", "own-balanced-digits": "EMNIST-Balanced, the digits",
+              "own-balanced": "EMNIST-Balanced, all 47 classes"}  # fmt: skip
+    for dataset, title in titles.items():
+        for method, own in rows[rows["dataset"] == dataset].groupby("method", sort=False):
+            counts = [str((own["verdict"] == name).sum()) for name in ("reproduced", "close", "inconclusive", "differs")]
+            apart = own["difference"].agg(["mean", "min", "max"]).map("{:+.1f}".format)
+            body.append([f"{title}: `{method}`", *counts, f"{apart['mean']} ({apart['min']} to {apart['max']})"])
+    return markdown(["", "reproduced", "close", "inconclusive", "differs", "difference"], body)
+
+
 def claims() -> str:
     """Return the paper's claims, with the share that holds in our cells and in the paper's."""
     rows = pd.read_csv(REFERENCE / "claims.csv").query("said_by == 'paper'")
@@ -276,7 +289,7 @@ def tables() -> dict[str, str]:
     }  # fmt: skip
     made |= {f"laws-{name}": laws(name) for name in TITLES}
     made |= {path.stem: neighbours(path.stem) for path in (REFERENCE / "neighbours").glob("neighbours-*.csv")}
-    made |= {"natural": natural(), "remainder": remainder(), "fast": fast(), **loops(), **recipe()}
+    made |= {"natural": natural(), "remainder": remainder(), "own-split": own_split(), "fast": fast(), **loops(), **recipe()}
     return {**made, "verdicts": verdicts(), "claims": claims()}
 
 
