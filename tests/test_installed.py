@@ -12,6 +12,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from packaging.metadata import Metadata
 from tracked import list_files
 
 from mdpu import __version__
@@ -97,6 +98,12 @@ def mdpu(installed, tmp_path):
     assert done.stdout.split() == [str(installed / "mdpu"), "unknown"]
     (tmp_path / "my.yaml").write_text(MINE)
     return run
+
+
+def test_its_metadata_are_of_a_version_that_tools_know(installed):
+    """`twine check` asks the same."""
+    (metadata,) = installed.glob("*.dist-info/METADATA")
+    Metadata.from_email(metadata.read_bytes())
 
 
 def test_theory_needs_nothing_else(mdpu):
