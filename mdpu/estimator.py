@@ -44,7 +44,7 @@ from mdpu.learn.stopping import choose_epoch
 from mdpu.learn.task import Precision, check_sample
 from mdpu.learn.trainer import head_of
 from mdpu.learners.features import Standardisation, Standardised, kernel_maps
-from mdpu.learners.joint import Bags, CountedTuples, Floats
+from mdpu.learners.joint import Bags, CountedTuples, Floats, WeightedTuples
 from mdpu.learners.latent import PriorProfile, disjoint_tuples, estimate_prior, profile_broken, rank
 from mdpu.learners.student import check_student, event_prior, fit_linear, fit_student
 from mdpu.learners.trees import fit_trees
@@ -182,7 +182,7 @@ class _TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
 
     # -- training ---------------------------------------------------------------------------------
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Train on tuples and unlabeled rows: ``fit(tuples, unlabeled)``.
 
         ``fit(rows, groups)`` is the form for scikit-learn's tools, ``fit(rows, sample)`` that of the library. A call
@@ -196,6 +196,9 @@ class _TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         y : ndarray, shape (n_unlabeled, ...), or int64, shape (N,), or Sample
             Unlabeled rows. Or, for each row, the number of its tuple, from 0, and -1 where it is unlabeled. Or the
             indices of both in the rows, where one may stand more than once and others not at all.
+        sample_weight : ndarray, shape (N,), or pair of ndarrays, shapes (n,) and (n_unlabeled,), optional
+            How much each row counts, members of a tuple alike; or each tuple and each unlabeled row. The learners
+            ``linear`` and ``student`` take weights, with a told `prior`, which is not compared with the sample then.
 
         Returns
         -------
@@ -208,20 +211,20 @@ class _TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
             If a parameter is refused, parameters and data do not fit together, or `prior` is None and the sample does
             not tell it.
         """
-        return self._fit_or_restore(X, y, None)
+        return self._fit_or_restore(X, y, None, sample_weight)
 
-    def _fit_or_restore(self, X: Any, y: Any, counts: tuple[ArrayLike, ArrayLike] | None) -> Self:
+    def _fit_or_restore(self, X: Any, y: Any, counts: tuple[ArrayLike, ArrayLike] | None, sample_weight: Any) -> Self:
         before = dict(self.__dict__)
         try:
             self._counts = counts
             with speak_of_rows():
-                return self._fit(X, y)
+                return self._fit(X, y, sample_weight)
         except BaseException:
             self.__dict__.clear()
             self.__dict__.update(before)
             raise
 
-    def _fit(self, X: Any, y: Any) -> Self:
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> Self:
         for name in SWITCHES:
             if not isinstance(getattr(self, name), bool | np.bool_):
                 raise UserError(f"{name} is {getattr(self, name)!r}; True or False is needed")
@@ -243,6 +246,12 @@ class _TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         rows, sample = self._read(X, y, reset=not goes_on)
         if self._counts is not None:
             sample = CountedTuples.of(sample, self._counts, complete=y is None)
+        if sample_weight is not None:
+            if self.prior is None or self.broken == "estimate" or self._counts is not None:
+                raise UserError(
+                    "sample_weight needs a told prior, and excludes counts and broken='estimate'; give numbers for both"
+                )
+            sample = WeightedTuples.of(sample, sample_weight)
         complete = isinstance(sample, CountedTuples) and sample.complete
         if self.unlabeled_is == "remainder" and not complete:
             sample = _put_back(sample)
@@ -252,6 +261,8 @@ class _TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
             if len(part) < FEW:
                 _warn(f"{len(part)} {what} are too few to learn from or to judge by; give {FEW} or more")
         choice = self._choose_learner(rows, sample)
+        if sample_weight is not None and choice.name in ("network", "trees"):
+            raise UserError(f"the learner {choice} takes no sample_weight; take learner='student' or 'linear'")
         seed = self._seed() if not goes_on else self.model_.task.seed
         is_part = choice.name == "network" and len(sample.tuples) > PROFILED
         used, own_sample = _only_used(rows, _part(sample, seed) if is_part else sample)
@@ -508,7 +519,7 @@ class _TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
                 "rows, such as tuples.reshape(-1, *tuples.shape[2:])"
             )
         try:
-            rows = validate_data(
+            rows: Any = validate_data(
                 self, X, reset=reset, allow_nd=True, accept_sparse=form, ensure_all_finite=finite, **options
             )
             rows = rows if sparse.issparse(rows) else _numbers(rows)
@@ -532,6 +543,8 @@ class _TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         """Return the tuples of a sample by size and law."""
         if isinstance(sample, CountedTuples):
             return Bags.counted(sample)
+        if isinstance(sample, WeightedTuples):
+            return Bags.weighted(sample, self._own_law)
         return Bags.of(sample.tuples, sample.unlabeled, self._own_law)
 
     def _own_law(self, size: int) -> Law:
@@ -584,7 +597,8 @@ class _TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
 
     def _profile(self, rows: Any, sample: Sample, seed: int | str) -> PriorProfile | None:
         """Return what the sample says of the own class's prior, unless it is told and not to be compared."""
-        if self.prior is not None and (not self.compare_prior or self.broken == "estimate"):
+        has_weights = isinstance(sample, WeightedTuples)
+        if self.prior is not None and (not self.compare_prior or self.broken == "estimate" or has_weights):
             return None  # a share that was estimated at the prior says nothing about it
         sample = sample if isinstance(sample, CountedTuples) else self._without_pool(rows, sample)
         return estimate_prior(_ranked(rows, seed), self._bags(sample), seed=seed)
@@ -810,12 +824,14 @@ class TupleClassifier(_TupleEstimator):
 
     law: Any = (0, 1, 1)
 
-    def fit(self, X: Any, y: Any = None, counts: tuple[ArrayLike, ArrayLike] | None = None) -> Self:
+    def fit(
+        self, X: Any, y: Any = None, sample_weight: Any = None, counts: tuple[ArrayLike, ArrayLike] | None = None
+    ) -> Self:
         """Train on tuples and unlabeled rows, or on tuples whose numbers of positives were observed within bounds.
 
         Parameters
         ----------
-        X, y
+        X, y, sample_weight
             As for `MDPUClassifier.fit`. With `counts`, `y` may be left out where all groups were collected, whatever
             was observed of them: then the members are draws at the prior, which need not be told, and the log loss of
             the observations is minimised.
@@ -830,7 +846,7 @@ class TupleClassifier(_TupleEstimator):
         UserError
             As `MDPUClassifier.fit`, and if counts are impossible, say nothing, or overlap where `y` is left out.
         """
-        return self._fit_or_restore(X, y, counts)
+        return self._fit_or_restore(X, y, counts, sample_weight)
 
     def law_of(self, size: int) -> Law:
         """Return the law of the tuples of one size.
@@ -981,9 +997,9 @@ class MDPUClassifier(_TupleEstimator):
     def _own_law(self, size: int) -> Law:
         return self._broken(Law.dominant(size))
 
-    def _fit(self, X: Any, y: Any) -> Self:
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> Self:
         check_choice("dominant", self.dominant, ("positive", "negative"))
-        return super()._fit(X, y)
+        return super()._fit(X, y, sample_weight)
 
     @property
     def _sign(self) -> int:
@@ -1044,7 +1060,13 @@ def _only_used(rows: Any, sample: Sample) -> tuple[Any, Sample]:
 
 def _put_back(sample: Sample) -> Sample:
     """Return a sample with its members among the unlabeled rows as well."""
-    return replace(sample, unlabeled=np.concatenate([sample.unlabeled, sample.tuples[sample.tuples >= 0]]))
+    present = sample.tuples >= 0
+    unlabeled = np.concatenate([sample.unlabeled, sample.tuples[present]])
+    if not isinstance(sample, WeightedTuples):
+        return replace(sample, unlabeled=unlabeled)
+    members = np.repeat(sample.tuple_weights, present.sum(axis=1))
+    weights = np.concatenate([sample.unlabeled_weights, members])
+    return replace(sample, unlabeled=unlabeled, unlabeled_weights=weights)
 
 
 def _part(sample: Sample, seed: int | str) -> Sample:

@@ -142,6 +142,9 @@ estimators_overwrite_params estimators_pickle f_contiguous_array_estimator fit2d
 fit_check_is_fitted fit_idempotent fit_score_takes_y methods_sample_order_invariance methods_subset_invariance
 n_features_in n_features_in_after_fitting pipeline_consistency positive_only_tag_during_fit readonly_memmap_input
 supervised_y_2d
+sample_weights_pandas_series sample_weights_not_an_array sample_weights_list all_zero_sample_weights_error
+sample_weights_shape sample_weights_not_overwritten sample_weight_equivalence_on_dense_data
+classifiers_one_label_sample_weights
 """
 
 
@@ -828,6 +831,64 @@ def test_the_examples_of_the_documentation_run():
     for block in re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL):
         exec(compile(block, "docs/how-to/estimator.md", "exec"), names)
     assert names["accuracy"] > 0.85
+
+
+# -- weights --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("learner", ["linear", "student"])
+def test_what_has_no_weight_is_not_there(learner, table):
+    """In the form of pairs and in that of a number for each row, whatever the unit of the weights."""
+    weights = np.where(np.arange(250) < 200, 0.5, 0), np.where(np.arange(500) < 400, 0.5, 0)
+    rows, groups = join_groups(table.tuples, table.unlabeled)
+    of_rows = np.concatenate([np.repeat(weights[0], 3), weights[1]])
+    kept, pairs, by_row = (
+        MDPUClassifier(PRIOR, learner=learner, **QUICK).fit(*data).decision_function(table.rows)
+        for data in (
+            (table.tuples[:200], table.unlabeled[:400], (np.ones(200), np.ones(400))),
+            (table.tuples, table.unlabeled, weights),
+            (rows, groups, of_rows),
+        )
+    )
+    assert np.array_equal(kept, pairs) and np.array_equal(kept, by_row)
+
+
+def test_tuples_of_large_weight_lead(table):
+    """Among tuples of which 200 break the law, 50 that do not weigh more."""
+    broken = np.concatenate(
+        [table.tuples[:50], table.unlabeled[np.argsort(table.labels[table.sample.unlabeled])[:200], None][:, [0, 0, 0]]]
+    )
+    weights = np.where(np.arange(250) < 50, 1000, 1), np.ones(500)
+    classifier = MDPUClassifier(PRIOR, learner="linear", **QUICK)
+    alike, weighted = (clone(classifier).fit(broken, table.unlabeled, own) for own in (None, weights))
+    assert table.accuracy(weighted) > table.accuracy(alike) + 0.2
+
+
+@pytest.mark.parametrize(
+    ("parameters", "weights", "sentence"),
+    [
+        (
+            {"learner": "network"},
+            "right",
+            "the learner network (as learner says) takes no sample_weight; take learner=",
+        ),
+        ({"learner": "trees"}, "right", "the learner trees (as learner says) takes no sample_weight; take learner="),
+        ({"prior": None}, "right", "sample_weight needs a told prior"),
+        (
+            {},
+            np.ones(249),
+            "sample_weight holds a number of at least 0 for each row; or it is the pair of those of the 25",
+        ),
+        ({}, (np.ones(250), -np.ones(500)), "sample_weight holds a number of at least 0"),
+        ({}, np.arange(1250), "members of a tuple have different values of sample_weight; give them one"),
+    ],
+)
+def test_weights_that_are_none_are_refused(parameters, weights, sentence, table):
+    own = (np.ones(250), np.ones(500)) if isinstance(weights, str) else weights
+    with pytest.raises(UserError, match=re.escape(sentence)):
+        MDPUClassifier(**{"prior": PRIOR, "learner": "linear", **QUICK, **parameters}).fit(
+            table.tuples, table.unlabeled, own
+        )
 
 
 # -- callbacks --------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -81,6 +82,56 @@ class CountedTuples(TupleData):
 
 
 @dataclass(frozen=True)
+class WeightedTuples(TupleData):
+    """Tuples and unlabeled rows that count by their weights, as if each stood so often in the data.
+
+    Attributes
+    ----------
+    tuple_weights : ndarray, shape (n,)
+    unlabeled_weights : ndarray, shape (n_unlabeled,)
+        Both have the mean 1.
+    """
+
+    tuple_weights: Floats
+    unlabeled_weights: Floats
+
+    @classmethod
+    def of(cls, sample: TupleData, weights: Any) -> WeightedTuples:
+        """Return a sample with weights: of each row that it was read from (N,), or of tuples and of unlabeled rows.
+
+        What has the weight 0 is left out.
+
+        Raises
+        ------
+        UserError
+            If they are no weights, or members of a tuple have different ones.
+        """
+        counts = len(sample.tuples), len(sample.unlabeled)
+        try:
+            if len(weights) == 2 and np.ndim(weights[0]) == 1:
+                own = [np.asarray(part, np.float64) for part in weights]
+            else:
+                rows, present = np.asarray(weights, np.float64), sample.tuples >= 0
+                members = np.where(present, rows[sample.tuples], np.nan)
+                if (np.nanmax(members, axis=1) > np.nanmin(members, axis=1)).any():
+                    raise UserError("members of a tuple have different values of sample_weight; give them one")
+                own = [np.nanmax(members, axis=1), rows[sample.unlabeled]]
+            right = all(part.shape == (count,) for part, count in zip(own, counts, strict=True))
+        except (TypeError, ValueError, IndexError) as error:
+            if isinstance(error, UserError):
+                raise
+            right = False
+        if not right or not all(np.isfinite(part).all() and (part >= 0).all() and part.any() for part in own):
+            raise UserError(
+                "sample_weight holds a number of at least 0 for each row; or it is the pair of those of the "
+                f"{counts[0]} tuples and of the {counts[1]} unlabeled rows"
+            )
+        kept = [part > 0 for part in own]
+        weights = [part[mask] / part[mask].mean() for part, mask in zip(own, kept, strict=True)]
+        return cls(sample.tuples[kept[0]], sample.unlabeled[kept[1]], *weights)
+
+
+@dataclass(frozen=True)
 class Part:
     """Tuples of one size and law.
 
@@ -89,10 +140,23 @@ class Part:
     tuples : ndarray, int64, shape (n, M)
         Rows of the members.
     law : Law
+    weights : ndarray, shape (n,), optional
+        How much each tuple counts; by default 1.
     """
 
     tuples: Indices
     law: Law
+    weights: Floats | None = None
+
+    @property
+    def counted(self) -> Floats:
+        """How much each tuple counts, (n,)."""
+        return np.ones(len(self.tuples)) if self.weights is None else self.weights
+
+    @property
+    def n(self) -> float:
+        """Number of tuples, each counting its weight."""
+        return float(self.counted.sum())
 
 
 @dataclass(frozen=True)
@@ -105,11 +169,14 @@ class Bags:
     unlabeled : ndarray, int64, shape (n_unlabeled,)
     complete : bool
         As that of `CountedTuples`.
+    weights : ndarray, shape (n_unlabeled,), optional
+        How much each unlabeled row counts; by default 1.
     """
 
     parts: tuple[Part, ...]
     unlabeled: Indices
     complete: bool = False
+    weights: Floats | None = None
 
     @property
     def n(self) -> int:
@@ -124,6 +191,16 @@ class Bags:
         return cls(tuple(parts), unlabeled)
 
     @classmethod
+    def weighted(cls, sample: WeightedTuples, law_of: Callable[[int], Law]) -> Bags:
+        """Return the bags of a sample with weights, as `of` does of one without."""
+        sizes = (sample.tuples >= 0).sum(axis=1)
+        parts = [
+            Part(sample.tuples[sizes == size, :size], law_of(size), sample.tuple_weights[sizes == size])
+            for size in np.unique(sizes).tolist()
+        ]
+        return cls(tuple(parts), sample.unlabeled, weights=sample.unlabeled_weights)
+
+    @classmethod
     def counted(cls, sample: CountedTuples) -> Bags:
         """Return the bags of a sample with bounds, a part for each size and each pair of bounds."""
         sizes = (sample.tuples >= 0).sum(axis=1)
@@ -136,8 +213,12 @@ class Bags:
 
     def select(self, tuples: Sequence[NDArray[np.bool_]], unlabeled: NDArray[np.bool_]) -> Bags:
         """Return the part of the bags that masks choose, one for each size and one for the unlabeled rows."""
-        parts = tuple(Part(p.tuples[mask], p.law) for p, mask in zip(self.parts, tuples, strict=True))
-        return Bags(parts, self.unlabeled[unlabeled], self.complete)
+        parts = tuple(
+            Part(p.tuples[mask], p.law, None if p.weights is None else p.weights[mask])
+            for p, mask in zip(self.parts, tuples, strict=True)
+        )
+        weights = None if self.weights is None else self.weights[unlabeled]
+        return Bags(parts, self.unlabeled[unlabeled], self.complete, weights)
 
 
 @lru_cache(maxsize=1024)
@@ -201,7 +282,8 @@ class Objective:
     """J(F) of scores F (N,) of all rows, per tuple, and its derivative.
 
     J = 1/n [sum_T log(1 + Z/q) + n/B sum_B log(1 + q/Z)] + 2 PIN KL(pi || mean_U r). The last term keeps a model that
-    memorises its tuples at the prior. Of complete bags J is the mean of -log q, which no prior is needed for.
+    memorises its tuples at the prior. Of complete bags J is the mean of -log q, which no prior is needed for. Tuples
+    and unlabeled rows with weights count by them.
 
     Parameters
     ----------
@@ -230,15 +312,22 @@ class Objective:
         for place, part in enumerate(() if self.bags.complete else self.bags.parts):
             size = part.tuples.shape[1]
             rows = np.concatenate(
-                [self.bags.unlabeled[self._stream.permutation(len(self.bags.unlabeled))]] * self._groupings
+                [self._draw()] * self._groupings
                 if len(self.bags.unlabeled) < size
                 else [self._draw(size) for _ in range(self._groupings)]
             )
             self._groups[place] = np.resize(rows, (max(1, len(rows) // size), size))
 
-    def _draw(self, size: int) -> Indices:
-        """Return the unlabeled rows in random order, as many as fill groups."""
+    def _draw(self, size: int = 1) -> Indices:
+        """Return the unlabeled rows in random order, as many as fill groups; those with weights as often as these say.
+
+        Systematic resampling gives each row its weight, rounded up or down.
+        """
         order = self._stream.permutation(len(self.bags.unlabeled))
+        if self.bags.weights is not None:
+            ends = np.cumsum(self.bags.weights[order])
+            points = (np.arange(len(order)) + self._stream.uniform(1)[0]) * ends[-1] / len(order)
+            order = order[np.searchsorted(ends, points)][self._stream.permutation(len(order))]
         return self.bags.unlabeled[order[: len(order) // size * size]]
 
     def bag_loss(self, scores: Floats) -> float:
@@ -252,40 +341,43 @@ class Objective:
         if self.bags.complete:
             return value, gradient
         r = expit(scores[self.bags.unlabeled])
-        mean = float(np.clip(r.mean(), TINY, 1 - TINY))
+        weights = np.ones(len(r)) if self.bags.weights is None else self.bags.weights
+        mean = float(np.clip(np.average(r, weights=weights), TINY, 1 - TINY))
         told = self.prior
         value += 2 * PIN * (told * np.log(told / mean) + (1 - told) * np.log((1 - told) / (1 - mean)))
-        slope = 2 * PIN * (mean - told) / (mean * (1 - mean)) / len(r)
+        slope = 2 * PIN * (mean - told) / (mean * (1 - mean)) * weights / weights.sum()
         gradient += np.bincount(self.bags.unlabeled, slope * r * (1 - r), self.rows)
         return value, gradient
 
     def _parts(self, scores: Floats, gradient: Floats | None) -> list[float]:
         """Return the losses of tuples and of groups of each size, and add their derivatives to `gradient`."""
         losses = []
-        n = max(1, self.bags.n)
+        n = sum(part.n for part in self.bags.parts) or 1.0
         places = zip(self.bags.parts, self._groups, self._rates, self._weights, strict=True)
         for part, groups, z, weights in places:
-            share = len(part.tuples) / n
-            for rows, sign in ((part.tuples, -1.0), (groups, 1.0)):
+            share = part.n / n
+            for rows, sign, weights_of in ((part.tuples, -1.0, part.weights), (groups, 1.0, None)):
                 if not len(rows):
                     continue
                 own = scores[rows]
                 q, g = posteriors(weights, own)
                 ratio = np.log(q) if self.bags.complete else np.log(q / z)
                 loss = -ratio if self.bags.complete else np.logaddexp(0, sign * ratio)
-                losses.append(share * float(loss.mean()))
+                losses.append(share * float(np.average(loss, weights=weights_of)))
                 if gradient is not None:
-                    by_ratio = sign * (1.0 if self.bags.complete else expit(sign * ratio)) * share / len(rows)
+                    by_ratio = sign * (1.0 if self.bags.complete else expit(sign * ratio)) * share
+                    by_ratio = by_ratio * (1 / len(rows) if weights_of is None else weights_of / part.n)
                     by_ratio = np.broadcast_to(by_ratio, len(rows))
                     by_score = by_ratio[:, None] * (g - expit(own))
                     gradient += np.bincount(rows.ravel(), by_score.ravel(), self.rows)
         return losses
 
 
-def shifted(scores: Floats, prior: float) -> float:
-    """Return the number to add to scores so that the mean of sigmoid is `prior`, by bisection."""
+def shifted(scores: Floats, prior: float, weights: Floats | None = None) -> float:
+    """Return the number to add to scores so that the mean of sigmoid, by weights, is `prior`; by bisection."""
     low, high = logit(prior) - scores.max() - 1, logit(prior) - scores.min() + 1
     for _ in range(60):
         middle = (low + high) / 2
-        low, high = (middle, high) if expit(scores + middle).mean() < prior else (low, middle)
+        mean = np.average(expit(scores + middle), weights=weights)
+        low, high = (middle, high) if mean < prior else (low, middle)
     return float((low + high) / 2)

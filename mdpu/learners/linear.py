@@ -225,14 +225,15 @@ def start(features: Any, objective: Objective, prior: float) -> Floats:
         size = part.tuples.shape[1]
         z = features[part.tuples.ravel()] @ whiten - mean @ whiten
         z = np.asarray(z).reshape(-1, size, whiten.shape[1])  # (n, M, C)
+        weights = part.counted
         k = np.arange(size + 1)
         both = k * (k - 1) / (size * (size - 1))  # P[two given members are positive | k positives]
         share = part.law.coefficients(prior).a
         kappa = float(part.law.counts(prior) @ both) - 2 * prior * share + prior**2
         total = z.sum(axis=1)
-        pairs = (total.T @ total - np.einsum("nmc,nmd->cd", z, z)) / (size * (size - 1))
+        pairs = ((total.T * weights) @ total - np.einsum("nmc,nmd,n->cd", z, z, weights)) / (size * (size - 1))
         moment += np.sign(kappa) * pairs / objective.bags.n
-        first += np.sign(share - prior) * z.mean(axis=1).sum(axis=0) / objective.bags.n
+        first += np.sign(share - prior) * (weights @ z.mean(axis=1)) / objective.bags.n
     leading = np.linalg.eigh((moment + moment.T) / 2)[1][:, -1]
     best, least = flat, objective(_at(features, flat))[0]
     for direction in (leading, -leading, first / max(float(np.linalg.norm(first)), 1e-12)):

@@ -114,7 +114,7 @@ def soft_labels(fit: CrossFit, bags: Bags, prior: float) -> tuple[list[Floats], 
 
     The scores are shifted so that the mean over the unlabeled rows is the prior. Complete bags have none of these.
     """
-    shift = shifted(fit.unlabeled_scores, prior)
+    shift = shifted(fit.unlabeled_scores, prior, bags.weights)
     members = [
         posteriors(weights_at(part.law, prior), own + shift)[1]
         for part, own in zip(bags.parts, fit.tuple_scores, strict=True)
@@ -139,15 +139,17 @@ def fit_student(student: Any, rows: Any, bags: Bags, prior: float, seed: int | s
     members, unlabeled = soft_labels(teacher.fit, bags, prior)
     places = np.concatenate([*(part.tuples.ravel() for part in bags.parts), bags.unlabeled[: len(unlabeled)]])
     positive = np.concatenate([*(own.ravel() for own in members), unlabeled])
+    of_members = [np.repeat(part.counted, part.tuples.shape[1]) for part in bags.parts]
+    counted = np.concatenate([*of_members, np.ones(len(unlabeled)) if bags.weights is None else bags.weights])
     seen = rows[places]
     if not sparse.issparse(seen):
         seen = seen.reshape(len(seen), -1)
     twice = (sparse.vstack if sparse.issparse(seen) else np.concatenate)([seen, seen])
     labels = np.repeat([1, -1], len(places))
-    weights = np.concatenate([positive, 1 - positive])
+    weights = np.concatenate([positive, 1 - positive]) * np.tile(counted, 2)
     copy = _seeded(clone(check_student(student)), seed)
     copy.fit(twice, labels, **{_weight_name(copy): weights})
-    return StudentScore(copy, float(logit(prior) - logit(positive.mean())))
+    return StudentScore(copy, float(logit(prior) - logit(np.average(positive, weights=counted))))
 
 
 def _weight_name(student: Any) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -14,7 +15,7 @@ from scipy.special import expit
 from mdpu.data import TupleData
 from mdpu.errors import UserError
 from mdpu.law import Law
-from mdpu.learners.joint import Bags, CountedTuples, Objective, posteriors, shifted
+from mdpu.learners.joint import Bags, CountedTuples, Objective, WeightedTuples, posteriors, shifted
 from mdpu.randomness import Stream
 
 
@@ -53,6 +54,29 @@ def test_the_derivative_of_the_objective(law):
     scores = generator.standard_normal(20)
     numeric = approx_fprime(scores, lambda x: objective(x)[0], 1e-7)
     np.testing.assert_allclose(objective(scores)[1], numeric, atol=1e-6)
+
+
+@pytest.mark.parametrize("law", [Law.dominant, lambda m: Law.exactly(m, 1)])
+def test_weights_of_tuples_are_repetitions_and_those_of_unlabeled_rows_how_often_they_are_drawn(law):
+    generator = np.random.default_rng(0)
+    tuples, times = generator.integers(20, size=(12, 3)), generator.integers(1, 4, size=12)
+    tuples[:5, 2] = -1
+    sample, scores = TupleData(tuples, np.arange(20, 40)), generator.standard_normal(40)
+    weighted = WeightedTuples.of(sample, (times, np.ones(20)))
+    bags = replace(Bags.weighted(weighted, law), weights=None)  # so that the groups are the same
+    own = Objective(bags, 0.35, 40, Stream(0, "groups"))
+    repeated = Bags.of(np.repeat(tuples, times, axis=0), sample.unlabeled, law)
+    expected = Objective(repeated, 0.35, 40, Stream(0, "groups"))
+    assert own(scores)[0] == pytest.approx(expected(scores)[0])
+    np.testing.assert_allclose(own(scores)[1], expected(scores)[1])
+
+    chances = np.arange(20) % 3 + 0.5
+    weighted = WeightedTuples.of(sample, (times, chances))
+    drawn = Objective(Bags.weighted(weighted, law), 0.35, 40, Stream(0, "groups"), groupings=300)
+    numeric = approx_fprime(scores, lambda x: drawn(x)[0], 1e-7)
+    np.testing.assert_allclose(drawn(scores)[1], numeric, atol=1e-6)
+    counts = np.bincount(drawn._groups[0].ravel(), minlength=40)[20:]
+    np.testing.assert_allclose(counts / counts.sum(), chances / chances.sum(), atol=0.01)
 
 
 def counted(seed=0, n=60):
