@@ -120,14 +120,15 @@ def verdicts() -> str:
 def own_split() -> str:
     """Return the verdicts on EMNIST's images in a split of their own, by dataset and method."""
     rows, body = pd.read_csv(REFERENCE / "own-split" / "comparison.csv"), []
+    verdicts = ("reproduced", "close", "inconclusive", "differs")
     titles = {"own-digits": "EMNIST-Digits", "own-balanced-digits": "EMNIST-Balanced, the digits",
               "own-balanced": "EMNIST-Balanced, all 47 classes"}  # fmt: skip
     for dataset, title in titles.items():
         for method, own in rows[rows["dataset"] == dataset].groupby("method", sort=False):
-            counts = [str((own["verdict"] == name).sum()) for name in ("reproduced", "close", "inconclusive", "differs")]
+            counts = [str((own["verdict"] == name).sum()) for name in verdicts]
             apart = own["difference"].agg(["mean", "min", "max"]).map("{:+.1f}".format)
             body.append([f"{title}: `{method}`", *counts, f"{apart['mean']} ({apart['min']} to {apart['max']})"])
-    return markdown(["", "reproduced", "close", "inconclusive", "differs", "difference"], body)
+    return markdown(["", *verdicts, "difference"], body)
 
 
 def claims() -> str:
@@ -289,7 +290,8 @@ def tables() -> dict[str, str]:
     }  # fmt: skip
     made |= {f"laws-{name}": laws(name) for name in TITLES}
     made |= {path.stem: neighbours(path.stem) for path in (REFERENCE / "neighbours").glob("neighbours-*.csv")}
-    made |= {"natural": natural(), "remainder": remainder(), "own-split": own_split(), "fast": fast(), **loops(), **recipe()}
+    made |= {"natural": natural(), "remainder": remainder(), "own-split": own_split(), "fast": fast()}
+    made |= {**loops(), **recipe()}
     return {**made, "verdicts": verdicts(), "claims": claims()}
 
 
