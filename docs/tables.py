@@ -22,10 +22,12 @@ CELL = ("dataset", "variant", "tuple_size", "n", "prior", "method", "loss")
 DOCUMENTS = (
     "README.md",
     *(f"docs/explanation/{name}.md" for name in ("findings", "laws", "natural", "neighbours", "performance")),
+    "docs/how-to/estimator.md",
     "docs/how-to/your-loop.md",
 )
 SMALLER = {"mnist": 10_000, "fashion-mnist": 10_000, "emnist-letters": 7_000, "emnist-letters-a-i": 7_000}
 TITLES = {"mnist": "MNIST", "fashion-mnist": "Fashion-MNIST", "emnist-letters-a-i": "EMNIST-Letters (A-I)"}
+SETS = {"magic": "MAGIC", "cancer": "breast cancer", "reviews": "review sentences", "mnist": "MNIST"}
 PAPER = {"source": "paper"}
 PRIORS = [
     (f"{size}, {prior}" if prior == "0.4" else prior, {"tuple_size": m, "prior": prior})
@@ -280,6 +282,52 @@ def recipe() -> dict[str, str]:
     }
 
 
+def coverage() -> str:
+    """Return how often intervals cover in each setting, and how wide that of the prior is where it is known."""
+    rows, body = pd.read_csv(REFERENCE / "coverage.csv", dtype={"sizes": str}), []
+    names = {"prior": "prior", "risk": "error rate", "auc": "AUC", "balanced_accuracy": "balanced accuracy",
+             "precision": "precision", "recall": "recall", "broken": "broken share"}  # fmt: skip
+    axes = ["set", "law", "sizes", "prior", "n", "broken", "first"]
+    for (name, law, sizes, prior, n, broken, _), own in rows.groupby(axes, sort=False):
+        own = own.set_index("interval")
+        shares = (100 * own["covers"] / own["repetitions"]).reindex(names)
+        cells = ["–" if pd.isna(share) else f"{share:.1f}" for share in shares]
+        of = own.loc["prior"]
+        known = [f"{of.known_covers} of {of.known}", "–" if pd.isna(of.known_width) else f"{of.known_width:.2f}"]
+        what = SETS.get(name, name) + ("" if law == "dominant" else ", exactly one")
+        what += f", {100 * broken:.0f} % broken" if broken else ""
+        body.append([what, sizes.replace(" ", ", "), str(prior), f"{n:,}", cells[0], *known, *cells[1:]])
+    shown = list(names.values())
+    return markdown(["set", "M", "prior", "n", shown[0], "known that cover", "width of the known", *shown[1:]], body)
+
+
+def learners() -> dict[str, str]:
+    """Return accuracies of learners by cell, and how far `auto` is from each, paired by cell."""
+    cell, names = ["set", "sizes", "prior", "n"], ["student", "linear", "trees", "network", "copied", "uu", "labels"]
+    rows = pd.read_csv(REFERENCE / "learners.csv", dtype={"sizes": str})
+    chosen = rows[rows["learner"] == "auto"]
+    everything = pd.concat([rows, chosen.assign(learner=chosen["chosen"])])
+    by_trial = everything.pivot(index=[*cell, "trial"], columns="learner", values="accuracy")
+    means, body = by_trial.groupby(level=cell).mean().reindex(columns=["auto", "default", *names]), []
+    seconds = rows[rows["learner"] == "default"].groupby(cell)["seconds"].mean()
+    for key, own in by_trial.groupby(level=cell):
+        name, sizes, prior, n = key
+        known = own["default"].notna().sum()
+        numbers = ["–" if pd.isna(value) else f"{value:.1f}" for value in means.loc[key, ["default", *names]]]
+        setting = [SETS.get(name, name), sizes.replace(" ", ", "), str(prior), f"{n:,}"]
+        constant, time = f"{100 * max(prior, 1 - prior):.1f}", f"{seconds[key]:.1f}"
+        body.append([*setting, f"{known} of {len(own)}", *numbers, constant, time])
+    paired = [["`default`, where known", (by_trial["auto"] - by_trial["default"]).groupby(level=cell).mean()]]
+    paired += [[f"`{name}`", means["auto"] - means[name]] for name in names]
+    paired += [["the best of the four learners", means["auto"] - means[names[:4]].max(axis=1)]]
+    beside = [[name, str(lead.notna().sum()), with_interval(lead.dropna())] for name, lead in paired]
+    titles = ["set", "M", "prior", "n", "known", "default", *(f"`{name}`" for name in names), "constant", "s"]
+    return {
+        "learners": markdown(titles, body),
+        "learners-paired": markdown(["`auto` less", "cells", "points"], beside),
+    }
+
+
 def tables() -> dict[str, str]:
     """Return every table by its name."""
     known = cells()
@@ -291,7 +339,7 @@ def tables() -> dict[str, str]:
     made |= {f"laws-{name}": laws(name) for name in TITLES}
     made |= {path.stem: neighbours(path.stem) for path in (REFERENCE / "neighbours").glob("neighbours-*.csv")}
     made |= {"natural": natural(), "remainder": remainder(), "own-split": own_split(), "fast": fast()}
-    made |= {**loops(), **recipe()}
+    made |= {**loops(), **recipe(), "coverage": coverage(), **learners()}
     return {**made, "verdicts": verdicts(), "claims": claims()}
 
 

@@ -65,6 +65,7 @@ ONE_CYCLE_FROM = 3000  # tuples from which on it is as accurate as 100 epochs at
 SWITCHES = ("guess_prior", "compare_prior", "standardize", "early_stopping", "warm_start", "verbose")
 FEW = 20  # tuples or unlabeled rows
 FEW_STEPS = 30
+PICTURES_FROM = 1000  # tuples of pictures from which on a network is trained; with 200, a student is more accurate
 STUDENT_UP_TO = 20_000  # tuples of a table; beyond it the kernel teacher takes minutes
 PROFILED = 20_000  # tuples that the prior is compared with, at most, where a network is trained
 LITTLE = 0.12  # nats that a tuple says, below which every learner ended at the constant answer at priors of 0.75 on
@@ -318,10 +319,11 @@ class _TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
             return Choice("linear", "sparse rows")
         if counted:
             return Choice("student", "tuples with counts")
-        if rows.ndim > 2:
+        if rows.ndim > 2 and len(sample.tuples) >= PICTURES_FROM:
             return Choice("network", "pictures")
         if len(sample.tuples) <= STUDENT_UP_TO:
-            return Choice("student", f"a table with {len(sample.tuples)} tuples")
+            what = "a table" if rows.ndim == 2 else "pictures"
+            return Choice("student", f"{what} with {len(sample.tuples)} tuples")
         return Choice("network", f"a table with {len(sample.tuples)} tuples, more than {STUDENT_UP_TO}")
 
     def _network_parameters(self) -> list[str]:
@@ -898,8 +900,8 @@ class MDPUClassifier(_TupleEstimator):
         ``network`` trains what the parameters from `method` to `precision` say. ``student``: boosted trees on the soft
         labels of a kernel machine; any scikit-learn classifier with ``sample_weight`` and ``predict_proba`` takes their
         place. ``linear``: a linear model of the joint objective, which takes sparse rows. ``trees``: boosted trees of
-        the joint objective. ``auto`` takes ``network`` for pictures, or where one of its parameters is set, ``linear``
-        for sparse rows, and ``student`` for tables.
+        the joint objective. ``auto`` takes ``network`` for 1,000 tuples of pictures or more, or where one of its
+        parameters is set, ``linear`` for sparse rows, and ``student`` for all else.
     guess_prior : bool
         Whether a prior that the sample does not tell is guessed instead of refused.
     compare_prior : bool
