@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import pickle
+import sys
+import threading
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache
 
@@ -17,7 +21,15 @@ from mdpu.errors import UserError
 from mdpu.estimator import MDPUClassifier
 from mdpu.learn import Sample, Settings, Task, evaluation, fit, fitting, trainer
 from mdpu.learn.checkpoint import Checkpoint
-from mdpu.learn.device import choose_device, choose_policy, leased_device, resolve_precision, spread
+from mdpu.learn.device import (
+    choose_device,
+    choose_policy,
+    describe,
+    leased_device,
+    memory_budget,
+    resolve_precision,
+    spread,
+)
 from mdpu.learn.evaluation import TestRates, ValidationBags
 from mdpu.learn.methods import load_method
 from mdpu.learn.modules import module_architecture
@@ -27,6 +39,7 @@ from mdpu.learn.stopping import choose_epoch
 from mdpu.learn.trainer import head_of
 from mdpu.learn.tuning import tune
 from mdpu.pipeline.config import available_methods
+from mdpu.pipeline.files import PACKAGE
 
 METHODS = available_methods()
 SHORT = replace(SETTINGS, epochs=2)
@@ -274,6 +287,60 @@ def test_an_epoch_waits_for_nothing_but_its_orders(method, blobs):
     task = Task(method, 2, 0.4)
     of_prototypes = {"copy to the device": 4} if load_method(method).outputs > 1 else ORDERS
     assert waits_per_epoch(task, draw(blobs, task, bags=True)) == of_prototypes
+
+
+# -- branches -----------------------------------------------------------------------------------------
+
+
+def device_branches():
+    """Return what is compared with a type of device, by file and line of the library."""
+    branches = {}
+    for path in PACKAGE.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            match node:
+                case ast.Compare(left=ast.Attribute(attr="type"), comparators=[ast.Constant("cpu" | "cuda")]):
+                    branches[str(path), node.lineno] = compile(ast.unparse(node.left), str(path), "eval")
+    return branches
+
+
+def test_each_branch_on_the_type_of_the_device_is_taken_on_both(blobs, tmp_path, monkeypatch):
+    """A new branch fails here until something runs it, on the pretended GPU and on a CPU."""
+    branches, taken = device_branches(), set()
+    files = {file for file, _ in branches}
+
+    def line(frame, event, _):
+        if event == "line" and (place := (frame.f_code.co_filename, frame.f_lineno)) in branches:
+            with suppress(AttributeError):  # no device was given
+                taken.add((*place, eval(branches[place], frame.f_globals, frame.f_locals)))
+        return line
+
+    def call(frame, *_):
+        return line if frame.f_code.co_filename in files else None
+
+    def work(name):
+        with leased_device(name) as device:
+            bytes_free = memory_budget(device, 2000)
+            assert describe(device)
+        task, settings = Task("abs", 2, 0.5), replace(SHORT, precision="auto")
+        fit([task], settings=settings, device=name, memory=bytes_free, **draw(blobs, task))
+        images = np.ones((24, 5), np.float32)
+        sample = Sample(np.arange(12).reshape(6, 2), np.arange(12, 24))
+        module = Settings(epochs=1, batch_size=4, network=module_architecture(Dropping))
+        fit([task], images, sample, settings=module, device=name)
+
+    monkeypatch.setattr("tempfile.gettempdir", lambda: str(tmp_path))
+    before = threading.gettrace(), sys.gettrace()
+    threading.settrace(call)
+    sys.settrace(call)
+    try:
+        work("cpu")
+        with Rehearsal():
+            work("cuda")
+    finally:
+        threading.settrace(before[0])
+        sys.settrace(before[1])
+    assert len(branches) > 5
+    assert taken == {(*place, kind) for place in branches for kind in ("cpu", "cuda")}
 
 
 # -- planted bugs -------------------------------------------------------------------------------------
