@@ -25,7 +25,6 @@ except ImportError:
 Config = dict[str, Any]
 
 SCHEMA = resource("mdpu/pipeline/config.schema.yaml")
-# Not a `resource` by its literal name: then it would be an input of every job, and an edit would rerun them all.
 PAPER = "config.yaml"
 METHODS_FOLDER = PACKAGE / "learn" / "methods"
 
