@@ -16,6 +16,7 @@ from mdpu.pipeline.failed import without_failed
 from mdpu.pipeline.cache import adopt, identity
 from mdpu.pipeline.code import kind_version, room_version, source_version, training_version
 from mdpu.pipeline.experiments import load_kind
+from mdpu.pipeline.files import REPOSITORY
 from mdpu.pipeline.plan import PARTS, Plan, has_gpu
 
 try:

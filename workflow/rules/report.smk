@@ -16,6 +16,7 @@ rule render_report:
         descriptions=DESCRIPTIONS,
         splits=[PLAN.layout.split(split).with_suffix(".json") for split in PLAN.illustrated],
         verification=VERIFICATION,
+        apart=[REPOSITORY / PLAN.config["apart"]] if PLAN.config.get("apart") else [],
     output:
         page=RESULTS / "report.html",
     log:
