@@ -324,7 +324,7 @@ def estimated_risk(answers: NDArray[np.bool_], sample: Sample, prior: float, law
         error, own = law_of(size).error, sizes == size
         errors[own] = error(members[own], rest.mean(), prior)
         slope += own.mean() * (error(0.0, 1.0, prior) - error(0.0, 0.0, prior))
-    return interval(errors.mean(), errors, slope * rest, level)
+    return interval(errors.mean(), errors, slope * rest.astype(np.float64), level)
 
 
 def negative_risk(estimator: Any, X: Any, y: ArrayLike, *, prior: float | None = None) -> float:

@@ -46,7 +46,7 @@ def trained(tmp_path):
             (recipe,) = recipes_of(plan, run, {"images": "a", "labels": "b"}, None, "fp32")
             drawn = pd.DataFrame({"epoch": [1, 2, 3], "accuracy": [0.1 * run.seed, 0.5, float(run.prior)]})
             own = {"estimated_prior": 0.3} if run.method == "abs" else {}
-            runs[run] = Finished.of(recipe, drawn.assign(**own), origin={}, split="c", diagnostics={})
+            runs[run] = Finished.of(recipe, drawn.assign(**own), origin={"device": "CPU"}, split="c", diagnostics={})
             cache.save(runs[run])
         write_json(plan.layout.manifest(name, identity(plan, name)), manifest(name, runs, reused=0, seconds=0.0))
     return plan
