@@ -14,6 +14,7 @@ from pathlib import Path
 import pandas as pd
 from scipy import stats
 
+from mdpu.pipeline.evaluate.comparison import NOT_RUN, VERDICTS
 from mdpu.pipeline.evaluate.published import in_one_reading, published_cells
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -28,6 +29,7 @@ DOCUMENTS = (
 SMALLER = {"mnist": 10_000, "fashion-mnist": 10_000, "emnist-letters": 7_000, "emnist-letters-a-i": 7_000}
 TITLES = {"mnist": "MNIST", "fashion-mnist": "Fashion-MNIST", "emnist-letters-a-i": "EMNIST-Letters (A-I)"}
 SETS = {"magic": "MAGIC", "cancer": "breast cancer", "reviews": "review sentences", "mnist": "MNIST"}
+OF_IMAGES = {**TITLES, "emnist-letters": TITLES["emnist-letters-a-i"]}  # by the file that benchmarks read
 PAPER = {"source": "paper"}
 PRIORS = [
     (f"{size}, {prior}" if prior == "0.4" else prior, {"tuple_size": m, "prior": prior})
@@ -114,7 +116,7 @@ def verdicts() -> str:
     rows = rows[rows["method"].isin(BESIDE[:3])]
     groups = [*((f"`{name}`", rows["method"] == name) for name in BESIDE[:3])]
     groups += [(title, rows["dataset"] == name) for name, title in TITLES.items()]
-    names = ("reproduced", "close", "inconclusive", "differs")
+    names = [name for name in VERDICTS if name != NOT_RUN]
     counts = [[title, *(str((rows[of]["verdict"] == name).sum()) for name in names)] for title, of in groups]
     return markdown(["", *names], [*counts, ["all", *(str((rows["verdict"] == name).sum()) for name in names)]])
 
@@ -122,7 +124,7 @@ def verdicts() -> str:
 def own_split() -> str:
     """Return the verdicts on EMNIST's images in a split of their own, by dataset and method."""
     rows, body = pd.read_csv(REFERENCE / "own-split" / "comparison.csv"), []
-    verdicts = ("reproduced", "close", "inconclusive", "differs")
+    verdicts = [name for name in VERDICTS if name != NOT_RUN]
     titles = {"own-digits": "EMNIST-Digits", "own-balanced-digits": "EMNIST-Balanced, the digits",
               "own-balanced": "EMNIST-Balanced, all 47 classes"}  # fmt: skip
     for dataset, title in titles.items():
@@ -182,12 +184,12 @@ def loops() -> dict[str, str]:
     """Return what benchmarks/loops.py measured; a trial of the loop beside `fit` counts where both were trained."""
     rows = pd.read_csv(REFERENCE / "loops.csv")
     rows["speed"] = rows["images"] / rows["cpu_seconds"]
-    titles, beside = {**TITLES, "emnist-letters": TITLES["emnist-letters-a-i"]}, []
+    beside = []
     pairs = rows[rows["what"].isin(("loop", "fit"))].set_index(["dataset", "tuple_size", "trial", "what"]).unstack()
     for (dataset, size), own in pairs.dropna(axis=1, how="all").dropna().groupby(level=[0, 1], sort=False):
         cells = [around(own["accuracy", what]) for what in ("loop", "fit")]
         cells += [f"{own['cpu_seconds', what].mean():.0f}" for what in ("loop", "fit")]
-        beside.append([f"{titles[dataset]}, {'pairs' if size == 2 else 'triples'}", str(len(own)), *cells])
+        beside.append([f"{OF_IMAGES[dataset]}, {'pairs' if size == 2 else 'triples'}", str(len(own)), *cells])
     parts = [
         [str(size), f"{count:.0f}", str(len(own)), around(own["accuracy"]), around(own["bias"])]
         for (size, count), own in rows[rows["what"] == "running"].groupby(["tuple_size", "parts"])
@@ -262,7 +264,7 @@ def fast() -> str:
 def recipe() -> dict[str, str]:
     """Return what the classifiers' default networks reach, by the number of tuples, and where training is hard."""
     rows = pd.read_csv(REFERENCE / "recipe.csv")
-    titles, by_size, hard = {**TITLES, "emnist-letters": TITLES["emnist-letters-a-i"]}, [], []
+    by_size, hard = [], []
     kinds, cases = (
         ("constant", "one-cycle"),
         {"told 0.2": "20 % broken, told", "told estimate": "20 % broken, estimated"},
@@ -271,11 +273,11 @@ def recipe() -> dict[str, str]:
         paired = own.pivot(index="trial", columns="recipe", values=["accuracy", "cpu_seconds"]).dropna()
         accuracies = [around(paired["accuracy", kind]) for kind in kinds]
         seconds = [f"{paired['cpu_seconds', kind].mean():.0f}" for kind in kinds]
-        by_size.append([f"{n:,}", f"{titles[dataset]}, {size}", str(len(paired)), *accuracies, *seconds])
+        by_size.append([f"{n:,}", f"{OF_IMAGES[dataset]}, {size}", str(len(paired)), *accuracies, *seconds])
     for (_, dataset, what), own in rows[rows["what"] != "size"].groupby(["what", "dataset", "recipe"], sort=False):
         case = cases.get(what, "exactly one of three, prior 1/3")
         shares = ", ".join(f"{share:.2f}" for share in own["share"]) if own["share"].any() else "–"
-        hard.append([f"{titles[dataset]}: {case}", ", ".join(own["accuracy"].map("{:.1f}".format)), shares])
+        hard.append([f"{OF_IMAGES[dataset]}: {case}", ", ".join(own["accuracy"].map("{:.1f}".format)), shares])
     return {
         "recipe": markdown(["$n$", "images, $M$", "trials", "100 epochs", "one-cycle", "CPU s", "CPU s"], by_size),
         "hard": markdown(["triples, $n$ = 10,000", "accuracy by trial", "share"], hard),

@@ -200,6 +200,11 @@ class Bags:
         ]
         return cls(tuple(parts), sample.unlabeled, weights=sample.unlabeled_weights)
 
+    @property
+    def unlabeled_weights(self) -> Floats:
+        """How much each unlabeled row counts, (n_unlabeled,)."""
+        return np.ones(len(self.unlabeled)) if self.weights is None else self.weights
+
     @classmethod
     def counted(cls, sample: CountedTuples) -> Bags:
         """Return the bags of a sample with bounds, a part for each size and each pair of bounds."""
@@ -341,7 +346,7 @@ class Objective:
         if self.bags.complete:
             return value, gradient
         r = expit(scores[self.bags.unlabeled])
-        weights = np.ones(len(r)) if self.bags.weights is None else self.bags.weights
+        weights = self.bags.unlabeled_weights
         mean = float(np.clip(np.average(r, weights=weights), TINY, 1 - TINY))
         told = self.prior
         value += 2 * PIN * (told * np.log(told / mean) + (1 - told) * np.log((1 - told) / (1 - mean)))

@@ -140,7 +140,7 @@ def fit_student(student: Any, rows: Any, bags: Bags, prior: float, seed: int | s
     places = np.concatenate([*(part.tuples.ravel() for part in bags.parts), bags.unlabeled[: len(unlabeled)]])
     positive = np.concatenate([*(own.ravel() for own in members), unlabeled])
     of_members = [np.repeat(part.counted, part.tuples.shape[1]) for part in bags.parts]
-    counted = np.concatenate([*of_members, np.ones(len(unlabeled)) if bags.weights is None else bags.weights])
+    counted = np.concatenate([*of_members, bags.unlabeled_weights[: len(unlabeled)]])
     seen = rows[places]
     if not sparse.issparse(seen):
         seen = seen.reshape(len(seen), -1)
