@@ -22,8 +22,9 @@ from sklearn.linear_model import LogisticRegression
 from tables import FILES, Table, parser
 
 from mdpu.errors import UserError
-from mdpu.estimator import STUDENT, MDPUClassifier
+from mdpu.estimator import MDPUClassifier
 from mdpu.law import Law
+from mdpu.learners.student import DEFAULT
 from mdpu.randomness import Stream
 
 # Set, tuple sizes, prior, n.
@@ -55,7 +56,7 @@ LEARNERS = ("auto", "student", "linear", "trees", "network")
 
 def usual(rows):
     """Return a classifier for labels."""
-    return LogisticRegression(C=10, max_iter=1000) if sparse.issparse(rows) else clone(STUDENT)
+    return LogisticRegression(C=10, max_iter=1000) if sparse.issparse(rows) else clone(DEFAULT)
 
 
 def accuracies(table, sizes, prior, n, trial, learners):

@@ -1,8 +1,10 @@
-"""The one exception for mistakes that a user can correct, and text that is safe to print."""
+"""The one exception for mistakes that a user can correct, warnings, and text that is safe to print."""
 
 from __future__ import annotations
 
 import re
+import sys
+import warnings
 from numbers import Real
 from typing import Any
 
@@ -21,6 +23,14 @@ def check_share(name: str, value: Any) -> None:
     """Raise `UserError` unless a parameter, such as a level or a prior, is one number between 0 and 1."""
     if isinstance(value, bool) or not isinstance(value, Real) or not 0 < float(value) < 1:
         raise UserError(f"{name} is {value!r}; one number between 0 and 1 is needed")
+
+
+def warn(text: str, category: type[Warning] = UserWarning) -> None:
+    """Warn where the caller of the package stands."""
+    level, frame = 1, sys._getframe(0)
+    while frame.f_back and frame.f_globals.get("__name__", "").split(".")[0] == "mdpu":
+        level, frame = level + 1, frame.f_back
+    warnings.warn(text, category, stacklevel=level)
 
 
 # What a terminal would obey, and halves of characters, which no file can hold.

@@ -11,7 +11,8 @@ from sklearn.datasets import load_digits
 from torch import nn
 
 from mdpu.data import draw_split
-from mdpu.estimator import ONE_CYCLE_FROM, MDPUClassifier, TupleClassifier, recipe
+from mdpu.estimator import MDPUClassifier, TupleClassifier, recipe
+from mdpu.estimator.networks import ONE_CYCLE_FROM
 
 IMAGES, DIGITS = load_digits(return_X_y=True)
 LABELS = np.where(DIGITS % 2 == 0, 1, -1).astype(np.int8)
@@ -92,7 +93,7 @@ def test_large_data_train_where_they_lie_as_small_ones_do(form, dtype, tmp_path,
     given = (rows, DATA) if form == "rows" else (np.asarray(rows)[DATA.tuples], np.asarray(rows)[DATA.unlabeled])
     classifier = MDPUClassifier(0.5, learner="network", n_epochs=3, random_state=0, device="cpu")
     expected = classifier.fit(*given).decision_function(IMAGES.astype(dtype))
-    for module in ("mdpu.estimator.LARGE", "mdpu.learn.fitting.LARGE"):
+    for module in ("mdpu.estimator.base.LARGE", "mdpu.estimator.samples.LARGE", "mdpu.learn.fitting.LARGE"):
         monkeypatch.setattr(module, 0)
     found = classifier.fit(*given).decision_function(IMAGES.astype(dtype))
     assert np.array_equal(found, expected)

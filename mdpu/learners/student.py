@@ -16,6 +16,7 @@ import numpy as np
 from scipy import sparse
 from scipy.special import expit, logit
 from sklearn.base import BaseEstimator, clone, is_classifier
+from sklearn.ensemble import HistGradientBoostingClassifier
 
 from mdpu.errors import UserError
 from mdpu.learners.features import Standardisation, kernel_maps
@@ -25,6 +26,7 @@ from mdpu.randomness import Stream
 
 # Their probabilities come from folds of their own, which hold one copy of a row and are scored on the other.
 INNER_FOLDS = ("SVC", "NuSVC", "CalibratedClassifierCV")
+DEFAULT = HistGradientBoostingClassifier(max_iter=60, learning_rate=0.1, max_leaf_nodes=8)
 SURE = 1e-6  # from 0 and 1: what a student's probability may be
 
 
@@ -122,18 +124,18 @@ def soft_labels(fit: CrossFit, bags: Bags, prior: float) -> tuple[list[Floats], 
     return members, np.asarray(expit(fit.unlabeled_scores[: 0 if bags.complete else None] + shift))
 
 
-def fit_student(student: Any, rows: Any, bags: Bags, prior: float, seed: int | str) -> StudentScore:
+def fit_student(rows: Any, bags: Bags, prior: float, seed: int | str, student: Any = DEFAULT) -> StudentScore:
     """Fit a classifier to the soft labels of the teacher.
 
     Parameters
     ----------
-    student : estimator
-        Of scikit-learn, with ``sample_weight`` and ``predict_proba``; it is cloned.
     rows : ndarray or sparse matrix, shape (N, ...)
     bags : Bags
     prior : float
     seed : int or str
         Of the teacher, and of the student if its ``random_state`` is None.
+    student : estimator
+        Of scikit-learn, with ``sample_weight`` and ``predict_proba``; it is cloned. By default boosted trees.
     """
     teacher = fit_teacher(rows, bags, prior, seed)
     members, unlabeled = soft_labels(teacher.fit, bags, prior)
