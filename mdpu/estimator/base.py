@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mdpu.errors import UserError, check_share, warn
 from mdpu.estimator.networks import check_module, choose_epochs, settings_of, train, usable_methods
-from mdpu.estimator.samples import PROFILED, numbers, only_used, part_of, put_back, read, without_pool
+from mdpu.estimator.samples import PROFILED, numbers, part_of, put_back, read, without_pool
 from mdpu.groups import Estimate, estimated_risk, join_groups, speak_of_rows
 from mdpu.law import Law
 from mdpu.learn import Sample, Settings, Task
@@ -31,7 +31,7 @@ from mdpu.learn.modules import PlainModule
 from mdpu.learn.network import check_choice
 from mdpu.learn.task import Precision
 from mdpu.learners.features import Standardisation, Standardised, kernel_maps
-from mdpu.learners.joint import Bags, CountedTuples, Floats, WeightedTuples
+from mdpu.learners.joint import Bags, CountedTuples, Floats, WeightedTuples, only_used
 from mdpu.learners.latent import PriorProfile, estimate_prior, profile_broken, rank
 from mdpu.learners.student import check_student, event_prior, fit_linear, fit_student
 from mdpu.learners.trees import fit_trees

@@ -73,16 +73,6 @@ def is_large_pair(tuples: Any, unlabeled: Any) -> bool:
     return tuples.nbytes + unlabeled.nbytes > LARGE and tuples.dtype in (np.uint8, np.float32)
 
 
-def only_used(rows: Any, sample: Sample) -> tuple[Any, Sample]:
-    """Return the rows that a sample names, and the sample of their new places."""
-    present = sample.tuples >= 0
-    places = np.concatenate([sample.tuples[present], sample.unlabeled])
-    used, own = np.unique(places, return_inverse=True)
-    tuples = np.full(sample.tuples.shape, -1)
-    tuples[present] = own[: present.sum()]
-    return rows[used], replace(sample, tuples=tuples, unlabeled=own[present.sum() :])
-
-
 def put_back(sample: Sample) -> Sample:
     """Return a sample with its members among the unlabeled rows as well."""
     present = sample.tuples >= 0

@@ -9,7 +9,7 @@ groups were collected, and what was observed of each partitions the counts, it i
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import pairwise
 from typing import Any
@@ -224,6 +224,16 @@ class Bags:
         )
         weights = None if self.weights is None else self.weights[unlabeled]
         return Bags(parts, self.unlabeled[unlabeled], self.complete, weights)
+
+
+def only_used(rows: Any, sample: TupleData) -> tuple[Any, TupleData]:
+    """Return the rows that a sample names, and the sample of their new places."""
+    present = sample.tuples >= 0
+    places = np.concatenate([sample.tuples[present], sample.unlabeled])
+    used, own = np.unique(places, return_inverse=True)
+    tuples = np.full(sample.tuples.shape, -1)
+    tuples[present] = own[: present.sum()]
+    return rows[used], replace(sample, tuples=tuples, unlabeled=own[present.sum() :])
 
 
 @lru_cache(maxsize=1024)

@@ -73,12 +73,22 @@ def _below(place: Path) -> list[Path]:
 
 
 def _module(folder: str, name: str) -> list[Path]:
-    """Return the file of a method or a network, and those beside it that it imports; one of one's own has none here."""
-    files = _below(PACKAGE / "learn" / folder / f"{name.replace('-', '_')}.py")
-    imports = [
-        line for file in files for line in re.findall(rf"from mdpu\.learn\.{folder} import (.+)", file.read_text())
-    ]
-    return [*files, *(file for other in re.findall(r"\w+", " ".join(imports)) for file in _module(folder, other))]
+    """Return the file of a method or a network and what it imports: files beside it, and learners with theirs.
+
+    One of one's own has none here.
+    """
+    return sorted(_with_imports(_below(PACKAGE / "learn" / folder / f"{name.replace('-', '_')}.py"), folder, set()))
+
+
+def _with_imports(files: Iterable[Path], folder: str, seen: set[Path]) -> set[Path]:
+    for file in set(files) - seen:
+        seen.add(file)
+        text = file.read_text()
+        beside = re.findall(r"\w+", " ".join(re.findall(rf"from mdpu\.learn\.{folder} import (.+)", text)))
+        learners = re.findall(r"from mdpu\.learners\.(\w+) import", text)
+        places = [Path("learn", folder, name) for name in beside] + [Path("learners", name) for name in learners]
+        _with_imports((file for place in places for file in _below(PACKAGE / f"{place}.py")), folder, seen)
+    return seen
 
 
 def _version(files: Iterable[Path]) -> str:

@@ -7,6 +7,7 @@ import pytest
 import torch
 from sklearn.cluster import KMeans
 
+from mdpu.estimator import MDPUClassifier
 from mdpu.learn import Sample, Settings, Task, fit
 from mdpu.learn.methods import load_method
 from mdpu.learn.methods.kmeans import STARTS
@@ -62,6 +63,19 @@ def test_kmeans_is_the_same_whatever_the_threads():
     finally:
         torch.set_num_threads(before)
     assert len(found) == 1
+
+
+@pytest.mark.parametrize("method", ["linear", "student", "trees"])
+@pytest.mark.parametrize("tuple_size", [2, 3])
+def test_learners_of_tables_answer_as_the_classifiers_do(method, tuple_size, digits, draw):
+    images, sample = digits.images, draw(tuple_size)
+    if tuple_size > 2:
+        sample.tuples[::3, 2] = -1
+    rows = images.train_images.astype(np.float32)
+    (model,) = fit([Task(method, tuple_size, 0.4, seed=1)], rows, sample, Settings(epochs=1), device="cpu")
+    classifier = MDPUClassifier(0.4, learner=method, compare_prior=False, random_state=1).fit(rows, sample)
+    assert np.array_equal(model.predict(images.test_images) > 0, classifier.predict(images.test_images) > 0)
+    assert 0 < model.history["objective"].item() < 2 * np.log(2)
 
 
 def test_methods_without_a_network_make_jobs_that_need_no_gpu():
