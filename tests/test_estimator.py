@@ -730,6 +730,10 @@ def test_a_search_in_the_habit_of_labels_is_refused(search, table):
         ({"prior": [0.4]}, "prior is [0.4]; one number between 0 and 1 is needed"),
         ({"network": torch.nn.Linear}, "network is the class Linear; give a module, or a function"),
         ({"learner": "zzz"}, "learner is 'zzz'; it must be one of auto, network, student, linear, trees"),
+        (
+            {"broken": 0.9},
+            "a share of 0.90 of the tuples is broken, but of random groups at prior 0.40 no more than 0.36",
+        ),
         ({"broken": "zzz"}, "broken is 'zzz'; one number"),
         ({"broken": 1.0}, "broken is 1.0; one number"),
         ({"broken": "estimate"}, "the share of broken tuples is not identified: under this law other shares fit"),

@@ -189,7 +189,7 @@ class TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
             own = self._told(estimate)
         if self.prior is not None and estimate is not None and not estimate.fits(own):
             self._warn_of_told_prior(estimate, used, own_sample, seed)
-        self._warn_of_little(own, bags)
+        self._check_information(own, bags)
         if choice.name == "network":
             self._fit_network(rows, sample, own, seed, goes_on)
         else:
@@ -494,8 +494,17 @@ class TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
                 text += '; they would fit as what the tuples left of a pool: see unlabeled_is="remainder"'
         warn(text)
 
-    def _warn_of_little(self, own: float, bags: Bags) -> None:
-        """Warn of tuples that say too little at a prior near 0 or 1."""
+    def _check_information(self, own: float, bags: Bags) -> None:
+        """Raise `UserError` if tuples break the law as often as random groups; warn if they say too little.
+
+        They say little at a prior near 0 or 1.
+        """
+        by_chance = max(1 - replace(part.law, refused=0.0).rate(own) for part in bags.parts)
+        if self.broken_ >= by_chance:
+            raise UserError(
+                f"a share of {self.broken_:.2f} of the tuples is broken, but of random groups at prior "
+                f"{self._own(own):.2f} no more than {by_chance:.2f} break the law; check broken and prior"
+            )
         most = max(part.law.joint_information(own) for part in bags.parts)
         if max(own, 1 - own) >= 0.75 and most < LITTLE:
             warn(
