@@ -9,6 +9,8 @@ from pathlib import Path
 DOCS = Path(__file__).resolve().parent
 sys.path[:0] = [str(DOCS / "_ext"), str(DOCS.parent)]
 
+from sphinx.ext import autosummary  # noqa: E402
+
 from mdpu import __version__  # noqa: E402
 
 project = "MDPU"
@@ -41,7 +43,9 @@ myst_fence_as_directive = ["mermaid"]
 # The API. Types stand in the docstrings, with shapes, so the signatures go without.
 autodoc_typehints = "none"
 autodoc_member_order = "bysource"
+toc_object_entries_show_parents = "hide"  # `fit()` fits beside the page, `MDPUClassifier.fit()` does not
 autosummary_generate = True
+autosummary.WELL_KNOWN_ABBREVIATIONS += ("Eq.", "Eqs.")  # no sentence ends there
 templates_path = ["_templates"]
 default_role = "literal"
 numpydoc_show_class_members = False

@@ -45,7 +45,7 @@ def model_prior(unlabeled: Tensor) -> float:
 
 
 def fitted_counts(tuples: Tensor, unlabeled: Tensor) -> Tensor:
-    """Return the shares of tuples with 0 .. M positives, (M + 1,), that fit best, whatever the law.
+    """Return the shares of tuples with 0 to M positives, (M + 1,), that fit best, whatever the law.
 
     The model says how likely members (n, M) are with k positives among them against a random group, by their scores;
     expectation maximisation finds the shares.
