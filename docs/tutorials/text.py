@@ -47,16 +47,15 @@ print(*(textwrap.shorten(text, 80) for text in texts[:3]), sep="\n")
 # Rows and tuples
 # ---------------
 # ``TfidfVectorizer`` makes a sparse row of each text. Sparse rows cannot be stacked to tuples, so they stay one matrix,
-# and a :class:`~mdpu.learn.Sample` names the rows of each tuple.
+# and a :class:`~mdpu.data.TupleData` names the rows of each tuple.
 
 from sklearn.feature_extraction.text import TfidfVectorizer
 
-from mdpu.data import draw_split
-from mdpu.learn import Sample
+from mdpu.data import TupleData, draw_split
 
 rows = TfidfVectorizer(sublinear_tf=True, stop_words="english").fit_transform(texts)
 split = draw_split(labels[:known], 3, prior=0.4, n=600, n_unlabeled=1200, trial=0)
-sample = Sample(split.tuples, split.unlabeled)
+sample = TupleData(split.tuples, split.unlabeled)
 print(rows.shape, "rows;", sample.tuples.shape, "indices of tuples")
 
 # %%
