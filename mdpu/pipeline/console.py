@@ -123,7 +123,7 @@ class Display:
                     stage.began = self.clock()
                 if not self.progress.tasks[stage.task].started:
                     self.progress.start_task(stage.task)
-                    stage.said = stage.began
+                    stage.said = stage.began - SECONDS_BETWEEN_LINES / 2  # Snakemake is silent while it starts
                 stage.running[number] = place
 
     def finish(self, number: int, well: bool = True) -> None:

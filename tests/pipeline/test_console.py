@@ -46,22 +46,22 @@ def test_a_stage_has_a_line_a_minute_and_one_at_its_end(shown, tmp_path):
     display = shown.display
     display.expect({"split": 2, "train": 2, "compare": 1, "render_report": 1, "all": 1})
     display.start(0, "split")
-    assert shown.after(59) == []
-    assert shown.after(60) == ["splits     0 of 2, 0 %, 1 min"]
+    assert shown.after(29) == []
+    assert shown.after(60) == ["splits     0 of 2, 0 %, 30 s"]
     display.finish(0)
     display.start(1, "split")
     display.finish(1)
-    assert shown.after(1) == ["splits     2 of 2 in 1 min 59 s"]
+    assert shown.after(1) == ["splits     2 of 2 in 1 min 29 s"]
     places = [tmp_path / f"{number}.json" for number in range(2)]
     places[0].write_text("an earlier one's")
     for number, place in enumerate(places):
         display.start(2 + number, "train", place)
     assert not places[0].exists()
     places[0].write_text(json.dumps({"runs": 12, "reused": 4, "done": 25, "total": 100, "seconds": 1}))
-    assert shown.after(30) == []
+    assert shown.after(29) == []
     places[0].write_text(json.dumps({"runs": 12, "reused": 4, "done": 50, "total": 100, "seconds": 3}))
     places[1].write_text('{"runs": 3, "reu')  # cut short
-    assert shown.after(30) == ["train      0 of 2, 25 %, 1 min, about 3 min 3 s left"]
+    assert shown.after(31) == ["train      0 of 2, 25 %, 30 s, about 1 min 32 s left"]
     assert shown.state.read_text().splitlines()[2:] == ["evaluate   0 of 1", "report     0 of 1"]
     places[0].write_text(json.dumps({"runs": 12, "reused": 4, "done": 100, "total": 100, "seconds": 9}))
     assert shown.after(1) == []  # it has trained, and still writes
