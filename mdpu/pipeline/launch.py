@@ -159,7 +159,10 @@ def prepare(plan: Plan, lock: Lock, arguments: list[str]) -> int:
         return 0
     numbers, _ = take(arguments, "--cores", "-c")  # the other options may be a cluster's; this runs here
     cores = ["--cores", numbers[-1]] if numbers else []
-    return work(snakemake(plan.layout.write_config(), [*cores, "prepare"]), lock)
+    status = work(snakemake(plan.layout.write_config(), [*cores, "prepare"]), lock)
+    if not status:  # Snakemake says nothing while it plans a large experiment
+        say("images and labels are there; going on with the rest")
+    return status
 
 
 def made_by_rules(plan: Plan) -> list[Path]:
