@@ -279,7 +279,9 @@ def recipe() -> dict[str, str]:
         shares = ", ".join(f"{share:.2f}" for share in own["share"]) if own["share"].any() else "–"
         hard.append([f"{OF_IMAGES[dataset]}: {case}", ", ".join(own["accuracy"].map("{:.1f}".format)), shares])
     return {
-        "recipe": markdown(["$n$", "images, $M$", "trials", "100 epochs", "one-cycle", "CPU s", "CPU s"], by_size),
+        "recipe": markdown(
+            ["tuples $n$", "images, $M$", "trials", "100 epochs", "one-cycle", "CPU s", "CPU s"], by_size
+        ),
         "hard": markdown(["triples, $n$ = 10,000", "accuracy by trial", "share"], hard),
     }
 
