@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import doctest
 import pickle
 import re
 import warnings
 from functools import partial
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import pandas as pd
@@ -28,10 +30,11 @@ from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from mdpu.data import draw_split
 from mdpu.errors import UserError
-from mdpu.estimator import MDPUClassifier, TupleClassifier
+from mdpu.estimator import MDPUClassifier, TupleClassifier, classifiers
 from mdpu.groups import TupleKFold, join_groups, negative_bag_risk, negative_risk
 from mdpu.law import Law
 from mdpu.learn import Sample, Settings, Task, fit
@@ -714,6 +717,29 @@ def test_a_search_in_the_habit_of_labels_is_refused(search, table):
 
 
 # -- what is refused --------------------------------------------------------------------------------
+
+
+class Threads(LogisticRegression):
+    """Takes down how many threads the libraries have while it is fitted."""
+
+    seen: ClassVar[list] = []
+
+    def fit(self, X, y, sample_weight=None):
+        self.seen.append({pool["num_threads"] for pool in threadpool_info()})
+        return super().fit(X, y, sample_weight)
+
+
+def test_learners_of_small_tables_take_one_thread_and_leave_the_others(table):
+    with threadpool_limits(2):
+        before = threadpool_info()
+        MDPUClassifier(PRIOR, learner=Threads(), **QUICK).fit(table.tuples, table.unlabeled)
+        assert threadpool_info() == before
+    assert Threads.seen == [{1}]
+
+
+def test_the_example_of_the_classifier_gives_what_it_says():
+    found = doctest.testmod(classifiers)
+    assert found.attempted > 5 and not found.failed
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
+from threadpoolctl import threadpool_limits
 
 from mdpu.errors import UserError, check_share, warn
 from mdpu.estimator.networks import check_module, choose_epochs, settings_of, train, usable_methods
@@ -175,34 +176,45 @@ class TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         if sample_weight is not None and choice.name in ("network", "trees"):
             raise UserError(f"the learner {choice} takes no sample_weight; take learner='student' or 'linear'")
         seed = self.model_.task.seed if goes_on else self._seed()
-        is_part = choice.name == "network" and len(sample.tuples) > PROFILED
-        used, own_sample = only_used(rows, part_of(sample, seed) if is_part else sample)
-        if self.broken == "estimate" and not goes_on:
-            counts = rank(_ranked(used, seed), self._bags(without_pool(used, own_sample)), seed)
-            found = Estimate(*profile_broken(counts, self._told(None)), 0.95)
-            self.broken_, self.broken_estimate_ = found.value if found.low > 0 else 0.0, found
-        bags = self._bags(own_sample)
-        if bags.complete:
-            estimate, own = None, self.prior or event_prior(used, bags, seed)
-        else:
-            estimate = self._turned(self.prior_estimate_) if goes_on else self._profile(used, own_sample, seed)
-            own = self._told(estimate)
-        if self.prior is not None and estimate is not None and not estimate.fits(own):
-            self._warn_of_told_prior(estimate, used, own_sample, seed)
-        self._check_information(own, bags)
+        with threadpool_limits(1):  # on small matrices, threads that wait for each other take most of the time
+            is_part = choice.name == "network" and len(sample.tuples) > PROFILED
+            used, own_sample = only_used(rows, part_of(sample, seed) if is_part else sample)
+            estimate, own = self._settle_prior(used, own_sample, seed, goes_on)
+            if choice.name != "network":
+                student = {} if isinstance(self.learner, str) else {"student": self.learner}
+                self.model_ = FIT[choice.name](used, self._bags(own_sample), own, seed, **student)
+                for name in ("history_", "n_iter_", "state_", "validation_history_", "standardisation_"):
+                    self.__dict__.pop(name, None)
         if choice.name == "network":
             self._fit_network(rows, sample, own, seed, goes_on)
-        else:
-            student = {} if isinstance(self.learner, str) else {"student": self.learner}
-            self.model_ = FIT[choice.name](used, bags, own, seed, **student)
-            for name in ("history_", "n_iter_", "state_", "validation_history_", "standardisation_"):
-                self.__dict__.pop(name, None)
         self.learner_ = choice
         self.prior_estimate_ = self._turned(estimate)
         self.prior_ = float(self._own(own))
         self.classes_ = np.array([-1, 1])
         self._warn_of_constant_answers(rows, sample)
         return self
+
+    def _settle_prior(
+        self, rows: Any, sample: Sample, seed: int | str, goes_on: bool
+    ) -> tuple[PriorProfile | None, float]:
+        """Return what the sample says of the own class's prior, and the prior to learn by; warn if they differ.
+
+        The share of broken tuples is estimated before, where that was asked for.
+        """
+        if self.broken == "estimate" and not goes_on:
+            counts = rank(_ranked(rows, seed), self._bags(without_pool(rows, sample)), seed)
+            found = Estimate(*profile_broken(counts, self._told(None)), 0.95)
+            self.broken_, self.broken_estimate_ = found.value if found.low > 0 else 0.0, found
+        bags = self._bags(sample)
+        if bags.complete:
+            estimate, own = None, self.prior or event_prior(rows, bags, seed)
+        else:
+            estimate = self._turned(self.prior_estimate_) if goes_on else self._profile(rows, sample, seed)
+            own = self._told(estimate)
+        if self.prior is not None and estimate is not None and not estimate.fits(own):
+            self._warn_of_told_prior(estimate, rows, sample, seed)
+        self._check_information(own, bags)
+        return estimate, own
 
     def _check_parameters(self) -> None:
         """Raise `UserError` if a parameter is refused, whatever the data."""
@@ -528,7 +540,8 @@ class TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         if isinstance(self.model_, FittedNetwork):
             with speak_of_rows():
                 return self.model_.decision_function(self._for_network(rows))
-        return np.asarray(self.model_(rows))
+        with threadpool_limits(1):
+            return np.asarray(self.model_(rows))
 
     def decision_function(self, X: Any) -> NDArray[np.float32]:
         """Return scores (N,) of rows (N, ...): positive where the answer is +1.

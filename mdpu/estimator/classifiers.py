@@ -120,6 +120,23 @@ class MDPUClassifier(TupleEstimator):
     scikit-learn's tools cut `X` and `y` by rows, so `fit` takes the data as one array of rows too, with the number of
     its tuple for each; see `fit` and `join_groups`. In that form a `Pipeline` scales the rows, and `GridSearchCV`
     works with ``cv=TupleKFold()`` and ``scoring=negative_risk``.
+
+    Examples
+    --------
+    Triples of digits are kept if at least two are even:
+
+    >>> import numpy as np
+    >>> from sklearn.datasets import load_digits
+    >>> images, digits = load_digits(return_X_y=True)
+    >>> even, rng = digits % 2 == 0, np.random.default_rng(0)
+    >>> groups = rng.integers(1200, size=(3000, 3))
+    >>> tuples = images[groups[even[groups].sum(axis=1) >= 2]]
+    >>> unlabeled = images[rng.integers(1200, size=2000)]
+    >>> classifier = MDPUClassifier(random_state=0).fit(tuples, unlabeled)
+    >>> classifier.predict(images[1200:1206])
+    array([-1, -1, -1, -1, -1,  1])
+    >>> print(f"{classifier.score(images[1200:], np.where(even[1200:], 1, -1)):.2f}")
+    0.93
     """
 
     dominant: Literal["positive", "negative"] = "positive"
