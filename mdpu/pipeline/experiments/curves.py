@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+import pandas as pd
+
 from mdpu.pipeline.evaluate.collect import read_histories
 from mdpu.pipeline.experiments import figure_kind
 from mdpu.pipeline.plan import Experiment, Plan
@@ -23,7 +25,6 @@ from mdpu.pipeline.report.drawing import (
 )
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
@@ -43,17 +44,12 @@ outside of the axis is named at its edge.
 
 def draw(plan: Plan, experiment: Experiment) -> Figure:
     """Draw an experiment of this kind."""
-    return curves_figure(
-        read_histories(experiment.runs, plan.layout.metrics), plan.titles(run.dataset for run in experiment.runs)
-    )
+    histories = read_histories(experiment.runs, plan.layout.metrics)
+    return curves_figure(histories, plan.titles(run.dataset for run in experiment.runs))
 
 
 def curves_figure(metrics: pd.DataFrame, datasets: Mapping[str, str]) -> Figure:
-    """Draw training risk and test accuracy per epoch, for histories with one loss and one n per dataset.
-
-    A panel of risk above one of accuracy per dataset, prior and tuple size. A line is the mean over trials, its band
-    one standard deviation to each side. Controls are lines at the mean of their last `REFERENCE_EPOCHS`.
-    """
+    """Draw a panel of training risk above one of test accuracy per dataset, prior and tuple size."""
     keys = metrics[["dataset", "prior", "tuple_size"]].drop_duplicates()
     order = {dataset: place for place, dataset in enumerate(datasets)}
     panels = sorted(keys.itertuples(index=False, name=None), key=lambda key: (key[2], order[key[0]], key[1]))
@@ -114,8 +110,10 @@ def _draw_panel(
 
 def _share_axes(panels: Sequence[Panel], controls: Sequence[str]) -> None:
     """Give the panels of one dataset the same vertical axes, wide enough for what differs after the first epochs."""
-    later = [panel.means[_epochs(panel.means) > STEEP * _epochs(panel.means).max()] for panel in panels]
-    risks = [value for means in later for value in means["risk"]]
+    means = pd.concat([panel.means for panel in panels])
+    epochs = means.index.get_level_values("epoch")
+    later = means[epochs > STEEP * epochs.max()]
+    risks = later["risk"].tolist()
     if min(risks, default=0.0) < -10 * LINEAR_RISK:
         low = min(panel.risk.get_ylim()[0] for panel in panels)
         for panel in panels:
@@ -123,17 +121,10 @@ def _share_axes(panels: Sequence[Panel], controls: Sequence[str]) -> None:
             panel.risk.set_ylim(low, max(1.0, *risks))
     else:
         share_range([panel.risk for panel in panels], [*risks, 0.0])
-    share_range(
-        [panel.accuracy for panel in panels],
-        [value for means in later for value in means["accuracy"]],
-        beyond=[value for panel in panels for value in panel.controls],
-    )
+    known = [value for panel in panels for value in panel.controls]
+    share_range([panel.accuracy for panel in panels], later["accuracy"], beyond=known)
     for panel in panels:
         name_outside(panel.accuracy, panel.controls, controls)
-
-
-def _epochs(means: pd.DataFrame) -> pd.Index:
-    return means.index.get_level_values("epoch")
 
 
 KIND = figure_kind(draw, CAPTION, single=("variant", "n", "loss"))

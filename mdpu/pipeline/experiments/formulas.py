@@ -60,9 +60,4 @@ def latex_formulas(rows: pd.DataFrame, title: str, name: str) -> str:
     return latex_float(name, title, "\n".join([*head, *lines, r"\bottomrule", r"\end{tabular}"]))
 
 
-KIND = Kind(
-    make=make,
-    section=section,
-    reads=(),
-    files=TABLE,
-)
+KIND = Kind(make=make, section=section, reads=(), files=TABLE)

@@ -54,24 +54,12 @@ def setting_title(law: str, tuple_size: int, prior: str, usual: str) -> str:
 
 
 def law_cells(accuracies: pd.DataFrame, laws: Mapping[tuple[str, int], Law], level: float) -> pd.DataFrame:
-    """Return a row per cell, beside what its law says.
+    """Return a row per cell, beside what its law, of `laws` by name and tuple size, says.
 
-    Parameters
-    ----------
-    accuracies : DataFrame
-        As `mdpu.pipeline.evaluate.collect.run_accuracies` returns it, of runs with one variant and one loss.
-    laws : mapping
-        By name and tuple size.
-    level : float
-        Of all intervals.
-
-    Returns
-    -------
-    DataFrame
-        The axes of a cell; what `summarize` gives, with the t interval ``low`` to ``high`` of the mean, accuracy being
-        the better of both names of the classes where neither law nor prior names them; ``family`` of the method;
-        ``joint`` and ``marginal`` information of a tuple in nats; and ``above``, `REFERENCE` less the method in points,
-        with Welch's interval.
+    The row has the axes of the cell and what `summarize` gives. Where neither law nor prior names the classes, accuracy
+    is the better of both names. The t interval of the mean is ``low`` to ``high``. ``family`` is the method's. The
+    information of a tuple, ``joint`` and ``marginal``, is in nats. ``above`` is `REFERENCE` less the method in points,
+    with Welch's interval. All intervals have the `level`.
     """
     from scipy.stats import t
 

@@ -1,8 +1,6 @@
 """Test accuracy under several losses: what Figure 5 is about.
 
-The paper has a panel per loss, so that whether the loss matters can only be seen by comparing panels. Here the
-losses of one dataset and method stand side by side in one panel: where the loss hardly matters, their points
-coincide; where it does, they part.
+The paper has a panel per loss. Here the losses of one dataset and method stand side by side in one panel.
 """
 
 from __future__ import annotations
@@ -12,6 +10,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
 from mdpu.learn.methods import load_method
 from mdpu.pipeline.experiments import figure_kind, reported
@@ -27,7 +26,6 @@ from mdpu.pipeline.report.drawing import (
 from mdpu.pipeline.report.style import LOSS_STYLES
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.figure import Figure
 
 TICK_LETTERS = 16
@@ -44,10 +42,9 @@ def draw(plan: Plan, experiment: Experiment) -> Figure:
 
 
 def loss_figure(accuracies: pd.DataFrame, datasets: Mapping[str, str]) -> Figure:
-    """Draw the accuracies that each method reaches with each loss, for runs with one variant and one n per dataset.
+    """Draw the accuracies that each method (across) reaches with each loss, by tuple size and prior (down).
 
-    A row of panels per tuple size and prior, a panel per method, the datasets from top to bottom. A point is the mean
-    over the trials that did not diverge, its bar one standard deviation to each side; where all did, the panel says so.
+    The datasets of a panel stand from top to bottom. Where all trials of a loss diverged, the panel says so.
     """
     methods = [method for group in competitors_and_controls(accuracies) for method in group]
     rows = sorted(set(accuracies[["tuple_size", "prior"]].itertuples(index=False, name=None)))
@@ -65,20 +62,20 @@ def loss_figure(accuracies: pd.DataFrame, datasets: Mapping[str, str]) -> Figure
             for loss in losses:
                 cells = shown[shown["loss"] == loss].groupby("dataset")["accuracy"].agg(["mean", "std"])
                 heights = np.array([places[dataset] + offsets[loss] for dataset in cells.index])
-                points = {**LOSS_STYLES[loss], "linestyle": "none", "elinewidth": 1, "label": _title(loss)}
+                title = loss.capitalize()  # the loss knows its own, but would load torch
+                points = {**LOSS_STYLES[loss], "linestyle": "none", "elinewidth": 1, "label": title}
                 axis.errorbar(cells["mean"], heights, xerr=cells["std"].fillna(0), **points)
                 for place in heights[cells["mean"].isna().to_numpy()]:
                     form = {"ha": "right", "va": "center", "fontsize": 7}
                     ground = {"facecolor": "white", "edgecolor": "none", "pad": 1}
                     at = {"xy": (0.98, place), "xycoords": ("axes fraction", "data")}
-                    axis.annotate(f"{_title(loss)} diverged", **at, **form, bbox=ground)
+                    axis.annotate(f"{title} diverged", **at, **form, bbox=ground)
             for place in range(1, len(datasets)):
                 axis.axhline(0.5 - place, color="0.85", linewidth=0.6)
             axis.grid(visible=False, axis="y")
             entitle(axis, load_method(method).title, size_name(size).lower(), f"$\\pi_+ = {prior}$")
             names = (
-                textwrap.wrap(literal(title), TICK_LETTERS, max_lines=2, placeholder=" …")
-                for title in datasets.values()
+                textwrap.wrap(literal(name), TICK_LETTERS, max_lines=2, placeholder=" …") for name in datasets.values()
             )
             axis.set_yticks(list(places.values()), labels=["\n".join(lines) for lines in names])
             axis.tick_params(axis="y", length=0)
@@ -87,11 +84,6 @@ def loss_figure(accuracies: pd.DataFrame, datasets: Mapping[str, str]) -> Figure
         axis.set_xlabel("Test accuracy (%)")
     legend_below(figure, axes[0, 0])
     return figure
-
-
-def _title(loss: str) -> str:
-    """Return what a loss is called; its own title would load torch, which takes longer than the figure."""
-    return loss.capitalize()
 
 
 KIND = figure_kind(draw, CAPTION, single=("variant", "n"))

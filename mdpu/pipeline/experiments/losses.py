@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mdpu.pipeline.experiments import figure_kind
-from mdpu.pipeline.plan import Experiment, Plan
 from mdpu.pipeline.report.drawing import draw_panels, legend_below
 from mdpu.pipeline.report.style import LOSS_STYLES
 
@@ -20,11 +19,6 @@ The losses of Table I as functions of the score z, drawn from the code's own fun
 against a negative one, and the slope of the first. Where the slope is zero nothing is learned: the ramp loss has
 none on misclassified points (z below 0), the hinge loss has one on all of them.
 """
-
-
-def draw(_plan: Plan, _experiment: Experiment) -> Figure:
-    """Draw an experiment of this kind, which shows no data."""
-    return losses_figure()
 
 
 def losses_figure() -> Figure:
@@ -46,21 +40,15 @@ def losses_figure() -> Figure:
         style = {key: value for key, value in LOSS_STYLES[name].items() if key != "marker"}
         for axis, values in zip(axes, (positive, negative, slope), strict=True):
             axis.plot(grid, values.detach().numpy(), **style, label=loss.title)
-    axes[0].set_ylabel(r"Loss $\ell(z, +1)$")
-    axes[1].set_ylabel(r"Loss $\ell(z, -1)$")
-    axes[2].set_ylabel(r"Derivative of $\ell(z, +1)$")
-    for axis in axes:
-        axis.set_xlabel("Score $z$")
+    for axis, title, label, heights in (
+        (axes[0], "Positive label", r"Loss $\ell(z, +1)$", (-0.1, 4.1)),
+        (axes[1], "Negative label", r"Loss $\ell(z, -1)$", (-0.1, 4.1)),
+        (axes[2], "Slope, positive label", r"Derivative of $\ell(z, +1)$", (-2.1, 1.1)),
+    ):
+        axis.set(title=title, xlabel="Score $z$", ylabel=label, xlim=(-REACH, REACH), ylim=heights)
         axis.axvline(0, color="0.4", linewidth=0.8)
-        axis.set_xlim(-REACH, REACH)
-    axes[0].set_title("Positive label")
-    axes[1].set_title("Negative label")
-    axes[2].set_title("Slope, positive label")
-    for axis in axes[:2]:
-        axis.set_ylim(-0.1, 4.1)
-    axes[2].set_ylim(-2.1, 1.1)
     legend_below(figure, axes[0])
     return figure
 
 
-KIND = figure_kind(draw, CAPTION, reads=())
+KIND = figure_kind(lambda _plan, _experiment: losses_figure(), CAPTION, reads=())

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+import pandas as pd
+
 from mdpu.errors import UserError
 from mdpu.learn.methods import load_method
 from mdpu.pipeline.experiments import figure_kind, reported
@@ -22,7 +24,6 @@ from mdpu.pipeline.report.drawing import (
 from mdpu.pipeline.report.style import method_style
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.figure import Figure
 
 CAPTION = """\
@@ -32,10 +33,7 @@ same, and along the share of broken tuples, those with fewer positives than nega
 Controls assume nothing and appear as horizontal lines.
 """
 # Keys of the protocol that are wrong on purpose: their part, and what the axis says.
-ALONG = {
-    "prior_offset": ("training", "Assumed minus true prior"),
-    "broken": ("sampling", "Share of broken tuples"),
-}
+ALONG = {"prior_offset": ("training", "Assumed minus true prior"), "broken": ("sampling", "Share of broken tuples")}
 
 
 def check(definition: Mapping[str, Any], config: Mapping[str, Any], where: str) -> None:
@@ -58,24 +56,16 @@ def draw(plan: Plan, experiment: Experiment) -> Figure:
 
 
 def misspecification_figure(
-    accuracies: pd.DataFrame,
-    offsets: Mapping[str, float],
-    datasets: Mapping[str, str],
-    label: str = "Assumed minus true prior",
+    accuracies: pd.DataFrame, offsets: Mapping[str, float], datasets: Mapping[str, str], label: str
 ) -> Figure:
     """Draw test accuracy against how wrong an assumption of the methods is, in `offsets` by variant.
 
-    A panel per dataset, tuple size and true prior. A point is the mean over trials, its bar one standard deviation to
-    each side. Controls, which are told no prior, are reference lines.
+    There is a panel per dataset, tuple size and true prior.
     """
     shown = accuracies.assign(offset=accuracies["variant"].map(offsets))
     methods, controls = competitors_and_controls(shown)
-    keys = ["dataset", "tuple_size", "prior"]
-    panels = [
-        (dataset, size, prior)
-        for dataset in datasets
-        for size, prior in sorted(set(shown.loc[shown["dataset"] == dataset, keys[1:]].itertuples(index=False)))
-    ]
+    keys, order = ["dataset", "tuple_size", "prior"], list(datasets)
+    panels = sorted(set(shown[keys].itertuples(index=False)), key=lambda panel: (order.index(panel[0]), *panel[1:]))
     count = max(1, len(panels))
     columns = panel_columns(count)
     figure, axes = draw_panels(-(-count // columns), columns, 2.1, sharex=True, sharey=True)

@@ -5,8 +5,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pandas as pd
 
@@ -83,8 +81,4 @@ def _number(mean: float, std: float) -> str:
     return "" if np.isnan(mean) else f"{mean:.2f}" + ("" if np.isnan(std) else f" ± {std:.2f}")
 
 
-def _caption(_: Any) -> str:
-    return CAPTION
-
-
-KIND = rows_kind(numbers, table_rows, _caption, lambda _: HEADER, laws=True)
+KIND = rows_kind(numbers, table_rows, lambda _: CAPTION, lambda _: HEADER, laws=True)

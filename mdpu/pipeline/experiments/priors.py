@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
 
 from mdpu.errors import UserError
 from mdpu.learn.method import NetworkMethod
@@ -12,9 +14,6 @@ from mdpu.pipeline.config import all_values
 from mdpu.pipeline.experiments import rows_kind
 from mdpu.pipeline.plan import AXES, Experiment, Plan
 from mdpu.pipeline.report.drawing import size_name
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 CAPTION = """\
 The class prior that a method estimates from tuples and unlabeled images alone, with its interval from a bootstrap over
@@ -79,10 +78,5 @@ def _inside(cell: pd.DataFrame, prior: float) -> pd.Series:
 
 
 KIND = rows_kind(
-    estimates,
-    table_rows,
-    lambda _: CAPTION,
-    lambda _: HEADER,
-    single=("variant", "loss", "method"),
-    check=check,
+    estimates, table_rows, lambda _: CAPTION, lambda _: HEADER, single=("variant", "loss", "method"), check=check
 )

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -42,23 +41,14 @@ unlabeled images are the first ones of a split that the pipeline drew.
 """
 
 
-def _none() -> np.ndarray:
-    return np.zeros(0, dtype=np.int64)
-
-
-@dataclass(frozen=True)
-class Setting:
-    """One row of the figure: what a learner of this setting knows.
-
-    `groups` are indices of training images with what is known about them as a group, `singles` single images that are
-    known to be positive, `unlabeled` those about which nothing is known.
-    """
+class Setting(NamedTuple):
+    """One row of the figure: what a learner of this setting knows, by indices of training images."""
 
     name: str
     given: str
-    groups: Sequence[tuple[np.ndarray, str]]
-    singles: np.ndarray = field(default_factory=_none)
-    unlabeled: np.ndarray = field(default_factory=_none)
+    groups: Sequence[tuple[np.ndarray, str]] = ()  # with what is known about them as a group
+    singles: Sequence[int] | np.ndarray = ()  # known to be positive
+    unlabeled: Sequence[int] | np.ndarray = ()  # nothing is known about them
 
 
 def draw(plan: Plan, experiment: Experiment) -> Figure:
@@ -101,7 +91,7 @@ def setting_rows(labels: np.ndarray, split: TupleData) -> list[Setting]:
             [(members, "half or more positive") for members in tuples],
             unlabeled=unlabeled,
         ),
-        Setting("PU", "positives,\nand unlabeled", [], singles=positives[:SINGLES], unlabeled=unlabeled),
+        Setting("PU", "positives,\nand unlabeled", singles=positives[:SINGLES], unlabeled=unlabeled),
         Setting(
             "LLP",
             "bags with their exact\nproportion of positives",
@@ -165,8 +155,8 @@ def setting_figure(image_set: ImageSet, labels: Labels, split: TupleData, defini
 def _width(row: Setting) -> float:
     """Return how much room the images of a row take, in units of an image's side."""
     groups = [_group_width(members) + STEP - 1 + 3 * BOX for members, _ in row.groups]
-    singles = [len(images) * STEP for images in (row.singles, row.unlabeled) if len(images)]
-    return BOX + sum(groups) + sum(singles) + 3 * BOX * (len(row.singles) > 0)
+    singles = (len(row.singles) + len(row.unlabeled)) * STEP
+    return BOX + sum(groups) + singles + 3 * BOX * (len(row.singles) > 0)
 
 
 def _group_width(members: np.ndarray) -> float:
@@ -189,13 +179,11 @@ def _draw_row(axis: Axes, row: Setting, images: np.ndarray, bottom: float, side:
         for place, index in enumerate(members):
             _show(axis, images[index], left + place * STEP * side, bottom, side, UNKNOWN, 1)
         left += max(width + (STEP - 1 + 3 * BOX) * side, NOTE)
-    for index in row.singles:
-        _show(axis, images[index], left, bottom, side, KNOWN, 1.5)
-        left += STEP * side
-    left += 3 * BOX * side if len(row.singles) else 0
-    for index in row.unlabeled:
-        _show(axis, images[index], left, bottom, side, UNKNOWN, 1)
-        left += STEP * side
+    for indices, color, line_width in ((row.singles, KNOWN, 1.5), (row.unlabeled, UNKNOWN, 1)):
+        for index in indices:
+            _show(axis, images[index], left, bottom, side, color, line_width)
+            left += STEP * side
+        left += 3 * BOX * side if len(indices) else 0
 
 
 def _show(
@@ -212,9 +200,4 @@ def _show(
     axis.add_patch(Rectangle((left, bottom), side, side, fill=False, edgecolor=color, linewidth=line_width))
 
 
-KIND = figure_kind(
-    draw,
-    CAPTION,
-    reads=("images", "labels", "split"),
-    single=("tuple_size", "prior", "n"),
-)
+KIND = figure_kind(draw, CAPTION, reads=("images", "labels", "split"), single=("tuple_size", "prior", "n"))

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+import pandas as pd
+
 from mdpu.learn.methods import load_method
 from mdpu.pipeline.experiments import figure_kind, reported
 from mdpu.pipeline.plan import Experiment, Plan
@@ -21,7 +23,6 @@ from mdpu.pipeline.report.drawing import (
 from mdpu.pipeline.report.style import method_style
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.figure import Figure
 
 CAPTION = """\
@@ -41,43 +42,35 @@ def draw(plan: Plan, experiment: Experiment) -> Figure:
 
 
 def size_figure(accuracies: pd.DataFrame, datasets: Mapping[str, str], against: str = "n") -> Figure:
-    """Draw test accuracy `against` ``n`` or ``tuple_size``, for runs with one variant and one loss.
-
-    A row of panels per prior and value of the other column, a panel per dataset. A line is the mean over trials, its
-    band one standard deviation to each side. Controls are thin lines without a band.
-    """
+    """Draw test accuracy `against` ``n`` or ``tuple_size``: a row of panels per prior and value of the other."""
     methods, controls = competitors_and_controls(accuracies)
     (other,) = AGAINST.keys() - {against}
     label, unit = AGAINST[against]
     rows = sorted(set(accuracies[[other, "prior"]].itertuples(index=False, name=None)))
-    panels = [[(*row, dataset) for dataset in datasets] for row in rows]
-    if len(datasets) == 1:
-        panels = [[panel for line in panels for panel in line]]
-    figure, axes = draw_panels(len(panels), len(panels[0]), 1.8, sharex=True)
+    shape = (len(rows), len(datasets)) if len(datasets) > 1 else (1, len(rows))
+    figure, axes = draw_panels(*shape, 1.8, sharex=True)
+    panels = list(zip(axes.flat, [(*row, dataset) for row in rows for dataset in datasets], strict=True))
     for dataset in datasets:
-        same = [
-            axes[row, column] for row, line in enumerate(panels) for column, key in enumerate(line) if key[2] == dataset
+        own = accuracies[accuracies["dataset"] == dataset]
+        means = own.groupby(["method", other, "prior", against])["accuracy"].mean()
+        is_control = means.index.get_level_values("method").isin(controls)
+        share_range([axis for axis, key in panels if key[2] == dataset], means[~is_control], beyond=means[is_control])
+    for axis, (value, prior, dataset) in panels:
+        shown = accuracies[
+            (accuracies["dataset"] == dataset) & (accuracies[other] == value) & (accuracies["prior"] == prior)
         ]
-        means = accuracies[accuracies["dataset"] == dataset].groupby(["method", other, "prior", against])["accuracy"]
-        is_control = means.mean().index.get_level_values("method").isin(controls)
-        share_range(same, means.mean()[~is_control], beyond=means.mean()[is_control])
-    for row, line in enumerate(panels):
-        for column, (value, prior, dataset) in enumerate(line):
-            axis = axes[row, column]
-            shown = accuracies[
-                (accuracies["dataset"] == dataset) & (accuracies[other] == value) & (accuracies["prior"] == prior)
-            ]
-            bands(axis, shown, "accuracy", methods, against=against)
-            for control in controls:
-                means = shown[shown["method"] == control].groupby(against)["accuracy"].mean()
-                thin = {**method_style(control), "marker": "", "linewidth": 1}
-                axis.plot(means.index, means, **thin, label=load_method(control).title)
-            which = size_name(value).lower() if other == "tuple_size" else f"$n = {value:,}$".replace(",", "{,}")
-            entitle(axis, literal(datasets[dataset]), which, f"$\\pi_+ = {prior}$")
-            axis.set_xticks(sorted(accuracies[against].unique()))
-            axis.xaxis.set_major_formatter(lambda tick, _: f"{tick / unit:g}")
-            axis.tick_params(labelleft=column == 0 or len(datasets) > 1)  # the row of one dataset shares its axes
-        axes[row, 0].set_ylabel("Test accuracy (%)")
+        bands(axis, shown, "accuracy", methods, against=against)
+        for control in controls:
+            means = shown[shown["method"] == control].groupby(against)["accuracy"].mean()
+            thin = {**method_style(control), "marker": "", "linewidth": 1}
+            axis.plot(means.index, means, **thin, label=load_method(control).title)
+        which = size_name(value).lower() if other == "tuple_size" else f"$n = {value:,}$".replace(",", "{,}")
+        entitle(axis, literal(datasets[dataset]), which, f"$\\pi_+ = {prior}$")
+        axis.set_xticks(sorted(accuracies[against].unique()))
+        axis.xaxis.set_major_formatter(lambda tick, _: f"{tick / unit:g}")
+        axis.tick_params(labelleft=len(datasets) > 1 or axis is axes[0, 0])  # the row of one dataset shares its axes
+    for axis in axes[:, 0]:
+        axis.set_ylabel("Test accuracy (%)")
     for axis in axes[-1]:
         axis.set_xlabel(label)
     legend_below(figure, axes[0, 0])

@@ -279,7 +279,10 @@ FIGURES = {
     "tuning": lambda: tuning_figure(grid(), "MNIST"),
     "curves": lambda: curves_figure(histories(), DATASETS),
     "misspecification": lambda: misspecification_figure(
-        accuracies(methods=ALL).assign(variant=lambda rows: rows["seed"].map(str)), OFFSETS, DATASETS
+        accuracies(methods=ALL).assign(variant=lambda rows: rows["seed"].map(str)),
+        OFFSETS,
+        DATASETS,
+        "Assumed minus true prior",
     ),
     "sensitivity": lambda: sensitivity_figure(differences(), PUBLISHED, DATASETS),
     "setting": lambda: setting_of(np.tile(np.array([1, -1], dtype=np.int8), 100), 2),
