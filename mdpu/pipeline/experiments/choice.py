@@ -46,14 +46,14 @@ def choose_epochs(metrics: pd.DataFrame, offsets: Mapping[str, float], average_l
     """Return what each choice of an epoch gives, for each run that has a score and did not diverge.
 
     `offsets` are assumed minus true prior, by variant. ``best`` is the highest accuracy of any epoch in percent, at the
-    training prior, ``protocol`` the mean of the last epochs. Each of `RISKS` has its epoch (``bags_epoch``) and the
-    accuracy there (``bags``). The regret of a choice is ``best`` minus it.
+    training prior, ``protocol`` the mean of the last epochs. Each of `RISKS` has the accuracy at the epoch that it
+    chooses. The regret of a choice is ``best`` minus it.
     """
     rows = [
-        dict(zip(AXES, key, strict=True)) | _choice(run, "epoch", run["elsewhere"].tail(average_last).mean())
+        dict(zip(AXES, key, strict=True)) | _choice(run, run["elsewhere"].tail(average_last).mean())
         for key, run in _estimated_runs(metrics, offsets)
     ]
-    return pd.DataFrame(rows, columns=_columns("epoch"))
+    return pd.DataFrame(rows, columns=[*AXES, "best", *WAYS])
 
 
 def choose_settings(metrics: pd.DataFrame, offsets: Mapping[str, float], average_last: int) -> pd.DataFrame:
@@ -71,25 +71,15 @@ def choose_settings(metrics: pd.DataFrame, offsets: Mapping[str, float], average
     for key, variants in pd.DataFrame(runs, columns=[*AXES, *measured]).groupby(trial, sort=False):
         base = variants.loc[variants["variant"] == BASE, "elsewhere"]
         if len(base):
-            rows.append(
-                dict(zip(trial, key, strict=True)) | {"variant": BASE} | _choice(variants, "variant", base.item())
-            )
-    return pd.DataFrame(rows, columns=_columns("variant"))
+            rows.append(dict(zip(trial, key, strict=True)) | {"variant": BASE} | _choice(variants, base.item()))
+    return pd.DataFrame(rows, columns=[*AXES, "best", *WAYS])
 
 
-def _choice(options: pd.DataFrame, chosen: str, protocol: float) -> dict[str, object]:
+def _choice(options: pd.DataFrame, protocol: float) -> dict[str, float]:
     """Return what the best of some options, the protocol's and those with the least risks give."""
-    places = {name: int(options[name].argmin()) for name in RISKS}
-    return (
-        {"best": options["elsewhere"].max(), "protocol": protocol}
-        | {f"{name}_{chosen}": options[chosen].iloc[place] for name, place in places.items()}
-        | {name: options["elsewhere"].iloc[place] for name, place in places.items()}
-    )
-
-
-def _columns(chosen: str) -> list[str]:
-    """Return the columns of a table of choices, of epochs or of variants."""
-    return [*AXES, "best", "protocol", *(name for risk in RISKS for name in (f"{risk}_{chosen}", risk))]
+    reached = options["elsewhere"]
+    chosen = {name: reached.iloc[int(options[name].argmin())] for name in RISKS}
+    return {"best": reached.max(), "protocol": protocol, **chosen}
 
 
 def _estimated_runs(
