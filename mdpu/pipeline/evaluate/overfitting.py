@@ -12,20 +12,11 @@ FELL = 1.0  # points from which on a cell is named
 
 
 def overfitting(metrics: pd.DataFrame, test_prior: str) -> pd.DataFrame:
-    """Return the methods of which a cell's mean accuracy fell by a point or more after its best epochs.
+    """Return the methods of which a cell's mean accuracy fell by a point or more after its best epochs, worst first.
 
-    Parameters
-    ----------
-    metrics : DataFrame
-        Histories, as `mdpu.pipeline.evaluate.collect.collect` returns them.
-    test_prior : {'natural', 'matched'}
-
-    Returns
-    -------
-    DataFrame
-        Those that lost most come first. ``method``, ``variant``; the numbers of ``cells`` and of those that ``fell``;
-        ``points`` that the worst of these lost, and the ``epoch``, a median, that ended their best `WINDOW` epochs.
-        These are known by test labels, so nobody could have stopped there.
+    A row has ``method`` and ``variant``, the numbers of ``cells`` and of those that ``fell``, the ``points`` that the
+    worst of these lost, and the ``epoch``, a median, that ended their best `WINDOW` epochs. These are known by test
+    labels, so nobody could have stopped there. Arguments are those of `reported_accuracy`.
     """
     seen = metrics[[*CELL, "epoch"]].assign(accuracy=reported_accuracy(metrics, test_prior))
     curves = seen.groupby([*CELL, "epoch"], observed=True)["accuracy"].mean().unstack("epoch")
