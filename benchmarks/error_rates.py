@@ -25,6 +25,7 @@ from scipy import stats
 from mdpu.pipeline.evaluate.comparison import (
     FEWEST_TRIALS,
     VERDICTS,
+    Trials,
     equivalence_p,
     judge,
     prediction_interval,
@@ -67,8 +68,8 @@ class Column:
     trials: int
     rule: dict[str, float]
 
-    def cells(self, random: np.random.Generator, difference: float) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-        """Return mean, deviation and number of trials of `CELLS` cells, ours and the paper's."""
+    def cells(self, random: np.random.Generator, difference: float) -> tuple[Trials, Trials]:
+        """Return the trials of `CELLS` cells, ours and the paper's."""
         ours, paper = random.choice(self.deviations, CELLS, axis=1)
         return sample(difference + ours * random.normal(size=(self.trials, CELLS))), sample(
             paper * random.normal(size=(TRIALS, CELLS))
@@ -83,9 +84,9 @@ class Column:
         return deviations * (np.sqrt(world.correlation) * common + np.sqrt(1 - world.correlation) * own), deviations
 
 
-def sample(values: Array) -> tuple[Any, ...]:
-    """Return mean, deviation and number over the first axis."""
-    return values.mean(0), values.std(0, ddof=1), len(values)
+def sample(values: Array) -> Trials:
+    """Return trials, which lie along the first axis."""
+    return Trials(values.mean(0), values.std(0, ddof=1), len(values))
 
 
 def percent(share: Any) -> str:
@@ -99,15 +100,15 @@ def percent(share: Any) -> str:
 def verdicts(column: Column, random: np.random.Generator, difference: float) -> str:
     """Return the shares of the verdicts."""
     ours, paper = column.cells(random, difference)
-    ends = welch_interval(*ours, *paper, column.rule["level"])
-    verdict, _ = judge(ours[0] - paper[0], *ends, column.rule["margin"], column.rule["wider_margin"])
+    ends = welch_interval(ours, paper, column.rule["level"])
+    verdict, _ = judge(ours.mean - paper.mean, *ends, column.rule["margin"], column.rule["wider_margin"])
     return " / ".join(percent(verdict == name) for name in VERDICTS[:4])
 
 
 def interval(column: Column, random: np.random.Generator, difference: float) -> str:
     """Return how often Welch's interval holds the true difference."""
     ours, paper = column.cells(random, difference)
-    low, high = welch_interval(*ours, *paper, column.rule["level"])
+    low, high = welch_interval(ours, paper, column.rule["level"])
     return percent((low <= difference) & (difference <= high))
 
 
@@ -116,8 +117,8 @@ def predicted(column: Column, random: np.random.Generator, difference: float) ->
     if column.trials < FEWEST_TRIALS:
         return "–"
     ours, paper = column.cells(random, difference)
-    low, high = prediction_interval(*ours, TRIALS, column.rule["level"])
-    return percent((low <= paper[0]) & (paper[0] <= high))
+    low, high = prediction_interval(ours, TRIALS, column.rule["level"])
+    return percent((low <= paper.mean) & (paper.mean <= high))
 
 
 def equivalent(column: Column, random: np.random.Generator, difference: float) -> str:
@@ -125,7 +126,7 @@ def equivalent(column: Column, random: np.random.Generator, difference: float) -
     if column.trials < FEWEST_TRIALS:
         return "–"
     ours, paper = column.cells(random, difference)
-    return percent(equivalence_p(*ours, *paper, column.rule["margin"]) < 1 - column.rule["level"])
+    return percent(equivalence_p(ours, paper, column.rule["margin"]) < 1 - column.rule["level"])
 
 
 def significant(column: Column, random: np.random.Generator, difference: float) -> str:
@@ -135,7 +136,7 @@ def significant(column: Column, random: np.random.Generator, difference: float) 
     )
     one, _ = twice.cells(random, difference)
     other, _ = twice.cells(random, 0.0)
-    return percent(welch_interval(*one, *other, column.rule["level"])[0] > 0)
+    return percent(welch_interval(one, other, column.rule["level"])[0] > 0)
 
 
 # -- rules on many cells --------------------------------------------------------------------------

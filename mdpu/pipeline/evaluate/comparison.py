@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -36,63 +37,48 @@ TOTALS = ("reading", "method", "dataset", "prior", "table")
 Array = NDArray[np.float64]
 
 
-def welch_interval(
-    mean: ArrayLike,
-    std: ArrayLike,
-    trials: ArrayLike,
-    other_mean: ArrayLike,
-    other_std: ArrayLike,
-    other_trials: ArrayLike,
-    level: float,
-) -> tuple[Array, Array]:
-    """Return the ends of Welch's interval for `mean` minus `other_mean`, elementwise, from deviations with ddof = 1.
+class Trials(NamedTuple):
+    """Samples of trials, elementwise: mean, deviation (ddof = 1), and how many trials there are."""
+
+    mean: ArrayLike
+    std: ArrayLike
+    count: ArrayLike
+
+
+def welch_interval(ours: Trials, theirs: Trials, level: float) -> tuple[Array, Array]:
+    """Return the ends of Welch's interval for the mean of `ours` minus that of `theirs`, elementwise.
 
     Both are missing where a sample has fewer than two trials, and both are the difference where neither varies.
     """
-    difference, error, freedom = _welch(mean, std, trials, other_mean, other_std, other_trials)
+    difference, error, freedom = _welch(ours, theirs)
     half = np.where(error == 0, 0.0, special.stdtrit(freedom, (1 + level) / 2) * error)
     return difference - half, difference + half
 
 
-def _welch(
-    mean: ArrayLike, std: ArrayLike, trials: ArrayLike, other_mean: ArrayLike, other_std: ArrayLike, others: ArrayLike
-) -> tuple[Array, Array, Array]:
+def _welch(ours: Trials, theirs: Trials) -> tuple[Array, Array, Array]:
     """Return the difference of two means, its standard error, and Welch and Satterthwaite's degrees of freedom."""
-    counts = np.asarray(trials, float), np.asarray(others, float)
-    first, second = (
-        np.where(n > 1, np.square(np.asarray(s, float)) / n, np.nan)
-        for s, n in zip((std, other_std), counts, strict=True)
-    )
+    mean, std, n, other_mean, other_std, m = (np.asarray(values, float) for values in (*ours, *theirs))
+    first, second = np.where(n > 1, std**2 / n, np.nan), np.where(m > 1, other_std**2 / m, np.nan)
     variance = first + second
     with np.errstate(invalid="ignore", divide="ignore"):
-        freedom = variance**2 / (first**2 / (counts[0] - 1) + second**2 / (counts[1] - 1))
-    return np.asarray(mean, float) - np.asarray(other_mean, float), np.sqrt(variance), freedom
+        freedom = variance**2 / (first**2 / (n - 1) + second**2 / (m - 1))
+    return mean - other_mean, np.sqrt(variance), freedom
 
 
-def prediction_interval(
-    mean: ArrayLike, std: ArrayLike, trials: ArrayLike, further: ArrayLike, level: float
-) -> tuple[Array, Array]:
+def prediction_interval(ours: Trials, further: int, level: float) -> tuple[Array, Array]:
     """Return the ends of the interval that holds the mean of `further` trials of the same normal law, elementwise."""
-    mean, std, trials, further = (np.asarray(values, float) for values in (mean, std, trials, further))
+    mean, std, trials = (np.asarray(values, float) for values in ours)
     trials = np.where(trials > 1, trials, np.nan)
     half = special.stdtrit(trials - 1, (1 + level) / 2) * std * np.sqrt(1 / trials + 1 / further)
     return mean - half, mean + half
 
 
-def equivalence_p(
-    mean: ArrayLike,
-    std: ArrayLike,
-    trials: ArrayLike,
-    other_mean: ArrayLike,
-    other_std: ArrayLike,
-    other_trials: ArrayLike,
-    margin: float,
-) -> Array:
+def equivalence_p(ours: Trials, theirs: Trials, margin: float) -> Array:
     """Return the p-value that two means differ by less than `margin`, elementwise: two one-sided Welch tests.
 
     It is the larger of the two (Schuirmann, 1987), and missing where a sample has fewer than two trials.
     """
-    difference, error, freedom = _welch(mean, std, trials, other_mean, other_std, other_trials)
+    difference, error, freedom = _welch(ours, theirs)
     with np.errstate(invalid="ignore", divide="ignore"):
         not_below = special.stdtr(freedom, -(difference + margin) / error)
         not_above = special.stdtr(freedom, (difference - margin) / error)
@@ -160,9 +146,9 @@ def compare(
     was_run = compared["trials"].notna().to_numpy()
     diverged = compared["diverged"].fillna(0).to_numpy(int)
     valid = compared["trials"].fillna(0).to_numpy(int) - diverged
-    paper = compared["published_mean"], compared["published_std"], TRIALS
+    paper = Trials(compared["published_mean"], compared["published_std"], TRIALS)
     compared["difference"] = compared["mean"] - compared["published_mean"]
-    low, high = welch_interval(compared["mean"], compared["std"], valid, *paper, rule["level"])
+    low, high = welch_interval(Trials(compared["mean"], compared["std"], valid), paper, rule["level"])
     verdict, reason = judge(compared["difference"], low, high, rule["margin"], rule["wider_margin"])
     some_diverged = (verdict == REPRODUCED) & (diverged > 0)  # only the trials that converged agree
     verdict[some_diverged], reason[some_diverged] = CLOSE, SOME_DIVERGED
@@ -172,9 +158,10 @@ def compare(
     columns = ["table", "tuple_size", "n", "prior", "published_dataset", "dataset", "reading", "method", *ours]
     columns += ["published_mean", "published_std", "published_bold", "difference"]
     enough = np.where(valid >= FEWEST_TRIALS, valid, np.nan)
-    lower, upper = prediction_interval(compared["mean"], compared["std"], enough, TRIALS, rule["level"])
-    p_value = equivalence_p(compared["mean"], compared["std"], enough, *paper, rule["margin"])
-    known = {"predicted": (lower <= paper[0]) & (paper[0] <= upper), "equivalent": p_value < 1 - rule["level"]}
+    tested = Trials(compared["mean"], compared["std"], enough)
+    lower, upper = prediction_interval(tested, TRIALS, rule["level"])
+    p_value = equivalence_p(tested, paper, rule["margin"])
+    known = {"predicted": compared["published_mean"].between(lower, upper), "equivalent": p_value < 1 - rule["level"]}
     return compared[columns].assign(
         interval_low=low,
         interval_high=high,

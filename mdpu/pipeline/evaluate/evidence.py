@@ -159,20 +159,11 @@ def run_facts(metrics: pd.DataFrame, accuracies: pd.DataFrame, test_prior: str) 
         .agg(best=("moving", "max"), lowest_risk=("risk", "min"), lowest_objective=("objective", "min"))
     )
     negative = (shown["risk"] < 0).groupby(run).cummax()
-    after = shown[negative & shown["risk"].notna() & shown["accuracy"].notna()]
-    ranks = after[["risk", "accuracy"]].groupby(run).rank()
-    centred = ranks - ranks.groupby(run).transform("mean")
-    sums = (
-        after[keys]
-        .assign(
-            both=centred["risk"] * centred["accuracy"], risk=centred["risk"] ** 2, accuracy=centred["accuracy"] ** 2
-        )
-        .groupby(keys)[["both", "risk", "accuracy"]]
-        .sum()
-    )
-    enough = after.groupby(keys).size() >= 3
-    correlation = sums["both"].div(np.sqrt(sums["risk"].mul(sums["accuracy"]))).where(enough)
+    after = shown[negative].dropna(subset=["risk", "accuracy"])
+    ranks = after[keys].assign(**after[["risk", "accuracy"]].groupby(run).rank())
+    correlation = {key: own["risk"].corr(own["accuracy"], min_periods=3) for key, own in ranks.groupby(keys)}
     facts = facts.merge(accuracies[[*keys, "accuracy"]], on=keys)
     first = metrics[metrics["method"].isin(ASKED) & (metrics["epoch"] == 1)]
     facts = facts.merge(first.reindex(columns=[*keys, *ESTIMATES]), on=keys, how="left")
-    return facts.merge(correlation.rename("risk_and_accuracy").reset_index(), on=keys, how="left")
+    named = facts[keys].itertuples(index=False, name=None)
+    return facts.assign(risk_and_accuracy=[correlation.get(key, math.nan) for key in named])

@@ -13,7 +13,7 @@ from mdpu.law import Law
 from mdpu.learn.method import CorrectedRisk
 from mdpu.learn.methods import load_method
 from mdpu.pipeline.evaluate.collect import summarize
-from mdpu.pipeline.evaluate.comparison import welch_interval
+from mdpu.pipeline.evaluate.comparison import Trials, welch_interval
 from mdpu.pipeline.experiments import FIGURE, figure_kind, reported
 from mdpu.pipeline.files import write_csv
 from mdpu.pipeline.plan import CELL, Experiment, Plan
@@ -80,9 +80,9 @@ def law_cells(accuracies: pd.DataFrame, laws: Mapping[tuple[str, int], Law], lev
     others = [axis for axis in CELL if axis != "method"]
     own = cells[cells["method"] == REFERENCE][[*others, "mean", "std", "trials"]]
     beside = cells[others].merge(own, on=others, how="left")
-    mean, std, trials = (np.asarray(beside[key], float) for key in ("mean", "std", "trials"))
-    low, high = welch_interval(mean, std, trials, cells["mean"], cells["std"], valid, level)
-    return cells.assign(above=mean - cells["mean"], above_low=low, above_high=high)
+    reference = Trials(beside["mean"], beside["std"], beside["trials"])
+    low, high = welch_interval(reference, Trials(cells["mean"], cells["std"], valid), level)
+    return cells.assign(above=beside["mean"] - cells["mean"], above_low=low, above_high=high)
 
 
 def laws_figure(cells: pd.DataFrame, datasets: Mapping[str, str]) -> Figure:

@@ -14,7 +14,7 @@ from scipy import stats
 from mdpu.pipeline.config import load_config
 from mdpu.pipeline.evaluate.claims import CLAIMS, check_claims, status
 from mdpu.pipeline.evaluate.collect import run_accuracies
-from mdpu.pipeline.evaluate.comparison import welch_interval
+from mdpu.pipeline.evaluate.comparison import Trials, welch_interval
 from mdpu.pipeline.evaluate.evidence import Evidence, our_evidence, paper_evidence, run_facts
 from mdpu.pipeline.evaluate.published import METHODS, published_cells
 from mdpu.pipeline.evaluate.shares import share_interval
@@ -418,7 +418,7 @@ def test_bags_are_compared_with_the_best_rival_of_the_row():
     assert (case["left"], case["right"], case["holds"]) == (88.5, 88.0, True)
     (case,) = CLAIMS["bags-beat-every-other-method"].check(of).to_dict("records")
     assert (case["left"], case["right"], case["holds"]) == (88.5, 91.0, False)
-    low, _ = welch_interval(88.5, 1.0, 3, 91.0, 1.0, 3, 0.95)
+    low, _ = welch_interval(Trials(88.5, 1.0, 3), Trials(91.0, 1.0, 3), 0.95)
     (case,) = CLAIMS["bags-beat-every-other-method-significantly"].check(of).to_dict("records")
     assert (case["left"], case["holds"]) == (pytest.approx(low), False)
 

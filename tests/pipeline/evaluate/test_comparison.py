@@ -29,6 +29,7 @@ from mdpu.pipeline.evaluate.comparison import (
     TOO_WIDE,
     VERDICTS,
     WIDER,
+    Trials,
     compare,
     equivalence_p,
     judge,
@@ -54,6 +55,10 @@ def names(config):
     return Plan(config).published_names
 
 
+def trials_of(values):
+    return Trials(np.mean(values), np.std(values, ddof=1), len(values))
+
+
 # -- the interval ---------------------------------------------------------------------------------
 
 
@@ -64,16 +69,15 @@ def names(config):
 )
 def test_the_interval_is_scipys(first, second, level):
     expected = stats.ttest_ind(first, second, equal_var=False).confidence_interval(level)
-    samples = [f(values) for values in (first, second) for f in (np.mean, lambda v: np.std(v, ddof=1), len)]
-    low, high = welch_interval(*samples, level)
+    low, high = welch_interval(trials_of(first), trials_of(second), level)
     np.testing.assert_allclose([low, high], expected, rtol=1e-6, atol=1e-9)
 
 
 def test_without_deviation_there_is_an_interval_only_if_two_trials_say_so():
-    assert np.isnan(welch_interval(80, np.nan, 1, 79, 0.5, 3, 0.95)[0])
-    assert np.isnan(welch_interval(80, 0.5, 1, 79, 0.5, 3, 0.95)[0])
-    assert [*welch_interval(80, 0.0, 3, 79, 0.0, 3, 0.95)] == [1, 1]
-    low, high = welch_interval(80, 0.0, 3, 79, 0.5, 3, 0.95)  # then the other sample has all the freedom
+    assert np.isnan(welch_interval(Trials(80, np.nan, 1), Trials(79, 0.5, 3), 0.95)[0])
+    assert np.isnan(welch_interval(Trials(80, 0.5, 1), Trials(79, 0.5, 3), 0.95)[0])
+    assert [*welch_interval(Trials(80, 0.0, 3), Trials(79, 0.0, 3), 0.95)] == [1, 1]
+    low, high = welch_interval(Trials(80, 0.0, 3), Trials(79, 0.5, 3), 0.95)  # all the freedom is the other's
     half = stats.t.ppf(0.975, 2) * 0.5 / np.sqrt(3)
     assert [low, high] == pytest.approx([1 - half, 1 + half])
 
@@ -125,7 +129,7 @@ samples = st.lists(st.floats(50, 100), min_size=5, max_size=8).filter(lambda val
 def test_the_prediction_interval_is_scipys_of_a_mean_with_both_errors(values, further, level):
     k, std = len(values), np.std(values, ddof=1)
     expected = stats.t.interval(level, k - 1, np.mean(values), std * np.sqrt(1 / k + 1 / further))
-    found = prediction_interval(np.mean(values), std, k, further, level)
+    found = prediction_interval(trials_of(values), further, level)
     np.testing.assert_allclose([float(end) for end in found], expected, rtol=1e-9)
 
 
@@ -135,8 +139,9 @@ def test_equivalence_is_two_of_scipys_one_sided_tests(first, second):
         stats.ttest_ind(np.add(first, shift), second, equal_var=False, alternative=side).pvalue
         for shift, side in ((1.0, "greater"), (-1.0, "less"))
     ]
-    sample = [f(values) for values in (first, second) for f in (np.mean, lambda v: np.std(v, ddof=1), len)]
-    assert float(equivalence_p(*sample, 1.0)) == pytest.approx(max(sides), rel=1e-6, abs=1e-12)
+    assert float(equivalence_p(trials_of(first), trials_of(second), 1.0)) == pytest.approx(
+        max(sides), rel=1e-6, abs=1e-12
+    )
 
 
 @pytest.mark.parametrize("trials", [FEWEST_TRIALS - 1, FEWEST_TRIALS])
@@ -147,10 +152,12 @@ def test_the_sharper_columns_need_enough_trials(names, trials):
     if trials < FEWEST_TRIALS:
         assert cell[columns].isna().all()
         return
-    expected = prediction_interval(87.8, 0.4, trials, 3, 0.95)
+    expected = prediction_interval(Trials(87.8, 0.4, trials), 3, 0.95)
     assert cell[columns[:2]].tolist() == pytest.approx([float(end) for end in expected])
     assert cell["predicted"]  # the paper's 87.91
-    assert cell["equivalence_p"] == pytest.approx(float(equivalence_p(87.8, 0.4, trials, 87.91, 0.40, 3, 1.0)))
+    assert cell["equivalence_p"] == pytest.approx(
+        float(equivalence_p(Trials(87.8, 0.4, trials), Trials(87.91, 0.40, 3), 1.0))
+    )
     assert cell["equivalent"] == (cell["equivalence_p"] < 0.05)
     far = compare(summary.assign(mean=90.0), names, RULE).query("verdict != 'not run'").iloc[0]
     assert (far["predicted"], far["equivalent"]) == (False, False)

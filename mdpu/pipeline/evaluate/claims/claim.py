@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from mdpu.pipeline.evaluate.comparison import welch_interval
+from mdpu.pipeline.evaluate.comparison import Trials, welch_interval
 from mdpu.pipeline.evaluate.evidence import Evidence
 from mdpu.pipeline.evaluate.published import BASELINES, PROPOSED
 from mdpu.pipeline.plan import AXES, CELL, ROW
@@ -78,8 +78,8 @@ def significantly(pairs: Callable[[Evidence], Frame]) -> Check:
 
 def interval(pairs: Frame, evidence: Evidence) -> tuple[Any, Any]:
     """Return both ends of Welch's interval for left minus right of each pair, missing where a side has one trial."""
-    left, right = ([pairs[f"{column}{side}"] for column in ("mean", "std", "trials")] for side in ("", "_right"))
-    return welch_interval(left[0], left[1], left[2], right[0], right[1], right[2], evidence.rule["level"])
+    left, right = (Trials(pairs[f"mean{s}"], pairs[f"std{s}"], pairs[f"trials{s}"]) for s in ("", "_right"))
+    return welch_interval(left, right, evidence.rule["level"])
 
 
 # -- cells ----------------------------------------------------------------------------------------
