@@ -59,12 +59,6 @@ def audit(datasets: Mapping[str, Mapping[str, Any]]) -> list[Finding]:
     return sorted(findings, key=lambda finding: kinds.index(finding.kind))
 
 
-def audit_table(findings: list[Finding]) -> pd.DataFrame:
-    """Return one row per finding, its cases joined by semicolons."""
-    rows = [{**asdict(finding), "cases": "; ".join(finding.cases)} for finding in findings]
-    return pd.DataFrame(rows).astype({"count": "Int64", "of": "Int64"})
-
-
 def _typed() -> dict[str, Any]:
     content: dict[str, Any] = yaml.safe_load(ANOMALIES.read_text(encoding="utf-8"))
     return content
@@ -290,14 +284,14 @@ def write_audit(plan: Plan) -> None:
     Those of the plan's datasets are audited that have the name of a published row.
     """
     layout, stated = plan.layout, [name for name in plan.datasets if plan.published_names[name] == name]
-    findings = audit(
-        {
-            name: {
-                "description": read_json(layout.images(name).with_suffix(".json")),
-                "counts": read_json(layout.labels(name).with_suffix(".json"))["counts"],
-            }
-            for name in stated
+    datasets = {
+        name: {
+            "description": read_json(layout.images(name).with_suffix(".json")),
+            "counts": read_json(layout.labels(name).with_suffix(".json"))["counts"],
         }
-    )
-    write_csv(audit_table(findings), layout.results / "audit.csv")
-    write_json(layout.results / "audit.json", {"findings": [asdict(finding) for finding in findings]})
+        for name in stated
+    }
+    findings = [asdict(finding) for finding in audit(datasets)]
+    table = pd.DataFrame(findings).assign(cases=["; ".join(finding["cases"]) for finding in findings])
+    write_csv(table.astype({"count": "Int64", "of": "Int64"}), layout.results / "audit.csv")
+    write_json(layout.results / "audit.json", {"findings": findings})
