@@ -270,8 +270,10 @@ def check_networks(config: Config) -> None:
 
 
 def _check_dataset(dataset: Config, where: str) -> None:
+    from mdpu.pipeline.data.sources import SOURCES
+
     if not is_path(dataset["source"]):
-        known(dataset["source"], available_sources(), f"{where}.source")
+        known(dataset["source"], SOURCES, f"{where}.source")
     both = set(map(str, dataset["positive"])) & set(map(str, dataset["negative"]))
     if both:
         raise UserError(
@@ -347,13 +349,6 @@ def selected(config: Config, kind: str) -> list[str]:
 def available_methods() -> list[str]:
     """Return the methods discovered in ``mdpu/learn/methods``, without importing them."""
     return sorted(m.name.replace("_", "-") for m in pkgutil.iter_modules([str(METHODS_FOLDER)]))
-
-
-def available_sources() -> list[str]:
-    """Return the sources discovered in ``mdpu/pipeline/data/sources``."""
-    from mdpu.pipeline.data.sources import SOURCES
-
-    return sorted(SOURCES)
 
 
 def find_dataset(config: Config, name: str) -> Config:

@@ -16,8 +16,7 @@ from mdpu.learn.device import cpu_model
 from mdpu.pipeline.cache import cache_of, identity
 from mdpu.pipeline.data.diagnostics import write_diagnosed_split
 from mdpu.pipeline.data.images import ImageSet, write_images
-from mdpu.pipeline.data.labels import write_labels
-from mdpu.pipeline.files import write_csv
+from mdpu.pipeline.files import save_npz, write_csv
 from mdpu.pipeline.plan import Plan
 from mdpu.pipeline.train import compare_histories, retrain, task_of, train, tune
 from mdpu.randomness import Stream
@@ -38,7 +37,7 @@ def planned(tmp_path):
         images = ImageSet(pixels, ids, pixels[:50], ids[:50], ["no", "yes"], "made here", "none")
         if not plan.layout.images("flat").exists():
             write_images(images, plan.layout.images("flat"))
-            write_labels({"train": labels, "test": labels[:50]}, plan.layout.labels("flat"))
+            save_npz(plan.layout.labels("flat"), train=labels, test=labels[:50])
         for split in [*plan.splits, *(tuning.runs[0].split for tuning in plan.tunings.values())]:
             write_diagnosed_split(plan.layout.labels("flat"), plan.layout.split(split), **plan.drawing(split))
         return plan

@@ -84,22 +84,11 @@ def summarize(diagnostics: Sequence[dict[str, Any]]) -> dict[str, Any]:
         }
         for part in ("tuple_members", "unlabeled")
     }
-    return {
-        "splits": len(diagnostics),
-        **parts,
-        "p_value": smallest,
-        "adjusted": min(1.0, smallest * len(diagnostics)),
-    }
+    return {"splits": len(diagnostics), **parts, "p_value": smallest, "adjusted": min(1.0, smallest * len(diagnostics))}
 
 
 def write_diagnosed_split(
-    labels: Path,
-    path: Path,
-    tuple_size: int,
-    prior: float,
-    broken: float = 0.0,
-    law: str = "dominant",
-    **drawing: Any,
+    labels: Path, path: Path, tuple_size: int, prior: float, broken: float = 0.0, law: str = "dominant", **drawing: Any
 ) -> None:
     """Draw a split and write it, with its diagnostics (.json) beside it.
 

@@ -132,6 +132,11 @@ def fetch(archives: Sequence[Archive], data_dir: Path, mirror: str | None = None
                 files.append(unpacked)
             else:
                 missing[archive] = f"{archive.path} could not be fetched ({error})"
+        except OSError as error:  # of the disk: no other place mends it
+            raise UserError(
+                f"config key data_dir: {data_dir / archive.path} could not be read or written "
+                f"({error.strerror or error}); make room, or choose another data_dir"
+            ) from None
     if missing:
         places = "; ".join(f"{(data_dir / archive.path).absolute()} (MD5 {archive.md5})" for archive in missing)
         raise UserError(
@@ -168,10 +173,8 @@ def _unpacked(archive: Archive, mirror: str | None) -> Path | None:
 
 def _fetch(archive: Archive, path: Path, mirror: str | None) -> Path:
     """Fetch a file from the first place that has it, alone among processes."""
-    with _disk(path.parent):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        lock = FileLock(path.with_name(f".{path.name}.lock")).acquire()  # follows no link
-    with lock:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with FileLock(path.with_name(f".{path.name}.lock")):  # it follows no link
         if _is_intact(path, archive.md5):  # another process has fetched it meanwhile
             return path
         if path.exists() and not path.is_file():
@@ -184,12 +187,11 @@ def _fetch(archive: Archive, path: Path, mirror: str | None) -> Path:
             # A name of its own, opened exclusively: no file and no link of another user's is written through.
             partial = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
             try:
-                with _opened(place) as stream, _disk(partial), partial.open("xb") as file:
+                with _opened(place) as stream, partial.open("xb") as file:
                     md5 = _copy(stream, file, archive)
                 if md5 != archive.md5:
                     raise DownloadError(f"its MD5 is {md5}, not {archive.md5}")
-                with _disk(path):
-                    partial.replace(path)
+                partial.replace(path)
             except DownloadError as error:
                 reasons.append(f"{place}: {error}")
             else:
@@ -256,18 +258,6 @@ def _network() -> Iterator[None]:
         raise DownloadError(f"no byte for {TIMEOUT_SECONDS:g} s") from None
     except (http.client.HTTPException, OSError, ValueError) as error:
         raise DownloadError(printable(str(getattr(error, "reason", None) or error or type(error).__name__))) from None
-
-
-@contextlib.contextmanager
-def _disk(path: Path) -> Iterator[None]:
-    """Turn an error of the disk into `UserError`: no other place mends it."""
-    try:
-        yield
-    except OSError as error:
-        raise UserError(
-            f"config key data_dir: {path} could not be written ({error.strerror or error}); make room, or choose "
-            "another data_dir"
-        ) from None
 
 
 def _is_intact(path: Path, md5: str) -> bool:

@@ -81,18 +81,12 @@ def write_images(image_set: ImageSet, path: Path, checksums: Mapping[str, str] |
 
 def read_images(path: Path) -> ImageSet:
     """Read an image set; raise `UserError` if a file is missing, broken or against the contract."""
-    if path.is_dir():
-        raise UserError(f"{path} is a folder, not a file of images")
     description = read_json(path.with_suffix(".json"))
-    missing = {"classes", "origin", "licence"} - set(description if isinstance(description, dict) else ())
-    if missing:
-        raise UserError(f"{path.with_suffix('.json')} has no key {', '.join(sorted(missing))}; delete it and run again")
-    return ImageSet(
-        **load_npz(path, *ARRAYS),
-        classes=description["classes"],
-        origin=description["origin"],
-        licence=description["licence"],
-    )
+    try:
+        about = {key: description[key] for key in ("classes", "origin", "licence")}
+    except (KeyError, TypeError):
+        raise UserError(f"{path.with_suffix('.json')} does not describe images; delete it and run again") from None
+    return ImageSet(**load_npz(path, *ARRAYS), **about)
 
 
 def standardised(train: np.ndarray, test: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

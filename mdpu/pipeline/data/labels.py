@@ -13,8 +13,7 @@ from mdpu.errors import UserError
 from mdpu.pipeline.data.images import ImageSet, read_images
 from mdpu.pipeline.files import load_npz, save_npz, write_json
 
-Labels = dict[str, NDArray[np.int8]]
-Counts = dict[str, dict[str, int]]
+Labels = dict[str, NDArray[np.int8]]  # of the parts ``train`` and ``test``
 
 
 def binarize(
@@ -52,28 +51,12 @@ def binarize(
     return labels
 
 
-def count_sides(labels: Labels) -> Counts:
+def count_sides(labels: Labels) -> dict[str, dict[str, int]]:
     """Return the numbers of ``positive``, ``negative`` and ``dropped`` images of each part."""
     return {
         part: {"positive": int((y > 0).sum()), "negative": int((y < 0).sum()), "dropped": int((y == 0).sum())}
         for part, y in labels.items()
     }
-
-
-def check_counts(counts: Counts, known: Mapping[str, Mapping[str, int]], where: str) -> None:
-    """Raise `UserError` if the count of a side differs from the known one; a side without a number is not checked."""
-    for part, sides in known.items():
-        for side, count in sides.items():
-            if counts[part][side] != count:
-                raise UserError(
-                    f"{where}.{part}.{side}: {count} images are expected but the source has {counts[part][side]}; "
-                    "correct the sides or the count"
-                )
-
-
-def write_labels(labels: Labels, path: Path) -> None:
-    """Write labels as npz with arrays ``train`` and ``test``."""
-    save_npz(path, **labels)
 
 
 def read_labels(path: Path) -> Labels:
@@ -84,12 +67,18 @@ def read_labels(path: Path) -> Labels:
 def write_binarized(images: Path, dataset: str, definition: Mapping[str, Any], path: Path) -> None:
     """Binarize the class ids of an image set and write the labels, with their counts (.json) beside them.
 
-    The sides and the known counts are those of the dataset's `definition` in a configuration.
+    The sides are those of the dataset's `definition` in a configuration, which may know some of the counts.
     """
     where = f"config key definitions.datasets.{dataset}"
     sides = definition["positive"], definition["negative"], definition.get("dropped", ())
     labels = binarize(read_images(images), *sides, where)
     counts = count_sides(labels)
-    check_counts(counts, definition.get("counts", {}), f"{where}.counts")
-    write_labels(labels, path)
+    for part, known in definition.get("counts", {}).items():
+        for side, count in known.items():
+            if counts[part][side] != count:
+                raise UserError(
+                    f"{where}.counts.{part}.{side}: {count} images are expected but the source has "
+                    f"{counts[part][side]}; correct the sides or the count"
+                )
+    save_npz(path, **labels)
     write_json(path.with_suffix(".json"), {"counts": counts})

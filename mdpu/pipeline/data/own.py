@@ -58,8 +58,7 @@ def image_shape(path: Path) -> tuple[int, ...]:
             return (len(_read_frame(path, header_only=True).columns) - 1,)
         if path.is_dir():
             (_, picture), *_ = _pictures(path, "train", _classes(path, "train"))
-            mode, (width, height) = _form([picture])
-            return (height, width) if mode == "L" else (height, width, 3)
+            return _pixels(picture).shape
         with _npz(path) as archive, archive.zip.open("train_images.npy") as stream:
             version = np.lib.format.read_magic(stream)
             header = np.lib.format.read_array_header_1_0 if version[0] == 1 else np.lib.format.read_array_header_2_0
@@ -191,10 +190,17 @@ def _read_folder(path: Path) -> ImageSet:
     if unknown:
         raise UserError(f"test/{unknown[0]} has no counterpart in train; both parts need the same class folders")
     pictures = {part: _pictures(path, part, classes) for part in PARTS}
-    mode, _ = _form([file for part in PARTS for _, file in pictures[part]])
+    pixels = {file: _pixels(file) for part in PARTS for _, file in pictures[part]}
+    first, *others = pixels
+    for file in others:
+        (height, width), (first_height, first_width) = pixels[file].shape[:2], pixels[first].shape[:2]
+        if (height, width) != (first_height, first_width):
+            raise UserError(f"{file} is {width}x{height} but {first} {first_width}x{first_height}; make them one size")
+    if any(image.ndim == 3 for image in pixels.values()):
+        pixels = {file: image if image.ndim == 3 else np.stack([image] * 3, axis=2) for file, image in pixels.items()}
     arrays = {}
     for part in PARTS:
-        arrays[f"{part}_images"] = np.stack([_pixels(file, mode) for _, file in pictures[part]])
+        arrays[f"{part}_images"] = np.stack([pixels[file] for _, file in pictures[part]])
         arrays[f"{part}_labels"] = np.array([label for label, _ in pictures[part]], dtype=np.int64)
     return ImageSet(**arrays, classes=classes, origin=str(path), licence="not stated")
 
@@ -225,41 +231,19 @@ def _pictures(path: Path, part: str, classes: list[str]) -> list[tuple[int, Path
     return pictures
 
 
-def _form(files: list[Path]) -> tuple[str, tuple[int, int]]:
-    """Return the mode to convert the pictures to, and their common size as (width, height)."""
-    from PIL import Image
-
-    mode, first = "L", None
-    for file in files:
-        try:
-            with Image.open(file) as picture:
-                if picture.mode not in (*GREY, *COLOUR):
-                    raise UserError(f"{file} has mode {picture.mode}; convert it to 8 bits a channel")
-                if picture.mode in COLOUR:
-                    mode = "RGB"
-                first = first or picture.size
-                if picture.size != first:
-                    raise UserError(f"{file} is {_by(picture.size)} but {files[0]} is {_by(first)}; make them one size")
-        except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
-            if isinstance(error, UserError):
-                raise
-            raise UserError(f"{file} is no readable picture ({error})") from None
-    assert first is not None
-    return mode, first
-
-
-def _pixels(file: Path, mode: str) -> np.ndarray:
+def _pixels(file: Path) -> np.ndarray:
+    """Return a picture: (H, W) if it is grey, (H, W, 3) if it is in colour."""
     from PIL import Image
 
     try:
         with Image.open(file) as picture:
-            return np.asarray(picture.convert(mode))
-    except (OSError, SyntaxError, ValueError) as error:  # Pillow calls a broken PNG a SyntaxError
+            if picture.mode not in (*GREY, *COLOUR):
+                raise UserError(f"{file} has mode {picture.mode}; convert it to 8 bits a channel")
+            return np.asarray(picture.convert("RGB" if picture.mode in COLOUR else "L"))
+    except UserError:
+        raise
+    except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:  # a broken PNG is a SyntaxError
         raise UserError(f"{file} is no whole picture ({error})") from None
-
-
-def _by(size: tuple[int, int]) -> str:
-    return f"{size[0]}x{size[1]}"
 
 
 @contextlib.contextmanager

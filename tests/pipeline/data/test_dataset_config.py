@@ -8,9 +8,9 @@ from PIL import Image
 
 from mdpu.pipeline.config import load_config
 from mdpu.pipeline.data.images import ImageSet, write_images
-from mdpu.pipeline.data.labels import binarize, count_sides, write_labels
+from mdpu.pipeline.data.labels import binarize, count_sides
 from mdpu.pipeline.data.sources import load_source
-from mdpu.pipeline.files import REPOSITORY
+from mdpu.pipeline.files import REPOSITORY, save_npz
 from mdpu.pipeline.report.sheet import GAP, contact_sheet, write_sheets
 
 CONFIG = load_config([REPOSITORY / "config.yaml"])
@@ -91,7 +91,7 @@ def test_a_contact_sheet_shows_the_classes_of_a_side_in_turn():
 def test_images_of_any_channels_are_shown(shape, mode, tmp_path):
     images = image_set([0, 1], shape, 2)
     write_images(images, tmp_path / "images.npz")
-    write_labels(binarize(images, ["class 0"], ["class 1"]), tmp_path / "labels.npz")
+    save_npz(tmp_path / "labels.npz", **binarize(images, ["class 0"], ["class 1"]))
     write_sheets(tmp_path / "images.npz", tmp_path / "labels.npz", tmp_path / "positive", tmp_path / "negative")
     with Image.open(tmp_path / "negative") as sheet:
         assert (sheet.mode, sheet.size) == (mode, (2, 3))

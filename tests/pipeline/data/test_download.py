@@ -105,7 +105,7 @@ def test_a_planted_link_is_not_followed(offered, tmp_path, monkeypatch):
         return "guessed"
 
     monkeypatch.setattr(download.secrets, "token_hex", plant)
-    with pytest.raises(UserError, match=r"could not be written .File exists"):
+    with pytest.raises(UserError, match=r"could not be read or written .File exists"):
         fetch([ARCHIVE], tmp_path, offered.url)
     assert precious.read_text() == "mine"
 
@@ -145,7 +145,7 @@ def test_a_full_disk_ends_in_one_sentence_and_the_next_run_recovers(offered, tmp
         "except UserError as error: print(error)\n"
     )
     said, _ = in_process(code, str(tmp_path), offered.url).communicate()
-    assert "could not be written (File too large); make room" in said
+    assert "could not be read or written (File too large); make room" in said
     assert not (tmp_path / PATH).exists()
     assert fetch([ARCHIVE], tmp_path, offered.url)[0].read_bytes() == CONTENT
 

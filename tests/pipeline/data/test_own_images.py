@@ -187,7 +187,7 @@ def spoil_folder(pictures, how):
     [
         ("size", "is 9x9 but"),
         ("half", "00.png is no whole picture"),
-        ("bomb", "00.png is no readable picture (Image size (3600000000 pixels) exceeds limit"),
+        ("bomb", "00.png is no whole picture (Image size (3600000000 pixels) exceeds limit"),
         ("class", "test/cow has no counterpart in train"),
         ("part", "it has no folder test"),
         ("pipe", "00.png is no file, but a folder, a pipe or a link to nothing"),

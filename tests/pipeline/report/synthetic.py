@@ -12,7 +12,7 @@ from mdpu.data import draw_split
 from mdpu.pipeline.cache import identity
 from mdpu.pipeline.data.diagnostics import diagnose
 from mdpu.pipeline.data.images import ImageSet, write_images
-from mdpu.pipeline.data.labels import binarize, write_labels
+from mdpu.pipeline.data.labels import binarize
 from mdpu.pipeline.data.splits import write_split
 from mdpu.pipeline.evaluate.audit import write_audit
 from mdpu.pipeline.evaluate.claims import write_claims
@@ -20,7 +20,7 @@ from mdpu.pipeline.evaluate.collect import describe_runs, run_accuracies, summar
 from mdpu.pipeline.evaluate.comparison import write_comparison
 from mdpu.pipeline.evaluate.published import published_summary
 from mdpu.pipeline.experiments import sections, show
-from mdpu.pipeline.files import read_json, read_table, sha256, write_csv, write_json, write_table
+from mdpu.pipeline.files import read_json, read_table, save_npz, sha256, write_csv, write_json, write_table
 from mdpu.pipeline.plan import AXES, CELL, Plan
 from mdpu.pipeline.report.page import write_page
 from mdpu.pipeline.report.rank_figure import show_ranks
@@ -57,7 +57,7 @@ def write_data(plan: Plan) -> None:
         image_set = stand_in(list(by_source[images]), plan.network(name) == "resnet34", seed)
         write_images(image_set, images)
         labels = binarize(image_set, definition["positive"], definition["negative"], definition.get("dropped", ()))
-        write_labels(labels, plan.layout.labels(name))
+        save_npz(plan.layout.labels(name), **labels)
         write_json(plan.layout.labels(name).with_suffix(".json"), {"counts": definition["counts"]})
         write_sheets(images, plan.layout.labels(name), *plan.layout.sheets(name))
         for run in {run.split: run for run in plan.runs if run.dataset == name}.values():

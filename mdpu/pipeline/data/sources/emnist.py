@@ -36,9 +36,8 @@ def archives(split: str) -> list[Archive]:
     """Return the one file that holds every split; the unpacked files of `split` serve as well."""
     from torchvision.datasets import EMNIST
 
-    return [
-        Archive(PATH, EMNIST.md5, (EMNIST.url,), 561_753_746, tuple(parts(split, f"{PurePosixPath(PATH).parent}/")))
-    ]
+    own = tuple(parts(split, f"{PurePosixPath(PATH).parent}/"))
+    return [Archive(PATH, EMNIST.md5, (EMNIST.url,), 561_753_746, own)]
 
 
 def parts(split: str, folder: str = "") -> Iterator[Part]:
@@ -75,7 +74,9 @@ def read(folder: Path, split: str) -> ImageSet:
     arrays = {}
     for part, train in (("train", True), ("test", False)):
         dataset = EMNIST(str(folder), split=split, train=train)
-        turn_upright(dataset.data)
+        for start in range(0, len(dataset.data), 1000):  # in place, some at a time
+            block = dataset.data[start : start + 1000]
+            block[:] = block.transpose(0, 2, 1).copy()
         arrays[f"{part}_images"] = dataset.data
         arrays[f"{part}_labels"] = dataset.targets.astype(np.int64) - first
     unverified = "" if split in SHA256 else ", which have the right numbers of images; their checksums are not known"
@@ -127,13 +128,6 @@ def read_idx(path: Path) -> np.ndarray:
     if content.size != shape.prod(dtype=np.int64):
         raise UserError(f"{path.name} holds {content.size} bytes, not {' x '.join(map(str, shape))}")
     return content.reshape(shape)
-
-
-def turn_upright(images: np.ndarray) -> None:
-    """Transpose each image in place; shape (N, H, H)."""
-    for start in range(0, len(images), 1000):
-        block = images[start : start + 1000]
-        block[:] = block.transpose(0, 2, 1).copy()
 
 
 SOURCES = {

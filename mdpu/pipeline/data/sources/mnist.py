@@ -6,7 +6,6 @@ import shutil
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from mdpu.pipeline.data.download import Archive, Part, Source, open_content
 from mdpu.pipeline.data.images import ImageSet
@@ -28,12 +27,15 @@ KNOWN = {
     "bef4ecab320f06d8554ea6380940ec79": (4_422_102, "5b4141f0afbad91edebe8549f8fcffe087ea10ca49f1dbef5c9a5cd8815ce37b"),
     "bb300cfdad3c16e7a12a480ee83cd310": (5_148, "0402a96d92fd2663957122ceb108a494c5af83dab82d92729df917d7dec38c34"),
 }
+CLOTHES = ["T-shirt/top", "Trouser", "Pullover", "Dress", "Coat"]
+CLOTHES += ["Sandal", "Shirt", "Sneaker", "Bag", "Ankle boot"]
 
 
 def archives(name: str) -> list[Archive]:
     """Return the four files of torchvision's class `name`."""
-    dataset = _torchvision_class(name)
-    listed = []
+    from torchvision import datasets
+
+    dataset, listed = getattr(datasets, name), []
     for file, md5 in dataset.resources:
         path = f"{name}/raw/{file}"
         size, content = KNOWN.get(md5, (None, None))
@@ -44,9 +46,13 @@ def archives(name: str) -> list[Archive]:
 
 def read(folder: Path, name: str, classes: Sequence[str], origin: str, licence: str) -> ImageSet:
     """Return 60,000 training and 10,000 test images of 28x28, read by torchvision."""
-    for file in (folder / name / "raw").glob("*.gz"):
-        unpack(file)
-    train, test = (_torchvision_class(name)(str(folder), train=train) for train in (True, False))
+    from torchvision import datasets
+
+    for link in (folder / name / "raw").glob("*.gz"):
+        file = link.resolve()  # it may be unpacked already
+        with open_content(file) as packed, link.with_suffix("").open("wb") as unpacked:
+            shutil.copyfileobj(packed, unpacked, 1 << 20)
+    train, test = (getattr(datasets, name)(str(folder), train=train) for train in (True, False))
     return ImageSet(
         train_images=train.data.numpy(),
         train_labels=train.targets.numpy(),
@@ -56,18 +62,6 @@ def read(folder: Path, name: str, classes: Sequence[str], origin: str, licence: 
         origin=origin,
         licence=licence,
     )
-
-
-def unpack(link: Path) -> None:
-    """Unpack a verified file beside its link; what it links to may be unpacked already."""
-    with open_content(link.resolve()) as packed, link.with_suffix("").open("wb") as unpacked:
-        shutil.copyfileobj(packed, unpacked, 1 << 20)
-
-
-def _torchvision_class(name: str) -> Any:
-    import torchvision.datasets
-
-    return getattr(torchvision.datasets, name)
 
 
 SOURCES = {
@@ -86,18 +80,7 @@ SOURCES = {
         read=partial(
             read,
             name="FashionMNIST",
-            classes=[
-                "T-shirt/top",
-                "Trouser",
-                "Pullover",
-                "Dress",
-                "Coat",
-                "Sandal",
-                "Shirt",
-                "Sneaker",
-                "Bag",
-                "Ankle boot",
-            ],
+            classes=CLOTHES,
             origin="Fashion-MNIST (Xiao, Rasul and Vollgraf; Zalando SE), via torchvision",
             licence="MIT",
         ),
