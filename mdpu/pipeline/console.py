@@ -8,7 +8,7 @@ import math
 import re
 import threading
 import time
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,7 +24,6 @@ STAGE_OF = {"labels": "splits", "sheet": "splits", "split": "splits", "tune": "t
 }
 SECONDS_BETWEEN_LOOKS = 1.0
 SECONDS_BETWEEN_LINES = 60.0  # of a stage that is at work, where there is no terminal
-SECONDS_OF_SPEED = 600.0  # from which the time left follows
 ALMOST = 0.99  # done is a job that has recorded all its steps, and goes on to write what came out
 MOST_NAMES = 3  # that a reason lists
 MOST_FAILED, LINES_OF_LOG = 20, 3  # jobs of which a dry run shows the end of the log
@@ -50,7 +49,6 @@ class Stage:
     said: float = 0.0  # when the last plain line was printed
     began: float = 0.0  # when it last went to work
     before: float = 0.0  # seconds that it had worked by then; in between it may wait for another stage
-    lately: deque[tuple[float, float]] = field(default_factory=lambda: deque([(0.0, 0.0)]))  # seconds, jobs done
 
     def look(self) -> float:
         """Read how far the jobs at work are, and return how many jobs are done, parts included."""
@@ -65,14 +63,6 @@ class Stage:
     def worked(self, now: float) -> float:
         """Return the seconds in which any of its jobs was at work."""
         return self.before + (now - self.began if self.running else 0.0)
-
-    def left(self, now: float, done: float) -> float:
-        """Return how many seconds of work are left at the speed of late; 0 if that cannot be told."""
-        self.lately.append((self.worked(now), done))
-        while self.lately[0][0] < self.lately[-1][0] - SECONDS_OF_SPEED:
-            self.lately.popleft()
-        seconds, jobs = (last - first for first, last in zip(self.lately[0], self.lately[-1], strict=True))
-        return seconds / jobs * (self.total - done) if jobs and self.running else 0.0
 
 
 class Display:
@@ -194,10 +184,10 @@ class Display:
             return f"{said} in {words(stage.before)}{trained}" + (f", {reused} reused" if reused else "")
         if not task.started:
             return said
-        now = self.clock()
-        left = stage.left(now, task.completed)
-        about = f", about {words(left)} left" if left else ""
-        return f"{said}, {task.percentage:.0f} %, {words(stage.worked(now))}{about}"
+        worked = stage.worked(self.clock())
+        known = task.completed and stage.running
+        about = f", about {words(worked / task.completed * (stage.total - task.completed))} left" if known else ""
+        return f"{said}, {task.percentage:.0f} %, {words(worked)}{about}"
 
 
 def words(seconds: float) -> str:
