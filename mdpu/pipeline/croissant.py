@@ -6,7 +6,6 @@ The images themselves are not passed on: the metadata names the publisher's file
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
@@ -19,7 +18,7 @@ from mdpu import __version__
 from mdpu.errors import UserError
 from mdpu.pipeline.data.images import is_path
 from mdpu.pipeline.data.sources import SOURCES, list_archives
-from mdpu.pipeline.files import read_json, resource, write_json
+from mdpu.pipeline.files import read_json, resource, sha256, write_json
 from mdpu.pipeline.plan import DOMINANT, Plan, run_of_split
 
 Node = dict[str, Any]
@@ -53,25 +52,21 @@ PUBLISHED: Mapping[str, Node] = yaml.safe_load(resource("mdpu/pipeline/publicati
 def write_croissant(plan: Plan, folder: Path) -> list[Path]:
     """Write ``<source>.json`` and ``splits-<dataset>.json`` for the datasets of a plan; return their paths.
 
-    Raises
-    ------
-    UserError
-        If images have not been made yet. Splits of runs that were reused need not be there.
+    Raises `UserError` if images have not been made yet. Splits of runs that were reused need not be there.
     """
-    written = []
+    nodes: dict[Path, Node] = {}
     for dataset in plan.datasets:
         images, source = plan.layout.images(dataset), plan.dataset(dataset)["source"]
         splits = {name: plan.layout.split(name) for name in plan.splits if name.split("/")[0] == dataset}
         if not images.exists():
             raise UserError(f"{images} is not there yet; run the workflow with this configuration first")
         name = f"own-{dataset}" if is_path(source) else source
-        for called, node in (
-            (name, describe_source(name, images, folder)),
-            (f"splits-{dataset}", describe_splits(dataset, plan.dataset(dataset), splits, images, folder)),
-        ):
-            written.append(folder / f"{called}.json")
-            write_json(written[-1], node)
-    return list(dict.fromkeys(written))
+        nodes[folder / f"{name}.json"] = describe_source(name, images, folder)
+        of_splits = describe_splits(dataset, plan.dataset(dataset), splits, images, folder)
+        nodes[folder / f"splits-{dataset}.json"] = of_splits
+    for path, node in nodes.items():
+        write_json(path, node)
+    return list(nodes)
 
 
 def describe_source(name: str, images: Path, folder: Path) -> Node:
@@ -138,10 +133,7 @@ def describe_splits(
         "the rule `split` draws any other.",
         "MIT",
         files,
-        [
-            _records("trials", fields, trials),
-            _records("sides", {"class": "Text", "side": "Integer"}, sides),
-        ],
+        [_records("trials", fields, trials), _records("sides", {"class": "Text", "side": "Integer"}, sides)],
     )
     drawn = datetime.fromtimestamp(max(path.stat().st_mtime for path in (images, *there.values())), UTC)
     node["creator"] = [{"@type": "sc:Organization", "name": "The MDPU reproduction authors"}]
@@ -176,11 +168,8 @@ def _file(name: str, url: str, kind: str, **facts: str) -> Node:
 
 def _local(path: Path, folder: Path, name: str | None = None, **facts: str) -> Node:
     """Return the entry of a file of the results; its address is relative to the metadata."""
-    with path.open("rb") as stream:
-        sha256 = hashlib.file_digest(stream, "sha256").hexdigest()
-    address = Path(os.path.relpath(path, folder)).as_posix()
-    size = f"{path.stat().st_size} B"
-    return _file(name or path.name, address, "application/x-npz", sha256=sha256, contentSize=size, **facts)
+    address, size = Path(os.path.relpath(path, folder)).as_posix(), f"{path.stat().st_size} B"
+    return _file(name or path.name, address, "application/x-npz", sha256=sha256(path), contentSize=size, **facts)
 
 
 def _records(name: str, fields: Mapping[str, str], rows: Iterable[Node], **facts: str) -> Node:

@@ -9,7 +9,7 @@ import re
 import pytest
 
 from mdpu.pipeline.plan import PARTS
-from mdpu.pipeline.report.formats import FORMATS
+from mdpu.pipeline.report.sections import FORMATS
 
 pytestmark = pytest.mark.slow
 

@@ -9,7 +9,7 @@ from snakemake.logging import logger
 from mdpu.pipeline.data.sources import SOURCES
 from mdpu.errors import UserError
 from mdpu.pipeline.lock import CHECKED, TOKEN
-from mdpu.pipeline.report.formats import format_name
+from mdpu.pipeline.report.sections import format_name
 from mdpu.pipeline import experiments, plan
 from mdpu.pipeline.config import canonical
 from mdpu.pipeline.failed import without_failed

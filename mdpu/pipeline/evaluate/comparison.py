@@ -15,7 +15,7 @@ from scipy import special  # scipy.stats, which calls it, takes half a second to
 
 from mdpu.pipeline.evaluate.published import IMPLIED, STATED, TRIALS, published_cells
 from mdpu.pipeline.files import read_csv, write_csv, write_json
-from mdpu.pipeline.plan import CELL, DOMINANT, Plan, cell_name
+from mdpu.pipeline.plan import CELL, Plan, cell_name
 
 VERDICTS = ("reproduced", "close", "inconclusive", "differs", "not run")
 REPRODUCED, CLOSE, INCONCLUSIVE, DIFFERS, NOT_RUN = VERDICTS
@@ -134,7 +134,6 @@ def compare(
     pairs = cells.merge(
         pd.DataFrame(names, columns=["published_dataset", "dataset"]), on="published_dataset", how="left"
     )
-    pairs = pairs.assign(variant="base", loss="logistic", law=DOMINANT)
     pairs["dataset"] = pairs["dataset"].fillna(pairs["published_dataset"])
     stated = pairs["dataset"] == pairs["published_dataset"]
     usual = np.where(stated, STATED, IMPLIED)

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import pandas as pd
 
 from mdpu.learn.methods import load_method
+from mdpu.pipeline.config import BASE
 from mdpu.pipeline.files import resource
 from mdpu.pipeline.plan import CELL, DOMINANT
 
@@ -38,21 +39,15 @@ def family(method: str) -> str:
 
 def published_cells() -> pd.DataFrame:
     """Return the published cells; priors are canonical strings, means and deviations percent."""
-    cells = pd.read_csv(FILE, dtype={"prior": str})
-    return cells.rename(
-        columns={
-            "n_tuples": "n",
-            "mean": "published_mean",
-            "std": "published_std",
-            "bold": "published_bold",
-        }
-    ).astype({"published_bold": bool})
+    cells = pd.read_csv(FILE, dtype={"prior": str, "bold": bool}).rename(columns={"n_tuples": "n"})
+    cells = cells.rename(columns={name: f"published_{name}" for name in ("mean", "std", "bold")})
+    return cells.assign(variant=BASE, loss="logistic", law=DOMINANT)
 
 
 def published_summary() -> pd.DataFrame:
     """Return the published cells with the columns of `mdpu.pipeline.evaluate.collect.summarize`."""
     cells = published_cells().rename(columns={"published_mean": "mean", "published_std": "std"})
-    return cells.assign(variant="base", loss="logistic", law=DOMINANT, trials=TRIALS)[[*CELL, "mean", "std", "trials"]]
+    return cells.assign(trials=TRIALS)[[*CELL, "mean", "std", "trials"]]
 
 
 def in_one_reading(rows: pd.DataFrame) -> pd.DataFrame:
@@ -75,7 +70,6 @@ def beside_published(cells: pd.DataFrame, published_names: Mapping[str, str]) ->
     two readings of EMNIST-Letters do.
     """
     published = published_cells().rename(columns={"dataset": "published_dataset"})
-    published = published.assign(variant="base", loss="logistic", law=DOMINANT)
     keys = ["published_dataset", "variant", "tuple_size", "n", "prior", "method", "loss", "law"]
     named = cells.assign(published_dataset=cells["dataset"].map(published_names).astype(object))
     merged = named.merge(published, on=keys, how="left", validate="many_to_one")

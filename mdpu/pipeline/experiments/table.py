@@ -13,7 +13,7 @@ from mdpu.pipeline.evaluate.published import beside_published
 from mdpu.pipeline.experiments import TABLE, Kind
 from mdpu.pipeline.files import read_csv, write_csv, write_text
 from mdpu.pipeline.plan import CELL, Experiment, Plan, cell_name
-from mdpu.pipeline.report.formats import WITH_PAPER, number_of_trials
+from mdpu.pipeline.report.sections import WITH_PAPER, number_of_trials
 from mdpu.pipeline.report.tables import Best, latex_rows
 
 ROW_HEADINGS = ("prior", "dataset")  # columns that head a row of the printed table
@@ -35,12 +35,6 @@ def make(plan: Plan, experiment: Experiment) -> None:
     published = list(dict.fromkeys(beside.loc[beside["published_mean"].notna(), "method"]))
     for file, both in ((out.with_suffix(".tex"), []), (paper, published)):
         write_text(file, latex_table(beside, datasets, methods, title, file.stem, not_run, both))
-
-
-def section(plan: Plan, experiment: Experiment) -> dict[str, Any]:
-    """Return a table for the template, from the file that `make` wrote."""
-    cells = read_csv(plan.layout.table(experiment.name))
-    return table_section(plan, experiment.name, experiment.title, cells)
 
 
 def _best_epoch(plan: Plan) -> bool:
@@ -130,14 +124,12 @@ def _published(cell: Mapping[Any, Any] | None) -> str:
     return Best(value) if cell["published_bold"] else value
 
 
-def table_section(plan: Plan, name: str, title: str, cells: pd.DataFrame) -> dict[str, Any]:
+def section(plan: Plan, experiment: Experiment) -> dict[str, Any]:
     """Return a table's rows for the template, prior by prior, each cell with ours, the paper's and the difference."""
-    methods = list(dict.fromkeys(run.method for run in plan.experiment(name).runs))
-    marked = cells.assign(best=best_methods(cells)).sort_values(
-        "prior", key=lambda prior: prior.astype(float), kind="stable"
-    )
+    cells = read_csv(plan.layout.table(experiment.name))
+    methods = list(dict.fromkeys(run.method for run in experiment.runs))
     by_row: dict[tuple[str, str], dict[str, dict[Any, Any]]] = {}
-    for cell in marked.to_dict("records"):
+    for cell in cells.assign(best=best_methods(cells)).to_dict("records"):
         by_row.setdefault((cell["prior"], cell["dataset"]), {})[cell["method"]] = cell
     rows = [
         {
@@ -146,12 +138,12 @@ def table_section(plan: Plan, name: str, title: str, cells: pd.DataFrame) -> dic
             "cells": [by_method.get(method) for method in methods],
             "names": [cell_name(by_method[method]) if method in by_method else None for method in methods],
         }
-        for (prior, dataset), by_method in by_row.items()
+        for (prior, dataset), by_method in sorted(by_row.items(), key=lambda row: float(row[0][0]))
     ]
     return {
         "template": "sections/table.html.j2",
-        "name": name,
-        "title": title,
+        "name": experiment.name,
+        "title": experiment.title,
         "methods": methods,
         "titles": {method: load_method(method).title for method in methods},
         "rows": rows,

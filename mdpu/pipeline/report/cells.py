@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from functools import cache
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
+import pandas as pd
 
 from mdpu.learn.methods import load_method
 from mdpu.pipeline.config import BASE
@@ -16,10 +16,6 @@ from mdpu.pipeline.evaluate.summary import were_run
 from mdpu.pipeline.plan import AXES, Plan, Run
 from mdpu.pipeline.report.drawing import size_name
 from mdpu.pipeline.report.training import Training
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from numpy.typing import NDArray
 
 POINTS = 25  # of a curve
 WIDTH, HEIGHT = 200, 100  # of a curve's drawing, in its own units
@@ -30,8 +26,7 @@ def cell_lines(plan: Plan, runs: pd.DataFrame, metrics: pd.DataFrame, training: 
 
     A trial has its seed, its accuracy in percent (None if it diverged), its ``split`` and the letter of its ``origin``.
     """
-    names = dict(zip(runs[list(AXES)].itertuples(index=False, name=None), runs["run"], strict=True))
-    curves = _curves(metrics, plan.protocol.reporting()["test_prior"], names)
+    curves = _curves(metrics, plan.protocol.reporting()["test_prior"])
     cells: dict[str, list[tuple[Run, dict[Any, Any]]]] = {}
     for row in runs.to_dict("records"):
         run = Run(**{axis: row[axis] for axis in AXES})
@@ -50,7 +45,7 @@ def cell_lines(plan: Plan, runs: pd.DataFrame, metrics: pd.DataFrame, training: 
                 for run, row in trials
             ],
             "epochs": f"{trials[0][1]['first_epoch']} to {trials[0][1]['last_epoch']}",
-            "curve": drawn([curves[run.name] for run, _ in trials]),
+            "curve": drawn([curves[run] for run, _ in trials]),
         }
         for name, trials in cells.items()
     ]
@@ -64,21 +59,14 @@ def cell_title(plan: Plan, run: Run) -> str:
     return ", ".join(parts + ([f"{run.loss} loss"] if run.loss != "logistic" else []))
 
 
-def _curves(metrics: pd.DataFrame, test_prior: str, names: Mapping[tuple[Any, ...], str]) -> dict[str, Any]:
-    """Return, by the run's name, up to `POINTS` epochs and the accuracies in percent there."""
-    groups = metrics.groupby(list(AXES), sort=False).indices
+def _curves(metrics: pd.DataFrame, test_prior: str) -> dict[Run, tuple[np.ndarray, np.ndarray]]:
+    """Return of each run up to `POINTS` epochs, evenly spread from the first to the last, and their accuracies."""
     epochs, accuracies = metrics["epoch"].to_numpy(), reported_accuracy(metrics, test_prior).to_numpy()
     curves = {}
-    for key, rows in groups.items():
-        chosen = rows[_places(len(rows))]
-        curves[names[cast("tuple[Any, ...]", key)]] = epochs[chosen], accuracies[chosen]
+    for key, rows in metrics.groupby(list(AXES), sort=False).indices.items():
+        chosen = rows[np.unique(np.linspace(0, len(rows) - 1, POINTS).round().astype(int))]
+        curves[Run(*cast("tuple[Any, ...]", key))] = epochs[chosen], accuracies[chosen]
     return curves
-
-
-@cache
-def _places(count: int) -> NDArray[np.int_]:
-    """Return up to `POINTS` places among `count`, evenly spread, the first and the last among them."""
-    return np.unique(np.linspace(0, count - 1, POINTS).round().astype(int))
 
 
 def drawn(curves: list[tuple[np.ndarray, np.ndarray]]) -> dict[str, Any]:
@@ -92,7 +80,7 @@ def drawn(curves: list[tuple[np.ndarray, np.ndarray]]) -> dict[str, Any]:
     if values.size == 0:
         return {"lines": [], "low": 0, "high": 100, "first": 0, "last": 0}
     low, high = 5 * math.floor(values.min() / 5), 5 * math.floor(values.max() / 5) + 5
-    first, last = (int(bound(epochs)) for bound, (epochs, _) in zip((min, max), (curves[0], curves[0]), strict=True))
+    first, last = int(min(curves[0][0])), int(max(curves[0][0]))
     lines = []
     for epochs, accuracy in curves:
         there = ~np.isnan(accuracy)

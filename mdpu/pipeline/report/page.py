@@ -29,8 +29,7 @@ from mdpu.pipeline.report.drawing import size_name
 from mdpu.pipeline.report.forest import HEIGHT as FOREST_HEIGHT
 from mdpu.pipeline.report.forest import SPAN, forest_panels
 from mdpu.pipeline.report.forest import WIDTH as FOREST_WIDTH
-from mdpu.pipeline.report.formats import BESIDE
-from mdpu.pipeline.report.sections import data_url, downloads, figure, trials_of
+from mdpu.pipeline.report.sections import BESIDE, data_url, downloads, figure, trials_of
 from mdpu.pipeline.report.training import Training, duration, read_training
 from mdpu.pipeline.report.tuning_figure import CAPTION
 from mdpu.pipeline.report.verdicts import (
@@ -54,28 +53,25 @@ OFFERED = {
 }
 
 
-def render_page(plan: Plan, shown: Mapping[str, list[dict[str, Any]]]) -> str:
-    """Return the report as one self-contained HTML page.
+def write_page(plan: Plan, shown: Mapping[str, list[dict[str, Any]]]) -> None:
+    """Write the report as one self-contained HTML page; raise `UserError` if a file of the results is missing.
 
-    `shown` are the sections of the experiments, as `mdpu.pipeline.experiments.sections` returns them. Raises
-    `UserError` if a file of the results is missing.
+    `shown` are the sections of the experiments, as `mdpu.pipeline.experiments.sections` returns them.
     """
     training = read_training(plan)
     for section in (section for group in shown.values() for section in group if "methods" in section):
         section["columns"] = column_groups(section["methods"])
-    return (
-        environment()
-        .get_template("report.html.j2")
-        .render(
-            plan=plan.summary(),
-            groups=PARTS,
-            shown=shown,
-            **_evaluation(plan, shown, training),
-            **_making(plan, training),
-            style="".join((TEMPLATES / name).read_text(encoding="utf-8") for name in STYLE),
-            script=(TEMPLATES / "page.js").read_text(encoding="utf-8"),
-        )
+    template = environment().get_template("report.html.j2")
+    page = template.render(
+        plan=plan.summary(),
+        groups=PARTS,
+        shown=shown,
+        **_evaluation(plan, shown, training),
+        **_making(plan, training),
+        style="".join((TEMPLATES / name).read_text(encoding="utf-8") for name in STYLE),
+        script=(TEMPLATES / "page.js").read_text(encoding="utf-8"),
     )
+    write_text(plan.layout.page, page)
 
 
 def environment() -> Environment:
@@ -245,8 +241,3 @@ def _tuning(plan: Plan) -> dict[str, Any]:
             for name in plan.tunings
         ],
     }
-
-
-def write_page(plan: Plan, shown: Mapping[str, list[dict[str, Any]]]) -> None:
-    """Write what `render_page` returns."""
-    write_text(plan.layout.page, render_page(plan, shown))

@@ -6,7 +6,7 @@ import base64
 import colorsys
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +15,11 @@ import pandas as pd
 from mdpu.learn.methods import load_method
 from mdpu.pipeline.files import check, read_csv
 from mdpu.pipeline.plan import CELL, Experiment, Plan, Run
-from mdpu.pipeline.report.formats import MEDIA_TYPES, format_name, number_of_trials
 
+MEDIA_TYPES = {".csv": "text/csv", ".pdf": "application/pdf", ".svg": "image/svg+xml", ".tex": "application/x-tex"}
+FORMATS = {".csv": "CSV", ".pdf": "PDF", ".png": "PNG", ".svg": "SVG", ".tex": "LaTeX"}
+BESIDE = "LaTeX, with the paper’s"  # a table with the paper's numbers beside ours
+WITH_PAPER = "-paper.tex"  # how the name of a LaTeX table ends that has the paper's numbers beside ours
 DARK_PAGE, DARK_INK = "#14181d", "#e4e8ec"  # as in report/tokens.css
 PAGE_SCALE = 1.35  # text of 8 pt becomes as large as the page's small print
 LEAST_CONTRAST = 3.0  # of a drawing's parts against the page (WCAG 2.2, 1.4.11)
@@ -94,23 +97,25 @@ def _luminance(colour: str) -> float:
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
-def downloads(results: Path, files: Iterable[str]) -> list[dict[str, str]]:
+def format_name(file: str | Path) -> str:
+    """Return what a reader calls the format of a file."""
+    return BESIDE if str(file).endswith(WITH_PAPER) else FORMATS[Path(file).suffix]
+
+
+def downloads(results: Path, files: Sequence[str]) -> list[dict[str, str]]:
     """Return files of the results for the template: their name, what a reader calls the format, and an address.
 
     The address holds the file itself, so that a report that is passed on keeps its downloads. Two files of one format
     are told apart by their names.
     """
-    files = list(files)
-    formats = Counter(map(format_name, files))
+    formats = list(map(format_name, files))
     return [
         {
             "file": Path(file).name,
-            "format": format_name(file)
-            if formats[format_name(file)] == 1
-            else f"{format_name(file)} {Path(file).stem}",
+            "format": name if formats.count(name) == 1 else f"{name} {Path(file).stem}",
             "address": data_url(MEDIA_TYPES[Path(file).suffix], results / file),
         }
-        for file in files
+        for file, name in zip(files, formats, strict=True)
     ]
 
 
@@ -118,7 +123,6 @@ def seen(plan: Plan, experiment: Experiment) -> str:
     """Return what a figure of runs shows, for those who do not see it: range, and each method's mean accuracy."""
     if not experiment.runs:
         return experiment.title
-
     cells = pd.DataFrame(experiment.runs).drop(columns="seed").drop_duplicates()
     shown = cells.merge(read_csv(plan.layout.summary), on=list(CELL)).dropna(subset="mean")
     if shown.empty:
@@ -143,6 +147,12 @@ def figure_section(plan: Plan, experiment: Experiment, caption: str) -> dict[str
         "seen": seen(plan, experiment),
         **figure(plan.layout.figure(experiment.name)),
     }
+
+
+def number_of_trials(counts: Collection[int]) -> str:
+    """Return numbers of trials in words: ``3 trials``, or ``3 to 5 trials``."""
+    least, most = min(counts), max(counts)
+    return f"{least} to {most} trials" if least < most else f"{most} trial{'s' if most > 1 else ''}"
 
 
 def trials_of(runs: Sequence[Run]) -> str:

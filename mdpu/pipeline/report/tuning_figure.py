@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
 from mdpu.learn.methods import load_method
 from mdpu.pipeline.files import read_csv
@@ -13,7 +14,6 @@ from mdpu.pipeline.report.drawing import draw_panels, literal, panel_columns, sa
 from mdpu.pipeline.report.style import METHOD_STYLES
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.figure import Figure
 
 COLUMNS = 3
@@ -25,16 +25,11 @@ a point whose training diverged.
 
 
 def tuning_figure(grid: pd.DataFrame, title: str) -> Figure:
-    """Draw a heat map of the estimated error per method, learning rate by weight decay; `title` says what was tuned on.
-
-    Each field holds the estimate in percent, the chosen one in a frame. A point that diverged is a dash on white.
-    """
+    """Draw the estimated error per method, learning rate by weight decay, as heat maps; `title` says what was tuned."""
     from matplotlib.patches import Rectangle
 
     known = list(METHOD_STYLES)
-    methods = sorted(
-        grid["method"].unique(), key=lambda method: (known.index(method) if method in known else 99, method)
-    )
+    methods = sorted(grid["method"].unique(), key=lambda name: (known.index(name) if name in known else 99, name))
     columns = panel_columns(len(methods), COLUMNS)
     rows = -(-len(methods) // columns)
     size = (len(grid["weight_decay"].unique()), len(grid["learning_rate"].unique()))
@@ -52,11 +47,9 @@ def tuning_figure(grid: pd.DataFrame, title: str) -> Figure:
             dark = not np.isnan(error) and drawn.norm(error) < 0.5
             axis.text(column, row, text, ha="center", va="center", fontsize=7, color="white" if dark else "black")
         for point in method_points[method_points["chosen"]].itertuples():
-            corner = (
-                errors.columns.get_loc(point.learning_rate) - 0.5,
-                errors.index.get_loc(point.weight_decay) - 0.5,
-            )
-            axis.add_patch(Rectangle(corner, 1, 1, fill=False, edgecolor="#D55E00", linewidth=2.5, clip_on=False))
+            column, row = errors.columns.get_loc(point.learning_rate), errors.index.get_loc(point.weight_decay)
+            frame = {"fill": False, "edgecolor": "#D55E00", "linewidth": 2.5, "clip_on": False}
+            axis.add_patch(Rectangle((column - 0.5, row - 0.5), 1, 1, **frame))
         axis.grid(visible=False)
         axis.spines[:].set_visible(False)
         axis.set_xticks(range(size[1]), labels=[f"{rate:g}" for rate in errors.columns])
