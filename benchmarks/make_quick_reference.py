@@ -31,7 +31,7 @@ from mdpu.pipeline.data.images import read_images
 from mdpu.pipeline.data.labels import read_labels
 from mdpu.pipeline.evaluate.collect import run_accuracies, summarize
 from mdpu.pipeline.history import run_history
-from mdpu.pipeline.plan import CELL, Plan, run_columns
+from mdpu.pipeline.plan import CELL, Plan
 from mdpu.pipeline.train import read_sample, task_of
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -80,7 +80,7 @@ def main() -> None:
                 )
             for model in models:
                 history = run_history(model.task.method, model.history, rates.share_positive)
-                histories.append(history.assign(**run_columns(tasks[model.task])))
+                histories.append(history.assign(**vars(tasks[model.task])))
         accuracies = run_accuracies(pd.concat(histories), plan.protocol.reporting())
         summaries.append(summarize(accuracies))
         print(f"order {order}: done", flush=True)

@@ -46,9 +46,6 @@ RATES = ("true_positive_rate", "true_negative_rate", "accuracy", "raw_accuracy")
 ABOUT = b"about"  # key of the Parquet metadata
 
 
-# -- recipes --------------------------------------------------------------------------------------
-
-
 def recipes_of(
     plan: Plan,
     run: Run,
@@ -110,9 +107,6 @@ def declared_versions(path: Path = EQUIVALENCE) -> dict[str, str]:
     if not path.exists():
         return {}
     return {new: old for record in read_json(path) for new, old in record["versions"].items()}
-
-
-# -- finished runs --------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -338,9 +332,6 @@ def own_columns(history: pd.DataFrame) -> pd.DataFrame:
     assert isinstance(place, int)
     others = [name for name in history.columns[place + 1 :] if history[name].isna().all()]
     return history.drop(columns=others)
-
-
-# -- what is left to train ------------------------------------------------------------------------
 
 
 def content_of(plan: Plan, dataset: str) -> dict[str, str] | None:

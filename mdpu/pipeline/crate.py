@@ -108,8 +108,6 @@ class _Builder:
                     entity[key] = value[0]
         return self.crate
 
-    # -- what there is ----------------------------------------------------------------------------
-
     def _describe_root(self) -> None:
         root = self.crate.root_dataset
         self.crate.metadata.append_to("conformsTo", {"@id": WORKFLOW_CRATE})
@@ -163,8 +161,6 @@ class _Builder:
             return self._add(f"#{path}", "CreativeWork", name=str(path), **checksum)
         kind = mimetypes.guess_type(path.name)[0] or "application/octet-stream"
         return self._add_file(path, path.relative_to(self.results), kind, **checksum)
-
-    # -- how it was made --------------------------------------------------------------------------
 
     def _file_actions(self) -> Iterator[Entity]:
         """Yield an action for each command that made files, with what it read; training has actions of its own."""
@@ -263,8 +259,6 @@ class _Builder:
 
     def _step(self, command: str) -> Entity:
         return self._add(f"#step/{command}", "HowToStep", name=command, position=str(len(self._tools) - 1))
-
-    # -- entities ---------------------------------------------------------------------------------
 
     def _number(self, name: str, value: float, what: str) -> Entity:
         number = "diverged" if pd.isna(value) else float(value)

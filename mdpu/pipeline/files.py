@@ -52,9 +52,6 @@ def resource(name: str) -> Path:
     raise FileNotFoundError(f"mdpu is not installed whole: it lacks {name}")
 
 
-# -- seals ----------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class Seal:
     """What is known of a file, as it was written: its SHA-256, that of each file that was read to make it, its origin.
@@ -172,9 +169,6 @@ def _write_seal(path: Path, seal: Seal) -> None:
         temporary.write_text(text + "\n", encoding="utf-8")
 
 
-# -- where something comes from -------------------------------------------------------------------
-
-
 @cache
 def git_commit() -> str:
     """Return the repository's commit, with ``-dirty`` when the tree differs; ``unknown`` without a repository."""
@@ -205,9 +199,6 @@ def origin(**facts: object) -> dict[str, Any]:
         "packages": versions(PACKAGES),
         "machine": f"{platform.system()} {platform.machine()}",
     }
-
-
-# -- writing --------------------------------------------------------------------------------------
 
 
 @contextlib.contextmanager
@@ -311,9 +302,6 @@ def write_table(table: pd.DataFrame, path: Path) -> None:
     """Write a Parquet table, with its ``attrs`` in the metadata."""
     with replacing(path) as temporary:
         table.to_parquet(temporary, index=False)
-
-
-# -- reading --------------------------------------------------------------------------------------
 
 
 @contextlib.contextmanager

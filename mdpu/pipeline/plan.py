@@ -44,9 +44,6 @@ from mdpu.pipeline.data.images import is_path
 from mdpu.pipeline.data.own import image_shape, inputs
 from mdpu.pipeline.files import digest, is_intact, write_text
 
-# -- runs -----------------------------------------------------------------------------------------
-
-
 DOMINANT = "dominant"  # the paper's law
 
 
@@ -141,14 +138,6 @@ def run_of_split(split: str) -> Run:
     return parse_run("/".join([dataset, variant, tuple_size, n, prior, "any", "any", seed]))
 
 
-def run_columns(run: Run) -> dict[str, Any]:
-    """Return a run as the key columns of tidy tables."""
-    return dict(vars(run))
-
-
-# -- grids ----------------------------------------------------------------------------------------
-
-
 def canonical_prior(value: object) -> str:
     """Return a prior as the decimal string that paths and tables use: ``0.4``, never ``0.40``."""
     try:
@@ -239,9 +228,6 @@ class Experiment:
         return self.split.split("/")[0]
 
 
-# -- the protocol ---------------------------------------------------------------------------------
-
-
 # What methods are told, each with the value under which it says nothing new.
 TOLD: Mapping[str, Any] = {"prior_offset": 0.0, "target_prior": None, "shares_factor": 1.0}
 
@@ -253,11 +239,6 @@ class Departure:
     key: str
     base: str
     value: str
-
-
-def resolve_n_unlabeled(value: int | str, n: int) -> int:
-    """Return the number of unlabeled images; ``"n"`` and ``"3n"`` are multiples of the tuples' n."""
-    return value if isinstance(value, int) else int(value.removesuffix("n") or 1) * n
 
 
 class Protocol:
@@ -277,7 +258,8 @@ class Protocol:
         """Return how the images of a split at `n` are drawn, with n_unlabeled as a number."""
         sampling = dict(self.variant(variant)["sampling"])
         del sampling["n_counts"]  # it concerns the tuples alone: see `number_of_tuples`
-        sampling["n_unlabeled"] = resolve_n_unlabeled(sampling["n_unlabeled"], n)
+        if isinstance(written := sampling["n_unlabeled"], str):  # n or 3n, a multiple of the tuples' n
+            sampling["n_unlabeled"] = int(written.removesuffix("n") or 1) * n
         if sampling.get("unlabeled") == "pool":  # the default, which is in no recipe
             del sampling["unlabeled"]
         return sampling
@@ -332,9 +314,6 @@ def _network_defaults(network: str) -> dict[str, Any]:
 def _written(value: object) -> str:
     """Return a value as a configuration would write it."""
     return value if isinstance(value, str) else json.dumps(value)
-
-
-# -- paths ----------------------------------------------------------------------------------------
 
 
 class Layout:
@@ -411,9 +390,6 @@ class Layout:
     def tuned(self, tuning: str) -> Path:
         """Grid and choice of a tuning."""
         return self.results / "tuning" / f"{tuning}.csv"
-
-
-# -- the plan -------------------------------------------------------------------------------------
 
 
 class Plan:
@@ -522,7 +498,7 @@ class Plan:
             network = self.network(run.dataset)
             spans = self.config["training_jobs"].get(network, STACKED if load_network(network).stacks else ())
             self._job_axes[run.dataset] = tuple(axis for axis in AXES if axis not in spans)
-        name = name_of(run_columns(run), self._job_axes[run.dataset])
+        name = name_of(vars(run), self._job_axes[run.dataset])
         return name if _needs_gpu(run.method) else f"{name}/cpu"
 
     @cached_property
@@ -550,7 +526,7 @@ class Plan:
         tuned = self.protocol.variant(run.variant)["training"]["hyperparameters"] == "tuned"
         if not tuned or not load_method(run.method).tunable:
             return None
-        return name_of(run_columns(run), ("dataset", "variant", "tuple_size", "law"))
+        return name_of(vars(run), ("dataset", "variant", "tuple_size", "law"))
 
     @cached_property
     def datasets(self) -> list[str]:

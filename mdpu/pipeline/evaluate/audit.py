@@ -68,9 +68,6 @@ def _computed(kind: str, place: str, finding: str, cases: list[str], of: int) ->
     return Finding(kind, place, finding, RECOMPUTED, ANOMALY if cases else NO_CASE, len(cases), of, cases)
 
 
-# -- the published tables -------------------------------------------------------------------------
-
-
 def _name(cell: Any) -> str:
     """Return the name of a published cell or row in lists of cases."""
     method = f", {load_method(cell.method).title}" if hasattr(cell, "method") else ""
@@ -143,9 +140,6 @@ def _drops(cells: pd.DataFrame, smaller: int, larger: int, method: str) -> Findi
     return _computed("tables", f"Tables {NUMERALS[smaller]} to {NUMERALS[larger]}", text, cases, len(before))
 
 
-# -- the datasets ---------------------------------------------------------------------------------
-
-
 def dataset_findings(datasets: Mapping[str, Mapping[str, Any]]) -> list[Finding]:
     """Compare the paper's statements about each dataset with its images; see `audit`."""
     findings = []
@@ -183,9 +177,6 @@ def _impossible_draws(name: str, pool: Mapping[str, int]) -> Finding:
             cases.append(f"M = {size}, n = {n:,}, prior {prior}: needs {' and '.join(lacking)}")
     text = "Without replacement, n tuples and n unlabeled images without overlap would need more images than there are."
     return _computed("protocol", f"Tables II-V, {name}", text, cases, len(drawn))
-
-
-# -- the mathematics ------------------------------------------------------------------------------
 
 
 def theory_findings() -> list[Finding]:

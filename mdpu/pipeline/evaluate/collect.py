@@ -13,7 +13,7 @@ from mdpu.errors import UserError
 from mdpu.learn.methods import load_method
 from mdpu.pipeline.cache import Finished, cache_of, identity
 from mdpu.pipeline.files import read_json, read_table, write_csv, write_table
-from mdpu.pipeline.plan import AXES, CELL, Plan, Run, run_columns
+from mdpu.pipeline.plan import AXES, CELL, Plan, Run
 
 
 def finished_runs(plan: Plan) -> dict[Run, Finished]:
@@ -97,7 +97,7 @@ def describe_runs(metrics: pd.DataFrame, accuracies: pd.DataFrame, plan: Plan) -
     last = metrics.groupby(list(AXES), as_index=False)["epoch"].max().merge(metrics, on=[*AXES, "epoch"])
     places = [
         {
-            **run_columns(run),
+            **vars(run),
             "run": run.name,
             "job": job.name,
             "history": str(plan.layout.manifest(job.name, made).relative_to(plan.layout.results)),

@@ -18,7 +18,7 @@ from scipy import stats
 from mdpu.pipeline.cache import Finished
 from mdpu.pipeline.config import BASE
 from mdpu.pipeline.evaluate.collect import run_accuracies
-from mdpu.pipeline.plan import AXES, Plan, Run, run_columns
+from mdpu.pipeline.plan import AXES, Plan, Run
 from mdpu.pipeline.train import compare_histories, retrain
 from mdpu.randomness import Stream
 
@@ -106,7 +106,7 @@ def verify_runs(
 
 def accuracy_of(plan: Plan, run: Run, finished: Finished) -> float:
     """Return the reported accuracy of a finished run, in percent."""
-    rows = finished.history.assign(**run_columns(run))
+    rows = finished.history.assign(**vars(run))
     return float(run_accuracies(rows, plan.protocol.reporting())["accuracy"].item())
 
 
@@ -116,5 +116,5 @@ def _place(finished: Finished) -> str:
 
 def verified_rows(verified: Iterable[Verified]) -> pd.DataFrame:
     """Return a table of runs that were trained again: their keys, and the other attributes of `Verified`."""
-    rows = [{**run_columns(one.run), **asdict(one)} for one in verified]
+    rows = [{**vars(one.run), **asdict(one)} for one in verified]
     return pd.DataFrame(rows).drop(columns="run")

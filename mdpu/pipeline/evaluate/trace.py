@@ -14,7 +14,7 @@ from mdpu.errors import UserError
 from mdpu.pipeline.cache import cache_of, identity
 from mdpu.pipeline.evaluate.collect import read_histories, run_accuracies, summarize
 from mdpu.pipeline.files import read_json
-from mdpu.pipeline.plan import AXES, Plan, Run, run_columns
+from mdpu.pipeline.plan import AXES, Plan, Run
 
 
 def trace(plan: Plan, name: str, config: Sequence[Path]) -> dict[str, Any]:
@@ -26,7 +26,7 @@ def trace(plan: Plan, name: str, config: Sequence[Path]) -> dict[str, Any]:
     runs = plan.find_runs(name)
     histories = read_histories(runs, plan.layout.metrics)
     by_run = dict(list(histories.groupby(list(AXES))))
-    traced = [_trace_run(plan, run, by_run.get(tuple(run_columns(run).values())), config) for run in runs]
+    traced = [_trace_run(plan, run, by_run.get(tuple(vars(run).values())), config) for run in runs]
     (cell,) = summarize(run_accuracies(histories, plan.protocol.reporting())).to_dict("records")
     return {
         "name": name,
@@ -49,7 +49,7 @@ def _trace_run(plan: Plan, run: Run, rows: pd.DataFrame | None, config: Sequence
     finished = facts["runs"][run.name]
     made = next(group for group in facts["trained"] if run.name in group["runs"])
     files = " ".join(f"--config {shlex.quote(str(path))}" for path in config)
-    conditions = [f"{axis} == {json.dumps(value)}" for axis, value in run_columns(run).items()]
+    conditions = [f"{axis} == {json.dumps(value)}" for axis, value in vars(run).items()]
     return {
         "run": run.name,
         "seed": run.seed,

@@ -126,8 +126,6 @@ def ordered(table: pd.DataFrame) -> list[tuple[str, str, str]]:
     return sorted(alternatives, key=lambda alternative: order.get(alternative[0], len(order)))
 
 
-# -- tables ---------------------------------------------------------------------------------------
-
 Number = tuple[str, str | None]  # as it is shown, and the name of its cell
 
 
@@ -194,9 +192,6 @@ def choice_rows(summary: pd.DataFrame, datasets: Mapping[str, str]) -> list[dict
         for key in dict.fromkeys(key for key, _, _ in ordered(summary))
         if key in by_key
     ]
-
-
-# -- the figure -----------------------------------------------------------------------------------
 
 
 def sensitivity_figure(differences: pd.DataFrame, published: pd.DataFrame, datasets: Mapping[str, str]) -> Figure:
@@ -284,9 +279,6 @@ def _draw_panel(axis: Any, rows: list[Row], shown: pd.DataFrame, published: pd.S
     for position, (_, alternative) in enumerate(rows):
         if alternative is None:
             axis.axhspan(position - 0.5, position + 0.5, color="0.94", linewidth=0, zorder=0)
-
-
-# -- the kind -------------------------------------------------------------------------------------
 
 
 def check(definition: Mapping[str, Any], config: Mapping[str, Any], where: str) -> None:

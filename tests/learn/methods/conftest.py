@@ -19,7 +19,7 @@ from mdpu.pipeline.data.labels import Labels, binarize
 from mdpu.pipeline.data.sources import SOURCES
 from mdpu.pipeline.files import REPOSITORY
 from mdpu.pipeline.history import run_history
-from mdpu.pipeline.plan import Plan, Run, run_columns
+from mdpu.pipeline.plan import Plan, Run
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -82,7 +82,7 @@ def train_digits(digits, quick_settings, draw):
         )
         runs = {method: Run("digits", "base", tuple_size, n, "0.5", method, "logistic", 1) for method in methods}
         return {
-            method: run_history(method, model.history, digits.share_positive).assign(**run_columns(runs[method]))
+            method: run_history(method, model.history, digits.share_positive).assign(**vars(runs[method]))
             for method, model in zip(methods, models, strict=True)
         }
 

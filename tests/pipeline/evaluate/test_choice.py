@@ -9,7 +9,7 @@ from scipy import stats
 
 from mdpu.law import Law
 from mdpu.pipeline.experiments.choice import choose_epochs, choose_settings, summarize_regret
-from mdpu.pipeline.plan import Run, run_columns
+from mdpu.pipeline.plan import Run
 
 
 def expected_counts(size: int, prior: float, rate: float, false_rate: float) -> pd.DataFrame:
@@ -34,7 +34,7 @@ def metrics_of(run: Run, classifiers: list[tuple[float, float]]) -> pd.DataFrame
         others_true_positive_rate=[rate for rate, _ in classifiers],
         others_true_negative_rate=[1 - false_rate for _, false_rate in classifiers],
     )
-    return history.assign(**run_columns(run))
+    return history.assign(**vars(run))
 
 
 def test_the_best_epoch_is_chosen_where_the_bags_are_without_noise() -> None:

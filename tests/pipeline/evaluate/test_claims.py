@@ -19,7 +19,7 @@ from mdpu.pipeline.evaluate.evidence import Evidence, our_evidence, paper_eviden
 from mdpu.pipeline.evaluate.published import METHODS, published_cells
 from mdpu.pipeline.evaluate.shares import share_interval
 from mdpu.pipeline.files import REPOSITORY
-from mdpu.pipeline.plan import AXES, CELL, Plan, Run, run_columns
+from mdpu.pipeline.plan import AXES, CELL, Plan, Run
 
 PAPER = REPOSITORY.parent / "shared" / "paper" / "mdpu.tex"
 RULE = {"level": 0.95, "margin": 1.0, "wider_margin": 2.0}
@@ -54,7 +54,7 @@ def history(method="ure", seed=1, accuracy=(), risk=(), objective=None, variant=
         "risk": risk,
         "objective": risk if objective is None else objective,
     }
-    return pd.DataFrame({"epoch": range(1, len(risk) + 1), **columns}).assign(**run_columns(run))
+    return pd.DataFrame({"epoch": range(1, len(risk) + 1), **columns}).assign(**vars(run))
 
 
 def facts(*histories):

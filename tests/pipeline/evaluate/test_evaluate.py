@@ -16,7 +16,7 @@ from mdpu.pipeline.evaluate.collect import collect, run_accuracies, summarize
 from mdpu.pipeline.evaluate.published import FILE, beside_published, published_cells
 from mdpu.pipeline.evaluate.verify import verify
 from mdpu.pipeline.files import read_json, sha256, write_json
-from mdpu.pipeline.plan import AXES, CELL, Plan, Run, run_columns
+from mdpu.pipeline.plan import AXES, CELL, Plan, Run
 
 NATURAL = {"average_last": 2, "test_prior": "natural"}
 
@@ -29,7 +29,7 @@ def history(run: Run, accuracies, true_positive_rates=None, true_negative_rates=
     rates = {"true_positive_rate": true_positive_rates, "true_negative_rate": true_negative_rates}
     columns = {"accuracy": accuracies, **{name: accuracies if v is None else v for name, v in rates.items()}}
     frame = pd.DataFrame({"epoch": range(1, len(accuracies) + 1), **columns})
-    return frame.assign(**run_columns(run))
+    return frame.assign(**vars(run))
 
 
 # -- collect --------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from mdpu.pipeline.evaluate.sensitivity import (
     summarize_differences,
 )
 from mdpu.pipeline.files import REPOSITORY
-from mdpu.pipeline.plan import Plan, run_columns
+from mdpu.pipeline.plan import Plan
 
 PAPER = load_config([REPOSITORY / "config.yaml"])
 EPOCHS = 20
@@ -69,7 +69,7 @@ def histories(plan: Plan, below: float = 2.0, effects=EFFECTS, noise: float = 0.
         accuracy[2] += 5
         accuracy[-1] += 0.2
         rates = {"accuracy": accuracy / 100, "true_positive_rate": 0.5, "true_negative_rate": 0.5}
-        frames.append(pd.DataFrame({"epoch": range(1, EPOCHS + 1), **rates}).assign(**run_columns(run)))
+        frames.append(pd.DataFrame({"epoch": range(1, EPOCHS + 1), **rates}).assign(**vars(run)))
     return pd.concat(frames, ignore_index=True)
 
 

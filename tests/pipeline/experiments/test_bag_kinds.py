@@ -9,7 +9,7 @@ from mdpu.errors import UserError
 from mdpu.pipeline.config import load_config
 from mdpu.pipeline.experiments import choice, misspecification, priors
 from mdpu.pipeline.files import REPOSITORY
-from mdpu.pipeline.plan import Plan, Run, run_columns
+from mdpu.pipeline.plan import Plan, Run
 
 PLAN = Plan(load_config([REPOSITORY / "config.yaml"]))
 
@@ -19,7 +19,7 @@ def estimates(*intervals: tuple[float, float, float], known: float = 1.0) -> pd.
     for seed, (prior, low, high) in enumerate(intervals, start=1):
         run = Run("mnist", "base", 2, 10_000, "0.5", "bag-free", "logistic", seed)
         values = {"estimated_prior": prior, "estimated_prior_low": low, "estimated_prior_high": high}
-        rows.append({**run_columns(run), **values, "estimated_prior_known": known})
+        rows.append({**vars(run), **values, "estimated_prior_known": known})
     return pd.DataFrame(rows)
 
 

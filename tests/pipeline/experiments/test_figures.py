@@ -27,7 +27,7 @@ from mdpu.pipeline.experiments.misspecification import misspecification_figure
 from mdpu.pipeline.experiments.sensitivity import CHOICES, sensitivity_figure
 from mdpu.pipeline.experiments.setting import setting_figure, setting_rows
 from mdpu.pipeline.experiments.size import size_figure
-from mdpu.pipeline.plan import Run, run_columns
+from mdpu.pipeline.plan import Run
 from mdpu.pipeline.report.drawing import COLUMN, PAGE, save_figure
 from mdpu.pipeline.report.rank_figure import rank_figure
 from mdpu.pipeline.report.style import LOSS_STYLES
@@ -55,7 +55,7 @@ def accuracies(ns=(10000,), losses=("logistic",), methods=METHODS, sizes=(2, 3))
         for loss in losses
         for seed in (1, 2, 3)
     ]
-    return pd.DataFrame([{**run_columns(run), "accuracy": rng.uniform(50, 90)} for run in runs])
+    return pd.DataFrame([{**vars(run), "accuracy": rng.uniform(50, 90)} for run in runs])
 
 
 def histories(methods=METHODS, epochs=5) -> pd.DataFrame:
@@ -236,7 +236,7 @@ def cells_of_laws(methods=("ure", "bag-em", "bag-relu", "supervised")) -> pd.Dat
     """At 1/2 similar pairs name no class and have no risk of members; their second trial of three ends swapped."""
     reached = {"ure": 80.0, "bag-em": 90.0, "bag-relu": 95.0, "supervised": 97.0}
     rows = [
-        {**run_columns(Run(dataset, "base", size, 100, prior, method, "logistic", seed, law)), "accuracy": accuracy}
+        {**vars(Run(dataset, "base", size, 100, prior, method, "logistic", seed, law)), "accuracy": accuracy}
         for dataset in DATASETS
         for (law, size), prior in zip(LAWS, ("0.4", "0.4", "0.5"), strict=True)
         for method in methods

@@ -82,9 +82,6 @@ def interval(pairs: Frame, evidence: Evidence) -> tuple[Any, Any]:
     return welch_interval(left, right, evidence.rule["level"])
 
 
-# -- cells ----------------------------------------------------------------------------------------
-
-
 def pairs_of(cells: Frame, axis: str, left: Sequence[Any], right: Any) -> Frame:
     """Return cells whose `axis` is in `left`, with those where it is `right` in columns that end in ``_right``."""
     keys = [key for key in CELL if key != axis]
@@ -131,9 +128,6 @@ def step_up(cells: Frame, axis: str) -> Frame:
     ordered = cells.assign(position=cells[axis].astype(float)).sort_values([*keys, "position"])
     ordered["mean_right"] = ordered.groupby(keys)["mean"].shift()
     return ordered[ordered.duplicated(keys)]
-
-
-# -- runs -----------------------------------------------------------------------------------------
 
 
 def of_runs(*methods: str, where: str | None = None) -> Found:
