@@ -21,19 +21,10 @@ from mdpu.learn.device import describe, leased_device, memory_budget, resolve_pr
 from mdpu.learn.evaluation import TestRates
 from mdpu.learn.fitting import fit_each
 from mdpu.learn.prior import brief_estimate
-from mdpu.learn.task import Sample, Settings, Task
+from mdpu.learn.task import Sample, Task
 from mdpu.learn.trainer import Stack
 from mdpu.learn.tuning import tune as tune_tasks
-from mdpu.pipeline.cache import (
-    Finished,
-    cache_of,
-    fingerprint,
-    identity,
-    manifest,
-    own_columns,
-    rates_of,
-    recipes,
-)
+from mdpu.pipeline.cache import Finished, cache_of, fingerprint, identity, manifest, own_columns, rates_of, recipes
 from mdpu.pipeline.data.diagnostics import write_diagnosed_split
 from mdpu.pipeline.data.images import read_images
 from mdpu.pipeline.data.labels import read_labels
@@ -67,12 +58,6 @@ def law_of(plan: Plan, run: Run) -> Law:
     return (plan.law(run) or Law.dominant(run.tuple_size)).broken(broken)
 
 
-def settings_on(plan: Plan, job: TrainJob, device: torch.device) -> Settings:
-    """Return the trainer's settings for a training job, with the precision that is used on a device."""
-    settings = plan.settings(job.variant, job.network)
-    return replace(settings, precision=resolve_precision(settings.precision, device))
-
-
 def train(plan: Plan, name: str, threads: int = 2) -> None:
     """Train the runs of a job that are not finished, and write its manifest, which names the finished runs of all."""
     started = time.perf_counter()
@@ -82,10 +67,9 @@ def train(plan: Plan, name: str, threads: int = 2) -> None:
     missing = [run for run in job.runs if run not in done]
     print(f"{name}: {len(job.runs)} runs, {len(done)} already trained", file=sys.stderr)
     counts = {"runs": len(job.runs), "reused": len(done)}
-    total = len(missing) * plan.epochs_of(job.runs[0])
+    total, checkpoints = len(missing) * plan.epochs_of(job.runs[0]), layout.checkpoints / name
     finished = cache.load(done.values())
     runs = {run: finished[one] for run, one in done.items()}
-    checkpoints = layout.checkpoints / name
     with Steps(name, total, "run-epochs", layout.progress(name), **counts) as steps:
         splits = {run.split: layout.split(run.split) for run in missing}
         for run, trained in train_runs(plan, job, missing, splits, threads, checkpoints, steps):
@@ -117,13 +101,14 @@ def train_runs(
     tasks = {task_of(plan, run, rates[run]): run for run in runs}
     torch.set_num_threads(threads)
     with leased_device(plan.config["device"] if job.needs_gpu else "cpu") as device:
-        settings = settings_on(plan, job, device)
+        settings = plan.settings(job.variant, job.network)
+        settings = replace(settings, precision=resolve_precision(settings.precision, device))
         made = {run: own[0] for run, own in recipes(plan, runs, settings.precision).items()}
 
         def checkpoint_of(stack: Stack) -> Checkpoint | None:
-            key = digest([fingerprint(made[tasks[task]]) for row in stack for task in row])
             if checkpoints is None:
                 return None
+            key = digest([fingerprint(made[tasks[task]]) for row in stack for task in row])
             return Checkpoint(checkpoints / f"{key}.pt", key, plan.config["checkpoint_seconds"])
 
         images, labels = read_images(layout.images(job.dataset)), read_labels(layout.labels(job.dataset))

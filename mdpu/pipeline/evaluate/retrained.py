@@ -62,23 +62,16 @@ def draw_runs(plan: Plan, number: int, seed: int) -> list[Run]:
     return [plan.runs[place] for place in order[:number]]
 
 
-def rounding_pairs(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the trials that were trained with two precisions, one a row: ``accuracy`` and ``accuracy_otherwise``.
+def rounding_tolerances(rows: pd.DataFrame, level: float = LEVEL) -> pd.Series:
+    """Return how far rounding moves the accuracy of a run, by dataset and method.
 
-    `rows` are accuracies of runs, trials of the variant `ROUNDED_OTHERWISE` beside those of the protocol.
+    `rows` are accuracies of runs, trials of the variant `ROUNDED_OTHERWISE` beside those of the protocol. The
+    difference of two trainings that differ in rounding alone has mean zero. With the mean of K squared differences as
+    its variance, the next difference lies within Student's t quantile with K degrees of freedom.
     """
     others = [axis for axis in AXES if axis != "variant" and axis in rows]  # the first shipped rows name no law
     base, otherwise = (rows.loc[rows["variant"] == name, [*others, "accuracy"]] for name in (BASE, ROUNDED_OTHERWISE))
-    return base.merge(otherwise, on=others, suffixes=("", "_otherwise")).dropna()
-
-
-def rounding_tolerances(rows: pd.DataFrame, level: float = LEVEL) -> pd.Series:
-    """Return how far rounding moves the accuracy of a run, by dataset and method; `rows` as for `rounding_pairs`.
-
-    The difference of two trainings that differ in rounding alone has mean zero. With the mean of K squared differences
-    as its variance, the next difference lies within Student's t quantile with K degrees of freedom.
-    """
-    pairs = rounding_pairs(rows)
+    pairs = base.merge(otherwise, on=others, suffixes=("", "_otherwise")).dropna()
     pairs["square"] = (pairs["accuracy"] - pairs["accuracy_otherwise"]) ** 2
     measured = pairs.groupby(["dataset", "method"])["square"].agg(["size", "mean"])
     return stats.t.ppf((1 + level) / 2, measured["size"]) * np.sqrt(measured["mean"])
@@ -99,15 +92,10 @@ def verify_runs(
 ) -> Iterator[Verified]:
     """Train finished runs again, each by itself in the scratch folder `out`, and compare them with the cache."""
     for run, recorded, again in retrain(plan, runs, out, threads):
-        old, new = (accuracy_of(plan, run, finished) for finished in (recorded, again))
+        histories = (finished.history.assign(**vars(run)) for finished in (recorded, again))
+        old, new = (run_accuracies(rows, plan.protocol.reporting())["accuracy"].item() for rows in histories)
         equal = not compare_histories(recorded.history, again.history)
         yield Verified(run, old, new, equal, tolerance_of(run, tolerances), _place(recorded), _place(again))
-
-
-def accuracy_of(plan: Plan, run: Run, finished: Finished) -> float:
-    """Return the reported accuracy of a finished run, in percent."""
-    rows = finished.history.assign(**vars(run))
-    return float(run_accuracies(rows, plan.protocol.reporting())["accuracy"].item())
 
 
 def _place(finished: Finished) -> str:

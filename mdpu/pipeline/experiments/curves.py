@@ -43,7 +43,6 @@ outside of the axis is named at its edge.
 
 
 def draw(plan: Plan, experiment: Experiment) -> Figure:
-    """Draw an experiment of this kind."""
     histories = read_histories(experiment.runs, plan.layout.metrics)
     return curves_figure(histories, plan.titles(run.dataset for run in experiment.runs))
 

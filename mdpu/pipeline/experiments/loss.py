@@ -37,7 +37,6 @@ left out.
 
 
 def draw(plan: Plan, experiment: Experiment) -> Figure:
-    """Draw an experiment of this kind."""
     return loss_figure(reported(plan, experiment), plan.titles(run.dataset for run in experiment.runs))
 
 

@@ -46,7 +46,6 @@ def check(definition: Mapping[str, Any], config: Mapping[str, Any], where: str) 
 
 
 def draw(plan: Plan, experiment: Experiment) -> Figure:
-    """Draw an experiment of this kind."""
     variants = dict.fromkeys(run.variant for run in experiment.runs)
     key = experiment.options.get("along", "prior_offset")
     part, label = ALONG[key]

@@ -52,7 +52,6 @@ class Setting(NamedTuple):
 
 
 def draw(plan: Plan, experiment: Experiment) -> Figure:
-    """Draw an experiment of this kind."""
     dataset = experiment.shown_dataset
     return setting_figure(
         read_images(plan.layout.images(dataset)),

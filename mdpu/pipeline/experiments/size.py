@@ -36,7 +36,6 @@ AGAINST = {"n": ("Tuples $n$ (thousands)", 1000), "tuple_size": ("Tuple size $M$
 
 
 def draw(plan: Plan, experiment: Experiment) -> Figure:
-    """Draw an experiment of this kind."""
     datasets = plan.titles(run.dataset for run in experiment.runs)
     return size_figure(reported(plan, experiment), datasets, experiment.options.get("against", "n"))
 
