@@ -102,11 +102,10 @@ def rates_of(plan: Plan, runs: Iterable[Run]) -> dict[Run, tuple[float, float] |
 
 
 @cache
-def declared_versions(path: Path = EQUIVALENCE) -> dict[str, str]:
+def declared_versions() -> dict[str, str]:
     """Return the versions of training code that were declared equal: from each to the one before it."""
-    if not path.exists():
-        return {}
-    return {new: old for record in read_json(path) for new, old in record["versions"].items()}
+    records = read_json(EQUIVALENCE) if EQUIVALENCE.exists() else []
+    return {new: old for record in records for new, old in record["versions"].items()}
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ and every one has to come out equal bit for bit. The declaration is recorded bes
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
@@ -23,17 +23,13 @@ from mdpu.pipeline.plan import Plan, Run
 from mdpu.pipeline.train import compare_histories, now, train_again
 from mdpu.randomness import Stream
 
-LEAST = 40  # runs of a sample
 
-
-def declare(
-    plan: Plan, out: Path, number: int = LEAST, workers: int = 2, say: Callable[[str], None] = print
-) -> dict[str, str]:
+def declare(plan: Plan, out: Path, number: int, workers: int) -> dict[str, str]:
     """Declare that the training code as it is trains the same bits as the code that trained the shipped runs.
 
-    Return the old version by the new one; raise `UserError` if a run of the sample comes out otherwise. The images and
-    labels of the shipped runs have to be there. `workers` processes train side by side, each with one thread, in the
-    scratch folder `out`.
+    Return the old version by the new one; raise `UserError` if one of a `number` of runs comes out otherwise. The
+    images and labels of the shipped runs have to be there. `workers` processes train side by side, each with one
+    thread, in the scratch folder `out`.
     """
     shipped = _shipped(plan)
     before = {  # by method and network
@@ -45,7 +41,7 @@ def declare(
     new = {now_is[pair]: old for pair, old in before.items() if canonical(now_is[pair], declared) != old}
     if not new:
         return {}
-    runs = draw_sample(_comparable(shipped), max(number, LEAST), digest(sorted(new.items())))
+    runs = draw_sample(_comparable(shipped), number, digest(sorted(new.items())))
     with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
         names = [run.name for run in runs]
         for run, again in zip(runs, pool.map(_train, [plan.config] * len(runs), names, [out] * len(runs)), strict=True):
@@ -53,7 +49,7 @@ def declare(
                 pool.shutdown(cancel_futures=True)
                 largest = ", ".join(f"{key} {value:.3g}" for key, value in differences.items())
                 raise UserError(f"{run.name} comes out otherwise ({largest}); the code is not equal")
-            say(f"{run.name}: equal bit for bit")
+            print(f"{run.name}: equal bit for bit")
     record = {"versions": new, "runs": names, "commit": git_commit(), "device": cpu_model(), "date": now()}
     write_json(EQUIVALENCE, [*(read_json(EQUIVALENCE) if EQUIVALENCE.exists() else []), record])
     return new

@@ -188,29 +188,29 @@ def _without_what_varies(page: Path) -> str:
         raise UserError(f"{page} could not be read; run the rule that makes it, or restore the shipped one") from None
 
 
-def find_results(name: str, results: Path = RESULTS) -> Path:
+def find_results(name: str) -> Path:
     """Return a folder of results by its path or its name; raise `UserError` if there is none."""
-    for folder in (Path(name), results / name):
+    for folder in (Path(name), RESULTS / name):
         if (folder / "summary.csv").exists():
             return folder
-    there = ", ".join(sorted(file.parent.name for file in results.glob("*/summary.csv"))) or "none"
-    raise UserError(f"{name} is no folder of results with numbers; in {results} there are: {there}")
+    there = ", ".join(sorted(file.parent.name for file in RESULTS.glob("*/summary.csv"))) or "none"
+    raise UserError(f"{name} is no folder of results with numbers; in {RESULTS} there are: {there}")
 
 
-def configurations(results: Path = RESULTS) -> list[Path]:
+def configurations() -> list[Path]:
     """Return the configurations of all folders of results, the newest first; older ones stay, for older pages."""
-    return sorted(results.glob("*/config/[!.]*.yaml"), key=lambda file: file.stat().st_mtime, reverse=True)
+    return sorted(RESULTS.glob("*/config/[!.]*.yaml"), key=lambda file: file.stat().st_mtime, reverse=True)
 
 
-def configuration_of(name: str, results: Path = RESULTS) -> Path:
+def configuration_of(name: str) -> Path:
     """Return the newest configuration whose results have a run or a cell, and all other runs that it plans.
 
     A dry run writes a configuration too; the numbers there may be of an older one.
     """
-    for file in configurations(results):
+    for file in configurations():
         plan, numbers = Plan(load_config([file])), file.parent.parent / "runs.csv"
         names = {run.name for run in plan.runs}
         has = name in names or any(run.cell == name for run in plan.runs)
         if has and numbers.exists() and names <= set(read_csv(numbers)["run"]):
             return file
-    raise UserError(f"no folder of {results} has a run or cell {name}; python -m mdpu plan --runs lists names")
+    raise UserError(f"no folder of {RESULTS} has a run or cell {name}; python -m mdpu plan --runs lists names")

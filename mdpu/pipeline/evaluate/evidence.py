@@ -33,8 +33,6 @@ class Evidence:
     every cell belongs to one.
 
     `larger_decay` and `more_unlabeled` are pairs of dataset and variant whose runs differ from base in that alone.
-    `clusters` names what dependent trials have in common: splits, weights and order are seeded by the cell and the
-    seed, so trials of two datasets or of two seeds are independent.
     """
 
     cells: pd.DataFrame
@@ -45,7 +43,6 @@ class Evidence:
     larger_decay: Collection[tuple[str, str]] = ()
     more_unlabeled: Collection[tuple[str, str]] = ()
     published_names: Mapping[str, str] = field(default_factory=dict)
-    clusters: tuple[str, ...] = ("dataset", "seed")
 
     @cached_property
     def base_cells(self) -> pd.DataFrame:

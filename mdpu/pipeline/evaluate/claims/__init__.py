@@ -109,8 +109,8 @@ def _in_single_trials(item: Claim, evidence: Evidence) -> dict[str, Any]:
     """Return how often a claim holds in one trial, with an interval that respects what the trials share.
 
     Cells share images and, where one is in several cases, trials. So the claim is checked on each seed alone, and the
-    interval is by clusters of cases, those of one seed and dataset (`Evidence.clusters`). Numbers are missing, and
-    words ``counted, not tested``, where fewer than two seeds have cases.
+    interval is by clusters of cases: splits, weights and order are seeded by the cell and the seed, so trials of two
+    datasets or of two seeds are independent. Numbers are missing where fewer than two seeds have cases.
     """
     checked = [(seed, item.check(trial)) for seed, trial in evidence.single_trials.items()]
     cases_by_seed = [cases.assign(seed=seed) for seed, cases in checked if cases is not None and len(cases)]
@@ -118,7 +118,7 @@ def _in_single_trials(item: Claim, evidence: Evidence) -> dict[str, Any]:
     if len(cases_by_seed) < 2:
         return row | {"in_single_trials": NOT_TESTED}
     cases = pd.concat(cases_by_seed)
-    clusters = cases.groupby(list(evidence.clusters), dropna=False)["holds"].agg(["sum", "size"])
+    clusters = cases.groupby(["dataset", "seed"], dropna=False)["holds"].agg(["sum", "size"])
     rate = cases["holds"].mean()
     low, high = share_interval(clusters["sum"], clusters["size"], evidence.rule["level"])
     words = f"{100 * rate:.0f} % ({100 * low:.0f} to {100 * high:.0f})"
