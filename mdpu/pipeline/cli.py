@@ -226,12 +226,10 @@ def dataset(
 
     Raw downloads go to the configuration's `data_dir`; intact ones that are already there are used.
     """
-    from mdpu.pipeline.config import load_config
     from mdpu.pipeline.data.sources import write_source
-    from mdpu.pipeline.plan import Layout
 
-    chosen = load_config(config)
-    write_source(source, Layout(chosen).data_dir, chosen.get("mirror") or mirror, out)
+    chosen = load_plan(config)
+    write_source(source, chosen.layout.data_dir, chosen.config.get("mirror") or mirror, out)
 
 
 @app.command(rich_help_panel=RULES)
@@ -247,12 +245,10 @@ def fetch(config: Configs, mirror: Mirror = None) -> None:
 @app.command(rich_help_panel=RULES)
 def labels(dataset: Dataset, config: Configs) -> None:
     """Binarize class ids to +1 and -1; write the labels, with counts (.json) beside them."""
-    from mdpu.pipeline.config import find_dataset, load_config
     from mdpu.pipeline.data.labels import write_binarized
-    from mdpu.pipeline.plan import Layout
 
-    chosen = load_config(config)
-    definition, layout = find_dataset(chosen, dataset), Layout(chosen)
+    plan = load_plan(config)
+    definition, layout = plan.dataset(dataset), plan.layout
     write_binarized(layout.images(dataset), dataset, definition, layout.labels(dataset))
 
 

@@ -29,7 +29,7 @@ PAPER = "config.yaml"
 METHODS_FOLDER = PACKAGE / "learn" / "methods"
 
 BASE = "base"
-# Settings that every network has; `check_networks` knows the others.
+# Settings that every network has; each knows the others.
 OPTIMIZATION = ("batch_size", "learning_rate", "weight_decay")
 # Folders of results_dir that belong to no configuration.
 OTHERS_FOLDERS = {"reference": "the committed reference results", "datasets": "the images"}
@@ -239,20 +239,13 @@ def check_config(config: Config) -> None:
     for name, experiment in config["definitions"]["experiments"].items():
         for place, axes in enumerate(grids(merge(config["axes"], experiment))):
             _check_grid(axes, config, f"config key definitions.experiments.{name}{'.also' if place else ''}")
+    _check_networks(config)
 
 
-def check_networks(config: Config) -> None:
-    """Raise `UserError` with the key's name if `config` has an unknown network or a wrong setting of one.
-
-    This is not part of `check_config`, so that commands that only need the datasets of a configuration do not depend on
-    the code of networks.
-    """
+def _check_networks(config: Config) -> None:
     from mdpu.learn.networks import available_networks, load_network
 
     networks = available_networks()
-    for name, dataset in config["definitions"]["datasets"].items():
-        if "network" in dataset:
-            known(dataset["network"], networks, f"config key definitions.datasets.{name}.network")
     for name in config["training_jobs"]:
         known(name, networks, "config key training_jobs")
     variants = {f"definitions.variants.{name}": overlay for name, overlay in config["definitions"]["variants"].items()}
@@ -270,8 +263,11 @@ def check_networks(config: Config) -> None:
 
 
 def _check_dataset(dataset: Config, where: str) -> None:
+    from mdpu.learn.networks import available_networks
     from mdpu.pipeline.data.sources import SOURCES
 
+    if "network" in dataset:
+        known(dataset["network"], available_networks(), f"{where}.network")
     if not is_path(dataset["source"]):
         known(dataset["source"], SOURCES, f"{where}.source")
     both = set(map(str, dataset["positive"])) & set(map(str, dataset["negative"]))
@@ -349,10 +345,3 @@ def selected(config: Config, kind: str) -> list[str]:
 def available_methods() -> list[str]:
     """Return the methods discovered in ``mdpu/learn/methods``, without importing them."""
     return sorted(m.name.replace("_", "-") for m in pkgutil.iter_modules([str(METHODS_FOLDER)]))
-
-
-def find_dataset(config: Config, name: str) -> Config:
-    """Return the definition of a dataset: source, sides, title; raise `UserError` if it is unknown."""
-    known(name, config["definitions"]["datasets"], "dataset")
-    definition: Config = config["definitions"]["datasets"][name]
-    return definition

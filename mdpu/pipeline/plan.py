@@ -33,8 +33,6 @@ from mdpu.pipeline.config import (
     OPTIMIZATION,
     Config,
     check_config,
-    check_networks,
-    find_dataset,
     grids,
     known,
     merge,
@@ -400,7 +398,6 @@ class Plan:
 
     def __init__(self, config: Config) -> None:
         check_config(config)
-        check_networks(config)
         self.config = config
         self.protocol = Protocol(config)
         self.layout = Layout(config)
@@ -603,8 +600,9 @@ class Plan:
         return self.experiments[name]
 
     def dataset(self, name: str) -> dict[str, Any]:
-        """Return the definition of a dataset: source, sides, title, network."""
-        return find_dataset(self.config, name)
+        """Return the definition of a dataset: source, sides, title, network; raise `UserError` if there is none."""
+        known(name, self.config["definitions"]["datasets"], "dataset")
+        return dict(self.config["definitions"]["datasets"][name])
 
     def titles(self, datasets: Iterable[str]) -> dict[str, str]:
         """Return the titles of datasets by name, each once, in order."""
