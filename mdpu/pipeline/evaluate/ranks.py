@@ -27,17 +27,17 @@ class Ranking:
     `critical_difference` is the smallest of two averages that Nemenyi's test finds significant at `alpha`.
     """
 
-    average: pd.Series
     blocks: int
-    statistic: float
-    p_value: float
-    nemenyi: pd.DataFrame
+    average_ranks: pd.Series
+    friedman_statistic: float
+    friedman_p_value: float
     critical_difference: float
     alpha: float
+    nemenyi_p_values: pd.DataFrame
 
     def groups(self) -> list[list[str]]:
         """Return the largest groups of methods that Nemenyi's test does not tell apart, in the order of their ranks."""
-        names, values = list(self.average.index), self.average.to_numpy()
+        names, values = list(self.average_ranks.index), self.average_ranks.to_numpy()
         groups, reached = [], 0
         for start, end in enumerate(np.searchsorted(values, values + self.critical_difference, side="right")):
             if end > max(reached, start + 1):
@@ -47,15 +47,8 @@ class Ranking:
 
     def facts(self) -> dict[str, Any]:
         """Return all of it, ready for JSON."""
-        return {
-            "blocks": self.blocks,
-            "average_ranks": self.average.to_dict(),
-            "friedman_statistic": self.statistic,
-            "friedman_p_value": self.p_value,
-            "critical_difference": self.critical_difference,
-            "alpha": self.alpha,
-            "nemenyi_p_values": self.nemenyi.to_dict(),
-        }
+        ranks, p_values = self.average_ranks.to_dict(), self.nemenyi_p_values.to_dict()
+        return vars(self) | {"average_ranks": ranks, "nemenyi_p_values": p_values}
 
 
 def rank(accuracies: pd.DataFrame, alpha: float) -> Ranking | None:
@@ -70,13 +63,13 @@ def rank(accuracies: pd.DataFrame, alpha: float) -> Ranking | None:
     apart = np.abs(np.subtract.outer(average.to_numpy(), average.to_numpy())) / error
     p_values = stats.studentized_range.sf(apart * math.sqrt(2), methods, np.inf)
     return Ranking(
-        average,
         blocks,
+        average,
         float(friedman.statistic),
         float(friedman.pvalue),
-        pd.DataFrame(p_values, index=average.index, columns=average.index),
         nemenyi_quantile(alpha, methods) * error,
         alpha,
+        pd.DataFrame(p_values, index=average.index, columns=average.index),
     )
 
 
@@ -118,7 +111,7 @@ def rank_table(ranked: dict[tuple[str, str], Ranking | None]) -> pd.DataFrame:
         {"source": source, "unit": unit, "blocks": ranking.blocks, "method": method, "average_rank": value}
         for (source, unit), ranking in ranked.items()
         if ranking is not None
-        for method, value in ranking.average.items()
+        for method, value in ranking.average_ranks.items()
     ]
     return pd.DataFrame(rows, columns=["source", "unit", "blocks", "method", "average_rank"])
 

@@ -24,7 +24,7 @@ def rank_figure(rankings: Mapping[tuple[str, str], Ranking | None]) -> Figure:
     The best method is on the left. A bar joins methods that Nemenyi's test does not tell apart; the critical difference
     is drawn above the axis.
     """
-    heights = [0.3 if ranking is None else 0.8 + 0.11 * len(ranking.average) for ranking in rankings.values()]
+    heights = [0.3 if ranking is None else 0.8 + 0.11 * len(ranking.average_ranks) for ranking in rankings.values()]
     figure, axes = draw_panels(
         len(rankings), 1, sum(heights) / len(heights), PAGE, gridspec_kw={"height_ratios": heights}
     )
@@ -41,7 +41,7 @@ def rank_figure(rankings: Mapping[tuple[str, str], Ranking | None]) -> Figure:
 
 def _diagram(axis: Axes, ranking: Ranking) -> None:
     """Draw a critical-difference diagram (Demsar, 2006): ranks along the top, names at both sides, groups between."""
-    methods, count = list(ranking.average.index), len(ranking.average)
+    methods, count = list(ranking.average_ranks.index), len(ranking.average_ranks)
     groups = ranking.groups()
     left = (count + 1) // 2  # methods with their names on the left
     axis.set(xlim=(0.2, count + 0.8), ylim=(-0.55 * len(groups) - left - 0.6, 2.1), yticks=[])
@@ -50,13 +50,13 @@ def _diagram(axis: Axes, ranking: Ranking) -> None:
     axis.xaxis.set_ticks_position("top")
     axis.set_xticks(range(1, count + 1))
     for level, group in enumerate(groups):
-        ends = ranking.average[group[0]] - 0.06, ranking.average[group[-1]] + 0.06
+        ends = ranking.average_ranks[group[0]] - 0.06, ranking.average_ranks[group[-1]] + 0.06
         axis.plot(ends, [-0.45 - 0.55 * level] * 2, color="0.25", linewidth=3, solid_capstyle="butt")
     for place, method in enumerate(methods):
         on_left = place < left
         below = place if on_left else count - 1 - place
         height = -0.55 * len(groups) - 0.6 - below
-        value, side = ranking.average[method], 0.8 if on_left else count + 0.2
+        value, side = ranking.average_ranks[method], 0.8 if on_left else count + 0.2
         axis.plot([value, value, side], [0, height, height], color=method_style(method)["color"])
         title = load_method(method).title
         words = f"{title} ({value:.2f})" if on_left else f"({value:.2f}) {title}"

@@ -34,7 +34,7 @@ def test_friedman_is_the_textbooks():
     n, k = rows.shape
     ranks = (-rows).argsort(axis=1).argsort(axis=1) + 1
     expected = 12 * n / (k * (k + 1)) * (((ranks.mean(0)) ** 2).sum() - k * (k + 1) ** 2 / 4)
-    assert found.statistic == pytest.approx(expected)
+    assert found.friedman_statistic == pytest.approx(expected)
 
 
 # Demsar (2006), Table 5a, for two to ten methods.
@@ -58,13 +58,13 @@ def test_demsars_own_example(alpha, critical, groups):
     average = pd.Series({"both": 1.964, "m": 2.000, "cf": 2.893, "C4.5": 3.143})
     difference = nemenyi_quantile(alpha, 4) * rank_error(4, 14)
     assert difference == pytest.approx(critical, abs=5e-3)
-    assert Ranking(average, 14, 9.28, 0.03, pd.DataFrame(), difference, alpha).groups() == groups
+    assert Ranking(14, average, 9.28, 0.03, difference, alpha, pd.DataFrame()).groups() == groups
 
 
 @given(st.lists(st.floats(1, 6), min_size=3, max_size=8), st.floats(0.1, 4))
 def test_groups_are_the_largest_that_are_not_told_apart(values, critical):
     average = pd.Series(sorted(values), index=[f"m{place}" for place in range(len(values))])
-    found = Ranking(average, 9, 0.0, 1.0, pd.DataFrame(), critical, 0.05).groups()
+    found = Ranking(9, average, 0.0, 1.0, critical, 0.05, pd.DataFrame()).groups()
     names = list(average.index)
     runs = [names[first:last] for first, last in itertools.combinations(range(len(names) + 1), 2) if last > first + 1]
     alike = [run for run in runs if average[run[-1]] <= average[run[0]] + critical]
@@ -100,7 +100,7 @@ def test_the_papers_ranks_by_hand():
     by_hand = cells.groupby(["table", "prior", "dataset"])["published_mean"].rank(ascending=False)
     expected = by_hand.groupby(cells["method"]).mean()
     pd.testing.assert_series_equal(
-        found["paper", "row"].average.sort_index(), expected, check_names=False, check_index_type=False
+        found["paper", "row"].average_ranks.sort_index(), expected, check_names=False, check_index_type=False
     )
     table = rank_table(found)
     assert set(table["source"]) == {"paper"}
