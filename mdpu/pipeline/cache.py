@@ -198,13 +198,9 @@ class Cache:
         path = self.path(fingerprint)
         try:
             table = parquet.read_table(path)
-            run = Finished(fingerprint, table.to_pandas(), json.loads(table.schema.metadata[ABOUT]))
+            return Finished(fingerprint, table.to_pandas(), json.loads(table.schema.metadata[ABOUT])).check()
         except (OSError, ArrowException, KeyError, TypeError, ValueError) as error:
-            raise UserError(f"{path} is not a finished run ({_words(error)}); delete it and run again") from None
-        try:
-            return run.check()
-        except (UserError, KeyError, TypeError) as error:
-            raise UserError(f"{path}: {error}; delete it and run again") from None
+            raise UserError(f"{path} holds no finished run ({_words(error)}); delete it and run again") from None
 
     def save(self, run: Finished) -> None:
         """Write a finished run into the folder."""
@@ -257,8 +253,6 @@ class Cache:
             runs = [_slice(table, name, rows).check() for name, rows in _rows(table).items()]
         except (KeyError, TypeError, ValueError) as error:
             raise UserError(f"{path} does not hold finished runs ({_words(error)})") from None
-        except UserError as error:
-            raise UserError(f"{path}: {error}") from None
         new = [run for run in runs if not self.path(run.fingerprint).exists()]
         for run in new:
             self.save(run)
