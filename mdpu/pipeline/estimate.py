@@ -7,6 +7,8 @@ import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from rich.filesize import decimal
+
 from mdpu.errors import UserError
 from mdpu.pipeline.cache import cache_of, fingerprint, read_packed, recipes_of, unfinished
 from mdpu.pipeline.data.download import Archive, find_missing, list_absent
@@ -99,10 +101,6 @@ def size_of(size: int | None) -> str:
     """Return a number of bytes in words.
 
     >>> size_of(9_912_422), size_of(28_881), size_of(None)
-    ('9.9 MB', '0.03 MB', 'size unknown')
+    ('9.9 MB', '28.9 kB', 'size unknown')
     """
-    if size is None:
-        return "size unknown"
-    if size >= 10**9:
-        return f"{size / 10**9:.1f} GB"
-    return f"{size / 10**6:.1f} MB" if size >= 10**5 else f"{size / 10**6:.2f} MB"
+    return "size unknown" if size is None else decimal(size)
