@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -83,10 +84,10 @@ def read_images(path: Path) -> ImageSet:
     """Read an image set; raise `UserError` if a file is missing, broken or against the contract."""
     description = read_json(path.with_suffix(".json"))
     try:
-        about = {key: description[key] for key in ("classes", "origin", "licence")}
+        facts: dict[str, Any] = {key: description[key] for key in ("classes", "origin", "licence")}
     except (KeyError, TypeError):
         raise UserError(f"{path.with_suffix('.json')} does not describe images; delete it and run again") from None
-    return ImageSet(**load_npz(path, *ARRAYS), **about)
+    return ImageSet(**facts | load_npz(path, *ARRAYS))
 
 
 def standardised(train: np.ndarray, test: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

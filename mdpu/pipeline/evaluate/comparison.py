@@ -38,11 +38,11 @@ Array = NDArray[np.float64]
 
 
 class Trials(NamedTuple):
-    """Samples of trials, elementwise: mean, deviation (ddof = 1), and how many trials there are."""
+    """Samples of trials, elementwise: their mean, deviation (ddof = 1) and number."""
 
     mean: ArrayLike
     std: ArrayLike
-    count: ArrayLike
+    number: ArrayLike
 
 
 def welch_interval(ours: Trials, theirs: Trials, level: float) -> tuple[Array, Array]:

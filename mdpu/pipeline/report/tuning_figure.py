@@ -48,8 +48,8 @@ def tuning_figure(grid: pd.DataFrame, title: str) -> Figure:
             axis.text(column, row, text, ha="center", va="center", fontsize=7, color="white" if dark else "black")
         for point in method_points[method_points["chosen"]].itertuples():
             column, row = errors.columns.get_loc(point.learning_rate), errors.index.get_loc(point.weight_decay)
-            frame = {"fill": False, "edgecolor": "#D55E00", "linewidth": 2.5, "clip_on": False}
-            axis.add_patch(Rectangle((column - 0.5, row - 0.5), 1, 1, **frame))
+            corner = column - 0.5, row - 0.5
+            axis.add_patch(Rectangle(corner, 1, 1, fill=False, edgecolor="#D55E00", linewidth=2.5, clip_on=False))
         axis.grid(visible=False)
         axis.spines[:].set_visible(False)
         axis.set_xticks(range(size[1]), labels=[f"{rate:g}" for rate in errors.columns])

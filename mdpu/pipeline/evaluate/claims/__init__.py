@@ -35,6 +35,7 @@ def _claims() -> dict[str, Claim]:
 
 CLAIMS = _claims()
 
+SAID = ("said_by", "place", "quote", "statement", "sides")  # of a claim
 # What stands instead of counts: of our runs, of the paper's numbers, and of single trials.
 NO_RUNS, NO_NUMBERS, NOT_TESTED = "not run", "not in its numbers", "counted, not tested"
 # How a claim fares on our runs.
@@ -54,31 +55,23 @@ def check_claims(ours: Evidence, paper: Evidence) -> tuple[pd.DataFrame, pd.Data
     """
     rows, all_cases = [], []
     for item in CLAIMS.values():
-        row: dict[str, Any] = {
-            "claim": item.name,
-            "said_by": item.said_by,
-            "place": item.place,
-            "quote": item.quote,
-            "statement": item.statement,
-            "sides": item.sides,
-            "by_chance": item.by_chance(ours.rule),
-        }
-        for source, evidence in (("ours", ours), ("paper", paper)):
-            cases = item.check(evidence)
-            count = 0 if cases is None else len(cases)
-            hold = 0 if cases is None else int(cases["holds"].sum())
-            nothing = NO_NUMBERS if source == "paper" else NO_RUNS
+        row: dict[str, Any] = {"claim": item.name, **{key: getattr(item, key) for key in SAID}}
+        row["by_chance"] = item.by_chance(ours.rule)
+        for source, evidence, nothing in (("ours", ours, NO_RUNS), ("paper", paper, NO_NUMBERS)):
+            checked = item.check(evidence)
+            cases = pd.DataFrame(columns=list(CASE)) if checked is None else checked
+            count, hold = len(cases), int(cases["holds"].sum())
             row |= {
                 f"{source}_cases": count,
                 f"{source}_hold": hold,
                 f"{source}_rate": hold / count if count else None,
                 source: f"{hold} of {count}" if count else nothing,
             }
-            if cases is not None and count:
+            if count:
                 all_cases.append(cases.assign(claim=item.name, evidence=source))
             if source == "ours":
-                gaps = cases["left"].astype(float) - cases["right"].astype(float) if cases is not None else None
-                row["effect"] = None if gaps is None or gaps.isna().all() else float(gaps.median())
+                gap = (cases["left"].astype(float) - cases["right"].astype(float)).median()
+                row["effect"] = None if pd.isna(gap) else float(gap)
         row |= _in_single_trials(item, ours)
         rows.append(row | {"status": status(row)})
     columns = ["claim", "evidence", *CASE]
