@@ -122,15 +122,12 @@ def varied_upwards(plan: Plan, key: str, number: Callable[[str], float]) -> set[
 
     `number` makes a number of the value, as the configuration writes it; NaN is larger than nothing.
     """
-    networks = {dataset: plan.network(dataset) for dataset in plan.datasets}
     larger = set()
-    for network, variant in itertools.product(set(networks.values()), plan.config["definitions"]["variants"]):
-        departures = plan.protocol.departures(variant, [network])
-        if [departure.key for departure in departures] == [key]:
-            (only,) = departures
-            if number(only.value) > number(only.base):
-                larger.add((network, variant))
-    return {(dataset, variant) for dataset, network in networks.items() for of, variant in larger if of == network}
+    for dataset, variant in itertools.product(plan.datasets, plan.config["definitions"]["variants"]):
+        departures = plan.protocol.departures(variant, [plan.network(dataset)])
+        if [one.key for one in departures] == [key] and number(departures[0].value) > number(departures[0].base):
+            larger.add((dataset, variant))
+    return larger
 
 
 def _multiple(written: str) -> float:

@@ -98,20 +98,18 @@ def lines(
     """
     run = in_one_reading(were_run(comparison)).dropna(subset="difference")
     said = []
-    for group, methods in (("proposed", PROPOSED), ("baseline", BASELINES)):
+    for group, methods in (("paper", PROPOSED), ("baseline", BASELINES)):
         rows = run[run["method"].isin(methods)]
         if len(rows):
             means = rows.groupby("method", sort=False)["difference"].mean()
             each = ", ".join(f"{load_method(str(name)).title} {in_points(mean)}" for name, mean in means.items())
             text = f"Ours minus the paper’s, in points on average: {each}; {(rows['verdict'] == DIFFERS).sum()} differ."
-            said.append(Line(text, "comparisons", {"family": "paper" if group == "proposed" else group}))
-    checked = [
-        row["status"] for row in claims if row["quote"] and row["status"] in (HOLDS, PARTLY, FAILS, INCONCLUSIVE)
-    ]
-    if checked:
-        hold, partly, fail, open_ = (checked.count(status) for status in (HOLDS, PARTLY, FAILS, INCONCLUSIVE))
-        counts = f"hold: {hold}; hold partly: {partly}; fail: {fail}; inconclusive: {open_}"
-        said.append(Line(f"The paper’s claims that these runs can check. {counts.capitalize()}.", "claims"))
+            said.append(Line(text, "comparisons", {"family": group}))
+    statuses = [row["status"] for row in claims if row["quote"]]
+    hold, partly, fail, open_ = (statuses.count(status) for status in (HOLDS, PARTLY, FAILS, INCONCLUSIVE))
+    if hold or partly or fail or open_:
+        counts = f"Hold: {hold}; hold partly: {partly}; fail: {fail}; inconclusive: {open_}"
+        said.append(Line(f"The paper’s claims that these runs can check. {counts}.", "claims"))
     if beyond and (gain := _best_beyond(cells)):
         said.append(Line(gain, beyond))
     if beyond and run.empty:
