@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -48,7 +50,7 @@ LEARNERS = {
     "linear": fit_linear,
     "teacher": fit_teacher,
     "trees": fit_trees,
-    "student": lambda *data: fit_student(HistGradientBoostingClassifier(max_iter=20), *data),
+    "student": partial(fit_student, student=HistGradientBoostingClassifier(max_iter=20)),
 }
 
 
@@ -82,7 +84,7 @@ def test_sparse_rows_are_taken_as_they_are():
     rows = sparse.csr_matrix(np.maximum(Standardisation.learn(data.rows)(data.rows), 0))
     linear = fit_linear(rows, data.bags, 0.4, 0)
     assert data.accuracy(linear(rows)) > 0.9
-    student = fit_student(LogisticRegression(), rows, data.bags, 0.4, 0)
+    student = fit_student(rows, data.bags, 0.4, 0, LogisticRegression())
     assert data.accuracy(student(rows)) > 0.9
 
 
@@ -96,7 +98,7 @@ def test_sparse_rows_are_taken_as_they_are():
 )
 def test_any_classifier_with_weights_is_a_student(student):
     data = Blobs(LAWS["dominant pairs"], 0.4, n=300)
-    first, second = (fit_student(student, data.rows, data.bags, 0.4, 3)(data.rows) for _ in range(2))
+    first, second = (fit_student(data.rows, data.bags, 0.4, 3, student)(data.rows) for _ in range(2))
     assert data.accuracy(first) > 0.93
     np.testing.assert_array_equal(first, second)
 
