@@ -86,6 +86,13 @@ def test_the_papers_configuration_with_the_neighbours_uses_every_kind():
         assert set(inputs(plan, name)) == set(load_kind(experiment.kind).reads)
 
 
+@pytest.mark.parametrize("overlay", sorted((REPOSITORY / "config").glob("*.yaml")), ids=lambda path: path.stem)
+def test_every_configuration_that_is_shipped_can_be_run(overlay):
+    plan = Plan(load_config([REPOSITORY / "config.yaml", overlay]))
+    check(plan.config)
+    assert plan.runs
+
+
 @pytest.mark.slow
 def test_the_guide_to_a_kind_literally(finished_clone):
     """Its file and its experiment become a figure of the report; nothing else is touched, and nothing else made."""
