@@ -179,10 +179,20 @@ class TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         with threadpool_limits(1):  # on small matrices, threads that wait for each other take most of the time
             is_part = choice.name == "network" and len(sample.tuples) > PROFILED
             used, own_sample = only_used(rows, part_of(sample, seed) if is_part else sample)
-            estimate, own = self._settle_prior(used, own_sample, seed, goes_on)
+            if self.broken == "estimate" and not goes_on:
+                self._estimate_broken(used, own_sample, seed)
+            bags = self._bags(own_sample)
+            if bags.complete:
+                estimate, own = None, self.prior or event_prior(used, bags, seed)
+            else:
+                estimate = self._turned(self.prior_estimate_) if goes_on else self._profile(used, own_sample, seed)
+                own = self._told(estimate)
+            if self.prior is not None and estimate is not None and not estimate.fits(own):
+                self._warn_of_told_prior(estimate, used, own_sample, seed)
+            self._check_information(own, bags)
             if choice.name != "network":
                 student = {} if isinstance(self.learner, str) else {"student": self.learner}
-                self.model_ = FIT[choice.name](used, self._bags(own_sample), own, seed, **student)
+                self.model_ = FIT[choice.name](used, bags, own, seed, **student)
                 for name in ("history_", "n_iter_", "state_", "validation_history_", "standardisation_"):
                     self.__dict__.pop(name, None)
         if choice.name == "network":
@@ -193,28 +203,6 @@ class TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         self.classes_ = np.array([-1, 1])
         self._warn_of_constant_answers(rows, sample)
         return self
-
-    def _settle_prior(
-        self, rows: Any, sample: Sample, seed: int | str, goes_on: bool
-    ) -> tuple[PriorProfile | None, float]:
-        """Return what the sample says of the own class's prior, and the prior to learn by; warn if they differ.
-
-        The share of broken tuples is estimated before, where that was asked for.
-        """
-        if self.broken == "estimate" and not goes_on:
-            counts = rank(_ranked(rows, seed), self._bags(without_pool(rows, sample)), seed)
-            found = Estimate(*profile_broken(counts, self._told(None)), 0.95)
-            self.broken_, self.broken_estimate_ = found.value if found.low > 0 else 0.0, found
-        bags = self._bags(sample)
-        if bags.complete:
-            estimate, own = None, self.prior or event_prior(rows, bags, seed)
-        else:
-            estimate = self._turned(self.prior_estimate_) if goes_on else self._profile(rows, sample, seed)
-            own = self._told(estimate)
-        if self.prior is not None and estimate is not None and not estimate.fits(own):
-            self._warn_of_told_prior(estimate, rows, sample, seed)
-        self._check_information(own, bags)
-        return estimate, own
 
     def _check_parameters(self) -> None:
         """Raise `UserError` if a parameter is refused, whatever the data."""
@@ -331,16 +319,7 @@ class TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         state = self.state_ if goes_on else KeptState(key)
         if state.key != key:
             raise UserError("training cannot go on, because parameters have changed since; fit without warm_start")
-        self.model_ = train(
-            task,
-            rows,
-            sample,
-            settings,
-            device=self.device,
-            callbacks=self.callbacks,
-            kept=state if self.warm_start else None,
-            verbose=self.verbose,
-        )
+        self.model_ = train(task, rows, sample, settings, parameters, state if self.warm_start else None)
         if self.warm_start:
             self.state_ = state
         self.history_ = self.model_.history
@@ -451,6 +430,12 @@ class TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
             ) from None
 
     # -- the prior --------------------------------------------------------------------------------
+
+    def _estimate_broken(self, rows: Any, sample: Sample, seed: int | str) -> None:
+        """Estimate the share of broken tuples at the told prior; it is taken as 0 unless its interval excludes 0."""
+        counts = rank(_ranked(rows, seed), self._bags(without_pool(rows, sample)), seed)
+        found = Estimate(*profile_broken(counts, self._told(None)), 0.95)
+        self.broken_, self.broken_estimate_ = found.value if found.low > 0 else 0.0, found
 
     def _profile(self, rows: Any, sample: Sample, seed: int | str) -> PriorProfile | None:
         """Return what the sample says of the own class's prior, unless it is told and not to be compared."""

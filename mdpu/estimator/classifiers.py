@@ -34,6 +34,7 @@ class MDPUClassifier(TupleEstimator):
         place. ``linear``: a linear model of the joint objective, which takes sparse rows. ``trees``: boosted trees of
         the joint objective. ``auto`` takes ``network`` for 1,000 tuples of pictures or more, or where one of its
         parameters is set, ``linear`` for sparse rows, and ``student`` for all else.
+        Learners without a network take one thread.
     guess_prior : bool
         Whether a prior that the sample does not tell is guessed instead of refused.
     compare_prior : bool

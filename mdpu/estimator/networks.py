@@ -79,8 +79,8 @@ def settings_of(parameters: Mapping[str, Any], n: int, *, broken: bool) -> Setti
             "row to a module"
         )
     values = recipe(n, broken=broken, goes_on=parameters["warm_start"] or parameters["early_stopping"])
-    given = {name: parameters[name] for name in ("batch_size", "learning_rate", "weight_decay", "network", "n_epochs")}
-    given["epochs"] = given.pop("n_epochs")
+    given = {name: parameters[name] for name in ("batch_size", "learning_rate", "weight_decay", "network")}
+    given["epochs"] = parameters["n_epochs"]
     values |= {name: value for name, value in given.items() if value is not None}
     epochs, network = values["epochs"], values["network"]
     if isinstance(epochs, bool) or not isinstance(epochs, int | np.integer) or epochs < 1:
@@ -163,19 +163,11 @@ class Watch(Checkpoint):
 
 
 def train(
-    task: Task,
-    rows: Any,
-    sample: Sample,
-    settings: Settings,
-    *,
-    device: str,
-    callbacks: Sequence[Callable[..., Any]],
-    kept: KeptState | None,
-    verbose: bool,
+    task: Task, rows: Any, sample: Sample, settings: Settings, parameters: Mapping[str, Any], kept: KeptState | None
 ) -> FittedNetwork:
     """Return the trained network, and warn of a training that cannot have learned anything."""
-    watch = Watch(task, kept, callbacks)
-    with _progress("training", settings.epochs, verbose) as advance:
+    watch = Watch(task, kept, parameters["callbacks"])
+    with _progress("training", settings.epochs, parameters["verbose"]) as advance:
 
         def after_epochs(count: int) -> None:
             advance(count)
@@ -186,9 +178,9 @@ def train(
             rows,
             sample,
             settings,
-            device=device,
+            device=parameters["device"],
             advance=after_epochs,
-            checkpoint_of=lambda stack: watch if kept or callbacks else None,
+            checkpoint_of=lambda stack: watch if kept or parameters["callbacks"] else None,
         )
     assert isinstance(model, FittedNetwork)
     objective = model.history["objective"]
