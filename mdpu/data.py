@@ -89,11 +89,11 @@ class TupleData:
         """
         sizes = np.array([len(members) for members in tuples], dtype=np.int64)
         if not sizes.size or not sizes.all() or not len(unlabeled):
-            raise UserError("tuples and unlabeled images are both needed, but there are none, or a tuple has no member")
+            raise UserError("tuples and unlabeled rows are both needed, but there are none, or a tuple has no member")
         for members in tuples[:1] if isinstance(tuples, np.ndarray) else tuples:
             if members.shape[1:] != unlabeled.shape[1:] or members.dtype != unlabeled.dtype:
                 raise UserError(
-                    f"tuples hold images of shape {members.shape[1:]} and type {members.dtype}, but the unlabeled ones "
+                    f"tuples hold rows of shape {members.shape[1:]} and type {members.dtype}, but the unlabeled ones "
                     f"have shape {unlabeled.shape[1:]} and type {unlabeled.dtype}; give both alike"
                 )
         starts = np.cumsum(sizes) - sizes

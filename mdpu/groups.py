@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -78,22 +77,6 @@ def _groups(numbers: NDArray[np.int64], sizes: NDArray[np.int64] | None) -> Grou
     return groups
 
 
-# The library's messages, in the words of somebody who has rows of any kind and no configuration.
-WORDS = {"images": "rows", "tuning.held_out": "validation_fraction", "a larger n": "more of them"}
-
-
-@contextmanager
-def speak_of_rows() -> Iterator[None]:
-    """Let errors within the block, or in the function that this decorates, be in `WORDS`."""
-    try:
-        yield
-    except UserError as error:
-        text = str(error)
-        for theirs, own in WORDS.items():
-            text = text.replace(theirs, own)
-        raise UserError(text).with_traceback(error.__traceback__) from error.__cause__
-
-
 def join_groups(tuples: Any, unlabeled: Any) -> tuple[Any, Groups]:
     """Return all rows as one array (N, ...), and for each the number of its tuple, from 0, or -1 if it is unlabeled.
 
@@ -130,8 +113,7 @@ def join_groups(tuples: Any, unlabeled: Any) -> tuple[Any, Groups]:
             f"tuples {members.shape} have as many axes as unlabeled rows {others.shape}; tuples have one more, (n, M, "
             "...), and a table of single rows needs their groups as y"
         )
-    with speak_of_rows():
-        rows, sample = Sample.gather(members, others)
+    rows, sample = Sample.gather(members, others)
     present = sample.tuples >= 0
     groups = np.full(len(rows), UNLABELED)
     groups[sample.tuples[present]] = np.nonzero(present)[0]

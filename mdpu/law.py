@@ -324,7 +324,7 @@ class Law:
         cancels = self.ordered or bool((steps > 0).any() and (steps < 0).any())
         if abs(scale) < (1e-12 if cancels else sys.float_info.min):
             raise UserError(
-                f"with tuples of {self.size} at prior {prior} members are positive as often as unlabeled images, to "
+                f"with tuples of {self.size} at prior {prior} members are positive as often as unlabeled rows, to "
                 "double precision, so that no risk of single members exists; take a method on bags, such as bag-relu "
                 "or bag-nce, or tuples of another size or rule"
             )

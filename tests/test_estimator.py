@@ -779,7 +779,7 @@ def test_the_example_of_the_classifier_gives_what_it_says():
         ({"early_stopping": True, "n_iter_no_change": "5"}, "n_iter_no_change is '5'; an integer is needed"),
         (
             {"early_stopping": True, "validation_fraction": 1e-6},
-            "are held out; change validation_fraction or take more",
+            "validation_fraction, tuning.held_out) or take more",
         ),
     ],
 )

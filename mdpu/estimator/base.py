@@ -20,7 +20,7 @@ from threadpoolctl import threadpool_limits
 from mdpu.errors import UserError, check_share, warn
 from mdpu.estimator.networks import check_module, choose_epochs, settings_of, train, usable_methods
 from mdpu.estimator.samples import PROFILED, numbers, part_of, put_back, read, without_pool
-from mdpu.groups import Estimate, estimated_risk, join_groups, speak_of_rows
+from mdpu.groups import Estimate, estimated_risk, join_groups
 from mdpu.law import Law
 from mdpu.learn import Sample, Settings, Task
 from mdpu.learn.checkpoint import KeptState
@@ -159,8 +159,7 @@ class TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         before = dict(self.__dict__)
         try:
             self._counts = counts
-            with speak_of_rows():
-                return self._fit(X, y, sample_weight)
+            return self._fit(X, y, sample_weight)
         except BaseException:
             self.__dict__.clear()
             self.__dict__.update(before)
@@ -523,8 +522,7 @@ class TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
     def _scores(self, rows: Any) -> NDArray[Any]:
         """Return the own class's scores (N,) of rows that are checked."""
         if isinstance(self.model_, FittedNetwork):
-            with speak_of_rows():
-                return self.model_.decision_function(self._for_network(rows))
+            return self.model_.decision_function(self._for_network(rows))
         with threadpool_limits(1):
             return np.asarray(self.model_(rows))
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -98,7 +98,7 @@ class FittedNetwork(Fitted):
         outputs = self.outputs(images)
         if outputs.ndim > 1:
             raise UserError(
-                f"method {self.task.method} embeds images and gives no score; it takes labelled prototypes to classify"
+                f"method {self.task.method} embeds rows and gives no score; it takes labelled prototypes to classify"
             )
         return outputs
 
@@ -252,7 +252,7 @@ def _train(
         if not is_out_of_memory(error):
             raise
         raise UserError(
-            "the images do not fit into the GPU's free memory; end what else uses it, or train on the CPU"
+            "the rows do not fit into the GPU's free memory; end what else uses it, or train on the CPU"
         ) from None
 
     def needs(stack: Stack) -> int:
@@ -278,6 +278,8 @@ def _train(
                 "batch_size"
             )
     workers = workers_for(len(stacks), max(map(needs, stacks)), memory) if policy.side_by_side else 0
+    if workers:
+        policy = replace(policy, threads=torch.get_num_threads() // workers)
     while stacks:
         checkpoints = {stack: checkpoint_of(stack) for stack in stacks}
         jobs = {stack: attempt(stack, checkpoint) for stack, checkpoint in checkpoints.items()}

@@ -110,7 +110,7 @@ class Checked(nn.Module):
         given: Tensor = self.module(images.flatten(1) if self.takes_vectors else images)
         if given.numel() != len(images) * self.outputs:
             raise UserError(
-                f"the network returns an array of shape {tuple(given.shape)} for {len(images)} images; "
+                f"the network returns an array of shape {tuple(given.shape)} for {len(images)} rows; "
                 f"({len(images)}, {self.outputs}) is needed"
             )
         return given.reshape(-1, self.outputs)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import typing
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
@@ -42,7 +43,9 @@ class Policy:
     stack_by : {'shape', 'stream'}
         Whether a stack holds all streams of minibatches with equally many tasks, or one.
     side_by_side : bool
-        Whether stacks train in threads, with one thread each.
+        Whether stacks train in threads, with one thread each for sums.
+    threads : int
+        Threads of a stack, where fewer stacks than threads train; only what their number does not change uses them.
     compiled : bool
         Whether `torch.compile` compiles the training step of modules.
     """
@@ -53,7 +56,20 @@ class Policy:
     batched_products: bool = False
     stack_by: Literal["shape", "stream"] = "stream"
     side_by_side: bool = True
+    threads: int = 1
     compiled: bool = False
+
+    @contextmanager
+    def all_threads(self) -> Iterator[None]:
+        """Compute the block with all threads of the stack."""
+        import torch
+
+        before = torch.get_num_threads()
+        torch.set_num_threads(max(before, self.threads))
+        try:
+            yield
+        finally:
+            torch.set_num_threads(before)
 
 
 class Network(Protocol):
@@ -216,10 +232,10 @@ def check_images(images: NDArray[Any], shape: tuple[int, ...], unit: float) -> N
         255 for uint8 grey values, 1 for floats.
     """
     if images.shape[1:] != shape:
-        raise UserError(f"images of shape {images.shape[1:]} are given; the network was trained on shape {shape}")
+        raise UserError(f"rows of shape {images.shape[1:]} are given; the network was trained on shape {shape}")
     if (images.dtype == np.uint8) != (unit == 255):
         trained = "uint8 grey values" if unit == 255 else "floats"
-        raise UserError(f"images of type {images.dtype} are given; the network was trained on {trained}")
+        raise UserError(f"rows of type {images.dtype} are given; the network was trained on {trained}")
 
 
 def in_parts(images: NDArray[Any], rows: int = 10_000) -> Iterator[NDArray[Any]]:
@@ -238,7 +254,7 @@ def unit_of(images: NDArray[Any]) -> float:
     if images.dtype == np.uint8:
         return 255.0
     if not np.issubdtype(images.dtype, np.floating):
-        raise UserError(f"images are of type {images.dtype}; uint8 or a float type is needed")
+        raise UserError(f"rows are of type {images.dtype}; uint8 or a float type is needed")
     if not all(np.isfinite(part).all() for part in in_parts(images)):
-        raise UserError("images hold values that are not finite; remove or replace them")
+        raise UserError("rows hold values that are not finite; remove or replace them")
     return 1.0

@@ -58,7 +58,7 @@ class Pictures:
 def prepare(images: NDArray[Any]) -> Pictures:
     """Return the layout of pictures, given those of the training; raise `UserError` if they are not pictures."""
     if images.ndim not in (3, 4):
-        raise UserError(f"images of shape {images.shape[1:]} are no pictures; this network needs (H, W) or (H, W, C)")
+        raise UserError(f"rows of shape {images.shape[1:]} are no pictures; this network needs (H, W) or (H, W, C)")
     return Pictures(images.shape[1:], unit_of(images))
 
 

@@ -165,7 +165,7 @@ def estimate_prior(
     """
     size = sample.tuples.shape[1]
     if size < 2:
-        raise UserError("tuples of one image do not say what the prior is; give tuples of at least two")
+        raise UserError("tuples of one row do not say what the prior is; give tuples of at least two")
     if law is not None and law.identifies().what != "all":
         raise UserError("tuples of this law fit several priors (see Law.identifies); take a method that is told it")
     kept, held = hold_out(sample, held_out)

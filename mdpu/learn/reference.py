@@ -16,6 +16,7 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
+from mdpu.learn.network import Policy
 from mdpu.learn.networks.mlp import StackedMLP
 from mdpu.learn.task import Sample, Settings, Task, rate_factor, tuples_per_batch
 from mdpu.learn.trainer import RunningMean, count_members, cut_batch, head_of, make_history, minibatches, network_method
@@ -28,7 +29,8 @@ def plain_module(task: Task, settings: Settings, inputs: int) -> nn.Sequential:
     sizes = [inputs, *hidden, outputs]
     layers = [layer for pair in itertools.pairwise(sizes) for layer in (nn.Linear(*pair), nn.ReLU())][:-1]
     module = nn.Sequential(*layers)
-    stack = StackedMLP([[task.seed]], inputs, hidden, torch.float32, torch.device("cpu"), outputs=outputs)
+    policy = Policy(torch.device("cpu"), torch.float32)
+    stack = StackedMLP([[task.seed]], inputs, hidden, policy, outputs=outputs)
     with torch.no_grad():
         for own, initial in zip(module.parameters(), stack.linear(stack.parameters, 0, 0), strict=True):
             own.copy_(initial)

@@ -215,11 +215,11 @@ def tuples_per_batch(settings: Settings, tuple_size: int) -> int:
 
 def check_sample(sample: Sample, images: int, tasks: Iterable[Task]) -> None:
     """Raise `UserError` unless a sample is valid for the images and for the tasks that train on it."""
-    for name, indices, least in (("tuples", sample.tuples, -1), ("unlabeled images", sample.unlabeled, 0)):
+    for name, indices, least in (("tuples", sample.tuples, -1), ("unlabeled rows", sample.unlabeled, 0)):
         if not indices.size:
             raise UserError(f"the sample holds no {name}")
         if indices.min() < least or indices.max() >= images:
-            raise UserError(f"the sample's {name} name images that are not there; there are {images}")
+            raise UserError(f"the sample's {name} name rows that are not there; there are {images}")
     present = sample.tuples >= 0
     if not present[:, 0].all() or (present[:, 1:] > present[:, :-1]).any():
         raise UserError("a tuple of the sample has no member, or has -1 before its last member")
@@ -228,5 +228,5 @@ def check_sample(sample: Sample, images: int, tasks: Iterable[Task]) -> None:
             raise UserError("a law is one of tuples of one size, but the sample's tuples have several")
         if sample.tuples.shape[1] != task.tuple_size:
             raise UserError(
-                f"method {task.method}: the sample's tuples hold {sample.tuples.shape[1]} images, not {task.tuple_size}"
+                f"method {task.method}: the sample's tuples hold {sample.tuples.shape[1]} rows, not {task.tuple_size}"
             )

@@ -2,9 +2,9 @@
 
 A stack is a rectangle of K tasks on each of S streams of minibatches; a stream is one sample and seed. A task's numbers
 do not depend on the other tasks: every random number is derived from (seed, purpose, epoch), and on a CPU the rest of
-the stack does not affect rounding. There each product belongs to one model, each objective to one head,
-and one thread computes everything, because the rounding of a sum depends on its number of parts, and that of a vector
-on its start. On CPUs of one kind a history is therefore the same bit for bit, however the tasks are cut into stacks.
+the stack does not affect rounding. There each product belongs to one model, each objective to one head, and one thread
+computes every sum and every step, because the rounding of a sum depends on its number of parts, and that of a vector on
+its start. On CPUs of one kind a history is therefore the same bit for bit, however the tasks are cut into stacks.
 `mdpu.learn.reference` does the same for one task in the plainest way.
 """
 
@@ -319,7 +319,8 @@ def train_stack(
         for step, (members, others) in enumerate(minibatches(seeds, tuples, unlabeled, batch, epoch)):
             sizes = count_members(members, tuple_size).repeat(K, 1) if ragged else None  # (R, B)
             rows = torch.cat([members.clamp(min=0), others], dim=1)  # (S, rows)
-            images = data.images.index_select(0, rows.flatten()).unflatten(0, rows.shape)
+            with policy.all_threads():
+                images = data.images.index_select(0, rows.flatten()).unflatten(0, rows.shape)
             scores = network.forward(images)  # (K, S, rows) or (K, S, rows, outputs)
             if lead is not None and (weight := fading(epoch, settings.epochs)):
                 scores = scores + weight * lead.gather(2, rows.expand(K, -1, -1))

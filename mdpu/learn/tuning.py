@@ -39,8 +39,11 @@ def hold_out(sample: Sample, share: float) -> tuple[Sample, Sample]:
     kept = Sample(tuples[~np.isin(tuples, images).any(axis=1)], unlabeled[~np.isin(unlabeled, images)])
     for part, what in ((kept, "to train on"), (held, "held out")):
         if not len(part.tuples) or not len(part.unlabeled):
-            counts = f"{len(part.tuples)} tuples and {len(part.unlabeled)} unlabeled images are {what}"
-            raise UserError(f"with a share of {share} held out, {counts}; change tuning.held_out or take a larger n")
+            counts = f"{len(part.tuples)} tuples and {len(part.unlabeled)} unlabeled rows are {what}"
+            raise UserError(
+                f"with a share of {share} held out, {counts}; change that share (validation_fraction, tuning.held_out) "
+                "or take more"
+            )
     return kept, held
 
 

@@ -14,10 +14,10 @@ from torch import nn
 
 from mdpu.data import Joined
 from mdpu.errors import UserError
-from mdpu.learn import Sample, Task, fit, fitting
+from mdpu.learn import Sample, Task, fit, fitting, trainer
 from mdpu.learn.fitting import stack_bytes
 from mdpu.learn.modules import module_architecture
-from mdpu.learn.networks import load_network
+from mdpu.learn.networks import load_network, mlp
 from mdpu.learn.reference import plain_fit
 
 TASK = make_tasks()[0]
@@ -60,6 +60,35 @@ def test_a_fitted_model_scores_and_predicts_as_the_plain_trainers_module(method,
         assert np.array_equal(answers[clear], np.where(expected[clear] > 0, 1, -1))
 
 
+@pytest.mark.parametrize("precision", ["bf16", "fp32"])
+def test_a_single_run_has_the_same_bits_on_any_number_of_threads(precision, threads, monkeypatch, blobs, samples):
+    """It has all threads for its products in bf16, and always one for its sums."""
+    settings, found, used = replace(SETTINGS, precision=precision), [], []
+
+    def spy(module, name):
+        original = getattr(module, name)
+
+        def spied(*arguments):
+            used.append((name, torch.get_num_threads()))
+            return original(*arguments)
+
+        monkeypatch.setattr(module, name, spied)
+
+    spy(mlp, "_product")
+    spy(trainer, "cut_batch")
+    for number in (1, 2, 3, 8):
+        threads(number)
+        used.clear()
+        (model,) = fit([TASK], blobs.images, samples, settings, evaluation=blobs.rates(), device=CPU)
+        found.append((model.history, model.network.parameters))
+        of_products = number if precision == "bf16" else 1
+        assert set(used) == {("_product", of_products), ("cut_batch", 1)}
+    history, parameters = found[0]
+    for other, others in found[1:]:
+        pd.testing.assert_frame_equal(other, history, check_exact=True)
+        assert all(map(torch.equal, others, parameters))
+
+
 def test_a_schedule_changes_the_rate_of_every_step_alike(blobs, samples):
     settings = replace(SETTINGS, schedule="one-cycle", learning_rate=0.01)
     (model,) = fit([TASK], blobs.images, samples, settings, device=CPU)
@@ -75,7 +104,7 @@ def test_an_embedding_gives_outputs_and_no_score(fit_blobs, blobs, samples):
     module, _ = plain_fit(task, blobs.images, samples[task.sample], SETTINGS)
     expected = module(torch.from_numpy(blobs.test_images).flatten(1) / 255).detach()
     np.testing.assert_allclose(model.outputs(blobs.test_images), expected, rtol=1e-3, atol=1e-4)
-    with pytest.raises(UserError, match="method contrastive embeds images and gives no score"):
+    with pytest.raises(UserError, match="method contrastive embeds rows and gives no score"):
         model.predict(blobs.test_images)
 
 
@@ -136,9 +165,9 @@ def test_images_in_place_train_as_a_copy_of_them(where, network, blobs, samples,
 @pytest.mark.parametrize(
     ("images", "sentence"),
     [
-        (lambda images: images.astype(np.int64), "images are of type int64; uint8 or a float type is needed"),
-        (lambda images: np.where(images > 150, np.nan, images), "images hold values that are not finite"),
-        (lambda images: images[:100], "the sample's tuples name images that are not there; there are 100"),
+        (lambda images: images.astype(np.int64), "rows are of type int64; uint8 or a float type is needed"),
+        (lambda images: np.where(images > 150, np.nan, images), "rows hold values that are not finite"),
+        (lambda images: images[:100], "the sample's tuples name rows that are not there; there are 100"),
     ],
 )
 @pytest.mark.parametrize("method", ["abs", "kmeans"])
@@ -152,9 +181,9 @@ def test_images_that_cannot_be_trained_on_are_refused(method, images, sentence, 
     [
         (
             np.zeros((2, 5, 5), np.uint8),
-            r"images of shape \(5, 5\) are given; the network was trained on shape \(6, 6\)",
+            r"rows of shape \(5, 5\) are given; the network was trained on shape \(6, 6\)",
         ),
-        (np.zeros((2, 6, 6)), "images of type float64 are given; the network was trained on uint8 grey values"),
+        (np.zeros((2, 6, 6)), "rows of type float64 are given; the network was trained on uint8 grey values"),
     ],
 )
 def test_images_unlike_those_of_the_training_are_not_predicted(images, sentence, fit_blobs):
@@ -171,7 +200,7 @@ def test_images_unlike_those_of_the_training_are_not_predicted(images, sentence,
     [
         ([TASK, TASK], "two tasks are equal; they would be one model"),
         ([replace(TASK, sample="zzz")], "no sample is called 'zzz'; there are 'prior0.4/seed1', "),
-        ([replace(TASK, tuple_size=3)], "method ure: the sample's tuples hold 2 images, not 3"),
+        ([replace(TASK, tuple_size=3)], "method ure: the sample's tuples hold 2 rows, not 3"),
         ([replace(TASK, method="supervised")], "method supervised is a control that sees true labels; give it labels"),
     ],
 )

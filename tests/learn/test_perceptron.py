@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,11 +11,13 @@ import torch
 from torch import nn
 
 from mdpu.learn.device import choose_policy
+from mdpu.learn.network import Policy
 from mdpu.learn.networks import mlp as perceptron
 from mdpu.learn.networks.mlp import NETWORK, Own, StackedMLP
 from mdpu.randomness import Stream
 
 CPU = torch.device("cpu")
+PLAIN = Policy(CPU, torch.float32)
 INPUTS, ROWS = 20, 33
 SEEDS = [[1, 2, 1], [1, 2, 3]]  # K = 2 runs on each of S = 3 streams
 
@@ -41,7 +44,7 @@ def hidden(request):
 
 @pytest.fixture
 def network(hidden):
-    return StackedMLP(SEEDS, INPUTS, hidden, torch.float32, CPU)
+    return StackedMLP(SEEDS, INPUTS, hidden, PLAIN)
 
 
 def test_forward_is_that_of_an_ordinary_mlp(network, hidden):
@@ -111,7 +114,7 @@ def test_runs_that_are_equal_are_computed_once(network, monkeypatch):
 
 def test_batched_products_are_those_of_each_model(network, hidden):
     """As on a GPU: one operation for all models of a stream."""
-    batched = StackedMLP(SEEDS, INPUTS, hidden, torch.float32, CPU, batched=True)
+    batched = StackedMLP(SEEDS, INPUTS, hidden, replace(PLAIN, batched_products=True))
     images, gradient = random_images(3, ROWS, INPUTS), torch.ones(2, 3, ROWS)
     gradient[0, 1] = 0
     for one, other in (
@@ -125,7 +128,7 @@ def test_batched_products_are_those_of_each_model(network, hidden):
 
 def test_initial_weights_are_drawn_as_linear_layers_draw_them():
     """Uniform on +-1/sqrt(inputs), the law of `nn.Linear`: bounds, and the deviation within five standard errors."""
-    network = StackedMLP([[1]], 400, [300], torch.float32, CPU)
+    network = StackedMLP([[1]], 400, [300], PLAIN)
     weight = network.parameters[0][0, 0, :400, :300]
     bound = 1 / 400**0.5
     assert bound * 0.999 < weight.abs().max() <= bound
@@ -158,7 +161,7 @@ def test_pixels_that_are_0_in_every_training_image_are_left_out(dtype):
     assert rows.shape == (ROWS, INPUTS - 2)
     assert rows.dtype == (torch.uint8 if dtype == np.uint8 else torch.float32)
     network = NETWORK.build([[1]], Own((30,)), vectors, 1, choose_policy(CPU, "fp32"))
-    whole = StackedMLP([[1]], INPUTS, [30], torch.float32, CPU, unit=vectors.unit)
+    whole = StackedMLP([[1]], INPUTS, [30], PLAIN, unit=vectors.unit)
     flat = torch.from_numpy(images).flatten(1)
     torch.testing.assert_close(network.scores(rows), whole.scores(flat), rtol=1e-4, atol=1e-4)
 

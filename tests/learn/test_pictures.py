@@ -223,7 +223,7 @@ def test_a_module_sees_pictures_between_0_and_1(shape, dtype):
 
 
 def test_vectors_are_no_pictures():
-    with pytest.raises(UserError, match=r"images of shape \(12,\) are no pictures; this network needs \(H, W\)"):
+    with pytest.raises(UserError, match=r"rows of shape \(12,\) are no pictures; this network needs \(H, W\)"):
         prepare(np.zeros((3, 12), np.uint8))
 
 

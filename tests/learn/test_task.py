@@ -115,7 +115,7 @@ def test_gathered_images_are_those_of_the_tuples_and_the_unlabeled_ones(n, size,
 @pytest.mark.parametrize(
     ("tuples", "unlabeled", "sentence"),
     [
-        (np.zeros((3, 2, 4)), np.zeros((5, 3)), r"tuples hold images of shape \(4,\) and type float64, but .*\(3,\)"),
+        (np.zeros((3, 2, 4)), np.zeros((5, 3)), r"tuples hold rows of shape \(4,\) and type float64, but .*\(3,\)"),
         (np.zeros((3, 2, 4)), np.zeros((5, 4), np.uint8), "type float64, but the unlabeled ones have .* uint8"),
         (np.zeros((0, 2, 4)), np.zeros((5, 4)), "both needed, but there are none, or a tuple has no member"),
         (np.zeros((3, 2, 4)), np.zeros((0, 4)), "both needed, but there are none, or a tuple has no member"),

@@ -52,14 +52,14 @@ def test_no_image_that_is_held_out_is_trained_on(sample, share):
 @pytest.mark.parametrize(
     ("sample", "share", "sentence"),
     [
-        (Sample(np.zeros((9, 2), int), np.ones(9, int)), 0.5, "0 tuples and 0 unlabeled images are to train on"),
-        (Sample(np.arange(18).reshape(9, 2), np.arange(20, 29)), 0.01, "0 tuples and 0 unlabeled images are held out"),
+        (Sample(np.zeros((9, 2), int), np.ones(9, int)), 0.5, "0 tuples and 0 unlabeled rows are to train on"),
+        (Sample(np.arange(18).reshape(9, 2), np.arange(20, 29)), 0.01, "0 tuples and 0 unlabeled rows are held out"),
     ],
 )
 def test_a_part_without_images_is_told_in_one_sentence(sample, share, sentence):
     with pytest.raises(UserError, match=sentence) as error:
         hold_out(sample, share)
-    assert "change tuning.held_out or take a larger n" in str(error.value)
+    assert "change that share (validation_fraction, tuning.held_out) or take more" in str(error.value)
     assert "\n" not in str(error.value)
 
 

@@ -64,10 +64,8 @@ def prepare(images: NDArray[Any]) -> Components:
 
 def build(seeds: Seeds, own: mlp.Own, components: Components, outputs: int, policy: Policy) -> mlp.StackedMLP:
     """Return K x S perceptrons with their initial weights."""
-    inputs, batched = components.directions.shape[1], policy.batched_products
-    return mlp.StackedMLP(
-        seeds, inputs, own.hidden, policy.dtype, policy.device, outputs=outputs, unit=1.0, batched=batched
-    )
+    inputs = components.directions.shape[1]
+    return mlp.StackedMLP(seeds, inputs, own.hidden, policy, outputs=outputs, unit=1.0)
 
 
 def memory(own: mlp.Own, shape: tuple[int, ...], rows: int, outputs: int, K: int, S: int) -> int:

@@ -9,9 +9,11 @@ from __future__ import annotations
 import copy
 import itertools
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+from functools import wraps
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
 # origins, all products are batched.
 Origins = list[list[int | None]] | None
 CHUNK = 10_000  # images scored at once
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
@@ -87,10 +90,7 @@ def prepare(images: NDArray[Any]) -> Vectors:
 
 def build(seeds: Seeds, own: Own, vectors: Vectors, outputs: int, policy: Policy) -> StackedMLP:
     """Return K x S perceptrons with their initial weights."""
-    inputs, batched = math.prod(vectors.shape), policy.batched_products
-    return StackedMLP(
-        seeds, inputs, own.hidden, policy.dtype, policy.device, vectors.pixels, outputs, vectors.unit, batched
-    )
+    return StackedMLP(seeds, math.prod(vectors.shape), own.hidden, policy, vectors.pixels, outputs, vectors.unit)
 
 
 def memory(own: Own, shape: tuple[int, ...], rows: int, outputs: int, K: int, S: int) -> int:
@@ -102,6 +102,23 @@ def memory(own: Own, shape: tuple[int, ...], rows: int, outputs: int, K: int, S:
     per_model = 6 * weights + 3 * max(rows, CHUNK) * (sum(widths) + outputs)
     per_stream = (2 * rows + CHUNK) * inputs
     return 4 * (K * S * per_model + S * per_stream)
+
+
+def _threaded(passes: Callable[[StackedMLP, Tensor], Result]) -> Callable[[StackedMLP, Tensor], Result]:
+    """Make a method of the network compute with all threads of its stack, if its products are in bf16.
+
+    oneDNN cuts a bf16 product by rows and columns, never along a sum, and whatever else the passes do rounds each
+    element by itself. So the bits are those of one thread. MKL does not promise that for float32.
+    """
+
+    @wraps(passes)
+    def threaded(network: StackedMLP, values: Tensor) -> Result:
+        import torch
+
+        with network.policy.all_threads() if network.policy.dtype == torch.bfloat16 else nullcontext():
+            return passes(network, values)
+
+    return threaded
 
 
 class StackedMLP:
@@ -120,16 +137,14 @@ class StackedMLP:
         Pixels d of an image.
     hidden : sequence of int
         Units of each hidden layer.
-    dtype : torch.dtype
-        Type of the matrix products; weights and scores stay float32.
+    policy : Policy
+        How it computes; weights and scores are float32 whatever the type of the products.
     pixels : ndarray, int64, optional
         The pixels that images contain, if not all of the `inputs`.
     outputs : int
         Units of the last layer; with more than one, scores have an additional axis.
     unit : float
         The value that represents 1 in images: 255 for uint8 grey values, 1 for floats.
-    batched : bool
-        Whether the products of all models are one operation, or one for each model (`Policy.batched_products`).
 
     Attributes
     ----------
@@ -144,20 +159,17 @@ class StackedMLP:
         seeds: Seeds,
         inputs: int,
         hidden: Sequence[int],
-        dtype: torch.dtype,
-        device: torch.device,
+        policy: Policy,
         pixels: NDArray[np.int64] | None = None,
         outputs: int = 1,
         unit: float = 255.0,
-        batched: bool = False,
     ) -> None:
         import torch
         from torch.nn.functional import pad
 
-        self.dtype = dtype
+        self.policy = policy
         self.outputs = outputs
         self.unit = unit
-        self.batched = batched
         self.sizes = [inputs if pixels is None else len(pixels), *hidden]  # inputs of each layer: where its bias is
         self.parameters: list[Tensor] = []
         for layer, (rows, columns) in enumerate(itertools.pairwise([inputs, *hidden, outputs])):
@@ -167,7 +179,7 @@ class StackedMLP:
                 values = values[:, :, [*pixels.tolist(), rows]]
             below = padded(self.sizes[layer]) - values.shape[2]
             right = padded(columns) - columns if layer < len(hidden) else 0
-            self.parameters.append(pad(values, (0, right, 0, below)).contiguous().to(device))
+            self.parameters.append(pad(values, (0, right, 0, below)).contiguous().to(policy.device))
         self.buffers: list[Tensor] = []
         self._activations: list[Tensor] = []
         self._weights: list[Tensor] = []
@@ -184,12 +196,12 @@ class StackedMLP:
 
         size = math.prod(shape)
         if name not in self._memory or self._memory[name].numel() < size:
-            self._memory[name] = torch.empty(size, dtype=self.dtype, device=self.parameters[0].device)
+            self._memory[name] = torch.empty(size, dtype=self.policy.dtype, device=self.parameters[0].device)
         return self._memory[name][:size].view(shape)
 
     def _weights_of_raw_values(self) -> list[Tensor]:
         first, *others = self.parameters
-        return [weight.to(self.dtype) for weight in (first / self.unit, *others)]
+        return [weight.to(self.policy.dtype) for weight in (first / self.unit, *others)]
 
     def _layers(self, images: Tensor, weights: list[Tensor], origins: Origins, purpose: str) -> list[Tensor]:
         """Return the inputs of each layer, and the last one's outputs, for images (S or 1, rows, d).
@@ -212,13 +224,15 @@ class StackedMLP:
                 out[..., self.sizes[layer + 1]] = 1
         return inputs
 
+    @_threaded
     def forward(self, images: Tensor) -> Tensor:
         """Return scores, float32 (K, S, rows), of images (S, rows, d)."""
         self._weights = self._weights_of_raw_values()
-        self._origins = None if self.batched else _origins(self.parameters)
+        self._origins = None if self.policy.batched_products else _origins(self.parameters)
         *self._activations, last = self._layers(images, self._weights, self._origins, "to train on")
         return self._shaped(last)
 
+    @_threaded
     def backward(self, gradient: Tensor) -> list[Tensor]:
         """Return the gradients of `parameters`, float32.
 
@@ -228,7 +242,7 @@ class StackedMLP:
         import torch
 
         gradients: list[Tensor] = []
-        signal = gradient.to(self.dtype).view(*gradient.shape[:3], self.outputs)
+        signal = gradient.to(self.policy.dtype).view(*gradient.shape[:3], self.outputs)
         origins = _origins_of_gradients(gradient, self._origins)
         for layer in reversed(range(len(self._weights))):
             activation = self._activations[layer]
@@ -241,11 +255,15 @@ class StackedMLP:
         gradients[0] /= self.unit
         return gradients
 
+    @_threaded
     def scores(self, images: Tensor) -> Tensor:
         """Return scores, float32 (K, S, N), of images (N, d) that all models share."""
         import torch
 
-        weights, origins = self._weights_of_raw_values(), None if self.batched else _origins(self.parameters)
+        weights, origins = (
+            self._weights_of_raw_values(),
+            None if self.policy.batched_products else _origins(self.parameters),
+        )
         chunks = images[None].split(CHUNK, dim=1)
         return torch.cat([self._shaped(self._layers(c, weights, origins, "to score")[-1]) for c in chunks], dim=2)
 
@@ -278,6 +296,7 @@ class StackedMLP:
     def take(self, k: int, s: int, device: torch.device | None = None) -> StackedMLP:
         """Return one model as a stack of 1 x 1 with its own memory."""
         taken = copy.copy(self)
+        taken.policy = replace(self.policy, device=device or self.policy.device)
         taken.parameters = [parameter[k, s][None, None].clone().to(device) for parameter in self.parameters]
         taken._activations, taken._weights, taken._origins, taken._memory = [], [], None, {}
         return taken
