@@ -49,7 +49,7 @@ STYLE = ("tokens.css", "style.css", "print.css")
 OFFERED = {
     "comparison": ("csv",),
     "claims": ("csv",),
-    "ranks": ("svg", "pdf", "csv"),
+    "ranks": ("pdf", "csv"),
 }
 
 
@@ -234,9 +234,7 @@ def _tuning(plan: Plan) -> dict[str, Any]:
                 "name": name,
                 "title": plan.tuning_title(name),
                 **figure(plan.layout.figure(f"tuning/{name}")),
-                "downloads": downloads(
-                    plan.layout.results, [f"figures/tuning/{name}.{suffix}" for suffix in ("svg", "pdf")]
-                ),
+                "downloads": downloads(plan.layout.results, [f"figures/tuning/{name}.pdf"]),
             }
             for name in plan.tunings
         ],

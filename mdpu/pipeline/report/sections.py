@@ -16,7 +16,7 @@ from mdpu.learn.methods import load_method
 from mdpu.pipeline.files import check, read_csv
 from mdpu.pipeline.plan import CELL, Experiment, Plan, Run
 
-MEDIA_TYPES = {".csv": "text/csv", ".pdf": "application/pdf", ".svg": "image/svg+xml", ".tex": "application/x-tex"}
+MEDIA_TYPES = {".csv": "text/csv", ".pdf": "application/pdf", ".tex": "application/x-tex"}
 FORMATS = {".csv": "CSV", ".pdf": "PDF", ".png": "PNG", ".svg": "SVG", ".tex": "LaTeX"}
 BESIDE = "LaTeX, with the paper’s"  # a table with the paper's numbers beside ours
 WITH_PAPER = "-paper.tex"  # how the name of a LaTeX table ends that has the paper's numbers beside ours
@@ -106,8 +106,9 @@ def downloads(results: Path, files: Sequence[str]) -> list[dict[str, str]]:
     """Return files of the results for the template: their name, what a reader calls the format, and an address.
 
     The address holds the file itself, so that a report that is passed on keeps its downloads. Two files of one format
-    are told apart by their names.
+    are told apart by their names. A page shows SVG drawings themselves, and does not hold them twice.
     """
+    files = [file for file in files if not file.endswith(".svg")]
     formats = list(map(format_name, files))
     return [
         {
