@@ -30,7 +30,10 @@ KEPT = {"tables": "*.csv", "sensitivity": "*.csv", "figures": "*.svg"}
 # The same of overlays, with the names under which they are kept.
 OVERLAYS = {
     "laws": {"tables/laws.csv": "cells.csv", "figures/laws.svg": "laws.svg"},
-    "own-split": {"comparison.csv": "comparison.csv"},
+    "own-split": {
+        "comparison.csv": "comparison.csv",
+        **{f"figures/figure{number}.svg": f"figure{number}.svg" for number in (3, 4)},
+    },
     "neighbours": {f"tables/{name}.csv": f"{name}.csv" for name in ("neighbours-uu", "neighbours-pu")},
 }
 CLAIMS = ["claim", "said_by", "statement", "ours", "in_single_trials", "status", "paper"]

@@ -26,8 +26,13 @@ DOCUMENTS = (
     "docs/how-to/estimator.md",
     "docs/how-to/your-loop.md",
 )
-SMALLER = {"mnist": 10_000, "fashion-mnist": 10_000, "emnist-letters": 7_000, "emnist-letters-a-i": 7_000}
+SMALLER = {"mnist": 10_000, "fashion-mnist": 10_000, "emnist-letters": 7_000, "emnist-letters-a-i": 7_000,
+           "own-digits": 10_000, "own-balanced-digits": 4_000, "own-balanced": 4_000}  # fmt: skip
 TITLES = {"mnist": "MNIST", "fashion-mnist": "Fashion-MNIST", "emnist-letters-a-i": "EMNIST-Letters (A-I)"}
+# Images in a split of their own: title, and the dataset of the paper.
+OWN = {"own-digits": ("EMNIST-Digits", "emnist-digits"),
+       "own-balanced-digits": ("EMNIST-Balanced, the digits", "emnist-balanced"),
+       "own-balanced": ("EMNIST-Balanced, all 47 classes", "emnist-balanced")}  # fmt: skip
 SETS = {"magic": "MAGIC", "cancer": "breast cancer", "reviews": "review sentences", "mnist": "MNIST"}
 OF_IMAGES = {**TITLES, "emnist-letters": TITLES["emnist-letters-a-i"]}  # by the file that benchmarks read
 PAPER = {"source": "paper"}
@@ -53,10 +58,13 @@ def crossed(rows, others) -> list[tuple[str, dict]]:
     return [(f"{other}, {label}", {**axes, **more}) for other, more in others for label, axes in rows]
 
 
+SUMMARY = [*named("ure", "relu", "abs"), ("paper's best", {"method": "best", **PAPER}),
+           *named("bag-relu", "bag-free", "supervised")]  # fmt: skip
 # Name: first heading, rows, columns. A cell has the axes of its row and its column.
 TABLES = {
-    "readme": ("MNIST, n = 10,000", [*named("ure", "relu", "abs"), ("paper's best", {"method": "best", **PAPER}),
-        *named("bag-relu", "bag-free", "supervised")], PRIORS),
+    "readme": ("MNIST, n = 10,000", SUMMARY, PRIORS),
+    **{name: (f"{title}, $n$ = {SMALLER[name]:,}", SUMMARY,
+        [(label, {**axes, "dataset": name}) for label, axes in PRIORS]) for name, (title, _) in OWN.items()},
     "mnist": ("MNIST, $n$ = 10,000", [row for name in BESIDE for row in
         (*named(name), ("paper", {"method": name, **PAPER}))] + named(*BEYOND), PRIORS),
     **{dataset: (f"{title}, $n$ = {SMALLER[dataset]:,}", [row for name in BESIDE[:3] for row in
@@ -83,13 +91,15 @@ TABLES = {
 
 def cells() -> dict[tuple, tuple[float, float]]:
     """Return mean and deviation of our cells, and of the paper's under the key that ends with ``paper``."""
-    runs = pd.read_csv(REFERENCE / "runs.csv", dtype={"prior": str})
+    files = [REFERENCE / "runs.csv", REFERENCE / "own-split" / "runs.csv"]
+    runs = pd.concat(pd.read_csv(file, dtype={"prior": str}) for file in files)
     ours = runs.groupby(list(CELL))["accuracy"].agg(["mean", "std"])
     found = {tuple(key): tuple(row) for key, row in zip(ours.index, ours.to_numpy(), strict=True)}
     for row in published_cells().to_dict("records"):
         key = {**row, "variant": "base", "loss": "logistic"}
         value = row["published_mean"], row["published_std"]
-        for dataset in (row["dataset"], f"{row['dataset']}-a-i"):
+        own = (name for name, (_, published) in OWN.items() if published == row["dataset"])
+        for dataset in (row["dataset"], f"{row['dataset']}-a-i", *own):
             best = tuple({**key, "dataset": dataset, "method": "best"}[axis] for axis in CELL)
             found[(*(({**key, "dataset": dataset})[axis] for axis in CELL), "paper")] = value
             found[(*best, "paper")] = max(value, found.get((*best, "paper"), value))
@@ -125,9 +135,7 @@ def own_split() -> str:
     """Return the verdicts on EMNIST's images in a split of their own, by dataset and method."""
     rows, body = pd.read_csv(REFERENCE / "own-split" / "comparison.csv"), []
     verdicts = [name for name in VERDICTS if name != NOT_RUN]
-    titles = {"own-digits": "EMNIST-Digits", "own-balanced-digits": "EMNIST-Balanced, the digits",
-              "own-balanced": "EMNIST-Balanced, all 47 classes"}  # fmt: skip
-    for dataset, title in titles.items():
+    for dataset, (title, _) in OWN.items():
         for method, own in rows[rows["dataset"] == dataset].groupby("method", sort=False):
             counts = [str((own["verdict"] == name).sum()) for name in verdicts]
             apart = own["difference"].agg(["mean", "min", "max"]).map("{:+.1f}".format)
