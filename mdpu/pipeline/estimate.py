@@ -10,7 +10,7 @@ from pathlib import Path
 from rich.filesize import decimal
 
 from mdpu.errors import UserError
-from mdpu.pipeline.cache import cache_of, fingerprint, read_packed, recipes_of, unfinished
+from mdpu.pipeline.cache import cache_of, content_of, fingerprint, read_packed, recipes_of, unfinished
 from mdpu.pipeline.data.download import Archive, find_missing, list_absent
 from mdpu.pipeline.data.sources import SOURCES, list_archives
 from mdpu.pipeline.evaluate.verify import read_expected
@@ -58,16 +58,20 @@ def once(archives: Iterable[Archive]) -> list[Archive]:
 
 
 def estimate(plan: Plan) -> list[str]:
-    """Return lines that say what a configuration would take."""
+    """Return lines that say what a configuration would take.
+
+    Before images and labels are there, nobody knows which of their runs the cache has.
+    """
     left = {run for runs in unfinished(plan).values() for run in runs}
     ahead = likely_shipped(plan, left)
     absent = once(list_absent(raw_files(plan), plan.layout.data_dir))
     download = f"{size_of(sum(archive.size or 0 for archive in absent))} in {count(len(absent), 'file')}"
     more = f", and {count(len(ahead), 'shipped run')} if the images are those of the publishers" if ahead else ""
+    unknown = any(content_of(plan, dataset) is None for dataset in {run.dataset for run in left - ahead})
     return [
         f"{count(len(plan.runs), 'run')} in {count(len(plan.jobs), 'training job')}, "
         f"{count(len(plan.splits), 'split')}, {count(len(plan.datasets), 'dataset')}",
-        f"train     {count(len(left) - len(ahead), 'run')}",
+        f"train     {'at most ' if unknown else ''}{count(len(left) - len(ahead), 'run')}",
         f"reuse     {count(len(plan.runs) - len(left), 'run')}{more}",
         f"download  {download if absent else 'nothing'}",
         f"store     about {size_of(bytes_to_store(plan, left - ahead))} in {plan.layout.results.parent}",

@@ -11,9 +11,12 @@ import torch
 import yaml
 
 from mdpu.data import TupleData
-from mdpu.learn import Settings, Task, fit
+from mdpu.learn import Settings, Task, fit, networks
 from mdpu.learn.network import Architecture
+from mdpu.pipeline.config import load_config
+from mdpu.pipeline.experiments import check
 from mdpu.pipeline.files import REPOSITORY
+from mdpu.pipeline.plan import Plan
 
 GUIDE = (REPOSITORY / "docs" / "how-to" / "add-network.md").read_text(encoding="utf-8")
 
@@ -30,12 +33,25 @@ def test_the_guides_network_trains(monkeypatch):
     images = np.random.default_rng(0).integers(0, 256, (60, 8, 8), dtype=np.uint8)
     data = TupleData(np.arange(40).reshape(20, 2), np.arange(40, 60))
     (overlay,) = re.findall(r"```yaml\n(.*?)```", GUIDE, re.DOTALL)
-    ((name, values),) = yaml.safe_load(overlay)["protocol"]["training"]["networks"].items()
-    assert f"mdpu/learn/networks/{name}.py" in GUIDE
+    ((_, values),) = yaml.safe_load(overlay)["protocol"]["training"]["networks"].items()
     network = guide_network(monkeypatch)
     settings = Settings(network=network, epochs=2, batch_size=values["batch_size"], architecture={"width": 4})
     (model,) = fit([Task("ure", 2, 0.5)], images, data, settings, device="cpu")
     assert model.decision_function(images).shape == (60,)
+
+
+def test_the_guides_configuration_names_it(monkeypatch, tmp_path):
+    (path,) = re.findall(r"^`mdpu/learn/networks/(\w+\.py)`:", GUIDE, re.MULTILINE)
+    for name, language in ((path, "python"), ("overlay.yaml", "yaml")):
+        (text,) = re.findall(rf"```{language}\n(.*?)```", GUIDE, re.DOTALL)
+        (tmp_path / name).write_text(text)
+    monkeypatch.setattr(networks, "__path__", [*networks.__path__, str(tmp_path)])
+    files = [REPOSITORY / "config.yaml", REPOSITORY / "config" / "quick.yaml", tmp_path / "overlay.yaml"]
+    plan = Plan(load_config(files))
+    check(plan.config)
+    assert plan.network("digits") == "small-cnn"
+    assert plan.protocol.training("base", "small-cnn")["width"] == 16
+    sys.modules.pop("mdpu.learn.networks.small_cnn")
 
 
 def test_its_memory_is_an_estimate_from_above_of_its_weights(monkeypatch):

@@ -14,7 +14,7 @@ from mdpu.learn.networks import available_networks, load_network
 
 
 def test_a_network_added_by_one_file_is_listed_and_trains(all_pixels, blobs, samples):
-    assert available_networks() == ["all-pixels", "components", "mlp", "mlp-norm", "resnet34"]
+    assert {"all-pixels", "components", "mlp", "mlp-norm", "resnet34"} <= set(available_networks())
     assert load_network(all_pixels).known == ("bias",)
     tasks = make_tasks(methods=("supervised",), losses=("logistic",))
     settings = Settings(network=all_pixels, epochs=30, batch_size=60, learning_rate=0.01, precision="fp32")
@@ -40,9 +40,7 @@ def test_its_settings_are_its_own(all_pixels, blobs, samples):
     ):
         with pytest.raises(UserError, match=sentence):
             Settings.parse({"network": all_pixels, **values})
-    with pytest.raises(
-        UserError, match="network 'all-pixls' is unknown; known are all-pixels, components, mlp, mlp-norm, resnet34"
-    ):
+    with pytest.raises(UserError, match="network 'all-pixls' is unknown; known are all-pixels, components, mlp"):
         Settings(network="all-pixls")
 
 
