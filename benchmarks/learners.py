@@ -2,9 +2,10 @@
 
 A line of the CSV is a learner on one sample of a cell: its accuracy in %, on rows set aside and weighted to the prior,
 and processor seconds of the training. ``default`` has no prior; where `fit` refuses, its accuracy is empty. All others
-are told it. ``auto`` names what was chosen, which stands for this learner too. ``copied`` is gradient boosting with
-every member as a positive and every unlabeled row as a negative; ``uu`` are the same scores cut where the prior's share
-of the unlabeled rows lies above. ``labels`` is gradient boosting on the unlabeled rows with their labels.
+are told it. ``auto`` names what was chosen, which stands for this learner too. ``abs`` is the paper's ABS with the
+classifier's network. ``copied`` is gradient boosting with every member as a positive and every unlabeled row as a
+negative; ``uu`` are the same scores cut where the prior's share of the unlabeled rows lies above. ``labels`` is
+gradient boosting on the unlabeled rows with their labels.
 
 Settings were fixed before the first run. A trial of all cells comes before the next; small cells have more.
 
@@ -51,7 +52,8 @@ CELLS = [
     ("mnist", (2,), 0.5, 10000),
 ]
 TRIALS = {200: 10, 1000: 5, 10000: 1}
-LEARNERS = ("auto", "student", "linear", "trees", "network")
+LEARNERS = ("auto", "student", "linear", "trees", "network", "abs")
+BESIDE = ("copied", "uu", "labels")
 
 
 def usual(rows):
@@ -59,18 +61,19 @@ def usual(rows):
     return LogisticRegression(C=10, max_iter=1000) if sparse.issparse(rows) else clone(DEFAULT)
 
 
-def accuracies(table, sizes, prior, n, trial, learners):
-    """Yield the name of a learner, what was trained, its accuracy and processor seconds."""
+def accuracies(table, sizes, prior, n, trial, asked):
+    """Yield the name of each learner that is asked for, what was trained, its accuracy and processor seconds."""
     train, test = table.split(trial)
     sample = table.draw(train, [Law.dominant(size) for size in sizes], prior, n, Stream(trial, "learners"))
     rows, left_out = table.rows, {"network"} if len(sizes) > 1 else set()
     if sparse.issparse(rows):
-        left_out = {"student", "trees", "network"}
-    for name in ("default", *learners):
-        if name in left_out:
+        left_out = {"student", "trees", "network", "abs"}
+    for name in ("default", *LEARNERS):
+        if name in left_out or name not in asked:
             continue
-        told, learner = (None, "auto") if name == "default" else (prior, name)
-        classifier = MDPUClassifier(told, learner=learner, compare_prior=False, random_state=trial, device="cpu")
+        told = None if name == "default" else prior
+        what = {"method": "abs"} if name == "abs" else {"learner": "auto" if name == "default" else name}
+        classifier = MDPUClassifier(told, **what, compare_prior=False, random_state=trial, device="cpu")
         begun, chosen, accuracy = time.process_time(), "", ""
         try:
             classifier.fit(rows, sample)
@@ -83,6 +86,8 @@ def accuracies(table, sizes, prior, n, trial, learners):
         if name == "auto":
             left_out.add(chosen)
         yield name, chosen, accuracy, seconds
+    if not asked & {*BESIDE}:
+        return
     flat = rows if sparse.issparse(rows) else rows.reshape(len(rows), -1)
     members = sample.tuples[sample.tuples >= 0]
     naive = usual(flat).fit(flat[np.concatenate([members, sample.unlabeled])], np.repeat([1, -1], [len(members), n]))
@@ -94,29 +99,29 @@ def accuracies(table, sizes, prior, n, trial, learners):
 
 
 def main():
-    """Add the trials that the CSV lacks."""
+    """Add what the CSV lacks."""
     own = parser(__doc__.split("\n")[0], "learners.csv")
     own.add_argument("--trials", type=int, default=max(TRIALS.values()), help="at most")
     own.add_argument("--learners", nargs="+", choices=LEARNERS, default=LEARNERS)
-    arguments, tables, done = own.parse_args(), {}, set()
+    arguments, tables, done = own.parse_args(), {}, {}
     warnings.simplefilter("ignore")
     if arguments.out.exists():
         with arguments.out.open() as file:
-            done = {tuple(line.split(",")[:5]) for line in file}
+            for *key, learner, chosen, _, _ in csv.reader(file):
+                done.setdefault(tuple(key), set()).update({learner, chosen} if learner == "auto" else {learner})
     else:
         arguments.out.write_text("set,sizes,prior,n,trial,learner,chosen,accuracy,seconds\n")
     for trial in range(arguments.trials):
         for name, sizes, prior, n in CELLS:
             key, path = [name, " ".join(map(str, sizes)), prior, n, trial], getattr(arguments, name, None)
-            if trial >= TRIALS[n] or tuple(map(str, key)) in done or (name in FILES and path is None):
+            asked = {"default", *arguments.learners, *BESIDE} - done.get(tuple(map(str, key)), set())
+            if trial >= TRIALS[n] or not asked or (name in FILES and path is None):
                 continue
             if name not in tables:
                 tables[name] = Table.read(name, path)
             lines = [
                 [*key, learner, chosen, accuracy if accuracy == "" else round(accuracy, 2), seconds]
-                for learner, chosen, accuracy, seconds in accuracies(
-                    tables[name], sizes, prior, n, trial, arguments.learners
-                )
+                for learner, chosen, accuracy, seconds in accuracies(tables[name], sizes, prior, n, trial, asked)
             ]
             with arguments.out.open("a", newline="") as file:
                 csv.writer(file, lineterminator="\n").writerows(lines)
