@@ -204,7 +204,7 @@ def test_a_checkpoint_of_a_gpu_is_read_without_one_and_damage_takes_no_memory(tm
 def test_memory_that_is_full_within_and_outside_of_a_stack_is_told(blobs):
     task = Task("abs", 2, 0.4)
     given = draw(blobs, task)
-    for largest, sentence in ((100, "the images do not fit into the GPU's free memory"), (20_000, None)):
+    for largest, sentence in ((100, "the rows do not fit into the GPU's free memory"), (20_000, None)):
         rehearsal = Rehearsal()
         rehearsal.largest = largest
         if sentence:

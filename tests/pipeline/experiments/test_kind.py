@@ -112,7 +112,7 @@ def test_the_guide_to_a_kind_literally(finished_clone):
     finished_clone.snakemake()
     assert {path.suffix for path in (finished_clone.results / "figures").glob("tiny-spread.*")} == {".svg", ".pdf"}
     section = (finished_clone.results / "report.html").read_text().split('<section id="tiny-spread">')[1]
-    assert "How far the trials of one cell lie apart." in section.split("</section>")[0]
+    assert "How much the trials of a cell vary." in section.split("</section>")[0]
     finished_clone.change_config(**{"definitions__experiments__tiny-table__options": {"measure": "std"}})
     sentence = "tiny-table.options.measure is unknown"
     assert sentence in finished_clone.snakemake(status=1)
