@@ -33,7 +33,8 @@ def test_the_guides_network_trains(monkeypatch):
     images = np.random.default_rng(0).integers(0, 256, (60, 8, 8), dtype=np.uint8)
     data = TupleData(np.arange(40).reshape(20, 2), np.arange(40, 60))
     (overlay,) = re.findall(r"```yaml\n(.*?)```", GUIDE, re.DOTALL)
-    ((_, values),) = yaml.safe_load(overlay)["protocol"]["training"]["networks"].items()
+    ((name, values),) = yaml.safe_load(overlay)["protocol"]["training"]["networks"].items()
+    assert f"mdpu/learn/networks/{name.replace('-', '_')}.py" in GUIDE
     network = guide_network(monkeypatch)
     settings = Settings(network=network, epochs=2, batch_size=values["batch_size"], architecture={"width": 4})
     (model,) = fit([Task("ure", 2, 0.5)], images, data, settings, device="cpu")
