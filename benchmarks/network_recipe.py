@@ -19,10 +19,9 @@ from loops import CLASSES, accuracy, timed
 from shared import Labelled
 
 from mdpu import estimator
-from mdpu.data import draw_split
+from mdpu.data import TupleData, draw_split
 from mdpu.estimator import MDPUClassifier, TupleClassifier
 from mdpu.law import Law
-from mdpu.learn import Sample
 
 COLUMNS = ("what", "dataset", "tuple_size", "prior", "n", "trial", "recipe", "accuracy", "cpu_seconds", "share")
 
@@ -71,7 +70,7 @@ def main():
             labelled = Labelled.read(path, *CLASSES.get(path.stem, ()))
             for recipe, law, n, classifier in CASES[what](arguments.n):
                 drawn = draw_split(labelled.labels["train"], law, classifier.prior, n, n, trial)
-                sample, images = Sample(drawn.tuples, drawn.unlabeled), labelled.images.train_images
+                sample, images = TupleData(drawn.tuples, drawn.unlabeled), labelled.images.train_images
                 classifier.set_params(random_state=trial, compare_prior=False, device="cpu")
                 fitted, taken = timed(lambda given=(classifier, images, sample): given[0].fit(*given[1:]))
                 row = {

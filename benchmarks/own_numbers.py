@@ -21,7 +21,8 @@ import numpy as np
 import pandas as pd
 import torch
 
-from mdpu.learn import Sample, Settings, Task, TestRates, fit, fit_each
+from mdpu.data import TupleData
+from mdpu.learn import Settings, Task, TestRates, fit, fit_each
 from mdpu.learn.checkpoint import Checkpoint
 from mdpu.learn.device import cpu_model, resolve_precision
 from mdpu.learn.fitting import stack_bytes
@@ -51,7 +52,7 @@ class Job:
         keys = [f"{prior}/{seed}" for prior in (0.4, 0.6) for seed in (1, 2)]
         draws = {key: Stream(key, "sample") for key in keys}
         self.samples = {
-            key: Sample(stream.integers(len(self.images), n, tuple_size), stream.integers(len(self.images), n + 26))
+            key: TupleData(stream.integers(len(self.images), n, tuple_size), stream.integers(len(self.images), n + 26))
             for key, stream in draws.items()
         }
         methods = [name for name in available_methods() if not isinstance(load_method(name), FittedMethod)]

@@ -12,8 +12,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from mdpu.data import draw_split
-from mdpu.learn import Sample, Settings
+from mdpu.data import TupleData, draw_split
+from mdpu.learn import Settings
 from mdpu.learn.device import choose_device, describe
 from mdpu.learn.evaluation import TestRates
 from mdpu.pipeline.config import load_config
@@ -42,12 +42,12 @@ class Labelled:
         """Return what counts right answers on the test images."""
         return TestRates(self.images.test_images, self.labels["test"], self.images.train_images, self.labels["train"])
 
-    def sample(self, tuple_size: int, prior: float, n: int, trial: int) -> Sample:
+    def sample(self, tuple_size: int, prior: float, n: int, trial: int) -> TupleData:
         """Draw `n` tuples and `n` unlabeled images."""
         split = draw_split(self.labels["train"], tuple_size, prior, n, n, trial)
-        return Sample(split.tuples, split.unlabeled)
+        return TupleData(split.tuples, split.unlabeled)
 
-    def samples(self, tuple_size: int, prior: float, n: int, trials: Iterable[int]) -> dict[str, Sample]:
+    def samples(self, tuple_size: int, prior: float, n: int, trials: Iterable[int]) -> dict[str, TupleData]:
         """Draw one sample for each trial, by the trial's number."""
         return {str(trial): self.sample(tuple_size, prior, n, trial) for trial in trials}
 

@@ -10,8 +10,8 @@ import pandas as pd
 from natural import reviews
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, load_wine
 
+from mdpu.data import TupleData
 from mdpu.law import Law
-from mdpu.learn import Sample
 from mdpu.randomness import Stream
 
 FILES = {"magic": "the CSV of MAGIC", "reviews": "the folder of review-sentences.txt", "mnist": "mnist.npz"}
@@ -77,7 +77,7 @@ class Table:
         for first, law in enumerate(laws):
             own = tuples[first :: len(laws), : law.size]
             own[:] = rows_of(law.draw(prior, len(own), stream) > 0)
-        return Sample(tuples, rows_of(stream.uniform(n) < prior))
+        return TupleData(tuples, rows_of(stream.uniform(n) < prior))
 
     def accuracy(self, answers, test, prior):
         """Return the accuracy in % of answers on test rows, weighted so that the share of positives is the prior."""

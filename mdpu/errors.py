@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 import warnings
+from collections.abc import Collection
 from numbers import Real
 from typing import Any
 
@@ -17,6 +18,12 @@ class UserError(ValueError):
     The message says what is wrong, where (file and key), and what to do. The command line prints it
     without a traceback and exits with status 2.
     """
+
+
+def check_choice(name: str, value: object, choices: Collection[object]) -> None:
+    """Raise `UserError` unless the value of a setting is one of its choices."""
+    if value not in choices:
+        raise UserError(f"{name} is {value!r}; it must be one of {', '.join(map(str, choices))}")
 
 
 def check_share(name: str, value: Any) -> None:

@@ -19,10 +19,10 @@ from scipy.special import logit
 from scipy.stats import norm
 from sklearn.utils.validation import check_is_fitted
 
+from mdpu.data import TupleData
 from mdpu.errors import UserError, check_share
 from mdpu.law import Law, check_prior
 from mdpu.learn.network import check_type
-from mdpu.learn.task import Sample
 from mdpu.learners.joint import Bags
 from mdpu.learners.latent import count_bins, profile_broken
 from mdpu.randomness import Stream
@@ -113,7 +113,7 @@ def join_groups(tuples: Any, unlabeled: Any) -> tuple[Any, Groups]:
             f"tuples {members.shape} have as many axes as unlabeled rows {others.shape}; tuples have one more, (n, M, "
             "...), and a table of single rows needs their groups as y"
         )
-    rows, sample = Sample.gather(members, others)
+    rows, sample = TupleData.gather(members, others)
     present = sample.tuples >= 0
     groups = np.full(len(rows), UNLABELED)
     groups[sample.tuples[present]] = np.nonzero(present)[0]
@@ -142,7 +142,7 @@ def _stack(tuples: Sequence[Any], unlabeled: Any) -> tuple[Any, list[int]]:
     return sparse.vstack([*parts, unlabeled], format="csr"), sizes
 
 
-def read_groups(groups: NDArray[Any]) -> Sample:
+def read_groups(groups: NDArray[Any]) -> TupleData:
     """Return the sample that groups (N,) name in their rows, tuples in the order of their numbers.
 
     Raises
@@ -183,7 +183,7 @@ def read_groups(groups: NDArray[Any]) -> Sample:
     starts = np.cumsum(sizes) - sizes
     places = np.arange(sizes.max())
     within = places < sizes[:, None]  # (n, M)
-    return Sample(np.where(within, members[np.where(within, starts[:, None] + places, 0)], -1), unlabeled)
+    return TupleData(np.where(within, members[np.where(within, starts[:, None] + places, 0)], -1), unlabeled)
 
 
 class TupleKFold:
@@ -280,7 +280,9 @@ def interval(value: float, by_tuple: Floats, by_unlabeled: Floats, level: float)
     return Estimate(float(value), float(value - margin), float(value + margin), level)
 
 
-def estimated_risk(answers: NDArray[np.bool_], sample: Sample, prior: float, law_of: LawOf, level: float) -> Estimate:
+def estimated_risk(
+    answers: NDArray[np.bool_], sample: TupleData, prior: float, law_of: LawOf, level: float
+) -> Estimate:
     """Return the error rate that answers (N,) are estimated to have.
 
     Tuples of several sizes give one estimate for each size, and their mean by numbers.
@@ -289,7 +291,7 @@ def estimated_risk(answers: NDArray[np.bool_], sample: Sample, prior: float, law
     ----------
     answers : ndarray, bool, shape (N,)
         Which rows are called positive.
-    sample : Sample
+    sample : TupleData
         Tuples and unlabeled rows among them.
     prior : float
         Of the positive class.
@@ -344,7 +346,7 @@ def negative_bag_risk(estimator: Any, X: Any, y: ArrayLike, *, prior: float | No
     return -risk
 
 
-def _read_scores(estimator: Any, X: Any, y: Any, prior: float | None = None) -> tuple[Any, Sample, float, Floats]:
+def _read_scores(estimator: Any, X: Any, y: Any, prior: float | None = None) -> tuple[Any, TupleData, float, Floats]:
     """Return the classifier, the sample, the prior, and the scores (N,) of rows given as tuples or with groups."""
     classifier = getattr(estimator, "_final_estimator", estimator)  # of a pipeline
     if not hasattr(classifier, "law_of"):
@@ -364,7 +366,7 @@ def _read_scores(estimator: Any, X: Any, y: Any, prior: float | None = None) -> 
 # -- other scores -------------------------------------------------------------------------------------
 
 
-def _members_below(scores: Floats, sample: Sample, points: Floats, side: Any) -> Floats:
+def _members_below(scores: Floats, sample: TupleData, points: Floats, side: Any) -> Floats:
     """Return the share of members, all tuples counting alike, with a score below points, or up to them (`side`)."""
     present = sample.tuples >= 0
     members, weights = scores[sample.tuples[present]], (present / present.sum(axis=1, keepdims=True))[present]

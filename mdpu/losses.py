@@ -21,7 +21,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from mdpu.errors import UserError
+from mdpu.errors import UserError, check_choice
 from mdpu.law import SCOPES, Law, Scope, check_prior
 from mdpu.scores import TINY, by_kind, joint, means, padded, seen_at, unlabeled_bags
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 Laws = Law | Callable[[int], Law] | Sequence[Law]
 Prior = float | Tensor | None
 Scores = Tensor | Sequence[Tensor]
-SLOPES = {None: -1.0, "relu": 0.0, "abs": 1.0}  # k of each correction
+SLOPES = {"relu": 0.0, "abs": 1.0, None: -1.0}  # k of each correction
 
 
 @dataclass(frozen=True)
@@ -112,8 +112,7 @@ class _Loss(nn.Module):
 
     def __init__(self, law: Laws, prior: Prior, correction: str | None = "relu", process_group: Any = None) -> None:
         super().__init__()
-        if correction not in SLOPES:
-            raise UserError(f"correction is {correction!r}; choose 'relu', 'abs' or None")
+        check_choice("correction", correction, SLOPES)
         self.prior = prior if prior is None or isinstance(prior, Tensor) else check_prior(prior)
         self.law, self.k, self.process_group = law, SLOPES[correction], process_group
         self._read = {law.size: self.read(law)} if isinstance(law, Law) else {}
@@ -191,6 +190,8 @@ class RiskLoss(_Loss):
         process_group: ProcessGroup | None = None,
     ) -> None:
         super().__init__(law, check_prior(prior), correction, process_group)
+        check_choice("scope", scope, SCOPES)
+        check_choice("loss", loss, LOSSES)
         self.parts, self.margin_loss = SCOPES[scope], LOSSES[loss]
 
     def read(self, law: Law) -> tuple[Law, list[float], list[float] | None]:

@@ -66,7 +66,7 @@ def model_card(
 
 def _sizes(X: Any, y: Any) -> tuple[list[int], int]:
     """Return the size of each tuple and the number of unlabeled rows."""
-    if hasattr(y, "tuples"):  # the library's Sample
+    if hasattr(y, "tuples"):  # the library's TupleData
         return (y.tuples >= 0).sum(axis=1).tolist(), len(y.unlabeled)
     if np.ndim(y) == 1:  # the groups of scikit-learn's form
         return np.unique(np.asarray(y)[np.asarray(y) >= 0], return_counts=True)[1].tolist(), int(np.sum(y == -1))

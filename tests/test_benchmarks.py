@@ -10,7 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mdpu.learn import Sample, Settings, Task, fit
+from mdpu.data import TupleData
+from mdpu.learn import Settings, Task, fit
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 
@@ -32,7 +33,7 @@ def test_another_order_of_the_pixels_changes_nothing_but_rounding(monkeypatch):
 
     images = np.random.default_rng(1).integers(0, 256, (200, 8, 8), dtype=np.uint8)
     images[:, :, 0] = 0
-    sample = Sample(np.arange(100).reshape(50, 2), np.arange(100, 200))
+    sample = TupleData(np.arange(100).reshape(50, 2), np.arange(100, 200))
     settings = Settings(epochs=2, batch_size=20, precision="fp32", architecture={"hidden": [30]})
 
     def scores(order):

@@ -32,12 +32,12 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from mdpu.data import draw_split
+from mdpu.data import TupleData, draw_split
 from mdpu.errors import UserError
 from mdpu.estimator import MDPUClassifier, TupleClassifier, classifiers
 from mdpu.groups import TupleKFold, join_groups, negative_bag_risk, negative_risk
 from mdpu.law import Law
-from mdpu.learn import Sample, Settings, Task, fit
+from mdpu.learn import Settings, Task, fit
 from mdpu.learn.stopping import HeldOutRisk
 from mdpu.learn.stopping import _best as best_epoch
 from mdpu.pipeline.files import REPOSITORY
@@ -71,7 +71,7 @@ class Digits:
         self.images = images if dtype == np.uint8 else (images / 255).astype(dtype)
         self.labels = np.where(digits % 2 == 0, 1, -1).astype(np.int8)
         split = draw_split(self.labels[:1200], size, PRIOR, 300, 500, 1)
-        self.sample = Sample(split.tuples, split.unlabeled)
+        self.sample = TupleData(split.tuples, split.unlabeled)
         self.tuples, self.unlabeled = self.images[split.tuples], self.images[split.unlabeled]
         self.test_images, self.test_labels = self.images[1200:], self.labels[1200:]
 
@@ -209,7 +209,7 @@ def test_tuples_of_several_sizes(digits):
     ragged = [members[: 1 + i % 2] for i, members in enumerate(digits.tuples)]
     classifier = MDPUClassifier(PRIOR, **FEW).fit(ragged, digits.unlabeled)
     plain = Settings(epochs=3, batch_size=50, precision="fp32", architecture={"hidden": [12]})
-    (model,) = fit([Task("bag-relu", 2, PRIOR)], *Sample.gather(ragged, digits.unlabeled), plain, device="cpu")
+    (model,) = fit([Task("bag-relu", 2, PRIOR)], *TupleData.gather(ragged, digits.unlabeled), plain, device="cpu")
     pd.testing.assert_frame_equal(classifier.history_, model.history, check_exact=True)
 
 
@@ -429,7 +429,7 @@ class Table:
 
         positive = generator.random((40 * n, size)) < prior
         positive = positive[generator.random(len(positive)) < weights[positive.sum(axis=1)]][:n]
-        self.sample = Sample(rows_of(positive), rows_of(generator.random(2 * n) < prior))
+        self.sample = TupleData(rows_of(positive), rows_of(generator.random(2 * n) < prior))
         self.tuples, self.unlabeled = self.rows[self.sample.tuples], self.rows[self.sample.unlabeled]
 
     def accuracy(self, classifier):
@@ -552,7 +552,7 @@ def test_of_a_remainder_the_members_are_put_back(table):
     """As if all rows of the pool had been given as unlabeled ones."""
     rest = MDPUClassifier(PRIOR, learner="linear", unlabeled_is="remainder", **QUICK).fit(table.rows, table.sample)
     pool = np.concatenate([table.sample.unlabeled, table.sample.tuples.ravel()])
-    whole = MDPUClassifier(PRIOR, learner="linear", **QUICK).fit(table.rows, Sample(table.sample.tuples, pool))
+    whole = MDPUClassifier(PRIOR, learner="linear", **QUICK).fit(table.rows, TupleData(table.sample.tuples, pool))
     assert np.array_equal(rest.decision_function(table.rows), whole.decision_function(table.rows))
 
 
@@ -563,7 +563,7 @@ def left():
     rest = [
         generator.choice(np.flatnonzero(table.labels[:1200] == label), count) for label, count in ((1, 400), (-1, 800))
     ]
-    return table.rows, Sample(table.sample.tuples, np.concatenate(rest))
+    return table.rows, TupleData(table.sample.tuples, np.concatenate(rest))
 
 
 def test_a_remainder_that_nobody_told_is_seen_by_the_told_prior(left):
@@ -624,7 +624,7 @@ def test_a_symmetric_law_leaves_the_names_of_the_classes_open():
 def test_members_that_recur_in_a_small_pool_are_noticed(table):
     """The unlabeled rows are others; where they come from the same pool, all is as it should be."""
     generator = np.random.default_rng(0)
-    few = Sample(table.sample.tuples[generator.integers(20, size=250)], table.sample.unlabeled)
+    few = TupleData(table.sample.tuples[generator.integers(20, size=250)], table.sample.unlabeled)
     with pytest.warns(UserWarning, match="the members of 250 tuples are .* different rows, and recur"):
         MDPUClassifier(PRIOR, learner="linear", random_state=0).fit(table.rows, few)
     with warnings.catch_warnings():
@@ -808,9 +808,12 @@ def test_parameters_are_refused_by_name_and_value(parameters, sentence, digits):
         (lambda d: (d.tuples, d.unlabeled[:1]), "one unlabeled row says nothing of positives; give as many as there a"),
         (lambda d: (d.tuples, {}), "tuples are ndarray and unlabeled rows ndarray; give an array (n, M, ...), or a li"),
         (lambda d: (None, d.unlabeled), "tuples are NoneType and unlabeled rows ndarray; give an array"),
-        (lambda d: (d.images, Sample(np.array([[0, 2000]]), np.arange(9))), "tuples name rows that are not there; the"),
         (
-            lambda d: (d.images, Sample(np.array([[0.0, 2.0]]), np.arange(9))),
+            lambda d: (d.images, TupleData(np.array([[0, 2000]]), np.arange(9))),
+            "tuples name rows that are not there; the",
+        ),
+        (
+            lambda d: (d.images, TupleData(np.array([[0.0, 2.0]]), np.arange(9))),
             "numbers of rows are no integers; give in",
         ),
     ],
@@ -989,7 +992,7 @@ def test_held_out_bags_choose_the_number_of_epochs(digits):
 
 def test_the_estimate_of_held_out_bags_of_several_sizes_is_their_mean(digits):
     """Of a classifier that calls everything positive, a bag is wrong if it is not dominant."""
-    sample = Sample(np.array([[0, 1, 2], [3, 4, -1], [5, 6, -1], [7, 8, -1]]), np.arange(9, 19))
+    sample = TupleData(np.array([[0, 1, 2], [3, 4, -1], [5, 6, -1], [7, 8, -1]]), np.arange(9, 19))
     risk = HeldOutRisk(digits.images, sample, Task("bag-relu", 3, 0.4))
     risk.prepare(torch.from_numpy, torch.device("cpu"))
     found = risk(None, lambda images: torch.ones(1, len(images)))

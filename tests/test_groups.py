@@ -16,6 +16,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score, roc_auc_score
 from sklearn.model_selection import KFold
 
+from mdpu.data import TupleData
 from mdpu.errors import UserError
 from mdpu.groups import (
     MEASURES,
@@ -30,7 +31,6 @@ from mdpu.groups import (
     scores_without_labels,
 )
 from mdpu.law import Law
-from mdpu.learn import Sample
 from mdpu.randomness import Stream
 
 
@@ -43,7 +43,7 @@ def test_groups_name_each_image_once(sizes, n_unlabeled):
     for number, members in enumerate(tuples):
         assert np.array_equal(images[groups == number], members)
     assert np.array_equal(images[groups == -1], numbers[sum(sizes) :])
-    sample, expected = read_groups(groups), Sample.gather(tuples, numbers[sum(sizes) :])[1]
+    sample, expected = read_groups(groups), TupleData.gather(tuples, numbers[sum(sizes) :])[1]
     assert np.array_equal(sample.tuples, expected.tuples)
     assert np.array_equal(sample.unlabeled, expected.unlabeled)
 

@@ -17,6 +17,7 @@ from torch import nn
 
 from mdpu.errors import UserError
 from mdpu.law import SCOPES, Law
+from mdpu.learn.method import CorrectedRisk
 from mdpu.losses import LOSSES, RiskLoss, TupleLoss
 from mdpu.randomness import Stream
 
@@ -228,7 +229,10 @@ def test_on_the_density_itself_the_joint_loss_is_flat_at_the_truth(size, prior, 
     ("make", "sentence"),
     [
         (lambda: TupleLoss(DOMINANT, 1.0), "prior 1.0 is not strictly between"),
-        (lambda: TupleLoss(DOMINANT, 0.5, "ReLU"), "correction is 'ReLU'; choose 'relu', 'abs' or None"),
+        (lambda: TupleLoss(DOMINANT, 0.5, "ReLU"), "correction is 'ReLU'; it must be one of relu, abs, None"),
+        (lambda: RiskLoss(DOMINANT, 0.5, scope="parts"), "scope is 'parts'; it must be one of whole, class, part"),
+        (lambda: RiskLoss(DOMINANT, 0.5, loss="log"), "loss is 'log'; it must be one of logistic, ramp, squared, hing"),
+        (lambda: CorrectedRisk("Mine", scope="parts"), "scope is 'parts'; it must be one of whole, class, part"),
         (lambda: RiskLoss(Law.similar(2), 0.5), "no risk of single members exists; take a method on bags"),
         (lambda: TupleLoss(DOMINANT, 0.5)(scores(4, 2), scores(8)), "the law is one of 3 members, but tuples have 2"),
         (lambda: TupleLoss(Law.exactly(1, 1), nn.Parameter(torch.zeros(()))), "do not tell the prior"),

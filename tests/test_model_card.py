@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from mdpu.data import TupleData
 from mdpu.estimator import MDPUClassifier, TupleClassifier
 from mdpu.groups import join_groups
-from mdpu.learn import Sample
 from mdpu.model_card import model_card
 
 DATA = np.random.default_rng(0)
@@ -17,7 +17,7 @@ SIZES = ["40 tuples and 50 unlabeled rows", "- 30 tuples of 2: at least half", "
 FORMS = {
     "tuples": (TUPLES, UNLABELED),
     "groups": join_groups(TUPLES, UNLABELED),
-    "sample": Sample.gather(TUPLES, UNLABELED),
+    "sample": TupleData.gather(TUPLES, UNLABELED),
 }
 
 

@@ -49,11 +49,14 @@ splits = {run.split: draw_split(train, 2, 0.5, 800, 800, run.trial) for run in r
 # %%
 # Nine trainings of 50 epochs follow. They share minibatches where they can.
 
-from mdpu.learn import Sample, TestRates, fit
+from mdpu.data import TupleData
+from mdpu.learn import TestRates, fit
 from mdpu.pipeline.train import task_of
 
 tasks = [task_of(plan, run) for run in runs]
-samples = {key: Sample(drawn.tuples, drawn.unlabeled) for key, drawn in splits.items()}
+samples = {
+    key: TupleData(drawn.tuples, drawn.unlabeled) for key, drawn in splits.items()
+}
 evaluation = TestRates(images.test_images, test, images.train_images, train)
 settings = plan.settings("base", "mlp")
 models = fit(

@@ -17,19 +17,19 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 from threadpoolctl import threadpool_limits
 
-from mdpu.errors import UserError, check_share, warn
+from mdpu.data import TupleData
+from mdpu.errors import UserError, check_choice, check_share, warn
 from mdpu.estimator.networks import check_module, choose_epochs, settings_of, train, usable_methods
 from mdpu.estimator.samples import PROFILED, numbers, part_of, put_back, read, without_pool
 from mdpu.groups import Estimate, estimated_risk, join_groups
 from mdpu.law import Law
-from mdpu.learn import Sample, Settings, Task
+from mdpu.learn import Settings, Task
 from mdpu.learn.checkpoint import KeptState
 from mdpu.learn.device import choose_device
 from mdpu.learn.fitting import LARGE, FittedNetwork
 from mdpu.learn.method import CorrectedRisk
 from mdpu.learn.methods import load_method
 from mdpu.learn.modules import PlainModule
-from mdpu.learn.network import check_choice
 from mdpu.learn.task import Precision
 from mdpu.learners.features import Standardisation, Standardised, kernel_maps
 from mdpu.learners.joint import Bags, CountedTuples, Floats, WeightedTuples, only_used
@@ -135,7 +135,7 @@ class TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         X : ndarray, shape (n, M, ...), or sequence of n ndarrays or frames, shapes (M_i, ...)
             The members of each tuple: uint8 grey values, or numbers. In the other forms rows (N, ...), those of tuples
             and the unlabeled ones.
-        y : ndarray, shape (n_unlabeled, ...), or int64, shape (N,), or Sample
+        y : ndarray, shape (n_unlabeled, ...), or int64, shape (N,), or TupleData
             Unlabeled rows. Or, for each row, the number of its tuple, from 0, and -1 where it is unlabeled. Or the
             indices of both in the rows, where one may stand more than once and others not at all.
         sample_weight : ndarray, shape (N,), or pair of ndarrays, shapes (n,) and (n_unlabeled,), optional
@@ -222,7 +222,7 @@ class TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
             if getattr(self, name) is not None:
                 check_share(name, getattr(self, name))
 
-    def _sample(self, X: Any, y: Any, sample_weight: Any, reset: bool) -> tuple[Any, Sample]:
+    def _sample(self, X: Any, y: Any, sample_weight: Any, reset: bool) -> tuple[Any, TupleData]:
         """Return rows and the sample to learn from: with counts or weights, and with members put back if need be."""
         rows, sample = self._read(X, y, reset)
         if self._counts is not None:
@@ -242,13 +242,13 @@ class TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
                 warn(f"{len(part)} {what} are too few to learn from or to judge by; give {FEW} or more")
         return rows, sample
 
-    def _read(self, X: Any, y: Any, reset: bool) -> tuple[Any, Sample]:
+    def _read(self, X: Any, y: Any, reset: bool) -> tuple[Any, TupleData]:
         """Return rows and the sample that names them; groups alone, of which counts are known, are unlabeled too."""
         if y is None and self._counts is not None:
             X, y = join_groups(X, X[0])
         return read(X, y, partial(self._checked, reset=reset))
 
-    def _choose_learner(self, rows: Any, sample: Sample) -> Choice:
+    def _choose_learner(self, rows: Any, sample: TupleData) -> Choice:
         """Return the learner that `learner` names, or the one that did best on data of this kind.
 
         ``benchmarks/learners.py`` has the figures.
@@ -292,7 +292,7 @@ class TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
 
     # -- networks ---------------------------------------------------------------------------------
 
-    def _fit_network(self, rows: Any, sample: Sample, own: float, seed: int | str, goes_on: bool) -> None:
+    def _fit_network(self, rows: Any, sample: TupleData, own: float, seed: int | str, goes_on: bool) -> None:
         if not goes_on:
             table = self.standardize and rows.ndim == 2 and np.issubdtype(rows.dtype, np.floating)
             self.standardisation_ = Standardisation.learn(rows, components=None) if table else None
@@ -374,7 +374,7 @@ class TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         """Return the law of the tuples of one size."""
         raise NotImplementedError
 
-    def _bags(self, sample: Sample) -> Bags:
+    def _bags(self, sample: TupleData) -> Bags:
         """Return the tuples of a sample by size and law."""
         if isinstance(sample, CountedTuples):
             return Bags.counted(sample)
@@ -430,13 +430,13 @@ class TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
 
     # -- the prior --------------------------------------------------------------------------------
 
-    def _estimate_broken(self, rows: Any, sample: Sample, seed: int | str) -> None:
+    def _estimate_broken(self, rows: Any, sample: TupleData, seed: int | str) -> None:
         """Estimate the share of broken tuples at the told prior; it is taken as 0 unless its interval excludes 0."""
         counts = rank(_ranked(rows, seed), self._bags(without_pool(rows, sample)), seed)
         found = Estimate(*profile_broken(counts, self._told(None)), 0.95)
         self.broken_, self.broken_estimate_ = found.value if found.low > 0 else 0.0, found
 
-    def _profile(self, rows: Any, sample: Sample, seed: int | str) -> PriorProfile | None:
+    def _profile(self, rows: Any, sample: TupleData, seed: int | str) -> PriorProfile | None:
         """Return what the sample says of the own class's prior, unless it is told and not to be compared."""
         has_weights = isinstance(sample, WeightedTuples)
         if self.prior is not None and (not self.compare_prior or self.broken == "estimate" or has_weights):
@@ -477,7 +477,7 @@ class TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         warn(f"the data say {says}, and {self._own(guess):.2f} is a guess; give prior or more tuples")
         return guess
 
-    def _warn_of_told_prior(self, estimate: PriorProfile, rows: Any, sample: Sample, seed: int | str) -> None:
+    def _warn_of_told_prior(self, estimate: PriorProfile, rows: Any, sample: TupleData, seed: int | str) -> None:
         """Warn of a told prior that does not fit, and say so if it would with the members put back."""
         ends = sorted((self._own(estimate.low), self._own(estimate.high)))
         text = (
@@ -509,7 +509,7 @@ class TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
                 "or take larger or stricter tuples"
             )
 
-    def _warn_of_constant_answers(self, rows: Any, sample: Sample) -> None:
+    def _warn_of_constant_answers(self, rows: Any, sample: TupleData) -> None:
         answers = self._scores(rows[sample.unlabeled[:2000]]) > 0
         if len(answers) > 1 and answers.all() | ~answers.any():
             warn(

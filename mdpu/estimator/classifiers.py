@@ -7,10 +7,9 @@ from typing import Any, Literal, Self
 
 from numpy.typing import ArrayLike
 
-from mdpu.errors import UserError
+from mdpu.errors import UserError, check_choice
 from mdpu.estimator.base import TupleEstimator
 from mdpu.law import Law
-from mdpu.learn.network import check_choice
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -12,14 +12,15 @@ import torch
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
-from mdpu.errors import UserError, check_share, printable, warn
-from mdpu.learn import Sample, Settings, Task, methods
+from mdpu.data import TupleData
+from mdpu.errors import UserError, check_choice, check_share, printable, warn
+from mdpu.learn import Settings, Task, methods
 from mdpu.learn.checkpoint import Checkpoint, KeptState
 from mdpu.learn.fitting import FittedNetwork, fit
 from mdpu.learn.method import FittedMethod
 from mdpu.learn.methods import load_method
 from mdpu.learn.modules import module_architecture
-from mdpu.learn.network import Architecture, Policy, check_choice, check_type
+from mdpu.learn.network import Architecture, Policy, check_type
 from mdpu.learn.stopping import ChosenEpoch, choose_epoch
 from mdpu.learn.trainer import head_of
 from mdpu.losses import LOSSES
@@ -163,7 +164,7 @@ class Watch(Checkpoint):
 
 
 def train(
-    task: Task, rows: Any, sample: Sample, settings: Settings, parameters: Mapping[str, Any], kept: KeptState | None
+    task: Task, rows: Any, sample: TupleData, settings: Settings, parameters: Mapping[str, Any], kept: KeptState | None
 ) -> FittedNetwork:
     """Return the trained network, and warn of a training that cannot have learned anything."""
     watch = Watch(task, kept, parameters["callbacks"])
@@ -195,7 +196,7 @@ def train(
 
 
 def choose_epochs(
-    task: Task, rows: Any, sample: Sample, settings: Settings, parameters: Mapping[str, Any]
+    task: Task, rows: Any, sample: TupleData, settings: Settings, parameters: Mapping[str, Any]
 ) -> ChosenEpoch:
     """Return the number of epochs that held-out bags choose; a file may be sorted by class, so rows are shuffled."""
     check_share("validation_fraction", parameters["validation_fraction"])
@@ -205,7 +206,7 @@ def choose_epochs(
         if patience < 1:
             raise UserError(f"n_iter_no_change is {patience}; at least 1 is needed, or None")
     order = Stream(task.seed, "order of what is held out")
-    shuffled = Sample(
+    shuffled = TupleData(
         sample.tuples[order.permutation(len(sample.tuples))],
         sample.unlabeled[order.permutation(len(sample.unlabeled))],
     )

@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mdpu.data import Joined
+from mdpu.data import Joined, TupleData
 from mdpu.errors import UserError, warn
 from mdpu.groups import join_groups, read_groups
-from mdpu.learn import Sample
 from mdpu.learn.fitting import LARGE
 from mdpu.learn.task import check_sample
 from mdpu.learners.joint import WeightedTuples
@@ -23,28 +22,28 @@ PROFILED = 20_000  # tuples that the prior is compared with, at most, where a ne
 POOL = 0.02  # share of members that recur, from which on tuples are taken for draws from a small pool
 
 
-def read(X: Any, y: Any, check: Callable[..., Any]) -> tuple[Any, Sample]:
+def read(X: Any, y: Any, check: Callable[..., Any]) -> tuple[Any, TupleData]:
     """Return rows (N, ...) and the sample that names them, whatever form they were given in.
 
     `check` returns rows as learners take them, or raises; it takes scikit-learn's ``ensure_min_samples``.
     """
     if y is None:
         raise UserError("requires y to be passed, but the target y is None; give unlabeled rows, or groups")
-    if not isinstance(y, Sample) and not hasattr(y, "ndim"):
+    if not isinstance(y, TupleData) and not hasattr(y, "ndim"):
         try:
             y = np.asarray(y)
         except ValueError:
             raise UserError(
                 "y holds rows of several shapes; if tuples and unlabeled rows are swapped, give the tuples first"
             ) from None
-    if not isinstance(y, Sample) and y.ndim != 1:
+    if not isinstance(y, TupleData) and y.ndim != 1:
         if is_large_pair(X, y):
             rows = Joined(check(X.reshape(-1, *X.shape[2:])), check(y))
             members = X.shape[0] * X.shape[1]
-            return rows, Sample(np.arange(members).reshape(X.shape[:2]), np.arange(members, len(rows)))
+            return rows, TupleData(np.arange(members).reshape(X.shape[:2]), np.arange(members, len(rows)))
         X, y = join_groups(X, y)
     rows = check(X, ensure_min_samples=2)
-    if isinstance(y, Sample):
+    if isinstance(y, TupleData):
         if not all(np.issubdtype(part.dtype, np.integer) for part in (y.tuples, y.unlabeled)):
             raise UserError("the sample's numbers of rows are no integers; give integers")
         check_sample(y, rows.shape[0], ())
@@ -73,7 +72,7 @@ def is_large_pair(tuples: Any, unlabeled: Any) -> bool:
     return tuples.nbytes + unlabeled.nbytes > LARGE and tuples.dtype in (np.uint8, np.float32)
 
 
-def put_back(sample: Sample) -> Sample:
+def put_back(sample: TupleData) -> TupleData:
     """Return a sample with its members among the unlabeled rows as well."""
     present = sample.tuples >= 0
     unlabeled = np.concatenate([sample.unlabeled, sample.tuples[present]])
@@ -84,16 +83,16 @@ def put_back(sample: Sample) -> Sample:
     return replace(sample, unlabeled=unlabeled, unlabeled_weights=weights)
 
 
-def part_of(sample: Sample, seed: int | str) -> Sample:
+def part_of(sample: TupleData, seed: int | str) -> TupleData:
     """Return a random part of a large sample, which tells the prior as well."""
     chosen = [
         rows[Shuffle(len(rows), seed, "part that tells the prior")(np.arange(min(len(rows), count)))]
         for rows, count in ((sample.tuples, PROFILED), (sample.unlabeled, 2 * PROFILED))
     ]
-    return Sample(*chosen)
+    return TupleData(*chosen)
 
 
-def without_pool(rows: Any, sample: Sample) -> Sample:
+def without_pool(rows: Any, sample: TupleData) -> TupleData:
     """Return the sample without tuples that share members, where members recur and unlabeled rows are others.
 
     Tuples and unlabeled rows that are drawn from one finite pool need no care.
@@ -111,7 +110,7 @@ def without_pool(rows: Any, sample: Sample) -> Sample:
         f"the members of {len(sample.tuples)} tuples are {len(distinct)} different rows, and recur; as these are "
         f"no independent draws, the prior is judged by {chosen.sum()} tuples that share none"
     )
-    return Sample(sample.tuples[chosen], sample.unlabeled)
+    return TupleData(sample.tuples[chosen], sample.unlabeled)
 
 
 def identity_of(rows: Any) -> NDArray[np.int64]:

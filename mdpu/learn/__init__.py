@@ -5,13 +5,14 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from mdpu.learn.task import Sample, Settings, Task
+from mdpu.data import TupleData
+from mdpu.learn.task import Settings, Task
 
 if TYPE_CHECKING:
     from mdpu.learn.evaluation import TestRates
     from mdpu.learn.fitting import Fitted, fit, fit_each
 
-__all__ = ["Fitted", "Sample", "Settings", "Task", "TestRates", "fit", "fit_each"]
+__all__ = ["Fitted", "Settings", "Task", "TestRates", "TupleData", "fit", "fit_each"]
 
 _LOADED_LATE = {
     "Fitted": "mdpu.learn.fitting",

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from mdpu.learn.task import Task
 
 # Of the weights' running mean that the bag risks take for their model: some fifty steps, twelve epochs of the protocol.
-MEMORY = 0.98
+EMA_DECAY = 0.98
 TINY = 1e-12  # what probabilities are raised to before their logarithm is taken
 
 

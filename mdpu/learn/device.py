@@ -163,7 +163,8 @@ def describe(device: torch.device) -> str:
     """Return the device's name for provenance: the model of the GPU, or of the CPU with the number of threads."""
     if device.type == "cuda":
         return torch.cuda.get_device_name(device)
-    return f"{cpu_model()} ({torch.get_num_threads()} threads)"
+    threads = torch.get_num_threads()
+    return f"{cpu_model()} ({threads} thread{'s' if threads > 1 else ''})"
 
 
 @cache

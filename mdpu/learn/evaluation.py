@@ -11,9 +11,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from mdpu.data import TupleData
 from mdpu.learn.head import Head, TestImages, rates, sides
 from mdpu.learn.network import Preparation
-from mdpu.learn.task import Sample
 
 Outputs = Callable[[Tensor], Tensor]
 
@@ -165,7 +165,7 @@ class HeldOut:
     Parameters
     ----------
     images : ndarray, shape (N, ...)
-    held : Sample
+    held : TupleData
         Held-out tuples and unlabeled images among them.
     names : sequence of str
         Of the measures.
@@ -175,7 +175,7 @@ class HeldOut:
     """
 
     def __init__(
-        self, images: NDArray[Any], held: Sample, names: Sequence[str], measure: Callable[[Tensor, Tensor], Tensor]
+        self, images: NDArray[Any], held: TupleData, names: Sequence[str], measure: Callable[[Tensor, Tensor], Tensor]
     ) -> None:
         self._arrays = images[held.tuples[held.tuples >= 0]], images[held.unlabeled]
         self._names, self._measure = tuple(names), measure

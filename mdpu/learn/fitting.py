@@ -1,6 +1,6 @@
 """Trains tasks and returns the models: the interface of the library.
 
->>> images, sample = Sample.gather(tuples, unlabeled)
+>>> images, sample = TupleData.gather(tuples, unlabeled)
 >>> [fitted] = fit([Task("relu-part", tuple_size=2, prior=0.5)], images, sample, Settings(epochs=50))
 >>> fitted.predict(images)
 """
@@ -17,6 +17,7 @@ import pandas as pd
 import torch
 from numpy.typing import NDArray
 
+from mdpu.data import TupleData
 from mdpu.errors import UserError, is_out_of_memory
 from mdpu.law import Law
 from mdpu.learn.checkpoint import Checkpoint
@@ -28,11 +29,11 @@ from mdpu.learn.methods import load_method
 from mdpu.learn.network import Architecture, Network, Policy, Preparation, in_parts
 from mdpu.learn.networks import load_network
 from mdpu.learn.stacks import halves, make_stacks, side_by_side, workers_for
-from mdpu.learn.task import PriorEstimate, Sample, Settings, Task, check_sample, tuples_per_batch
+from mdpu.learn.task import PriorEstimate, Settings, Task, check_sample, tuples_per_batch
 from mdpu.learn.trainer import Stack, Trained, TrainingData, make_history, network_method, train_stack
 
 LARGE = 2**28  # bytes of images from which on they are not copied
-EstimatePrior = Callable[[NDArray[Any], Sample, Settings, int | str, torch.device, Law | None], PriorEstimate]
+EstimatePrior = Callable[[NDArray[Any], TupleData, Settings, int | str, torch.device, Law | None], PriorEstimate]
 
 
 @dataclass(frozen=True)
@@ -134,7 +135,7 @@ class InPlace:
 def fit(
     tasks: Sequence[Task],
     images: NDArray[Any],
-    samples: Sample | Mapping[str, Sample],
+    samples: TupleData | Mapping[str, TupleData],
     settings: Settings | None = None,
     **options: Any,
 ) -> list[Fitted]:
@@ -146,7 +147,7 @@ def fit(
 def fit_each(
     tasks: Sequence[Task],
     images: NDArray[Any],
-    samples: Sample | Mapping[str, Sample],
+    samples: TupleData | Mapping[str, TupleData],
     settings: Settings | None = None,
     *,
     labels: NDArray[np.int8] | None = None,
@@ -165,7 +166,7 @@ def fit_each(
     tasks : sequence of Task
     images : ndarray, shape (N, ...), uint8 or float
         uint8 grey values are scaled to [0, 1]; floats are not scaled.
-    samples : Sample, or mapping from name to Sample
+    samples : TupleData, or mapping from name to TupleData
         What the tasks are trained on: one sample for all, or samples by the names in `Task.sample`. Samples of one
         tuple size have equal numbers of tuples and of unlabeled images.
     settings : Settings, optional
@@ -194,7 +195,7 @@ def fit_each(
         memory.
     """
     settings = settings or Settings()
-    named = {task.sample: samples for task in tasks} if isinstance(samples, Sample) else samples
+    named = {task.sample: samples for task in tasks} if isinstance(samples, TupleData) else samples
     _check(tasks, images, named, labels)
     if policy is None:
         device = device if isinstance(device, torch.device) else spread(choose_device(device))
@@ -226,7 +227,7 @@ def fit_each(
 def _train(
     to_train: Sequence[Task],
     images: NDArray[Any],
-    named: Mapping[str, Sample],
+    named: Mapping[str, TupleData],
     settings: Settings,
     labels: NDArray[np.int8] | None,
     evaluation: Evaluation | None,
@@ -304,7 +305,7 @@ def stack_bytes(
     settings: Settings,
     architecture: Architecture,
     shape: tuple[int, ...],
-    samples: Mapping[str, Sample],
+    samples: Mapping[str, TupleData],
 ) -> int:
     """Return the bytes that the training of a stack takes: its network, and the indices of its streams."""
     sample = samples[stack[0][0].sample]
@@ -318,7 +319,7 @@ def stack_bytes(
 
 
 def _check(
-    tasks: Sequence[Task], images: NDArray[Any], samples: Mapping[str, Sample], labels: NDArray[np.int8] | None
+    tasks: Sequence[Task], images: NDArray[Any], samples: Mapping[str, TupleData], labels: NDArray[np.int8] | None
 ) -> None:
     """Raise `UserError` unless tasks, images, samples and labels match."""
     if len(set(tasks)) < len(tasks):
@@ -338,7 +339,7 @@ def _check(
 def _estimate_priors(
     tasks: Sequence[Task],
     images: NDArray[Any],
-    samples: Mapping[str, Sample],
+    samples: Mapping[str, TupleData],
     settings: Settings,
     policy: Policy,
     estimate_prior: EstimatePrior | None,
@@ -371,7 +372,7 @@ def _fit_answers(
     task: Task,
     method: FittedMethod,
     images: NDArray[Any],
-    sample: Sample,
+    sample: TupleData,
     settings: Settings,
     evaluation: Evaluation | None,
 ) -> FittedAnswers:

@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from numpy.typing import NDArray
 
-from mdpu.law import Scope
+from mdpu.errors import check_choice
+from mdpu.law import SCOPES, Scope
 
 if TYPE_CHECKING:
+    from mdpu.data import TupleData
     from mdpu.learn.head import Head
-    from mdpu.learn.task import Sample, Task
+    from mdpu.learn.task import Task
 
 Origin = Literal["paper", "baseline", "literature", "project"]
 
@@ -67,7 +69,7 @@ class NetworkMethod(Method):
         Width of the network's last layer: 1 for a score, more for an embedding.
     sees_labels : bool
         Whether its minibatches contain the true labels. Only for controls.
-    memory : float
+    ema_decay : float
         Share of its past that the running mean of the weights keeps at each step; the model is this mean. With 0 the
         model is the last weights.
     estimates_prior : bool
@@ -80,7 +82,7 @@ class NetworkMethod(Method):
     head: Callable[..., Head]
     outputs: int = 1
     sees_labels: bool = False
-    memory: float = 0.0
+    ema_decay: float = 0.0
     estimates_prior: bool = False
     log_odds: bool = False
 
@@ -119,7 +121,7 @@ class FittedMethod(Method):
         From (task, sample, images) to its `Answers`.
     """
 
-    fit: Callable[[Task, Sample, NDArray[Any]], Answers]
+    fit: Callable[[Task, TupleData, NDArray[Any]], Answers]
 
     @property
     def tunable(self) -> bool:
@@ -141,6 +143,11 @@ class CorrectedRisk(Method):
         unlabeled part, as the proof of Theorem 3 does.
     tuple_size : int, optional
         Tuple size that the estimator assumes instead of the data's. With 1, every member counts as positive.
+
+    Raises
+    ------
+    UserError
+        If the scope is unknown.
     """
 
     k: float = -1.0
@@ -149,7 +156,10 @@ class CorrectedRisk(Method):
     takes_ragged: bool = field(default=True, kw_only=True)
     outputs = 1
     sees_labels = False
-    memory = 0.0
+    ema_decay = 0.0
+
+    def __post_init__(self) -> None:
+        check_choice("scope", self.scope, SCOPES)
 
     def gives_log_odds(self, loss: str) -> bool:
         """Return whether scores are log-odds: with the logistic loss and the data's tuple size."""

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from mdpu.errors import UserError
+from mdpu.errors import UserError, check_choice
 
 if TYPE_CHECKING:
     import torch
@@ -181,12 +181,6 @@ class Architecture:
 
 def _choices(kind: Any) -> tuple[Any, ...]:
     return typing.get_args(kind) if typing.get_origin(kind) is typing.Literal else ()
-
-
-def check_choice(name: str, value: object, choices: Sequence[object]) -> None:
-    """Raise `UserError` unless the value of a setting is one of its choices."""
-    if value not in choices:
-        raise UserError(f"{name} is {value!r}; it must be one of {', '.join(map(str, choices))}")
 
 
 # Limits of a list of sizes: a digit too many ends in a sentence instead of exhausting the memory.

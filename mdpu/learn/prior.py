@@ -20,12 +20,13 @@ from scipy.optimize import minimize
 from scipy.special import expit
 from scipy.stats import chi2
 
+from mdpu.data import TupleData
 from mdpu.errors import UserError
 from mdpu.law import Law
 from mdpu.learn.evaluation import HeldOut
 from mdpu.learn.fitting import fit_each
 from mdpu.learn.methods import bag_contrast
-from mdpu.learn.task import PriorEstimate, Sample, Settings, Task
+from mdpu.learn.task import PriorEstimate, Settings, Task
 from mdpu.learn.tuning import hold_out
 from mdpu.randomness import Stream
 
@@ -101,12 +102,12 @@ class HeldOutBags(HeldOut):
     Parameters
     ----------
     images : ndarray, shape (N, ...)
-    held : Sample
+    held : TupleData
         Held-out tuples of one size, and unlabeled images among the images.
     law : Law, optional
     """
 
-    def __init__(self, images: NDArray[Any], held: Sample, law: Law | None = None) -> None:
+    def __init__(self, images: NDArray[Any], held: TupleData, law: Law | None = None) -> None:
         super().__init__(images, held, ("held_out_prior", "held_out_information"), self._calibrate)
         self._law = law
         self._shape = held.tuples.shape
@@ -126,7 +127,7 @@ class HeldOutBags(HeldOut):
 
 def estimate_prior(
     images: NDArray[Any],
-    sample: Sample,
+    sample: TupleData,
     settings: Settings,
     *,
     held_out: float = 0.2,
@@ -142,7 +143,7 @@ def estimate_prior(
     Parameters
     ----------
     images : ndarray, shape (N, ...)
-    sample : Sample
+    sample : TupleData
         Tuples of at least two members.
     settings : Settings
     held_out : float
@@ -196,7 +197,7 @@ def estimate_prior(
 
 def brief_estimate(
     images: NDArray[Any],
-    sample: Sample,
+    sample: TupleData,
     settings: Settings,
     seed: int | str,
     device: torch.device,

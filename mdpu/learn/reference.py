@@ -16,9 +16,10 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
+from mdpu.data import TupleData
 from mdpu.learn.network import Policy
 from mdpu.learn.networks.mlp import StackedMLP
-from mdpu.learn.task import Sample, Settings, Task, rate_factor, tuples_per_batch
+from mdpu.learn.task import Settings, Task, rate_factor, tuples_per_batch
 from mdpu.learn.trainer import RunningMean, count_members, cut_batch, head_of, make_history, minibatches, network_method
 
 
@@ -38,7 +39,7 @@ def plain_module(task: Task, settings: Settings, inputs: int) -> nn.Sequential:
 
 
 def plain_fit(
-    task: Task, images: NDArray[Any], sample: Sample, settings: Settings, labels: NDArray[np.int8] | None = None
+    task: Task, images: NDArray[Any], sample: TupleData, settings: Settings, labels: NDArray[np.int8] | None = None
 ) -> tuple[nn.Sequential, pd.DataFrame]:
     """Train a perceptron on one task in float32.
 
@@ -65,7 +66,7 @@ def plain_fit(
     optimizer = kind([*module.parameters(), *head.parameters], lr=rate, weight_decay=decay)
     tuples, unlabeled = torch.from_numpy(sample.tuples)[None], torch.from_numpy(sample.unlabeled)[None]
     batch = tuples_per_batch(settings, task.tuple_size)
-    mean = RunningMean(list(module.parameters()), network_method(task).memory)
+    mean = RunningMean(list(module.parameters()), network_method(task).ema_decay)
     history = np.zeros((settings.epochs, 1 + len(head.measures)))
     steps = math.ceil(len(sample.tuples) / batch)
     for epoch in range(settings.epochs):

@@ -27,7 +27,7 @@ def make_stacks(
     """Cut tasks into stacks: as few rectangles as possible, or one per stream, but `at_least` so many.
 
     The tasks of a stack share everything that shapes its tensors or its training: head, outputs, whether labels are
-    seen, the memory of the weights' running mean, and the law.
+    seen, the decay of the weights' running mean, and the law.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ def make_stacks(
     streams: dict[tuple[object, str, int | str], list[Task]] = {}
     for task in tasks:
         method = network_method(task)
-        shared = head_of(task), method.outputs, method.sees_labels, method.memory, task.law
+        shared = head_of(task), method.outputs, method.sees_labels, method.ema_decay, task.law
         streams.setdefault((shared, task.sample, task.seed), []).append(task)
     rectangles: dict[object, list[list[Task]]] = {}
     for key, stream in streams.items():

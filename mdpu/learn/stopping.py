@@ -16,9 +16,10 @@ import pandas as pd
 import torch
 from numpy.typing import NDArray
 
+from mdpu.data import TupleData
 from mdpu.learn.evaluation import HeldOut
 from mdpu.learn.fitting import fit_each
-from mdpu.learn.task import Sample, Settings, Task
+from mdpu.learn.task import Settings, Task
 from mdpu.learn.tuning import hold_out
 
 
@@ -49,13 +50,13 @@ class HeldOutRisk(HeldOut):
     Parameters
     ----------
     images : ndarray, shape (N, ...)
-    held : Sample
+    held : TupleData
         Held-out tuples, of one size or of several, and unlabeled images among them.
     task : Task
         What the estimate uses of it is the prior and the law.
     """
 
-    def __init__(self, images: NDArray[Any], held: Sample, task: Task) -> None:
+    def __init__(self, images: NDArray[Any], held: TupleData, task: Task) -> None:
         super().__init__(images, held, ("bag_risk",), self._estimate)
         self._present = held.tuples >= 0
         self._sizes = self._present.sum(axis=1)
@@ -86,7 +87,7 @@ class HeldOutRisk(HeldOut):
 def choose_epoch(
     task: Task,
     images: NDArray[Any],
-    sample: Sample,
+    sample: TupleData,
     settings: Settings,
     *,
     held_out: float = 0.2,

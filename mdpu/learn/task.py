@@ -8,12 +8,11 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal, get_args, get_type_hints
 
 from mdpu.data import TupleData
-from mdpu.errors import UserError
+from mdpu.errors import UserError, check_choice
 from mdpu.law import Law, check_prior, check_tuple_size
-from mdpu.learn.network import Architecture, check_choice, check_type
+from mdpu.learn.network import Architecture, check_type
 from mdpu.learn.networks import load_network
 
-Sample = TupleData  # its former name
 Precision = Literal["auto", "fp32", "tf32", "bf16"]
 # Settings that came after runs were shipped; `Settings.flat` names them where they have another value.
 LATER = {"schedule": "constant"}
@@ -213,7 +212,7 @@ def tuples_per_batch(settings: Settings, tuple_size: int) -> int:
     return settings.batch_size if settings.batch_counts == "tuples" else max(1, settings.batch_size // tuple_size)
 
 
-def check_sample(sample: Sample, images: int, tasks: Iterable[Task]) -> None:
+def check_sample(sample: TupleData, images: int, tasks: Iterable[Task]) -> None:
     """Raise `UserError` unless a sample is valid for the images and for the tasks that train on it."""
     for name, indices, least in (("tuples", sample.tuples, -1), ("unlabeled rows", sample.unlabeled, 0)):
         if not indices.size:

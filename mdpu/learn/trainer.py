@@ -22,6 +22,7 @@ import torch
 from torch import Tensor
 from torch.optim.adam import adam
 
+from mdpu.data import TupleData
 from mdpu.learn.evaluation import Evaluation
 from mdpu.learn.head import Batch, Head
 from mdpu.learn.method import CorrectedRisk, FittedMethod, NetworkMethod
@@ -30,7 +31,7 @@ from mdpu.learn.network import Network, Policy, Preparation
 from mdpu.learn.networks import load_network
 from mdpu.learn.risk import CorrectedRiskHead
 from mdpu.learn.start import fading, linear_score
-from mdpu.learn.task import Sample, Settings, Task, rate_factor, tuples_per_batch
+from mdpu.learn.task import Settings, Task, rate_factor, tuples_per_batch
 from mdpu.randomness import Stream
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ class TrainingData:
     images : Tensor, shape (N, ...), or InPlace
         What has ``index_select``, on the device, laid out for the network.
     preparation : Preparation
-    samples : mapping from str to Sample
+    samples : mapping from str to TupleData
         By the names that tasks have in `Task.sample`.
     labels : Tensor, int8, shape (N,), or None
         +1, -1 or 0, for methods that see them.
@@ -58,7 +59,7 @@ class TrainingData:
 
     images: Any
     preparation: Preparation
-    samples: Mapping[str, Sample]
+    samples: Mapping[str, TupleData]
     labels: Tensor | None = None
     priors: Mapping[Task, float] = field(default_factory=dict)
 
@@ -309,7 +310,7 @@ def train_stack(
     head_parameters = [[parameter.detach() for parameter in head.parameters] for head in heads]
     optimizer, parts = make_optimizer(network.parameters, head_parameters, stack, settings)
     head_state = {f"{place} {name}": value for place, head in enumerate(heads) for name, value in head.state().items()}
-    mean = RunningMean([*network.parameters, *network.buffers], method.memory)
+    mean = RunningMean([*network.parameters, *network.buffers], method.ema_decay)
     state = {**network.state(), **head_state, **mean.state(), **optimizer.state()}
     start = checkpoint.restore(state, history) if checkpoint else 0
     if start:
@@ -355,7 +356,7 @@ def train_stack(
     return Trained(network, {task: make_history(names, history[:, i].cpu().numpy()) for i, task in enumerate(tasks)})
 
 
-def starting_scores(tasks: Sequence[Task], samples: Sequence[Sample], images: Tensor) -> Tensor | None:
+def starting_scores(tasks: Sequence[Task], samples: Sequence[TupleData], images: Tensor) -> Tensor | None:
     """Return the scores (K, S, N) that training starts from, or None where all start from the networks alone."""
     heads = [head_of(task)([task], images.device) for task in tasks]
     own = [linear_score(head, images, samples[i % len(samples)]) for i, head in enumerate(heads)]
@@ -368,19 +369,19 @@ def starting_scores(tasks: Sequence[Task], samples: Sequence[Sample], images: Te
 class RunningMean:
     """The running mean of weights, and of a network's buffers, over the steps, which some methods use as their model.
 
-    At step t it keeps the share min(memory, (1 + t) / (10 + t)) of its past, so it soon forgets the first weights.
+    At step t it keeps the share min(decay, (1 + t) / (10 + t)) of its past, so it soon forgets the first weights.
 
     Parameters
     ----------
     parameters : sequence of Tensor
         What training changes.
-    memory : float
+    decay : float
         In [0, 1); with 0 there is no mean, at no cost.
     """
 
-    def __init__(self, parameters: Sequence[Tensor], memory: float) -> None:
-        self.memory = memory
-        self.parameters = list(parameters) if memory else []
+    def __init__(self, parameters: Sequence[Tensor], decay: float) -> None:
+        self.decay = decay
+        self.parameters = list(parameters) if decay else []
         self.means = [parameter.clone() for parameter in self.parameters]
         self.steps = torch.zeros((), dtype=torch.int64)
 
@@ -391,7 +392,7 @@ class RunningMean:
     def update(self) -> None:
         """Include the weights of a step."""
         steps = int(self.steps)
-        new = 1 - min(self.memory, (1 + steps) / (10 + steps))
+        new = 1 - min(self.decay, (1 + steps) / (10 + steps))
         for mean, parameter in zip(self.means, self.parameters, strict=True):
             mean.lerp_(parameter, new)
         self.steps += 1

@@ -16,13 +16,14 @@ import pandas as pd
 import torch
 from numpy.typing import NDArray
 
+from mdpu.data import TupleData
 from mdpu.errors import UserError
 from mdpu.learn.evaluation import HeldOut, positive_shares
 from mdpu.learn.fitting import fit_each
-from mdpu.learn.task import Sample, Settings, Task
+from mdpu.learn.task import Settings, Task
 
 
-def hold_out(sample: Sample, share: float) -> tuple[Sample, Sample]:
+def hold_out(sample: TupleData, share: float) -> tuple[TupleData, TupleData]:
     """Hold out the last `share` of a sample's tuples and unlabeled images; return the rest, and the held-out part.
 
     With replacement an image may be drawn for both parts. Such images are removed from the rest.
@@ -33,10 +34,10 @@ def hold_out(sample: Sample, share: float) -> tuple[Sample, Sample]:
         If one of the two parts would have no tuple or no unlabeled image.
     """
     cut, cut_unlabeled = (round((1 - share) * len(part)) for part in (sample.tuples, sample.unlabeled))
-    held = Sample(sample.tuples[cut:], sample.unlabeled[cut_unlabeled:])
+    held = TupleData(sample.tuples[cut:], sample.unlabeled[cut_unlabeled:])
     images = np.union1d(held.tuples[held.tuples >= 0], held.unlabeled)
     tuples, unlabeled = sample.tuples[:cut], sample.unlabeled[:cut_unlabeled]
-    kept = Sample(tuples[~np.isin(tuples, images).any(axis=1)], unlabeled[~np.isin(unlabeled, images)])
+    kept = TupleData(tuples[~np.isin(tuples, images).any(axis=1)], unlabeled[~np.isin(unlabeled, images)])
     for part, what in ((kept, "to train on"), (held, "held out")):
         if not len(part.tuples) or not len(part.unlabeled):
             counts = f"{len(part.tuples)} tuples and {len(part.unlabeled)} unlabeled rows are {what}"
@@ -50,7 +51,7 @@ def hold_out(sample: Sample, share: float) -> tuple[Sample, Sample]:
 def tune(
     tasks: Sequence[Task],
     images: NDArray[Any],
-    sample: Sample,
+    sample: TupleData,
     settings: Settings,
     grid: Mapping[str, Sequence[float]],
     held_out: float,

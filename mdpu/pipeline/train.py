@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 import torch
 
+from mdpu.data import TupleData
 from mdpu.errors import UserError
 from mdpu.law import Law
 from mdpu.learn.checkpoint import Checkpoint
@@ -21,7 +22,7 @@ from mdpu.learn.device import describe, leased_device, memory_budget, resolve_pr
 from mdpu.learn.evaluation import TestRates
 from mdpu.learn.fitting import fit_each
 from mdpu.learn.prior import brief_estimate
-from mdpu.learn.task import Sample, Task
+from mdpu.learn.task import Task
 from mdpu.learn.trainer import Stack
 from mdpu.learn.tuning import tune as tune_tasks
 from mdpu.pipeline.cache import Finished, cache_of, fingerprint, identity, manifest, own_columns, rates_of, recipes
@@ -141,10 +142,10 @@ def train_runs(
             yield run, Finished.of(made[run], history, **about)
 
 
-def read_sample(path: Path) -> Sample:
+def read_sample(path: Path) -> TupleData:
     """Return a split's file as the learner's sample."""
     split = read_split(path)
-    return Sample(split.tuples, split.unlabeled)
+    return TupleData(split.tuples, split.unlabeled)
 
 
 def now() -> str:

@@ -9,11 +9,11 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from mdpu.data import draw_split
+from mdpu.data import TupleData, draw_split
 from mdpu.learn.device import choose_policy
 from mdpu.learn.evaluation import TestRates
 from mdpu.learn.networks import load_network
-from mdpu.learn.task import Sample, Settings, Task
+from mdpu.learn.task import Settings, Task
 from mdpu.learn.trainer import TrainingData, train_stack
 from mdpu.randomness import Stream
 
@@ -65,7 +65,7 @@ def make_tasks(
 def draw_sample(labels, prior, seed, tuples=60, unlabeled=77):
     """Return a sample of pairs; ragged on purpose: 60 of them in minibatches of 25, beside 77 unlabeled images."""
     split = draw_split(labels, 2, prior, tuples, unlabeled, seed)
-    return Sample(split.tuples, split.unlabeled)
+    return TupleData(split.tuples, split.unlabeled)
 
 
 def prepared(blobs, samples, device=CPU, network="mlp"):

@@ -12,7 +12,7 @@ from blobs import CPU, GPU
 
 from mdpu.errors import UserError
 from mdpu.learn import device as module
-from mdpu.learn.device import choose_device, float32_products, leased, resolve_precision
+from mdpu.learn.device import choose_device, cpu_model, describe, float32_products, leased, resolve_precision
 
 # -- devices --------------------------------------------------------------------------------------
 
@@ -28,6 +28,12 @@ def test_auto_takes_the_gpu_and_cpu_does_not(monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     assert choose_device("auto") == choose_device("cuda") == GPU
     assert choose_device("cpu") == CPU
+
+
+@pytest.mark.parametrize(("count", "words"), [(1, "(1 thread)"), (2, "(2 threads)")])
+def test_a_device_is_described_with_its_threads(count, words, monkeypatch):
+    monkeypatch.setattr(torch, "get_num_threads", lambda: count)
+    assert describe(CPU) == f"{cpu_model()} {words}"
 
 
 def test_a_lease_is_of_a_name_that_nobody_holds_and_ends_with_its_holder(tmp_path):

@@ -7,7 +7,8 @@ import pytest
 import torch
 from blobs import CPU
 
-from mdpu.learn import Sample, Task, evaluation
+from mdpu.data import TupleData
+from mdpu.learn import Task, evaluation
 from mdpu.learn.head import Head
 from mdpu.learn.networks import load_network
 from mdpu.learn.risk import CorrectedRiskHead
@@ -64,7 +65,7 @@ def test_rates_and_risk_by_hand(blobs, preparation, outputs):
 
 
 def test_rates_of_held_out_images_are_shares_of_positive_answers(blobs, preparation, outputs):
-    sample = Sample(np.append(np.arange(29), [-1, 29, -1]).reshape(16, 2)[:, :2], np.arange(30, 50))
+    sample = TupleData(np.append(np.arange(29), [-1, 29, -1]).reshape(16, 2)[:, :2], np.arange(30, 50))
     held = evaluation.HeldOut(blobs.images, sample, ("tuple_rate", "unlabeled_rate"), evaluation.positive_shares)
     held.prepare(preparation, CPU)
     head = Head(TASKS, CPU)

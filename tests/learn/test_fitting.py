@@ -12,9 +12,9 @@ import torch
 from blobs import CPU, EPOCHS, SETTINGS, assert_same_history, make_tasks
 from torch import nn
 
-from mdpu.data import Joined
+from mdpu.data import Joined, TupleData
 from mdpu.errors import UserError
-from mdpu.learn import Sample, Task, fit, fitting, trainer
+from mdpu.learn import Task, fit, fitting, trainer
 from mdpu.learn.fitting import stack_bytes
 from mdpu.learn.modules import module_architecture
 from mdpu.learn.networks import load_network, mlp
@@ -234,7 +234,7 @@ def test_tasks_too_many_for_the_memory_give_the_same_histories_in_parts(alone, s
 def test_a_network_that_does_not_fit_into_the_memory_is_refused_in_one_sentence(network, images, architecture):
     """The sentence names the figure, and what can be done."""
     settings = replace(SETTINGS, network=network, architecture=architecture, batch_size=3000)
-    sample = Sample(np.arange(20).reshape(10, 2), np.arange(20, 30))
+    sample = TupleData(np.arange(20).reshape(10, 2), np.arange(20, 30))
     task = Task("abs", 2, 0.5)
     needed = stack_bytes(((task,),), settings, load_network(network), images, {"": sample})
     arrays = np.zeros((30, *images), np.uint8)

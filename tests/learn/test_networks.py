@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +15,7 @@ from tracked import list_files
 from mdpu.errors import UserError
 from mdpu.learn import Settings, fit
 from mdpu.learn.device import choose_policy
+from mdpu.learn.methods import load_method
 from mdpu.learn.networks import available_networks, load_network
 
 
@@ -61,3 +64,13 @@ def test_it_starts_from_weights_that_its_seed_names(all_pixels):
     assert torch.equal(first, weights(1))
     assert not torch.equal(first, weights(2))
     assert torch.equal(weights("a"), weights("a"))
+
+
+@pytest.mark.parametrize(("load", "what"), [(load_method, "METHOD"), (load_network, "NETWORK")])
+def test_a_file_that_declares_nothing_is_named(load, what, tmp_path, monkeypatch):
+    package = importlib.import_module(load.__module__)
+    (tmp_path / "empty_file.py").write_text("")
+    monkeypatch.setattr(package, "__path__", [*package.__path__, str(tmp_path)])
+    monkeypatch.delitem(sys.modules, f"{package.__name__}.empty_file", raising=False)
+    with pytest.raises(UserError, match=f"{tmp_path / 'empty_file.py'} declares no {what}: a"):
+        load("empty-file")

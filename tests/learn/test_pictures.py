@@ -11,8 +11,9 @@ import pytest
 import torch
 from torch import nn
 
+from mdpu.data import TupleData
 from mdpu.errors import UserError
-from mdpu.learn import Sample, Settings, Task, evaluation, fit
+from mdpu.learn import Settings, Task, evaluation, fit
 from mdpu.learn.checkpoint import Checkpoint
 from mdpu.learn.device import choose_policy
 from mdpu.learn.modules import module_architecture
@@ -136,7 +137,7 @@ def dropping(shape):
 def test_networks_that_draw_are_their_own_whatever_trains_beside_them(count, threads):
     """Initial weights, and dropout at each step, come from generators that the process shares."""
     images = Stream(3, "tiny").integers(256, 60, 3, 3, 3).astype(np.uint8)
-    sample = Sample(np.arange(40).reshape(20, 2), np.arange(40, 60))
+    sample = TupleData(np.arange(40).reshape(20, 2), np.arange(40, 60))
     settings = replace(SETTINGS, epochs=4, batch_size=6, network=module_architecture(dropping))
     tasks = [Task(method, 2, 0.5, seed=seed) for seed in (1, 2) for method in ("abs", "bag-relu")]
     threads(count)
@@ -153,7 +154,7 @@ def test_networks_that_draw_are_their_own_whatever_trains_beside_them(count, thr
 
 def test_a_network_that_draws_resumes_with_the_draws_of_its_step(tmp_path):
     images = Stream(3, "tiny").integers(256, 60, 3, 3, 3).astype(np.uint8)
-    sample = Sample(np.arange(40).reshape(20, 2), np.arange(40, 60))
+    sample = TupleData(np.arange(40).reshape(20, 2), np.arange(40, 60))
     settings = replace(SETTINGS, epochs=4, batch_size=6, network=module_architecture(dropping))
 
     def stop(done):
@@ -172,7 +173,7 @@ def test_a_network_that_draws_resumes_with_the_draws_of_its_step(tmp_path):
 def test_a_mean_of_weights_has_a_mean_of_running_statistics():
     """Batch normalisation's buffers belong to the weights that they were counted for."""
     images = random_images(12, 8, 8, 3).numpy()
-    sample = Sample(np.arange(6).reshape(3, 2), np.arange(6, 12))
+    sample = TupleData(np.arange(6).reshape(3, 2), np.arange(6, 12))
     last, mean = (
         fit(
             [Task(method, 2, 0.5, seed=1)],
@@ -235,7 +236,7 @@ def test_a_resnet_trains_an_epoch_on_tiny_images_and_predicts(method, dtype):
     labels = np.array([1, -1] * 6, dtype=np.int8)
     images = Stream(3, "tiny").integers(256, 12, 8, 8, 3).astype(np.uint8)
     images = images if dtype == np.uint8 else (images / 255).astype(dtype)
-    sample = Sample(np.array([[0, 1], [2, 3], [4, 2], [0, 5], [6, 7], [8, 8]]), np.arange(6, 12))
+    sample = TupleData(np.array([[0, 1], [2, 3], [4, 2], [0, 5], [6, 7], [8, 8]]), np.arange(6, 12))
     rates = evaluation.TestRates(images, labels, images, labels)
     (model,) = fit([Task(method, 2, 0.5)], images, sample, SETTINGS, evaluation=rates, device="cpu")
     assert len(model.history) == 1

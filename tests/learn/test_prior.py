@@ -11,12 +11,13 @@ import torch
 from scipy.optimize import approx_fprime
 from scipy.special import expit
 
+from mdpu.data import TupleData
 from mdpu.errors import UserError
 from mdpu.law import Law
 from mdpu.learn import prior as module
 from mdpu.learn.fitting import fit
 from mdpu.learn.prior import brief_estimate, calibrate, estimate_prior
-from mdpu.learn.task import Sample, Settings, Task
+from mdpu.learn.task import Settings, Task
 from mdpu.randomness import Stream
 
 
@@ -74,7 +75,7 @@ def test_gradient_of_the_likelihood(monkeypatch: pytest.MonkeyPatch, law: Law | 
         assert seen[0](np.array(point))[1] == pytest.approx(numeric, abs=1e-5)
 
 
-def blobs(size: int, prior: float, n: int, spread: float, seed: int = 0) -> tuple[np.ndarray, Sample]:
+def blobs(size: int, prior: float, n: int, spread: float, seed: int = 0) -> tuple[np.ndarray, TupleData]:
     """Images of 4 x 4 grey values, the two classes `spread` standard deviations from their middle."""
     generator = np.random.default_rng(seed)
     groups = generator.random((20 * n, size)) < prior
@@ -88,7 +89,7 @@ def blobs(size: int, prior: float, n: int, spread: float, seed: int = 0) -> tupl
         )
         return np.clip(128 + 20 * values, 0, 255).astype(np.uint8).reshape(*labels.shape, 4, 4)
 
-    return Sample.gather(picture(tuples), picture(unlabeled))
+    return TupleData.gather(picture(tuples), picture(unlabeled))
 
 
 SETTINGS = Settings(epochs=15, batch_size=500, precision="fp32", architecture={"hidden": [32]})

@@ -17,9 +17,10 @@ import torch
 from blobs import CPU, SETTINGS, make_tasks
 from rehearsal import DeviceError, Rehearsal
 
+from mdpu.data import TupleData
 from mdpu.errors import UserError
 from mdpu.estimator import MDPUClassifier
-from mdpu.learn import Sample, Settings, Task, evaluation, fit, fitting, trainer
+from mdpu.learn import Settings, Task, evaluation, fit, fitting, trainer
 from mdpu.learn.checkpoint import Checkpoint
 from mdpu.learn.device import (
     choose_device,
@@ -60,7 +61,7 @@ def draw(blobs, task, bags=False):
         rates = TestRates(blobs.test_images, blobs.test_labels, blobs.images, blobs.labels, {task.sample: placed})
     return {
         "images": blobs.images,
-        "samples": {task.sample: Sample(tuples, rng.integers(0, 300, 60))},
+        "samples": {task.sample: TupleData(tuples, rng.integers(0, 300, 60))},
         "labels": blobs.labels,
         "evaluation": rates,
         "estimate_prior": brief_estimate,
@@ -119,7 +120,7 @@ def test_modules_train_as_on_a_cpu(network, method, precision, threads):
     own = network == "own"
     images = rng.normal(size=(24, 5)).astype(np.float32) if own else rng.integers(0, 256, (24, 8, 8, 3), np.uint8)
     labels = np.array([1, -1] * 12, dtype=np.int8)
-    sample, rates = Sample(np.arange(12).reshape(6, 2), np.arange(12, 24)), TestRates(images, labels, images, labels)
+    sample, rates = TupleData(np.arange(12).reshape(6, 2), np.arange(12, 24)), TestRates(images, labels, images, labels)
     settings = Settings(
         epochs=2, batch_size=4, precision=precision, network=module_architecture(Dropping) if own else network
     )
@@ -327,7 +328,7 @@ def test_each_branch_on_the_type_of_the_device_is_taken_on_both(blobs, tmp_path,
         task, settings = Task("abs", 2, 0.5), replace(SHORT, precision="auto")
         fit([task], settings=settings, device=name, memory=bytes_free, **draw(blobs, task))
         images = np.ones((24, 5), np.float32)
-        sample = Sample(np.arange(12).reshape(6, 2), np.arange(12, 24))
+        sample = TupleData(np.arange(12).reshape(6, 2), np.arange(12, 24))
         module = Settings(epochs=1, batch_size=4, network=module_architecture(Dropping))
         fit([task], images, sample, settings=module, device=name)
 

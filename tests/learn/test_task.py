@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mdpu.data import TupleData
 from mdpu.errors import UserError
-from mdpu.learn import Sample, Settings, Task
+from mdpu.learn import Settings, Task
 from mdpu.learn.task import check_sample, rate_factor, tuples_per_batch
 
 # -- settings -------------------------------------------------------------------------------------
@@ -106,7 +107,7 @@ def test_a_task_out_of_range_is_refused(values, sentence):
 def test_gathered_images_are_those_of_the_tuples_and_the_unlabeled_ones(n, size, n_unlabeled):
     tuples = np.arange(n * size * 3).reshape(n, size, 3).astype(np.float32)
     unlabeled = -np.arange(n_unlabeled * 3).reshape(n_unlabeled, 3).astype(np.float32)
-    images, sample = Sample.gather(tuples, unlabeled)
+    images, sample = TupleData.gather(tuples, unlabeled)
     assert np.array_equal(images[sample.tuples], tuples)
     assert np.array_equal(images[sample.unlabeled], unlabeled)
     assert len(images) == n * size + n_unlabeled
@@ -123,12 +124,12 @@ def test_gathered_images_are_those_of_the_tuples_and_the_unlabeled_ones(n, size,
 )
 def test_arrays_that_do_not_go_together_are_refused(tuples, unlabeled, sentence):
     with pytest.raises(UserError, match=sentence):
-        Sample.gather(tuples, unlabeled)
+        TupleData.gather(tuples, unlabeled)
 
 
 def test_tuples_of_several_sizes_are_gathered_with_minus_one_where_there_is_no_member():
     tuples = [np.full((size, 3), size, dtype=np.float32) for size in (2, 4, 1)]
-    images, sample = Sample.gather(tuples, np.zeros((5, 3), dtype=np.float32))
+    images, sample = TupleData.gather(tuples, np.zeros((5, 3), dtype=np.float32))
     assert sample.is_ragged
     assert sample.tuples.tolist() == [[0, 1, -1, -1], [2, 3, 4, 5], [6, -1, -1, -1]]
     assert images[:, 0].tolist() == [2, 2, 4, 4, 4, 4, 1, 0, 0, 0, 0, 0]
@@ -138,6 +139,6 @@ def test_tuples_of_several_sizes_are_gathered_with_minus_one_where_there_is_no_m
 
 @pytest.mark.parametrize("row", [[-1, -1], [-1, 0]])
 def test_a_tuple_without_members_or_with_a_gap_is_refused(row):
-    sample = Sample(np.array([[0, 1], row]), np.array([0]))
+    sample = TupleData(np.array([[0, 1], row]), np.array([0]))
     with pytest.raises(UserError, match="has no member, or has -1 before its last member"):
         check_sample(sample, 2, [Task("ure", 2, 0.5)])

@@ -12,9 +12,10 @@ from blobs import CPU, SETTINGS, draw_sample
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from mdpu.data import TupleData
 from mdpu.errors import UserError
 from mdpu.law import Law
-from mdpu.learn import Sample, Task
+from mdpu.learn import Task
 from mdpu.learn.reference import plain_fit
 from mdpu.learn.tuning import chosen_rates, hold_out, tune
 
@@ -28,7 +29,7 @@ def drawn_samples(draw):
     n, n_unlabeled = draw(st.integers(2, 60)), draw(st.integers(2, 60))
     seed = draw(st.integers(0, 2**32))
     rng = np.random.default_rng(seed)
-    return Sample(rng.integers(images, size=(n, size)), rng.integers(images, size=n_unlabeled))
+    return TupleData(rng.integers(images, size=(n, size)), rng.integers(images, size=n_unlabeled))
 
 
 @given(drawn_samples(), st.floats(0.05, 0.95))
@@ -52,8 +53,8 @@ def test_no_image_that_is_held_out_is_trained_on(sample, share):
 @pytest.mark.parametrize(
     ("sample", "share", "sentence"),
     [
-        (Sample(np.zeros((9, 2), int), np.ones(9, int)), 0.5, "0 tuples and 0 unlabeled rows are to train on"),
-        (Sample(np.arange(18).reshape(9, 2), np.arange(20, 29)), 0.01, "0 tuples and 0 unlabeled rows are held out"),
+        (TupleData(np.zeros((9, 2), int), np.ones(9, int)), 0.5, "0 tuples and 0 unlabeled rows are to train on"),
+        (TupleData(np.arange(18).reshape(9, 2), np.arange(20, 29)), 0.01, "0 tuples and 0 unlabeled rows are held out"),
     ],
 )
 def test_a_part_without_images_is_told_in_one_sentence(sample, share, sentence):

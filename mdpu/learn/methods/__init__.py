@@ -7,11 +7,14 @@ from __future__ import annotations
 
 import importlib
 
+from mdpu.errors import UserError
 from mdpu.learn.method import CorrectedRisk, FittedMethod, NetworkMethod
 
 
 def load_method(name: str) -> CorrectedRisk | NetworkMethod | FittedMethod:
-    """Return the method called `name`."""
-    method = importlib.import_module(f"mdpu.learn.methods.{name.replace('-', '_')}").METHOD
-    assert isinstance(method, CorrectedRisk | NetworkMethod | FittedMethod)
+    """Return the method called `name`; raise `UserError` if its file declares none."""
+    module = importlib.import_module(f"{__name__}.{name.replace('-', '_')}")
+    method = getattr(module, "METHOD", None)
+    if not isinstance(method, CorrectedRisk | NetworkMethod | FittedMethod):
+        raise UserError(f"{module.__file__} declares no METHOD: a CorrectedRisk, a NetworkMethod or a FittedMethod")
     return method

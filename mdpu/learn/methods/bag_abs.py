@@ -1,6 +1,6 @@
 """`bag-relu` with |.| instead of max(0, .) on the negative part of the bag risk."""
 
-from mdpu.learn.bags import MEMORY, BagRiskHead
+from mdpu.learn.bags import EMA_DECAY, BagRiskHead
 from mdpu.learn.method import NetworkMethod
 
 
@@ -10,4 +10,4 @@ class BagABSHead(BagRiskHead):
     k = 1.0
 
 
-METHOD = NetworkMethod("Bag ABS", BagABSHead, memory=MEMORY, takes_ragged=True, log_odds=True)
+METHOD = NetworkMethod("Bag ABS", BagABSHead, ema_decay=EMA_DECAY, takes_ragged=True, log_odds=True)

@@ -6,7 +6,7 @@ the whole sample, told the estimate. The task's prior is not used.
 
 from __future__ import annotations
 
-from mdpu.learn.bags import MEMORY, BagRiskHead
+from mdpu.learn.bags import EMA_DECAY, BagRiskHead
 from mdpu.learn.method import NetworkMethod
 
-METHOD = NetworkMethod("Bag ReLU, prior-free", BagRiskHead, memory=MEMORY, estimates_prior=True, log_odds=True)
+METHOD = NetworkMethod("Bag ReLU, prior-free", BagRiskHead, ema_decay=EMA_DECAY, estimates_prior=True, log_odds=True)

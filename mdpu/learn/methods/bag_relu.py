@@ -6,7 +6,7 @@ the squared one on q, which is bounded; the run's loss is not used. The model is
 ``docs/explanation/bags.md`` has the risk.
 """
 
-from mdpu.learn.bags import MEMORY, BagRiskHead
+from mdpu.learn.bags import EMA_DECAY, BagRiskHead
 from mdpu.learn.method import NetworkMethod
 
-METHOD = NetworkMethod("Bag ReLU", BagRiskHead, memory=MEMORY, takes_ragged=True, log_odds=True)
+METHOD = NetworkMethod("Bag ReLU", BagRiskHead, ema_decay=EMA_DECAY, takes_ragged=True, log_odds=True)

@@ -1,6 +1,6 @@
 """Control of `bag-relu`: the same bag risk without a correction of its negative part."""
 
-from mdpu.learn.bags import MEMORY, BagRiskHead
+from mdpu.learn.bags import EMA_DECAY, BagRiskHead
 from mdpu.learn.method import NetworkMethod
 
 
@@ -10,4 +10,4 @@ class BagUREHead(BagRiskHead):
     k = -1.0
 
 
-METHOD = NetworkMethod("Bag URE", BagUREHead, memory=MEMORY, takes_ragged=True, log_odds=True)
+METHOD = NetworkMethod("Bag URE", BagUREHead, ema_decay=EMA_DECAY, takes_ragged=True, log_odds=True)

@@ -14,10 +14,11 @@ from numpy.typing import NDArray
 from mdpu.learn.method import Answers, FittedMethod
 
 if TYPE_CHECKING:
-    from mdpu.learn.task import Sample, Task
+    from mdpu.data import TupleData
+    from mdpu.learn.task import Task
 
 
-def always_positive(task: Task, _sample: Sample, _images: NDArray[Any]) -> Answers:
+def always_positive(task: Task, _sample: TupleData, _images: NDArray[Any]) -> Answers:
     """Return the objective and the answer "positive", which the assignment may reverse."""
     return Answers(min(task.prior, 1 - task.prior), lambda images: np.ones(len(images), dtype=bool))
 

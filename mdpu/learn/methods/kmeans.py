@@ -24,12 +24,13 @@ from mdpu.learn.network import unit_of
 from mdpu.randomness import Stream
 
 if TYPE_CHECKING:
-    from mdpu.learn.task import Sample, Task
+    from mdpu.data import TupleData
+    from mdpu.learn.task import Task
 
 STARTS = 10
 
 
-def fit(task: Task, sample: Sample, images: NDArray[Any]) -> Answers:
+def fit(task: Task, sample: TupleData, images: NDArray[Any]) -> Answers:
     """Cluster the tuples; the objective is the mean squared distance to the centroids."""
     from sklearn.cluster import KMeans
     from sklearn.metrics.pairwise import euclidean_distances

@@ -15,10 +15,11 @@ from mdpu.learn.method import Answers, FittedMethod
 from mdpu.randomness import Stream
 
 if TYPE_CHECKING:
-    from mdpu.learn.task import Sample, Task
+    from mdpu.data import TupleData
+    from mdpu.learn.task import Task
 
 
-def answers_of(fit: Callable[..., Any], task: Task, sample: Sample, images: NDArray[Any]) -> Answers:
+def answers_of(fit: Callable[..., Any], task: Task, sample: TupleData, images: NDArray[Any]) -> Answers:
     """Return the answers of a learner: from (rows, bags, prior, seed) to what gives the scores of rows."""
     from threadpoolctl import threadpool_limits
 
@@ -38,7 +39,7 @@ def answers_of(fit: Callable[..., Any], task: Task, sample: Sample, images: NDAr
     return Answers(value, says_positive)
 
 
-def fit(task: Task, sample: Sample, images: NDArray[Any]) -> Answers:
+def fit(task: Task, sample: TupleData, images: NDArray[Any]) -> Answers:
     """Fit the model."""
     from mdpu.learners.student import fit_linear
 

@@ -10,10 +10,11 @@ from mdpu.learn.method import Answers, FittedMethod
 from mdpu.learn.methods import linear
 
 if TYPE_CHECKING:
-    from mdpu.learn.task import Sample, Task
+    from mdpu.data import TupleData
+    from mdpu.learn.task import Task
 
 
-def fit(task: Task, sample: Sample, images: NDArray[Any]) -> Answers:
+def fit(task: Task, sample: TupleData, images: NDArray[Any]) -> Answers:
     """Fit the teacher, and the student to its soft labels."""
     from mdpu.learners.student import fit_student
 

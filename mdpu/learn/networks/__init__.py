@@ -23,6 +23,8 @@ def load_network(name: str | Architecture) -> Architecture:
         return name
     if name not in available_networks():
         raise UserError(f"network {name!r} is unknown; known are {', '.join(available_networks())}")
-    network = importlib.import_module(f"{__name__}.{name.replace('-', '_')}").NETWORK
-    assert isinstance(network, Architecture)
+    module = importlib.import_module(f"{__name__}.{name.replace('-', '_')}")
+    network = getattr(module, "NETWORK", None)
+    if not isinstance(network, Architecture):
+        raise UserError(f"{module.__file__} declares no NETWORK: an Architecture")
     return network

@@ -203,6 +203,9 @@ class StackedMLP:
         first, *others = self.parameters
         return [weight.to(self.policy.dtype) for weight in (first / self.unit, *others)]
 
+    def _equal_models(self) -> Origins:
+        return None if self.policy.batched_products else _origins(self.parameters)
+
     def _layers(self, images: Tensor, weights: list[Tensor], origins: Origins, purpose: str) -> list[Tensor]:
         """Return the inputs of each layer, and the last one's outputs, for images (S or 1, rows, d).
 
@@ -228,7 +231,7 @@ class StackedMLP:
     def forward(self, images: Tensor) -> Tensor:
         """Return scores, float32 (K, S, rows), of images (S, rows, d)."""
         self._weights = self._weights_of_raw_values()
-        self._origins = None if self.policy.batched_products else _origins(self.parameters)
+        self._origins = self._equal_models()
         *self._activations, last = self._layers(images, self._weights, self._origins, "to train on")
         return self._shaped(last)
 
@@ -260,10 +263,7 @@ class StackedMLP:
         """Return scores, float32 (K, S, N), of images (N, d) that all models share."""
         import torch
 
-        weights, origins = (
-            self._weights_of_raw_values(),
-            None if self.policy.batched_products else _origins(self.parameters),
-        )
+        weights, origins = self._weights_of_raw_values(), self._equal_models()
         chunks = images[None].split(CHUNK, dim=1)
         return torch.cat([self._shaped(self._layers(c, weights, origins, "to score")[-1]) for c in chunks], dim=2)
 

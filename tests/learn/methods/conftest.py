@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 import torch
 
-from mdpu.data import draw_split
-from mdpu.learn import Sample, Task, fit
+from mdpu.data import TupleData, draw_split
+from mdpu.learn import Task, fit
 from mdpu.learn.evaluation import TestRates as Rates
 from mdpu.learn.prior import brief_estimate
 from mdpu.pipeline.config import load_config
@@ -60,7 +60,7 @@ def digits(tmp_path_factory):
 def draw(digits):
     def draw(tuple_size=2, prior=0.5, n=400, seed=1):
         split = draw_split(digits.labels["train"], tuple_size, prior, n, n, seed)
-        return Sample(split.tuples, split.unlabeled)
+        return TupleData(split.tuples, split.unlabeled)
 
     return draw
 

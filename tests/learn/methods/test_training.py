@@ -7,8 +7,9 @@ import pytest
 import torch
 from sklearn.cluster import KMeans
 
+from mdpu.data import TupleData
 from mdpu.estimator import MDPUClassifier
-from mdpu.learn import Sample, Settings, Task, fit
+from mdpu.learn import Settings, Task, fit
 from mdpu.learn.methods import load_method
 from mdpu.learn.methods.kmeans import STARTS
 from mdpu.pipeline.config import available_methods, load_config
@@ -51,7 +52,7 @@ def test_kmeans_is_the_same_whatever_the_threads():
     """On noise, whose clusters hang on a rounding; enough of it that scikit-learn would divide the work."""
     generator = np.random.default_rng(0)
     pixels = generator.integers(0, 256, (4000, 8, 8, 1), dtype=np.uint8)
-    sample = Sample(np.arange(4000).reshape(2000, 2), np.arange(10))
+    sample = TupleData(np.arange(4000).reshape(2000, 2), np.arange(10))
     task = Task("kmeans", 2, 0.5, seed=1)
     before = torch.get_num_threads()
     try:
