@@ -85,7 +85,7 @@ def says(rows, sample, seed):
     z = Standardisation.learn(rows[places])(rows[places])
     features = kernel_maps(z, seed, (1.0,))[0].transform(z)
     tuples, unlabeled = own[: sample.tuples.size].reshape(sample.tuples.shape), own[sample.tuples.size :]
-    return estimate_prior(features, Bags.of(tuples, unlabeled, Law.dominant), seed=seed)
+    return estimate_prior(features, Bags.of(TupleData(tuples, unlabeled), Law.dominant), seed=seed)
 
 
 def trial_of(rows, labels, trial):

@@ -469,7 +469,7 @@ def broken_share(estimator: Any, X: Any, y: Any, *, prior: float | None = None, 
     """
     check_share("level", level)
     classifier, sample, told, scores = _read_scores(estimator, X, y, prior)
-    bags = Bags.of(sample.tuples, sample.unlabeled, classifier.law_of)
+    bags = Bags.of(sample, classifier.law_of)
     return Estimate(*profile_broken(count_bins(scores, bags), told, level), level)
 
 

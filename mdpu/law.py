@@ -23,6 +23,7 @@ from mdpu.errors import UserError
 from mdpu.randomness import Stream
 
 Floats = NDArray[np.float64]
+TINY = 1e-12  # what probabilities are raised to before their logarithm is taken
 
 
 class Coefficients(NamedTuple):

@@ -22,8 +22,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from mdpu.errors import UserError, check_choice
-from mdpu.law import SCOPES, Law, Scope, check_prior
-from mdpu.scores import TINY, by_kind, joint, means, padded, seen_at, unlabeled_bags
+from mdpu.law import SCOPES, TINY, Law, Scope, check_prior
+from mdpu.scores import by_kind, joint, means, padded, seen_at, unlabeled_bags
 
 if TYPE_CHECKING:
     from torch.distributed import ProcessGroup

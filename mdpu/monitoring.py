@@ -13,8 +13,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from mdpu.law import Law, count_law
-from mdpu.scores import TINY, joint
+from mdpu.law import TINY, Law, count_law
+from mdpu.scores import joint
 
 STEPS = 100
 

@@ -10,12 +10,10 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from mdpu.errors import UserError
-from mdpu.law import Law
+from mdpu.law import TINY, Law
 
 if TYPE_CHECKING:
     from torch.distributed import ProcessGroup
-
-TINY = 1e-12  # what probabilities are raised to before their logarithm is taken
 
 
 def means(values: Sequence[Tensor], group: ProcessGroup | None = None) -> list[Tensor]:

@@ -376,11 +376,7 @@ class TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
 
     def _bags(self, sample: TupleData) -> Bags:
         """Return the tuples of a sample by size and law."""
-        if isinstance(sample, CountedTuples):
-            return Bags.counted(sample)
-        if isinstance(sample, WeightedTuples):
-            return Bags.weighted(sample, self._own_law)
-        return Bags.of(sample.tuples, sample.unlabeled, self._own_law)
+        return Bags.of(sample, self._own_law)
 
     def _own_law(self, size: int) -> Law:
         """Return the law in terms of the class whose scores are learned."""

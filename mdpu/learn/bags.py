@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from mdpu.law import TINY
 from mdpu.learn.head import Batch, Head
 
 if TYPE_CHECKING:
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 
 # Of the weights' running mean that the bag risks take for their model: some fifty steps, twelve epochs of the protocol.
 EMA_DECAY = 0.98
-TINY = 1e-12  # what probabilities are raised to before their logarithm is taken
 
 
 class BagHead(Head):

@@ -127,6 +127,10 @@ class InPlace:
     preparation: Preparation
     device: torch.device
 
+    def __len__(self) -> int:
+        """Return the number of images."""
+        return len(self.images)
+
     def index_select(self, axis: int, rows: torch.Tensor) -> torch.Tensor:
         """Return the images of the rows (n,), laid out on the device."""
         return self.preparation(self.images[rows.cpu().numpy()]).to(self.device)
@@ -185,7 +189,7 @@ def fit_each(
     policy : Policy, optional
         How stacks are computed; by default as `mdpu.learn.device.choose_policy` says for device and precision.
     estimate_prior : callable, optional
-        From (images, sample, settings, seed, device) to the prior that methods without a given one take, as
+        From (images, sample, settings, seed, device, law) to the prior that methods without a given one take, as
         `mdpu.learn.prior.brief_estimate`.
 
     Raises
@@ -207,59 +211,14 @@ def fit_each(
             advance(settings.epochs)
         else:
             to_train.append(task)
-    if to_train:
-        with float32_products(settings.precision):
-            yield from _train(
-                to_train,
-                images,
-                named,
-                settings,
-                labels,
-                evaluation,
-                policy,
-                advance,
-                checkpoint_of,
-                memory,
-                estimate_prior,
-            )
-
-
-def _train(
-    to_train: Sequence[Task],
-    images: NDArray[Any],
-    named: Mapping[str, TupleData],
-    settings: Settings,
-    labels: NDArray[np.int8] | None,
-    evaluation: Evaluation | None,
-    policy: Policy,
-    advance: Callable[[int], None],
-    checkpoint_of: Callable[[Stack], Checkpoint | None],
-    memory: int | None,
-    estimate_prior: EstimatePrior | None,
-) -> Iterator[FittedNetwork]:
-    """Train the tasks whose methods train networks; parameters are those of `fit_each`."""
-    device = policy.device
+    if not to_train:
+        return
     architecture = load_network(settings.network)
-    preparation = architecture.prepare(images)
-    estimates = _estimate_priors(to_train, images, named, settings, policy, estimate_prior)
-    told = {task: estimate.prior for task, estimate in estimates.items()}
-    try:
-        if evaluation:
-            evaluation.prepare(preparation, device)
-        seen = None if labels is None else torch.from_numpy(labels).to(device)
-        laid_out = InPlace(images, preparation, device) if images.nbytes > LARGE else preparation(images).to(device)
-        data = TrainingData(laid_out, preparation, named, seen, told)
-    except RuntimeError as error:
-        if not is_out_of_memory(error):
-            raise
-        raise UserError(
-            "the rows do not fit into the GPU's free memory; end what else uses it, or train on the CPU"
-        ) from None
 
     def needs(stack: Stack) -> int:
         return stack_bytes(stack, settings, architecture, images.shape[1:], named)
 
-    def attempt(stack: Stack, checkpoint: Checkpoint | None) -> Generator[int, None, Trained | None]:
+    def attempt(stack: Stack, policy: Policy, checkpoint: Checkpoint | None) -> Generator[int, None, Trained | None]:
         try:
             return (yield from train_stack(stack, settings, data, policy, evaluation, checkpoint))
         except RuntimeError as error:
@@ -267,37 +226,69 @@ def _train(
                 raise
             return None
 
-    at_least = torch.get_num_threads() if policy.side_by_side else 1
-    stacks = make_stacks(
-        to_train, architecture.stacks, policy.stack_by, lambda stack: memory is None or needs(stack) <= memory, at_least
-    )
-    for stack in stacks:
-        if memory is not None and (bytes_needed := needs(stack)) > memory and device.type == "cpu":
-            raise UserError(
-                f"training {stack[0][0].method} with the network {settings.network} takes about "
-                f"{bytes_needed / 2**20:.0f} MB, but {memory / 2**20:.0f} MB are allowed; raise memory_mb or lower "
-                "batch_size"
-            )
-    workers = workers_for(len(stacks), max(map(needs, stacks)), memory) if policy.side_by_side else 0
-    if workers:
-        policy = replace(policy, threads=torch.get_num_threads() // workers)
-    while stacks:
-        checkpoints = {stack: checkpoint_of(stack) for stack in stacks}
-        jobs = {stack: attempt(stack, checkpoint) for stack, checkpoint in checkpoints.items()}
-        stacks = []
-        with closing(side_by_side(jobs, workers)) as outcomes:
-            for stack, outcome in outcomes:
-                if isinstance(outcome, int):
-                    advance(outcome)
-                elif outcome is not None:
-                    yield from _models(stack, outcome, estimates, preparation, device)
-                    if checkpoint := checkpoints[stack]:
-                        checkpoint.remove()
-                elif len(stack) == len(stack[0]) == 1:
-                    raise UserError(f"the GPU has too little memory for one model of method {stack[0][0].method}")
-                else:
-                    torch.cuda.empty_cache()
-                    stacks += halves(stack)
+    with float32_products(settings.precision):
+        preparation = architecture.prepare(images)
+        estimates = _estimate_priors(to_train, images, named, settings, policy, estimate_prior)
+        data = _lay_out(images, named, preparation, labels, evaluation, policy.device, estimates)
+        at_least = torch.get_num_threads() if policy.side_by_side else 1
+        stacks = make_stacks(
+            to_train,
+            architecture.stacks,
+            policy.stack_by,
+            lambda stack: memory is None or needs(stack) <= memory,
+            at_least,
+        )
+        for stack in stacks:
+            if memory is not None and (bytes_needed := needs(stack)) > memory and policy.device.type == "cpu":
+                raise UserError(
+                    f"training {stack[0][0].method} with the network {settings.network} takes about "
+                    f"{bytes_needed / 2**20:.0f} MB, but {memory / 2**20:.0f} MB are allowed; raise memory_mb or lower "
+                    "batch_size"
+                )
+        workers = workers_for(len(stacks), max(map(needs, stacks)), memory) if policy.side_by_side else 0
+        if workers:
+            policy = replace(policy, threads=torch.get_num_threads() // workers)
+        while stacks:
+            checkpoints = {stack: checkpoint_of(stack) for stack in stacks}
+            jobs = {stack: attempt(stack, policy, checkpoint) for stack, checkpoint in checkpoints.items()}
+            stacks = []
+            with closing(side_by_side(jobs, workers)) as outcomes:
+                for stack, outcome in outcomes:
+                    if isinstance(outcome, int):
+                        advance(outcome)
+                    elif outcome is not None:
+                        yield from _models(stack, outcome, estimates, preparation, policy.device)
+                        if checkpoint := checkpoints[stack]:
+                            checkpoint.remove()
+                    elif len(stack) == len(stack[0]) == 1:
+                        raise UserError(f"the GPU has too little memory for one model of method {stack[0][0].method}")
+                    else:
+                        torch.cuda.empty_cache()
+                        stacks += halves(stack)
+
+
+def _lay_out(
+    images: NDArray[Any],
+    samples: Mapping[str, TupleData],
+    preparation: Preparation,
+    labels: NDArray[np.int8] | None,
+    evaluation: Evaluation | None,
+    device: torch.device,
+    estimates: Mapping[Task, PriorEstimate],
+) -> TrainingData:
+    """Return what all stacks share, on the device; lay out the images of the evaluation too."""
+    try:
+        if evaluation:
+            evaluation.prepare(preparation, device)
+        seen = None if labels is None else torch.from_numpy(labels).to(device)
+        laid_out = InPlace(images, preparation, device) if images.nbytes > LARGE else preparation(images).to(device)
+    except RuntimeError as error:
+        if not is_out_of_memory(error):
+            raise
+        raise UserError(
+            "the rows do not fit into the GPU's free memory; end what else uses it, or train on the CPU"
+        ) from None
+    return TrainingData(laid_out, preparation, samples, seen, {task: own.prior for task, own in estimates.items()})
 
 
 def stack_bytes(

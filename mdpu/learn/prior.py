@@ -22,7 +22,7 @@ from scipy.stats import chi2
 
 from mdpu.data import TupleData
 from mdpu.errors import UserError
-from mdpu.law import Law
+from mdpu.law import TINY, Law
 from mdpu.learn.evaluation import HeldOut
 from mdpu.learn.fitting import fit_each
 from mdpu.learn.methods import bag_contrast
@@ -33,7 +33,6 @@ from mdpu.randomness import Stream
 Floats = NDArray[np.float64]
 CONTRAST = bag_contrast.__name__.rpartition(".")[2].replace("_", "-")
 SHARE_OF_EPOCHS = 0.3
-TINY = 1e-12
 BOUND = 30.0  # of scaled scores: beyond it r is within 1e-13 of 0 or 1
 
 
@@ -179,8 +178,6 @@ def estimate_prior(
     # Twice the log-likelihood ratio against a constant r, which has one parameter less. The best of many epochs is
     # slightly too good, so this is a minimal requirement.
     known = bool(2 * len(tuples) * best.information > chi2.ppf(level, df=1))
-    if not resamples:
-        return PriorEstimate(best.prior, best.prior, best.prior, level, best.information, epoch, known)
     stream = Stream(seed, "prior bootstrap")
     resampled = [
         calibrate(
@@ -190,7 +187,7 @@ def estimate_prior(
             law,
         ).prior
         for _ in range(resamples)
-    ]
+    ] or [best.prior]
     low, high = np.quantile(resampled, [(1 - level) / 2, (1 + level) / 2])
     return PriorEstimate(best.prior, float(low), float(high), level, best.information, epoch, known)
 

@@ -61,8 +61,7 @@ def plain_fit(
     module = plain_module(task, settings, x.shape[1])
     head = head_of(task)([task], x.device)
     kind = torch.optim.AdamW if settings.optimizer == "adamw" else torch.optim.Adam
-    rate = settings.learning_rate if task.learning_rate is None else task.learning_rate
-    decay = settings.weight_decay if task.weight_decay is None else task.weight_decay
+    rate, decay = task.rates(settings)
     optimizer = kind([*module.parameters(), *head.parameters], lr=rate, weight_decay=decay)
     tuples, unlabeled = torch.from_numpy(sample.tuples)[None], torch.from_numpy(sample.unlabeled)[None]
     batch = tuples_per_batch(settings, task.tuple_size)

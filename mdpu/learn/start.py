@@ -9,8 +9,9 @@ scale is that of the whitened images: larger scores leave nothing for the networ
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -35,9 +36,9 @@ def is_singular(law: Law, prior: float) -> bool:
     similar pairs and one or two of three, of whose information members keep 3, 6 and 8 %.
     A law that only rises, such as the dominant one, never is.
     """
-    steps = [high - low for low, high in zip(law.at(prior).weights, law.at(prior).weights[1:], strict=False)]
+    steps = np.diff(law.at(prior).weights)
     turns = not law.ordered and min(steps) < 0 < max(steps)
-    return turns and bool(law.marginal_information(prior) <= FEW * law.joint_information(prior))
+    return bool(turns and law.marginal_information(prior) <= FEW * law.joint_information(prior))
 
 
 def fading(epoch: int, epochs: int) -> float:
@@ -45,7 +46,7 @@ def fading(epoch: int, epochs: int) -> float:
     return max(0.0, 1 - FADED * epoch / epochs)
 
 
-def linear_score(head: Head, images: Tensor, sample: TupleData) -> Tensor | None:
+def linear_score(head: Head, images: Any, sample: TupleData) -> Tensor | None:
     """Return the scores (N,) of the prepared images (N, ...) for a head of one task, or None without a need."""
     task = head.tasks[0]
     if not isinstance(head, BagHead) or sample.is_ragged or not is_singular(head.law, float(head.prior[0])):
@@ -53,13 +54,13 @@ def linear_score(head: Head, images: Tensor, sample: TupleData) -> Tensor | None
     order = Stream(task.seed, "start").permutation(len(sample.unlabeled))
     unlabeled = torch.from_numpy(sample.unlabeled[order]).to(images.device)
     tuples = torch.from_numpy(sample.tuples).to(images.device)
-    flat = images.flatten(1)
-    chosen = flat[unlabeled[:ROWS]].double()
+    chosen = images.index_select(0, unlabeled[:ROWS]).flatten(1).double()
     mean = chosen.mean(dim=0)
     values, vectors = torch.linalg.eigh((chosen - mean) @ (chosen - mean).T)
     usable = values[-COMPONENTS:] > 1e-12 * values[-1]
     whiten = (chosen - mean).T @ (vectors[:, -COMPONENTS:] / values[-COMPONENTS:])[:, usable] * len(chosen) ** 0.5
-    z = torch.cat([(rows.double() - mean) @ whiten for rows in flat.split(ROWS)])  # (N, C)
+    parts = torch.arange(len(images), device=images.device).split(ROWS)
+    z = torch.cat([(images.index_select(0, rows).flatten(1).double() - mean) @ whiten for rows in parts])  # (N, C)
     z -= z[unlabeled].mean(dim=0)
     members, total = z[tuples].flatten(0, 1), z[tuples].sum(dim=1)
     values, vectors = torch.linalg.eigh(total.T @ total - members.T @ members)

@@ -74,6 +74,13 @@ class Task:
         """Return the law of the tuples of one size."""
         return self.law or Law.dominant(tuple_size)
 
+    def rates(self, settings: Settings) -> tuple[float, float]:
+        """Return learning rate and weight decay: the task's own, or those of the settings."""
+        return (
+            settings.learning_rate if self.learning_rate is None else self.learning_rate,
+            settings.weight_decay if self.weight_decay is None else self.weight_decay,
+        )
+
 
 @dataclass(frozen=True)
 class PriorEstimate:

@@ -183,14 +183,7 @@ def make_optimizer(
         What each group updates, as `part_tensors` takes it: None for all tasks at once, where they share rate and
         decay, else the position (k, s) of a single one.
     """
-    rates = {
-        (k, s): (
-            settings.learning_rate if task.learning_rate is None else task.learning_rate,
-            settings.weight_decay if task.weight_decay is None else task.weight_decay,
-        )
-        for k, row in enumerate(stack)
-        for s, task in enumerate(row)
-    }
+    rates = {(k, s): task.rates(settings) for k, row in enumerate(stack) for s, task in enumerate(row)}
     parts: list[tuple[int, int] | None] = [None] if len(set(rates.values())) == 1 else list(rates)
     groups = [(part_tensors(part, network, heads, stack), *rates[part or (0, 0)]) for part in parts]
     return Adam(groups, decoupled=settings.optimizer == "adamw"), parts
@@ -356,7 +349,7 @@ def train_stack(
     return Trained(network, {task: make_history(names, history[:, i].cpu().numpy()) for i, task in enumerate(tasks)})
 
 
-def starting_scores(tasks: Sequence[Task], samples: Sequence[TupleData], images: Tensor) -> Tensor | None:
+def starting_scores(tasks: Sequence[Task], samples: Sequence[TupleData], images: Any) -> Tensor | None:
     """Return the scores (K, S, N) that training starts from, or None where all start from the networks alone."""
     heads = [head_of(task)([task], images.device) for task in tasks]
     own = [linear_score(head, images, samples[i % len(samples)]) for i, head in enumerate(heads)]

@@ -20,12 +20,11 @@ from scipy.special import expit, logit
 
 from mdpu.data import TupleData
 from mdpu.errors import UserError
-from mdpu.law import Law
+from mdpu.law import TINY, Law
 from mdpu.randomness import Stream
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
-TINY = 1e-12  # what q and means are raised to before their logarithm is taken
 PIN = 0.3  # weight of the divergence of the model's prior from the told one
 
 
@@ -184,37 +183,31 @@ class Bags:
         return sum(len(part.tuples) for part in self.parts)
 
     @classmethod
-    def of(cls, tuples: Indices, unlabeled: Indices, law_of: Callable[[int], Law]) -> Bags:
-        """Return the bags of a sample whose shorter tuples end in -1; `law_of` gives the law of each size."""
-        sizes = (tuples >= 0).sum(axis=1)
-        parts = [Part(tuples[sizes == size, :size], law_of(size)) for size in np.unique(sizes).tolist()]
-        return cls(tuple(parts), unlabeled)
+    def of(cls, sample: TupleData, law_of: Callable[[int], Law]) -> Bags:
+        """Return the bags of a sample, with its weights and bounds if it has some.
 
-    @classmethod
-    def weighted(cls, sample: WeightedTuples, law_of: Callable[[int], Law]) -> Bags:
-        """Return the bags of a sample with weights, as `of` does of one without."""
+        There is a part for each size, whose law `law_of` gives; or for each size and pair of bounds, which are the law.
+        """
         sizes = (sample.tuples >= 0).sum(axis=1)
-        parts = [
-            Part(sample.tuples[sizes == size, :size], law_of(size), sample.tuple_weights[sizes == size])
-            for size in np.unique(sizes).tolist()
-        ]
-        return cls(tuple(parts), sample.unlabeled, weights=sample.unlabeled_weights)
+        weights = sample.tuple_weights if isinstance(sample, WeightedTuples) else None
+        bounds = sample.bounds if isinstance(sample, CountedTuples) else np.zeros((len(sizes), 0), np.int64)
+        kinds, places = np.unique(np.column_stack([sizes, bounds]), axis=0, return_inverse=True)
+        parts = []
+        for i, (size, *bound) in enumerate(kinds.tolist()):
+            own = places.ravel() == i
+            law = Law.between(size, *bound) if bound else law_of(size)
+            parts.append(Part(sample.tuples[own, :size], law, None if weights is None else weights[own]))
+        return cls(
+            tuple(parts),
+            sample.unlabeled,
+            getattr(sample, "complete", False),
+            getattr(sample, "unlabeled_weights", None),
+        )
 
     @property
     def unlabeled_weights(self) -> Floats:
         """How much each unlabeled row counts, (n_unlabeled,)."""
         return np.ones(len(self.unlabeled)) if self.weights is None else self.weights
-
-    @classmethod
-    def counted(cls, sample: CountedTuples) -> Bags:
-        """Return the bags of a sample with bounds, a part for each size and each pair of bounds."""
-        sizes = (sample.tuples >= 0).sum(axis=1)
-        kinds, places = np.unique(np.column_stack([sizes, sample.bounds]), axis=0, return_inverse=True)
-        parts = [
-            Part(sample.tuples[places.ravel() == i, :size], Law.between(size, low, high))
-            for i, (size, low, high) in enumerate(kinds.tolist())
-        ]
-        return cls(tuple(parts), sample.unlabeled, sample.complete)
 
     def select(self, tuples: Sequence[NDArray[np.bool_]], unlabeled: NDArray[np.bool_]) -> Bags:
         """Return the part of the bags that masks choose, one for each size and one for the unlabeled rows."""

@@ -12,6 +12,7 @@ from blobs import SETTINGS, Blobs, Trainer, assert_same_history
 from mdpu.data import TupleData, draw_split
 from mdpu.law import Law
 from mdpu.learn import Task
+from mdpu.learn.fitting import InPlace
 from mdpu.learn.start import fading, is_singular, linear_score
 from mdpu.learn.trainer import head_of
 
@@ -60,6 +61,8 @@ def test_the_score_tells_the_classes_apart(method, wide):
     score = linear_score(head, torch.from_numpy(images).float(), sample)
     assert np.corrcoef(score, labels)[0, 1] > 0.8
     assert score[sample.unlabeled].sigmoid().mean() == pytest.approx(1 / 3, abs=1e-4)
+    where_they_lie = InPlace(images.astype(np.float32), torch.from_numpy, torch.device("cpu"))
+    assert linear_score(head, where_they_lie, sample).equal(score)
     ragged = TupleData(np.where(np.arange(3) < 2, sample.tuples, -1), sample.unlabeled)
     assert linear_score(head, torch.from_numpy(images).float(), ragged) is None
 

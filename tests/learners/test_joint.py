@@ -48,7 +48,7 @@ def test_the_derivative_of_the_objective(law):
     generator = np.random.default_rng(0)
     tuples = generator.integers(20, size=(12, 3))
     tuples[:5, 2] = -1
-    bags = Bags.of(tuples, generator.integers(20, size=15), law)
+    bags = Bags.of(TupleData(tuples, generator.integers(20, size=15)), law)
     assert [part.tuples.shape for part in bags.parts] == [(5, 2), (7, 3)]
     objective = Objective(bags, 0.35, 20, Stream(0, "groups"))
     scores = generator.standard_normal(20)
@@ -63,16 +63,16 @@ def test_weights_of_tuples_are_repetitions_and_those_of_unlabeled_rows_how_often
     tuples[:5, 2] = -1
     sample, scores = TupleData(tuples, np.arange(20, 40)), generator.standard_normal(40)
     weighted = WeightedTuples.of(sample, (times, np.ones(20)))
-    bags = replace(Bags.weighted(weighted, law), weights=None)  # so that the groups are the same
+    bags = replace(Bags.of(weighted, law), weights=None)  # so that the groups are the same
     own = Objective(bags, 0.35, 40, Stream(0, "groups"))
-    repeated = Bags.of(np.repeat(tuples, times, axis=0), sample.unlabeled, law)
+    repeated = Bags.of(replace(sample, tuples=np.repeat(tuples, times, axis=0)), law)
     expected = Objective(repeated, 0.35, 40, Stream(0, "groups"))
     assert own(scores)[0] == pytest.approx(expected(scores)[0])
     np.testing.assert_allclose(own(scores)[1], expected(scores)[1])
 
     chances = np.arange(20) % 3 + 0.5
     weighted = WeightedTuples.of(sample, (times, chances))
-    drawn = Objective(Bags.weighted(weighted, law), 0.35, 40, Stream(0, "groups"), groupings=300)
+    drawn = Objective(Bags.of(weighted, law), 0.35, 40, Stream(0, "groups"), groupings=300)
     numeric = approx_fprime(scores, lambda x: drawn(x)[0], 1e-7)
     np.testing.assert_allclose(drawn(scores)[1], numeric, atol=1e-6)
     counts = np.bincount(drawn._groups[0].ravel(), minlength=40)[20:]
@@ -91,7 +91,7 @@ def counted(seed=0, n=60):
 
 def test_complete_bags_have_the_log_loss_of_what_was_observed():
     sample = counted()
-    bags = Bags.counted(sample)
+    bags = Bags.of(sample, Law.dominant)
     assert bags.complete and len(bags.parts) == 4 and bags.n == 60
     assert sorted(bags.unlabeled) == sorted(sample.tuples[sample.tuples >= 0])
     objective = Objective(bags, 0.35, 40, Stream(0, "groups"))
@@ -124,7 +124,7 @@ def test_bounds_that_say_nothing_or_overlap_are_refused(counts, complete, senten
 
 
 def test_a_constant_score_of_the_prior_has_the_loss_of_a_coin():
-    bags = Bags.of(np.arange(12).reshape(4, 3), np.arange(12, 20), lambda m: Law.at_least(m, 2))
+    bags = Bags.of(TupleData(np.arange(12).reshape(4, 3), np.arange(12, 20)), lambda m: Law.at_least(m, 2))
     scores = np.full(20, np.log(0.4 / 0.6))
     assert Objective(bags, 0.4, 20, Stream(0, "groups")).bag_loss(scores) == pytest.approx(2 * np.log(2))
 

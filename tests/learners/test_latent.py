@@ -9,6 +9,7 @@ import pytest
 from scipy.optimize import minimize
 from scipy.special import softmax
 
+from mdpu.data import TupleData
 from mdpu.errors import UserError
 from mdpu.law import Law
 from mdpu.learners.joint import Bags
@@ -132,7 +133,7 @@ def gaussians(law, prior, n, seed):
     labels = np.concatenate([law.draw(prior, n, stream).ravel() > 0, generator.random(n) < prior])
     features = generator.standard_normal((len(labels), 3)) + np.where(labels, 1.5, -1.5)[:, None] * [1, 0, 0]
     places = np.arange(n * law.size).reshape(n, law.size)
-    return features, Bags.of(places, np.arange(n * law.size, len(labels)), lambda _: law)
+    return features, Bags.of(TupleData(places, np.arange(n * law.size, len(labels))), lambda _: law)
 
 
 @pytest.mark.parametrize(("law", "prior"), [(DOMINANT[2], 0.4), (DOMINANT[3], 0.4), (ONE, 1 / 3)])

@@ -16,6 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
+from mdpu.data import TupleData
 from mdpu.errors import UserError
 from mdpu.law import Law
 from mdpu.learners.features import Standardisation
@@ -40,7 +41,7 @@ class Blobs:
         self.rows = z * [1, 1000, 10, 0.01, 1] + [0, 5000, -3, 0, 1]
         count = n * law.size
         tuples, unlabeled = np.arange(count).reshape(n, law.size), np.arange(count, count + n)
-        self.bags = Bags.of(tuples, unlabeled, lambda _: law)
+        self.bags = Bags.of(TupleData(tuples, unlabeled), lambda _: law)
 
     def accuracy(self, scores):
         return np.mean((scores > 0) == self.labels)
@@ -138,7 +139,8 @@ def test_missing_values_and_outliers_do_no_harm():
 def test_no_fold_learns_from_a_row_that_it_is_judged_by():
     generator = np.random.default_rng(0)
     bags = Bags.of(
-        generator.integers(300, size=(60, 2)), generator.integers(300, size=90), lambda _: LAWS["similar pairs"]
+        TupleData(generator.integers(300, size=(60, 2)), generator.integers(300, size=90)),
+        lambda _: LAWS["similar pairs"],
     )
     for kept, held in split_folds(bags, 0, 3)[0]:
         seen = {*held.parts[0].tuples.ravel(), *held.unlabeled}

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mdpu.law import count_law
-from mdpu.learn.bags import TINY, BagHead
+from mdpu.law import TINY, count_law
+from mdpu.learn.bags import BagHead
 from mdpu.learn.method import NetworkMethod
 
 if TYPE_CHECKING:

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mdpu.learn.bags import TINY, BagHead, prior_divergence
+from mdpu.law import TINY
+from mdpu.learn.bags import BagHead, prior_divergence
 from mdpu.learn.method import NetworkMethod
 
 if TYPE_CHECKING:

@@ -26,7 +26,7 @@ def answers_of(fit: Callable[..., Any], task: Task, sample: TupleData, images: N
     from mdpu.learners.joint import Bags, Objective, only_used
 
     rows, own = only_used(images, sample)
-    bags = Bags.of(own.tuples, own.unlabeled, task.law_of)
+    bags = Bags.of(own, task.law_of)
     with threadpool_limits(1):  # other threads would divide sums in another way
         scores_of = fit(rows, bags, task.prior, task.seed)
         objective = Objective(bags, task.prior, len(rows), Stream(task.seed, "objective of answers"))
