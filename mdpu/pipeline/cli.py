@@ -187,7 +187,8 @@ def check(
 ) -> None:
     """Compare every result and its inputs with what was written; exit with status 1 if anything differs.
 
-    `./run` remakes every file that has changed, is missing, or was made from another version of an input.
+    `./run` remakes every file that has changed, is missing, or was made from another version of an input. A file of
+    your own has no seal: delete it, or keep it with `accept`.
     """
     from mdpu.pipeline.check import EDITED, check_results
 

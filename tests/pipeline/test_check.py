@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import os
-import time
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -160,15 +159,3 @@ def test_a_split_that_was_drawn_with_other_settings_is_made_anew(tmp_path):
     assert len(repair(plan, [])) == 2
     assert plan.layout.split(first).exists()
     assert not plan.layout.split(second).exists()
-
-
-def test_what_a_clock_that_was_ahead_dated_gets_the_present_time_and_nothing_else_changes(chain, plan):
-    day = 86400
-    past = time.time() - day
-    for path in chain.values():
-        os.utime(path, (past, past))
-    os.utime(chain["table"], (past + 2 * day, past + 2 * day))
-    repair(plan, [])
-    assert past + day <= chain["table"].stat().st_mtime <= time.time()
-    assert chain["images"].stat().st_mtime == pytest.approx(past)
-    assert found() == []
