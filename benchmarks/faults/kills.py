@@ -23,7 +23,7 @@ from pathlib import Path
 import psutil
 from harness import CONTAINED, ROOT, Rounds, Workflow, parser_of, record
 
-from mdpu.pipeline.lock import descendants, name_of, read_head
+from mdpu.pipeline.lock import descendants, read_head
 
 WHOM = ("launcher", "Snakemake", "launcher and Snakemake", "a job", "everything")
 WITH = ("SIGKILL", "SIGKILL", "SIGKILL", "SIGTERM", "SIGINT")
@@ -52,8 +52,9 @@ def end(process: subprocess.Popen[str]) -> bool:
 def targets(launcher: int) -> dict[str, list[int]]:
     """Return the processes that a signal may go to: the launcher, Snakemake, and the jobs that work in this clone."""
     head = read_head(ROOT)
-    names = {process.pid: name_of(process) for process in descendants(head.token)} if head else {}
-    snakemake = [number for number, name in names.items() if name.startswith("snakemake ")][:1]
+    snakemake = (
+        [process.pid for process in descendants(head.token) if process.name() == "snakemake"][:1] if head else []
+    )
     jobs = []
     for process in psutil.process_iter():
         with contextlib.suppress(psutil.Error):

@@ -29,10 +29,8 @@ TOKEN = "MDPU_HEAD"  # the environment variable that marks every descendant of a
 CHECKED = "MDPU_CHECKED"  # the one that says that ./run, which only looks, has checked the configuration
 STATE = Path(".snakemake")  # of a clone
 PROGRESS = STATE / "run.progress"  # how far the stages are, for `./run status`
-PATIENCE = 1.0  # seconds to wait for the lock: `./run status` takes it for a moment
 SECONDS_TO_END = 10.0
 SECONDS_BETWEEN_LOOKS = 10.0
-SHELLS = ("bash", "sh")  # not named: the command that they run is
 
 Say = Callable[[str], None]
 
@@ -66,15 +64,10 @@ class Lock:
         self._stream = (clone / STATE / "run.lock").open("a+")
 
     def __enter__(self) -> Lock:
-        deadline = time.monotonic() + PATIENCE
-        while not _acquire(self._stream.fileno(), fcntl.LOCK_EX):
-            if time.monotonic() > deadline:
-                other = read_head(self.clone)
-                raise UserError(
-                    f"{other or 'another ./run'} is at work in this folder; wait for it"
-                    + (f", or end it with: kill -INT {other.pid}" if other else "")
-                )
-            time.sleep(0.05)
+        if not _acquire(self._stream.fileno(), fcntl.LOCK_EX):
+            other = read_head(self.clone)
+            ending = f", or end it with: kill -INT {other.pid}" if other else ""
+            raise UserError(f"{other or 'another ./run'} is at work in this folder; wait for it{ending}")
         before = read_head(self.clone)
         if before is not None:  # its token is kept: if this head is killed while it clears up, the next one goes on
             self.head = replace(self.head, token=before.token)
@@ -99,15 +92,10 @@ class Lock:
     def clear_up(self) -> None:
         """End what Snakemake has left at work, and remove what it has left behind."""
         if ended := end_processes(self.head.token):
-            self.say(f"ended what it had left at work: {', '.join(ended)}")
+            self.say(f"ended what it had left at work: {ended} process{'es' if ended > 1 else ''}")
         # What `snakemake --unlock` does, without reading the workflow first.
-        locks = list((self.clone / STATE / "locks").glob("*.lock"))
-        if locks and (other := _snakemake_in(self.clone)):
-            self.say(f"its lock is left, because another Snakemake works in this folder (process {other})")
-        elif locks:
-            for lock in locks:
-                lock.unlink(missing_ok=True)
-            self.say("released its lock")
+        for lock in (self.clone / STATE / "locks").glob("*.lock"):
+            lock.unlink(missing_ok=True)
         for folder in temporary_folder(self.clone).glob("snakemake*"):
             shutil.rmtree(folder, ignore_errors=True)
 
@@ -169,45 +157,18 @@ def descendants(token: str) -> list[psutil.Process]:
     return [process for process in found if process.pid != os.getpid()]
 
 
-def end_processes(token: str) -> list[str]:
-    """End all descendants of a head, with SIGTERM before SIGKILL, and return what they were."""
-    ended: dict[int, str] = {}
+def end_processes(token: str) -> int:
+    """End all descendants of a head, with SIGTERM before SIGKILL, and return how many there were."""
+    ended: set[psutil.Process] = set()
     deadline = time.monotonic() + SECONDS_TO_END
     while left := descendants(token):
         late = time.monotonic() > deadline
-        for process in left:
+        for process in left if late else {*left} - ended:
             with contextlib.suppress(psutil.Error):  # it has ended by now
-                if late or process.pid not in ended:
-                    ended.setdefault(process.pid, name_of(process))
-                    process.send_signal(signal.SIGKILL if late else signal.SIGTERM)
+                process.send_signal(signal.SIGKILL if late else signal.SIGTERM)
+        ended.update(left)
         time.sleep(0.05)
-    return sorted(filter(None, ended.values()))
-
-
-def name_of(process: psutil.Process) -> str:
-    """Return what a process is, as ``mdpu train (process 12)``; nothing for a shell or one that has ended."""
-    try:
-        words = process.cmdline()
-    except psutil.Error:
-        return ""
-    if len(words) > 1 and Path(words[0]).name.startswith("python"):
-        words = words[2:4] if words[1] == "-m" else words[1:2]
-    name = " ".join([Path(word).name for word in words[: 1 + (words[:1] == ["mdpu"])]])
-    return "" if name in ("", *SHELLS) else f"{name} (process {process.pid})"
-
-
-def _snakemake_in(clone: Path) -> int | None:
-    """Return the number of a process that runs Snakemake in a clone, or None.
-
-    A cluster's job on this machine is such a process too, but Snakemake starts it with ``--nolock``: it has no lock.
-    """
-    for process in psutil.process_iter(["cmdline", "cwd"]):
-        words, folder = process.info["cmdline"] or [], process.info["cwd"]
-        if folder != str(clone) or "--nolock" in words:
-            continue
-        if any(Path(word).name == "snakemake" for word in words[:4]):
-            return int(process.pid)
-    return None
+    return len(ended)
 
 
 def slurm_jobs(clone: Path) -> dict[str, str] | None:
@@ -229,7 +190,7 @@ def slurm_jobs(clone: Path) -> dict[str, str] | None:
 
 
 def describe(clone: Path) -> list[str]:
-    """Return lines that say who works in a clone, and which of its jobs are running, here and under SLURM."""
+    """Return lines that say who works in a clone, and what of a killed head or under SLURM is still at work."""
     head, held = read_head(clone), is_held(clone)
     if head is None:
         lines = ["another ./run starts in this folder" if held else "nothing is at work in this folder"]
@@ -237,7 +198,8 @@ def describe(clone: Path) -> list[str]:
         lines = [f"{head} is at work in this folder"]
     else:
         lines = [f"{head} was killed; ./run goes on from what it finished"]
-    lines += [f"  {name}" for name in map(name_of, descendants(head.token) if head else []) if name]
+        if left := descendants(head.token):
+            lines.append(f"  {len(left)} of its processes still work")
     jobs = slurm_jobs(clone)
     if jobs is None:
         return lines + ["  SLURM's queue could not be read"] * bool(head and head.submits)

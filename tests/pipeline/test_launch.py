@@ -143,8 +143,7 @@ def test_damage_is_mended_before_it_is_asked_what_is_there(started, clone, monke
     assert [command[-1] == "prepare" for command in started.commands] == [True, False]
 
 
-def test_one_that_works_in_the_folder_stops_all_but_looks(started, clone, monkeypatch):
-    monkeypatch.setattr("mdpu.pipeline.lock.PATIENCE", 0.0)
+def test_one_that_works_in_the_folder_stops_all_but_looks(started, clone):
     with Lock(clone, "./run paper", print):
         with pytest.raises(ValueError, match=r"^\./run paper \(process .*\) is at work in this folder; wait"):
             launch("quick", [])
