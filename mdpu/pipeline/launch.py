@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import os
 import re
@@ -10,6 +11,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NoReturn
 
 from rich.console import Console
 
@@ -121,7 +123,9 @@ def _experiment(experiment: str, arguments: list[str]) -> int:
             plan.layout.write_config(current=True)  # again the one whose jobs `./run status` looks for
         if status or not (plan.layout.results / "report.html").exists():  # the user named other targets
             return status
-        lines, confirmed = report_outcome(plan, comparable(experiment, plan.config))
+        lines, confirmed = report_outcome(plan)
+        if not comparable(experiment, plan.config):
+            say("not compared with the expected numbers, which are of another protocol or of other seeds")
         if experiment == "reference":
             said, same = compare_shipped(plan.layout.results, REFERENCE)
             lines, confirmed = [said, *lines], confirmed and same
@@ -137,8 +141,8 @@ def _choose(experiment: str, arguments: list[str], current: bool = False) -> tup
 
     A plan that is to be made, the ``current`` one, has to have all files that it needs.
     """
-    files, others = take(arguments, "--configfile", "--configfiles", more=r"\.(ya?ml|json)$")
-    values, others = take(others, "--config", "-C", more="=")
+    files, others = take(arguments, "--configfile", "--configfiles", number="+")
+    values, others = take(others, "--config", "-C", number="+")
     config = select(experiment, [Path(file) for file in files], values)
     plan = Plan(config if comparable(experiment, config) else {**config, "expected": None})
     experiments.check(plan.config)
@@ -201,26 +205,19 @@ def comparable(experiment: str, config: Config) -> bool:
     return all(ours == theirs for ours, theirs in pairs)
 
 
-def take(arguments: list[str], *names: str, more: str = r"\Z.") -> tuple[list[str], list[str]]:
-    """Take the values of options out of arguments; return the values, and the other arguments.
+class _Parser(argparse.ArgumentParser):
+    """Says what is wrong with arguments in one sentence."""
 
-    A word behind an option is its value. Further words are values as long as they match ``more``.
-    """
-    values: list[str] = []
-    others: list[str] = []
-    first = further = False
-    for argument in arguments:
-        name, equals, value = argument.partition("=")
-        if name in names:
-            values += [value] if equals else []
-            first, further = not equals, True
-        elif not argument.startswith("-") and (first or (further and re.search(more, argument))):
-            values.append(argument)
-            first = False
-        else:
-            others.append(argument)
-            first = further = False
-    return values, others
+    def error(self, message: str) -> NoReturn:
+        raise UserError(message)
+
+
+def take(arguments: Sequence[str], *names: str, number: int | str = 1) -> tuple[list[str], list[str]]:
+    """Take an option out of arguments, each time with a ``number`` of values; return all of these, and the rest."""
+    parser = _Parser(add_help=False, allow_abbrev=False)
+    parser.add_argument(*names, dest="values", action="extend", nargs=number, default=[])
+    given, others = parser.parse_known_args(arguments)
+    return given.values, others
 
 
 def snakemake(configuration: Path, arguments: list[str]) -> list[str]:

@@ -101,11 +101,10 @@ def _listed(title: str, names: Iterable[str]) -> list[str]:
     return [f"{title}:", *(f"  {name}" for name in names[:MOST]), *more] if names else []
 
 
-def report_outcome(plan: Plan, comparable: bool = True) -> tuple[list[str], bool]:
+def report_outcome(plan: Plan) -> tuple[list[str], bool]:
     """Return what to say at the end of a run, and whether expected numbers, if there are any, are confirmed.
 
-    ``comparable`` says whether the experiment's expected numbers are of this protocol and of these seeds. The numbers
-    are kept, to say the next time what has changed.
+    The numbers are kept, to say the next time what has changed.
     """
     results = plan.layout.results
     page = results / "report.html"
@@ -121,9 +120,7 @@ def report_outcome(plan: Plan, comparable: bool = True) -> tuple[list[str], bool
             counts.append(f"{(verdicts == DIFFERS).sum()} different")
             lines.append(f"{count(len(verdicts), 'comparison')} with the paper: {', '.join(counts)}")
         lines.append(_since(results, plan.layout.reported))
-        if not comparable:
-            lines.append("expected numbers: not comparable, because they are of another protocol or of other seeds")
-        elif plan.config.get("expected"):
+        if plan.config.get("expected"):
             expected, confirmed = _verification(results / "verification.json")
             lines += expected
     return [*lines, f"report: {page.resolve()}"], confirmed

@@ -17,8 +17,6 @@ from mdpu.pipeline.config import select
 from mdpu.pipeline.launch import comparable, launch, snakemake, take, work
 from mdpu.pipeline.lock import Lock, descendants, read_head
 
-YAML = r"\.(ya?ml|json)$"
-
 
 @pytest.fixture
 def clone(tmp_path, monkeypatch):
@@ -49,7 +47,7 @@ def started(clone, monkeypatch):
     monkeypatch.setattr(launcher, "made_by_rules", lambda plan: [])
     monkeypatch.setattr(launcher, "repair", lambda plan, made: [])
     monkeypatch.setattr(launcher, "comparable", lambda experiment, config: True)
-    monkeypatch.setattr(launcher, "report_outcome", lambda plan, comparable: (["it is done"], True))
+    monkeypatch.setattr(launcher, "report_outcome", lambda plan: (["it is done"], True))
     monkeypatch.setattr(subprocess, "Popen", popen)
     monkeypatch.setattr(subprocess, "run", lambda command, **_: SimpleNamespace(returncode=popen(command).wait()))
     return state
@@ -59,30 +57,22 @@ def started(clone, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "names", "more", "values", "others"),
+    ("arguments", "names", "number", "values", "others"),
     [
-        ([], ["--config"], "=", [], []),
-        (
-            ["--configfile", "a.yaml", "b.yaml", "--cores", "2"],
-            ["--configfile"],
-            YAML,
-            ["a.yaml", "b.yaml"],
-            ["--cores", "2"],
-        ),
-        (["--configfile", "a.yaml", "tables", "-n"], ["--configfile"], YAML, ["a.yaml"], ["tables", "-n"]),
-        (
-            ["--config", "datasets=[mnist]", "threads=2", "tables"],
-            ["--config"],
-            "=",
-            ["datasets=[mnist]", "threads=2"],
-            ["tables"],
-        ),
-        (["--config", "wrong"], ["--config"], "=", ["wrong"], []),
-        (["--runs", "5", "figures"], ["--runs"], r"\Z.", ["5"], ["figures"]),
+        ("", ["--config"], "+", "", ""),
+        ("--configfile a b --cores 2", ["--configfile"], "+", "a b", "--cores 2"),
+        ("tables --config x=1 y=2 -n --config=z=3", ["--config", "-C"], "+", "x=1 y=2 z=3", "tables -n"),
+        ("--runs 5 figures", ["--runs"], 1, "5", "figures"),
+        ("-c2 --config x=1", ["--cores", "-c"], 1, "2", "--config x=1"),
     ],
 )
-def test_values_are_taken_out_of_arguments(arguments, names, more, values, others):
-    assert take(arguments, *names, more=more) == (values, others)
+def test_values_are_taken_out_of_arguments(arguments, names, number, values, others):
+    assert take(arguments.split(), *names, number=number) == (values.split(), others.split())
+
+
+def test_an_option_without_its_value_is_named():
+    with pytest.raises(ValueError, match=r"^argument --runs: expected 1 argument$"):
+        take(["--runs", "--seed", "1"], "--runs")
 
 
 @pytest.mark.parametrize(
@@ -108,7 +98,7 @@ def test_what_the_user_gives_is_not_given_again_and_no_option_swallows_a_target(
 def test_it_ends_with_the_outcome_of_what_it_made(started, monkeypatch, capsys):
     assert launch("paper", ["--cores", "2"]) == 0
     assert capsys.readouterr().out == "run: it is done\n"
-    monkeypatch.setattr(launcher, "report_outcome", lambda plan, comparable: ([], False))
+    monkeypatch.setattr(launcher, "report_outcome", lambda plan: ([], False))
     assert launch("paper", []) == 1
     assert len(started.commands) == 2
 
