@@ -1,12 +1,13 @@
-"""Training jobs that failed, and why: what a report on the others leaves out.
+"""Jobs that failed, and why; a report on the others leaves out what they train.
 
-No file marks a failure, so that none can outlive it. A job has failed if training has ended and it has no manifest; the
-next run trains it again.
+No file marks a failure, so that none can outlive it. A training job has failed if training has ended and it has no
+manifest; the next run trains it again.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from pathlib import Path
 
 from mdpu.errors import UserError
@@ -24,7 +25,7 @@ def without_failed(config: Config) -> Config:
     plan = Plan({**config, "failed": {}})
     made = {name: identity(plan, name) for name in plan.jobs}
     failed = {
-        name: reason(plan.layout.training_log(name, made[name]))
+        name: reason_in(plan.layout.training_log(name, made[name]))
         for name in plan.jobs
         if not plan.layout.manifest(name, made[name]).exists()
     }
@@ -33,12 +34,17 @@ def without_failed(config: Config) -> Config:
     return {**config, "failed": failed}
 
 
-def reason(log: Path) -> str:
-    """Return why a training failed, in one sentence that names its log."""
-    try:
-        lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError:
+def error_of(rule: str, logs: Iterable[str]) -> str:
+    """Return why a job failed, in one sentence, by the first of its logs that is there."""
+    log = next((log for log in map(Path, logs) if log.exists()), None)
+    return f"{rule}: {reason_in(log)}" if log else f"{rule} failed, and left no log"
+
+
+def reason_in(log: Path) -> str:
+    """Return why the job of a log failed, in one sentence that names the log."""
+    if not log.exists():
         return "it did not begin, because something that it needs failed"
+    lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
     errors = [line for line in map(str.strip, lines) if ERROR.match(line)]
     if not errors:
         return f"it was killed, for example because memory or time ran out ({log})"

@@ -8,14 +8,14 @@ import json
 import pytest
 from rich.console import Console
 
-from mdpu.pipeline.console import Display, DryRun, error_of, last_lines, reason_of
+from mdpu.pipeline.console import Display, DryRun, reason_of
 
 
 class Shown:
     """A display on a clock of the test's own, and what it printed."""
 
     def __init__(self, folder, terminal=False):
-        self.now = 0.0
+        self.now, self._read = 0.0, 0
         self._files = io.StringIO(), io.StringIO()
         consoles = (Console(file=file, force_terminal=terminal, width=100, highlight=False) for file in self._files)
         self.state = folder / "progress"
@@ -26,11 +26,11 @@ class Shown:
         return self._files[0].getvalue(), self._files[1].getvalue()
 
     def after(self, seconds):
-        """Return the plain lines that this many seconds bring, looked at once a second."""
-        before = len(self.texts[0])
+        """Return the plain lines that are new after this many seconds, looked at once a second."""
         for _ in range(seconds):
             self.now += 1
             self.display.refresh()
+        before, self._read = self._read, len(self.texts[0])
         return self.texts[0][before:].splitlines()
 
 
@@ -51,7 +51,7 @@ def test_a_stage_has_a_line_a_minute_and_one_at_its_end(shown, tmp_path):
     display.finish(0)
     display.start(1, "split")
     display.finish(1)
-    assert shown.after(1) == ["splits     2 of 2 in 1 min 29 s"]
+    assert shown.after(1) == ["splits     2 of 2 in 89 s"]
     places = [tmp_path / f"{number}.json" for number in range(2)]
     places[0].write_text("an earlier one's")
     for number, place in enumerate(places):
@@ -61,7 +61,7 @@ def test_a_stage_has_a_line_a_minute_and_one_at_its_end(shown, tmp_path):
     assert shown.after(29) == []
     places[0].write_text(json.dumps({"runs": 12, "reused": 4, "done": 50, "total": 100, "seconds": 3}))
     places[1].write_text('{"runs": 3, "reu')  # cut short
-    assert shown.after(31) == ["train      0 of 2, 25 %, 30 s, about 1 min 32 s left"]
+    assert shown.after(31) == ["train      0 of 2, 25 %, 30 s, about 2 min left"]
     assert shown.state.read_text().splitlines()[2:] == ["evaluate   0 of 1", "report     0 of 1"]
     places[0].write_text(json.dumps({"runs": 12, "reused": 4, "done": 100, "total": 100, "seconds": 9}))
     assert shown.after(1) == []  # it has trained, and still writes
@@ -71,7 +71,7 @@ def test_a_stage_has_a_line_a_minute_and_one_at_its_end(shown, tmp_path):
     assert shown.after(1) == []
     display.start(3, "train", places[1])
     display.finish(3)
-    assert shown.after(1) == ["train      2 of 2 in 1 min 1 s, 8 runs trained, 7 reused"]
+    assert shown.after(1) == ["train      2 of 2 in 61 s, 8 runs trained"]
     display.start(9, "all")
     display.finish(9)
     display.end()
@@ -114,14 +114,6 @@ def test_an_error_is_said_once_and_apart_from_progress(shown):
     assert shown.display.failed
 
 
-def test_what_failed_is_the_last_line_of_its_log(tmp_path):
-    log = tmp_path / "split.log"
-    log.write_text("a line\nerror: config key n: there are too few images\n\n")
-    assert error_of("split", [str(log)]) == f"split: config key n: there are too few images ({log})"
-    assert error_of("split", [str(tmp_path / "none.log")]) == "split failed, and left no log"
-    assert last_lines(log, 2) == ["a line", "error: config key n: there are too few images"]
-
-
 @pytest.mark.parametrize(
     ("reason", "short"),
     [
@@ -146,8 +138,5 @@ def test_a_dry_run_counts_jobs_by_rule_and_reason(tmp_path):
         "split              2  Missing output files",
         "render_report      1  Input files updated by another job",
         "3 jobs would run",
-        f"split did not end ({log}):",
-        "    2",
-        "    error: 3",
-        "    4",
+        f"split did not end: 3 ({log})",
     ]

@@ -7,7 +7,7 @@ from configs import config
 
 from mdpu.errors import UserError
 from mdpu.pipeline.cache import identity
-from mdpu.pipeline.failed import reason, without_failed
+from mdpu.pipeline.failed import error_of, reason_in, without_failed
 from mdpu.pipeline.files import write_text
 from mdpu.pipeline.plan import Plan
 
@@ -70,4 +70,12 @@ def test_the_reason_is_one_sentence_that_names_the_log(tmp_path, text, expected)
     log = tmp_path / "a.log"
     if text is not None:
         log.write_text(text)
-    assert reason(log) == expected + (f"{log})" if text is not None else "")
+    assert reason_in(log) == expected + (f"{log})" if text is not None else "")
+
+
+def test_what_failed_is_said_by_the_first_log_that_is_there(tmp_path):
+    log = tmp_path / "split.log"
+    log.write_text("a line\nerror: config key n: there are too few images\n\n")
+    logs = [str(tmp_path / "none.log"), str(log)]
+    assert error_of("split", logs) == f"split: config key n: there are too few images ({log})"
+    assert error_of("split", logs[:1]) == "split failed, and left no log"
