@@ -5,12 +5,10 @@ Commands import what they need inside their functions, so that each loads nothin
 
 from __future__ import annotations
 
-import errno
 import json
 import os
-import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NoReturn
 
@@ -22,12 +20,6 @@ from mdpu.pipeline.files import recording
 if TYPE_CHECKING:
     from mdpu.pipeline.plan import Plan
 
-# Errors of the machine, not of ours: a disk that fails, is full or may not be read or written, too many open files; and
-# paths that lead nowhere: a name that is too long, a file in place of a folder or the reverse, links in a circle.
-FAULTS = {
-    *(errno.EIO, errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.ESTALE, errno.EMFILE, errno.ENFILE),
-    *(errno.EACCES, errno.EPERM, errno.ENAMETOOLONG, errno.ENOTDIR, errno.EISDIR, errno.ELOOP),
-}
 NO_MEMORY = "there is not enough memory; give the job more, or ask for less"
 UNWRITTEN = "a checkpoint could not be written; see whether the disk is full or fails, and run again"
 # What torch says, in RuntimeErrors like any other, and what it means.
@@ -86,12 +78,12 @@ Scratch = Annotated[Path, typer.Option("--out", metavar="DIR", help="Scratch fol
 RunOrCell = Annotated[str, typer.Argument(help="Run, as `plan --runs` lists them, or cell: a run's without its seed.")]
 
 
-def load_plan(config: list[Path], values: Sequence[str] = ()) -> Plan:
-    """Return the plan of configuration files, each merged over those before it, with ``KEY=VALUE`` merged over all."""
+def load_plan(config: list[Path]) -> Plan:
+    """Return the plan of configuration files, each merged over those before it."""
     from mdpu.pipeline.config import load_config
     from mdpu.pipeline.plan import Plan
 
-    return Plan(load_config(config, values))
+    return Plan(load_config(config))
 
 
 @app.command(rich_help_panel=LOOK)
@@ -116,13 +108,9 @@ def coefficients(tuple_size: TupleSize, prior: Prior, law: LawName = "dominant")
 def plan(
     config: Configs,
     runs: Annotated[bool, typer.Option("--runs", help="List every run by name instead, one per line.")] = False,
-    set_: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="Merged over the files, like --config of Snakemake."),
-    ] = None,
 ) -> None:
     """List the runs and jobs that a configuration asks for, with counts, as JSON."""
-    chosen = load_plan(config, set_ or [])
+    chosen = load_plan(config)
     if runs:
         print("\n".join(run.name for run in chosen.runs))
     else:
@@ -259,7 +247,7 @@ def sheet(dataset: Dataset, config: Configs) -> None:
     from mdpu.pipeline.report.sheet import write_sheets
 
     plan = load_plan(config)
-    plan.dataset(dataset)  # is there one?
+    plan.dataset(dataset)  # refuses an unknown one
     layout = plan.layout
     write_sheets(layout.images(dataset), layout.labels(dataset), *layout.sheets(dataset))
 
@@ -428,7 +416,7 @@ def import_(
 )
 def run(
     context: typer.Context,
-    command: Annotated[str, typer.Argument(help="quick, paper, reference, verify, plan, status or crate.")],
+    command: Annotated[str, typer.Argument(help="Command, such as quick.")],
 ) -> None:
     """Carry out a command of `./run`, with its arguments and Snakemake's; `./run --help` says what they do."""
     from mdpu.pipeline.launch import launch
@@ -467,9 +455,6 @@ def main() -> None:
     # GNU OpenMP's threads spin for a long time while they wait, which stalls a busy machine. With this setting they
     # sleep after microseconds (docs/explanation/performance.md). It must be set before torch loads OpenMP.
     os.environ.setdefault("GOMP_SPINCOUNT", "1000")
-    # What is not UTF-8, Python hands over as halves of characters.
-    if strange := [argument for argument in sys.argv[1:] if re.search("[\ud800-\udfff]", argument)]:
-        fail(f"the argument {strange[0]!r} is not UTF-8; give another name")
     if len(sys.argv) == 1:
         sys.argv.append("--help")
     try:
@@ -485,9 +470,9 @@ def main() -> None:
         fail(NO_MEMORY)
     except UserError as error:
         fail(str(error))
+    except FileNotFoundError:  # a reader would have named the file: the mistake is ours
+        raise
     except OSError as error:
-        if error.errno not in FAULTS:
-            raise
         fail(f"{error.filename or 'a file'} could not be read or written ({error.strerror}); mend that and run again")
     except RuntimeError as error:
         text = str(error)

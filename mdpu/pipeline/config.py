@@ -46,17 +46,17 @@ LONGEST = 60  # characters of a selection's name
 
 
 class _Loader(PlainLoader):
-    """Makes plain values only, and refuses duplicate keys, of which YAML would silently keep the last."""
+    """Makes plain values only, with keys of text, each once: YAML would silently keep the last of duplicates."""
 
 
 def _mapping(loader: _Loader, node: yaml.MappingNode) -> dict[Hashable, Any]:
-    seen: set[Hashable] = set()
+    seen: set[str] = set()
     for key, _ in node.value:
         if key.tag == "tag:yaml.org,2002:merge":
             continue
         name = loader.construct_object(key, deep=True)
-        if not isinstance(name, Hashable):
-            raise yaml.constructor.ConstructorError(None, None, "a key is no text and no number", key.start_mark)
+        if not _is_plain(name):
+            raise yaml.constructor.ConstructorError(None, None, f"the key {name!r} is no plain text", key.start_mark)
         if name in seen:
             raise yaml.constructor.ConstructorError(None, None, f"the key {name!r} is given twice", key.start_mark)
         seen.add(name)
@@ -106,22 +106,9 @@ def _parse(text: str, where: str) -> Config:
     return content
 
 
-def _check_plain(value: Any, where: str = "") -> None:
-    """Raise `UserError` for what no schema can refuse: odd keys, numbers, characters and types."""
-    if isinstance(value, dict | list):
-        for key, child in value.items() if isinstance(value, dict) else enumerate(value):
-            if isinstance(value, dict) and (not isinstance(key, str) or CONTROL.search(key)):
-                raise UserError(f"config key {where or '(top level)'}: the key {key!r} is no plain text")
-            _check_plain(child, f"{where}.{key}" if where else str(key))
-    elif isinstance(value, str):
-        if CONTROL.search(value):
-            raise UserError(f"config key {where}: {value!r} holds control characters; write it without")
-    elif isinstance(value, int | float):
-        if not abs(value) < 2**63:  # infinite and missing numbers too
-            shown = value if isinstance(value, float) else "one of so many digits"
-            raise UserError(f"config key {where}: {shown} is no number to work with")
-    elif value is not None:
-        raise UserError(f"config key {where}: {value!r} is neither text nor a number; put it in quotes")
+def _is_plain(text: Any) -> bool:
+    """Return whether a value is text that a file and a terminal can show."""
+    return isinstance(text, str) and not CONTROL.search(text)
 
 
 def merge(base: Mapping[str, Any], overlay: Mapping[str, Any]) -> Config:
@@ -205,11 +192,20 @@ def schema() -> Config:
 
 def check_config(config: Config) -> None:
     """Raise `UserError` with the key's name if `config` breaks the schema or contradicts itself."""
-    from jsonschema import Draft202012Validator
+    from jsonschema import Draft202012Validator, validators
     from jsonschema.exceptions import best_match
 
-    _check_plain(config)
-    error = best_match(Draft202012Validator(schema()).iter_errors(config))
+    types = Draft202012Validator.TYPE_CHECKER
+    plain = types.redefine_many(
+        {
+            "string": lambda _, value: _is_plain(value),
+            "integer": lambda _, value: types.is_type(value, "integer") and abs(value) < 2**63,
+            "number": lambda _, value: types.is_type(value, "number") and abs(value) < 2**63,  # no NaN, no infinity
+            "object": lambda _, value: isinstance(value, dict) and all(map(_is_plain, value)),
+        }
+    )
+    validator = validators.extend(Draft202012Validator, type_checker=plain)  # type: ignore[no-untyped-call]
+    error = best_match(validator(schema()).iter_errors(config))
     if error is not None:
         raise UserError(explain(error))
     if config["name"] in OTHERS_FOLDERS:
@@ -329,7 +325,7 @@ def explain(error: Any, within: str = "") -> str:
     if error.validator == "pattern" and "description" in error.schema:
         return f"config key {where}: {error.instance!r} may hold {error.schema['description']}, and nothing else"
     message = error.message if len(error.message) < 200 else f"{error.message[:80]} ... {error.message[-80:]}"
-    return f"config key {where}: {message}"
+    return f"config key {where or '(top level)'}: {message}"
 
 
 def _unknown_key(where: str, key: object, allowed: Iterable[str]) -> str:

@@ -182,7 +182,6 @@ def test_broken_inputs_are_named_by_every_command_and_nothing_is_written(finishe
             ["evaluate", "verification", "--config", "config.yaml"],
             "config key expected: there are no numbers to verify",
         ),
-        (["sheet", "\udcff", "--config", "config.yaml"], "the argument '\\udcff' is not UTF-8; give another name"),
     ],
 )
 def test_a_slip_ends_in_one_sentence(arguments, sentence):
