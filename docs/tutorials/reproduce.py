@@ -41,7 +41,7 @@ from mdpu.pipeline.data.labels import binarize
 from mdpu.pipeline.data.sources import SOURCES
 
 definition = plan.dataset("digits")
-images = SOURCES["digits"].read(REPOSITORY)
+images = SOURCES["digits"].read([])
 labels = binarize(images, definition["positive"], definition["negative"], ())
 train, test = labels["train"], labels["test"]
 splits = {run.split: draw_split(train, 2, 0.5, 800, 800, run.trial) for run in runs}

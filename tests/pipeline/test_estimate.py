@@ -81,6 +81,6 @@ def test_an_estimate_tells_finished_shipped_and_new_runs_apart(tmp_path, monkeyp
 def test_a_server_is_asked_and_nothing_is_downloaded(served, tmp_path):
     folder, address = served
     (folder / "there").write_text("content")
-    there, absent = (Archive(name, "0" * 32, ()) for name in ("there", "absent"))
+    there, absent = (Archive(name, "0" * 32, (), 1) for name in ("there", "absent"))
     assert find_missing([there, absent], tmp_path / "data", address) == [absent]
     assert not (tmp_path / "data").exists()

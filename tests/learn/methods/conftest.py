@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -51,8 +50,8 @@ class Digits:
 
 
 @pytest.fixture(scope="session")
-def digits(tmp_path_factory):
-    images = SOURCES["digits"].read(Path(tmp_path_factory.mktemp("downloads")))
+def digits():
+    images = SOURCES["digits"].read([])
     return Digits(images, binarize(images, list("02468"), list("13579")))
 
 

@@ -53,18 +53,16 @@ def _handler(mirror):
         def send(self, body, fault):
             length = {"half announced": len(body) // 2, "negative": -1}.get(fault, len(body))
             self.send_response(200)
-            if fault not in ("no length", "endless"):
+            if fault != "no length":
                 self.send_header("Content-Length", str(length))
             self.end_headers()
             if fault == "wrong bytes":
                 body = bytes(byte ^ 1 for byte in body)
-            half = fault in ("closes midway", "half announced", "stalls", "trickles")
+            half = fault in ("closes midway", "half announced", "stalls")
             self.wfile.write(body[: len(body) // 2] if half else body)
             if fault == "stalls":
                 mirror.stalled.set()
                 mirror.release.wait(20)
-            while fault in ("endless", "trickles") and not mirror.release.wait(0.05 if fault == "trickles" else 0):
-                self.wfile.write(b"." if fault == "trickles" else body)
 
     return Handler
 

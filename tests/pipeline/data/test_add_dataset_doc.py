@@ -79,7 +79,7 @@ def test_the_alternative_reading_of_emnist_balanced_is_whole(small_edition, tmp_
     assert yaml.safe_load(text)
     config = load_config([REPOSITORY / "config.yaml", tmp_path / "overlay.yaml"])
     definition = config["definitions"]["datasets"]["emnist-balanced"]
-    images, _ = load_source("emnist-balanced", small_edition[0], None, tmp_path)
+    images, _ = load_source("emnist-balanced", small_edition[0], None)
     counts = count_sides(binarize(images, definition["positive"], definition["negative"], definition["dropped"]))
     class_size = {"train": len(images.train_labels) // 47, "test": len(images.test_labels) // 47}
     full = {"train": 2400, "test": 400}

@@ -39,7 +39,7 @@ SIDES: dict[str, tuple[set[str], set[str]]] = {
 def test_the_sides_are_the_papers(dataset, small_edition, tmp_path):
     definition = DATASETS[dataset]
     assert tuple({str(name) for name in definition[side]} for side in ("positive", "negative")) == SIDES[dataset]
-    images, _ = load_source(definition["source"], small_edition[0], None, tmp_path)
+    images, _ = load_source(definition["source"], small_edition[0], None)
     labels = binarize(images, definition["positive"], definition["negative"], definition.get("dropped", ()))
     found, per_class = count_sides(labels)["train"], len(images.train_labels) // len(images.classes)
     assert [found["positive"], found["negative"]] == [per_class * len(side) for side in SIDES[dataset]]

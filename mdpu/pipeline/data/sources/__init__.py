@@ -9,7 +9,6 @@ from __future__ import annotations
 import importlib
 import pkgutil
 import sys
-import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
@@ -33,40 +32,28 @@ def list_archives(name: str) -> Sequence[Archive]:
         raise UserError(f"source {name} needs {error.name}; run pip install '.[pipeline]' in a checkout") from None
 
 
-def load_source(name: str, data_dir: Path, mirror: str | None, scratch: Path) -> tuple[ImageSet, dict[str, str]]:
-    """Return the images of a source, by its name or the path of one's own, and the checksums of its files.
-
-    Archives are unpacked into the folder `scratch` while they are read. Unpacked files have no checksums, so they are
-    never kept: a killed process might have left one incomplete.
-    """
+def load_source(name: str, data_dir: Path, mirror: str | None) -> tuple[ImageSet, dict[str, str]]:
+    """Return the images of a source, by its name or the path of one's own, and the checksums of its files."""
     if is_path(name):
         path = Path(name).expanduser()
         images = own.read(path)
-        files = own.parts_of(path).values() if own.is_table(path) else [path]
-        return images, {file.name: f"sha256:{sha256(file)}" for file in files if file.is_file()}
+        parts = own.parts_of(path).values() if own.is_table(path) else [path]
+        return images, {file.name: f"sha256:{sha256(file)}" for file in parts if file.is_file()}
     if name not in SOURCES:
         raise UserError(f"source {name!r} is unknown; known are {', '.join(SOURCES)} and paths of your own")
-    archives = list_archives(name)
-    files = fetch(archives, data_dir, mirror)
-    scratch.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=".unpacking-", dir=scratch) as folder:
-        for archive, file in zip(archives, files, strict=True):
-            link = Path(folder, archive.path)
-            link.parent.mkdir(parents=True, exist_ok=True)
-            link.symlink_to(file.resolve())
-        try:
-            images = SOURCES[name].read(Path(folder))
-        except UserError as error:
-            raise UserError(f"source {name}: {error}") from None
-        except Exception as error:  # every format's reader raises its own errors for a broken file
-            held = ", ".join(map(str, files)) or "its files"
-            raise UserError(f"source {name}: {held} could not be read ({type(error).__name__}: {error})") from None
-    return images, {archive.path: f"md5:{archive.md5}" for archive in archives}
+    files = fetch(list_archives(name), data_dir, mirror)
+    try:
+        return SOURCES[name].read(list(files)), {file.name: checksum for file, checksum in files.items()}
+    except UserError as error:
+        raise UserError(f"source {name}: {error}") from None
+    except Exception as error:  # every format's reader raises its own errors for a broken file
+        held = ", ".join(map(str, files)) or "its files"
+        raise UserError(f"source {name}: {held} could not be read ({type(error).__name__}: {error})") from None
 
 
 def write_source(name: str, data_dir: Path, mirror: str | None, path: Path) -> None:
     """Fetch and verify a source and write its images, with a description (.json) beside them; see `load_source`."""
-    images, checksums = load_source(name, data_dir, mirror, path.parent)
+    images, checksums = load_source(name, data_dir, mirror)
     write_images(images, path, checksums)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -17,14 +19,16 @@ def archives() -> list[Archive]:
     return [Archive(dataset.filename, dataset.tgz_md5, (dataset.url,), 170_498_071)]
 
 
-def read(folder: Path) -> ImageSet:
+def read(files: Sequence[Path]) -> ImageSet:
     """Return 50,000 training and 10,000 test images of 32x32x3, unpacked and read by torchvision.
 
     The batches are pickles; torchvision opens them only after their own MD5s have been verified.
     """
     from torchvision.datasets import CIFAR10 as dataset
 
-    train, test = (dataset(str(folder), train=train, download=True) for train in (True, False))
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder, dataset.filename).symlink_to(files[0].resolve())
+        train, test = (dataset(folder, train=train, download=True) for train in (True, False))
     return ImageSet(
         train_images=np.ascontiguousarray(train.data),
         train_labels=np.array(train.targets, dtype=np.int64),

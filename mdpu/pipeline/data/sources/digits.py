@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,7 @@ from mdpu.pipeline.data.download import Source
 from mdpu.pipeline.data.images import ImageSet
 
 
-def read(_folder: Path) -> ImageSet:
+def read(_files: Sequence[Path]) -> ImageSet:
     """Return 1,797 images of 8x8, every fourth for testing.
 
     The images have 17 grey levels, 0..16, which are stretched to 0..255.

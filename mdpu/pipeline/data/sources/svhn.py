@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +21,7 @@ def archives() -> list[Archive]:
     return [Archive(file, md5, (url,), SIZES[part]) for part, (url, file, md5) in files.items()]
 
 
-def read(folder: Path) -> ImageSet:
+def read(files: Sequence[Path]) -> ImageSet:
     """Return 73,257 training and 26,032 test images of 32x32x3, read by torchvision.
 
     The files call the digit 0 class 10; torchvision calls it class 0, and so does this function.
@@ -28,8 +29,8 @@ def read(folder: Path) -> ImageSet:
     from torchvision.datasets import SVHN as dataset
 
     arrays = {}
-    for part in SIZES:
-        loaded = dataset(str(folder), split=part)
+    for part, file in zip(SIZES, files, strict=True):
+        loaded = dataset(str(file.parent), split=part)
         arrays[f"{part}_images"] = np.ascontiguousarray(loaded.data.transpose(0, 2, 3, 1))
         arrays[f"{part}_labels"] = loaded.labels
     return ImageSet(
