@@ -9,6 +9,7 @@ that are made alike are trained once, whoever asks for them.
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -42,7 +43,6 @@ if TYPE_CHECKING:
 
 EQUIVALENCE = REPOSITORY / "results" / "reference" / "equivalence.json"
 CHOSEN_BY_HARDWARE = ("bf16", "fp32")  # the precisions that ``auto`` may stand for
-RATES = ("true_positive_rate", "true_negative_rate", "accuracy", "raw_accuracy")
 ABOUT = b"about"  # key of the Parquet metadata
 
 
@@ -86,19 +86,16 @@ def fingerprint(recipe: Mapping[str, Any]) -> str:
 
 def rates_of(plan: Plan, runs: Iterable[Run]) -> dict[Run, tuple[float, float] | None]:
     """Return the learning rate and weight decay that tunings chose for runs, None where they are fixed."""
-    tables: dict[str, dict[str, tuple[float, float]]] = {}
-    chosen: dict[Run, tuple[float, float] | None] = {}
-    for run in runs:
-        if (tuning := plan.tuning_name(run)) is None:
-            chosen[run] = None
-            continue
-        if tuning not in tables:
-            from mdpu.learn.tuning import chosen_rates  # it loads torch, and few plans tune
 
-            methods = [one.method for one in plan.tunings[tuning].runs]
-            tables[tuning] = chosen_rates(read_csv(plan.layout.tuned(tuning)), methods)
-        chosen[run] = tables[tuning][run.method]
-    return chosen
+    @cache
+    def chosen(tuning: str) -> dict[str, tuple[float, float]]:
+        from mdpu.learn.tuning import chosen_rates  # it loads torch, and few plans tune
+
+        methods = [one.method for one in plan.tunings[tuning].runs]
+        return chosen_rates(read_csv(plan.layout.tuned(tuning)), methods)
+
+    names = {run: plan.tuning_name(run) for run in runs}
+    return {run: chosen(name)[run.method] if name else None for run, name in names.items()}
 
 
 @cache
@@ -133,21 +130,13 @@ class Finished:
         return {**origin, "device": origin["device"].replace("(1 threads)", "(1 thread)")}
 
     def check(self) -> Finished:
-        """Return the run itself, unless its recipe is another's, its values changed, or an epoch or a rate is none."""
-        recipe, history = self.about.get("recipe", {}), self.history
+        """Return the run itself; raise `UserError` if its recipe is another's or its values have changed."""
+        recipe = self.about.get("recipe", {})
         name = f"the finished run {recipe.get('trial')} of {recipe.get('method')} ({self.fingerprint})"
         if fingerprint(recipe) != self.fingerprint:
             raise UserError(f"{name} has the recipe of another run")
-        if any(kind.kind not in "fi" for kind in history.dtypes):
-            raise UserError(f"{name} holds text where numbers belong")
-        if checksum(history) != self.about.get("sha256"):
+        if checksum(self.history) != self.about.get("sha256"):
             raise UserError(f"{name} is not what was written: its values do not match their checksum")
-        epochs = recipe["settings"]["epochs"]
-        if history["epoch"].tolist() != list(range(1, epochs + 1)):
-            raise UserError(f"{name} does not hold all of its {epochs} epochs")
-        rates = history[[name for name in RATES if name in history]].to_numpy(np.float64)
-        if ((rates < 0) | (rates > 1)).any():
-            raise UserError(f"{name} holds a rate that is not between 0 and 1")
         return self
 
 
@@ -305,10 +294,9 @@ def _words(error: Exception) -> str:
 
 def _rows(table: pa.Table) -> dict[str, slice]:
     """Return the rows of each fingerprint, which follow one another."""
-    names = table["fingerprint"].to_numpy()
-    starts = np.flatnonzero(np.concatenate([[True], names[1:] != names[:-1]])) if len(names) else np.array([], int)
-    ends = [*starts[1:].tolist(), len(names)]
-    return {str(names[start]): slice(start, end) for start, end in zip(starts.tolist(), ends, strict=True)}
+    runs = table["fingerprint"].value_counts().to_pylist()
+    ends = itertools.accumulate(run["counts"] for run in runs)
+    return {run["values"]: slice(end - run["counts"], end) for run, end in zip(runs, ends, strict=True)}
 
 
 def _slice(table: pa.Table, fingerprint: str, rows: slice) -> Finished:

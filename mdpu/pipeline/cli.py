@@ -402,7 +402,7 @@ def import_(
 ) -> None:
     """Add exported runs to the cache, where training finds them by what they are made from.
 
-    Each run is checked: a changed value, a missing epoch or a rate that is none is refused, by the run's name.
+    Each run is checked: one whose values do not match their checksum is refused, by its name.
     """
     from mdpu.pipeline.cache import cache_of
 

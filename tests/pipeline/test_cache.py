@@ -137,7 +137,6 @@ def with_recipe(rows, **changes):
     return rows.assign(about=json.dumps(about))
 
 
-BAD_RATES = history(3).assign(accuracy=[1e9, 0.5, 0.5])
 TAMPERED = {
     "a value": (lambda rows: rows.assign(risk=rows["risk"] + 1e-12), "do not match their checksum"),
     "an epoch": (lambda rows: rows[rows["epoch"] < 3], "do not match their checksum"),
@@ -157,15 +156,6 @@ def test_a_packed_run_that_is_not_what_was_written_is_refused(what, tmp_path):
     with pytest.raises(UserError, match=message):
         Cache(tmp_path / "cache").import_runs(tmp_path / "packed.parquet")
     assert Cache(tmp_path / "cache").names() == []
-
-
-def test_runs_that_were_never_right_are_refused(tmp_path):
-    """Their checksums are right: somebody wrote them so."""
-    for drawn, message in ((BAD_RATES, "a rate that is not between 0 and 1"), (history(2), "all of its 3 epochs")):
-        run = Finished.of(recipe(), drawn, origin=ORIGIN, split="c", diagnostics={})
-        export([run], tmp_path / "packed.parquet")
-        with pytest.raises(UserError, match=message):
-            Cache(tmp_path / "cache").import_runs(tmp_path / "packed.parquet")
 
 
 def test_a_flipped_byte_is_never_taken_for_a_run(tmp_path):
