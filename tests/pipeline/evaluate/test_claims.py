@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import re
 
 import numpy as np
@@ -12,9 +11,10 @@ from scipy import stats
 
 from mdpu.pipeline.config import load_config
 from mdpu.pipeline.evaluate.claims import CLAIMS, check_claims, status
+from mdpu.pipeline.evaluate.claims.paper import LARGER_DECAY, MORE_UNLABELED
 from mdpu.pipeline.evaluate.collect import run_accuracies
 from mdpu.pipeline.evaluate.comparison import Trials, welch_interval
-from mdpu.pipeline.evaluate.evidence import Evidence, our_evidence, paper_evidence, run_facts
+from mdpu.pipeline.evaluate.evidence import Evidence, paper_evidence, run_facts
 from mdpu.pipeline.evaluate.published import METHODS, published_cells
 from mdpu.pipeline.evaluate.shares import share_interval
 from mdpu.pipeline.files import REPOSITORY
@@ -32,8 +32,10 @@ def cells(*rows, **common):
     return pd.DataFrame([{**base, **common, "method": method, "mean": mean} for method, mean in rows])
 
 
-def evidence(*frames, **others):
-    return Evidence(pd.concat(frames, ignore_index=True), RULE, **others)
+def evidence(*frames, runs=None, **others):
+    """Return cells as evidence of runs, of which none has a history unless `runs` are given."""
+    runs = facts(history(accuracy=[50], risk=[1.0]))[:0] if runs is None else runs
+    return Evidence(pd.concat(frames, ignore_index=True), RULE, runs, **others)
 
 
 def held(name, of):
@@ -158,8 +160,7 @@ CASES = [
 
 @pytest.mark.parametrize(("name", "frames", "outcome"), CASES)
 def test_a_claim_about_cells_holds_case_by_case(name, frames, outcome):
-    runs = facts(history(accuracy=[50], risk=[1.0]))[:0]
-    assert held(name, evidence(*frames, runs=runs, more_unlabeled={("mnist", "unlabeled-2n")})) == outcome
+    assert held(name, evidence(*frames)) == outcome
 
 
 def test_the_pass_rate_by_chance_is_that_of_noise():
@@ -171,14 +172,12 @@ def test_the_pass_rate_by_chance_is_that_of_noise():
         for m in (2, 3)
         for n in (2000, 4000)
         for p in ("0.4", "0.5")
-        for v, methods in (("base", (*METHODS, "relu-part", "supervised")), ("more", METHODS[:3]))
+        for v, methods in (("base", (*METHODS, "relu-part", "supervised")), ("unlabeled-2n", METHODS[:3]))
         for method in methods
     ]
     trials = random.normal(80, 1, (len(rows), 3))
     noise = pd.DataFrame(rows).assign(law="dominant", mean=trials.mean(1), std=trials.std(1, ddof=1), trials=3)
-    runs = facts(history(accuracy=[50], risk=[1.0]))
-    more = {(f"d{i}", "more") for i in range(60)}
-    table, _ = check_claims(evidence(noise, runs=runs[:0], more_unlabeled=more), paper_evidence(RULE))
+    table, _ = check_claims(evidence(noise), paper_evidence(RULE))
     told = table[table["by_chance"].notna() & (table["ours_cases"] >= 100)]
     assert len(told) >= 14
     for row in told.to_dict("records"):
@@ -351,6 +350,8 @@ ESTIMATES = [estimated(0.52, 0.45, 0.59), estimated(0.46, 0.3, 0.49, 2)]
         ("ure-accuracy-falls-with-its-risk", SWAPPED, []),
         ("ure-overfits", [FALLING, STEADY], [True]),
         ("ure-overfits", SWAPPED, []),
+        ("weight-decay-does-not-help", [FALLING.assign(variant="decay-2e-3"), FALLING], [True]),
+        ("weight-decay-does-not-help", [FALLING], []),
         ("corrected-objective-stays-non-negative", [FALLING, STEADY], [True]),
         ("corrected-objective-stays-non-negative", SWAPPED, [False]),
         ("corrected-accuracy-holds", [FALLING, STEADY], [True]),
@@ -372,36 +373,13 @@ def test_a_claim_about_histories_holds_run_by_run(name, histories, outcome):
     assert held(name, evidence(cells(("ure", 80)), runs=facts(*histories))) == outcome
 
 
-def variants_of(changes=None, **sampling):
-    """Return our evidence of a plan with these variants beside the configuration's own, and other sampling."""
-    config = copy.deepcopy(load_config([REPOSITORY / "config.yaml"]))
-    config |= {"datasets": ["mnist", "svhn"], "experiments": ["table2"]}
-    config["protocol"]["sampling"] |= sampling
-    config["definitions"]["variants"] |= changes or {}
-    return our_evidence(Plan(config), cells(("ure", 1)).assign(diverged=0), FALLING)
-
-
-def test_more_unlabeled_images_are_tried_by_variants_that_differ_in_their_number_alone():
-    assert {variant for _, variant in variants_of().more_unlabeled} == {"unlabeled-2n", "unlabeled-3n"}
-    assert {variant for _, variant in variants_of(n_unlabeled="2n").more_unlabeled} == {"unlabeled-3n"}
-
-
-def test_weight_decay_is_tried_by_variants_that_differ_in_it_alone():
-    networks = {
-        "decay": {"mlp": {"weight_decay": 0.5}},
-        "both": {"mlp": {"weight_decay": 0.5}, "resnet34": {"weight_decay": 0.5}},
-        "decay-and-rate": {"mlp": {"weight_decay": 0.5, "learning_rate": 0.1}},
-        "less": {"mlp": {"weight_decay": 0.0}},
-    }
-    variants = {name: {"training": {"networks": changes}} for name, changes in networks.items()}
-    found = variants_of({**variants, "sampling": {"sampling": {"replacement": False}}}).larger_decay
-    assert {("mnist", "decay"), ("mnist", "both"), ("svhn", "both")} <= found
-    assert {("mnist", "decay-2e-3"), ("svhn", "decay-2e-3")} <= found  # of config.yaml
-    assert ("svhn", "decay") not in found
-    assert not {"decay-and-rate", "less", "sampling", "base"} & {variant for _, variant in found}
-    runs = facts(FALLING.assign(variant="decay"), FALLING)
-    assert held("weight-decay-does-not-help", evidence(cells(("ure", 1)), runs=runs, larger_decay=found)) == [True]
-    assert held("weight-decay-does-not-help", evidence(cells(("ure", 1)), runs=runs)) == []
+def test_variants_are_compared_that_differ_from_the_protocol_in_one_key_upwards():
+    plan = Plan(load_config([REPOSITORY / "config.yaml"]))
+    for key, variants in (("weight_decay", LARGER_DECAY), ("n_unlabeled", MORE_UNLABELED)):
+        for variant in variants:
+            (departure,) = plan.protocol.departures(variant, ["mlp", "resnet34"])
+            assert departure.key == key
+            assert float(departure.value.replace("n", "")) > float(departure.base.replace("n", "") or 1)
 
 
 # -- bags -----------------------------------------------------------------------------------------
@@ -421,18 +399,16 @@ def test_bags_are_compared_with_the_best_rival_of_the_row():
 
 def test_bags_are_compared_with_the_papers_highest_number_of_the_row():
     rows = cells(("bag-relu", 90.0), dataset="letters", n=7000)
-    of = evidence(
-        rows, runs=facts(history("bag-relu", accuracy=[90], risk=[1.0])), published_names={"letters": "emnist-letters"}
-    )
+    names = {"letters": "emnist-letters", "emnist-letters": "emnist-letters"}
+    of = evidence(rows, published_names=names)
     paper = published_cells()
     row = paper[(paper["dataset"] == "emnist-letters") & (paper["n"] == 7000) & (paper["prior"] == "0.5")]
     best = row[row["tuple_size"] == 2]["published_mean"].max()
     (case,) = CLAIMS["bags-beat-the-published-numbers"].check(of).to_dict("records")
     assert (case["dataset"], case["right"], case["holds"]) == ("letters", best, best < 90.0)
     both = pd.concat([rows, rows.assign(dataset="emnist-letters", mean=80.0)])
-    of = evidence(both, runs=of.runs, published_names={**of.published_names, "emnist-letters": "emnist-letters"})
-    assert CLAIMS["bags-beat-the-published-numbers"].check(of)["dataset"].tolist() == ["letters"]
-    assert CLAIMS["bags-beat-the-published-numbers"].check(paper_evidence(RULE)) is None
+    cases = CLAIMS["bags-beat-the-published-numbers"].check(evidence(both, published_names=names))
+    assert cases["dataset"].tolist() == ["letters"]
 
 
 @pytest.mark.parametrize(("order", "correlation"), [((1, 2, 3), 1.0), ((3, 2, 1), -1.0), ((1, 3, 2), 0.5)])

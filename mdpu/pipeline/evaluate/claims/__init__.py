@@ -1,8 +1,8 @@
 """Claims, each a statement that a program checks case by case, in a file by who makes them: ``paper`` and ``bags``.
 
 A claim is an entry of a table: its check, most often one of the comparisons of ``claim``, turns evidence into cases.
-Evidence is either our runs or the paper's own 504 numbers, which have neither histories nor other losses; the check of
-a claim that evidence cannot speak to returns None.
+Evidence is either our runs or the paper's own 504 numbers, which have neither histories nor other losses: a claim that
+evidence cannot speak to has no cases.
 """
 
 from __future__ import annotations
@@ -58,8 +58,7 @@ def check_claims(ours: Evidence, paper: Evidence) -> tuple[pd.DataFrame, pd.Data
         row: dict[str, Any] = {"claim": item.name, **{key: getattr(item, key) for key in SAID}}
         row["by_chance"] = item.by_chance(ours.rule)
         for source, evidence, nothing in (("ours", ours, NO_RUNS), ("paper", paper, NO_NUMBERS)):
-            checked = item.check(evidence)
-            cases = pd.DataFrame(columns=list(CASE)) if checked is None else checked
+            cases = item.check(evidence)
             count, hold = len(cases), int(cases["holds"].sum())
             row |= {
                 f"{source}_cases": count,
@@ -105,8 +104,8 @@ def _in_single_trials(item: Claim, evidence: Evidence) -> dict[str, Any]:
     interval is by clusters of cases: splits, weights and order are seeded by the cell and the seed, so trials of two
     datasets or of two seeds are independent. Numbers are missing where fewer than two seeds have cases.
     """
-    checked = [(seed, item.check(trial)) for seed, trial in evidence.single_trials.items()]
-    cases_by_seed = [cases.assign(seed=seed) for seed, cases in checked if cases is not None and len(cases)]
+    checked = [item.check(trial).assign(seed=seed) for seed, trial in evidence.single_trials.items()]
+    cases_by_seed = [cases for cases in checked if len(cases)]
     row: dict[str, Any] = dict.fromkeys(("trial_rate", "trial_low", "trial_high")) | {"trials": len(cases_by_seed)}
     if len(cases_by_seed) < 2:
         return row | {"in_single_trials": NOT_TESTED}

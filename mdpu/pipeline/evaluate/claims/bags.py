@@ -49,16 +49,12 @@ def against_others(evidence: Evidence) -> pd.DataFrame:
     return best_in_row(_own(evidence), evidence.table.dropna(subset="mean"), others, complete=False)
 
 
-def against_published(evidence: Evidence) -> pd.DataFrame | None:
+def against_published(evidence: Evidence) -> pd.DataFrame:
     """Return the cells of bag-relu beside the paper's highest number of their row."""
-    if evidence.runs is None:
-        return None
     best = published_cells().sort_values("published_mean").drop_duplicates(["table", "prior", "dataset"], keep="last")
-    names = evidence.published_names
-    own = _own(evidence)
-    own = own.assign(published_dataset=own["dataset"].map(lambda name: names.get(name, name)))
-    row = ["published_dataset" if axis == "dataset" else axis for axis in ROW]
     best = best.rename(columns={"dataset": "published_dataset", "published_mean": "mean_right"})
+    own = _own(evidence).assign(published_dataset=lambda cells: cells["dataset"].map(evidence.published_names))
+    row = ["published_dataset", *(axis for axis in ROW if axis != "dataset")]
     return in_one_reading(own).merge(best[[*row, "mean_right"]], on=row)
 
 
@@ -82,11 +78,9 @@ def inside(runs: pd.DataFrame, _evidence: Evidence) -> Any:
     return np.minimum(prior - runs["estimated_prior_low"], runs["estimated_prior_high"] - prior)
 
 
-def told_wrongly(evidence: Evidence) -> pd.DataFrame | None:
+def told_wrongly(evidence: Evidence) -> pd.DataFrame:
     """Return the runs of bag-free twice, with a ``told`` prior that is wrong downwards and upwards."""
-    runs = evidence.base_runs(FREE)
-    if runs is None:
-        return None
+    runs = evidence.runs_of([FREE])
     sides = [runs.assign(told=runs["prior"].astype(float) + error) for error in (-TOLD_ERROR, TOLD_ERROR)]
     return pd.concat(sides, ignore_index=True)
 

@@ -9,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
+from mdpu.pipeline.config import BASE
 from mdpu.pipeline.evaluate.comparison import Trials, welch_interval
 from mdpu.pipeline.evaluate.evidence import Evidence
 from mdpu.pipeline.evaluate.published import BASELINES, PROPOSED
@@ -16,9 +17,9 @@ from mdpu.pipeline.plan import AXES, CELL, ROW
 
 CASE = (*AXES, "left", "right", "holds")
 Frame = pd.DataFrame
-Found = Callable[[Evidence], Frame | None]  # what is compared; None if evidence cannot speak to it
-Check = Callable[[Evidence], Frame | None]  # its cases
-Side = str | float | Callable[[Frame, Evidence], Any]  # a column, a number, or what makes either of the rows
+Found = Callable[[Evidence], Frame]  # the rows that are compared
+Check = Callable[[Evidence], Frame]  # their cases, none if evidence cannot speak to a claim
+Side = str | float | Callable[[Frame, Evidence], Any]  # a column, a number, or what computes either from the rows
 Compare = Callable[[Any, Any], Any]
 ABOVE, BELOW, AT_LEAST, AT_MOST = np.greater, np.less, np.greater_equal, np.less_equal
 
@@ -57,10 +58,8 @@ CHANCE: dict[str, Callable[[Mapping[str, float]], float]] = {
 def compares(found: Found, left: Side = "mean", right: Side = "mean_right", compare: Compare = ABOVE) -> Check:
     """Compare two sides of each row that is found; a case with a missing side does not hold."""
 
-    def check(evidence: Evidence) -> Frame | None:
+    def check(evidence: Evidence) -> Frame:
         rows = found(evidence)
-        if rows is None:
-            return None
         values = [rows[s] if isinstance(s, str) else s(rows, evidence) if callable(s) else s for s in (left, right)]
         cases = rows.assign(left=values[0], right=values[1])
         with np.errstate(invalid="ignore"):
@@ -70,7 +69,7 @@ def compares(found: Found, left: Side = "mean", right: Side = "mean_right", comp
     return check
 
 
-def significantly(pairs: Callable[[Evidence], Frame]) -> Check:
+def significantly(pairs: Found) -> Check:
     """Compare the lower end of Welch's interval for the difference of pairs with zero; pairs of one trial have none."""
     several = "trials > 1 and trials_right > 1"
     return compares(lambda of: pairs(of).query(several), lambda rows, of: interval(rows, of)[0], 0.0)
@@ -90,7 +89,7 @@ def pairs_of(cells: Frame, axis: str, left: Sequence[Any], right: Any) -> Frame:
     )
 
 
-def of_methods(left: Sequence[str], right: str) -> Callable[[Evidence], Frame]:
+def of_methods(left: Sequence[str], right: str) -> Found:
     """Pair the table's cells of methods with those of another."""
     return lambda evidence: pairs_of(evidence.table, "method", left, right)
 
@@ -109,12 +108,7 @@ def best_in_row(cells: Frame, rivals: Frame, among: Sequence[str], complete: boo
 
 def against_baselines(cells: Found) -> Found:
     """Pair the proposed methods' cells with the best baseline of their row, where all three were run."""
-
-    def pairs(evidence: Evidence) -> Frame | None:
-        found = cells(evidence)
-        return None if found is None else best_in_row(proposed(found), evidence.table, BASELINES, complete=True)
-
-    return pairs
+    return lambda evidence: best_in_row(proposed(cells(evidence)), evidence.table, BASELINES, complete=True)
 
 
 def proposed(cells: Frame) -> Frame:
@@ -130,12 +124,12 @@ def step_up(cells: Frame, axis: str) -> Frame:
     return ordered[ordered.duplicated(keys)]
 
 
-def of_runs(*methods: str, where: str | None = None) -> Found:
-    """Return the facts of each run of `methods` under the protocol as it stands, `where` it is so."""
+def of_runs(*methods: str, variants: Sequence[str] = (BASE,), where: str | None = None) -> Found:
+    """Return the facts of each run of `methods` and `variants`, `where` it is so."""
 
-    def found(evidence: Evidence) -> Frame | None:
-        runs = evidence.base_runs(*methods)
-        return runs if runs is None or where is None else runs.query(where)
+    def found(evidence: Evidence) -> Frame:
+        runs = evidence.runs_of(methods, variants)
+        return runs if where is None else runs.query(where)
 
     return found
 
