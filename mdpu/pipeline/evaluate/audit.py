@@ -3,26 +3,28 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import yaml
 
 from mdpu.law import Law
+from mdpu.learn.method import CorrectedRisk
 from mdpu.learn.methods import load_method
-from mdpu.pipeline.evaluate.published import BASELINES, CORRECTED, NUMERALS, PROPOSED, published_cells
+from mdpu.pipeline.evaluate.published import BASELINES, CORRECTED, METHODS, NUMERALS, PROPOSED, published_cells
 from mdpu.pipeline.files import read_json, resource, write_csv, write_json
 from mdpu.pipeline.plan import Plan
 
-ANOMALIES = resource("mdpu/pipeline/evaluate/anomalies.yaml")
+TYPED = yaml.safe_load(resource("mdpu/pipeline/evaluate/anomalies.yaml").read_text(encoding="utf-8"))
+KINDS = ("tables", "datasets", "protocol", "mathematics", "references")  # of findings, in order
 PUBLISHED_ROW = ["table", "prior", "dataset"]
 WIDE_DEVIATION = 5.0  # points
 EVEN = 0.02  # how far from one half the share of positives may be for a dataset to count as balanced
 SIZES, PRIORS = range(1, 11), [tenth / 10 for tenth in range(1, 10)]  # where formulas are checked
+MISCLASSIFIED = (-0.5, -1.0, -3.0)  # margins
 
 RECOMPUTED, READ = "recomputed", "read"
 ANOMALY, NO_CASE, NO_DATA = "anomaly", "no case", "not run"
@@ -48,120 +50,103 @@ class Finding:
 
 
 def audit(datasets: Mapping[str, Mapping[str, Any]]) -> list[Finding]:
-    """Return all findings: tables, datasets, protocol, mathematics, references.
+    """Return all findings, in the order of `KINDS`.
 
     `datasets` are the published ones that this configuration runs as the paper states them, each with the
     ``description`` of its source and the ``counts`` of its sides.
     """
     findings = [*table_findings(published_cells()), *dataset_findings(datasets), *theory_findings()]
-    findings += [Finding(**entry, checked=READ, outcome=ANOMALY) for entry in _typed()["read"]]
-    kinds = ("tables", "datasets", "protocol", "mathematics", "references")
-    return sorted(findings, key=lambda finding: kinds.index(finding.kind))
-
-
-def _typed() -> dict[str, Any]:
-    content: dict[str, Any] = yaml.safe_load(ANOMALIES.read_text(encoding="utf-8"))
-    return content
+    findings += [Finding(**entry, checked=READ, outcome=ANOMALY) for entry in TYPED["read"]]
+    return sorted(findings, key=lambda finding: KINDS.index(finding.kind))
 
 
 def _computed(kind: str, place: str, finding: str, cases: list[str], of: int) -> Finding:
     return Finding(kind, place, finding, RECOMPUTED, ANOMALY if cases else NO_CASE, len(cases), of, cases)
 
 
-def _name(cell: Any) -> str:
-    """Return the name of a published cell or row in lists of cases."""
-    method = f", {load_method(cell.method).title}" if hasattr(cell, "method") else ""
-    return f"Table {NUMERALS[cell.table]}, prior {cell.prior}, {cell.dataset}{method}"
+def _row(cell: Any) -> str:
+    """Return the name of a row of the published tables, that of a cell."""
+    return f"Table {NUMERALS[cell.table]}, prior {cell.prior}, {cell.dataset}"
 
 
-def table_findings(cells: pd.DataFrame) -> list[Finding]:
-    """Return the contradictions among the 504 cells, as `published_cells` returns them."""
+def _cell(cell: Any) -> str:
+    return f"{_row(cell)}, {load_method(cell.method).title}"
+
+
+def table_findings(cells: pd.DataFrame) -> Iterator[Finding]:
+    """Yield the contradictions among the 504 cells, as `published_cells` returns them."""
     found = partial(_computed, "tables", "Tables II-V")
-    marked = cells.assign(best=cells.groupby(PUBLISHED_ROW)["published_mean"].transform("max"))
+    best = cells.assign(best=cells.groupby(PUBLISHED_ROW)["published_mean"].transform("max"))
+    bold = best[best["published_bold"]]
     wrong = [
-        f"{_name(cell)} {cell.published_mean:.2f} is bold, the row's highest is {cell.best:.2f}"
-        for cell in marked[marked["published_bold"] & (marked["published_mean"] < marked["best"])].itertuples()
+        f"{_cell(cell)} {cell.published_mean:.2f} is bold, the row's highest is {cell.best:.2f}"
+        for cell in bold[bold["published_mean"] < bold["best"]].itertuples()
     ]
+    yield found("A bold cell is not its row's best.", wrong, len(bold))
     alike = cells.groupby(["published_mean", "published_std"])
     copies = [
-        f"{mean:.2f} ± {std:.2f}: " + " and ".join(map(_name, group.itertuples()))
+        f"{mean:.2f} ± {std:.2f}: " + " and ".join(map(_cell, group.itertuples()))
         for (mean, std), group in alike
         if len(group) > 1
     ]
-    others = [method for method in cells["method"].unique() if method != "kmeans"]
+    yield found("The same mean and deviation stand in more than one cell, a sign of copying.", copies, alike.ngroups)
+    is_kmeans = cells["method"] == "kmeans"
+    others = ", ".join(load_method(method).title for method in METHODS if method != "kmeans")
+    impossible = "K-Means: the accuracy is below 50 %, impossible with the best assignment of clusters to classes."
+    for text, some in ((impossible, cells[is_kmeans]), (f"{others}: the accuracy is below 50 %.", cells[~is_kmeans])):
+        below = some[some["published_mean"] < 50]
+        yield found(text, [f"{_cell(cell)} {cell.published_mean:.2f}" for cell in below.itertuples()], len(some))
     rows = cells.pivot(index=PUBLISHED_ROW, columns="method", values="published_mean").reset_index()
-    above = {method: rows[rows[list(BASELINES)].max(axis=1) > rows[method]] for method in PROPOSED}
-    below = [
-        f"{_name(row)}: {load_method(method).title} {getattr(row, method):.2f}, URE {row.ure:.2f}"
+    for method in PROPOSED:
+        above = rows[rows[list(BASELINES)].max(axis=1) > rows[method]]
+        text = f"A baseline is more accurate than {load_method(method).title}."
+        yield found(text, [*map(_row, above.itertuples())], len(rows))
+    below_ure = [
+        f"{_row(row)}: {load_method(method).title} {getattr(row, method):.2f}, URE {row.ure:.2f}"
         for row in rows.itertuples()
         for method in CORRECTED
         if getattr(row, method) < row.ure
     ]
+    yield found("A corrected method is below the URE.", below_ure, len(CORRECTED) * len(rows))
+    yield from _drops(cells, 2, 3)
+    yield from _drops(cells, 4, 5)
     wide = cells[cells["published_std"] > WIDE_DEVIATION]
-    spread = [f"{_name(cell)} ± {cell.published_std:.2f}" for cell in wide.itertuples()]
-    copied = "The same mean and deviation stand in more than one cell, a sign of copying."
-    return [
-        found("A bold cell is not its row's best.", wrong, int(cells["published_bold"].sum())),
-        found(copied, copies, alike.ngroups),
-        *(_below_chance(cells, methods) for methods in (["kmeans"], others)),
-        *(
-            found(
-                f"A baseline is more accurate than {load_method(method).title}.",
-                [*map(_name, worse.itertuples())],
-                len(rows),
-            )
-            for method, worse in above.items()
-        ),
-        found("A corrected method is below the URE.", below, len(CORRECTED) * len(rows)),
-        *(_drops(cells, *tables, method) for tables in ((2, 3), (4, 5)) for method in PROPOSED),
-        found(f"The deviation over trials exceeds {WIDE_DEVIATION:g} points.", spread, len(cells)),
-    ]
+    text = f"The deviation over trials exceeds {WIDE_DEVIATION:g} points."
+    yield found(text, [f"{_cell(cell)} ± {cell.published_std:.2f}" for cell in wide.itertuples()], len(cells))
 
 
-def _below_chance(cells: pd.DataFrame, methods: list[str]) -> Finding:
-    compared = cells[cells["method"].isin(methods)]
-    below = compared[compared["published_mean"] < 50]
-    text = f"{', '.join(load_method(method).title for method in methods)}: the accuracy is below 50 %."
-    if methods == ["kmeans"]:
-        text = "K-Means: the accuracy is below 50 %, impossible with the best assignment of clusters to classes."
-    cases = [f"{_name(cell)} {cell.published_mean:.2f}" for cell in below.itertuples()]
-    return _computed("tables", "Tables II-V", text, cases, len(compared))
+def _drops(cells: pd.DataFrame, smaller: int, larger: int) -> Iterator[Finding]:
+    """Yield where each proposed method loses accuracy from the table of the smaller n to that of the larger."""
+    after = cells.loc[cells["table"] == larger, ["method", "prior", "dataset", "published_mean"]]
+    pairs = cells[cells["table"] == smaller].merge(after, on=["method", "prior", "dataset"], suffixes=("", "_after"))
+    for method in PROPOSED:
+        own = pairs[pairs["method"] == method]
+        cases = [
+            f"prior {pair.prior}, {pair.dataset}: {pair.published_mean:.2f} to {pair.published_mean_after:.2f}"
+            for pair in own[own["published_mean_after"] < own["published_mean"]].itertuples()
+        ]
+        text = f"{load_method(method).title}: more data lower the accuracy, against the text."
+        yield _computed("tables", f"Tables {NUMERALS[smaller]} to {NUMERALS[larger]}", text, cases, len(own))
 
 
-def _drops(cells: pd.DataFrame, smaller: int, larger: int, method: str) -> Finding:
-    method_cells = cells[cells["method"] == method].set_index(["prior", "dataset"])
-    before, after = (method_cells.loc[method_cells["table"] == table, "published_mean"] for table in (smaller, larger))
-    after = after.reindex(before.index)
-    cases = [
-        f"prior {prior}, {dataset}: {before[prior, dataset]:.2f} to {after[prior, dataset]:.2f}"
-        for prior, dataset in before.index[after < before]
-    ]
-    text = f"{load_method(method).title}: more data lower the accuracy, against the text."
-    return _computed("tables", f"Tables {NUMERALS[smaller]} to {NUMERALS[larger]}", text, cases, len(before))
-
-
-def dataset_findings(datasets: Mapping[str, Mapping[str, Any]]) -> list[Finding]:
+def dataset_findings(datasets: Mapping[str, Mapping[str, Any]]) -> Iterator[Finding]:
     """Compare the paper's statements about each dataset with its images; see `audit`."""
-    findings = []
-    for name, stated in _typed()["stated"].items():
+    for name, stated in TYPED["stated"].items():
         place = f"Section V-A, {name}"
         text = "The images differ from what is stated: {train:,} for training, {test:,} for testing, {classes} classes."
         text = text.format(**stated)
         if name not in datasets:
-            findings.append(Finding("datasets", place, text, RECOMPUTED, NO_DATA))
+            yield Finding("datasets", place, text, RECOMPUTED, NO_DATA)
             continue
         description, counts = datasets[name]["description"], datasets[name]["counts"]
-        at_hand = {**description, "classes": len(description["classes"])}
-        cases = [
-            f"{key}: {stated[key]:,} stated, {at_hand[key]:,} found" for key in stated if stated[key] != at_hand[key]
-        ]
-        findings.append(_computed("datasets", place, text, cases, len(stated)))
+        here = {**description, "classes": len(description["classes"])}
+        cases = [f"{key}: {stated[key]:,} stated, {here[key]:,} found" for key in stated if stated[key] != here[key]]
+        yield _computed("datasets", place, text, cases, len(stated))
         shares = {part: sides["positive"] / (sides["positive"] + sides["negative"]) for part, sides in counts.items()}
         uneven = [f"{part}: {share:.3f}" for part, share in shares.items() if abs(share - 0.5) > EVEN]
         text = f"The share of positives is not within {EVEN:g} of one half."
-        findings.append(_computed("datasets", place, text, uneven, len(shares)))
-        findings.append(_impossible_draws(name, counts["train"]))
-    return findings
+        yield _computed("datasets", place, text, uneven, len(shares))
+        yield _impossible_draws(name, counts["train"])
 
 
 def _impossible_draws(name: str, pool: Mapping[str, int]) -> Finding:
@@ -179,43 +164,37 @@ def _impossible_draws(name: str, pool: Mapping[str, int]) -> Finding:
     return _computed("protocol", f"Tables II-V, {name}", text, cases, len(drawn))
 
 
-def theory_findings() -> list[Finding]:
+def theory_findings() -> Iterator[Finding]:
     """Check the paper's formulas, and identities that it does not state, on a grid of tuple sizes and priors."""
+    import torch
+
+    from mdpu.losses import LOSSES
+
     found = partial(_computed, "mathematics")
 
     def on_grid(place: str, text: str, fails: Callable[[int, float], bool], sizes: Sequence[int] = SIZES) -> Finding:
         grid = [(size, prior) for size in sizes for prior in PRIORS]
         return found(place, text, [f"M = {M}, prior {prior:g}" for M, prior in grid if fails(M, prior)], len(grid))
 
-    titles = {name: (load_method(name).title, getattr(load_method(name), "k", math.nan)) for name in CORRECTED}
-    not_positive = [f"{title} is its case k = {slope:g}" for title, slope in titles.values() if not slope > 0]
-    gradient = _ramp_gradient(np.array([-0.5, -1.0, -3.0]))
-    flat = [f"margin {margin:g}" for margin, slope in gradient.items() if slope == 0]
-    return [
-        found(
-            "Eq. 14", "k > 0 is asked for, which a correction of the paper does not meet.", not_positive, len(titles)
-        ),
-        on_grid("Lemma 6", "a + b is not 1.", lambda M, prior: not _close(sum(_shares(M, prior)), 1)),
-        on_grid("Section IV", "a pi_- - b pi_+ is not positive, or is not a - pi_+.", _is_no_denominator),
-        on_grid(
-            "Theorem 1",
-            "The weights are not those of learning from two unlabeled sets with class priors a and pi_+.",
-            _differs_from_two_unlabeled_sets,
-        ),
-        on_grid(
-            "Lemma 6",
-            "At M = 1, a is not 1 or b is not 0: it would not be positive and unlabeled learning.",
-            lambda M, prior: not (_close(_shares(M, prior)[0], 1) and _shares(M, prior)[1] == 0),
-            sizes=(1,),
-        ),
-        on_grid(
-            "Theorem 3",
-            "R_MDP >= zeta > 0 is assumed, but a classifier that scores positives +1 and negatives -1 has R_MDP < 0 "
-            "under the logistic loss.",
-            lambda M, prior: _tuple_risk(M, prior) < 0,
-        ),
-        found("Table I", "The ramp loss has no gradient on points that are misclassified.", flat, len(gradient)),
-    ]
+    corrections = [method for method in map(load_method, CORRECTED) if isinstance(method, CorrectedRisk)]
+    not_positive = [f"{method.title} is its case k = {method.k:g}" for method in corrections if method.k <= 0]
+    text = "k > 0 is asked for, which a correction of the paper does not meet."
+    yield found("Eq. 14", text, not_positive, len(corrections))
+    yield on_grid("Lemma 6", "a + b is not 1.", lambda M, prior: not _close(sum(_shares(M, prior)), 1))
+    yield on_grid("Section IV", "a pi_- - b pi_+ is not positive, or is not a - pi_+.", _is_no_denominator)
+    text = "The weights are not those of learning from two unlabeled sets with class priors a and pi_+."
+    yield on_grid("Theorem 1", text, _differs_from_two_unlabeled_sets)
+    text = "At M = 1, a is not 1 or b is not 0: it would not be positive and unlabeled learning."
+    yield on_grid("Lemma 6", text, lambda M, prior: _shares(M, prior) != (1, 0), sizes=[1])
+    text = (
+        "R_MDP >= zeta > 0 is assumed, but a classifier that scores positives +1 and negatives -1 has R_MDP < 0 under "
+        "the logistic loss."
+    )
+    yield on_grid("Theorem 3", text, lambda M, prior: _tuple_risk(M, prior) < 0)
+    ramp = LOSSES["ramp"].margin_loss
+    flat = [f"margin {at:g}" for at in MISCLASSIFIED if ramp(torch.tensor(at)) == ramp(torch.tensor(at - 0.1))]
+    text = "The ramp loss has no gradient on points that are misclassified."
+    yield found("Table I", text, flat, len(MISCLASSIFIED))
 
 
 def _close(left: float, right: float) -> bool:
@@ -257,30 +236,19 @@ def _shares(size: int, prior: float) -> tuple[float, float]:
     return a, b
 
 
-def _ramp_gradient(margins: np.ndarray) -> dict[float, float]:
-    """Return the derivative of the ramp loss at margins."""
-    import torch
-
-    from mdpu.losses import LOSSES
-
-    at = torch.tensor(margins, requires_grad=True)
-    LOSSES["ramp"].margin_loss(at).sum().backward()
-    assert at.grad is not None
-    return dict(zip(margins.tolist(), at.grad.tolist(), strict=True))
-
-
 def write_audit(plan: Plan) -> None:
     """Audit the paper, and write the findings as CSV with all their cases (.json) beside them.
 
     Those of the plan's datasets are audited that have the name of a published row.
     """
-    layout, stated = plan.layout, [name for name in plan.datasets if plan.published_names[name] == name]
+    layout = plan.layout
     datasets = {
         name: {
             "description": read_json(layout.images(name).with_suffix(".json")),
             "counts": read_json(layout.labels(name).with_suffix(".json"))["counts"],
         }
-        for name in stated
+        for name in plan.datasets
+        if plan.published_names[name] == name
     }
     findings = [asdict(finding) for finding in audit(datasets)]
     table = pd.DataFrame(findings).assign(cases=["; ".join(finding["cases"]) for finding in findings])

@@ -48,7 +48,7 @@ def test_it_finds_what_is_put_in():
     row = (cells["table"] == 3) & (cells["prior"] == "0.5") & (cells["dataset"] == "mnist")
     cells.loc[row & (cells["method"] == "siamese"), "published_mean"] = 99.0
     cells.loc[row & (cells["method"] == "contrastive"), "published_mean"] = 49.0
-    findings = table_findings(cells)
+    findings = [*table_findings(cells)]
     assert "Table III, prior 0.5, mnist" in one(findings, "more accurate than URE").cases
     assert one(findings, "more accurate than ABS").count == 1
     assert one(findings, "A bold cell").count == 2
@@ -83,6 +83,6 @@ def test_the_formulas_hold_where_they_should_and_fail_where_they_do(findings):
 
 def test_a_wrong_formula_is_found(monkeypatch):
     monkeypatch.setattr(module, "_shares", lambda size, prior: (0.5, 0.4))
-    findings = module.theory_findings()
+    findings = [*module.theory_findings()]
     assert one(findings, "a + b is not 1").count == len(module.SIZES) * len(module.PRIORS)
     assert one(findings, "is not positive, or is not").outcome == ANOMALY
