@@ -118,18 +118,13 @@ def plan(
 
 
 @app.command(rich_help_panel=LOOK)
-def trace(
-    name: RunOrCell,
-    config: OwnConfigs = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,
-) -> None:
+def trace(name: RunOrCell, config: OwnConfigs = None) -> None:
     """Print the sources of a number: rows of the metrics, splits, seeds, histories, commands to retrain its runs."""
-    from mdpu.pipeline.evaluate.trace import trace, trace_text
+    from mdpu.pipeline.evaluate.trace import trace
     from mdpu.pipeline.outcome import configuration_of
 
     config = config or [configuration_of(name)]
-    traced = trace(load_plan(config), name, config)
-    print(json.dumps(traced, indent=2) if as_json else trace_text(traced))
+    print(trace(load_plan(config), name, config))
 
 
 @app.command(rich_help_panel=LOOK)
