@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import colorsys
 import re
 from collections import Counter
 from collections.abc import Collection, Sequence
@@ -20,9 +19,17 @@ MEDIA_TYPES = {".csv": "text/csv", ".pdf": "application/pdf", ".tex": "applicati
 FORMATS = {".csv": "CSV", ".pdf": "PDF", ".png": "PNG", ".svg": "SVG", ".tex": "LaTeX"}
 BESIDE = "LaTeX, with the paper’s"  # a table with the paper's numbers beside ours
 WITH_PAPER = "-paper.tex"  # how the name of a LaTeX table ends that has the paper's numbers beside ours
-DARK_PAGE, DARK_INK = "#14181d", "#e4e8ec"  # as in report/tokens.css
 PAGE_SCALE = 1.35  # text of 8 pt becomes as large as the page's small print
-LEAST_CONTRAST = 3.0  # of a drawing's parts against the page (WCAG 2.2, 1.4.11)
+# Colours of figures, which are drawn for paper, that a dark page replaces; the colours of methods and photographs stay.
+DARK = {
+    "#ffffff": "#14181d",  # as in report/tokens.css
+    "#000000": "#ebebeb",
+    "#333333": "#cccccc",
+    "#404040": "#bfbfbf",
+    "#f0f0f0": "#262626",
+    "#a34700": "#ffa35c",
+    "#fff6e5": "#4c3200",
+}
 
 
 def data_url(kind: str, path: Path) -> str:
@@ -51,50 +58,17 @@ def figure(path: Path) -> dict[str, Any]:
 
 
 def for_both_schemes(svg: bytes) -> bytes:
-    """Return an SVG drawing of matplotlib's with other colours where its reader prefers a dark page.
+    """Return an SVG drawing of matplotlib's with the colours of `DARK` where its reader prefers a dark page.
 
-    Figures are drawn for paper. In the dark, what is near white or too dark to be seen changes its lightness, not its
-    hue; the colours of methods and photographs stay. An image follows the colour scheme of the page around it.
+    An image follows the colour scheme of the page around it.
     """
-    used = sorted({colour.decode() for colour in re.findall(rb"(?:fill|stroke): (#[0-9a-f]{6})", svg)})
-    rules = [f"svg {{ fill: {DARK_INK} }}"]
-    for colour in used:
-        if (twin := dark_twin(colour)) != colour:
-            rules += [f'[style*="{part}: {colour}"] {{ {part}: {twin} !important }}' for part in ("fill", "stroke")]
-    style = f"<style>@media (prefers-color-scheme: dark) {{ {' '.join(rules)} }}</style>".encode()
+    rules = "svg { fill: #e4e8ec }" + "".join(
+        f' [style*="{part}: {colour}"] {{ {part}: {dark} !important }}'
+        for colour, dark in DARK.items()
+        for part in ("fill", "stroke")
+    )
     start, end, rest = svg.rpartition(b"</svg>")
-    return start + style + end + rest
-
-
-def dark_twin(colour: str) -> str:
-    """Return the colour, as ``#rrggbb``, that takes the place of `colour` on a dark page."""
-    if colour == "#ffffff":
-        return DARK_PAGE
-    red, green, blue = (int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5))
-    hue, lightness, saturation = colorsys.rgb_to_hls(red, green, blue)
-    if lightness < 0.9 and contrast(colour, DARK_PAGE) >= LEAST_CONTRAST:
-        return colour
-    lightness = min(0.92, max(0.15, 1 - lightness))
-    if contrast(colour, "#ffffff") >= LEAST_CONTRAST:  # seen on paper; a pure blue is dark at any middle lightness
-        while contrast(_colour(hue, lightness, saturation), DARK_PAGE) < LEAST_CONTRAST:
-            lightness += 0.02
-    return _colour(hue, lightness, saturation)
-
-
-def _colour(hue: float, lightness: float, saturation: float) -> str:
-    return "#" + "".join(f"{round(255 * part):02x}" for part in colorsys.hls_to_rgb(hue, lightness, saturation))
-
-
-def contrast(first: str, second: str) -> float:
-    """Return the contrast ratio of two colours, from 1 to 21, as WCAG defines it."""
-    bright, dim = sorted((_luminance(first), _luminance(second)), reverse=True)
-    return (bright + 0.05) / (dim + 0.05)
-
-
-def _luminance(colour: str) -> float:
-    parts = [int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)]
-    red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
-    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+    return start + f"<style>@media (prefers-color-scheme: dark) {{ {rules} }}</style>".encode() + end + rest
 
 
 def format_name(file: str | Path) -> str:

@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 import sympy
 import torch
+from contrast import contrast
 from labels import is_shown, touching
 from matplotlib.text import Text
 
@@ -30,6 +31,7 @@ from mdpu.pipeline.experiments.size import size_figure
 from mdpu.pipeline.plan import Run
 from mdpu.pipeline.report.drawing import COLUMN, PAGE, save_figure
 from mdpu.pipeline.report.rank_figure import rank_figure
+from mdpu.pipeline.report.sections import DARK
 from mdpu.pipeline.report.style import LOSS_STYLES
 from mdpu.pipeline.report.tuning_figure import tuning_figure
 
@@ -291,14 +293,21 @@ FIGURES = {
 
 
 @pytest.mark.parametrize("name", FIGURES)
-def test_a_figure_fits_a_paper_and_its_labels_can_be_read(name):
-    """A column or a page wide, not higher than a page, 8 pt, and no label touches another or leaves the figure."""
+def test_a_figure_fits_a_paper_and_its_labels_can_be_read(name, tmp_path):
+    """A column or a page wide, not higher than a page, 8 pt, and no label touches another or leaves the figure.
+
+    What is seen on paper is seen in the dark too.
+    """
     figure = FIGURES[name]()
     assert touching(figure) == []
     width, height = figure.get_size_inches()
     assert width in (COLUMN, PAGE)
     assert height <= 9.0
     assert {text.get_fontsize() for text in figure.findobj(Text) if is_shown(text, figure)} <= {7, 8}
+    save_figure(figure, tmp_path / "figure.svg")
+    for colour in set(re.findall(r"(?:fill|stroke): (#[0-9a-f]{6})", (tmp_path / "figure.svg").read_text())):
+        dark, seen = DARK.get(colour, colour), contrast(colour, "#ffffff") >= 3
+        assert not seen or contrast(dark, DARK["#ffffff"]) >= 3, colour
 
 
 def test_labels_that_touch_or_leave_the_figure_are_noticed():

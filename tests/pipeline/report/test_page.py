@@ -8,9 +8,9 @@ import subprocess
 
 import pytest
 from browsing import click
+from contrast import contrast
 
 from mdpu.pipeline.files import read_csv, sha256
-from mdpu.pipeline.report.sections import contrast
 
 Keys = pytest.importorskip("selenium.webdriver.common.keys").Keys
 By = pytest.importorskip("selenium.webdriver.common.by").By
