@@ -94,19 +94,13 @@ def describe_runs(metrics: pd.DataFrame, accuracies: pd.DataFrame, plan: Plan) -
     ``risk`` is that of the last epoch, missing for a run that diverged or estimates none. ``history``, the manifest of
     its finished runs, and ``split`` are paths in the folder of results.
     """
-    last = metrics.groupby(list(AXES), as_index=False)["epoch"].max().merge(metrics, on=[*AXES, "epoch"])
-    places = [
-        {
-            **vars(run),
-            "run": run.name,
-            "job": job.name,
-            "history": str(plan.layout.manifest(job.name, made).relative_to(plan.layout.results)),
-            "split": str(plan.layout.split(run.split).relative_to(plan.layout.results)),
-        }
-        for job in plan.jobs.values()
-        for made in [identity(plan, job.name)]
-        for run in job.runs
-    ]
+    last = metrics.sort_values("epoch").drop_duplicates(list(AXES), keep="last")
+    layout, places = plan.layout, []
+    for job in plan.jobs.values():
+        manifest = str(layout.manifest(job.name, identity(plan, job.name)).relative_to(layout.results))
+        for run in job.runs:
+            split = str(layout.split(run.split).relative_to(layout.results))
+            places.append({**vars(run), "run": run.name, "job": job.name, "history": manifest, "split": split})
     reached = accuracies.merge(last[[*AXES, "risk"]], on=list(AXES), validate="one_to_one")
     columns = [*AXES, "run", "accuracy", "first_epoch", "last_epoch", "risk", "job", "history", "split"]
     return reached.merge(pd.DataFrame(places), on=list(AXES), validate="one_to_one")[columns]

@@ -105,11 +105,11 @@ def judge(
         ((size > wider_margin) & ~holds_zero, DIFFERS, BEYOND),
         ((low >= -margin) & (high <= margin), REPRODUCED, INSIDE),
         ((size <= margin) & holds_zero, REPRODUCED, NEAR),
+        (np.full(size.shape, fill_value=True), CLOSE, WIDER),
     ]
     conditions, verdicts, reasons = zip(*cases, strict=True)
-    verdict = np.select(conditions, [np.full(size.shape, name, dtype=object) for name in verdicts], CLOSE)
-    reason = np.select(conditions, [np.full(size.shape, text, dtype=object) for text in reasons], WIDER)
-    return verdict, reason
+    first = np.argmax(conditions, axis=0)  # that is true
+    return np.array(verdicts, dtype=object)[first], np.array(reasons, dtype=object)[first]
 
 
 def compare(
@@ -130,37 +130,36 @@ def compare(
     and ``equivalent``, whether that is below 1 - level. ``cell`` is the name of ours.
     """
     cells = published_cells().rename(columns={"dataset": "published_dataset"})
-    names = [(theirs, ours) for ours, theirs in published_names.items() if theirs in set(cells["published_dataset"])]
-    pairs = cells.merge(
-        pd.DataFrame(names, columns=["published_dataset", "dataset"]), on="published_dataset", how="left"
-    )
-    pairs["dataset"] = pairs["dataset"].fillna(pairs["published_dataset"])
-    stated = pairs["dataset"] == pairs["published_dataset"]
-    usual = np.where(stated, STATED, IMPLIED)
-    pairs["reading"] = [(readings or {}).get(*one) for one in zip(pairs["dataset"], usual, strict=True)]
+    names = pd.DataFrame(published_names.items(), columns=["dataset", "published_dataset"])
+    compared = cells.merge(names, on="published_dataset", how="left")
+    compared["dataset"] = compared["dataset"].fillna(compared["published_dataset"])
+    usual = np.where(compared["dataset"] == compared["published_dataset"], STATED, IMPLIED)
+    compared["reading"] = compared["dataset"].map(readings or {}).astype(object).fillna(pd.Series(usual))
     counts = ["trials", "diverged", "first_epoch", "last_epoch"]
     ours = ["mean", "std", *counts]
-    compared = pairs.merge(summary[[*CELL, *ours]], on=list(CELL), how="left", validate="one_to_one")
+    compared = compared.merge(summary[[*CELL, *ours]], on=list(CELL), how="left", validate="one_to_one")
     compared = compared.astype(dict.fromkeys(counts, "Int64"))
-    was_run = compared["trials"].notna().to_numpy()
+    compared["difference"] = compared["mean"] - compared["published_mean"]
+
     diverged = compared["diverged"].fillna(0).to_numpy(int)
     valid = compared["trials"].fillna(0).to_numpy(int) - diverged
     paper = Trials(compared["published_mean"], compared["published_std"], TRIALS)
-    compared["difference"] = compared["mean"] - compared["published_mean"]
     low, high = welch_interval(Trials(compared["mean"], compared["std"], valid), paper, rule["level"])
     verdict, reason = judge(compared["difference"], low, high, rule["margin"], rule["wider_margin"])
     some_diverged = (verdict == REPRODUCED) & (diverged > 0)  # only the trials that converged agree
     verdict[some_diverged], reason[some_diverged] = CLOSE, SOME_DIVERGED
-    all_diverged = was_run & (valid == 0)
+    all_diverged = (valid == 0) & (diverged > 0)
     verdict[all_diverged], reason[all_diverged] = DIFFERS, ALL_DIVERGED
-    verdict[~was_run], reason[~was_run] = NOT_RUN, ""
-    columns = ["table", "tuple_size", "n", "prior", "published_dataset", "dataset", "reading", "method", *ours]
-    columns += ["published_mean", "published_std", "published_bold", "difference"]
+    not_run = compared["trials"].isna().to_numpy()
+    verdict[not_run], reason[not_run] = NOT_RUN, ""
+
     enough = np.where(valid >= FEWEST_TRIALS, valid, np.nan)
     tested = Trials(compared["mean"], compared["std"], enough)
     lower, upper = prediction_interval(tested, TRIALS, rule["level"])
     p_value = equivalence_p(tested, paper, rule["margin"])
     known = {"predicted": compared["published_mean"].between(lower, upper), "equivalent": p_value < 1 - rule["level"]}
+    columns = ["table", "tuple_size", "n", "prior", "published_dataset", "dataset", "reading", "method", *ours]
+    columns += ["published_mean", "published_std", "published_bold", "difference"]
     return compared[columns].assign(
         interval_low=low,
         interval_high=high,
@@ -169,7 +168,7 @@ def compare(
         prediction_low=lower,
         prediction_high=upper,
         equivalence_p=p_value,
-        **{name: pd.arrays.BooleanArray(np.asarray(answer), np.isnan(enough)) for name, answer in known.items()},
+        **{name: pd.Series(answers, dtype="boolean").mask(np.isnan(enough)) for name, answers in known.items()},
         cell=[cell_name(key) for key in compared[list(CELL)].to_dict("records")],
     )
 
@@ -211,8 +210,8 @@ def totals(comparison: pd.DataFrame) -> pd.DataFrame:
 
 def write_comparison(plan: Plan) -> None:
     """Compare a plan's summary with the paper, and write the verdicts as CSV with totals (.json) beside them."""
-    rule, out = plan.config["comparison"], plan.layout.results / "comparison.csv"
+    rule, results = plan.config["comparison"], plan.layout.results
     verdicts = compare(read_csv(plan.layout.summary), plan.published_names, rule, plan.readings)
-    write_csv(verdicts, out)
-    facts = {"totals": totals(verdicts).to_dict("records"), "spreads": spreads(verdicts).to_dict("records")}
-    write_json(out.with_suffix(".json"), {**facts, "rule": rule})
+    write_csv(verdicts, results / "comparison.csv")
+    facts = {name: count(verdicts).to_dict("records") for name, count in (("totals", totals), ("spreads", spreads))}
+    write_json(results / "comparison.json", {**facts, "rule": rule})

@@ -85,7 +85,7 @@ def table_cells(cells: pd.DataFrame, rows: Collection[tuple[str, int, int, str]]
     base_cells = protocol_cells(cells)
     if rows is None:
         return base_cells
-    return base_cells[[row in rows for row in base_cells[list(ROW)].itertuples(index=False, name=None)]]
+    return base_cells.loc[[row in rows for row in base_cells[list(ROW)].itertuples(index=False, name=None)]]
 
 
 def paper_evidence(rule: Mapping[str, float]) -> Evidence:

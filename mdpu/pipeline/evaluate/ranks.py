@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +17,6 @@ from mdpu.pipeline.files import read_csv, write_csv, write_json
 from mdpu.pipeline.plan import ROW, Plan
 
 UNITS = ("row", "dataset")
-FEWEST_METHODS, FEWEST_BLOCKS = 3, 2
 
 
 @dataclass(frozen=True)
@@ -51,11 +50,14 @@ class Ranking:
         return vars(self) | {"average_ranks": ranks, "nemenyi_p_values": p_values}
 
 
+Rankings = Mapping[tuple[str, str], Ranking | None]  # by source and unit
+
+
 def rank(accuracies: pd.DataFrame, alpha: float) -> Ranking | None:
     """Rank methods (columns) within complete blocks (rows); None where fewer than three or two are left."""
     complete = accuracies.dropna()
     blocks, methods = complete.shape
-    if methods < FEWEST_METHODS or blocks < FEWEST_BLOCKS:
+    if methods < 3 or blocks < 2:
         return None
     average = complete.rank(axis=1, ascending=False).mean().sort_values(kind="stable")
     friedman = stats.friedmanchisquare(*(complete[method] for method in complete))
@@ -94,9 +96,7 @@ def accuracy_blocks(cells: pd.DataFrame, unit: str) -> pd.DataFrame:
     return wide if unit == "row" else wide.dropna().groupby("dataset").mean()
 
 
-def rankings(
-    summary: pd.DataFrame, rows: Collection[tuple[str, int, int, str]], alpha: float
-) -> dict[tuple[str, str], Ranking | None]:
+def rankings(summary: pd.DataFrame, rows: Collection[tuple[str, int, int, str]], alpha: float) -> Rankings:
     """Return the ranking of each source (``ours``, ``paper``) and unit (``row``, ``dataset``), None if not run."""
     return {
         (source, unit): rank(accuracy_blocks(cells, unit), alpha)
@@ -105,22 +105,21 @@ def rankings(
     }
 
 
-def rank_table(ranked: dict[tuple[str, str], Ranking | None]) -> pd.DataFrame:
+def rank_table(ranked: Rankings) -> pd.DataFrame:
     """Return one row per source, unit and method: source, unit, blocks, method, average_rank."""
     rows = [
-        {"source": source, "unit": unit, "blocks": ranking.blocks, "method": method, "average_rank": value}
-        for (source, unit), ranking in ranked.items()
+        (*key, ranking.blocks, method, average)
+        for key, ranking in ranked.items()
         if ranking is not None
-        for method, value in ranking.average_ranks.items()
+        for method, average in ranking.average_ranks.items()
     ]
     return pd.DataFrame(rows, columns=["source", "unit", "blocks", "method", "average_rank"])
 
 
-def write_ranks(plan: Plan) -> dict[tuple[str, str], Ranking | None]:
+def write_ranks(plan: Plan) -> Rankings:
     """Rank the methods of a plan and of the paper, write ranks (CSV) and tests (.json), and return them."""
-    out = plan.layout.results / "ranks.csv"
     ranked = rankings(read_csv(plan.layout.summary), plan.table_rows, 1 - plan.config["comparison"]["level"])
-    write_csv(rank_table(ranked), out)
+    write_csv(rank_table(ranked), plan.layout.results / "ranks.csv")
     facts = {f"{source}, by {unit}": ranking and ranking.facts() for (source, unit), ranking in ranked.items()}
-    write_json(out.with_suffix(".json"), {"rankings": facts})
+    write_json(plan.layout.results / "ranks.json", {"rankings": facts})
     return ranked

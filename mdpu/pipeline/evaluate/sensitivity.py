@@ -33,11 +33,11 @@ def scoped_methods(methods: Sequence[str]) -> dict[str, dict[str, str]]:
         for name in methods
         if isinstance(method := load_method(name), CorrectedRisk) and method.tuple_size is None and method.k >= 0
     }
+    wholes = {method.k: name for name, method in corrections.items() if method.scope == "whole"}
     by_scope: dict[str, dict[str, str]] = {}
     for name, method in corrections.items():
-        for other, whole in corrections.items():
-            if method.scope != "whole" and whole.scope == "whole" and method.k == whole.k:
-                by_scope.setdefault(method.scope, {})[other] = name
+        if method.scope != "whole" and method.k in wholes:
+            by_scope.setdefault(method.scope, {})[wholes[method.k]] = name
     return by_scope
 
 
