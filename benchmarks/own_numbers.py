@@ -27,10 +27,9 @@ from mdpu.learn.checkpoint import Checkpoint
 from mdpu.learn.device import cpu_model, resolve_precision
 from mdpu.learn.fitting import stack_bytes
 from mdpu.learn.method import FittedMethod
-from mdpu.learn.methods import load_method
+from mdpu.learn.methods import available_methods, load_method
 from mdpu.learn.networks import load_network
 from mdpu.learn.prior import brief_estimate
-from mdpu.pipeline.config import available_methods
 from mdpu.randomness import Stream
 
 CPU = torch.device("cpu")

@@ -151,7 +151,7 @@ def test_mdpu_never_imports_snakemake():
     [
         "import mdpu.data",
         "import mdpu.pipeline.cli",
-        "from mdpu.pipeline.config import available_methods; from mdpu.learn.methods import load_method;"
+        "from mdpu.learn.methods import available_methods, load_method;"
         "titles = [load_method(name).title for name in available_methods()]; assert len(titles) > 12",
         "from mdpu.learn import Settings; from mdpu.learn.networks import available_networks;"
         "[Settings(network=name) for name in available_networks()]",

@@ -195,7 +195,7 @@ def load_everything() -> None:
     for suffix in ("svg", "pdf"):
         figure.savefig(io.BytesIO(), format=suffix)
     plt.close(figure)
-    for method in mdpu.pipeline.config.available_methods():
+    for method in mdpu.learn.methods.available_methods():
         mdpu.pipeline.code.training_version(method, "mlp")
     time.perf_counter = lambda: 0.0
     mdpu.pipeline.files.git_commit = lambda: "commit"

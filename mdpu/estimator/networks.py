@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pkgutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -14,11 +13,11 @@ from sklearn.exceptions import ConvergenceWarning
 
 from mdpu.data import TupleData
 from mdpu.errors import UserError, check_choice, check_share, printable, warn
-from mdpu.learn import Settings, Task, methods
+from mdpu.learn import Settings, Task
 from mdpu.learn.checkpoint import Checkpoint, KeptState
 from mdpu.learn.fitting import FittedNetwork, fit
 from mdpu.learn.method import FittedMethod
-from mdpu.learn.methods import load_method
+from mdpu.learn.methods import available_methods, load_method
 from mdpu.learn.modules import module_architecture
 from mdpu.learn.network import Architecture, Policy, check_type
 from mdpu.learn.stopping import ChosenEpoch, choose_epoch
@@ -95,8 +94,7 @@ def settings_of(parameters: Mapping[str, Any], n: int, *, broken: bool) -> Setti
 
 def usable_methods() -> list[str]:
     """Return the methods that score rows, see no labels and take a prior."""
-    names = (file.name.replace("_", "-") for file in pkgutil.iter_modules(methods.__path__))
-    return sorted(name for name in names if _is_usable(name))
+    return [name for name in available_methods() if _is_usable(name)]
 
 
 def _is_usable(name: str) -> bool:

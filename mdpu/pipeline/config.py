@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 import itertools
-import pkgutil
 import re
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from functools import cache
@@ -14,8 +13,9 @@ from typing import Any
 import yaml
 
 from mdpu.errors import CONTROL, UserError
+from mdpu.learn.methods import available_methods
 from mdpu.pipeline.data.images import is_path
-from mdpu.pipeline.files import PACKAGE, REPOSITORY, check, digest, resource
+from mdpu.pipeline.files import REPOSITORY, check, digest, resource
 
 try:  # with the parser in C, which reads ten times as fast
     from yaml import CSafeLoader as PlainLoader
@@ -26,7 +26,6 @@ Config = dict[str, Any]
 
 SCHEMA = resource("mdpu/pipeline/config.schema.yaml")
 PAPER = "config.yaml"
-METHODS_FOLDER = PACKAGE / "learn" / "methods"
 
 BASE = "base"
 # Settings that every network has; each knows the others.
@@ -336,8 +335,3 @@ def selected(config: Config, kind: str) -> list[str]:
     """Return the names that ``datasets`` or ``experiments`` selects; ``all`` selects every one defined."""
     choice = config[kind]
     return list(config["definitions"][kind]) if choice == "all" else list(choice)
-
-
-def available_methods() -> list[str]:
-    """Return the methods discovered in ``mdpu/learn/methods``, without importing them."""
-    return sorted(m.name.replace("_", "-") for m in pkgutil.iter_modules([str(METHODS_FOLDER)]))

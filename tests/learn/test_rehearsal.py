@@ -33,14 +33,13 @@ from mdpu.learn.device import (
 )
 from mdpu.learn.evaluation import TestRates, ValidationBags
 from mdpu.learn.method import FittedMethod
-from mdpu.learn.methods import load_method
+from mdpu.learn.methods import available_methods, load_method
 from mdpu.learn.modules import module_architecture
 from mdpu.learn.networks import mlp
 from mdpu.learn.prior import brief_estimate, estimate_prior
 from mdpu.learn.stopping import choose_epoch
 from mdpu.learn.trainer import head_of
 from mdpu.learn.tuning import tune
-from mdpu.pipeline.config import available_methods
 from mdpu.pipeline.files import PACKAGE
 
 METHODS = available_methods()

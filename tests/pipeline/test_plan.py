@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from mdpu.errors import UserError
 from mdpu.learn import Settings
-from mdpu.pipeline.config import available_methods, load_config
+from mdpu.learn.methods import available_methods
+from mdpu.pipeline.config import load_config
 from mdpu.pipeline.plan import (
     Departure,
     Plan,

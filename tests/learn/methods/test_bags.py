@@ -16,7 +16,7 @@ from mdpu.law import Law, count_law
 from mdpu.learn.bags import TINY, BagHead
 from mdpu.learn.head import Batch
 from mdpu.learn.method import CorrectedRisk
-from mdpu.learn.methods import load_method
+from mdpu.learn.methods import available_methods, load_method
 from mdpu.learn.methods.bag_count import BAG
 from mdpu.learn.methods.bag_likelihood import PIN as LIKELIHOOD_PIN
 from mdpu.learn.methods.bag_nce import PIN as NCE_PIN
@@ -24,7 +24,6 @@ from mdpu.learn.risk import CorrectedRiskHead
 from mdpu.learn.task import Task
 from mdpu.learn.trainer import head_of
 from mdpu.losses import RiskLoss, TupleLoss
-from mdpu.pipeline.config import available_methods
 from mdpu.scores import joint, unlabeled_bags
 
 CPU = torch.device("cpu")

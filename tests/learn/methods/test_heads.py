@@ -15,14 +15,13 @@ from mdpu.errors import UserError
 from mdpu.learn.evaluation import TestImages as Images
 from mdpu.learn.head import Batch
 from mdpu.learn.method import FittedMethod
-from mdpu.learn.methods import load_method
+from mdpu.learn.methods import available_methods, load_method
 from mdpu.learn.methods.contrastive import ContrastiveHead
 from mdpu.learn.methods.llp import BAG
 from mdpu.learn.methods.siamese import OUTPUTS, SiameseHead
 from mdpu.learn.pairs import SELECTIONS, PairHead, prototypes
 from mdpu.learn.task import Task
 from mdpu.learn.trainer import head_of
-from mdpu.pipeline.config import available_methods
 
 CPU = torch.device("cpu")
 

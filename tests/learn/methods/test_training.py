@@ -10,9 +10,9 @@ from sklearn.cluster import KMeans
 from mdpu.data import TupleData
 from mdpu.estimator import MDPUClassifier
 from mdpu.learn import Settings, Task, fit
-from mdpu.learn.methods import load_method
+from mdpu.learn.methods import available_methods, load_method
 from mdpu.learn.methods.kmeans import STARTS
-from mdpu.pipeline.config import available_methods, load_config
+from mdpu.pipeline.config import load_config
 from mdpu.pipeline.evaluate.collect import run_accuracies
 from mdpu.pipeline.files import REPOSITORY
 from mdpu.pipeline.plan import Plan
