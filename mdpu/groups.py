@@ -562,14 +562,12 @@ def risk_by_prior(
     """
     check_share("level", level)
     classifier, sample, _, scores = _read_scores(estimator, X, y)
+    laws = [classifier.law_of(size) for size in np.unique((sample.tuples >= 0).sum(axis=1)).tolist()]
     rows = []
-    for prior in np.atleast_1d(np.asarray(priors, np.float64)).tolist():
-        try:
-            risk = estimated_risk(scores > 0, sample, check_prior(prior), classifier.law_of, level)
-        except UserError:
-            if 0 < prior < 1:
-                continue
-            raise
+    for prior in map(check_prior, np.atleast_1d(np.asarray(priors, np.float64)).tolist()):
+        if any(abs(law.coefficients(prior).denominator) < NEAR for law in laws):
+            continue
+        risk = estimated_risk(scores > 0, sample, prior, classifier.law_of, level)
         moved = scores[sample.unlabeled] + logit(prior) - logit(classifier.prior_)
         changed = float(np.mean((moved > 0) != (scores[sample.unlabeled] > 0)))
         rows.append({"prior": prior, "risk": risk.value, "low": risk.low, "high": risk.high, "changed": changed})

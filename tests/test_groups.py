@@ -236,6 +236,16 @@ def test_the_risk_by_prior_goes_through_the_estimate_and_says_which_answers_chan
         risk_by_prior(data.classifier, rows, groups, [1.5])
 
 
+def test_the_risk_by_prior_leaves_out_only_priors_at_which_members_say_nothing():
+    data = Scored(ONE_OF_THREE, 0.4)
+    assert risk_by_prior(data.classifier, data.tuples, data.unlabeled, [0.2, 1 / 3, 0.6])["prior"].tolist() == [
+        0.2,
+        0.6,
+    ]
+    with pytest.raises(UserError, match="at least two tuples and two unlabeled rows"):
+        risk_by_prior(data.classifier, data.tuples[:1], data.unlabeled)
+
+
 @pytest.mark.parametrize(
     ("call", "sentence"),
     [
