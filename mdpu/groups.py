@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 import pandas as pd
@@ -20,7 +20,7 @@ from scipy.stats import norm
 from sklearn.utils.validation import check_is_fitted
 
 from mdpu.data import TupleData
-from mdpu.errors import UserError, check_share
+from mdpu.errors import UserError, check_choice, check_share
 from mdpu.law import Law, check_prior
 from mdpu.learn.network import check_type
 from mdpu.learners.joint import Bags
@@ -32,8 +32,8 @@ LawOf = Callable[[int], Law]
 UNLABELED = -1
 NEAR = 1e-9  # difference of class share and prior below which members say nothing one by one
 PRIORS = tuple(k / 20 for k in range(1, 20))
-MEASURES = ("auc", "balanced_accuracy", "precision", "recall")
 Measure = Literal["auc", "balanced_accuracy", "precision", "recall"]
+MEASURES: tuple[Measure, ...] = get_args(Measure)
 
 
 class Groups(np.ndarray[Any, np.dtype[np.int64]]):
@@ -96,28 +96,23 @@ def join_groups(tuples: Any, unlabeled: Any) -> tuple[Any, Groups]:
             "...), or a list with the rows of each tuple, and the rows (n_unlabeled, ...)"
         )
     parts = (unlabeled,) if isinstance(tuples, np.ndarray) else (unlabeled, *tuples)
-    if any(isinstance(part, pd.DataFrame) or sparse.issparse(part) for part in parts):
-        rows, sizes = _stack(tuples, unlabeled)
-        groups = np.full(rows.shape[0], UNLABELED)
-        groups[: sum(sizes)] = np.repeat(np.arange(len(sizes)), sizes)
-        return rows, _groups(groups, np.array(sizes))
+    stack = _stack if any(isinstance(part, pd.DataFrame) or sparse.issparse(part) for part in parts) else _concatenate
+    rows, sizes = stack(tuples, unlabeled)
+    groups = np.full(rows.shape[0], UNLABELED)
+    groups[: sum(sizes)] = np.repeat(np.arange(len(sizes)), sizes)
+    return rows, _groups(groups, np.array(sizes))
+
+
+def _concatenate(tuples: Any, unlabeled: Any) -> tuple[NDArray[Any], list[int]]:
+    """Return arrays below one another, and the sizes of the tuples."""
     members = tuples if isinstance(tuples, np.ndarray) else [np.asarray(rows) for rows in tuples]
     others = np.asarray(unlabeled)
-    if isinstance(members, np.ndarray) and members.ndim < others.ndim:
+    if isinstance(members, np.ndarray) and members.ndim <= others.ndim:
         raise UserError(
-            f"tuples have {members.ndim} axes and unlabeled rows {others.ndim}; if they are swapped, give the tuples "
-            "(n, M, ...) first"
+            f"tuples {members.shape} have no more axes than unlabeled rows {others.shape}; tuples have one more, (n, "
+            "M, ...): if they are swapped, give the tuples (n, M, ...) first, and single rows need their groups as y"
         )
-    if isinstance(members, np.ndarray) and members.ndim == others.ndim:
-        raise UserError(
-            f"tuples {members.shape} have as many axes as unlabeled rows {others.shape}; tuples have one more, (n, M, "
-            "...), and a table of single rows needs their groups as y"
-        )
-    rows, sample = TupleData.gather(members, others)
-    present = sample.tuples >= 0
-    groups = np.full(len(rows), UNLABELED)
-    groups[sample.tuples[present]] = np.nonzero(present)[0]
-    return rows, _groups(groups, present.sum(axis=1))
+    return TupleData.gather(members, others)[0], [len(own) for own in members]
 
 
 def _stack(tuples: Sequence[Any], unlabeled: Any) -> tuple[Any, list[int]]:
@@ -490,8 +485,7 @@ class LabelFreeScorer:
 
     def __post_init__(self) -> None:
         """Refuse a measure that there is not."""
-        if self.measure not in MEASURES:
-            raise UserError(f"measure is {self.measure!r}; it must be one of {', '.join(MEASURES)}")
+        check_choice("measure", self.measure, MEASURES)
 
     def __call__(self, estimator: Any, X: Any, y: Any) -> float:
         """Return the estimate on held-out rows and groups."""

@@ -85,7 +85,7 @@ FRAME = pd.DataFrame({"a": [1.0, 2.0], "b": [3.0, 4.0]})
     ("tuples", "unlabeled", "sentence"),
     [
         (ROWS, PAIRS, "if they are swapped, give the tuples (n, M, ...) first"),
-        (ROWS, ROWS, "tuples have one more, (n, M, ...)"),
+        (ROWS, ROWS, "(5, 3) have no more axes than unlabeled rows (5, 3); tuples have one more, (n, M, ...)"),
         (
             [FRAME, FRAME[["b", "a"]]],
             FRAME,
