@@ -6,7 +6,7 @@ import re
 import sys
 import warnings
 from collections.abc import Collection
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any
 
 
@@ -24,6 +24,12 @@ def check_choice(name: str, value: object, choices: Collection[object]) -> None:
     """Raise `UserError` unless the value of a setting is one of its choices."""
     if value not in choices:
         raise UserError(f"{name} is {value!r}; it must be one of {', '.join(map(str, choices))}")
+
+
+def check_count(name: str, value: Any) -> None:
+    """Raise `UserError` unless a parameter, such as a number of epochs, is an integer of at least 1."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
+        raise UserError(f"{name} is {value!r}; an integer of at least 1 is needed")
 
 
 def check_share(name: str, value: Any) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from mdpu import __version__
+from mdpu.estimator.samples import read
 
 CARD = """\
 # {title}
@@ -66,11 +67,8 @@ def model_card(
 
 def _sizes(X: Any, y: Any) -> tuple[list[int], int]:
     """Return the size of each tuple and the number of unlabeled rows."""
-    if hasattr(y, "tuples"):  # the library's TupleData
-        return (y.tuples >= 0).sum(axis=1).tolist(), len(y.unlabeled)
-    if np.ndim(y) == 1:  # the groups of scikit-learn's form
-        return np.unique(np.asarray(y)[np.asarray(y) >= 0], return_counts=True)[1].tolist(), int(np.sum(y == -1))
-    return [len(members) for members in X], len(y)
+    _, sample = read(X, y, lambda rows, **_: rows)
+    return (sample.tuples >= 0).sum(axis=1).tolist(), len(sample.unlabeled)
 
 
 def _law(classifier: Any, size: int) -> str:

@@ -776,7 +776,10 @@ def test_the_example_of_the_classifier_gives_what_it_says():
         ({"random_state": 1.5}, "random_state is 1.5; an integer of at least 0, a RandomState, a text or None"),
         ({"learner": None}, "learner is None; 'auto', 'network',"),
         ({"learner": LogisticRegression}, "linear_model._logistic.LogisticRegression'>; 'auto', 'network',"),
-        ({"early_stopping": True, "n_iter_no_change": "5"}, "n_iter_no_change is '5'; an integer is needed"),
+        (
+            {"early_stopping": True, "n_iter_no_change": "5"},
+            "n_iter_no_change is '5'; an integer of at least 1 is needed",
+        ),
         (
             {"early_stopping": True, "validation_fraction": 1e-6},
             "validation_fraction, tuning.held_out) or take more",

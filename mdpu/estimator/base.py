@@ -180,7 +180,7 @@ class TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
             used, own_sample = only_used(rows, part_of(sample, seed) if is_part else sample)
             if self.broken == "estimate" and not goes_on:
                 self._estimate_broken(used, own_sample, seed)
-            bags = self._bags(own_sample)
+            bags = Bags.of(own_sample, self._own_law)
             if bags.complete:
                 estimate, own = None, self.prior or event_prior(used, bags, seed)
             else:
@@ -374,10 +374,6 @@ class TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         """Return the law of the tuples of one size."""
         raise NotImplementedError
 
-    def _bags(self, sample: TupleData) -> Bags:
-        """Return the tuples of a sample by size and law."""
-        return Bags.of(sample, self._own_law)
-
     def _own_law(self, size: int) -> Law:
         """Return the law in terms of the class whose scores are learned."""
         return self.law_of(size)
@@ -428,7 +424,7 @@ class TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
 
     def _estimate_broken(self, rows: Any, sample: TupleData, seed: int | str) -> None:
         """Estimate the share of broken tuples at the told prior; it is taken as 0 unless its interval excludes 0."""
-        counts = rank(_ranked(rows, seed), self._bags(without_pool(rows, sample)), seed)
+        counts = rank(_ranked(rows, seed), Bags.of(without_pool(rows, sample), self._own_law), seed)
         found = Estimate(*profile_broken(counts, self._told(None)), 0.95)
         self.broken_, self.broken_estimate_ = found.value if found.low > 0 else 0.0, found
 
@@ -438,7 +434,7 @@ class TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         if self.prior is not None and (not self.compare_prior or self.broken == "estimate" or has_weights):
             return None  # a share that was estimated at the prior says nothing about it
         sample = sample if isinstance(sample, CountedTuples) else without_pool(rows, sample)
-        return estimate_prior(_ranked(rows, seed), self._bags(sample), seed=seed)
+        return estimate_prior(_ranked(rows, seed), Bags.of(sample, self._own_law), seed=seed)
 
     def _told(self, estimate: PriorProfile | None) -> float:
         """Return the own class's prior as it is told, or estimated where the sample tells it.

@@ -6,20 +6,18 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-import numpy as np
 import torch
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from mdpu.data import TupleData
-from mdpu.errors import UserError, check_choice, check_share, printable, warn
+from mdpu.errors import UserError, check_choice, check_count, check_share, printable, warn
 from mdpu.learn import Settings, Task
 from mdpu.learn.checkpoint import Checkpoint, KeptState
 from mdpu.learn.fitting import FittedNetwork, fit
-from mdpu.learn.method import FittedMethod
 from mdpu.learn.methods import available_methods, load_method
 from mdpu.learn.modules import module_architecture
-from mdpu.learn.network import Architecture, Policy, check_type
+from mdpu.learn.network import Architecture, Policy
 from mdpu.learn.stopping import ChosenEpoch, choose_epoch
 from mdpu.learn.trainer import head_of
 from mdpu.losses import LOSSES
@@ -83,8 +81,7 @@ def settings_of(parameters: Mapping[str, Any], n: int, *, broken: bool) -> Setti
     given["epochs"] = parameters["n_epochs"]
     values |= {name: value for name, value in given.items() if value is not None}
     epochs, network = values["epochs"], values["network"]
-    if isinstance(epochs, bool) or not isinstance(epochs, int | np.integer) or epochs < 1:
-        raise UserError(f"n_epochs is {epochs!r}; an integer of at least 1 is needed")
+    check_count("n_epochs", epochs)
     if not isinstance(network, str):
         values["network"] = module_architecture(network)
     elif network in ("mlp", "components"):
@@ -94,14 +91,9 @@ def settings_of(parameters: Mapping[str, Any], n: int, *, broken: bool) -> Setti
 
 def usable_methods() -> list[str]:
     """Return the methods that score rows, see no labels and take a prior."""
-    return [name for name in available_methods() if _is_usable(name)]
-
-
-def _is_usable(name: str) -> bool:
-    method = load_method(name)
-    if isinstance(method, FittedMethod) or method.sees_labels or method.outputs > 1:
-        return False
-    return not getattr(method, "estimates_prior", False)  # the classifier estimates it itself, and keeps the interval
+    found = {name: load_method(name) for name in available_methods()}
+    # The classifier estimates the prior by itself, and keeps the interval.
+    return [name for name, own in found.items() if own.tunable and not getattr(own, "estimates_prior", False)]
 
 
 def check_module(network: Architecture, rows: NDArray[Any], device: torch.device) -> None:
@@ -179,7 +171,7 @@ def train(
             settings,
             device=parameters["device"],
             advance=after_epochs,
-            checkpoint_of=lambda stack: watch if kept or parameters["callbacks"] else None,
+            checkpoint_of=lambda stack: watch,
         )
     assert isinstance(model, FittedNetwork)
     objective = model.history["objective"]
@@ -200,9 +192,7 @@ def choose_epochs(
     check_share("validation_fraction", parameters["validation_fraction"])
     patience = parameters["n_iter_no_change"]
     if patience is not None:
-        check_type("n_iter_no_change", patience, int)
-        if patience < 1:
-            raise UserError(f"n_iter_no_change is {patience}; at least 1 is needed, or None")
+        check_count("n_iter_no_change", patience)
     order = Stream(task.seed, "order of what is held out")
     shuffled = TupleData(
         sample.tuples[order.permutation(len(sample.tuples))],
