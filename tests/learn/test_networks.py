@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,7 @@ from blobs import CPU, make_tasks
 from tracked import list_files
 
 from mdpu.errors import UserError
-from mdpu.learn import Settings, Task, fit
+from mdpu.learn import Settings, fit
 from mdpu.learn.device import choose_policy
 from mdpu.learn.methods import load_method
 from mdpu.learn.networks import available_networks, load_network
@@ -78,4 +79,4 @@ def test_a_file_that_declares_nothing_is_named(load, what, tmp_path, monkeypatch
 
 def test_an_unknown_method_is_refused_with_those_that_are_known(blobs, samples):
     with pytest.raises(UserError, match="method 'nope' is unknown; known are abs, abs-class, abs-part, bag-abs,"):
-        fit([Task("nope", 2, 0.5, sample="1")], blobs.images, samples, Settings(epochs=1), device=CPU)
+        fit([replace(make_tasks()[0], method="nope")], blobs.images, samples, Settings(epochs=1), device=CPU)
