@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import importlib
-import inspect
 import re
 import shutil
+from types import SimpleNamespace
 
 import pytest
-from snakemake.scheduling import job_scheduler
+from snakemake.scheduling.job_scheduler import JobRateLimiter
+from snakemake.settings.types import MaxJobsPerTimespan
 
 from mdpu.pipeline.files import REPOSITORY
 
@@ -100,10 +101,16 @@ def test_missing_files_stop_it_before_any_job(fresh_clone, monkeypatch):
     assert not list(fresh_clone.folder.glob("results/*/logs"))
 
 
-def test_the_scheduler_selects_again_only_when_a_job_has_ended(monkeypatch):
-    """Snakemake makes a limiter of jobs per second, and its scheduler does without if that is none."""
-    monkeypatch.setattr(job_scheduler, "JobRateLimiter", job_scheduler.JobRateLimiter)
+def test_the_scheduler_selects_again_by_itself_only_if_the_limit_held_jobs_back(monkeypatch):
     monkeypatch.syspath_prepend(REPOSITORY / "workflow" / "plugins")
-    importlib.import_module("snakemake_logger_plugin_mdpu")
-    assert "self.job_rate_limiter is not None" in inspect.getsource(job_scheduler.JobScheduler.schedule)
-    assert job_scheduler.JobRateLimiter(None) is None
+    plugin = importlib.import_module("snakemake_logger_plugin_mdpu")
+    later = []
+    monkeypatch.setattr(plugin, "_select_later", lambda _, delay: later.append(delay))
+    scheduler = SimpleNamespace(job_rate_limiter=JobRateLimiter(MaxJobsPerTimespan(2, "1h")))
+    plugin.select_later(scheduler, 3600)  # nothing was started yet
+    plugin.register_jobs(scheduler.job_rate_limiter, 1)
+    plugin.select_later(scheduler, 3600)
+    assert later == []
+    plugin.register_jobs(scheduler.job_rate_limiter, 1)
+    plugin.select_later(scheduler, 3600)
+    assert later == [3600]

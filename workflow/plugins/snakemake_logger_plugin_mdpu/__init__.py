@@ -5,7 +5,7 @@ from logging import ERROR, WARNING, LogRecord
 from pathlib import Path
 
 from rich.console import Console
-from snakemake.scheduling import job_scheduler
+from snakemake.scheduling.job_scheduler import JobRateLimiter, JobScheduler
 from snakemake_interface_logger_plugins.base import LogHandlerBase
 from snakemake_interface_logger_plugins.common import LogEvent
 
@@ -92,7 +92,23 @@ ACTIONS = {
 }
 
 
-# A patch for which Snakemake 9 has no option. To start at most 100 jobs a second, its scheduler selects jobs again a
-# second after each selection, so every job that ends adds one selection per second until the end, and each reads the
-# sizes of the inputs of all jobs that wait. After some hundred jobs this takes a whole core.
-job_scheduler.JobRateLimiter = lambda limit: None
+# A patch for which Snakemake 9 has no option. Its scheduler selects jobs again a second after each selection, so every
+# job that ends adds one selection per second until the end, and each reads the sizes of the inputs of all jobs that
+# wait. After some hundred jobs this takes a whole core. It is of use only if the limit of jobs per second held some
+# back.
+_register_jobs, _select_later = JobRateLimiter.register_jobs, JobScheduler._schedule_reevalutation
+
+
+def register_jobs(limiter: JobRateLimiter, number: int) -> None:
+    """Count jobs that were started, and note whether no more may be started for now."""
+    _register_jobs(limiter, number)
+    limiter.reached = limiter.get_free_jobs() == 0
+
+
+def select_later(scheduler: JobScheduler, delay: float) -> None:
+    """Let the scheduler select jobs again after a delay, if the limit held some back."""
+    if getattr(scheduler.job_rate_limiter, "reached", False):
+        _select_later(scheduler, delay)
+
+
+JobRateLimiter.register_jobs, JobScheduler._schedule_reevalutation = register_jobs, select_later
