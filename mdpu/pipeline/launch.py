@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import itertools
 import os
 import re
 import signal
@@ -141,8 +142,8 @@ def _choose(experiment: str, arguments: list[str], current: bool = False) -> tup
 
     A plan that is to be made, the ``current`` one, has to have all files that it needs.
     """
-    files, others = take(arguments, "--configfile", "--configfiles", number="+")
-    values, others = take(others, "--config", "-C", number="+")
+    files, others = take(arguments, "--configfile", "--configfiles", more=r"\.(ya?ml|json)$")
+    values, others = take(others, "--config", "-C", more="=")
     config = select(experiment, [Path(file) for file in files], values)
     plan = Plan(config if comparable(experiment, config) else {**config, "expected": None})
     experiments.check(plan.config)
@@ -212,12 +213,20 @@ class _Parser(argparse.ArgumentParser):
         raise UserError(message)
 
 
-def take(arguments: Sequence[str], *names: str, number: int | str = 1) -> tuple[list[str], list[str]]:
-    """Take an option out of arguments, each time with a ``number`` of values; return all of these, and the rest."""
+def take(arguments: Sequence[str], *names: str, more: str = "") -> tuple[list[str], list[str]]:
+    """Take an option out of arguments; return its values, and the other arguments, targets behind the values first.
+
+    A word behind the option is its value. With ``more``, further words are values as long as they match it.
+    """
     parser = _Parser(add_help=False, allow_abbrev=False)
-    parser.add_argument(*names, dest="values", action="extend", nargs=number, default=[])
-    given, others = parser.parse_known_args(arguments)
-    return given.values, others
+    parser.add_argument(*names, dest="given", action="append", nargs="+" if more else 1, default=[])
+    parsed, others = parser.parse_known_args(arguments)
+    values, targets = [], []
+    for first, *words in parsed.given:
+        further = list(itertools.takewhile(re.compile(more).search, words))
+        values += [first, *further]
+        targets += words[len(further) :]
+    return values, [*targets, *others]
 
 
 def snakemake(configuration: Path, arguments: list[str]) -> list[str]:

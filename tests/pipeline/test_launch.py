@@ -56,18 +56,24 @@ def started(clone, monkeypatch):
 # -- arguments ------------------------------------------------------------------------------------
 
 
+YAML = r"\.(ya?ml|json)$"
+
+
 @pytest.mark.parametrize(
-    ("arguments", "names", "number", "values", "others"),
+    ("arguments", "names", "more", "values", "others"),
     [
-        ("", ["--config"], "+", "", ""),
-        ("--configfile a b --cores 2", ["--configfile"], "+", "a b", "--cores 2"),
-        ("tables --config x=1 y=2 -n --config=z=3", ["--config", "-C"], "+", "x=1 y=2 z=3", "tables -n"),
-        ("--runs 5 figures", ["--runs"], 1, "5", "figures"),
-        ("-c2 --config x=1", ["--cores", "-c"], 1, "2", "--config x=1"),
+        ("", ["--config"], "=", "", ""),
+        ("--configfile a.yaml b.yaml --cores 2", ["--configfile"], YAML, "a.yaml b.yaml", "--cores 2"),
+        ("--configfile a.yaml tables -n", ["--configfile"], YAML, "a.yaml", "tables -n"),
+        ("--config datasets=[mnist] threads=2 tables", ["--config"], "=", "datasets=[mnist] threads=2", "tables"),
+        ("--config wrong", ["--config"], "=", "wrong", ""),
+        ("tables --config x=1 y=2 -n --config=z=3", ["--config", "-C"], "=", "x=1 y=2 z=3", "tables -n"),
+        ("--runs 5 figures", ["--runs"], "", "5", "figures"),
+        ("-c2 --config x=1", ["--cores", "-c"], "", "2", "--config x=1"),
     ],
 )
-def test_values_are_taken_out_of_arguments(arguments, names, number, values, others):
-    assert take(arguments.split(), *names, number=number) == (values.split(), others.split())
+def test_values_are_taken_out_of_arguments(arguments, names, more, values, others):
+    assert take(arguments.split(), *names, more=more) == (values.split(), others.split())
 
 
 def test_an_option_without_its_value_is_named():

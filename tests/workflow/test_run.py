@@ -46,7 +46,7 @@ def test_a_second_run_says_that_nothing_changed(ran):
 @slow
 def test_a_dry_run_and_the_status_say_what_would_run_and_why(ran):
     """A target of Snakemake is one here, too."""
-    more = ran.run("./run", "paper", "tables", *TINY, "--config", "name=tiny", "axes={seed: [1, 2, 3]}", "-n")
+    more = ran.run("./run", "paper", *TINY, "--config", "name=tiny", "axes={seed: [1, 2, 3]}", "tables", "-n")
     assert re.search(r"^train +2  Missing output files$", more.stdout, re.MULTILINE)
     assert "render_report" not in more.stdout
     assert more.stderr == ""
