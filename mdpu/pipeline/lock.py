@@ -29,6 +29,7 @@ TOKEN = "MDPU_HEAD"  # the environment variable that marks every descendant of a
 CHECKED = "MDPU_CHECKED"  # the one that says that ./run, which only looks, has checked the configuration
 STATE = Path(".snakemake")  # of a clone
 PROGRESS = STATE / "run.progress"  # how far the stages are, for `./run status`
+PATIENCE = 1.0  # seconds to wait for the lock: `./run status` takes it for a moment
 SECONDS_TO_END = 10.0
 SECONDS_BETWEEN_LOOKS = 10.0
 
@@ -64,10 +65,13 @@ class Lock:
         self._stream = (clone / STATE / "run.lock").open("a+")
 
     def __enter__(self) -> Lock:
-        if not _acquire(self._stream.fileno(), fcntl.LOCK_EX):
-            other = read_head(self.clone)
-            ending = f", or end it with: kill -INT {other.pid}" if other else ""
-            raise UserError(f"{other or 'another ./run'} is at work in this folder; wait for it{ending}")
+        deadline = time.monotonic() + PATIENCE
+        while not _acquire(self._stream.fileno(), fcntl.LOCK_EX):
+            if time.monotonic() > deadline:
+                other = read_head(self.clone)
+                ending = f", or end it with: kill -INT {other.pid}" if other else ""
+                raise UserError(f"{other or 'another ./run'} is at work in this folder; wait for it{ending}")
+            time.sleep(0.05)
         before = read_head(self.clone)
         if before is not None:  # its token is kept: if this head is killed while it clears up, the next one goes on
             self.head = replace(self.head, token=before.token)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import platform
 import signal
 import subprocess
 import sys
+import threading
 import time
 from dataclasses import asdict
 
@@ -93,6 +95,17 @@ def test_a_lock_is_held_until_its_holder_leaves_it(tmp_path, take):
     with take():
         assert is_held(tmp_path)
     assert not is_held(tmp_path)
+
+
+def test_a_look_at_the_lock_refuses_nobody(tmp_path, take):
+    """`./run status` takes it for a moment."""
+    with take():
+        pass
+    with (tmp_path / ".snakemake" / "run.lock").open() as look:
+        fcntl.flock(look, fcntl.LOCK_SH)
+        threading.Timer(0.2, fcntl.flock, (look, fcntl.LOCK_UN)).start()
+        with take():
+            assert is_held(tmp_path)
 
 
 def test_of_those_that_start_at_once_one_gets_the_folder_until_it_is_killed(tmp_path, take, said):
