@@ -26,7 +26,6 @@ settings.load_profile("mdpu")
 REPOSITORY = Path(__file__).resolve().parent.parent
 
 TINY = REPOSITORY / "benchmarks" / "faults" / "tiny.yaml"
-RUN = ("./run", "paper", "--cores", "2", "--configfile", "config/tiny.yaml")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -61,6 +60,9 @@ def threads():
 
 class Clone:
     """A copy of the repository, apart from the one under test."""
+
+    # The command of the tiny experiment.
+    RUN = ("./run", "paper", "--cores", "2", "--configfile", "config/tiny.yaml")
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -148,7 +150,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Clone:
     with FileLock(base / "finished.lock"):
         if not (base / "finished.log").exists():
             shutil.rmtree(clone.folder, ignore_errors=True)
-            done = clone_repository(clone.folder).run(*RUN)
+            done = clone_repository(clone.folder).run(*Clone.RUN)
             (base / "finished.log").write_text(done.stdout + done.stderr)
     return clone
 

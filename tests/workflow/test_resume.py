@@ -12,8 +12,6 @@ import pytest
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
 
-COMMAND = ["./run", "paper", "--cores", "2", "--configfile", "config/tiny.yaml"]
-
 
 @pytest.fixture
 def start(fresh_clone, tmp_path):
@@ -24,7 +22,7 @@ def start(fresh_clone, tmp_path):
     def start(pattern):
         said.unlink(missing_ok=True)  # what a killed run has left still writes into the one before
         process = psutil.Popen(
-            COMMAND,
+            fresh_clone.RUN,
             cwd=fresh_clone.folder,
             env={**fresh_clone.environment, "TMPDIR": str(tmp_path / "tmp")},
             stdout=said.open("w"),
@@ -37,7 +35,7 @@ def start(fresh_clone, tmp_path):
                 for path in fresh_clone.results.glob(pattern):
                     path.unlink()
                 fresh = True
-            time.sleep(0.01)
+            time.sleep(0.05)
         return process, process.children(recursive=True)
 
     return start
@@ -73,7 +71,7 @@ def test_a_run_that_is_stopped_or_killed_at_any_moment_ends_with_the_same_number
     process.wait()
     assert not (fresh_clone.results / "report.html").exists()
 
-    done = fresh_clone.run(*COMMAND)
+    done = fresh_clone.run(*fresh_clone.RUN)
     assert "was killed; going on from what it finished\n" in done.stdout
     assert fresh_clone.jobs() == {}
     assert not list(fresh_clone.results.rglob("*.pt"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -89,7 +90,8 @@ def test_nothing_is_written_outside_the_results_folder_but_snakemakes_own(finish
 def test_a_clone_may_lie_in_a_folder_of_any_name(make_clone, tmp_path):
     """Spaces, quotes and what a shell would expand; `./run` refuses braces."""
     clone = make_clone(tmp_path / 'it\'s a "clöne" $(touch bad); `touch bad` *')
-    clone.run("./run", "paper", "--cores", "2", "--configfile", "config/tiny.yaml", "--until", "sheet", "split")
+    clone.change_config(experiments=["figure1"])
+    clone.run(*clone.RUN, "--until", "sheet", "split")
     made = files(clone.results)
     assert {"sheets/digits/positive.png", "splits/digits/base/m3/prior0.5/n60/seed1.npz"} <= made
     assert not list(tmp_path.rglob("bad"))
@@ -138,7 +140,7 @@ def test_what_is_damaged_is_named_and_made_anew_with_the_same_contents(finished_
     found = finished_clone.run("./run", "check", status=1).stdout
     named = {os.path.normpath(f"results/tiny/{name}") for name in (*damages, "../datasets/digits.npz")}
     assert {line.split()[0] for line in found.splitlines()[:-1]} == named
-    done = finished_clone.run("./run", "paper", "--cores", "2", "--configfile", "config/tiny.yaml")
+    done = finished_clone.run(*finished_clone.RUN)
     assert "is a finished run that is not what was written: it is made anew" in done.stdout + done.stderr
     again = {name: (results / name).read_bytes() for name in before}
     again[run] = before[run]  # it says when it was trained
@@ -281,18 +283,18 @@ def test_an_experiment_alone_runs_without_training_and_the_report_says_what_was_
     assert "Figure 1" not in missing
 
 
-def test_tuned_rates_are_drawn_and_said_to_be_tuned(fresh_clone):
-    fresh_clone.change_config(
+def test_tuned_rates_are_drawn_and_said_to_be_tuned(finished_clone):
+    finished_clone.change_config(
         experiments=["tiny-table"],
         axes__seed=[1],
         protocol__training__hyperparameters="tuned",
         tuning__grid={"learning_rate": [0.001, 0.01], "weight_decay": [0.0005]},
     )
-    fresh_clone.snakemake()
-    grid = pd.read_csv(fresh_clone.results / "tuning/digits/base/m2.csv")
+    finished_clone.snakemake()
+    grid = pd.read_csv(finished_clone.results / "tuning/digits/base/m2.csv")
     assert (grid.groupby("method")["chosen"].sum() == 1).all()
-    assert {"figures/tuning/digits/base/m2.svg", "figures/tuning/digits/base/m2.pdf"} <= files(fresh_clone.results)
-    section = (fresh_clone.results / "report.html").read_text(encoding="utf-8").split('id="tuning"')[1]
+    assert {"figures/tuning/digits/base/m2.svg", "figures/tuning/digits/base/m2.pdf"} <= files(finished_clone.results)
+    section = (finished_clone.results / "report.html").read_text(encoding="utf-8").split('id="tuning"')[1]
     assert "Tuned: chosen per dataset" in section
     assert "Fixed in the configuration" not in section
     assert 'alt="Estimated errors of the grid: Digits (8x8), M = 2"' in section
@@ -301,31 +303,38 @@ def test_tuned_rates_are_drawn_and_said_to_be_tuned(fresh_clone):
 # -- a failed training job ------------------------------------------------------------------------
 
 
-def test_a_failed_job_is_left_out_and_named_and_the_next_run_trains_it(fresh_clone):
-    command = ["./run", "paper", "--cores", "2", "--configfile", "config/tiny.yaml"]
-    obstacle = fresh_clone.results / "checkpoints/digits/base/m3"  # a file where a folder has to be
-    fresh_clone.change_config(experiments=["tiny-curves"], expected=None)
-    obstacle.parent.mkdir(parents=True)
+def test_a_failed_job_is_left_out_and_named_and_the_next_run_trains_it(finished_clone):
+    """The training job of triples, of whose runs none is left."""
+    _, triples = manifests(finished_clone)
+    for name in json.loads(triples.read_text())["runs"].values():
+        (finished_clone.results / f"../cache/{name[:2]}/{name}.parquet").unlink()
+    triples.unlink()
+    (finished_clone.results / "report.html").unlink()
+    obstacle = finished_clone.results / "checkpoints/digits/base/m3"  # a file where a folder has to be
+    shutil.rmtree(obstacle, ignore_errors=True)
+    obstacle.parent.mkdir(parents=True, exist_ok=True)
     obstacle.touch()
-    done = fresh_clone.run(*command, "--keep-going", status=1)
+    finished_clone.change_config(experiments=["tiny-table", "tiny-curves"], expected=None)
+    done = finished_clone.run(*finished_clone.RUN, "--keep-going", status=1)
     assert "left out: digits/base/m3/n60: " in done.stdout + done.stderr
     (error,) = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
     assert error.startswith("error: train: ")
     assert "run: some jobs failed; making a report without the training jobs that failed\n" in done.stdout
     assert (
         "(Not a directory); mend that and run again (results/tiny/logs/train/digits/base/m3"
-        in fresh_clone.run("./run", "status").stdout
+        in finished_clone.run("./run", "status").stdout
     )
-    page = (fresh_clone.results / "report.html").read_text(encoding="utf-8").split('id="failed"')[1]
+    page = (finished_clone.results / "report.html").read_text(encoding="utf-8").split('id="failed"')[1]
     assert "(Not a directory); mend that and run again (results/tiny/logs/train/digits/base/m3/" in page
-    assert set(pd.read_csv(fresh_clone.results / "runs.csv")["tuple_size"]) == {2}
+    assert set(pd.read_csv(finished_clone.results / "runs.csv")["tuple_size"]) == {2}
     # Nothing takes the failure for a success: the plan still wants the training job, and what is made of it.
-    assert fresh_clone.jobs() == {"train": 1, "collect": 1, "show_curves": 1, **JUDGED, "render_report": 1}
+    again = {"train": 1, "collect": 1, "show_table": 1, "show_curves": 1, **JUDGED, "render_report": 1}
+    assert finished_clone.jobs() == again
     obstacle.unlink()
-    fresh_clone.run(*command)
-    assert len(pd.read_csv(fresh_clone.results / "runs.csv")) == 8
-    assert 'id="failed"' not in (fresh_clone.results / "report.html").read_text(encoding="utf-8")
-    fresh_clone.run("./run", "check")
+    finished_clone.run(*finished_clone.RUN)
+    assert len(pd.read_csv(finished_clone.results / "runs.csv")) == 12
+    assert 'id="failed"' not in (finished_clone.results / "report.html").read_text(encoding="utf-8")
+    finished_clone.run("./run", "check")
 
 
 # -- dry runs -------------------------------------------------------------------------------------
