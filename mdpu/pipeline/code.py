@@ -10,7 +10,6 @@ from __future__ import annotations
 import ast
 import contextlib
 import json
-import os
 import re
 from collections.abc import Iterable, Mapping
 from functools import cache
@@ -18,8 +17,9 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from mdpu.errors import UserError
 from mdpu.pipeline.data.sources import MODULES
-from mdpu.pipeline.files import PACKAGE, digest, resource
+from mdpu.pipeline.files import PACKAGE, atomic, digest, resource
 
 # Folders and files of each room, as paths in the package. A source and a type of experiment count for their own rules.
 ROOMS = {
@@ -105,10 +105,8 @@ def _version(files: Iterable[Path]) -> str:
             name = memory[name]
         parts.append(name)
     if len(memory) > before and MEMORY.parent.is_dir():
-        with contextlib.suppress(OSError):  # it only saves time
-            temporary = MEMORY.with_name(f".{MEMORY.name}.{os.getpid()}")
+        with contextlib.suppress(UserError), atomic(MEMORY) as temporary:  # it only saves time
             temporary.write_text(json.dumps(memory))
-            temporary.replace(MEMORY)
     return digest(sorted(parts))
 
 

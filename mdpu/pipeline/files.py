@@ -93,23 +93,26 @@ def read_seal(path: Path) -> Seal | None:
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
-        reason = error.strerror or error
-        raise UserError(f"{seal_path(path)} could not be read ({reason}); mend that and run again") from None
+        raise _unreadable(seal_path(path), error) from None
     except (ValueError, TypeError, AttributeError):
         return Seal("broken")
 
 
 def sha256(path: Path) -> str:
     """Return the SHA-256 of a file as hexadecimal digits; raise `UserError` if it is missing or cannot be read."""
-    if Path(path).is_fifo():  # reading it would block
+    if path.is_fifo():  # reading it would block
         raise UserError(f"{path} is a pipe, not a file")
     try:
-        with Path(path).open("rb") as stream:
+        with path.open("rb") as stream:
             return hashlib.file_digest(stream, "sha256").hexdigest()
     except FileNotFoundError:
         raise UserError(f"{path} does not exist; run the rule that makes it") from None
     except OSError as error:
-        raise UserError(f"{path} could not be read ({error.strerror or error}); mend that and run again") from None
+        raise _unreadable(path, error) from None
+
+
+def _unreadable(path: Path, error: OSError) -> UserError:
+    return UserError(f"{path} could not be read ({error.strerror or error}); mend that and run again")
 
 
 def check(path: Path) -> str:
@@ -118,16 +121,16 @@ def check(path: Path) -> str:
     A file without a seal, such as one of the user's own, is taken as it is; one that does not match its seal is
     refused.
     """
-    checksum, seal = sha256(path), read_seal(path)
-    if seal is not None and checksum != seal.sha256:
-        # A network file system may show another node's new seal late; listing the folder refreshes it.
-        any(Path(path).parent.iterdir())
+    for _ in range(2):
         checksum, seal = sha256(path), read_seal(path)
-        if seal is not None and checksum != seal.sha256:
-            raise UserError(
-                f"{path} is not what was written: it has changed since; ./run makes it anew, and "
-                f"`python -m mdpu accept {path}` keeps it as it is"
-            )
+        if seal is None or checksum == seal.sha256:
+            break
+        any(path.parent.iterdir())  # a network file system may show another node's new seal only after that
+    else:
+        raise UserError(
+            f"{path} is not what was written: it has changed since; ./run makes it anew, and "
+            f"`python -m mdpu accept {path}` keeps it as it is"
+        )
     if (read := _READ.get()) is not None:
         read[str(path)] = checksum
     return checksum
@@ -209,7 +212,6 @@ def atomic(path: Path) -> Iterator[Path]:
     which the next writer removes. Two writers of the same file do not disturb each other. An `OSError`, such as of a
     full disk, ends in `UserError`.
     """
-    path = Path(path)
     if path.exists() and not path.is_file():  # a device, a pipe or a folder
         raise UserError(f"{path} is no regular file; name another one")
     # The suffix is kept, because numpy and matplotlib choose the format by it.
@@ -234,7 +236,7 @@ def replacing(path: Path) -> Iterator[Path]:
     with atomic(path) as temporary:
         yield temporary
     inputs = {name: value for name, value in (_READ.get() or {}).items() if name != str(path)}
-    _write_seal(Path(path), Seal(sha256(path), inputs, origin(**(_MADE.get() or {}))))
+    _write_seal(path, Seal(sha256(path), inputs, origin(**(_MADE.get() or {}))))
 
 
 def remove(path: Path) -> None:
@@ -314,14 +316,14 @@ def _reading(path: Path, what: str) -> Iterator[None]:
         raise
     except Exception as error:  # zipfile, zlib, numpy, pandas and pyarrow raise different errors for a broken file
         if isinstance(error, OSError) and error.errno:
-            raise UserError(f"{path} could not be read ({error.strerror}); mend that and run again") from None
+            raise _unreadable(path, error) from None
         raise UserError(f"{path} is not {what} ({error}); delete it and run again") from None
 
 
 def read_json(path: Path) -> Any:
     """Read JSON; like the other readers, refuse a file that is missing, broken or changed since it was written."""
     with _reading(path, "valid JSON"):
-        return json.loads(Path(path).read_text(encoding="utf-8"))
+        return json.loads(path.read_text(encoding="utf-8"))
 
 
 def load_npz(path: Path, *keys: str) -> dict[str, np.ndarray]:

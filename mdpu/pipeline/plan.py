@@ -39,7 +39,7 @@ from mdpu.pipeline.config import (
     selected,
 )
 from mdpu.pipeline.data.images import is_path
-from mdpu.pipeline.data.own import image_shape, inputs
+from mdpu.pipeline.data.own import inputs, is_colour
 from mdpu.pipeline.files import digest, is_intact, write_text
 
 DOMINANT = "dominant"  # the paper's law
@@ -402,9 +402,9 @@ class Plan:
         self.protocol = Protocol(config)
         self.layout = Layout(config)
         self.failed: dict[str, str] = config.get("failed", {})
-        self._flat_settings: dict[tuple[str, str], dict[str, Any]] = {}
-        self._first_variants: dict[tuple[str, str, int, int], str] = {}
-        self._job_axes: dict[str, tuple[str, ...]] = {}  # by dataset
+        # Asked for each run, and alike for many.
+        self._first_variant = cache(self._find_first_variant)
+        self.flat_settings = cache(self._flatten_settings)
 
     @cached_property
     def experiments(self) -> dict[str, Experiment]:
@@ -441,15 +441,12 @@ class Plan:
         """
         if run.variant == BASE:
             return run
-        point = run.dataset, run.tuple_size, run.n
-        if (run.variant, *point) not in self._first_variants:
-            identity = self._drawn_and_trained(run.variant, *point)
-            self._first_variants[run.variant, *point] = next(
-                name
-                for name in dict.fromkeys((BASE, *self.config["definitions"]["variants"]))
-                if self._drawn_and_trained(name, *point) == identity
-            )
-        return replace(run, variant=self._first_variants[run.variant, *point])
+        return replace(run, variant=self._first_variant(run.variant, run.dataset, run.tuple_size, run.n))
+
+    def _find_first_variant(self, variant: str, dataset: str, tuple_size: int, n: int) -> str:
+        made = self._drawn_and_trained(variant, dataset, tuple_size, n)
+        names = (BASE, *self.config["definitions"]["variants"])
+        return next(name for name in names if self._drawn_and_trained(name, dataset, tuple_size, n) == made)
 
     def _drawn_and_trained(self, variant: str, dataset: str, tuple_size: int, n: int) -> tuple[Any, ...]:
         """Return everything that can tell a variant's runs of one dataset, tuple size and n from another variant's."""
@@ -491,11 +488,9 @@ class Plan:
 
     def _job_name(self, run: Run) -> str:
         """Return the name of the training job that trains a run."""
-        if run.dataset not in self._job_axes:
-            network = self.network(run.dataset)
-            spans = self.config["training_jobs"].get(network, STACKED if load_network(network).stacks else ())
-            self._job_axes[run.dataset] = tuple(axis for axis in AXES if axis not in spans)
-        name = name_of(vars(run), self._job_axes[run.dataset])
+        network = self.network(run.dataset)
+        spans = self.config["training_jobs"].get(network, STACKED if load_network(network).stacks else ())
+        name = name_of(vars(run), [axis for axis in AXES if axis not in spans])
         return name if _needs_gpu(run.method) else f"{name}/cpu"
 
     @cached_property
@@ -630,7 +625,7 @@ class Plan:
             return str(definition["network"])
         if not is_path(definition["source"]):
             return "mlp"
-        return "resnet34" if image_shape(Path(definition["source"]).expanduser())[2:] == (3,) else "mlp"
+        return "resnet34" if is_colour(Path(definition["source"]).expanduser()) else "mlp"
 
     def source_of(self, images: str) -> str:
         """Return the source, a name or a path, whose images are called `images`: the inverse of `Layout.images`."""
@@ -652,11 +647,9 @@ class Plan:
             del training[key]
         return Settings.parse(training)
 
-    def flat_settings(self, variant: str, network: str) -> dict[str, Any]:
+    def _flatten_settings(self, variant: str, network: str) -> dict[str, Any]:
         """Return the trainer's settings as one mapping, ready for JSON."""
-        if (variant, network) not in self._flat_settings:
-            self._flat_settings[variant, network] = self.settings(variant, network).flat()
-        return self._flat_settings[variant, network]
+        return self.settings(variant, network).flat()
 
     def tuning_title(self, name: str) -> str:
         """Return the title of a tuning in the report: dataset, variant unless it is base, and tuple size."""

@@ -51,18 +51,18 @@ def parts_of(path: Path) -> dict[str, Path]:
 
 
 @cache
-def image_shape(path: Path) -> tuple[int, ...]:
-    """Return the shape of one training image, (H, W) or (H, W, C), without reading the others."""
+def is_colour(path: Path) -> bool:
+    """Return whether the training images have three channels; of a folder, the first picture says it."""
     with _told_of(path):
         if is_table(path):
-            return (len(_read_frame(path, header_only=True).columns) - 1,)
+            return False
         if path.is_dir():
             (_, picture), *_ = _pictures(path, "train", _classes(path, "train"))
-            return _pixels(picture).shape
+            return _pixels(picture).ndim == 3
         with _npz(path) as archive, archive.zip.open("train_images.npy") as stream:
             version = np.lib.format.read_magic(stream)
             header = np.lib.format.read_array_header_1_0 if version[0] == 1 else np.lib.format.read_array_header_2_0
-            return header(stream)[0][1:]
+            return header(stream)[0][3:] == (3,)
 
 
 def inputs(path: Path) -> list[Path]:
@@ -87,11 +87,8 @@ def _read_npz(path: Path) -> ImageSet:
         missing = [name for name in ARRAYS if name not in archive]
         if missing:
             raise UserError(f"it has no array {', '.join(missing)}; it holds {', '.join(archive)}")
-        arrays = {name: archive[name] for name in ARRAYS}
+        arrays = {name: np.asarray(archive[name]) for name in ARRAYS}
         names: Any = np.asarray(archive["classes"]).ravel().tolist() if "classes" in archive else None
-    for name, array in arrays.items():
-        if not isinstance(array, np.ndarray):
-            raise UserError(f"{name} is no array; save the file again with numpy.savez")
     for part in PARTS:
         labels = arrays[f"{part}_labels"]
         if labels.dtype.kind not in "iu":
@@ -124,15 +121,13 @@ def _read_table(path: Path) -> ImageSet:
     return _described(path, arrays, names)
 
 
-def _read_frame(path: Path, header_only: bool = False) -> Any:
+def _read_frame(path: Path) -> Any:
     import pandas as pd  # takes a while, and few plans need it
 
     if not path.is_file():
         raise UserError(f"{path} is no file; a table has a training and a test part")
     try:
-        if path.suffix != ".parquet":
-            return pd.read_csv(path, nrows=0 if header_only else None)
-        return pd.read_parquet(path)
+        return pd.read_parquet(path) if path.suffix == ".parquet" else pd.read_csv(path)
     except Exception as error:  # of many types
         raise UserError(f"{path} cannot be read as a table ({printable(str(error))})") from None
 
