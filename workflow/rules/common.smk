@@ -77,13 +77,9 @@ if workflow.is_main_process:
 
 wildcard_constraints:
     dataset="[a-z0-9-]+",
-    variant="[a-z0-9-]+",
-    tuple_size="[0-9]+",
-    law="(-[a-z0-9-]+)?",
-    prior=r"0\.[0-9]+",
-    n="[0-9]+",
-    seed="[0-9]+",
     experiment="[a-z0-9-]+",
+    split=r"[a-z0-9./-]+",
+    tuning="[a-z0-9/-]+",
     job=r"[a-z0-9./-]+",
     identity="[0-9a-f]{16}",
 
@@ -139,12 +135,11 @@ def gpus():
 
 def drawing(wildcards):
     """The options of `mdpu split`, so that a split is drawn again by hand from what the job prints."""
-    split = "{dataset}/{variant}/m{tuple_size}{law}/prior{prior}/n{n}/seed{seed}".format(**wildcards)
-    options = {key.replace("_", "-"): value for key, value in PLAN.drawing(split).items()}
+    options = {key.replace("_", "-"): value for key, value in PLAN.drawing(wildcards.split).items()}
     flags = {key: options.pop(key) for key in ("replacement", "overlap")}
     switched = [f"--{key}" if value else f"--no-{key}" for key, value in flags.items()]
     return " ".join([*(f"--{key} {value}" for key, value in options.items()), *switched])
 
 
 def tuning(wildcards):
-    return PLAN.tunings[f"{wildcards.dataset}/{wildcards.variant}/m{wildcards.tuple_size}{wildcards.law}"]
+    return PLAN.tunings[wildcards.tuning]

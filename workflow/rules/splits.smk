@@ -5,14 +5,14 @@
 
 rule split:
     input:
-        labels=RESULTS / "labels" / "{dataset}.npz",
+        labels=lambda wildcards: PLAN.layout.labels(wildcards.split.partition("/")[0]),
     output:
-        split=RESULTS / "splits/{dataset}/{variant}/m{tuple_size}{law}/prior{prior}/n{n}/seed{seed}.npz",
-        diagnostics=RESULTS / "splits/{dataset}/{variant}/m{tuple_size}{law}/prior{prior}/n{n}/seed{seed}.json",
+        split=RESULTS / "splits" / "{split}.npz",
+        diagnostics=RESULTS / "splits" / "{split}.json",
     log:
-        LOGS / "splits/{dataset}/{variant}/m{tuple_size}{law}/prior{prior}/n{n}/seed{seed}.log",
+        LOGS / "splits" / "{split}.log",
     benchmark:
-        BENCHMARKS / "splits/{dataset}/{variant}/m{tuple_size}{law}/prior{prior}/n{n}/seed{seed}.tsv"
+        BENCHMARKS / "splits" / "{split}.tsv"
     conda:
         "../../envs/mdpu.yaml"
     resources:

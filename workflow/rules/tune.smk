@@ -1,5 +1,5 @@
 # INPUTS   images of a dataset, and a split of a separate trial
-# OUTPUTS  tuning/<dataset>/<variant>/m<M>.csv: every point of the grid for every method, with its estimated
+# OUTPUTS  tuning/<dataset>/<variant>/m<M>[-<law>].csv: every point of the grid for every method, with its estimated
 #          error and whether it was chosen
 #
 # Only if protocol.training.hyperparameters is tuned.
@@ -7,19 +7,14 @@
 
 rule tune:
     input:
-        images=lambda wildcards: PLAN.layout.images(wildcards.dataset),
+        images=lambda wildcards: PLAN.layout.images(tuning(wildcards).dataset),
         split=lambda wildcards: PLAN.layout.split(tuning(wildcards).runs[0].split),
     output:
-        grid=offered(
-            RESULTS / "tuning/{dataset}/{variant}/m{tuple_size}{law}.csv",
-            "tuning",
-            "Tuning",
-            "{dataset}/{variant}/m{tuple_size}{law}",
-        ),
+        grid=offered(RESULTS / "tuning" / "{tuning}.csv", "tuning", "Tuning", "{tuning}"),
     log:
-        LOGS / "tuning/{dataset}/{variant}/m{tuple_size}{law}.log",
+        LOGS / "tuning" / "{tuning}.log",
     benchmark:
-        BENCHMARKS / "tuning/{dataset}/{variant}/m{tuple_size}{law}.tsv"
+        BENCHMARKS / "tuning" / "{tuning}.tsv"
     conda:
         "../../envs/mdpu.yaml"
     threads: PLAN.config["threads"]
@@ -29,7 +24,6 @@ rule tune:
         runtime=lambda wildcards, attempt: attempt * 240,
     params:
         code=lambda wildcards: training_code(tuning(wildcards).runs, tuning(wildcards).network),
-        settings=lambda wildcards: PLAN.tuning_settings(tuning(wildcards).name),
+        settings=lambda wildcards: PLAN.tuning_settings(wildcards.tuning),
     shell:
-        "python -m mdpu tune {wildcards.dataset}/{wildcards.variant}/m{wildcards.tuple_size}{wildcards.law}"
-        " --config $MDPU_CONFIG --threads {threads} &> {log:q}"
+        "python -m mdpu tune {wildcards.tuning} --config $MDPU_CONFIG --threads {threads} &> {log:q}"

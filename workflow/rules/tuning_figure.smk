@@ -12,8 +12,6 @@ rule tuning_figure:
         LOGS / "figures" / "tuning" / "{tuning}.log",
     benchmark:
         BENCHMARKS / "figures" / "tuning" / "{tuning}.tsv"
-    wildcard_constraints:
-        tuning="[a-z0-9/-]+",
     conda:
         "../../envs/mdpu.yaml"
     params:
