@@ -132,6 +132,12 @@ def load_config(paths: Sequence[Path], values: Sequence[str] = ()) -> Config:
     return config
 
 
+@cache
+def shipped(experiment: str) -> Config:
+    """Return the configuration of an experiment of `./run` without anything laid over it."""
+    return load_config([REPOSITORY / PAPER, *EXPERIMENTS[experiment]])
+
+
 def select(experiment: str, files: Sequence[Path], values: Sequence[str]) -> Config:
     """Return the configuration of an experiment with files and ``KEY=VALUE`` laid over it, under a name of its own.
 
@@ -140,11 +146,11 @@ def select(experiment: str, files: Sequence[Path], values: Sequence[str]) -> Con
     file and by the text of each value that changes more than how to work: ``paper-mnist``, ``paper-datasets-mnist``.
     """
     known(experiment, EXPERIMENTS, "experiment")
-    whole = load_config([REPOSITORY / PAPER, *EXPERIMENTS[experiment]])
+    whole = shipped(experiment)
     config, chosen = whole, []
-    for text, overlay in [(Path(file).stem, load_yaml(Path(file))) for file in files] + [
-        (value, parse_value(value)) for value in values
-    ]:
+    overlays = [(Path(file).stem, load_yaml(Path(file))) for file in files]
+    overlays += [(value, parse_value(value)) for value in values]
+    for text, overlay in overlays:
         before, config = config, merge(config, overlay)
         if any(config.get(key) != before.get(key) for key in config.keys() - {*WORKING}):
             chosen.append(text)
@@ -157,6 +163,19 @@ def select(experiment: str, files: Sequence[Path], values: Sequence[str]) -> Con
             name = f"{name[: LONGEST - 9].rstrip('-')}-{digest(name)[:8]}"
         config = {**config, "name": name}
     return config
+
+
+def unreached(experiment: str, config: Config) -> dict[str, list[str]]:
+    """Return, for each axis of which a selection changes the values, the tables and figures that do not take them.
+
+    They set that axis themselves, to values that the selection leaves as they were.
+    """
+    whole, found = shipped(experiment), {}
+    own = [(name, config["definitions"]["experiments"][name]) for name in selected(config, "experiments")]
+    for axis in (axis for axis, values in config["axes"].items() if values != whole["axes"].get(axis)):
+        before = {name: one.get(axis) for name, one in whole["definitions"]["experiments"].items()}
+        found[axis] = [name for name, one in own if axis in one and one[axis] == before.get(name)]
+    return {axis: names for axis, names in found.items() if names}
 
 
 def completed(config: Config) -> Config:

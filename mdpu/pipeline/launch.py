@@ -19,7 +19,7 @@ from rich.console import Console
 from mdpu.errors import UserError
 from mdpu.pipeline import experiments
 from mdpu.pipeline.check import repair
-from mdpu.pipeline.config import EXPERIMENTS, PAPER, Config, load_config, select
+from mdpu.pipeline.config import EXPERIMENTS, Config, select, shipped, unreached
 from mdpu.pipeline.estimate import check_files, estimate
 from mdpu.pipeline.experiments import load_kind
 from mdpu.pipeline.files import REPOSITORY
@@ -147,6 +147,8 @@ def _choose(experiment: str, arguments: list[str], current: bool = False) -> tup
     config = select(experiment, [Path(file) for file in files], values)
     plan = Plan(config if comparable(experiment, config) else {**config, "expected": None})
     experiments.check(plan.config)
+    for axis, names in unreached(experiment, config).items():
+        say(f"axes.{axis} does not reach {', '.join(names)}: set definitions.experiments.<name>.{axis} there")
     if current:
         check_files(plan, plan.config["mirror"] or os.environ.get("MDPU_MIRROR"))
         plan.layout.write_config(current=True)
@@ -195,7 +197,7 @@ def comparable(experiment: str, config: Config) -> bool:
 
     Numbers of another protocol, or of other seeds, are neither confirmed nor refuted.
     """
-    whole = load_config([REPOSITORY / PAPER, *EXPERIMENTS[experiment]])
+    whole = shipped(experiment)
     if not whole.get("expected") or config.get("expected") not in (None, whole["expected"]):
         return True
     pairs = [(config[key], whole[key]) for key in ("protocol", "tuning")]

@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 from mdpu.errors import UserError
-from mdpu.pipeline.config import LONGEST, load_config, select
+from mdpu.pipeline.config import LONGEST, load_config, select, unreached
 from mdpu.pipeline.files import REPOSITORY
 
 
@@ -57,6 +57,15 @@ def test_a_file_adds_to_the_experiment_and_gives_its_name(overlay):
     assert config["datasets"] == ["digits"]
     assert config["axes"]["seed"] == [1]
     assert select("quick", [overlay(name="mine")], [])["name"] == "mine"
+
+
+def test_experiments_that_an_axis_does_not_reach_are_found():
+    """Those of quick set their methods and seeds, but no law; a value for one of them reaches it."""
+    assert unreached("quick", select("quick", [], ["axes={law: [similar]}"])) == {}
+    quick = ["quick-pairs", "quick-triples", "quick-curves"]
+    assert unreached("quick", select("quick", [], ["axes={seed: [1]}"])) == {"seed": quick}
+    own = "definitions={experiments: {quick-pairs: {seed: [1]}}}"
+    assert unreached("quick", select("quick", [], ["axes={seed: [1]}", own])) == {"seed": quick[1:]}
 
 
 def test_an_unknown_experiment_is_named():
