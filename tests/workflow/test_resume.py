@@ -17,6 +17,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
 def start(fresh_clone, tmp_path):
     """What starts `./run`, and returns it with its descendants once it has made a file that a pattern matches."""
     (tmp_path / "tmp").mkdir()
+    fresh_clone.change_config(experiments=["tiny-table", "tiny-curves"], expected=None)
     said = tmp_path / "said"
 
     def start(pattern):
