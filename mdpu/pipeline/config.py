@@ -168,14 +168,17 @@ def select(experiment: str, files: Sequence[Path], values: Sequence[str]) -> Con
 def unreached(experiment: str, config: Config) -> dict[str, list[str]]:
     """Return, for each axis of which a selection changes the values, the tables and figures that do not take them.
 
-    They set that axis themselves, to values that the selection leaves as they were.
+    They set that axis themselves, to other values, which the selection leaves as they were.
     """
-    whole, found = shipped(experiment), {}
-    own = [(name, config["definitions"]["experiments"][name]) for name in selected(config, "experiments")]
-    for axis in (axis for axis, values in config["axes"].items() if values != whole["axes"].get(axis)):
-        before = {name: one.get(axis) for name, one in whole["definitions"]["experiments"].items()}
-        found[axis] = [name for name, one in own if axis in one and one[axis] == before.get(name)]
-    return {axis: names for axis, names in found.items() if names}
+    whole = shipped(experiment)
+    before, now = (one["definitions"]["experiments"] for one in (whole, config))
+    found: dict[str, list[str]] = {}
+    for axis, values in config["axes"].items():
+        for name in selected(config, "experiments"):
+            own = before.get(name, {}).get(axis, values)
+            if values not in (own, whole["axes"].get(axis)) and now[name][axis] == own:
+                found.setdefault(axis, []).append(name)
+    return found
 
 
 def completed(config: Config) -> Config:

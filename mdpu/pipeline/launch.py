@@ -148,7 +148,8 @@ def _choose(experiment: str, arguments: list[str], current: bool = False) -> tup
     plan = Plan(config if comparable(experiment, config) else {**config, "expected": None})
     experiments.check(plan.config)
     for axis, names in unreached(experiment, config).items():
-        say(f"axes.{axis} does not reach {', '.join(names)}: set definitions.experiments.<name>.{axis} there")
+        if training := [name for name in names if name in plan.experiments and plan.experiments[name].runs]:
+            say(f"axes.{axis} does not reach {', '.join(training)}: set definitions.experiments.<name>.{axis} there")
     if current:
         check_files(plan, plan.config["mirror"] or os.environ.get("MDPU_MIRROR"))
         plan.layout.write_config(current=True)
