@@ -31,6 +31,7 @@ from mdpu.pipeline.files import (
     read_csv,
     read_json,
     read_seal,
+    recording,
     remove,
     write_json,
 )
@@ -101,7 +102,8 @@ def rates_of(plan: Plan, runs: Iterable[Run]) -> dict[Run, tuple[float, float] |
 @cache
 def declared_versions() -> dict[str, str]:
     """Return the versions of training code that were declared equal: from each to the one before it."""
-    records = read_json(EQUIVALENCE) if EQUIVALENCE.exists() else []
+    with recording():  # apart: a declaration is no input of the numbers, which stay current when there is another one
+        records = read_json(EQUIVALENCE) if EQUIVALENCE.exists() else []
     return {new: old for record in records for new, old in record["versions"].items()}
 
 

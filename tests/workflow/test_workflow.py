@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 from mdpu.pipeline.config import load_config
-from mdpu.pipeline.files import seal_path, sealed_path
+from mdpu.pipeline.files import read_seal, seal_path, sealed_path
 from mdpu.pipeline.launch import made_by_rules
 from mdpu.pipeline.plan import CELL, Plan
 
@@ -108,6 +108,12 @@ def test_every_result_is_sealed_and_no_temporary_file_is_left(finished, monkeypa
     assert not [name for name in names if name.startswith(".") and not name.endswith(".seal")]
     done = finished.run("./run", "check")
     assert re.search(r"results/tiny: \d+ files compared, all as written\n$", done.stdout)
+
+
+def test_the_page_stays_current_when_its_clone_moves_or_more_code_is_declared_equal(finished):
+    """Its inputs are named from the clone, and are the results alone."""
+    inputs = read_seal(finished.results / "report.html").inputs
+    assert {Path(name).parts[:2] for name in inputs} == {("results", "tiny"), ("results", "datasets")}
 
 
 def finished_run(clone) -> str:
