@@ -14,7 +14,7 @@ import pandas as pd
 from mdpu.errors import UserError
 from mdpu.pipeline.config import load_config
 from mdpu.pipeline.evaluate.comparison import DIFFERS, NOT_RUN, VERDICTS
-from mdpu.pipeline.files import is_intact, read_csv, read_json, read_seal, replacing, sha256
+from mdpu.pipeline.files import is_intact, read_csv, read_json, read_seal, replacing, seal_path, sha256
 from mdpu.pipeline.plan import AXES, CELL, Plan, cell_name
 
 RESULTS = Path("results")
@@ -127,11 +127,15 @@ def report_outcome(plan: Plan) -> tuple[list[str], bool]:
 
 
 def is_current(page: Path) -> bool:
-    """Return whether a page exists and shows the files from which it was made as they are now."""
+    """Return whether a page exists and shows the results from which it was made as they are now.
+
+    A result has a seal. What has none is a file of the clone, such as the declared versions of code.
+    """
     seal = read_seal(page)
     if seal is None or not is_intact(page):
         return False
-    return all(Path(name).exists() and sha256(Path(name)) == then for name, then in seal.inputs.items())
+    results = {path: then for name, then in seal.inputs.items() if seal_path(path := Path(name)).exists()}
+    return all(path.exists() and sha256(path) == then for path, then in results.items())
 
 
 def _since(results: Path, kept: Path) -> str:

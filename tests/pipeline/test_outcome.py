@@ -8,12 +8,14 @@ import pandas as pd
 import pytest
 
 from mdpu.errors import UserError
+from mdpu.pipeline.files import check, recording, write_text
 from mdpu.pipeline.outcome import (
     _since,
     _verification,
     compare_results,
     compare_shipped,
     describe_difference,
+    is_current,
 )
 
 KEY = {
@@ -186,3 +188,18 @@ def test_a_crate_leads_from_a_number_to_runs_splits_and_commit(finished, tmp_pat
     assert " ".join(sorted({key for entity in crate["@graph"] for key in entity})) == DEFINED
     assert {"report.html", "metrics.parquet", "workflow/Snakefile", *splits} <= held
     assert not [name for name in held if name.startswith(("runs/", "logs/", "checkpoints/")) or name.endswith(".seal")]
+
+
+def test_a_page_is_current_as_long_as_the_results_that_it_shows_are(tmp_path):
+    """A file of the clone may change, or be elsewhere after a move."""
+    page, result, of_clone = (tmp_path / name for name in ("report.html", "table.csv", "versions.json"))
+    of_clone.write_text("[]")
+    write_text(result, "80")
+    with recording():
+        check(result), check(of_clone)
+        write_text(page, "80")
+    for change in (lambda: of_clone.write_text("[1]"), of_clone.unlink):
+        change()
+        assert is_current(page)
+    write_text(result, "81")
+    assert not is_current(page)
