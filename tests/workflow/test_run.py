@@ -39,7 +39,7 @@ def test_each_stage_has_its_lines_and_the_last_is_the_report(finished):
 
 @slow
 def test_a_second_run_says_that_nothing_changed(ran):
-    done = ran.run("./run", "paper", "--cores", "2", *TINY)
+    done = ran.run(*ran.RUN)
     assert re.match(r"run: since the report of .* UTC: nothing changed\n", done.stdout)
 
 
