@@ -1,7 +1,7 @@
-"""Tuples and unlabeled instances as indices into any source, and their drawing from labelled ones, without torch.
+"""Tuples and unlabeled instances as indices into any source: from arrays, from groups, or drawn from labelled ones.
 
-`mdpu.streaming` reads them in minibatches. Data hold indices and never labels, so the learner sees what the paper's
-learner sees.
+Data hold indices and never labels, so the learner sees what the paper's learner sees. `mdpu.loading` reads them in
+minibatches. No torch is imported.
 """
 
 from __future__ import annotations
@@ -19,34 +19,7 @@ from mdpu.randomness import Stream
 
 Indices = NDArray[np.int64]
 Signs = NDArray[np.int8]
-
-
-class Joined:
-    """Arrays below one another as one that is only read, without a copy of them.
-
-    Parameters
-    ----------
-    *parts : ndarray, shapes (N_i, ...)
-        Alike but for their lengths.
-    """
-
-    def __init__(self, *parts: NDArray[Any]) -> None:
-        self.parts, self._ends = parts, np.cumsum([len(part) for part in parts])
-        self.shape, self.dtype, self.ndim = (int(self._ends[-1]), *parts[0].shape[1:]), parts[0].dtype, parts[0].ndim
-        self.nbytes = sum(part.nbytes for part in parts)
-
-    def __len__(self) -> int:
-        """Return the number of rows."""
-        return self.shape[0]
-
-    def __getitem__(self, rows: slice | NDArray[Any]) -> NDArray[Any]:
-        """Return a copy of some rows."""
-        places = np.arange(*rows.indices(len(self))) if isinstance(rows, slice) else np.asarray(rows, np.int64)
-        found = np.empty((len(places), *self.shape[1:]), self.dtype)
-        for part, end in zip(self.parts, self._ends.tolist(), strict=True):
-            here = (places >= end - len(part)) & (places < end)
-            found[here] = part[places[here] - (end - len(part))]
-        return found
+UNLABELED = -1
 
 
 @dataclass(frozen=True)
@@ -64,6 +37,11 @@ class TupleData:
 
     tuples: Indices
     unlabeled: Indices
+
+    @property
+    def sizes(self) -> Indices:
+        """Number of members of each tuple, (n,)."""
+        return np.asarray((self.tuples >= 0).sum(axis=1))
 
     @property
     def is_ragged(self) -> bool:
@@ -101,6 +79,115 @@ class TupleData:
         indices = np.where(places < sizes[:, None], starts[:, None] + places, -1)  # (n, M)
         images = np.concatenate([*tuples, unlabeled])
         return images, cls(indices, np.arange(sizes.sum(), len(images)))
+
+
+def join_groups(tuples: Any, unlabeled: Any) -> tuple[Any, Indices]:
+    """Return all rows as one array (N, ...), and for each the number of its tuple, from 0, or -1 if it is unlabeled.
+
+    This is scikit-learn's form, ``fit(rows, groups)``.
+
+    Parameters
+    ----------
+    tuples : ndarray, shape (n, M, ...), or sequence of n ndarrays, frames or sparse matrices, shapes (M_i, ...)
+    unlabeled : ndarray, frame or sparse matrix, shape (n_unlabeled, ...)
+
+    Raises
+    ------
+    UserError
+        If the members and the unlabeled rows differ in shape, type or columns, or there are none.
+    """
+    import pandas as pd
+    from scipy import sparse
+
+    if isinstance(tuples, str | dict | pd.DataFrame) or not hasattr(tuples, "__len__") or not np.shape(unlabeled):
+        raise UserError(
+            f"tuples are {type(tuples).__name__} and unlabeled rows {type(unlabeled).__name__}; give an array (n, M, "
+            "...), or a list with the rows of each tuple, and the rows (n_unlabeled, ...)"
+        )
+    parts = (unlabeled,) if isinstance(tuples, np.ndarray) else (unlabeled, *tuples)
+    stack = _stack if any(isinstance(part, pd.DataFrame) or sparse.issparse(part) for part in parts) else _concatenate
+    rows, sizes = stack(tuples, unlabeled)
+    groups = np.full(rows.shape[0], UNLABELED)
+    groups[: sum(sizes)] = np.repeat(np.arange(len(sizes)), sizes)
+    return rows, groups
+
+
+def _concatenate(tuples: Any, unlabeled: Any) -> tuple[NDArray[Any], list[int]]:
+    """Return arrays below one another, and the sizes of the tuples."""
+    members = tuples if isinstance(tuples, np.ndarray) else [np.asarray(rows) for rows in tuples]
+    others = np.asarray(unlabeled)
+    if isinstance(members, np.ndarray) and members.ndim <= others.ndim:
+        raise UserError(
+            f"tuples {members.shape} have no more axes than unlabeled rows {others.shape}; tuples have one more, (n, "
+            "M, ...): if they are swapped, give the tuples (n, M, ...) first, and single rows need their groups as y"
+        )
+    return TupleData.gather(members, others)[0], [len(own) for own in members]
+
+
+def _stack(tuples: Sequence[Any], unlabeled: Any) -> tuple[Any, list[int]]:
+    """Return frames or sparse matrices below one another, and the sizes of the tuples."""
+    import pandas as pd
+    from scipy import sparse
+
+    parts = list(tuples)
+    sizes = [np.shape(part)[0] for part in parts]
+    if not parts or not all(sizes) or not np.shape(unlabeled)[0]:
+        raise UserError("tuples and unlabeled rows are both needed, but there are none, or a tuple has no member")
+    for number, part in enumerate(parts):
+        if type(part) is not type(unlabeled) or part.shape[1:] != unlabeled.shape[1:]:
+            raise UserError(
+                f"tuple {number} is a {type(part).__name__} of shape {np.shape(part)}, but the unlabeled rows are a "
+                f"{type(unlabeled).__name__} of shape {np.shape(unlabeled)}; give both alike"
+            )
+        if isinstance(unlabeled, pd.DataFrame) and list(part.columns) != list(unlabeled.columns):
+            raise UserError(
+                f"the columns of tuple {number} are not those of the unlabeled rows, or in another order; give "
+                "tuple[unlabeled.columns]"
+            )
+    if isinstance(unlabeled, pd.DataFrame):
+        return pd.concat([*parts, unlabeled], ignore_index=True), sizes
+    return sparse.vstack([*parts, unlabeled], format="csr"), sizes
+
+
+def read_groups(groups: NDArray[Any]) -> TupleData:
+    """Return the sample that groups (N,) name in their rows, tuples in the order of their numbers.
+
+    Raises
+    ------
+    UserError
+        If they are no groups but labels, or name no tuple or no unlabeled row, or folds have cut the tuples.
+    """
+    if not np.issubdtype(groups.dtype, np.integer) or groups.ndim != 1 or (groups < UNLABELED).any():
+        raise UserError(
+            "y holds neither unlabeled rows (n_unlabeled, ...) nor groups, but continuous numbers or names of classes "
+            f"({groups.dtype} of shape {groups.shape}); groups are an integer for each row, the number of its tuple or "
+            "-1"
+        )
+    unlabeled = np.flatnonzero(groups == UNLABELED)
+    members = np.flatnonzero(groups != UNLABELED)
+    if not len(unlabeled) or not len(members):
+        raise UserError(
+            "Only binary classification is supported, from groups instead of labels: y names no unlabeled row, -1; it "
+            "names tuples only"
+            if len(members)
+            else "y names no tuple; it names unlabeled rows only"
+        )
+    members = members[np.argsort(groups[members], kind="stable")]
+    numbers, sizes = np.unique(groups[members], return_counts=True)
+    if len(numbers) == 1 and numbers[0] == 1 and sizes[0] > 2:
+        raise UserError(
+            "y holds -1 and +1, which are labels, and as groups would make one tuple of all rows that have +1; give "
+            "unlabeled rows, or for each row the number of its tuple"
+        )
+    if sizes.min() == 1 < sizes.max() and len(numbers) <= numbers[-1]:
+        raise UserError(
+            "tuples are cut: some rows of them are in this part of the data, and others are not; cross-validation "
+            "needs cv=TupleKFold(), and parts that hold tuples of one row need numbers from 0 without gaps"
+        )
+    starts = np.cumsum(sizes) - sizes
+    places = np.arange(sizes.max())
+    within = places < sizes[:, None]  # (n, M)
+    return TupleData(np.where(within, members[np.where(within, starts[:, None] + places, 0)], -1), unlabeled)
 
 
 def draw_split(

@@ -32,6 +32,12 @@ def check_count(name: str, value: Any) -> None:
         raise UserError(f"{name} is {value!r}; an integer of at least 1 is needed")
 
 
+def check_number(name: str, value: Any, kind: type = Real) -> None:
+    """Raise `UserError` unless a parameter is one number, of a kind such as `Integral`."""
+    if isinstance(value, bool) or not isinstance(value, kind):
+        raise UserError(f"{name} is {value!r}; {'an integer' if kind is Integral else 'a number'} is needed")
+
+
 def check_share(name: str, value: Any) -> None:
     """Raise `UserError` unless a parameter, such as a level or a prior, is one number between 0 and 1."""
     if isinstance(value, bool) or not isinstance(value, Real) or not 0 < float(value) < 1:

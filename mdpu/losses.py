@@ -13,7 +13,7 @@ batch. Unlabeled scores are grouped on their rank: give multiples of M.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -22,14 +22,12 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from mdpu.errors import UserError, check_choice
-from mdpu.law import SCOPES, TINY, Law, Scope, check_prior
-from mdpu.scores import by_kind, joint, means, padded, seen_at, unlabeled_bags
+from mdpu.law import SCOPES, Law, Scope, check_prior
 
 if TYPE_CHECKING:
     from torch.distributed import ProcessGroup
 
 Laws = Law | Callable[[int], Law] | Sequence[Law]
-Prior = float | Tensor | None
 Scores = Tensor | Sequence[Tensor]
 SLOPES = {"relu": 0.0, "abs": 1.0, None: -1.0}  # k of each correction
 
@@ -67,17 +65,30 @@ def corrected(terms: Tensor, parts: Tensor, k: Tensor | float) -> Tensor:
     return correction(torch.einsum("...pj,...j->...p", parts, terms), k).sum(dim=-1)
 
 
-def margin_means(
-    loss: Loss, tuples: Tensor, unlabeled: Tensor, positions: Tensor | None = None, group: ProcessGroup | None = None
-) -> Tensor:
+def means(values: Sequence[Tensor], group: ProcessGroup | None = None) -> list[Tensor]:
+    """Return the mean of each of `values` over its last axis, over all ranks of a process group."""
+    if group is None:
+        return [value.mean(dim=-1) for value in values]
+    from torch.distributed.nn.functional import all_reduce
+
+    sums = torch.stack([value.sum(dim=-1) for value in values])  # (values, ...)
+    counts = torch.stack([torch.full_like(own, value.shape[-1]) for own, value in zip(sums, values, strict=True)])
+    sums, counts = all_reduce(torch.stack([sums, counts]), group=group)
+    return list(sums / counts)
+
+
+def margin_means(loss: Loss, tuples: Tensor, unlabeled: Tensor, group: ProcessGroup | None = None) -> Tensor:
     """Return the means (..., 4) of l(g, +1) and l(g, -1) over members (..., B M) and over unlabeled scores (..., B_U).
 
-    `positions` (..., B M) multiply the losses of members, see `Law.positions`. Theorem 1 weighs the means.
+    Theorem 1 weighs them.
     """
     losses = [loss(scores, label) for scores in (tuples, unlabeled) for label in (1, -1)]
-    if positions is not None:
-        losses[:2] = [positions * own for own in losses[:2]]
     return torch.stack(means(losses, group), dim=-1)
+
+
+def joint(law: Law, scores: Tensor) -> tuple[Tensor, Tensor]:
+    """Return q and 1 - q, (...), of groups with the scores (..., M), where r = sigmoid(score)."""
+    return law.passes(scores.sigmoid(), (-scores).sigmoid())
 
 
 def bag_risk(
@@ -93,15 +104,64 @@ def bag_risk(
     return bag_prior * positive + correction(unlabeled - bag_prior * subtracted, k)
 
 
-def contrast(tuples_q: Tensor, bags_q: Tensor, bag_prior: Tensor, group: ProcessGroup | None = None) -> Tensor:
-    """Return the cross-entropy (...) of telling tuples from bags, which weigh the same, by their q, (..., B).
+def unlabeled_bags(unlabeled: Tensor, tuple_size: int) -> Tensor:
+    """Return unlabeled scores (..., B_U) as bags (..., B_U // M, M) that share no member: neighbours make a bag.
 
-    Where both are equally many, a bag is a tuple with the probability q / (q + Z), Z being `bag_prior` (...).
+    Scores that are left over are not used; less than M of them make one bag in which they stand more than once.
     """
-    bag_prior = bag_prior[..., None]
-    losses = ((tuples_q + bag_prior) / tuples_q.clamp(min=TINY)).log(), ((bags_q + bag_prior) / bag_prior).log()
-    tuples_loss, bags_loss = means(losses, group)
-    return (tuples_loss + bags_loss) / 2
+    bags = unlabeled.shape[-1] // tuple_size
+    if bags == 0 and unlabeled.shape[-1]:
+        return unlabeled.repeat(*[1] * (unlabeled.ndim - 1), tuple_size)[..., None, :tuple_size]
+    return unlabeled[..., : bags * tuple_size].reshape(*unlabeled.shape[:-1], bags, tuple_size)
+
+
+def padded(
+    tuples: Tensor | Sequence[Tensor], unlabeled: Tensor, mask: Tensor | None, kinds: Tensor | None
+) -> tuple[Tensor, Tensor, Tensor | None]:
+    """Return scores of tuples as one tensor (..., B, M), the unlabeled ones, and the kinds (B,) of the tuples.
+
+    Kinds are by default the sizes, if these differ. Half precision becomes single precision.
+    """
+    sizes = None
+    if not isinstance(tuples, Tensor):
+        sizes = torch.tensor([len(own) for own in tuples], dtype=torch.int64, device=unlabeled.device)
+        tuples = nn.utils.rnn.pad_sequence(list(tuples), batch_first=True) if len(sizes) else unlabeled.new_empty(0, 1)
+    elif mask is not None:
+        sizes = mask.sum(dim=1)
+    if tuples.dtype in (torch.float16, torch.bfloat16):
+        tuples, unlabeled = tuples.float(), unlabeled.float()
+    return tuples, unlabeled, sizes if kinds is None else kinds
+
+
+def by_kind(
+    tuples: Tensor,
+    unlabeled: Tensor,
+    kinds: Tensor,
+    group: ProcessGroup | None = None,
+    size_of: Callable[[int], int] = int,
+) -> Iterator[tuple[Tensor, int, Tensor, Tensor]]:
+    """Yield, for each kind there is, its share, itself, its tuples (..., B_kind, size) and its unlabeled scores.
+
+    Each of the `kinds` (B,) of the tuples (..., B, M), by default their sizes, has its share of the unlabeled scores
+    (..., B_U).
+    """
+    counts = torch.bincount(kinds, minlength=tuples.shape[-1] + 1)
+    if group is not None:
+        length = counts.new_tensor(len(counts))
+        torch.distributed.all_reduce(length, torch.distributed.ReduceOp.MAX, group=group)
+        counts = functional.pad(counts, (0, int(length) - len(counts)))
+        torch.distributed.all_reduce(counts, group=group)
+    count = int(counts.sum())
+    ends = (counts.cumsum(0) * unlabeled.shape[-1] / count).round().int().tolist()
+    for kind in counts.nonzero().squeeze(1).tolist():
+        start = max(0, min(ends[kind - 1] if kind else 0, unlabeled.shape[-1] - 1))
+        own, size = tuples[..., kinds == kind, :], size_of(kind)
+        if not own.shape[-2]:  # on this rank
+            own = functional.pad(own, (0, max(0, size - own.shape[-1])))
+        elif own.shape[-1] < size:
+            raise UserError(f"the law is one of {size} members, but tuples have {own.shape[-1]}")
+        others = unlabeled[..., start : max(ends[kind], start + 1)]
+        yield counts[kind].to(tuples.dtype) / count, kind, own[..., :size], others
 
 
 class _Loss(nn.Module):
@@ -110,10 +170,10 @@ class _Loss(nn.Module):
     read: Callable[[Law], tuple[Any, ...]]  # what `part` needs of a law, which comes first
     part: Callable[[int, Tensor, Tensor, Tensor], Tensor]  # of kind, its tuples, its unlabeled scores, and all of them
 
-    def __init__(self, law: Laws, prior: Prior, correction: str | None = "relu", process_group: Any = None) -> None:
+    def __init__(self, law: Laws, prior: float, correction: str | None = "relu", process_group: Any = None) -> None:
         super().__init__()
         check_choice("correction", correction, SLOPES)
-        self.prior = prior if prior is None or isinstance(prior, Tensor) else check_prior(prior)
+        self.prior = check_prior(prior)
         self.law, self.k, self.process_group = law, SLOPES[correction], process_group
         self._read = {law.size: self.read(law)} if isinstance(law, Law) else {}
 
@@ -189,22 +249,19 @@ class RiskLoss(_Loss):
         loss: str = "logistic",
         process_group: ProcessGroup | None = None,
     ) -> None:
-        super().__init__(law, check_prior(prior), correction, process_group)
+        super().__init__(law, prior, correction, process_group)
         check_choice("scope", scope, SCOPES)
         check_choice("loss", loss, LOSSES)
         self.parts, self.margin_loss = SCOPES[scope], LOSSES[loss]
 
-    def read(self, law: Law) -> tuple[Law, list[float], list[float] | None]:
-        """Return the law, the weights of the four terms, and the factors of the positions if these count."""
-        prior = float(self.prior)  # type: ignore[arg-type]
-        return law, list(law.risk_weights(prior)), law.positions(prior).tolist() if law.ordered else None
+    def read(self, law: Law) -> tuple[Law, list[float]]:
+        """Return the law and the weights of the four terms."""
+        return law, list(law.risk_weights(self.prior))
 
     def part(self, kind: int, tuples: Tensor, others: Tensor, unlabeled: Tensor) -> Tensor:
         """Return the four terms of the risk, for which every kind takes all unlabeled scores."""
-        _, weights, factors = self.of_kind(kind)
-        positions = None if factors is None else tuples.new_tensor(factors).repeat(tuples.shape[-2])
-        own_means = margin_means(self.margin_loss, tuples.flatten(-2), unlabeled, positions, self.process_group)
-        return tuples.new_tensor(weights) * own_means
+        own_means = margin_means(self.margin_loss, tuples.flatten(-2), unlabeled, self.process_group)
+        return tuples.new_tensor(self.of_kind(kind)[1]) * own_means
 
     def whole(self, terms: Tensor) -> Tensor:
         """Return the corrected risk."""
@@ -216,36 +273,23 @@ class TupleLoss(_Loss):
 
     Parameters
     ----------
-    law, process_group
-        As of `RiskLoss`.
-    prior : float or Tensor, optional
-        A tensor, such as ``nn.Parameter(torch.zeros(()))``, holds the log-odds of a prior that is learned with the
-        network. Without any, it is the mean of the model's answers. In both cases the loss is the contrast of tuples
-        with unlabeled bags, which serves where `Law.identifies` says 'all'.
+    law, prior, process_group
+        As of `RiskLoss`. Where the prior is not known, `mdpu.prior` estimates it.
     correction : {'relu', 'abs', None}
         Of the risk's negative part.
 
     Raises
     ------
     UserError
-        If an argument is out of range, or a prior is to be learned that the law leaves free.
+        If an argument is out of range.
     """
 
-    def read(self, law: Law) -> tuple[Law, float | None]:
-        """Return the law at the prior that is told, and its Z."""
-        if isinstance(self.prior, float):
-            return law.at(self.prior), law.rate(self.prior)
-        if self.prior is not None and law.identifies().what == "family":
-            raise UserError(f"tuples of the law {law} do not tell the prior, so it cannot be learned; give a number")
-        return law, None
+    def read(self, law: Law) -> tuple[Law, float]:
+        """Return the law at the prior, and its Z."""
+        return law.at(self.prior), law.rate(self.prior)
 
     def part(self, kind: int, tuples: Tensor, others: Tensor, unlabeled: Tensor) -> Tensor:
-        """Return the corrected risk of bags, or the contrast."""
-        (law, rate), group = self.of_kind(kind), self.process_group
+        """Return the corrected risk of bags."""
+        law, rate = self.of_kind(kind)
         bags = others if others.ndim == tuples.ndim else unlabeled_bags(others, law.size)
-        if rate is not None:
-            return bag_risk(law, tuples, bags, rate, self.k, group)
-        (model_prior,) = means([bags.flatten(-2).sigmoid()], group)
-        prior = self.prior.sigmoid() if isinstance(self.prior, Tensor) else model_prior
-        (tuples_q, bags_q), bag_prior = seen_at(law, prior, joint(law, tuples), joint(law, bags))
-        return contrast(tuples_q, bags_q, bag_prior, group)
+        return bag_risk(law, tuples, bags, rate, self.k, self.process_group)

@@ -1,106 +1,395 @@
-"""What happens to scores before `mdpu.losses` has its formulas: padded, cut by kind of tuple, grouped, averaged."""
+"""What tuples and unlabeled rows say of a fitted classifier without labels, with intervals; folds that cut no tuple.
+
+Classifiers are fitted `MDPUClassifier` or `TupleClassifier`, or a scikit-learn ``Pipeline`` that ends in one. Rows and
+groups are as for their ``fit``. ``docs/how-to/estimator.md`` has examples.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from numbers import Integral
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
-import torch
-from torch import Tensor, nn
-from torch.nn import functional
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import logit
+from scipy.stats import norm
 
-from mdpu.errors import UserError
-from mdpu.law import TINY, Law
+from mdpu.data import UNLABELED, TupleData, join_groups, read_groups
+from mdpu.errors import UserError, check_choice, check_count, check_number, check_share
+from mdpu.law import Law, check_prior
+from mdpu.randomness import Stream
 
 if TYPE_CHECKING:
-    from torch.distributed import ProcessGroup
+    import pandas as pd
+
+Floats = NDArray[np.float64]
+LawOf = Callable[[int], Law]
+NEAR = 1e-9  # difference of class share and prior below which members say nothing one by one
+PRIORS = tuple(k / 20 for k in range(1, 20))
+Measure = Literal["auc", "balanced_accuracy", "precision", "recall"]
+MEASURES: tuple[Measure, ...] = get_args(Measure)
 
 
-def means(values: Sequence[Tensor], group: ProcessGroup | None = None) -> list[Tensor]:
-    """Return the mean of each of `values` over its last axis, over all ranks of a process group."""
-    if group is None:
-        return [value.mean(dim=-1) for value in values]
-    from torch.distributed.nn.functional import all_reduce
+class TupleKFold:
+    """Folds for cross-validation of rows with groups: no tuple is cut, and each fold has its share of both kinds.
 
-    sums = torch.stack([value.sum(dim=-1) for value in values])  # (values, ...)
-    counts = torch.stack([torch.full_like(own, value.shape[-1]) for own, value in zip(sums, values, strict=True)])
-    sums, counts = all_reduce(torch.stack([sums, counts]), group=group)
-    return list(sums / counts)
-
-
-def padded(
-    tuples: Tensor | Sequence[Tensor], unlabeled: Tensor, mask: Tensor | None, kinds: Tensor | None
-) -> tuple[Tensor, Tensor, Tensor | None]:
-    """Return scores of tuples as one tensor (..., B, M), the unlabeled ones, and the kinds (B,) of the tuples.
-
-    Kinds are by default the sizes, if these differ. Half precision becomes single precision.
+    Parameters
+    ----------
+    n_splits : int
+    random_state : int
     """
-    sizes = None
-    if not isinstance(tuples, Tensor):
-        sizes = torch.tensor([len(own) for own in tuples], dtype=torch.int64, device=unlabeled.device)
-        tuples = nn.utils.rnn.pad_sequence(list(tuples), batch_first=True) if len(sizes) else unlabeled.new_empty(0, 1)
-    elif mask is not None:
-        sizes = mask.sum(dim=1)
-    if tuples.dtype in (torch.float16, torch.bfloat16):
-        tuples, unlabeled = tuples.float(), unlabeled.float()
-    return tuples, unlabeled, sizes if kinds is None else kinds
+
+    def __init__(self, n_splits: int = 5, random_state: int = 0) -> None:
+        self.n_splits = n_splits
+        self.random_state = random_state
+
+    def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
+        """Return the number of folds."""
+        return self.n_splits
+
+    def split(self, X: Any, y: ArrayLike, groups: Any = None) -> Iterator[tuple[NDArray[Any], NDArray[Any]]]:
+        """Yield indices of the rows to train on and of those that are held out; `y` are the groups as for `fit`.
+
+        Raises
+        ------
+        UserError
+            If there are fewer tuples or unlabeled rows than folds, or `y` are no groups.
+        """
+        check_count("n_splits", self.n_splits)
+        check_number("random_state", self.random_state, Integral)
+        own = np.asarray(y)
+        read_groups(own)
+        numbers, places = np.unique(own, return_inverse=True)
+        unlabeled = np.flatnonzero(own == UNLABELED)
+        for count, what in ((np.sum(numbers != UNLABELED), "tuples"), (len(unlabeled), "unlabeled rows")):
+            if not 2 <= self.n_splits <= count:
+                raise UserError(f"n_splits is {self.n_splits}; with {count} {what}, 2 to {count} are possible")
+        order = Stream(self.random_state, "fold of each tuple").permutation(len(numbers))
+        order = order[numbers[order] != UNLABELED]
+        fold_of_number = np.zeros(len(numbers), np.int64)
+        fold_of_number[order] = np.arange(len(order)) % self.n_splits
+        folds = fold_of_number[places]
+        shuffled = Stream(self.random_state, "fold of each unlabeled image").permutation(len(unlabeled))
+        folds[unlabeled[shuffled]] = np.arange(len(unlabeled)) % self.n_splits
+        for fold in range(self.n_splits):
+            yield np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
 
 
-def unlabeled_bags(unlabeled: Tensor, tuple_size: int) -> Tensor:
-    """Return unlabeled scores (..., B_U) as bags (..., B_U // M, M) that share no member: neighbours make a bag.
+# -- the error rate -----------------------------------------------------------------------------------
 
-    Scores that are left over are not used; less than M of them make one bag in which they stand more than once.
+
+@dataclass(frozen=True)
+class Estimate:
+    """What is estimated of a classifier without labels.
+
+    Attributes
+    ----------
+    value : float
+        Unbiased for classifiers that did not see these tuples and rows. It is not clipped: noise can take it below 0 or
+        above 1.
+    low, high : float
+        Interval of `level`, from the variance over tuples and over unlabeled rows. It takes the prior as given, and the
+        classifier as it is.
+    level : float
     """
-    bags = unlabeled.shape[-1] // tuple_size
-    if bags == 0 and unlabeled.shape[-1]:
-        return unlabeled.repeat(*[1] * (unlabeled.ndim - 1), tuple_size)[..., None, :tuple_size]
-    return unlabeled[..., : bags * tuple_size].reshape(*unlabeled.shape[:-1], bags, tuple_size)
+
+    value: float
+    low: float
+    high: float
+    level: float
 
 
-def joint(law: Law, scores: Tensor) -> tuple[Tensor, Tensor]:
-    """Return q and 1 - q, (...), of groups with the scores (..., M), where r = sigmoid(score)."""
-    return law.passes(scores.sigmoid(), (-scores).sigmoid())
+def _share(classifier: Any, sizes: NDArray[np.int64], prior: float) -> float:
+    """Return the mean class share of members, or raise `UserError` where it equals the prior."""
+    laws = [(classifier.law_of(size), count) for size, count in zip(*np.unique(sizes, return_counts=True), strict=True)]
+    excess = sum(law.coefficients(prior).denominator * count for law, count in laws) / len(sizes)
+    if abs(excess) < NEAR:
+        laws[0][0].risk_weights(prior)  # says why, if it is one law
+        raise UserError(f"at prior {prior:.3g} members of tuples are positive as often as unlabeled rows")
+    return float(prior + excess)
 
 
-def seen_at(law: Law, prior: Tensor, *groups: tuple[Tensor, Tensor]) -> tuple[list[Tensor], Tensor]:
-    """Return the q (..., B) of groups that have q and 1 - q, and Z (...), at a class prior (...) that is learned.
+def _rates(members: Any, unlabeled: Any, share: float, prior: float) -> tuple[Any, Any]:
+    """Return true and false positive rates from the shares of positive answers among members and unlabeled rows."""
+    difference = (members - unlabeled) / (share - prior)
+    return unlabeled + (1 - prior) * difference, unlabeled - prior * difference
 
-    They differ from those of the weights where some tuples are broken, and are then known up to a common factor.
+
+def interval(value: float, by_tuple: Floats, by_unlabeled: Floats, level: float) -> Estimate:
+    """Return an estimate that is, up to its second order, the sum of a mean over tuples and one over unlabeled rows."""
+    if len(by_tuple) < 2 or len(by_unlabeled) < 2:
+        raise UserError("a score without labels takes at least two tuples and two unlabeled rows")
+    variance = by_tuple.var(ddof=1) / len(by_tuple) + by_unlabeled.var(ddof=1) / len(by_unlabeled)
+    margin = float(norm.ppf((1 + level) / 2) * np.sqrt(variance))
+    return Estimate(float(value), float(value - margin), float(value + margin), level)
+
+
+def estimated_risk(
+    answers: NDArray[np.bool_], sample: TupleData, prior: float, law_of: LawOf, level: float
+) -> Estimate:
+    """Return the error rate that answers (N,) are estimated to have.
+
+    Tuples of several sizes give one estimate for each size, and their mean by numbers.
+
+    Parameters
+    ----------
+    answers : ndarray, bool, shape (N,)
+        Which rows are called positive.
+    sample : TupleData
+        Tuples and unlabeled rows among them.
+    prior : float
+        Of the positive class.
+    law_of : callable
+        From a tuple size to its `Law`.
+    level : float
+        Of the interval.
     """
-    members = prior[..., None].expand(*prior.shape, law.size)
-    passed, other = (part.clamp(min=TINY) for part in law.passes(members, 1 - members))
-    if not law.refused:
-        return [q for q, _ in groups], passed
-    leak = law.leak(passed, other)
-    return [q + leak[..., None] * rest for q, rest in groups], passed + leak * other
+    present, rest = sample.tuples >= 0, answers[sample.unlabeled]
+    sizes = present.sum(axis=1)
+    members = (answers[sample.tuples] & present).sum(axis=1) / sizes
+    errors, slope = np.empty(len(sizes)), 0.0
+    for size in np.unique(sizes).tolist():
+        error, own = law_of(size).error, sizes == size
+        errors[own] = error(members[own], rest.mean(), prior)
+        slope += own.mean() * (error(0.0, 1.0, prior) - error(0.0, 0.0, prior))
+    return interval(errors.mean(), errors, slope * rest.astype(np.float64), level)
 
 
-def by_kind(
-    tuples: Tensor,
-    unlabeled: Tensor,
-    kinds: Tensor,
-    group: ProcessGroup | None = None,
-    size_of: Callable[[int], int] = int,
-) -> Iterator[tuple[Tensor, int, Tensor, Tensor]]:
-    """Yield, for each kind there is, its share, itself, its tuples (..., B_kind, size) and its unlabeled scores.
+def negative_risk(estimator: Any, X: Any, y: ArrayLike, *, prior: float | None = None) -> float:
+    """Return minus the label-free estimate of the error rate: a scorer, higher is better.
 
-    Each of the `kinds` (B,) of the tuples (..., B, M), by default their sizes, has its share of the unlabeled scores
-    (..., B_U).
+    Parameters
+    ----------
+    estimator : MDPUClassifier, or Pipeline that ends in one
+        Fitted.
+    X : array_like, shape (N, ...)
+        Held-out rows, as the estimator's ``predict`` takes them.
+    y : ndarray, int64, shape (N,)
+        Their groups, as for `MDPUClassifier.fit`.
+    prior : float, optional
+        Prior of the estimate, by default the classifier's. Give it by `functools.partial` where the classifiers to be
+        compared estimate theirs: risks at different priors do not compare.
     """
-    counts = torch.bincount(kinds, minlength=tuples.shape[-1] + 1)
-    if group is not None:
-        length = counts.new_tensor(len(counts))
-        torch.distributed.all_reduce(length, torch.distributed.ReduceOp.MAX, group=group)
-        counts = functional.pad(counts, (0, int(length) - len(counts)))
-        torch.distributed.all_reduce(counts, group=group)
-    count = int(counts.sum())
-    ends = (counts.cumsum(0) * unlabeled.shape[-1] / count).round().int().tolist()
-    for kind in counts.nonzero().squeeze(1).tolist():
-        start = max(0, min(ends[kind - 1] if kind else 0, unlabeled.shape[-1] - 1))
-        own, size = tuples[..., kinds == kind, :], size_of(kind)
-        if not own.shape[-2]:  # on this rank
-            own = functional.pad(own, (0, max(0, size - own.shape[-1])))
-        elif own.shape[-1] < size:
-            raise UserError(f"the law is one of {size} members, but tuples have {own.shape[-1]}")
-        others = unlabeled[..., start : max(ends[kind], start + 1)]
-        yield counts[kind].to(tuples.dtype) / count, kind, own[..., :size], others
+    classifier, sample, told, scores = _read_scores(estimator, X, y, prior)
+    return -estimated_risk(scores > 0, sample, told, classifier.law_of, 0.95).value
+
+
+def negative_bag_risk(estimator: Any, X: Any, y: ArrayLike, *, prior: float | None = None) -> float:
+    """Return minus the label-free estimate of the share of bags on the wrong side: a scorer, higher is better.
+
+    It takes tuples as wholes. Epochs that it chose lost half as much accuracy as those that the other estimate chose
+    (docs/explanation/findings.md). Its value is no error rate of single rows. Parameters are those of `negative_risk`.
+    """
+    classifier, sample, told, scores = _read_scores(estimator, X, y, prior)
+    answers, sizes, risk = scores > 0, sample.sizes, 0.0
+    for size in np.unique(sizes).tolist():
+        positives = answers[sample.tuples[sizes == size, :size]].sum(axis=1)
+        shares = np.bincount(positives, minlength=size + 1) / len(positives)
+        own = classifier.law_of(size).bag_risk(shares, answers[sample.unlabeled].mean(), told)
+        risk += np.mean(sizes == size) * float(own)
+    return -risk
+
+
+def _read_scores(estimator: Any, X: Any, y: Any, prior: float | None = None) -> tuple[Any, TupleData, float, Floats]:
+    """Return the classifier, the sample, the prior, and the scores (N,) of rows given as tuples or with groups."""
+    classifier = getattr(estimator, "_final_estimator", estimator)  # of a pipeline
+    if not hasattr(classifier, "law_of"):
+        raise UserError(
+            f"{type(classifier).__name__} is no classifier of tuples; give an MDPUClassifier or TupleClassifier, or a "
+            "Pipeline that ends in one"
+        )
+    if np.ndim(y) != 1:
+        X, y = join_groups(X, y)
+    sample = read_groups(np.asarray(y))
+    scores = np.asarray(estimator.decision_function(X), np.float64)  # refuses one that is not fitted
+    return classifier, sample, classifier.prior_ if prior is None else check_prior(prior), scores
+
+
+# -- other scores -------------------------------------------------------------------------------------
+
+
+def _members_below(scores: Floats, sample: TupleData, points: Floats, side: Any) -> Floats:
+    """Return the share of members, all tuples counting alike, with a score below points, or up to them (`side`)."""
+    present = sample.tuples >= 0
+    members, weights = scores[sample.tuples[present]], (present / present.sum(axis=1, keepdims=True))[present]
+    order = np.argsort(members)
+    cumulated = np.concatenate([[0.0], np.cumsum(weights[order] / len(present))])
+    return np.asarray(cumulated[np.searchsorted(members[order], points, side)])
+
+
+def scores_without_labels(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    *,
+    threshold: float = 0.0,
+    prior: float | None = None,
+    level: float = 0.95,
+) -> dict[str, Estimate]:
+    """Estimate AUC, balanced accuracy, precision and recall from tuples and unlabeled rows.
+
+    A member of a tuple is positive with the probability a (Lemma 6), an unlabeled row with pi. So the shares of
+    positive answers among them give the two rates of the classifier, and AUC = 1/2 + (AUC_TU - 1/2) / (a - pi), where
+    AUC_TU compares members with unlabeled rows.
+
+    Parameters
+    ----------
+    estimator : MDPUClassifier, or Pipeline that ends in one
+        Fitted, on other rows than these.
+    X, y
+        As for `MDPUClassifier.fit`: tuples and unlabeled rows, or rows and groups.
+    threshold : float
+        Of the scores of ``decision_function``, above which the answer is positive.
+    prior : float, optional
+        By default the classifier's.
+    level : float
+        Of the intervals.
+
+    Raises
+    ------
+    UserError
+        If members are positive as often as unlabeled rows, or there are less than two tuples or unlabeled rows.
+    """
+    check_share("level", level)
+    check_number("threshold", threshold)
+    classifier, sample, told, scores = _read_scores(estimator, X, y, prior)
+    sizes = sample.sizes
+    share = _share(classifier, sizes, told)
+    present = sample.tuples >= 0
+    unlabeled = scores[sample.unlabeled]
+
+    def of_tuples(values: Floats) -> Floats:
+        """Return the mean value of each tuple's members."""
+        return np.asarray((np.where(present, values[sample.tuples], 0).sum(axis=1)) / sizes)
+
+    yes = (scores > threshold).astype(float)
+    tuple_yes, unlabeled_yes = of_tuples(yes), yes[sample.unlabeled]
+    members, rest = tuple_yes.mean(), unlabeled_yes.mean()
+    recall, _ = _rates(members, rest, share, told)
+    ordered = np.sort(unlabeled)
+    below = (np.searchsorted(ordered, scores, "left") + np.searchsorted(ordered, scores, "right")) / 2 / len(ordered)
+    tuple_below = of_tuples(below)
+    lower, upper = (_members_below(scores, sample, unlabeled, side) for side in ("left", "right"))
+    above = 1 - (lower + upper) / 2  # share of members above each unlabeled row
+    gap = share - told
+    by_member, by_rest = (1 - told) / gap, 1 - (1 - told) / gap  # derivatives of recall
+    precision = told * recall / rest if rest > 0 else np.nan
+    inverse = told / rest if rest > 0 else np.nan
+    found = {
+        "auc": interval(0.5 + (tuple_below.mean() - 0.5) / gap, tuple_below / gap, above / gap, level),
+        "balanced_accuracy": interval(
+            0.5 + (members - rest) / (2 * gap), tuple_yes / (2 * gap), unlabeled_yes / (2 * gap), level
+        ),
+        "precision": interval(
+            precision,
+            inverse * by_member * tuple_yes,
+            (inverse * by_rest - precision / max(rest, 1e-12)) * unlabeled_yes,
+            level,
+        ),
+        "recall": interval(recall, by_member * tuple_yes, by_rest * unlabeled_yes, level),
+    }
+    return {name: replace(one, low=max(0.0, one.low), high=min(1.0, one.high)) for name, one in found.items()}
+
+
+@dataclass(frozen=True)
+class LabelFreeScorer:
+    """A scorer for scikit-learn's tools with ``cv=TupleKFold()``, higher is better.
+
+    Attributes
+    ----------
+    measure : {'auc', 'balanced_accuracy', 'precision', 'recall'}
+    threshold, prior
+        As for `scores_without_labels`.
+    """
+
+    measure: Measure
+    threshold: float = 0.0
+    prior: float | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse a measure that there is not."""
+        check_choice("measure", self.measure, MEASURES)
+
+    def __call__(self, estimator: Any, X: Any, y: Any) -> float:
+        """Return the estimate on held-out rows and groups."""
+        return scores_without_labels(estimator, X, y, threshold=self.threshold, prior=self.prior)[self.measure].value
+
+
+def least_cost_threshold(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    *,
+    false_positive: float = 1.0,
+    false_negative: float = 1.0,
+    prior: float | None = None,
+) -> float:
+    """Return the threshold of ``decision_function`` with the least estimated cost per row, without labels.
+
+    Parameters
+    ----------
+    estimator, X, y, prior
+        As for `scores_without_labels`.
+    false_positive, false_negative : float
+        Costs of the two mistakes.
+
+    Raises
+    ------
+    UserError
+        If a cost is not positive; and as `scores_without_labels`.
+    """
+    check_number("false_positive", false_positive)
+    check_number("false_negative", false_negative)
+    if not (false_positive > 0 and false_negative > 0):
+        raise UserError(f"costs are {false_positive} and {false_negative}; positive numbers are needed")
+    classifier, sample, told, scores = _read_scores(estimator, X, y, prior)
+    sizes = sample.sizes
+    share = _share(classifier, sizes, told)
+    unlabeled = np.sort(scores[sample.unlabeled])
+    candidates = np.unique(np.concatenate([scores[sample.tuples[sample.tuples >= 0]], unlabeled, [scores.min() - 1]]))
+    member_yes = 1 - _members_below(scores, sample, candidates, "right")
+    unlabeled_yes = 1 - np.searchsorted(unlabeled, candidates, "right") / len(unlabeled)
+    recall, false_alarms = _rates(member_yes, unlabeled_yes, share, told)
+    costs = false_negative * told * (1 - recall) + false_positive * (1 - told) * false_alarms
+    return float(candidates[np.argmin(costs)])
+
+
+def risk_by_prior(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    priors: ArrayLike = PRIORS,
+    level: float = 0.95,
+) -> pd.DataFrame:
+    """Return what the classifier's error rate is estimated to be if another prior is true.
+
+    Parameters
+    ----------
+    estimator, X, y
+        As for `scores_without_labels`.
+    priors : sequence of float
+    level : float
+        Of the interval.
+
+    Returns
+    -------
+    DataFrame
+        ``prior``, ``risk``, ``low``, ``high``, and ``changed``: the share of unlabeled rows whose answer changes where
+        the scores are moved from the classifier's prior to this one. Priors at which members say nothing are left out.
+    """
+    import pandas as pd
+
+    check_share("level", level)
+    classifier, sample, _, scores = _read_scores(estimator, X, y)
+    laws = [classifier.law_of(size) for size in np.unique(sample.sizes).tolist()]
+    rows = []
+    for prior in map(check_prior, np.atleast_1d(np.asarray(priors, np.float64)).tolist()):
+        if any(abs(law.coefficients(prior).denominator) < NEAR for law in laws):
+            continue
+        risk = estimated_risk(scores > 0, sample, prior, classifier.law_of, level)
+        moved = scores[sample.unlabeled] + logit(prior) - logit(classifier.prior_)
+        changed = float(np.mean((moved > 0) != (scores[sample.unlabeled] > 0)))
+        rows.append({"prior": prior, "risk": risk.value, "low": risk.low, "high": risk.high, "changed": changed})
+    return pd.DataFrame(rows)
