@@ -73,29 +73,6 @@ class Standardisation:
         return z if self.directions is None else z @ self.directions
 
 
-class Standardised:
-    """Rows that are standardised, as float32, when they are read.
-
-    Parameters
-    ----------
-    rows : ndarray or Joined, shape (N, d)
-    standardisation : Standardisation
-        Without directions.
-    """
-
-    def __init__(self, rows: Any, standardisation: Standardisation) -> None:
-        self.rows, self._standardisation = rows, standardisation
-        self.shape, self.ndim, self.dtype, self.nbytes = rows.shape, 2, np.dtype(np.float32), rows.nbytes
-
-    def __len__(self) -> int:
-        """Return the number of rows."""
-        return len(self.rows)
-
-    def __getitem__(self, rows: Any) -> NDArray[np.float32]:
-        """Return some rows."""
-        return self._standardisation(self.rows[rows]).astype(np.float32)
-
-
 def flat(rows: NDArray[Any]) -> Floats:
     """Return rows (N, ...) as doubles (N, d)."""
     return np.asarray(rows, np.float64).reshape(len(rows), -1)

@@ -81,56 +81,6 @@ class CountedTuples(TupleData):
 
 
 @dataclass(frozen=True)
-class WeightedTuples(TupleData):
-    """Tuples and unlabeled rows that count by their weights, as if each stood so often in the data.
-
-    Attributes
-    ----------
-    tuple_weights : ndarray, shape (n,)
-    unlabeled_weights : ndarray, shape (n_unlabeled,)
-        Both have the mean 1.
-    """
-
-    tuple_weights: Floats
-    unlabeled_weights: Floats
-
-    @classmethod
-    def of(cls, sample: TupleData, weights: Any) -> WeightedTuples:
-        """Return a sample with weights: of each row that it was read from (N,), or of tuples and of unlabeled rows.
-
-        What has the weight 0 is left out.
-
-        Raises
-        ------
-        UserError
-            If they are no weights, or members of a tuple have different ones.
-        """
-        counts = len(sample.tuples), len(sample.unlabeled)
-        try:
-            if len(weights) == 2 and np.ndim(weights[0]) == 1:
-                own = [np.asarray(part, np.float64) for part in weights]
-            else:
-                rows, present = np.asarray(weights, np.float64), sample.tuples >= 0
-                members = np.where(present, rows[sample.tuples], np.nan)
-                if (np.nanmax(members, axis=1) > np.nanmin(members, axis=1)).any():
-                    raise UserError("members of a tuple have different values of sample_weight; give them one")
-                own = [np.nanmax(members, axis=1), rows[sample.unlabeled]]
-            right = all(part.shape == (count,) for part, count in zip(own, counts, strict=True))
-        except (TypeError, ValueError, IndexError) as error:
-            if isinstance(error, UserError):
-                raise
-            right = False
-        if not right or not all(np.isfinite(part).all() and (part >= 0).all() and part.any() for part in own):
-            raise UserError(
-                "sample_weight holds a number of at least 0 for each row; or it is the pair of those of the "
-                f"{counts[0]} tuples and of the {counts[1]} unlabeled rows"
-            )
-        kept = [part > 0 for part in own]
-        weights = [part[mask] / part[mask].mean() for part, mask in zip(own, kept, strict=True)]
-        return cls(sample.tuples[kept[0]], sample.unlabeled[kept[1]], *weights)
-
-
-@dataclass(frozen=True)
 class Part:
     """Tuples of one size and law.
 
@@ -139,23 +89,10 @@ class Part:
     tuples : ndarray, int64, shape (n, M)
         Rows of the members.
     law : Law
-    weights : ndarray, shape (n,), optional
-        How much each tuple counts; by default 1.
     """
 
     tuples: Indices
     law: Law
-    weights: Floats | None = None
-
-    @property
-    def counted(self) -> Floats:
-        """How much each tuple counts, (n,)."""
-        return np.ones(len(self.tuples)) if self.weights is None else self.weights
-
-    @property
-    def n(self) -> float:
-        """Number of tuples, each counting its weight."""
-        return float(self.counted.sum())
 
 
 @dataclass(frozen=True)
@@ -168,14 +105,11 @@ class Bags:
     unlabeled : ndarray, int64, shape (n_unlabeled,)
     complete : bool
         As that of `CountedTuples`.
-    weights : ndarray, shape (n_unlabeled,), optional
-        How much each unlabeled row counts; by default 1.
     """
 
     parts: tuple[Part, ...]
     unlabeled: Indices
     complete: bool = False
-    weights: Floats | None = None
 
     @property
     def n(self) -> int:
@@ -184,39 +118,24 @@ class Bags:
 
     @classmethod
     def of(cls, sample: TupleData, law_of: Callable[[int], Law]) -> Bags:
-        """Return the bags of a sample, with its weights and bounds if it has some.
+        """Return the bags of a sample, with its bounds if it has some.
 
         There is a part for each size, whose law `law_of` gives; or for each size and pair of bounds, which are the law.
         """
         sizes = (sample.tuples >= 0).sum(axis=1)
-        weights = sample.tuple_weights if isinstance(sample, WeightedTuples) else None
         bounds = sample.bounds if isinstance(sample, CountedTuples) else np.zeros((len(sizes), 0), np.int64)
         kinds, places = np.unique(np.column_stack([sizes, bounds]), axis=0, return_inverse=True)
         parts = []
         for i, (size, *bound) in enumerate(kinds.tolist()):
             own = places.ravel() == i
             law = Law.between(size, *bound) if bound else law_of(size)
-            parts.append(Part(sample.tuples[own, :size], law, None if weights is None else weights[own]))
-        return cls(
-            tuple(parts),
-            sample.unlabeled,
-            getattr(sample, "complete", False),
-            getattr(sample, "unlabeled_weights", None),
-        )
-
-    @property
-    def unlabeled_weights(self) -> Floats:
-        """How much each unlabeled row counts, (n_unlabeled,)."""
-        return np.ones(len(self.unlabeled)) if self.weights is None else self.weights
+            parts.append(Part(sample.tuples[own, :size], law))
+        return cls(tuple(parts), sample.unlabeled, getattr(sample, "complete", False))
 
     def select(self, tuples: Sequence[NDArray[np.bool_]], unlabeled: NDArray[np.bool_]) -> Bags:
         """Return the part of the bags that masks choose, one for each size and one for the unlabeled rows."""
-        parts = tuple(
-            Part(p.tuples[mask], p.law, None if p.weights is None else p.weights[mask])
-            for p, mask in zip(self.parts, tuples, strict=True)
-        )
-        weights = None if self.weights is None else self.weights[unlabeled]
-        return Bags(parts, self.unlabeled[unlabeled], self.complete, weights)
+        parts = tuple(Part(p.tuples[mask], p.law) for p, mask in zip(self.parts, tuples, strict=True))
+        return Bags(parts, self.unlabeled[unlabeled], self.complete)
 
 
 def only_used(rows: Any, sample: TupleData) -> tuple[Any, TupleData]:
@@ -232,8 +151,6 @@ def only_used(rows: Any, sample: TupleData) -> tuple[Any, TupleData]:
 @lru_cache(maxsize=1024)
 def weights_at(law: Law, prior: float) -> Floats:
     """Return w_0 .. w_M at a prior, on which they depend where tuples are broken."""
-    if law.ordered:
-        raise UserError("the order of members counts in this law, which only networks learn from (mdpu.learn.fit)")
     return np.array(law.at(prior).weights)
 
 
@@ -290,8 +207,7 @@ class Objective:
     """J(F) of scores F (N,) of all rows, per tuple, and its derivative.
 
     J = 1/n [sum_T log(1 + Z/q) + n/B sum_B log(1 + q/Z)] + 2 PIN KL(pi || mean_U r). The last term keeps a model that
-    memorises its tuples at the prior. Of complete bags J is the mean of -log q, which no prior is needed for. Tuples
-    and unlabeled rows with weights count by them.
+    memorises its tuples at the prior. Of complete bags J is the mean of -log q, which no prior is needed for.
 
     Parameters
     ----------
@@ -327,15 +243,8 @@ class Objective:
             self._groups[place] = np.resize(rows, (max(1, len(rows) // size), size))
 
     def _draw(self, size: int = 1) -> Indices:
-        """Return the unlabeled rows in random order, as many as fill groups; those with weights as often as these say.
-
-        Systematic resampling gives each row its weight, rounded up or down.
-        """
+        """Return the unlabeled rows in random order, as many as fill groups."""
         order = self._stream.permutation(len(self.bags.unlabeled))
-        if self.bags.weights is not None:
-            ends = np.cumsum(self.bags.weights[order])
-            points = (np.arange(len(order)) + self._stream.uniform(1)[0]) * ends[-1] / len(order)
-            order = order[np.searchsorted(ends, points)][self._stream.permutation(len(order))]
         return self.bags.unlabeled[order[: len(order) // size * size]]
 
     def bag_loss(self, scores: Floats) -> float:
@@ -349,43 +258,40 @@ class Objective:
         if self.bags.complete:
             return value, gradient
         r = expit(scores[self.bags.unlabeled])
-        weights = self.bags.unlabeled_weights
-        mean = float(np.clip(np.average(r, weights=weights), TINY, 1 - TINY))
+        mean = float(np.clip(r.mean(), TINY, 1 - TINY))
         told = self.prior
         value += 2 * PIN * (told * np.log(told / mean) + (1 - told) * np.log((1 - told) / (1 - mean)))
-        slope = 2 * PIN * (mean - told) / (mean * (1 - mean)) * weights / weights.sum()
+        slope = 2 * PIN * (mean - told) / (mean * (1 - mean)) / len(r)
         gradient += np.bincount(self.bags.unlabeled, slope * r * (1 - r), self.rows)
         return value, gradient
 
     def _parts(self, scores: Floats, gradient: Floats | None) -> list[float]:
         """Return the losses of tuples and of groups of each size, and add their derivatives to `gradient`."""
         losses = []
-        n = sum(part.n for part in self.bags.parts) or 1.0
+        n = self.bags.n or 1
         places = zip(self.bags.parts, self._groups, self._rates, self._weights, strict=True)
         for part, groups, z, weights in places:
-            share = part.n / n
-            for rows, sign, weights_of in ((part.tuples, -1.0, part.weights), (groups, 1.0, None)):
+            share = len(part.tuples) / n
+            for rows, sign in ((part.tuples, -1.0), (groups, 1.0)):
                 if not len(rows):
                     continue
                 own = scores[rows]
                 q, g = posteriors(weights, own)
                 ratio = np.log(q) if self.bags.complete else np.log(q / z)
                 loss = -ratio if self.bags.complete else np.logaddexp(0, sign * ratio)
-                losses.append(share * float(np.average(loss, weights=weights_of)))
+                losses.append(share * float(loss.mean()))
                 if gradient is not None:
-                    by_ratio = sign * (1.0 if self.bags.complete else expit(sign * ratio)) * share
-                    by_ratio = by_ratio * (1 / len(rows) if weights_of is None else weights_of / part.n)
+                    by_ratio = sign * (1.0 if self.bags.complete else expit(sign * ratio)) * share / len(rows)
                     by_ratio = np.broadcast_to(by_ratio, len(rows))
                     by_score = by_ratio[:, None] * (g - expit(own))
                     gradient += np.bincount(rows.ravel(), by_score.ravel(), self.rows)
         return losses
 
 
-def shifted(scores: Floats, prior: float, weights: Floats | None = None) -> float:
-    """Return the number to add to scores so that the mean of sigmoid, by weights, is `prior`; by bisection."""
+def shifted(scores: Floats, prior: float) -> float:
+    """Return the number to add to scores so that the mean of sigmoid is `prior`; by bisection."""
     low, high = logit(prior) - scores.max() - 1, logit(prior) - scores.min() + 1
     for _ in range(60):
         middle = (low + high) / 2
-        mean = np.average(expit(scores + middle), weights=weights)
-        low, high = (middle, high) if mean < prior else (low, middle)
+        low, high = (middle, high) if expit(scores + middle).mean() < prior else (low, middle)
     return float((low + high) / 2)

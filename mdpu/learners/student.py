@@ -94,7 +94,7 @@ def check_student(student: Any) -> Any:
     """Return a classifier that can learn from soft labels, or raise `UserError`."""
     if isinstance(student, type) or not isinstance(student, BaseEstimator) or not is_classifier(student):
         raise UserError(
-            f"learner is {student!r}; 'auto', 'network', 'student', 'linear', 'trees' or a scikit-learn "
+            f"learner is {student!r}; 'auto', 'network', 'student', 'linear', a Network or a scikit-learn "
             "classifier is needed, such as RandomForestClassifier()"
         )
     last = getattr(student, "_final_estimator", student)
@@ -116,7 +116,7 @@ def soft_labels(fit: CrossFit, bags: Bags, prior: float) -> tuple[list[Floats], 
 
     The scores are shifted so that the mean over the unlabeled rows is the prior. Complete bags have none of these.
     """
-    shift = shifted(fit.unlabeled_scores, prior, bags.weights)
+    shift = shifted(fit.unlabeled_scores, prior)
     members = [
         posteriors(weights_at(part.law, prior), own + shift)[1]
         for part, own in zip(bags.parts, fit.tuple_scores, strict=True)
@@ -141,17 +141,15 @@ def fit_student(rows: Any, bags: Bags, prior: float, seed: int | str, student: A
     members, unlabeled = soft_labels(teacher.fit, bags, prior)
     places = np.concatenate([*(part.tuples.ravel() for part in bags.parts), bags.unlabeled[: len(unlabeled)]])
     positive = np.concatenate([*(own.ravel() for own in members), unlabeled])
-    of_members = [np.repeat(part.counted, part.tuples.shape[1]) for part in bags.parts]
-    counted = np.concatenate([*of_members, bags.unlabeled_weights[: len(unlabeled)]])
     seen = rows[places]
     if not sparse.issparse(seen):
         seen = seen.reshape(len(seen), -1)
     twice = (sparse.vstack if sparse.issparse(seen) else np.concatenate)([seen, seen])
     labels = np.repeat([1, -1], len(places))
-    weights = np.concatenate([positive, 1 - positive]) * np.tile(counted, 2)
+    weights = np.concatenate([positive, 1 - positive])
     copy = _seeded(clone(check_student(student)), seed)
     copy.fit(twice, labels, **{_weight_name(copy): weights})
-    return StudentScore(copy, float(logit(prior) - logit(np.average(positive, weights=counted))))
+    return StudentScore(copy, float(logit(prior) - logit(positive.mean())))
 
 
 def _weight_name(student: Any) -> str:

@@ -8,19 +8,22 @@ maximised over p and n by EM, and twice its fall from the maximum is the profile
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from scipy.special import expit, logit
 from scipy.stats import chi2
 
-from mdpu.errors import UserError, check_share
+from mdpu.data import TupleData
+from mdpu.errors import check_share, warn
 from mdpu.law import Law
-from mdpu.learners.joint import Bags, Floats, Indices, member_sums, shifted, weights_at
+from mdpu.learners.features import Standardisation, kernel_maps
+from mdpu.learners.joint import Bags, CountedTuples, Floats, Indices, member_sums, only_used, shifted, weights_at
 from mdpu.learners.linear import CrossFit, cross_fit
 from mdpu.randomness import Stream
 
@@ -35,6 +38,8 @@ SEARCH = 4.8  # what the fine grid spans
 FOLDS = 5
 RIDGES = (1e-3, 3e-4, 1e-4, 3e-5)
 LEARN_FROM = 2000  # tuples that the score of a fold is learned from, at most; all are counted
+MOST = 20_000  # tuples that are counted, at most
+POOL = 0.02  # share of members that recur, from which on tuples are taken for draws from a small pool
 
 
 @dataclass(frozen=True)
@@ -102,27 +107,6 @@ class PriorProfile:
             deviance=self.deviance[::-1],
         )
 
-    def plot(self, ax: Any = None) -> Any:
-        """Draw the profile with the threshold of the interval; return the matplotlib axes.
-
-        Raises
-        ------
-        UserError
-            If matplotlib is not installed.
-        """
-        if ax is None:
-            try:
-                from matplotlib import pyplot
-            except ImportError:
-                raise UserError("the profile is drawn with matplotlib, which is missing; install it") from None
-            ax = pyplot.subplots()[1]
-        threshold = INFLATION * chi2.ppf(self.level, df=1)
-        ax.plot(self.priors, self.deviance, marker=".")
-        ax.axhline(threshold, linestyle="--", color="0.5")
-        ax.axvspan(self.low, self.high, alpha=0.15)
-        ax.set(xlabel="prior", ylabel="2 (max l - l)", ylim=(-0.2, 4 * threshold), title=self.verdict)
-        return ax
-
 
 @dataclass(frozen=True)
 class Counts:
@@ -155,18 +139,11 @@ class Counts:
         return total / total.sum()
 
 
-def count_bins(fit: CrossFit | Floats, bags: Bags, seed: int | str = 0) -> Counts:
-    """Return the bins of held-out scores, ranked within each fold with ties in random order.
-
-    Scores (N,) of all rows were learned from others, and are one fold.
-    """
+def count_bins(fit: CrossFit, bags: Bags, seed: int | str = 0) -> Counts:
+    """Return the bins of held-out scores, ranked within each fold with ties in random order."""
     bins = [np.zeros(part.tuples.shape, np.int64) for part in bags.parts]
     unlabeled = np.zeros(len(bags.unlabeled), np.int64)
-    if isinstance(fit, CrossFit):
-        own_scores, own_folds = [*fit.tuple_scores, fit.unlabeled_scores], [*fit.tuple_folds, fit.unlabeled_folds]
-    else:
-        own_scores = [*(fit[part.tuples] for part in bags.parts), fit[bags.unlabeled]]
-        own_folds = [np.zeros(len(own), np.int64) for own in own_scores]
+    own_scores, own_folds = [*fit.tuple_scores, fit.unlabeled_scores], [*fit.tuple_folds, fit.unlabeled_folds]
     for fold in range(int(own_folds[-1].max()) + 1):
         masks = [folds == fold for folds in own_folds]
         scores = [own[mask] for own, mask in zip(own_scores, masks, strict=True)]
@@ -329,68 +306,90 @@ def _ends(points: Floats, deviance: Floats, threshold: float, symmetric: bool) -
     return low, high
 
 
-def estimate_prior(features: Any, bags: Bags, *, seed: int | str = 0, level: float = 0.95) -> PriorProfile:
+def estimate_prior(
+    rows: Any, sample: TupleData, law: Law | Callable[[int], Law], seed: int | str = 0, *, level: float = 0.95
+) -> PriorProfile:
     """Estimate the class prior from tuples and unlabeled rows alone.
 
     Parameters
     ----------
-    features : matrix, shape (N, d)
-        Of all rows, dense or sparse; a linear score of them ranks the rows.
-    bags : Bags
-        Tuples of one or several sizes; all of them count.
+    rows : ndarray or sparse matrix, shape (N, ...)
+        uint8 or floats, which may have missing values. A linear score of a kernel's features ranks them.
+    sample : TupleData
+        Tuples of one or several sizes; all of them count, but of more than `MOST` a random part.
+    law : Law or callable
+        Of the tuples; a function from a tuple size to its law where there are several. `CountedTuples` have their own.
     seed : int or str
-        Of folds, groups and ties.
+        Of the part, of the kernel, of folds, groups and ties.
     level : float
-        Of the interval.
+        Of the interval, in (0, 1).
+
+    Raises
+    ------
+    UserError
+        If `level` is no share.
 
     Notes
     -----
-    `PriorProfile` names the limits.
+    `PriorProfile` names the limits. Where members recur, tuples that share some are left out, with a warning.
     """
+    check_share("level", level)
+    counted = isinstance(sample, CountedTuples)
+    used, own = only_used(rows, sample if counted else _part(sample, seed))
+    bags = Bags.of(own if counted else without_pool(used, own), law if callable(law) else lambda size: law)
     if bags.n < 2 * FOLDS or len(bags.unlabeled) < 2 * FOLDS:
         whole = np.array([0.0, 1.0])
         return PriorProfile(
             0.5, 0.0, 1.0, level, "not known", False, 0.0, bags.n, len(bags.unlabeled), whole, np.zeros(2)
         )
-    return profile(rank(features, bags, seed), level)
+    return profile(rank(used, bags, seed), level)
 
 
-def rank(features: Any, bags: Bags, seed: int | str) -> Counts:
-    """Return the bins of linear scores of features (N, d), each learned without the row."""
+def rank(rows: Any, bags: Bags, seed: int | str) -> Counts:
+    """Return the bins of scores of rows (N, ...), each learned without the row."""
+    features = rows
+    if not sparse.issparse(rows):
+        z = Standardisation.learn(rows)(rows)
+        features = kernel_maps(z, seed, (1.0,))[0].transform(z)
     fit = cross_fit([features], bags, 0.5, seed=seed, folds=FOLDS, ridges=RIDGES, at_most=LEARN_FROM, aligned=True)
     return count_bins(fit, bags, seed)
 
 
-def profile_broken(counts: Counts, prior: float, level: float = 0.95) -> tuple[float, float, float]:
-    """Return the share of tuples from groups that the law refuses, with its interval, at a prior.
+def _part(sample: TupleData, seed: int | str) -> TupleData:
+    """Return at most `MOST` tuples and twice as many unlabeled rows, by chance."""
+    tuples, unlabeled = (
+        rows if len(rows) <= count else rows[Stream(seed, "part that tells the prior").permutation(len(rows))[:count]]
+        for rows, count in ((sample.tuples, MOST), (sample.unlabeled, 2 * MOST))
+    )
+    return TupleData(tuples, unlabeled)
 
-    Raises
-    ------
-    UserError
-        If the law leaves the share open (``laws.md``, Theorem 2).
+
+def without_pool(rows: Any, sample: TupleData) -> TupleData:
+    """Return the sample without tuples that share members, where members recur and unlabeled rows are others.
+
+    Tuples and unlabeled rows that are drawn from one finite pool need no care.
     """
-    laws = [replace(law, refused=0.0) for law in counts.laws]
-    if all(law.broken(0.1).identifies().what == "family" for law in laws):
-        raise UserError(
-            "the share of broken tuples is not identified: under this law other shares fit as well, with other "
-            "probabilities of the rows; dominant triples and larger tuples identify it"
-        )
+    identity = _identity(rows)
+    members = identity[sample.tuples[sample.tuples >= 0]]
+    distinct = np.unique(members)
+    recurring = 1 - len(distinct) / len(members)
+    common = float(np.isin(np.unique(identity[sample.unlabeled]), distinct).mean())
+    if recurring < POOL or common >= recurring:
+        return sample
+    chosen = disjoint_tuples(sample.tuples, identity)
+    warn(
+        f"the members of {len(sample.tuples)} tuples are {len(distinct)} different rows, and recur; as these are "
+        f"no independent draws, the prior is judged by {chosen.sum()} tuples that share none"
+    )
+    return TupleData(sample.tuples[chosen], sample.unlabeled)
 
-    def best_at(shares: Floats) -> Floats:
-        own = shares.tolist()
-        priors, starts = starting_laws(counts, np.full(len(own), prior))
-        each = len(priors) // len(own)
-        weights = [collected([law.broken(share) for share in own for _ in range(each)], priors) for law in laws]
-        return maximise(counts, priors, starts, weights).reshape(len(own), each).max(axis=1)
 
-    inflated = INFLATION * float(chi2.ppf(level, df=1))
-    ends = 0.0, 0.98 * min(1 - law.rate(prior) for law in laws)  # short of the share at which tuples are random groups
-    for _ in range(3):
-        shares = np.linspace(*ends, FINE)
-        values = best_at(shares)
-        inside = np.flatnonzero(2 * (values.max() - values) <= inflated)
-        ends = float(shares[max(inside[0] - 1, 0)]), float(shares[min(inside[-1] + 1, FINE - 1)])
-    return float(shares[values.argmax()]), float(shares[inside[0]]), float(shares[inside[-1]])
+def _identity(rows: Any) -> Indices:
+    """Return a number for each row (N,), equal for equal rows; sparse ones count as different."""
+    if sparse.issparse(rows):
+        return np.arange(rows.shape[0])
+    contents: dict[bytes, int] = {}
+    return np.array([contents.setdefault(row.tobytes(), len(contents)) for row in np.ascontiguousarray(rows)])
 
 
 def disjoint_tuples(tuples: Indices, identity: Indices) -> NDArray[np.bool_]:
