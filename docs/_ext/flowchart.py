@@ -1,13 +1,14 @@
 """Mermaid flowcharts of the pages as drawings, made when the site is built, so that it loads nothing from elsewhere.
 
 A code host draws the same blocks by itself. What is understood is what the pages use: nodes with a title and a line of
-text, subgraphs, and arrows. Each subgraph is a column; a node stands below all that point to it.
+text, and arrows. A node stands below all that point to it, beside the others of its row.
 """
 
 from __future__ import annotations
 
 import re
 import zlib
+from collections import Counter
 from html import escape
 from itertools import pairwise
 
@@ -31,15 +32,10 @@ class Flowchart(Directive):
 def draw(text: str) -> str:
     """Return a flowchart as HTML."""
     said: dict[str, list[str]] = {}  # title and text of a node
-    column: dict[str, int] = {}
-    titles: list[str] = []
     arrows: list[tuple[str, str]] = []
     for line in map(str.strip, text.splitlines()):
-        if match := re.fullmatch(r'subgraph \w+\["(.*)"\]', line):
-            titles.append(match[1])
-        elif match := re.fullmatch(r'(\w+)\["(.*)"\]', line):
+        if match := re.fullmatch(r'(\w+)\["(.*)"\]', line):
             said[match[1]] = re.sub(r"</?b>", "", match[2]).split("<br>")
-            column[match[1]] = max(0, len(titles) - 1)
         elif "-->" in line:
             arrows += pairwise(line.split(" --> "))
     layer = dict.fromkeys(said, 0)
@@ -47,15 +43,15 @@ def draw(text: str) -> str:
         for above, below in arrows:
             layer[below] = max(layer[below], layer[above] + 1)
     width = LETTER * max(len(words) for lines in said.values() for words in lines) + MARGIN
-    top = 30 if titles else 2
-    place = {name: (column[name] * (width + 2 * MARGIN) + 2, top + layer[name] * (ROW + GAP)) for name in said}
+    taken: Counter[int] = Counter()
+    place = {}
+    for name in said:
+        place[name] = (taken[layer[name]] * (width + MARGIN) + 2, layer[name] * (ROW + GAP) + 2)
+        taken[layer[name]] += 1
     mark = f"arrow-{zlib.crc32(text.encode())}"  # a page may hold several
     high = max(y for _, y in place.values()) + ROW + 2
     wide = max(x for x, _ in place.values()) + width + 2
-    parts = [
-        f'<text x="{k * (width + 2 * MARGIN) + width / 2}" y="18">{escape(title)}</text>'
-        for k, title in enumerate(titles)
-    ]
+    parts = []
     for above, below in arrows:
         (x, y), (to_x, to_y) = place[above], place[below]
         line = f"M{x + width / 2} {y + ROW}L{to_x + width / 2} {to_y - 1}"
