@@ -1,10 +1,9 @@
-"""Configuration files: read, merged, checked, and named by what is selected. Every error names the key."""
+"""Configuration files: read, merged and checked. Every error names the key."""
 
 from __future__ import annotations
 
 import difflib
 import itertools
-import re
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -13,9 +12,10 @@ from typing import Any
 import yaml
 
 from mdpu.errors import CONTROL, UserError
-from mdpu.learn.methods import available_methods
+from mdpu.methods import available_methods
 from mdpu.pipeline.data.images import is_path
-from mdpu.pipeline.files import REPOSITORY, check, digest, resource
+from mdpu.pipeline.data.sources import SOURCES
+from mdpu.pipeline.files import resource
 
 try:  # with the parser in C, which reads ten times as fast
     from yaml import CSafeLoader as PlainLoader
@@ -24,24 +24,14 @@ except ImportError:
 
 Config = dict[str, Any]
 
-SCHEMA = resource("mdpu/pipeline/config.schema.yaml")
-PAPER = "config.yaml"
-
-BASE = "base"
-# Settings that every network has; each knows the others.
+SCHEMA = "mdpu/pipeline/config.schema.yaml"
+# What every configuration is laid over: definitions of datasets, of studies beyond the paper, and the paper's own.
+BASE_FILES = ("config/datasets.yaml", "config/studies.yaml", "config.yaml")
+BASE = "base"  # the variant that changes nothing
+# Settings that every network has, beside its own.
 OPTIMIZATION = ("batch_size", "learning_rate", "weight_decay")
 # Folders of results_dir that belong to no configuration.
-OTHERS_FOLDERS = {"reference": "the committed reference results", "datasets": "the images"}
-# The experiments of `./run`, each with what is laid over the paper's configuration.
-EXPERIMENTS: Mapping[str, Sequence[Path]] = {
-    "quick": [REPOSITORY / "config" / "quick.yaml"],
-    "paper": [],
-    "reference": [REPOSITORY / "config" / "reference.yaml"],
-    "laws": [REPOSITORY / "config" / "laws.yaml"],
-}
-# Where and with how much to work: such a key selects nothing.
-WORKING = ("data_dir", "mirror", "device", "threads", "memory_mb", "checkpoint_seconds")
-LONGEST = 60  # characters of a selection's name
+TAKEN_NAMES = ("reference", "datasets", "labels", "splits", "runs")
 
 
 class _Loader(PlainLoader):
@@ -66,12 +56,27 @@ def _mapping(loader: _Loader, node: yaml.MappingNode) -> dict[Hashable, Any]:
 _Loader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _mapping)
 
 
+def load_config(paths: Iterable[Path | str] = (), values: Iterable[str] = ()) -> Config:
+    """Return the paper's configuration with YAML files and texts ``KEY=VALUE`` laid over it, checked.
+
+    Raises
+    ------
+    UserError
+        If a file is missing or no YAML mapping, or the result breaks the schema or contradicts itself.
+    """
+    config: Config = {}
+    for path in (*map(resource, BASE_FILES), *map(Path, paths)):
+        config = merge(config, load_yaml(path))
+    for value in values:
+        config = merge(config, parse_value(value))
+    check_config(config)
+    return config
+
+
 def load_yaml(path: Path) -> Config:
     """Read a mapping from a YAML file; raise `UserError` if it is no file, or holds something else."""
     where = f"configuration file {path}"
     try:
-        if path.exists() and not path.is_file():
-            raise UserError(f"{where} is no file")
         return _parse(path.read_text(encoding="utf-8"), where)
     except FileNotFoundError:
         raise UserError(f"{where} does not exist") from None
@@ -119,96 +124,30 @@ def merge(base: Mapping[str, Any], overlay: Mapping[str, Any]) -> Config:
     return merged
 
 
-def load_config(paths: Sequence[Path], values: Sequence[str] = ()) -> Config:
-    """Return YAML files and ``KEY=VALUE``, each merged over those before it, completed and checked."""
-    config: Config = {}
-    for path in paths:
-        config = merge(config, load_yaml(Path(path)))
-        check(Path(path))  # a file that the workflow wrote must be unchanged
-    for value in values:
-        config = merge(config, parse_value(value))
-    config = completed(config)
-    check_config(config)
-    return config
+def from_snakemake(config: Mapping[str, Any]) -> Config:
+    """Return Snakemake's configuration, completed by the paper's and checked.
 
-
-@cache
-def shipped(experiment: str) -> Config:
-    """Return the configuration of an experiment of `./run` without anything laid over it."""
-    return load_config([REPOSITORY / PAPER, *EXPERIMENTS[experiment]])
-
-
-def select(experiment: str, files: Sequence[Path], values: Sequence[str]) -> Config:
-    """Return the configuration of an experiment with files and ``KEY=VALUE`` laid over it, under a name of its own.
-
-    Each selection has a folder of its own, so that none writes over another and the commands of every page stay valid.
-    Its name is the one that the files and values give. Without one it is the experiment's, followed by the stem of each
-    file and by the text of each value that changes more than how to work: ``paper-mnist``, ``paper-datasets-mnist``.
+    Values of ``--config`` that Snakemake could not read arrive as text; they are read as YAML. A workflow that uses
+    this one as a module gives a configuration of its own, which is laid over the paper's.
     """
-    known(experiment, EXPERIMENTS, "experiment")
-    whole = shipped(experiment)
-    config, chosen = whole, []
-    overlays = [(Path(file).stem, load_yaml(Path(file))) for file in files]
-    overlays += [(value, parse_value(value)) for value in values]
-    for text, overlay in overlays:
-        before, config = config, merge(config, overlay)
-        if any(config.get(key) != before.get(key) for key in config.keys() - {*WORKING}):
-            chosen.append(text)
-    for file in files:
-        check(Path(file))  # one that the workflow wrote must be unchanged
-    check_config(config)
-    if chosen and config["name"] == whole["name"]:
-        name = re.sub("[^a-z0-9]+", "-", " ".join([whole["name"], *chosen]).lower()).strip("-")
-        if len(name) > LONGEST:
-            name = f"{name[: LONGEST - 9].rstrip('-')}-{digest(name)[:8]}"
-        config = {**config, "name": name}
-    return config
+    read = {key: _parse(f"{key}: {value}", f"--config {key}")[key] if _is_nested(value) else value
+            for key, value in config.items()}  # fmt: skip
+    base: Config = {}
+    for name in BASE_FILES:
+        base = merge(base, load_yaml(resource(name)))
+    complete = merge(base, read)
+    check_config(complete)
+    return complete
 
 
-def unreached(experiment: str, config: Config) -> dict[str, list[str]]:
-    """Return, for each axis of which a selection changes the values, the tables and figures that do not take them.
-
-    They set that axis themselves, to other values, which the selection leaves as they were.
-    """
-    whole = shipped(experiment)
-    before, now = (one["definitions"]["experiments"] for one in (whole, config))
-    found: dict[str, list[str]] = {}
-    for axis, values in config["axes"].items():
-        for name in selected(config, "experiments"):
-            own = before.get(name, {}).get(axis, values)
-            if values not in (own, whole["axes"].get(axis)) and now[name][axis] == own:
-                found.setdefault(axis, []).append(name)
-    return found
-
-
-def completed(config: Config) -> Config:
-    """Return a configuration with every required key: if some are missing, it is merged over the paper's."""
-    return merge(_paper(), config) if set(schema()["required"]) - config.keys() else config
-
-
-def canonical(config: Config) -> Config:
-    """Return a completed configuration with its keys in the order of the paper's.
-
-    The order of its keys says nothing, but Snakemake compares params as text, and merges files in an order of its own.
-    """
-    return _in_order_of(_paper(), completed(config))
-
-
-def _paper() -> Config:
-    return load_yaml(resource(PAPER))
-
-
-def _in_order_of(model: Mapping[str, Any], config: Mapping[str, Any]) -> Config:
-    """Return `config` with the keys that `model` has first, in its order, at every level."""
-    keys = [*(key for key in model if key in config), *(key for key in config if key not in model)]
-    both = {key for key in keys if isinstance(config[key], Mapping) and isinstance(model.get(key), Mapping)}
-    return {key: _in_order_of(model[key], config[key]) if key in both else config[key] for key in keys}
+def _is_nested(value: Any) -> bool:
+    return isinstance(value, str) and value[:1] in ("{", "[")
 
 
 @cache
 def schema() -> Config:
     """Return the JSON schema of a configuration."""
-    return load_yaml(SCHEMA)
+    return load_yaml(resource(SCHEMA))
 
 
 def check_config(config: Config) -> None:
@@ -229,62 +168,30 @@ def check_config(config: Config) -> None:
     error = best_match(validator(schema()).iter_errors(config))
     if error is not None:
         raise UserError(explain(error))
-    if config["name"] in OTHERS_FOLDERS:
-        raise UserError(
-            f"config key name: {config['name']} is the folder of {OTHERS_FOLDERS[config['name']]}; choose another"
-        )
-    for name, dataset in config["definitions"]["datasets"].items():
-        _check_dataset(dataset, f"config key definitions.datasets.{name}")
+    if config["name"] in TAKEN_NAMES:
+        raise UserError(f"config key name: results_dir/{config['name']} is taken; choose another name")
     margin, wider = config["comparison"]["margin"], config["comparison"]["wider_margin"]
     if wider < margin:
         raise UserError(
             f"config key comparison.wider_margin: {wider} is less than comparison.margin, {margin}; make it wider"
         )
+    definitions = config["definitions"]
+    for name, dataset in definitions["datasets"].items():
+        _check_dataset(dataset, f"config key definitions.datasets.{name}")
     for key in ("datasets", "experiments"):
         for name in selected(config, key):
-            known(name, config["definitions"][key], f"config key {key}")
-    for name, overlay in config["definitions"]["variants"].items():
+            known(name, definitions[key], f"config key {key}")
+    for name, overlay in definitions["variants"].items():
         if "reporting" in (overlay or {}):
             raise UserError(
-                f"config key definitions.variants.{name}.reporting: how runs are reported needs no training of its "
-                "own; put it under definitions.reportings"
+                f"config key definitions.variants.{name}.reporting: how runs are reported needs no training of its own"
             )
-    if BASE in config["definitions"].get("reportings", {}):
-        raise UserError(
-            "config key definitions.reportings.base: base is protocol.reporting itself; choose another name"
-        )
-    for name, experiment in config["definitions"]["experiments"].items():
+    for name, experiment in definitions["experiments"].items():
         for place, axes in enumerate(grids(merge(config["axes"], experiment))):
             _check_grid(axes, config, f"config key definitions.experiments.{name}{'.also' if place else ''}")
-    _check_networks(config)
-
-
-def _check_networks(config: Config) -> None:
-    from mdpu.learn.networks import available_networks, load_network
-
-    networks = available_networks()
-    for name in config["training_jobs"]:
-        known(name, networks, "config key training_jobs")
-    variants = {f"definitions.variants.{name}": overlay for name, overlay in config["definitions"]["variants"].items()}
-    for where, overlay in {"protocol": config["protocol"], **variants}.items():
-        for name, settings in (overlay or {}).get("training", {}).get("networks", {}).items():
-            known(name, networks, f"config key {where}.training.networks")
-            network, place = load_network(name), f"{where}.training.networks.{name}"
-            for key in (key for key in settings if key not in OPTIMIZATION):
-                if key not in network.known:
-                    raise UserError(_unknown_key(place, key, (*OPTIMIZATION, *network.known)))
-                try:
-                    network.read({key: settings[key]})
-                except UserError as error:
-                    raise UserError(f"config key {place}: {error}") from None
 
 
 def _check_dataset(dataset: Config, where: str) -> None:
-    from mdpu.learn.networks import available_networks
-    from mdpu.pipeline.data.sources import SOURCES
-
-    if "network" in dataset:
-        known(dataset["network"], available_networks(), f"{where}.network")
     if not is_path(dataset["source"]):
         known(dataset["source"], SOURCES, f"{where}.source")
     both = set(map(str, dataset["positive"])) & set(map(str, dataset["negative"]))
@@ -320,6 +227,12 @@ def all_values(axis: Any) -> list[Any]:
     return list(dict.fromkeys(itertools.chain.from_iterable(lists)))
 
 
+def selected(config: Config, kind: str) -> list[str]:
+    """Return the names that ``datasets`` or ``experiments`` selects; ``all`` selects every one defined."""
+    choice = config[kind]
+    return list(config["definitions"][kind]) if choice == "all" else list(choice)
+
+
 def known(name: str, names: Collection[str], where: str) -> None:
     """Raise `UserError`, with a suggestion, if `name` is not one of `names`; `where` says where it occurs."""
     if name not in names:
@@ -338,22 +251,10 @@ def explain(error: Any, within: str = "") -> str:
     if error.validator == "additionalProperties" and isinstance(error.instance, Mapping):
         allowed = error.schema.get("properties", {})
         for key in sorted(set(error.instance) - set(allowed)):
-            return _unknown_key(where, key, allowed)
+            return f"config key {where + '.' if where else ''}{key} is unknown; {_hint(str(key), sorted(allowed))}"
     if error.instance is None:
         return f"config key {where} is empty; give it a value or delete it"
-    if error.validator == "required":
-        return f"config key {where or '(top level)'}: {error.message}"
     if error.validator == "pattern" and "description" in error.schema:
         return f"config key {where}: {error.instance!r} may hold {error.schema['description']}, and nothing else"
     message = error.message if len(error.message) < 200 else f"{error.message[:80]} ... {error.message[-80:]}"
     return f"config key {where or '(top level)'}: {message}"
-
-
-def _unknown_key(where: str, key: object, allowed: Iterable[str]) -> str:
-    return f"config key {where + '.' if where else ''}{key} is unknown; {_hint(str(key), sorted(allowed))}"
-
-
-def selected(config: Config, kind: str) -> list[str]:
-    """Return the names that ``datasets`` or ``experiments`` selects; ``all`` selects every one defined."""
-    choice = config[kind]
-    return list(config["definitions"][kind]) if choice == "all" else list(choice)

@@ -1,0 +1,216 @@
+"""A training job: the runs of one cell that are not finished yet, one after the other, or all at once on a GPU."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from mdpu.errors import UserError
+from mdpu.law import named_law
+from mdpu.methods import load_method
+from mdpu.pipeline.data.images import read_images
+from mdpu.pipeline.data.labels import read_labels
+from mdpu.pipeline.data.splits import describe_split, read_split
+from mdpu.pipeline.files import REPOSITORY, read_json
+from mdpu.pipeline.store import Stored, asked, read_runs, run_key, write_runs
+from mdpu.settings import Settings, Task
+
+TERMS = ("tuple_positive", "tuple_negative", "unlabeled_positive", "unlabeled_negative")
+RATES = ["true_positive_rate", "true_negative_rate"]
+MEASURES = ("objective", *(f"risk_{term}" for term in TERMS), *RATES)  # what every history has
+PACKAGES = ("mdpu", "numpy", "torch", "torchvision")
+
+
+def train_cell(
+    spec: Mapping[str, Any],
+    images: Path,
+    labels: Path,
+    split: Path,
+    out: Path,
+    shipped: Sequence[Path] = (),
+    device: str = "auto",
+    checkpoint_seconds: float = 120.0,
+) -> None:
+    """Train the runs of a cell that are in neither its file nor the packed ones, and write its file.
+
+    Rows of other keys stay in the file, so an earlier configuration finds its runs again. The file is written after
+    each run, and a run is resumed from its checkpoint, so a killed job loses little.
+
+    Parameters
+    ----------
+    spec : mapping
+        What is asked for, as `mdpu.pipeline.plan.Plan.spec` returns it.
+    images, labels, split, out : Path
+        Files of `mdpu.pipeline.plan.Layout`.
+    shipped : sequence of Path
+        Packed files that may hold some of the runs.
+    device : {'auto', 'cpu', 'cuda'}
+        For methods that train a network.
+    checkpoint_seconds : float
+
+    Raises
+    ------
+    UserError
+        If a file is missing or damaged, or the images are not those that the cell is of.
+    """
+    described = read_json(images.with_suffix(".json"))["checksum"]
+    own = images.parent.name == "own"
+    if own and spec["images"] not in (None, described):
+        raise UserError(f"{images} holds other images than the configuration's sha256 says; run the rule that makes it")
+    spec = {**spec, "images": described if own else spec["images"]}
+    kept = read_runs(out) if out.exists() else {}
+    keys = {seed: run_key(spec, seed) for seed in spec["trials"]}
+    for path in shipped:
+        kept = {**read_runs(path, [key for key in keys.values() if key not in kept]), **kept}
+    missing = [seed for seed, key in keys.items() if key not in kept]
+    print(f"{spec['cell']}: {len(keys)} runs, {len(keys) - len(missing)} of them finished", file=sys.stderr)
+    for run in _train(spec, missing, images, labels, split, out, device, checkpoint_seconds):
+        kept[run.key] = run
+        write_runs(out, kept.values())
+    if not missing:
+        write_runs(out, kept.values())
+
+
+def _train(
+    spec: Mapping[str, Any],
+    seeds: Sequence[str],
+    images: Path,
+    labels: Path,
+    split: Path,
+    out: Path,
+    device: str,
+    checkpoint_seconds: float,
+) -> Iterator[Stored]:
+    """Train the runs of some seeds, and yield each as soon as it is trained."""
+    if not seeds:
+        return
+    from mdpu.device import describe, leased_device  # they take torch, which a finished cell does without
+    from mdpu.train import TestSet, train
+
+    method, settings = load_method(spec["method"]), Settings.parse(spec["settings"])
+    pictures, sides = read_images(images), read_labels(labels)
+    evaluation = TestSet(pictures.test_images, sides["test"], pictures.train_images, sides["train"])
+    with leased_device(device if method.needs_network else "cpu") as where:
+        # A GPU trains small networks of several seeds in the time of one, but not on priors of their own.
+        together = where.type == "cuda" and not method.estimates_prior and settings.network != "resnet34"
+        for group in [seeds] if together else [[seed] for seed in seeds]:
+            samples = [read_split(split, int(seed)) for seed in group]
+            trials = [spec["trials"][seed] for seed in group]
+            task, estimate = _task(spec, pictures.train_images, samples[0], trials[0])
+            trained = train(
+                task,
+                pictures.train_images,
+                samples,
+                trials,
+                settings,
+                labels=sides["train"],
+                evaluation=evaluation,
+                device=where,
+                on_epoch_end=_progress(group, settings.epochs),
+                checkpoint=out.with_suffix(f".seed{group[0]}.checkpoint"),
+                checkpoint_seconds=checkpoint_seconds,
+            )
+            for seed, sample, model in zip(group, samples, trained, strict=True):
+                history = run_history(method.unnamed, model.history.assign(**estimate), evaluation.share_positive)
+                yield Stored.of(
+                    asked(spec, seed),
+                    history,
+                    drawn=describe_split(sample, sides["train"]),
+                    device=describe(where),
+                    precision=settings.precision,
+                    date=datetime.now(UTC).isoformat(timespec="seconds"),
+                    commit=_commit(),
+                    packages={name: version(name) for name in PACKAGES},
+                )
+
+
+def _task(spec: Mapping[str, Any], rows: Any, sample: Any, trial: str) -> tuple[Task, dict[str, float]]:
+    """Return what a run is trained for, and the estimate of its prior by the names in its history, if there is one."""
+    sampling = spec["sampling"]
+    law = named_law(sampling["law"], sampling["tuple_size"]) if "law" in sampling else None
+    prior, estimate = round(float(sampling["prior"]) + spec["prior_offset"], 12), {}
+    if load_method(spec["method"]).estimates_prior:
+        from mdpu.prior import estimate_prior  # it takes scikit-learn
+
+        found = estimate_prior(rows, sample, law, trial)
+        estimate = {
+            "estimated_prior": found.prior,
+            "estimated_prior_low": found.low,
+            "estimated_prior_high": found.high,
+            "estimated_prior_known": float(found.known),
+        }
+        prior = min(max(found.prior, 0.01), 0.99)  # no method takes a prior of 0 or 1
+    return Task(spec["method"], sampling["tuple_size"], prior, spec["loss"], law), estimate
+
+
+def _progress(seeds: Sequence[str], epochs: int) -> Any:
+    """Return what prints a line from time to time, and ends a job whose parent, the workflow, is gone."""
+    parent, started, last = os.getppid(), time.monotonic(), [0.0]
+
+    def report(epoch: int, rows: Sequence[Mapping[str, float]]) -> None:
+        if os.getppid() != parent:
+            sys.exit("the workflow that started this job has ended; the job ends too, and resumes with the next")
+        now = time.monotonic()
+        if epoch == epochs or now - last[0] >= 10:
+            last[0] = now
+            left = (now - started) / epoch * (epochs - epoch)
+            print(f"seed {', '.join(seeds)}: epoch {epoch} of {epochs}, {left:.0f} s left", file=sys.stderr, flush=True)
+
+    return report
+
+
+def _commit() -> str | None:
+    """Return the commit of the code, with a plus sign if it has been changed since; None outside of a clone."""
+    git = ["git", "-c", "safe.directory=*", "-C", str(REPOSITORY)]
+    try:
+        found = subprocess.run([*git, "rev-parse", "HEAD"], capture_output=True, text=True, check=True).stdout.strip()
+        changed = subprocess.run([*git, "status", "--porcelain", "-uno", "--", "mdpu"], capture_output=True).stdout
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    return found + ("+" if changed else "")
+
+
+def run_history(unnamed: bool, history: pd.DataFrame, share_positive: float) -> pd.DataFrame:
+    """Return the history of a run as it is stored.
+
+    Parameters
+    ----------
+    unnamed : bool
+        Whether the method's answers have no class names (`mdpu.methods.Method`).
+    history : DataFrame
+        As `mdpu.train.Trained` holds it, with the rates of `mdpu.train.TestSet`.
+    share_positive : float
+        Share of positives among the test images.
+
+    Returns
+    -------
+    DataFrame
+        One row per epoch: epoch, from 1; `MEASURES`; risk, the sum of its four terms; raw_accuracy and accuracy; and
+        further measures of the method, by name. The two accuracies differ if the answers of an unnamed method are
+        swapped to the better assignment; its rates are then swapped too. Risk terms are missing for a method that
+        estimates no risk. All measures are missing from the first epoch on whose objective is not finite.
+    """
+    frame = history.reindex(columns=["epoch", *MEASURES])
+    frame["risk"] = frame[[f"risk_{term}" for term in TERMS]].sum(axis=1, skipna=False)
+    frame["raw_accuracy"] = _accuracy(frame, share_positive)
+    if unnamed:
+        frame[RATES] = frame[RATES].mask(frame["raw_accuracy"] < 0.5, 1 - frame[RATES])
+    frame["accuracy"] = _accuracy(frame, share_positive)
+    for name in history.columns.difference(frame.columns, sort=False):
+        frame[name] = history[name]
+    return frame
+
+
+def _accuracy(frame: pd.DataFrame, share_positive: float) -> pd.Series:
+    """Return the accuracy at the test images' share of positives, of each epoch."""
+    positive, negative = (frame[name] for name in RATES)
+    return share_positive * positive + (1 - share_positive) * negative

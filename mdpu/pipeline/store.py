@@ -1,0 +1,160 @@
+"""Finished runs, found by what was asked for.
+
+A run's *key* is the digest of what was asked: checksum of the images, class sides, sampling, trial, method, settings,
+and `RECIPE`. A cell's file holds its runs, all seeds, by key; so a job adds what is missing, and runs of an earlier
+configuration stay. Runs that are shipped with the repository lie in packed files of the same form, with a text of their
+keys beside each, which is all that a workflow reads before it starts.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+from pyarrow import parquet
+
+from mdpu.errors import UserError
+from mdpu.pipeline.files import atomic, digest
+from mdpu.settings import RECIPE
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+KEY, ABOUT = "key", "about"
+
+
+def asked(spec: Mapping[str, Any], seed: int | str) -> dict[str, Any]:
+    """Return what is asked of one run of a cell, by `mdpu.pipeline.plan.Plan.spec`: all that its numbers depend on."""
+    shared = {name: value for name, value in spec.items() if name not in ("cell", "trials")}
+    return {"recipe": RECIPE, "trial": spec["trials"][str(seed)], **shared}
+
+
+def run_key(spec: Mapping[str, Any], seed: int | str) -> str:
+    """Return the key of one run of a cell, 16 hexadecimal digits."""
+    return digest(asked(spec, seed))
+
+
+@dataclass(frozen=True)
+class Stored:
+    """A finished run.
+
+    Attributes
+    ----------
+    key : str
+    history : DataFrame
+        A row per epoch: ``epoch``, from 1, and the measures (`mdpu.pipeline.job.run_history`).
+    about : dict
+        ``asked``, of which the key is the digest; ``device``, ``precision``, ``date``, ``commit`` and ``packages`` of
+        the training; ``drawn``, counts of its tuples and unlabeled images; and ``sha256`` of the history's values.
+    """
+
+    key: str
+    history: pd.DataFrame
+    about: dict[str, Any]
+
+    @classmethod
+    def of(cls, asked: Mapping[str, Any], history: pd.DataFrame, **about: Any) -> Stored:
+        """Return a run that has just been trained."""
+        facts = json.loads(json.dumps({"asked": dict(asked), **about, "sha256": checksum(history)}))
+        return cls(digest(facts["asked"]), history, facts)
+
+
+def checksum(history: pd.DataFrame) -> str:
+    """Return the SHA-256 of a history's values; the order of its columns and empty columns do not matter."""
+    total = hashlib.sha256()
+    for name in sorted(history.columns):
+        values = history[name].to_numpy(np.float64)
+        if not np.isnan(values).all():
+            total.update(name.encode() + b"\0" + values.tobytes())
+    return total.hexdigest()
+
+
+def read_runs(path: Path, keys: Collection[str] | None = None) -> dict[str, Stored]:
+    """Return the runs of a cell's file or of a packed file by key, all or those asked for that are in it.
+
+    Raises
+    ------
+    UserError
+        If the file is missing or damaged: a run's values do not match their checksum, or its key is another's.
+    """
+    try:
+        filters = None if keys is None else [(KEY, "in", list(keys))]
+        table = parquet.read_table(path, filters=filters) if keys is None or keys else None
+        return {} if table is None else {run.key: run for run in _runs(table)}
+    except FileNotFoundError:
+        raise UserError(f"{path} is not there; run the workflow, or restore it") from None
+    except (OSError, pa.ArrowException, KeyError, TypeError, ValueError) as error:
+        words = " ".join(str(error).split()) or type(error).__name__
+        raise UserError(f"{path} is damaged ({words}); delete it, then name it as a target to make it again") from None
+
+
+def _runs(table: pa.Table) -> Iterator[Stored]:
+    """Yield the runs of a table, whose rows follow one another."""
+    keys = table[KEY].to_pandas().to_numpy()
+    starts = np.flatnonzero(np.append(True, keys[1:] != keys[:-1])) if len(keys) else np.array([], int)
+    histories = table.drop_columns([KEY, ABOUT]).to_pandas()
+    for start, end in zip(starts, [*starts[1:], len(keys)], strict=True):
+        own = histories.iloc[start:end].reset_index(drop=True)
+        run = Stored(keys[start], own.drop(columns=_empty(own)), json.loads(table[ABOUT][int(start)].as_py()))
+        if run.about["sha256"] != checksum(run.history):
+            raise ValueError(f"the values of run {run.key} do not match their checksum")
+        if run.key != digest(run.about["asked"]):
+            raise ValueError(f"the key {run.key} is another run's")
+        yield run
+
+
+def _empty(history: pd.DataFrame) -> list[str]:
+    """Return the measures that only other runs of a table have."""
+    own = {"epoch", "objective", "accuracy"}  # a run that diverged in its first epoch has them all the same
+    return [name for name in history.columns if name not in own and history[name].isna().all()]
+
+
+def write_runs(path: Path, runs: Iterable[Stored], **options: Any) -> None:
+    """Write runs into one file, beside its place and renamed, so two writers of one cell do no harm.
+
+    `options` are those of `pandas.DataFrame.to_parquet`.
+    """
+    import pandas as pd
+
+    frames = [
+        run.history.assign(**{KEY: run.key, ABOUT: json.dumps(run.about, sort_keys=True)})
+        for run in sorted(runs, key=lambda run: (run.about["asked"]["trial"], run.key))
+    ]
+    rows = pd.concat(frames, ignore_index=True)
+    with atomic(path) as temporary:
+        rows[[KEY, ABOUT, *rows.columns.drop([KEY, ABOUT])]].to_parquet(temporary, index=False, **options)
+
+
+def pack(path: Path, runs: Iterable[Stored]) -> None:
+    """Write runs into a packed file, a fifth of their size, with the text of their keys (.keys) beside it."""
+    ordered = {run.key: run for run in runs}
+    measures = sorted({name for run in ordered.values() for name in run.history.columns} - {"epoch"})
+    write_runs(
+        path,
+        ordered.values(),
+        compression="zstd",
+        compression_level=19,
+        use_dictionary=[KEY, ABOUT, "epoch"],
+        column_encoding=dict.fromkeys(measures, "BYTE_STREAM_SPLIT"),
+    )
+    with atomic(path.with_suffix(".keys")) as temporary:
+        temporary.write_text("".join(f"{key}\n" for key in sorted(ordered)))
+
+
+def shipped_keys(folder: Path) -> dict[str, Path]:
+    """Return the packed file of a folder that holds a run, by key; of two, the one whose name is later in the order.
+
+    A packed file that is not there holds nothing, so its runs are trained.
+    """
+    found: dict[str, Path] = {}
+    for text in sorted(folder.glob("*.keys")):
+        packed = text.with_suffix(".parquet")
+        if packed.exists():
+            found.update(dict.fromkeys(text.read_text().split(), packed))
+    return found
