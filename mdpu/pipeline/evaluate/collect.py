@@ -10,27 +10,53 @@ import numpy as np
 import pandas as pd
 
 from mdpu.errors import UserError
-from mdpu.learn.methods import load_method
-from mdpu.pipeline.cache import Finished, cache_of, identity
-from mdpu.pipeline.files import read_json, read_table, write_csv, write_table
+from mdpu.methods import load_method
+from mdpu.pipeline.files import read_table, write_csv, write_table
 from mdpu.pipeline.plan import AXES, CELL, Plan, Run
+from mdpu.pipeline.store import Stored, read_runs
+
+# What `reported_accuracy` reads of the metrics, beside the axes.
+REPORTED = ("accuracy", "true_positive_rate", "true_negative_rate")
+PROVENANCE = ("device", "precision", "date")  # of what a stored run says about itself
+MIXED = "mixed"  # the precision of a cell whose runs differ in it
 
 
-def finished_runs(plan: Plan) -> dict[Run, Finished]:
-    """Return a plan's finished runs, in their order; raise `UserError` if a manifest or a run is missing or broken."""
-    fingerprints: dict[str, str] = {}
-    for name in plan.jobs:
-        fingerprints |= read_json(plan.layout.manifest(name, identity(plan, name)))["runs"]
-    if missing := [run.name for run in plan.runs if run.name not in fingerprints]:
-        raise UserError(f"no history of {len(missing)} runs, the first of them {missing[0]}; train them")
-    finished = cache_of(plan).load(fingerprints[run.name] for run in plan.runs)
-    return {run: finished[fingerprints[run.name]] for run in plan.runs}
+def write_collection(plan: Plan, files: Iterable[Path], metrics: Path, summary: Path, runs: Path) -> None:
+    """Write the histories of a plan's runs as one tidy table (Parquet), and their results per cell and per run (CSV).
+
+    `files` are the files of the cells, and the shipped files that hold some of their runs. Raises `UserError` that
+    names the first run that is in none of them under its key.
+    """
+    found = find_runs(plan, files)
+    collected = collect(found)
+    accuracies = run_accuracies(collected, plan.protocol.reporting())
+    described = describe_runs(plan, collected, accuracies, found)
+    write_table(collected, metrics)
+    write_csv(summarize(accuracies, described), summary)
+    write_csv(described, runs)
 
 
-def collect(plan: Plan) -> pd.DataFrame:
-    """Return the histories of a plan's runs, one row per run and epoch, in order of run and epoch."""
-    histories = [finished.history for finished in finished_runs(plan).values()]
-    keys = pd.DataFrame(list(plan.runs)).loc[np.repeat(np.arange(len(histories)), [len(one) for one in histories])]
+def find_runs(plan: Plan, files: Iterable[Path]) -> dict[Run, tuple[Stored, Path]]:
+    """Return each run of a plan, in its order, as it is stored, and the file that holds it; the first file counts."""
+    keys = {run: plan.key(run) for run in plan.runs}
+    wanted = set(keys.values())
+    stored: dict[str, tuple[Stored, Path]] = {}
+    for file in dict.fromkeys(map(Path, files)):
+        if missing := wanted - stored.keys():
+            stored |= {key: (one, file) for key, one in read_runs(file, missing).items()}
+    absent = [run for run, key in keys.items() if key not in stored]
+    if absent:
+        raise UserError(
+            f"no file holds {len(absent)} of {len(keys)} runs, the first of them {absent[0].name} "
+            f"(key {keys[absent[0]]}); train them: ask Snakemake for {plan.layout.run_file(absent[0].cell)}"
+        )
+    return {run: stored[key] for run, key in keys.items()}
+
+
+def collect(found: Mapping[Run, tuple[Stored, Path]]) -> pd.DataFrame:
+    """Return the histories of runs, one row per run and epoch, in order of run and epoch."""
+    histories = [stored.history for stored, _ in found.values()]
+    keys = pd.DataFrame(list(found)).loc[np.repeat(np.arange(len(histories)), [len(one) for one in histories])]
     rows = pd.concat(histories, ignore_index=True)
     collected = pd.concat([keys.reset_index(drop=True), rows], axis=1)
     return collected.sort_values([*AXES, "epoch"], ignore_index=True)
@@ -38,13 +64,7 @@ def collect(plan: Plan) -> pd.DataFrame:
 
 def read_histories(runs: Iterable[Run], metrics: Path) -> pd.DataFrame:
     """Return the histories of `runs` from the metrics that `write_collection` wrote, in order of the runs."""
-    keys = pd.DataFrame(list(runs))
-    near = read_table(metrics, among={axis: set(keys[axis]) for axis in AXES})
-    return keys.merge(near, on=list(AXES))
-
-
-# What `reported_accuracy` reads of the metrics, beside the axes.
-REPORTED = ("accuracy", "true_positive_rate", "true_negative_rate")
+    return pd.DataFrame(list(runs)).merge(read_table(metrics), on=list(AXES))
 
 
 def reported_accuracy(metrics: pd.DataFrame, test_prior: str) -> pd.Series:
@@ -88,32 +108,34 @@ def run_accuracies(metrics: pd.DataFrame, reporting: Mapping[str, Any]) -> pd.Da
     return averages.drop(columns=["measured", "epochs"])
 
 
-def describe_runs(metrics: pd.DataFrame, accuracies: pd.DataFrame, plan: Plan) -> pd.DataFrame:
-    """Return one row per run: its results and the files that they come from.
+def describe_runs(
+    plan: Plan, metrics: pd.DataFrame, accuracies: pd.DataFrame, found: Mapping[Run, tuple[Stored, Path]]
+) -> pd.DataFrame:
+    """Return one row per run: its results, and what they come from.
 
-    ``risk`` is that of the last epoch, missing for a run that diverged or estimates none. ``history``, the manifest of
-    its finished runs, and ``split`` are paths in the folder of results.
+    ``risk`` is that of the last epoch, missing for a run that diverged or estimates none; ``file`` holds the run under
+    its ``key``.
     """
     last = metrics.sort_values("epoch").drop_duplicates(list(AXES), keep="last")
-    layout, places = plan.layout, []
-    for job in plan.jobs.values():
-        manifest = str(layout.manifest(job.name, identity(plan, job.name)).relative_to(layout.results))
-        for run in job.runs:
-            split = str(layout.split(run.split).relative_to(layout.results))
-            places.append({**vars(run), "run": run.name, "job": job.name, "history": manifest, "split": split})
     reached = accuracies.merge(last[[*AXES, "risk"]], on=list(AXES), validate="one_to_one")
-    columns = [*AXES, "run", "accuracy", "first_epoch", "last_epoch", "risk", "job", "history", "split"]
+    places = [
+        {**vars(run), "run": run.name, "key": plan.key(run), "file": str(file)}
+        | {name: stored.about.get(name, "") for name in PROVENANCE}
+        for run, (stored, file) in found.items()
+    ]
+    columns = [*AXES, "run", "accuracy", "first_epoch", "last_epoch", "risk", "key", *PROVENANCE, "file"]
     return reached.merge(pd.DataFrame(places), on=list(AXES), validate="one_to_one")[columns]
 
 
-def summarize(accuracies: pd.DataFrame) -> pd.DataFrame:
+def summarize(accuracies: pd.DataFrame, described: pd.DataFrame | None = None) -> pd.DataFrame:
     """Return ``mean`` and ``std`` (ddof = 1) in percent of each cell's trials that did not diverge.
 
     ``better_mean`` is the mean of the better of accuracy and 100 - accuracy. ``trials`` counts those that diverged too.
+    ``precision`` is that of the cell's runs, as `described` has it by run, or `MIXED`.
     """
     accuracy = accuracies["accuracy"]
     facts = accuracies.assign(better=np.maximum(accuracy, 100 - accuracy), diverged=accuracy.isna())
-    return facts.groupby(list(CELL), as_index=False).agg(
+    cells = facts.groupby(list(CELL), as_index=False).agg(
         mean=("accuracy", "mean"),
         std=("accuracy", "std"),
         better_mean=("better", "mean"),
@@ -122,12 +144,7 @@ def summarize(accuracies: pd.DataFrame) -> pd.DataFrame:
         first_epoch=("first_epoch", "min"),
         last_epoch=("last_epoch", "max"),
     )
-
-
-def write_collection(plan: Plan) -> None:
-    """Write the histories of a plan as one tidy table (Parquet), and their results per cell and per run (CSV)."""
-    collected = collect(plan)
-    write_table(collected, plan.layout.metrics)
-    accuracies = run_accuracies(collected, plan.protocol.reporting())
-    write_csv(summarize(accuracies), plan.layout.summary)
-    write_csv(describe_runs(collected, accuracies, plan), plan.layout.runs)
+    if described is None:
+        return cells
+    precision = described.groupby(list(CELL))["precision"].agg(lambda own: own.iloc[0] if own.nunique() == 1 else MIXED)
+    return cells.merge(precision.reset_index(), on=list(CELL), validate="one_to_one")

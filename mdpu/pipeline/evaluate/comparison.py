@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -112,6 +113,33 @@ def judge(
     return np.array(verdicts, dtype=object)[first], np.array(reasons, dtype=object)[first]
 
 
+class Judged(NamedTuple):
+    """What `judge_trials` returns, elementwise, in points."""
+
+    difference: Array
+    low: Array
+    high: Array
+    verdict: NDArray[np.object_]
+    reason: NDArray[np.object_]
+
+
+def judge_trials(ours: Trials, diverged: ArrayLike, paper: Trials, rule: Mapping[str, float]) -> Judged:
+    """Return the verdicts of our trials on the paper's means, elementwise: `judge`, and what follows of divergence.
+
+    `ours` are the trials that did not diverge, beside which `diverged` did; `rule` is the configuration's
+    ``comparison``. Where no trial is left, the verdict is *differs*, and where one diverged it is *close* at best.
+    """
+    low, high = welch_interval(ours, paper, rule["level"])
+    difference = np.asarray(ours.mean, float) - np.asarray(paper.mean, float)
+    verdict, reason = judge(difference, low, high, rule["margin"], rule["wider_margin"])
+    lost, valid = np.asarray(diverged), np.asarray(ours.number)
+    some = (verdict == REPRODUCED) & (lost > 0)  # only the trials that converged agree
+    verdict, reason = np.where(some, CLOSE, verdict), np.where(some, SOME_DIVERGED, reason)
+    every = (valid == 0) & (lost > 0)
+    verdict, reason = np.where(every, DIFFERS, verdict), np.where(every, ALL_DIVERGED, reason)
+    return Judged(difference, low, high, verdict, reason)
+
+
 def compare(
     summary: pd.DataFrame,
     published_names: Mapping[str, str],
@@ -136,22 +164,15 @@ def compare(
     usual = np.where(compared["dataset"] == compared["published_dataset"], STATED, IMPLIED)
     compared["reading"] = compared["dataset"].map(readings or {}).astype(object).fillna(pd.Series(usual))
     counts = ["trials", "diverged", "first_epoch", "last_epoch"]
-    ours = ["mean", "std", *counts]
+    ours = ["mean", "std", *counts, *(["precision"] if "precision" in summary else [])]
     compared = compared.merge(summary[[*CELL, *ours]], on=list(CELL), how="left", validate="one_to_one")
     compared = compared.astype(dict.fromkeys(counts, "Int64"))
-    compared["difference"] = compared["mean"] - compared["published_mean"]
 
     diverged = compared["diverged"].fillna(0).to_numpy(int)
     valid = compared["trials"].fillna(0).to_numpy(int) - diverged
     paper = Trials(compared["published_mean"], compared["published_std"], TRIALS)
-    low, high = welch_interval(Trials(compared["mean"], compared["std"], valid), paper, rule["level"])
-    verdict, reason = judge(compared["difference"], low, high, rule["margin"], rule["wider_margin"])
-    some_diverged = (verdict == REPRODUCED) & (diverged > 0)  # only the trials that converged agree
-    verdict[some_diverged], reason[some_diverged] = CLOSE, SOME_DIVERGED
-    all_diverged = (valid == 0) & (diverged > 0)
-    verdict[all_diverged], reason[all_diverged] = DIFFERS, ALL_DIVERGED
-    not_run = compared["trials"].isna().to_numpy()
-    verdict[not_run], reason[not_run] = NOT_RUN, ""
+    judged = judge_trials(Trials(compared["mean"], compared["std"], valid), diverged, paper, rule)
+    run = compared["trials"].notna().to_numpy()
 
     enough = np.where(valid >= FEWEST_TRIALS, valid, np.nan)
     tested = Trials(compared["mean"], compared["std"], enough)
@@ -159,12 +180,13 @@ def compare(
     p_value = equivalence_p(tested, paper, rule["margin"])
     known = {"predicted": compared["published_mean"].between(lower, upper), "equivalent": p_value < 1 - rule["level"]}
     columns = ["table", "tuple_size", "n", "prior", "published_dataset", "dataset", "reading", "method", *ours]
-    columns += ["published_mean", "published_std", "published_bold", "difference"]
+    columns += ["published_mean", "published_std", "published_bold"]
     return compared[columns].assign(
-        interval_low=low,
-        interval_high=high,
-        verdict=verdict,
-        reason=reason,
+        difference=judged.difference,
+        interval_low=judged.low,
+        interval_high=judged.high,
+        verdict=np.where(run, judged.verdict, NOT_RUN),
+        reason=np.where(run, judged.reason, ""),
         prediction_low=lower,
         prediction_high=upper,
         equivalence_p=p_value,
@@ -208,10 +230,10 @@ def totals(comparison: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def write_comparison(plan: Plan) -> None:
-    """Compare a plan's summary with the paper, and write the verdicts as CSV with totals (.json) beside them."""
-    rule, results = plan.config["comparison"], plan.layout.results
-    verdicts = compare(read_csv(plan.layout.summary), plan.published_names, rule, plan.readings)
-    write_csv(verdicts, results / "comparison.csv")
+def write_comparison(plan: Plan, summary: Path, csv: Path, json: Path) -> None:
+    """Compare a plan's summary with the paper, and write the verdicts (CSV), and totals and spreads (JSON)."""
+    rule = plan.config["comparison"]
+    verdicts = compare(read_csv(summary), plan.published_names, rule, plan.readings)
+    write_csv(verdicts, csv)
     facts = {name: count(verdicts).to_dict("records") for name, count in (("totals", totals), ("spreads", spreads))}
-    write_json(results / "comparison.json", {**facts, "rule": rule})
+    write_json(json, {**facts, "rule": rule})

@@ -1,24 +1,24 @@
-"""The evidence that claims are checked on: our cells and runs, or the paper's own 504 numbers."""
+"""What claims are checked on, our cells and runs or the paper's own 504 numbers, and how their rows are paired."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from mdpu.pipeline.config import BASE
 from mdpu.pipeline.evaluate.collect import REPORTED, reported_accuracy, run_accuracies
+from mdpu.pipeline.evaluate.comparison import Trials, welch_interval
 from mdpu.pipeline.evaluate.published import PROPOSED, published_summary
-from mdpu.pipeline.plan import AXES, DOMINANT, ROW, Plan
+from mdpu.pipeline.plan import AXES, CELL, DOMINANT, ROW, Plan
 
-ASKED = (*PROPOSED, "bag-relu", "bag-free")  # methods whose single runs claims are about
-ESTIMATES = ("estimated_prior", "estimated_prior_low", "estimated_prior_high")
-MEASURES = ("epoch", *REPORTED, "risk", "objective", *ESTIMATES)  # of the metrics, what `our_evidence` reads
-FACTS = ("best", "lowest_risk", "lowest_objective", "risk_and_accuracy", "accuracy", *ESTIMATES)  # of a run
+MEASURES = ("epoch", *REPORTED, "risk", "objective")  # of the metrics, what `run_facts` needs
+FACTS = ("best", "lowest_risk", "lowest_objective", "risk_and_accuracy", "accuracy")  # of a run
 WINDOW = 5  # epochs of the moving average whose highest value is a run's best accuracy
 
 
@@ -37,12 +37,11 @@ class Evidence:
     runs: pd.DataFrame | None = None
     trials: pd.DataFrame | None = None
     rows: Collection[tuple[str, int, int, str]] | None = None
-    published_names: Mapping[str, str] = field(default_factory=dict)
 
     @cached_property
     def base_cells(self) -> pd.DataFrame:
         """The cells of the protocol as it stands and of the logistic loss, at every n."""
-        return protocol_cells(self.cells)
+        return table_cells(self.cells, None)
 
     @cached_property
     def every_loss(self) -> pd.DataFrame:
@@ -75,14 +74,9 @@ def logistic(rows: pd.DataFrame) -> pd.DataFrame:
     return rows[(rows["loss"] == "logistic") & (rows["law"] == DOMINANT)]
 
 
-def protocol_cells(cells: pd.DataFrame) -> pd.DataFrame:
-    """Return the cells of the protocol as it stands: variant ``base``, the logistic loss, the paper's law."""
-    return logistic(cells[cells["variant"] == BASE])
-
-
 def table_cells(cells: pd.DataFrame, rows: Collection[tuple[str, int, int, str]] | None) -> pd.DataFrame:
-    """Return the cells that stand in a table: of the protocol as it stands, in one of `rows` unless that is None."""
-    base_cells = protocol_cells(cells)
+    """Return the cells of the protocol as it stands, with the logistic loss, in one of `rows` unless that is None."""
+    base_cells = logistic(cells[cells["variant"] == BASE])
     if rows is None:
         return base_cells
     return base_cells.loc[[row in rows for row in base_cells[list(ROW)].itertuples(index=False, name=None)]]
@@ -103,19 +97,18 @@ def our_evidence(plan: Plan, summary: pd.DataFrame, metrics: pd.DataFrame) -> Ev
         run_facts(metrics, accuracies, reporting["test_prior"]),
         accuracies[[*AXES, "accuracy"]],
         plan.table_rows,
-        plan.published_names,
     )
 
 
 def run_facts(metrics: pd.DataFrame, accuracies: pd.DataFrame, test_prior: str) -> pd.DataFrame:
-    """Return `FACTS`, what the claims ask of each run of the methods in `ASKED`.
+    """Return `FACTS`, what the claims ask of each run of the proposed methods.
 
     ``accuracy`` is the reported one in percent; ``best`` the highest mean of `WINDOW` epochs in a row;
     ``risk_and_accuracy`` Spearman's correlation over the epochs from the first with a negative risk on, missing where
-    there are fewer than three. `ESTIMATES` are missing for a method that is told the prior.
+    there are fewer than three.
     """
     keys = list(AXES)
-    metrics = metrics[metrics["method"].isin(ASKED)]
+    metrics = metrics[metrics["method"].isin(PROPOSED)]
     shown = metrics.assign(accuracy=reported_accuracy(metrics, test_prior))
     run = shown.groupby(keys, sort=False).ngroup()
     moving = shown["accuracy"].groupby(run).rolling(WINDOW, min_periods=1).mean().droplevel(0)
@@ -129,5 +122,76 @@ def run_facts(metrics: pd.DataFrame, accuracies: pd.DataFrame, test_prior: str) 
     ranks = after[keys].assign(**after[["risk", "accuracy"]].groupby(run).rank())
     correlation = {key: own["risk"].corr(own["accuracy"], min_periods=3) for key, own in ranks.groupby(keys)}
     facts["risk_and_accuracy"] = pd.Series(correlation, dtype=float)
-    first = metrics[metrics["epoch"] == 1].set_index(keys).reindex(columns=ESTIMATES)
-    return facts.join(accuracies.set_index(keys)["accuracy"]).join(first).reset_index()
+    return facts.join(accuracies.set_index(keys)["accuracy"]).reset_index()
+
+
+# Pairs. What a row is compared with stands in columns that end in ``_right``.
+
+
+def pairs_of(cells: pd.DataFrame, axis: str, left: Collection[Any], right: Any) -> pd.DataFrame:
+    """Return cells whose `axis` is in `left`, beside those where it is `right`."""
+    keys = [key for key in CELL if key != axis]
+    others = cells.loc[cells[axis] == right, [*keys, "mean", "std", "trials"]]
+    return cells[cells[axis].isin(left)].merge(others, on=keys, suffixes=("", "_right"))
+
+
+def best_in_row(cells: pd.DataFrame, rivals: pd.DataFrame, among: Sequence[str], complete: bool) -> pd.DataFrame:
+    """Return cells beside the best of the methods `among` the rivals in their row.
+
+    With `complete`, rows where one of these methods was not run are left out.
+    """
+    others = rivals[rivals["method"].isin(among)]
+    if complete:
+        others = others[others.groupby(list(ROW))["method"].transform("size") == len(among)]
+    best = others.sort_values("mean", na_position="first").drop_duplicates(list(ROW), keep="last")
+    return cells.merge(best[[*ROW, "mean", "std", "trials"]], on=list(ROW), suffixes=("", "_right"))
+
+
+def step_up(cells: pd.DataFrame, axis: str) -> pd.DataFrame:
+    """Return cells beside the one with the next smaller value of `axis`, its mean as ``mean_right``."""
+    keys = [key for key in CELL if key != axis]
+    ordered = cells.assign(position=cells[axis].astype(float)).sort_values([*keys, "position"])
+    ordered["mean_right"] = ordered.groupby(keys)["mean"].shift()
+    return ordered[ordered.duplicated(keys)]
+
+
+def several_trials(pairs: pd.DataFrame) -> pd.DataFrame:
+    """Return the pairs of which both sides have an interval."""
+    return pairs[(pairs["trials"] > 1) & (pairs["trials_right"] > 1)]
+
+
+def interval(pairs: pd.DataFrame, rule: Mapping[str, float]) -> tuple[Any, Any]:
+    """Return both ends of Welch's interval for left minus right of each pair, missing where a side has one trial."""
+    left, right = (Trials(pairs[f"mean{s}"], pairs[f"std{s}"], pairs[f"trials{s}"]) for s in ("", "_right"))
+    return welch_interval(left, right, rule["level"])
+
+
+def slopes(cells: pd.DataFrame, methods: Collection[str], other: str) -> pd.DataFrame:
+    """Return least-squares slopes of the mean against n, in points per 1,000 tuples, over the n that both methods have.
+
+    A row is one of `methods` and what else a cell has but n: ``slope``, its ``variance`` by the deviations over
+    trials, and ``quartic``, the sum of the squared parts of the variance, each by its degrees of freedom; the same of
+    the `other` method on the right. The last two are missing where a cell has one trial.
+    """
+    pairs = pairs_of(cells, "method", methods, other).dropna(subset=["mean", "mean_right"])
+    keys = [key for key in CELL if key != "n"]
+    centred = pairs["n"] - pairs.groupby(keys)["n"].transform("mean")
+    square = (centred**2).groupby([pairs[key] for key in keys]).transform("sum")
+    weight = 1000 * centred / square.where(square > 0)
+    terms = pairs[keys].copy()
+    for side in ("", "_right"):
+        trials = pairs[f"trials{side}"]
+        part = weight**2 * pairs[f"std{side}"] ** 2 / trials
+        terms[f"slope{side}"] = weight * pairs[f"mean{side}"]
+        terms[f"variance{side}"] = part
+        terms[f"quartic{side}"] = part**2 / (trials - 1).where(trials > 1)
+    sums = terms.groupby(keys, as_index=False).sum(skipna=False)
+    return sums[sums["slope"].notna()]
+
+
+def falls(cells: pd.DataFrame) -> pd.DataFrame:
+    """Return the largest ``fall`` of each method's mean from one n to the next, zero if none."""
+    found = step_up(cells, "n")
+    keys = [key for key in CELL if key != "n"]
+    fall = found[keys].assign(fall=np.maximum(found["mean_right"] - found["mean"], 0))
+    return fall.groupby(keys, as_index=False)["fall"].agg(lambda values: values.max(skipna=False))

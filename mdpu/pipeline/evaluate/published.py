@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import pandas as pd
 
-from mdpu.learn.methods import load_method
+from mdpu.methods import load_method
 from mdpu.pipeline.config import BASE
 from mdpu.pipeline.files import resource
 from mdpu.pipeline.plan import CELL, DOMINANT

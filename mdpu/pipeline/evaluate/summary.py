@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from mdpu.learn.methods import load_method
+from mdpu.methods import load_method
 from mdpu.pipeline.evaluate.claims import FAILS, HOLDS, INCONCLUSIVE, PARTLY
 from mdpu.pipeline.evaluate.comparison import CLOSE, DIFFERS, NOT_RUN, REPRODUCED, VERDICTS
 from mdpu.pipeline.evaluate.published import BASELINES, OWN_SPLIT, PROPOSED, family, in_one_reading, published_cells
@@ -85,16 +85,11 @@ def verdict_counts(comparison: pd.DataFrame) -> list[dict[str, Any]]:
 
 
 def lines(
-    comparison: pd.DataFrame,
-    claims: Sequence[Mapping[str, Any]],
-    cells: pd.DataFrame,
-    audited: int,
-    beyond: str | None = None,
+    comparison: pd.DataFrame, claims: Sequence[Mapping[str, Any]], cells: pd.DataFrame, beyond: str | None = None
 ) -> list[Line]:
     """Return what a reader should know after the headline.
 
-    `cells` are those of the tables; `audited` is the number of contradictions that the audit found; `beyond` is the
-    section of the methods beyond the paper.
+    `cells` are those of the tables; `beyond` is the section of the methods beyond the paper.
     """
     run = in_one_reading(were_run(comparison)).dropna(subset="difference")
     said = []
@@ -105,7 +100,7 @@ def lines(
             each = ", ".join(f"{load_method(str(name)).title} {in_points(mean)}" for name, mean in means.items())
             text = f"Ours minus the paper’s, in points on average: {each}; {(rows['verdict'] == DIFFERS).sum()} differ."
             said.append(Line(text, "comparisons", {"family": group}))
-    statuses = [row["status"] for row in claims if row["quote"]]
+    statuses = [row["status"] for row in claims]
     hold, partly, fail, open_ = (statuses.count(status) for status in (HOLDS, PARTLY, FAILS, INCONCLUSIVE))
     if hold or partly or fail or open_:
         counts = f"Hold: {hold}; hold partly: {partly}; fail: {fail}; inconclusive: {open_}"
@@ -116,7 +111,6 @@ def lines(
         means = cells.groupby("method")["mean"].mean().sort_values(ascending=False)
         each = ", ".join(f"{load_method(str(name)).title} {mean:.1f} %" for name, mean in means.items())
         said.append(Line(f"Mean accuracy over the tables: {each}.", beyond))
-    said.append(Line(f"The audit lists {audited} contradictions and gaps of the paper itself.", "audit"))
     return said
 
 

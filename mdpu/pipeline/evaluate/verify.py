@@ -9,7 +9,7 @@ import pandas as pd
 
 from mdpu.errors import UserError
 from mdpu.pipeline.files import read_csv, write_json
-from mdpu.pipeline.plan import CELL, DOMINANT, Plan
+from mdpu.pipeline.plan import CELL, Plan
 
 
 def verify(summary: pd.DataFrame, expected_path: Path) -> dict[str, Any]:
@@ -36,25 +36,15 @@ def verify(summary: pd.DataFrame, expected_path: Path) -> dict[str, Any]:
 
 
 def read_expected(path: Path) -> pd.DataFrame:
-    """Return the table of expected numbers; raise `UserError` if the file is missing, empty or of another shape."""
-    try:
-        expected = read_csv(path)
-    except UserError as error:
-        raise UserError(f"config key expected: {error}") from None
-    expected = expected if "law" in expected else expected.assign(law=DOMINANT)
+    """Return the table of expected numbers; raise `UserError` if it is missing, empty or of another shape."""
+    expected = read_csv(path)
     if missing := [column for column in (*CELL, "mean", "tolerance") if column not in expected]:
         raise UserError(f"config key expected: {path} has no column {', '.join(missing)}")
     if expected.empty:
         raise UserError(f"config key expected: {path} holds no cells to compare with")
-    for column in ("tuple_size", "n", "mean", "tolerance"):
-        if not pd.api.types.is_numeric_dtype(expected[column]):
-            raise UserError(f"config key expected: {path} holds no numbers under {column}")
     return expected
 
 
-def write_verification(plan: Plan) -> None:
-    """Compare a plan's summary with its expected numbers, and write what `verify` returns as JSON."""
-    if not plan.config.get("expected"):
-        raise UserError("config key expected: there are no numbers to verify; name their table")
-    found = verify(read_csv(plan.layout.summary), Path(plan.config["expected"]))
-    write_json(plan.layout.results / "verification.json", found)
+def write_verification(plan: Plan, summary: Path, json: Path) -> None:
+    """Compare a plan's summary with the expected numbers of its configuration; write what `verify` returns as JSON."""
+    write_json(json, verify(read_csv(summary), Path(plan.config["expected"])))

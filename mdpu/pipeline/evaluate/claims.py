@@ -1,0 +1,419 @@
+"""The paper's claims: one function each, which returns the cases that evidence has for it and whether each holds.
+
+The docstring is the claim: the statement that the report shows, its left side first, then the quote and its place.
+Evidence is either our runs or the paper's own 504 numbers, which have neither histories nor other losses: a claim that
+evidence cannot speak to has no cases.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from scipy import special
+
+from mdpu.pipeline.config import BASE
+from mdpu.pipeline.evaluate.evidence import (
+    MEASURES,
+    Evidence,
+    best_in_row,
+    falls,
+    interval,
+    our_evidence,
+    pairs_of,
+    paper_evidence,
+    several_trials,
+    slopes,
+    step_up,
+)
+from mdpu.pipeline.evaluate.published import BASELINES, CORRECTED, PROPOSED
+from mdpu.pipeline.evaluate.shares import share_interval
+from mdpu.pipeline.files import read_csv, read_table, write_csv, write_json
+from mdpu.pipeline.plan import AXES, CELL, Plan
+
+CASE = (*AXES, "left", "right", "holds")
+Frame = pd.DataFrame
+ABOVE, BELOW, AT_LEAST, AT_MOST = np.greater, np.less, np.greater_equal, np.less_equal
+# How often noise alone passes, for cells whose methods, sizes and priors make no difference: one of two is the larger,
+# one of four the largest, and an interval lies above zero.
+CHANCE: dict[str, Callable[[Mapping[str, float]], float]] = {
+    "even": lambda rule: 1 / 2,
+    "first of four": lambda rule: 1 / 4,
+    "one-sided": lambda rule: (1 - rule["level"]) / 2,
+}
+# What stands instead of counts: of our runs, of the paper's numbers, and of single trials.
+NO_RUNS, NO_NUMBERS, NOT_TESTED = "not run", "not in its numbers", "counted, not tested"
+# How a claim fares on our runs.
+STATUSES = ("holds", "partly", "fails", "inconclusive", "not run")
+HOLDS, PARTLY, FAILS, INCONCLUSIVE, NOT_RUN = STATUSES
+MOST, FEW = 0.9, 0.1  # shares of the cases from which, and up to which, a claim holds and fails
+
+
+class Claim(NamedTuple):
+    """A claim, where the paper makes it, and its check; `chance` is a key of `CHANCE`, None if it is unknown."""
+
+    name: str
+    statement: str
+    quote: str
+    place: str
+    chance: str | None
+    check: Callable[[Evidence], Frame]
+
+
+CLAIMS: dict[str, Claim] = {}
+
+
+def claim(chance: str | None = None) -> Callable[[Callable[[Evidence], Frame]], Callable[[Evidence], Frame]]:
+    """Add the decorated function to `CLAIMS`."""
+
+    def add(check: Callable[[Evidence], Frame]) -> Callable[[Evidence], Frame]:
+        said = re.fullmatch(r'(.*) "(.*)" \((.*)\)', " ".join(str(check.__doc__).split()))
+        assert said is not None, f"{check.__name__}: no quote with its place"
+        name = check.__name__.replace("_", "-")
+        CLAIMS[name] = Claim(name, *said.groups(), chance, check)
+        return check
+
+    return add
+
+
+def cases(rows: Frame, left: Any, compare: Callable[[Any, Any], Any], right: Any) -> Frame:
+    """Return rows as cases: whether `left` compares with `right`; one with a missing side does not hold."""
+    found = rows.assign(left=left, right=right)
+    with np.errstate(invalid="ignore"):
+        holds = compare(found["left"].astype(float), found["right"].astype(float))
+    return found.assign(holds=holds.astype(bool)).reindex(columns=list(CASE))
+
+
+def means(pairs: Frame, compare: Callable[[Any, Any], Any] = ABOVE) -> Frame:
+    """Compare the means of pairs."""
+    return cases(pairs, pairs["mean"], compare, pairs["mean_right"])
+
+
+def proposed(cells: Frame) -> Frame:
+    """Return the cells of URE, ReLU and ABS."""
+    return cells[cells["method"].isin(PROPOSED)]
+
+
+def corrected(evidence: Evidence) -> Frame:
+    """Pair the table's cells of ReLU and ABS with those of the URE."""
+    return pairs_of(evidence.table, "method", CORRECTED, "ure")
+
+
+def averaged(pairs: Frame, axis: str) -> Frame:
+    """Return the averages over the pairs of each value of `axis`; one with a cell that diverged is missing."""
+    return pairs.groupby([axis, "method"], as_index=False)[["mean", "mean_right"]].mean(skipna=False)
+
+
+def loss_from_best(runs: Frame) -> pd.Series:
+    """Return each run's best accuracy minus its reported one."""
+    return runs["best"] - runs["accuracy"]
+
+
+@claim("even")
+def corrected_beats_ure(evidence: Evidence) -> Frame:
+    """In a cell, the mean accuracy of ReLU or ABS is higher than the URE's.
+
+    "risk-corrected methods maintain superior classification performance across diverse datasets and class prior
+    configurations" (Section V-D, Experimental Results)
+    """
+    return means(corrected(evidence))
+
+
+@claim("one-sided")
+def corrected_beats_ure_significantly(evidence: Evidence) -> Frame:
+    """In a cell, the lower end of Welch's interval for ReLU or ABS minus URE lies above zero.
+
+    "mitigate overfitting risks inherent in the unbiased risk estimator, thereby significantly improving classifier
+    performance" (Section I, third contribution)
+    """
+    pairs = several_trials(corrected(evidence))
+    return cases(pairs, interval(pairs, evidence.rule)[0], ABOVE, 0.0)
+
+
+@claim("even")
+def corrected_beats_ure_on_datasets(evidence: Evidence) -> Frame:
+    """Averaged over the cells of a dataset, ReLU and ABS are more accurate than URE.
+
+    "superior classification performance across diverse datasets and class prior configurations" (Section V-D,
+    Experimental Results)
+    """
+    return means(averaged(corrected(evidence), "dataset"))
+
+
+@claim("even")
+def corrected_beats_ure_at_priors(evidence: Evidence) -> Frame:
+    """Averaged over the cells of a prior, ReLU and ABS are more accurate than URE.
+
+    "superior classification performance across diverse datasets and class prior configurations" (Section V-D,
+    Experimental Results)
+    """
+    return means(averaged(corrected(evidence), "prior"))
+
+
+@claim("even")
+def corrected_beats_ure_on_triple_emnist_digits(evidence: Evidence) -> Frame:
+    """On triples of EMNIST-Digits at prior 0.5, ReLU and ABS are more accurate than URE.
+
+    "on triple EMNIST-Digits, risk-corrected methods (ReLU and ABS) achieve superior classification accuracy compared to
+    URE" (Section V-D, Experimental Results)
+    """
+    return means(corrected(evidence).query("dataset == 'emnist-digits' and tuple_size == 3 and prior == '0.5'"))
+
+
+@claim("first of four")
+def proposed_beat_baselines(evidence: Evidence) -> Frame:
+    """In a row, URE, ReLU and ABS are each more accurate than the best of Siamese, Contrastive and K-Means.
+
+    "MDPU achieves superior classification performance compared to existing methods" (Section VI, Conclusion)
+    """
+    return means(best_in_row(proposed(evidence.table), evidence.table, BASELINES, complete=True))
+
+
+@claim()
+def ure_risk_goes_negative(evidence: Evidence) -> Frame:
+    """The lowest training risk of a URE run over its epochs is negative.
+
+    "the Unbiased Risk Estimator (URE) suffers from training instability due to unbounded negative terms, leading to
+    negative empirical risk and overfitting" (Section V-D, Experimental Results)
+    """
+    runs = evidence.runs_of(["ure"])
+    return cases(runs, runs["lowest_risk"], BELOW, 0.0)
+
+
+@claim("even")
+def ure_accuracy_falls_with_its_risk(evidence: Evidence) -> Frame:
+    """From the first epoch with a negative training risk on, the rank correlation of a URE run's risk and accuracy is
+    positive: they fall together.
+
+    "when the training loss becomes negative, the test accuracy decreases to varying degrees" (Section IV)
+    """
+    runs = evidence.runs_of(["ure"]).dropna(subset="risk_and_accuracy")
+    return cases(runs, runs["risk_and_accuracy"], ABOVE, 0.0)
+
+
+@claim()
+def ure_overfits(evidence: Evidence) -> Frame:
+    """The reported accuracy of a URE run whose risk goes negative lies more than the margin below the best that five
+    epochs in a row had.
+
+    "indicating a clear overfitting phenomenon" (Section IV)
+    """
+    runs = evidence.runs_of(["ure"]).query("lowest_risk < 0")
+    return cases(runs, loss_from_best(runs), ABOVE, evidence.rule["margin"])
+
+
+@claim()
+def corrected_objective_stays_non_negative(evidence: Evidence) -> Frame:
+    """The lowest objective of a ReLU or ABS run is not negative. (By construction: max(0, R) and |R| cannot be.)
+
+    "ReLU and ABS risk estimators effectively stabilize training by enforcing non-negative loss surfaces" (Section V-D,
+    Experimental Results)
+    """
+    runs = evidence.runs_of(CORRECTED)
+    return cases(runs, runs["lowest_objective"], AT_LEAST, 0.0)
+
+
+@claim()
+def corrected_accuracy_holds(evidence: Evidence) -> Frame:
+    """The reported accuracy of a ReLU or ABS run lies at most the margin below the best that five epochs in a row had.
+
+    "maintaining consistent test accuracy across all datasets" (Section V-D, Experimental Results)
+    """
+    runs = evidence.runs_of(CORRECTED)
+    return cases(runs, loss_from_best(runs), AT_MOST, evidence.rule["margin"])
+
+
+@claim()
+def weight_decay_does_not_help(evidence: Evidence) -> Frame:
+    """A URE run with a larger weight decay overfits all the same: its reported accuracy lies more than the margin below
+    its best.
+
+    "increasing weight decay or employing other methods to mitigate overfitting does not effectively address the issue"
+    (Section IV)
+    """
+    runs = evidence.runs_of(["ure"], ("decay-6e-4", "decay-7e-4", "decay-2e-3"))
+    return cases(runs, loss_from_best(runs), ABOVE, evidence.rule["margin"])
+
+
+@claim("even")
+def accuracy_grows_with_n(evidence: Evidence) -> Frame:
+    """The mean accuracy of URE, ReLU or ABS is higher than at the next smaller number of tuples.
+
+    "increasing training samples enhances classification performance for both URE, ReLU/ABS methods" (Section V-D,
+    Experimental Results)
+    """
+    return means(step_up(proposed(evidence.base_cells), "n"))
+
+
+@claim()
+def corrected_is_steadier_over_n(evidence: Evidence) -> Frame:
+    """While the number of tuples grows, the largest fall of the mean accuracy of ReLU or ABS, from one number to the
+    next, is no larger than the URE's.
+
+    "the ReLU and ABS methods exhibit stronger stability during sample expansion" (Section V-D, Experimental Results)
+    """
+    found = falls(proposed(evidence.base_cells))
+    shared = [key for key in CELL if key not in ("n", "method")]
+    ure = found.loc[found["method"] == "ure", [*shared, "fall"]]
+    pairs = found[found["method"].isin(CORRECTED)].merge(ure, on=shared, suffixes=("", "_right"))
+    return cases(pairs, pairs["fall"], AT_MOST, pairs["fall_right"])
+
+
+@claim("even")
+def corrected_grows_more_steeply(evidence: Evidence) -> Frame:
+    """The slope of the mean accuracy against n, fitted by least squares, is steeper for ReLU or ABS than for URE, in
+    points per 1,000 tuples.
+
+    "their accuracy growth slopes significantly surpass those of URE" (Section V-D, Experimental Results)
+    """
+    found = slopes(evidence.base_cells, CORRECTED, "ure")
+    return cases(found, found["slope"], ABOVE, found["slope_right"])
+
+
+@claim("one-sided")
+def corrected_grows_significantly_more_steeply(evidence: Evidence) -> Frame:
+    """The lower end of the interval for the slope of the mean accuracy against n of ReLU or ABS minus that of URE, by
+    the deviations over trials, lies above zero.
+
+    "their accuracy growth slopes significantly surpass those of URE" (Section V-D, Experimental Results)
+    """
+    found = slopes(evidence.base_cells, CORRECTED, "ure").dropna(subset=["variance", "variance_right"])
+    variance = found["variance"] + found["variance_right"]
+    freedom = variance**2 / (found["quartic"] + found["quartic_right"])  # Welch and Satterthwaite's
+    reach = special.stdtrit(freedom, (1 + evidence.rule["level"]) / 2) * np.sqrt(variance)
+    return cases(found, found["slope"] - found["slope_right"] - reach, ABOVE, 0.0)
+
+
+@claim("even")
+def no_saturation_on_hard_data(evidence: Evidence) -> Frame:
+    """On CIFAR-10 and SVHN, the mean accuracy of ReLU or ABS at the largest n is higher than at the one before.
+
+    "no performance saturation observed in high-noise scenarios (e.g., CIFAR-10 and SVHN)" (Section V-D, Experimental
+    Results)
+    """
+    cells = evidence.base_cells
+    found = step_up(cells[cells["dataset"].isin(["cifar-10", "svhn"]) & cells["method"].isin(CORRECTED)], "n")
+    return means(found[~found.duplicated([key for key in CELL if key != "n"], keep="last")])
+
+
+@claim()
+def loss_hardly_matters(evidence: Evidence) -> Frame:
+    """Over the losses that were run, the means of URE, ReLU or ABS in a cell span no more than the wider margin.
+
+    "the MDPU algorithm shows minimal sensitivity to loss function selection" (Section V-D, Experimental Results)
+    """
+    by_cell = proposed(evidence.every_loss).groupby([key for key in CELL if key != "loss"])["mean"]
+    spans = by_cell.agg(["max", "min", "count", "size"]).reset_index().query("size > 1")
+    span = (spans["max"] - spans["min"]).where(spans["count"] == spans["size"])  # a diverged loss matters
+    return cases(spans, span, AT_MOST, evidence.rule["wider_margin"])
+
+
+@claim("first of four")
+def every_loss_beats_the_baselines(evidence: Evidence) -> Frame:
+    """With each loss that was run, URE, ReLU or ABS is more accurate than the best of Siamese, Contrastive and K-Means
+    in the same row.
+
+    "regardless of the loss function employed, the algorithm maintains consistently high classification performance"
+    (Section V-D, Experimental Results)
+    """
+    return means(best_in_row(proposed(evidence.every_loss), evidence.table, BASELINES, complete=True))
+
+
+@claim("even")
+def more_unlabeled_images_help(evidence: Evidence) -> Frame:
+    """With several times as many unlabeled images and the same tuples, the mean accuracy of URE, ReLU or ABS is higher.
+
+    "Leveraging pointwise unlabeled data to participate in the training of weakly supervised learning models can enhance
+    the generalization ability of classifiers" (Section I)
+    """
+    return means(pairs_of(proposed(evidence.cells), "variant", ("unlabeled-2n", "unlabeled-3n"), BASE))
+
+
+# How they fare.
+
+
+def check_claims(ours: Evidence, paper: Evidence) -> tuple[Frame, Frame]:
+    """Check every claim on our runs and on the paper's numbers; return a row per claim, and one per case.
+
+    Of a claim, ``ours`` and ``paper`` are the pass rates in words (``5 of 6``, ``not run``), beside the numbers that
+    they are made of; ``by_chance`` is the pass rate that noise alone would give, where that can be told; then comes
+    what `_in_single_trials` returns, of ours; ``effect``, the median of left minus right over our cases; and the
+    ``status`` on our runs. A case has the key columns that apply, ``left``, ``right``, and whether the statement
+    ``holds``.
+    """
+    rows, all_cases = [], []
+    for item in CLAIMS.values():
+        row: dict[str, Any] = {
+            "claim": item.name,
+            "place": item.place,
+            "quote": item.quote,
+            "statement": item.statement,
+        }
+        row["by_chance"] = CHANCE[item.chance](ours.rule) if item.chance else None
+        for source, evidence, nothing in (("ours", ours, NO_RUNS), ("paper", paper, NO_NUMBERS)):
+            found = item.check(evidence)
+            count, hold = len(found), int(found["holds"].sum())
+            row |= {f"{source}_cases": count, f"{source}_hold": hold, f"{source}_rate": hold / count if count else None}
+            row[source] = f"{hold} of {count}" if count else nothing
+            if count:
+                all_cases.append(found.assign(claim=item.name, evidence=source))
+            if source == "ours":
+                gap = (found["left"].astype(float) - found["right"].astype(float)).median()
+                row["effect"] = None if pd.isna(gap) else float(gap)
+        row |= _in_single_trials(item, ours)
+        rows.append(row | {"status": status(row)})
+    columns = ["claim", "evidence", *CASE]
+    every_case = pd.concat(all_cases, ignore_index=True) if all_cases else pd.DataFrame(columns=columns)
+    integers = dict.fromkeys(("tuple_size", "n", "seed"), "Int64")
+    return pd.DataFrame(rows), every_case[columns].astype(integers)
+
+
+def status(row: Mapping[str, Any]) -> str:
+    """Return in a word how a claim fares on our runs.
+
+    *not run* without a case. *inconclusive*: the interval of the share in single trials holds the rate that noise alone
+    would give. *fails*: the claim holds in at most `FEW` of the cases, or that interval lies below the rate of noise.
+    *holds*: in at least `MOST` of the cases. *partly*: the rest.
+    """
+    rate, chance, low, high = (row[key] for key in ("ours_rate", "by_chance", "trial_low", "trial_high"))
+    if rate is None:
+        return NOT_RUN
+    tested = chance is not None and low is not None
+    if tested and low <= chance <= high:
+        return INCONCLUSIVE
+    if rate <= FEW or (tested and high < chance):
+        return FAILS
+    return HOLDS if rate >= MOST else PARTLY
+
+
+def _in_single_trials(item: Claim, evidence: Evidence) -> dict[str, Any]:
+    """Return how often a claim holds in one trial, with an interval that respects what the trials share.
+
+    Cells share images and, where one is in several cases, trials. So the claim is checked on each seed alone, and the
+    interval is by clusters of cases: splits, weights and order are seeded by the cell and the seed, so trials of two
+    datasets or of two seeds are independent. Numbers are missing where fewer than two seeds have cases.
+    """
+    checked = [item.check(trial).assign(seed=seed) for seed, trial in evidence.single_trials.items()]
+    by_seed = [found for found in checked if len(found)]
+    row: dict[str, Any] = dict.fromkeys(("trial_rate", "trial_low", "trial_high")) | {"trials": len(by_seed)}
+    if len(by_seed) < 2:
+        return row | {"in_single_trials": NOT_TESTED}
+    found = pd.concat(by_seed)
+    clusters = found.groupby(["dataset", "seed"], dropna=False)["holds"].agg(["sum", "size"])
+    rate = found["holds"].mean()
+    low, high = share_interval(clusters["sum"], clusters["size"], evidence.rule["level"])
+    words = f"{100 * rate:.0f} % ({100 * low:.0f} to {100 * high:.0f})"
+    return row | {"trial_rate": rate, "trial_low": low, "trial_high": high, "in_single_trials": words}
+
+
+def write_claims(plan: Plan, summary: Path, metrics: Path, csv: Path, json: Path, cases: Path) -> None:
+    """Check the claims on a plan's runs and on the paper's numbers; write them (CSV, JSON) and every case (CSV)."""
+    ours = our_evidence(plan, read_csv(summary), read_table(metrics, [*AXES, *MEASURES]))
+    checked, every_case = check_claims(ours, paper_evidence(plan.config["comparison"]))
+    write_csv(checked, csv)
+    write_csv(every_case, cases)
+    write_json(json, {"claims": checked.astype(object).where(checked.notna(), None).to_dict("records")})
