@@ -15,7 +15,7 @@ from typing import Any
 import pandas as pd
 
 from mdpu.errors import UserError
-from mdpu.law import named_law
+from mdpu.law import Law, named_law
 from mdpu.methods import load_method
 from mdpu.pipeline.data.images import read_images
 from mdpu.pipeline.data.labels import read_labels
@@ -141,7 +141,7 @@ def _task(spec: Mapping[str, Any], rows: Any, sample: Any, trial: str) -> tuple[
     if load_method(spec["method"]).estimates_prior:
         from mdpu.prior import estimate_prior  # it takes scikit-learn
 
-        found = estimate_prior(rows, sample, law, trial)
+        found = estimate_prior(rows, sample, law or Law.dominant(sampling["tuple_size"]), trial)
         estimate = {
             "estimated_prior": found.prior,
             "estimated_prior_low": found.low,

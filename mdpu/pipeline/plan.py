@@ -294,7 +294,7 @@ class Plan:
         self.layout = Layout(config)
         self._checksums = dict(checksums or {})
         self.spec = cache(self._spec)
-        self._settings = cache(lambda variant, network: self.protocol.settings(variant, network).flat())
+        self._settings = cache(self._flat_settings)
         for dataset in self.datasets:
             self.protocol.settings(BASE, self.network(dataset))  # its mistakes show before anything starts
 
@@ -408,6 +408,11 @@ class Plan:
     def settings(self, variant: str, network: str) -> Settings:
         """Return the trainer's settings for a network under a variant."""
         return self.protocol.settings(variant, network)
+
+    def _flat_settings(self, variant: str, network: str) -> dict[str, Any]:
+        """Return the trainer's settings as one mapping of plain JSON."""
+        flat: dict[str, Any] = json.loads(json.dumps(self.protocol.settings(variant, network).flat()))
+        return flat
 
     def law_text(self, run: Run) -> str:
         """Return a run's law as `mdpu.law.named_law` takes it: its name, or the weights of one that is defined."""

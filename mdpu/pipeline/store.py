@@ -148,12 +148,12 @@ def pack(path: Path, runs: Iterable[Stored]) -> None:
 
 
 def shipped_keys(folder: Path) -> dict[str, Path]:
-    """Return the packed file of a folder that holds a run, by key; of two, the one whose name is later in the order.
+    """Return the packed file of a folder that holds a run, by key; of ``mnist`` and ``mnist-2``, the second.
 
     A packed file that is not there holds nothing, so its runs are trained.
     """
     found: dict[str, Path] = {}
-    for text in sorted(folder.glob("*.keys")):
+    for text in sorted(folder.glob("*.keys"), key=lambda path: path.stem):
         packed = text.with_suffix(".parquet")
         if packed.exists():
             found.update(dict.fromkeys(text.read_text().split(), packed))

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import copy
 
-import yaml
-
-from mdpu.pipeline.config import merge
+from mdpu.pipeline.config import load_yaml, merge
 from mdpu.pipeline.files import REPOSITORY
 
 # The paper's configuration, with small definitions of its own: a key that the schema demands tomorrow is there.
 CONFIG = {
     **merge(
-        yaml.safe_load((REPOSITORY / "config.yaml").read_text(encoding="utf-8")),
+        load_yaml(REPOSITORY / "config.yaml"),
         {
             "name": "tests",
             "experiments": "all",
@@ -35,17 +33,7 @@ CONFIG = {
 
 FIRST = "definitions__experiments__first__"
 FLAT = "definitions__datasets__flat__"
-
-VARIANTS = {
-    "base": None,
-    "three-n": {"sampling": {"n_unlabeled": "3n"}},
-    "ninety": {"sampling": {"n_unlabeled": 90}},
-    "adam": {"training": {"optimizer": "adam"}},
-    "stem": {"training": {"networks": {"resnet34": {"stem": "imagenet"}}}},
-    "both": {"sampling": {"overlap": False}, "training": {"networks": {"mlp": {"hidden": [8, 8]}}}},
-}
-
-SETTING = {"kind": "setting", "uses": "split", "title": "Setting", "tuple_size": [3], "prior": [0.5], "n": 40}
+SETTING = {"kind": "setting", "title": "Setting", "options": {"tuple_size": 3, "prior": 0.5, "n": 40}}
 
 
 def config(**changes):
@@ -57,14 +45,4 @@ def config(**changes):
         for key in parents:
             place = place[key]
         place[last] = value
-    return changed
-
-
-def study(**keys):
-    """Return CONFIG with one experiment of kind sensitivity; `reporting` is among its options."""
-    changed = config(definitions__reportings={"last": {"average_last": 1}, "best": {"average_last": "best"}})
-    experiment = {"kind": "sensitivity", "title": "Study", "tuple_size": [2], "n": 30, "datasets": ["flat"], **keys}
-    if "reporting" in experiment:
-        experiment["options"] = {"reporting": experiment.pop("reporting")}
-    changed["definitions"]["experiments"] = {"study": experiment}
     return changed
