@@ -1,8 +1,4 @@
-"""Raw downloads: whole and verified, or absent.
-
-A source's file has known addresses and a known MD5. It is downloaded under a temporary name, and gets its own name only
-when its MD5 is right.
-"""
+"""Raw downloads: a file of known addresses and MD5 is there, whole and verified, or it is absent."""
 
 from __future__ import annotations
 
@@ -17,10 +13,9 @@ import urllib.parse
 import urllib.request
 import zlib
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from filelock import FileLock
@@ -69,76 +64,51 @@ class Archive:
 class Source:
     """Images that this project knows how to fetch and read.
 
-    `archives` returns the files to fetch, and is a function because their addresses need an import of torchvision.
     `read` gets the verified files in the order of `archives`; the unpacked ones of an archive take its place.
+    `checksum` is a text that identifies the images in the keys of runs: another text trains them anew.
     """
 
-    archives: Callable[[], Sequence[Archive]]
     read: Callable[[Sequence[Path]], ImageSet]
+    checksum: str
+    archives: Sequence[Archive] = ()
 
 
 def fetch(archives: Sequence[Archive], data_dir: Path, mirror: str | None = None) -> dict[Path, str]:
-    """Return the files of `archives` with their checksums; download into `data_dir` those that are missing or broken.
+    """Return the files of `archives` with their checksums; download into `data_dir` those that are missing or damaged.
 
     Any number of processes may ask for the same file at the same time: one fetches it, the others wait. A `mirror` is
     laid out like `data_dir`. If it is a folder, its files are used as they lie there; if it is an http(s) address, it
     is asked instead of the publishers. All files are tried; the error names every missing one, its place and its MD5.
     """
-    if mirror is not None and not _is_url(mirror) and not Path(mirror).expanduser().is_dir():
+    address = mirror if mirror and mirror.startswith(("http://", "https://")) else None
+    folders = [data_dir] if mirror is None or address else [data_dir, Path(mirror).expanduser()]
+    if not all(folder.is_dir() for folder in folders[1:]):
         raise UserError(
             f"mirror {mirror} is neither an http(s) address nor a folder; correct it in the config key mirror "
             "or in the environment variable MDPU_MIRROR"
         )
     files: dict[Path, str] = {}
-    missing = {}
+    reasons, places = [], []
     for archive in archives:
+        urls = [f"{address.rstrip('/')}/{urllib.parse.quote(archive.path)}"] if address else archive.urls
+        if found := next(filter(None, map(archive.find, folders)), None):
+            files |= found
+            continue
         try:
-            files |= _find(archive, data_dir, mirror) or _download(archive, data_dir, mirror)
+            files |= _download(archive, data_dir, urls if len(folders) == 1 else [])
         except DownloadError as error:
-            missing[archive] = f"{archive.path} could not be fetched ({error})"
-    if missing:
-        places = "; ".join(f"{(data_dir / archive.path).absolute()} (MD5 {archive.md5})" for archive in missing)
+            reasons.append(f"{archive.path} could not be fetched ({error})")
+            places.append(f"{(data_dir / archive.path).absolute()} (MD5 {archive.md5})")
+    if reasons:
         raise UserError(
-            f"{'; '.join(missing.values())}; connect to the network, set the config key mirror or the environment "
-            f"variable MDPU_MIRROR to where the files are, or put them into place by hand, and run again; "
-            f"missing: {places}"
+            f"{'; '.join(reasons)}; connect to the network, set the config key mirror or the environment variable "
+            f"MDPU_MIRROR to where the files are, or put them into place by hand, and run again; "
+            f"missing: {'; '.join(places)}"
         )
     return files
 
 
-def list_absent(archives: Sequence[Archive], data_dir: Path, mirror: str | None = None) -> list[Archive]:
-    """Return the files that neither `data_dir` nor a mirror that is a folder holds with the right content."""
-    return [archive for archive in archives if not _find(archive, data_dir, mirror)]
-
-
-def find_missing(archives: Sequence[Archive], data_dir: Path, mirror: str | None = None) -> list[Archive]:
-    """Return the absent files that no server offers; nothing is downloaded."""
-
-    def is_offered(archive: Archive) -> bool:
-        for url in _urls(archive, mirror):
-            with contextlib.suppress(DownloadError), _opened(url, "HEAD"):
-                return True
-        return False
-
-    absent = list_absent(archives, data_dir, mirror)
-    with ThreadPoolExecutor(max_workers=8) as pool:
-        return [archive for archive, offered in zip(absent, pool.map(is_offered, absent), strict=True) if not offered]
-
-
-def _find(archive: Archive, data_dir: Path, mirror: str | None) -> dict[Path, str]:
-    """Return what `data_dir`, or else a mirror that is a folder, holds of a file (`Archive.find`)."""
-    folders = [data_dir] if mirror is None or _is_url(mirror) else [data_dir, Path(mirror).expanduser()]
-    return next(filter(None, (archive.find(folder) for folder in folders)), {})
-
-
-def _urls(archive: Archive, mirror: str | None) -> tuple[str, ...]:
-    """Return the addresses of a file: of the mirror alone where there is one; none if that is a folder."""
-    if mirror is None:
-        return archive.urls
-    return (f"{mirror.rstrip('/')}/{urllib.parse.quote(archive.path)}",) if _is_url(mirror) else ()
-
-
-def _download(archive: Archive, data_dir: Path, mirror: str | None) -> dict[Path, str]:
+def _download(archive: Archive, data_dir: Path, urls: Sequence[str]) -> dict[Path, str]:
     """Download a file from the first server that has it, alone among processes."""
     path = data_dir / archive.path
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -146,7 +116,7 @@ def _download(archive: Archive, data_dir: Path, mirror: str | None) -> dict[Path
         if found := archive.find(data_dir):  # another process has fetched it meanwhile
             return found
         reasons = []
-        for url in _urls(archive, mirror):
+        for url in urls:
             try:
                 with atomic(path) as temporary:
                     _transfer(url, temporary, archive)
@@ -155,39 +125,28 @@ def _download(archive: Archive, data_dir: Path, mirror: str | None) -> dict[Path
             else:
                 print(f"{path}: fetched, MD5 {archive.md5} verified", file=sys.stderr, flush=True)
                 return {path: f"md5:{archive.md5}"}
-    raise DownloadError("; ".join(reasons) or f"{mirror} has no such file with the right content")
+    raise DownloadError("; ".join(reasons) or "the mirror has no such file with the right content")
 
 
 def _transfer(url: str, path: Path, archive: Archive) -> None:
     """Write what a server sends into a file; raise `DownloadError` unless it has the archive's MD5."""
     total = math.ceil(archive.size / MEBIBYTE)
-    with _opened(url) as stream, path.open("wb") as file, Steps(Path(archive.path).name, total, "MiB") as steps:
-        while True:
-            with _network():
-                chunk = stream.read(MEBIBYTE)
-            if not chunk:
-                break
+    with path.open("wb") as file, Steps(Path(archive.path).name, total, "MiB") as steps:
+        for chunk in _chunks(url):
             file.write(chunk)
             steps.advance()
     if (md5 := _md5(path)) != archive.md5:
         raise DownloadError(f"its MD5 is {md5}, not {archive.md5}")
 
 
-@contextlib.contextmanager
-def _opened(url: str, method: str = "GET") -> Iterator[Any]:
+def _chunks(url: str) -> Iterator[bytes]:
+    """Yield what a server sends; trouble is a `DownloadError`, whose text may be the server's and is safe to print."""
     # A server that unpacks .gz files in transit would break the checksum.
-    request = urllib.request.Request(url, headers={"User-Agent": "mdpu", "Accept-Encoding": "identity"}, method=method)
-    with _network():
-        stream = urllib.request.urlopen(request, timeout=TIMEOUT_SECONDS)
-    with stream:
-        yield stream
-
-
-@contextlib.contextmanager
-def _network() -> Iterator[None]:
-    """Turn an error, in which a server may have put any text, into a reason that may be printed."""
+    request = urllib.request.Request(url, headers={"User-Agent": "mdpu", "Accept-Encoding": "identity"})
     try:
-        yield
+        with urllib.request.urlopen(request, timeout=TIMEOUT_SECONDS) as stream:
+            while chunk := stream.read(MEBIBYTE):
+                yield chunk
     except urllib.error.HTTPError as error:
         raise DownloadError(printable(f"HTTP {error.code} {error.reason}")) from None
     except TimeoutError:
@@ -199,10 +158,6 @@ def _network() -> Iterator[None]:
 def _md5(path: Path) -> str:
     with path.open("rb") as stream:
         return hashlib.file_digest(stream, lambda: hashlib.md5(usedforsecurity=False)).hexdigest()
-
-
-def _is_url(place: str) -> bool:
-    return place.startswith(("http://", "https://"))
 
 
 def read_content(path: Path) -> bytes:

@@ -1,7 +1,8 @@
-"""The file of a split: tuples and unlabeled images of one trial, as `mdpu.data.draw_split` draws them."""
+"""The file of a cell's splits: for each seed, the tuples and unlabeled images of one trial."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +10,60 @@ import numpy as np
 
 from mdpu.data import Indices, Signs, TupleData, draw_split
 from mdpu.errors import UserError
-from mdpu.law import Law
+from mdpu.law import Law, named_law
+from mdpu.pipeline.data.labels import read_labels
 from mdpu.pipeline.files import load_npz, save_npz
 from mdpu.randomness import Stream
+
+
+def write_split(labels: Path, out: Path, spec: Mapping[str, Any]) -> None:
+    """Draw the splits of a cell, one for each seed, and write them.
+
+    Parameters
+    ----------
+    labels : Path
+        Of the dataset.
+    out : Path
+        An npz file, of arrays ``tuples_1`` (n, M) and ``unlabeled_1`` (n_unlabeled,) for seed 1, and so on: positions
+        among the training images.
+    spec : mapping
+        ``tuple_size``, ``prior``, ``n``, ``n_unlabeled``, and ``trials``, the name of each seed's trial, which seeds
+        all its random numbers; if wanted ``law``, a text of `mdpu.law.named_law`, ``broken``, the share of tuples that
+        break it, and ``replacement``, ``overlap``, ``unlabeled``, as in `draw`.
+
+    Raises
+    ------
+    UserError
+        If a value is out of range, or the dataset has too few images.
+    """
+    options = dict(spec)
+    law = named_law(options.pop("law", None) or "dominant", options.pop("tuple_size"))
+    law = law.broken(options.pop("broken", 0.0))
+    prior, trials, train = float(options.pop("prior")), options.pop("trials"), read_labels(labels)["train"]
+    arrays: dict[str, Indices] = {}
+    for seed, trial in trials.items():
+        sample = draw(train, law, prior, trial=trial, **options)
+        arrays |= {f"tuples_{seed}": sample.tuples, f"unlabeled_{seed}": sample.unlabeled}
+    save_npz(out, **arrays)
+
+
+def read_split(path: Path, seed: int | str) -> TupleData:
+    """Read the split of one seed; raise `UserError` if the file is missing or damaged, or lacks the seed."""
+    arrays = load_npz(path, f"tuples_{seed}", f"unlabeled_{seed}")
+    return TupleData(*arrays.values())
+
+
+def describe_split(sample: TupleData, labels: Signs) -> dict[str, Any]:
+    """Return what a split holds, by the labels (N,) that the learner never sees.
+
+    ``members`` and ``unlabeled`` are shares of positives, ``tuples`` the numbers of tuples with 0, 1, ..., M positives.
+    """
+    positive = labels[sample.tuples] > 0  # (n, M)
+    return {
+        "members": float(positive.mean()),
+        "unlabeled": float((labels[sample.unlabeled] > 0).mean()),
+        "tuples": np.bincount(positive.sum(axis=1), minlength=positive.shape[1] + 1).tolist(),
+    }
 
 
 def draw(
@@ -48,13 +100,3 @@ def _remainder(labels: Signs, split: TupleData, prior: float, trial: str, replac
             others[stream.integers(others.size, count) if replacement else stream.permutation(others.size)[:count]]
         )
     return np.concatenate(rest)[Stream(trial, "order of the remainder").permutation(n)]
-
-
-def write_split(split: TupleData, path: Path) -> None:
-    """Write a split as npz with arrays ``tuples`` and ``unlabeled``."""
-    save_npz(path, tuples=split.tuples, unlabeled=split.unlabeled)
-
-
-def read_split(path: Path) -> TupleData:
-    """Read a split; raise `UserError` if the file is missing or broken."""
-    return TupleData(**load_npz(path, "tuples", "unlabeled"))

@@ -1,35 +1,24 @@
 """Where images come from: one file per publisher, discovered by being here.
 
-Each defines ``SOURCES``, a `mdpu.pipeline.data.download.Source` for each name that a configuration may give, and
-imports torchvision in its functions only.
+Each defines ``SOURCES``, a `mdpu.pipeline.data.download.Source` for each name that a configuration may give.
 """
 
 from __future__ import annotations
 
 import importlib
 import pkgutil
-import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
 from mdpu.errors import UserError
 from mdpu.pipeline.data import own
-from mdpu.pipeline.data.download import Archive, Source, fetch
+from mdpu.pipeline.data.download import Source, fetch
 from mdpu.pipeline.data.images import ImageSet, is_path, write_images
-from mdpu.pipeline.files import sha256
+from mdpu.pipeline.files import sha256 as sha256_of
 
 _FILES = [importlib.import_module(f"{__name__}.{file.name}") for file in pkgutil.iter_modules(__path__)]
 
 SOURCES: Mapping[str, Source] = {name: source for file in _FILES for name, source in file.SOURCES.items()}
-MODULES: Mapping[str, str] = {name: file.__name__ for file in _FILES for name in file.SOURCES}
-
-
-def list_archives(name: str) -> Sequence[Archive]:
-    """Return the files of a source; raise `UserError` if the package that knows them is not installed."""
-    try:
-        return SOURCES[name].archives()
-    except ModuleNotFoundError as error:
-        raise UserError(f"source {name} needs {error.name}; run pip install '.[pipeline]' in a checkout") from None
 
 
 def load_source(name: str, data_dir: Path, mirror: str | None) -> tuple[ImageSet, dict[str, str]]:
@@ -37,35 +26,44 @@ def load_source(name: str, data_dir: Path, mirror: str | None) -> tuple[ImageSet
     if is_path(name):
         path = Path(name).expanduser()
         images = own.read(path)
-        parts = own.parts_of(path).values() if own.is_table(path) else [path]
-        return images, {file.name: f"sha256:{sha256(file)}" for file in parts if file.is_file()}
+        return images, {path.name: f"sha256:{sha256_of(path)}"} if path.is_file() else {}
     if name not in SOURCES:
         raise UserError(f"source {name!r} is unknown; known are {', '.join(SOURCES)} and paths of your own")
-    files = fetch(list_archives(name), data_dir, mirror)
+    source = SOURCES[name]
+    files = fetch(source.archives, data_dir, mirror)
     try:
-        return SOURCES[name].read(list(files)), {file.name: checksum for file, checksum in files.items()}
-    except UserError as error:
-        raise UserError(f"source {name}: {error}") from None
+        images = source.read(list(files))
     except Exception as error:  # every format's reader raises its own errors for a broken file
-        held = ", ".join(map(str, files)) or "its files"
-        raise UserError(f"source {name}: {held} could not be read ({type(error).__name__}: {error})") from None
+        told = str(error) if isinstance(error, UserError) else f"{type(error).__name__}: {error}"
+        raise UserError(f"source {name}: {', '.join(map(str, files))} could not be read ({told})") from None
+    return images, {file.name: checksum for file, checksum in files.items()}
 
 
-def write_source(name: str, data_dir: Path, mirror: str | None, path: Path) -> None:
-    """Fetch and verify a source and write its images, with a description (.json) beside them; see `load_source`."""
-    images, checksums = load_source(name, data_dir, mirror)
-    write_images(images, path, checksums)
+def write_source(source: str, data_dir: Path, mirror: str | None, out: Path, sha256: str | None = None) -> None:
+    """Fetch and verify a source; write its images, with a description (.json) beside them.
 
+    Parameters
+    ----------
+    source : str
+        Name, or path of one's own images.
+    data_dir : Path
+        Where raw downloads go; intact ones that are there already are used.
+    mirror : str or None
+        An http(s) address or a folder, laid out as `data_dir`.
+    out : Path
+        An npz file, named as the dataset if the images are one's own.
+    sha256 : str, optional
+        What the ``checksum`` of the images has to be (`ImageSet.checksum`).
 
-def fetch_sources(names: Iterable[str], data_dir: Path, mirror: str | None) -> None:
-    """Fetch and verify the raw files of sources, all that can be had; a user's own images have none."""
-    failures = []
-    for name in sorted(set(names) & SOURCES.keys()):
-        try:
-            files = fetch(list_archives(name), data_dir, mirror)
-        except UserError as error:
-            failures.append(f"{name}: {error}")
-        else:
-            print(f"{name}: {len(files)} files there and verified", file=sys.stderr)
-    if failures:
-        raise UserError("; ".join(failures))
+    Raises
+    ------
+    UserError
+        If files cannot be had, read or used, or the images are others than `sha256` says.
+    """
+    images, checksums = load_source(source, data_dir, mirror)
+    if sha256 is not None and images.checksum != sha256:
+        raise UserError(
+            f"config key definitions.datasets.{out.stem}.sha256 is {sha256}, but the images of {source} have "
+            f"{images.checksum}; correct it, or give the files that it was taken of"
+        )
+    write_images(images, out, checksums)

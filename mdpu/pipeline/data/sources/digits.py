@@ -7,8 +7,11 @@ from pathlib import Path
 
 import numpy as np
 
+from mdpu.errors import UserError
 from mdpu.pipeline.data.download import Source
 from mdpu.pipeline.data.images import ImageSet
+
+CHECKSUM = "16d04ced2e5d1d3be214d879ea4358f2fc4c5ccb84693882b64f32888959de25"
 
 
 def read(_files: Sequence[Path]) -> ImageSet:
@@ -22,15 +25,18 @@ def read(_files: Sequence[Path]) -> ImageSet:
     images = np.rint(bunch.images * (255 / 16)).astype(np.uint8)
     labels = bunch.target.astype(np.int64)
     test = np.arange(len(labels)) % 4 == 3
-    return ImageSet(
+    image_set = ImageSet(
         train_images=images[~test],
         train_labels=labels[~test],
         test_images=images[test],
         test_labels=labels[test],
-        classes=[str(digit) for digit in range(10)],
+        classes=list("0123456789"),
         origin="UCI ML hand-written digits, as bundled with scikit-learn (test part of the original)",
         licence="CC BY 4.0",
     )
+    if image_set.checksum != CHECKSUM:
+        raise UserError("the digits of the installed scikit-learn differ from those of its version 1.9.1; install that")
+    return image_set
 
 
-SOURCES = {"digits": Source(archives=list, read=read)}
+SOURCES = {"digits": Source(read, f"scikit-learn digits {CHECKSUM}")}

@@ -10,35 +10,30 @@ import numpy as np
 from mdpu.pipeline.data.download import Archive, Source
 from mdpu.pipeline.data.images import ImageSet
 
-SIZES = {"train": 182_040_794, "test": 64_275_384}  # bytes of each part's file
-
-
-def archives() -> list[Archive]:
-    """Return the cropped training and test digits; the extra training images are not used."""
-    from torchvision.datasets import SVHN as dataset
-
-    files = {part: dataset.split_list[part] for part in SIZES}
-    return [Archive(file, md5, (url,), SIZES[part]) for part, (url, file, md5) in files.items()]
+# The cropped digits; the extra training images are not used.
+ADDRESS = "http://ufldl.stanford.edu/housenumbers"
+TRAIN = Archive("train_32x32.mat", "e26dedcc434d2e4c54c9b2d4a06d8373", (f"{ADDRESS}/train_32x32.mat",), 182_040_794)
+TEST = Archive("test_32x32.mat", "eb5a983be6a315427106f1b164d9cef3", (f"{ADDRESS}/test_32x32.mat",), 64_275_384)
 
 
 def read(files: Sequence[Path]) -> ImageSet:
-    """Return 73,257 training and 26,032 test images of 32x32x3, read by torchvision.
+    """Return 73,257 training and 26,032 test images of 32x32x3.
 
-    The files call the digit 0 class 10; torchvision calls it class 0, and so does this function.
+    The files call the digit 0 class 10; here it is class 0.
     """
-    from torchvision.datasets import SVHN as dataset
+    from scipy.io import loadmat
 
     arrays = {}
-    for part, file in zip(SIZES, files, strict=True):
-        loaded = dataset(str(file.parent), split=part)
-        arrays[f"{part}_images"] = np.ascontiguousarray(loaded.data.transpose(0, 2, 3, 1))
-        arrays[f"{part}_labels"] = loaded.labels
+    for part, file in zip(("train", "test"), files, strict=True):
+        content = loadmat(file)
+        arrays[f"{part}_images"] = np.ascontiguousarray(content["X"].transpose(3, 0, 1, 2))
+        arrays[f"{part}_labels"] = content["y"].astype(np.int64).ravel() % 10
     return ImageSet(
         **arrays,
-        classes=[str(digit) for digit in range(10)],
-        origin="SVHN, cropped digits (Netzer, Wang, Coates, Bissacco, Wu and Ng), via torchvision",
+        classes=list("0123456789"),
+        origin="SVHN, cropped digits (Netzer, Wang, Coates, Bissacco, Wu and Ng)",
         licence="non-commercial use",
     )
 
 
-SOURCES = {"svhn": Source(archives, read)}
+SOURCES = {"svhn": Source(read, f"SVHN {TRAIN.md5} {TEST.md5}", [TRAIN, TEST])}
