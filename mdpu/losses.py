@@ -27,6 +27,7 @@ from mdpu.law import SCOPES, Law, Scope, check_prior
 if TYPE_CHECKING:
     from torch.distributed import ProcessGroup
 
+    Group = ProcessGroup | None
 Laws = Law | Callable[[int], Law] | Sequence[Law]
 Scores = Tensor | Sequence[Tensor]
 SLOPES = {"relu": 0.0, "abs": 1.0, None: -1.0}  # k of each correction
@@ -65,7 +66,7 @@ def corrected(terms: Tensor, parts: Tensor, k: Tensor | float) -> Tensor:
     return correction(torch.einsum("...pj,...j->...p", parts, terms), k).sum(dim=-1)
 
 
-def means(values: Sequence[Tensor], group: ProcessGroup | None = None) -> list[Tensor]:
+def means(values: Sequence[Tensor], group: Group = None) -> list[Tensor]:
     """Return the mean of each of `values` over its last axis, over all ranks of a process group."""
     if group is None:
         return [value.mean(dim=-1) for value in values]
@@ -77,7 +78,7 @@ def means(values: Sequence[Tensor], group: ProcessGroup | None = None) -> list[T
     return list(sums / counts)
 
 
-def margin_means(loss: Loss, tuples: Tensor, unlabeled: Tensor, group: ProcessGroup | None = None) -> Tensor:
+def margin_means(loss: Loss, tuples: Tensor, unlabeled: Tensor, group: Group = None) -> Tensor:
     """Return the means (..., 4) of l(g, +1) and l(g, -1) over members (..., B M) and over unlabeled scores (..., B_U).
 
     Theorem 1 weighs them.
@@ -92,7 +93,7 @@ def joint(law: Law, scores: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def bag_risk(
-    law: Law, tuples: Tensor, bags: Tensor, bag_prior: Tensor | float, k: float, group: ProcessGroup | None = None
+    law: Law, tuples: Tensor, bags: Tensor, bag_prior: Tensor | float, k: float, group: Group = None
 ) -> Tensor:
     """Return Z mean_T (1 - q)^2 + f(mean_B q^2 - Z mean_T q^2), (...): non-negative PU learning on bags.
 
@@ -115,30 +116,8 @@ def unlabeled_bags(unlabeled: Tensor, tuple_size: int) -> Tensor:
     return unlabeled[..., : bags * tuple_size].reshape(*unlabeled.shape[:-1], bags, tuple_size)
 
 
-def padded(
-    tuples: Tensor | Sequence[Tensor], unlabeled: Tensor, mask: Tensor | None, kinds: Tensor | None
-) -> tuple[Tensor, Tensor, Tensor | None]:
-    """Return scores of tuples as one tensor (..., B, M), the unlabeled ones, and the kinds (B,) of the tuples.
-
-    Kinds are by default the sizes, if these differ. Half precision becomes single precision.
-    """
-    sizes = None
-    if not isinstance(tuples, Tensor):
-        sizes = torch.tensor([len(own) for own in tuples], dtype=torch.int64, device=unlabeled.device)
-        tuples = nn.utils.rnn.pad_sequence(list(tuples), batch_first=True) if len(sizes) else unlabeled.new_empty(0, 1)
-    elif mask is not None:
-        sizes = mask.sum(dim=1)
-    if tuples.dtype in (torch.float16, torch.bfloat16):
-        tuples, unlabeled = tuples.float(), unlabeled.float()
-    return tuples, unlabeled, sizes if kinds is None else kinds
-
-
 def by_kind(
-    tuples: Tensor,
-    unlabeled: Tensor,
-    kinds: Tensor,
-    group: ProcessGroup | None = None,
-    size_of: Callable[[int], int] = int,
+    tuples: Tensor, unlabeled: Tensor, kinds: Tensor, group: Group = None, size_of: Callable[[int], int] = int
 ) -> Iterator[tuple[Tensor, int, Tensor, Tensor]]:
     """Yield, for each kind there is, its share, itself, its tuples (..., B_kind, size) and its unlabeled scores.
 
@@ -203,7 +182,14 @@ class _Loss(nn.Module):
         """
         if kinds is None and isinstance(self.law, Sequence):
             raise UserError("there are several laws; give kinds, the place of each tuple's law")
-        tuples, unlabeled, kinds = padded(tuples, unlabeled, mask, kinds)
+        if not isinstance(tuples, Tensor):
+            sizes = torch.tensor([len(own) for own in tuples], dtype=torch.int64, device=unlabeled.device)
+            padded = nn.utils.rnn.pad_sequence(list(tuples), batch_first=True) if tuples else unlabeled.new_empty(0, 1)
+            return self(padded, unlabeled, kinds=sizes if kinds is None else kinds)
+        if kinds is None and mask is not None:
+            kinds = mask.sum(dim=1)
+        if tuples.dtype in (torch.float16, torch.bfloat16):
+            tuples, unlabeled = tuples.float(), unlabeled.float()
         with torch.autocast(tuples.device.type, enabled=False):
             flat = unlabeled.flatten(-2) if unlabeled.ndim == tuples.ndim else unlabeled
             if kinds is None:
@@ -247,7 +233,7 @@ class RiskLoss(_Loss):
         correction: str | None = "relu",
         scope: Scope = "whole",
         loss: str = "logistic",
-        process_group: ProcessGroup | None = None,
+        process_group: Group = None,
     ) -> None:
         super().__init__(law, prior, correction, process_group)
         check_choice("scope", scope, SCOPES)
@@ -277,11 +263,6 @@ class TupleLoss(_Loss):
         As of `RiskLoss`. Where the prior is not known, `mdpu.prior` estimates it.
     correction : {'relu', 'abs', None}
         Of the risk's negative part.
-
-    Raises
-    ------
-    UserError
-        If an argument is out of range.
     """
 
     def read(self, law: Law) -> tuple[Law, float]:
