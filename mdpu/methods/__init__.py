@@ -1,0 +1,195 @@
+"""What a method is, and the methods there are: each file of this folder declares some as ``METHODS``, by name.
+
+A further file is a further method, discovered by being here. Files import torch in functions only, because plans and
+reports read titles.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any, Literal
+
+from mdpu.errors import UserError
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
+
+    from mdpu.data import TupleData
+    from mdpu.law import Scope
+    from mdpu.settings import Task
+    from mdpu.train import TestSet
+
+
+@dataclass(frozen=True, kw_only=True)
+class Method:
+    """What is known about a method.
+
+    Attributes
+    ----------
+    title : str
+        Name in tables and figures.
+    objective : type, optional
+        The `Objective` that a network minimises. Without one there is no network, but `fit`.
+    fit : callable, optional
+        From (task, seed, sample, images) to the objective's value and a function from images (N, ...) to whether
+        each is positive, bool (N,).
+    control : bool
+        Whether it bounds the others instead of competing with them.
+    unnamed : bool
+        Whether its two answers have no class names, like those of a clustering. They are then named by the better
+        assignment on the test images.
+    takes_ragged : bool
+        Whether it can learn from tuples of several sizes.
+    origin : {'paper', 'baseline', 'literature', 'project'}
+        Who proposed it for these data: the paper; others, and the paper compares with it; others, and this project
+        adapted it; this project.
+    sees_labels : bool
+        Whether its minibatches contain the true labels. Only for controls.
+    outputs : int
+        Width of the network's last layer: 1 for a score, more for an embedding.
+    ema_decay : float
+        Share of its past that the running mean of the weights keeps at each step; the model is this mean. With 0 the
+        model is the last weights.
+    estimates_prior : bool
+        Whether it is told an estimate of the prior, made from the same sample (`mdpu.prior`).
+    log_odds : tuple of str
+        The losses with which the objective is least, over all functions, where the score is log p(+1 | x) / p(-1 | x).
+    k : float
+        Of a corrected risk: the slope of f below zero, see `mdpu.losses.correction`.
+    scope : {'whole', 'class', 'part'}
+        Of a corrected risk: what f is applied to. The whole risk (Eqs. 15-16); the positive and the negative partial
+        risk (Kiryo et al. 2017; Lu et al. 2020); or the tuple part and the unlabeled part (proof of Theorem 3).
+    tuple_size : int, optional
+        Of a corrected risk: the size that it assumes instead of the data's. With 1, every member counts as positive.
+    """
+
+    title: str
+    objective: type[Objective] | None = None
+    fit: Callable[..., tuple[float, Callable[[Any], Any]]] | None = None
+    control: bool = False
+    unnamed: bool = False
+    takes_ragged: bool = False
+    origin: Literal["paper", "baseline", "literature", "project"] = "project"
+    sees_labels: bool = False
+    outputs: int = 1
+    ema_decay: float = 0.0
+    estimates_prior: bool = False
+    log_odds: tuple[str, ...] = ()
+    k: float = -1.0
+    scope: Scope = "whole"
+    tuple_size: int | None = None
+
+    @property
+    def needs_network(self) -> bool:
+        """Whether it trains a network."""
+        return self.objective is not None
+
+    def gives_log_odds(self, loss: str) -> bool:
+        """Return whether scores are log-odds, at the prior of the unlabeled images for the methods on bags."""
+        return loss in self.log_odds
+
+
+class Objective:
+    """What S networks of one task minimise, one for each seed; a base, whose networks have one output, the score.
+
+    Parameters
+    ----------
+    task : Task
+    method : Method
+    seeds : sequence of int or str, length S
+    device : torch.device
+
+    Attributes
+    ----------
+    parameters : list of Tensor, each with leading axis S
+        What is learned in addition to the network.
+    measures : tuple of str
+        Names of what is recorded in addition to the objective.
+    test_measures : tuple of str
+        Names of what `test` returns.
+    """
+
+    measures: tuple[str, ...] = ()
+    test_measures: tuple[str, ...] = ()
+
+    def __init__(self, task: Task, method: Method, seeds: Sequence[int | str], device: torch.device) -> None:
+        self.task, self.method, self.seeds, self.device = task, method, seeds, device
+        self.parameters: list[Tensor] = []
+
+    def __call__(
+        self, tuples: Tensor, unlabeled: Tensor, sizes: Tensor | None = None, labels: Any = None
+    ) -> tuple[Tensor, Tensor | None]:
+        """Return the objective on a minibatch, (S,), and what is recorded, (S, len(measures)) or None.
+
+        Parameters
+        ----------
+        tuples : Tensor, shape (S, B, M) or (S, B, M, E)
+            Outputs of the members of the tuples.
+        unlabeled : Tensor, shape (S, B_U) or (S, B_U, E)
+            Outputs of the unlabeled images, in random order.
+        sizes : Tensor, int64, shape (S, B), optional
+            Number of members of each tuple, if there are several sizes; further places of `tuples` are meaningless.
+        labels : pair of Tensor, int8, shapes (S, B, M) and (S, B_U), optional
+            True labels, for methods that see them.
+        """
+        raise NotImplementedError
+
+    def start(self, sample: TupleData, seed: int | str, images: Any) -> Any:
+        """Return scores (N,) of the images (N, d) that training starts from, or None to start from the network's."""
+        return None
+
+    def measure(self, outputs: Callable[[Tensor], Tensor], test: TestSet) -> list[Tensor]:
+        """Return what the test images say: true-positive rate, true-negative rate, `test_measures`, (S,) each.
+
+        `outputs` computes the networks' outputs, (S, N) or (S, N, E), for images that are laid out.
+        """
+        scores = outputs(test.rows)
+        own = [self.risk(scores, test.sides)] if self.test_measures else []
+        return [*shares(scores > self.threshold(), test.sides), *own]
+
+    def risk(self, scores: Tensor, sides: tuple[Tensor, Tensor]) -> Tensor:
+        """Return pi_+ mean_+ l(g, +1) + pi_- mean_- l(g, -1), (S,), of test scores (S, N) (Eq. 2), at the target."""
+        from mdpu.losses import LOSSES
+
+        prior = self.task.prior if self.task.target_prior is None else self.task.target_prior
+        parts = zip(sides, (1, -1), (prior, 1 - prior), strict=True)
+        risks = [share * LOSSES[self.task.loss](scores[:, side], label).mean(dim=1) for side, label, share in parts]
+        return risks[0] + risks[1]
+
+    def threshold(self) -> float:
+        """Return the score above which an image is positive."""
+        return 0.0
+
+
+def shares(says_positive: Tensor, sides: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
+    """Return the true-positive and the true-negative rate of answers (S, N), given the indices of the two classes."""
+    positive, negative = sides
+    return says_positive[:, positive].float().mean(dim=1), (~says_positive[:, negative]).float().mean(dim=1)
+
+
+@cache
+def _methods() -> dict[str, Method]:
+    found: dict[str, Method] = {}
+    for file in pkgutil.iter_modules(__path__):
+        declared = getattr(importlib.import_module(f"{__name__}.{file.name}"), "METHODS", None)
+        if not isinstance(declared, dict):
+            raise UserError(f"mdpu/methods/{file.name}.py declares no METHODS: a dictionary from name to Method")
+        found |= declared
+    return found
+
+
+def available_methods() -> list[str]:
+    """Return the names of the methods."""
+    return sorted(_methods())
+
+
+def load_method(name: str) -> Method:
+    """Return the method called `name`; raise `UserError` if there is none."""
+    if name not in _methods():
+        raise UserError(f"method {name!r} is unknown; known are {', '.join(available_methods())}")
+    return _methods()[name]

@@ -1,0 +1,147 @@
+"""Tuples as positive bags and groups of unlabeled images as unlabeled bags: `bag-relu`, `bag-free` and `bag-em`.
+
+The theory is in ``docs/explanation/bags.md``, the formulas in `mdpu.losses`. The run's loss is not used.
+
+- `bag-relu` is the non-negative PU risk of du Plessis et al. (2015) and Kiryo et al. (2017), with bags for images, Z
+  for the class prior and q, the probability that a bag passes, for the classifier; the loss is the squared one on q,
+  which is bounded. The model is the running mean of the weights.
+- `bag-free` is the same, told an estimate of the prior from the same sample.
+- `bag-em` is expectation maximisation after the general framework of Chen et al. (GLWS, 2024). The labels of a tuple's
+  members are latent, given that the tuple passed. A gradient step on their expected cross-entropy is one on -log q
+  (Fisher's identity), so that is the tuples' loss. An unlabeled image's expected label is r with its log-odds shifted
+  until the minibatch's mean is the told prior. Tuples weigh M times an unlabeled image. Its scores are no log-odds:
+  -log q is not normalised by Z, so the true r is not its minimum.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+from mdpu.law import TINY, Law
+from mdpu.methods import Method, Objective
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
+
+    from mdpu.data import TupleData
+    from mdpu.settings import Task
+
+# Of the weights' running mean that the bag risk takes for its model: some fifty steps, twelve epochs of the protocol.
+EMA_DECAY = 0.98
+ALWAYS = ("logistic", "ramp", "squared", "hinge", "sigmoid")  # scores are log-odds, whatever the loss
+
+
+class Bags(Objective):
+    """Base of the objectives on bags; it records the model's own class prior, the mean of r over unlabeled images.
+
+    The objective of tuples of several sizes is the mean of those of each size, by their numbers in the minibatch; each
+    size has its share of the unlabeled images.
+    """
+
+    measures = ("model_prior",)
+
+    def __init__(self, task: Task, method: Method, seeds: Sequence[int | str], device: torch.device) -> None:
+        super().__init__(task, method, seeds, device)
+        self.law = task.law_of(task.tuple_size)
+        self._told: dict[int, tuple[Law, float]] = {}
+
+    def told(self, size: int) -> tuple[Law, float]:
+        """Return the law of tuples of one size at the told prior, without a share of broken ones, and its Z."""
+        if size not in self._told:
+            law = self.task.law_of(size)
+            self._told[size] = law.at(self.task.prior), law.rate(self.task.prior)
+        return self._told[size]
+
+    def __call__(
+        self, tuples: Tensor, unlabeled: Tensor, sizes: Tensor | None = None, labels: Any = None
+    ) -> tuple[Tensor, Tensor]:
+        """Return the objective (S,) and the model's class prior (S, 1)."""
+        model_prior = unlabeled.detach().sigmoid().mean(dim=1)[:, None]
+        if sizes is None:
+            return self.loss(*self.told(tuples.shape[2]), tuples, unlabeled), model_prior
+        import torch
+
+        from mdpu.losses import by_kind
+
+        by_seed = [
+            sum(
+                share * self.loss(*self.told(size), cut, others)[0]
+                for share, size, cut, others in by_kind(own[None], own_unlabeled[None], own_sizes)
+            )
+            for own, own_unlabeled, own_sizes in zip(tuples, unlabeled, sizes, strict=True)
+        ]
+        return torch.stack(by_seed), model_prior  # type: ignore[arg-type]
+
+    def loss(self, law: Law, rate: float, tuples: Tensor, unlabeled: Tensor) -> Tensor:
+        """Return the objective (S,) on scores of tuples (S, B, M) and of unlabeled images (S, B_U)."""
+        raise NotImplementedError
+
+    def threshold(self) -> float:
+        """Return 0, or where log-odds are at the prior of the unlabeled images and not at the target's, the shift."""
+        target = self.task.target_prior
+        if target is None or not self.method.log_odds:
+            return 0.0
+        return math.log(self.task.prior / (1 - self.task.prior)) - math.log(target / (1 - target))
+
+    def start(self, sample: TupleData, seed: int | str, images: Any) -> Any:
+        """Return the linear scores of laws under which networks start at a saddle (`mdpu.learners.linear`)."""
+        steps = [after - before for before, after in pairwise(self.law.at(self.task.prior).weights)]
+        if not min(steps) < 0 < max(steps):
+            return None  # what only rises, as the dominant law does, is no such law, and scipy stays unloaded
+        from mdpu.learners.linear import network_start
+
+        return network_start(images, sample, self.law, self.task.prior, seed)
+
+
+class BagRisk(Bags):
+    """Z mean_T (1 - q)^2 + f(mean_B q^2 - Z mean_T q^2), of tuples T and bags B of unlabeled images."""
+
+    def loss(self, law: Law, rate: float, tuples: Tensor, unlabeled: Tensor) -> Tensor:
+        """Return the corrected risk; an epoch orders the unlabeled images anew, so its bags are random."""
+        from mdpu.losses import bag_risk, unlabeled_bags
+
+        return bag_risk(law, tuples, unlabeled_bags(unlabeled, law.size), rate, self.method.k)
+
+
+class Expectation(Bags):
+    """Expected cross-entropy of members and of unlabeled images."""
+
+    def loss(self, law: Law, rate: float, tuples: Tensor, unlabeled: Tensor) -> Tensor:
+        """Return the mean over a tuple and an unlabeled image, as if the tuple were M."""
+        from torch.nn.functional import softplus
+
+        from mdpu.losses import joint
+
+        scores = unlabeled.detach()
+        expected = (scores + shift_to(self.task.prior, scores)).sigmoid()
+        unlabeled_loss = (softplus(unlabeled) - expected * unlabeled).mean(dim=1)
+        tuples_loss = -joint(law, tuples)[0].clamp(min=TINY).log().mean(dim=1)
+        return (tuples_loss + unlabeled_loss) / (tuples.shape[2] + 1)
+
+
+def shift_to(prior: float, scores: Tensor, halvings: int = 30) -> Tensor:
+    """Return what to add to scores (S, N) for r to have the mean `prior`, at most 30 log-odds, (S, 1)."""
+    low = scores.new_full((len(scores), 1), -30.0)
+    high = -low
+    for _ in range(halvings):
+        middle = (low + high) / 2
+        below = (scores + middle).sigmoid().mean(dim=1, keepdim=True) < prior
+        low, high = middle.where(below, low), high.where(below, middle)
+    return (low + high) / 2
+
+
+def _bag_risk(title: str, **others: Any) -> Method:
+    return Method(
+        title=title, objective=BagRisk, k=0.0, ema_decay=EMA_DECAY, takes_ragged=True, log_odds=ALWAYS, **others
+    )
+
+
+METHODS = {
+    "bag-relu": _bag_risk("Bag ReLU"),
+    "bag-free": _bag_risk("Bag ReLU, prior-free", estimates_prior=True),
+    "bag-em": Method(title="Bag EM", objective=Expectation, origin="literature"),
+}

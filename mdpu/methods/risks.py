@@ -1,0 +1,87 @@
+"""The paper's unbiased risk of single members and its corrections (Theorem 1, Eqs. 11 and 14-16).
+
+`nnpu` is the naive use of the paper's data (Kiryo et al., 2017): every member counts as a positive, which are the
+weights of tuple size 1. A share b of the members is negative (Lemma 6), so its estimate is biased. Where its negative
+part falls below zero, Kiryo et al. ascend its gradient (their Algorithm 1). Here the gradient is zero there, as in
+their Eq. 6 and in `relu-class`, so that the two methods differ in their weights alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from mdpu.law import SCOPES, Law
+from mdpu.methods import Method, Objective
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
+
+    from mdpu.settings import Task
+
+TERMS = ("tuple_positive", "tuple_negative", "unlabeled_positive", "unlabeled_negative")
+
+
+class CorrectedRisk(Objective):
+    """f of the risk, or of its two parts; it records the four terms T+, T-, U+, U-, whose sum estimates the risk."""
+
+    measures = tuple(f"risk_{term}" for term in TERMS)
+    test_measures = ("test_risk",)
+
+    def __init__(self, task: Task, method: Method, seeds: Sequence[int | str], device: torch.device) -> None:
+        import torch
+
+        from mdpu.losses import LOSSES, corrected, margin_means
+
+        super().__init__(task, method, seeds, device)
+        self.loss, self.corrected, self.margin_means = LOSSES[task.loss], corrected, margin_means
+        self.weights = torch.tensor(self.weights_of(task.tuple_size), device=device)  # (4,)
+        self.parts = torch.tensor(SCOPES[method.scope], dtype=torch.float32, device=device)  # (2, 4)
+
+    def weights_of(self, tuple_size: int) -> tuple[float, ...]:
+        """Return the weights of the four terms for tuples of one size (Theorem 1)."""
+        assumed = self.method.tuple_size
+        law = self.task.law_of(tuple_size) if assumed is None else Law.dominant(assumed)
+        return law.risk_weights(self.task.prior, self.task.target_prior)
+
+    def __call__(
+        self, tuples: Tensor, unlabeled: Tensor, sizes: Tensor | None = None, labels: Any = None
+    ) -> tuple[Tensor, Tensor]:
+        """Return the corrected risk (S,) and the four terms (S, 4)."""
+        if sizes is None:
+            terms = self.weights * self.margin_means(self.loss, tuples.flatten(1), unlabeled)
+        else:
+            terms = self.terms_of_several_sizes(tuples, unlabeled, sizes)
+        return self.corrected(terms, self.parts, self.method.k), terms.detach()
+
+    def terms_of_several_sizes(self, tuples: Tensor, unlabeled: Tensor, sizes: Tensor) -> Tensor:
+        """Return the means of the terms (S, 4) of each size, by the numbers of their tuples."""
+        import torch
+
+        by_size = self.weights.new_tensor([self.weights_of(size) for size in range(1, tuples.shape[2] + 1)])
+        weights = by_size[sizes - 1]  # (S, B, 4)
+        absent = sizes.new_tensor(range(tuples.shape[2])) >= sizes[..., None]  # (S, B, M)
+        terms = []
+        for i, label in enumerate((1, -1)):
+            losses = self.loss(tuples.masked_fill(absent, 0.0), label).masked_fill(absent, 0.0)
+            terms.append((weights[..., i] * losses.sum(dim=2) / sizes).mean(dim=1))
+        for i, label in ((2, 1), (3, -1)):
+            terms.append(weights[..., i].mean(dim=1) * self.loss(unlabeled, label).mean(dim=1))
+        return torch.stack(terms, dim=1)
+
+
+def _risk(title: str, k: float, **others: Any) -> Method:
+    return Method(title=title, objective=CorrectedRisk, takes_ragged=True, k=k, **others)
+
+
+METHODS = {
+    "ure": _risk("URE", -1.0, origin="paper", log_odds=("logistic",)),
+    "relu": _risk("ReLU", 0.0, origin="paper", log_odds=("logistic",)),
+    "abs": _risk("ABS", 1.0, origin="paper", log_odds=("logistic",)),
+    "relu-class": _risk("ReLU (class)", 0.0, scope="class", log_odds=("logistic",)),
+    "abs-class": _risk("ABS (class)", 1.0, scope="class", log_odds=("logistic",)),
+    "relu-part": _risk("ReLU (part)", 0.0, scope="part", log_odds=("logistic",)),
+    "abs-part": _risk("ABS (part)", 1.0, scope="part", log_odds=("logistic",)),
+    "nnpu": _risk("nnPU", 0.0, scope="class", tuple_size=1, origin="literature"),
+}

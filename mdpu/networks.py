@@ -1,0 +1,255 @@
+"""Networks: what each wants as input, the module, and S of them side by side.
+
+A network is a name of `mdpu.settings.NETWORKS`, which `prepare` and `make_network` know; a PyTorch module; or a
+function from the shape of a row to a module. Modules take vectors (N, d) or pictures (N, C, H, W) in float32, uint8 values
+divided by 255, and return (N, outputs).
+"""
+
+from __future__ import annotations
+
+import copy
+import itertools
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+from torch.func import functional_call, stack_module_state, vmap
+
+from mdpu.errors import UserError
+from mdpu.randomness import Stream
+from mdpu.settings import Settings
+
+COMPONENTS = 60  # numbers an image that `components` learns from, instead of 784 pixels: a step costs less
+SEEN = 10_000  # images that the components are learned from, spread over all
+
+
+@dataclass(frozen=True)
+class Preparation:
+    """What a network wants as input, learned from the training images: vectors of some pixels, or pictures.
+
+    Attributes
+    ----------
+    shape : tuple of int
+        Of one image.
+    unit : float
+        The value that represents 1: 255 for uint8 grey values, 1 for floats.
+    is_picture : bool
+        Whether the network takes pictures (N, C, H, W).
+    pixels : ndarray, int64, optional
+        The pixels that vectors consist of, in order; all of them unless given.
+    centre, directions : ndarray, float32, shapes (d,) and (d, components), optional
+        The mean image, in units of 1, and the principal components.
+    """
+
+    shape: tuple[int, ...]
+    unit: float
+    is_picture: bool = False
+    pixels: NDArray[np.int64] | None = None
+    centre: NDArray[np.float32] | None = None
+    directions: NDArray[np.float32] | None = None
+
+    def __call__(self, images: NDArray[Any]) -> Tensor:
+        """Return images (N, *shape) as they are kept: uint8 or float32, vectors (N, d) or pictures (N, H, W, C).
+
+        Raises
+        ------
+        UserError
+            If the images have another shape or type than those of the training.
+        """
+        if images.shape[1:] != self.shape:
+            raise UserError(f"rows of shape {images.shape[1:]} are given; the network was trained on {self.shape}")
+        if (images.dtype == np.uint8) != (self.unit == 255):
+            raise UserError(f"rows of type {images.dtype} are given; uint8 and floats are not alike to the network")
+        if self.directions is not None:
+            projected = [(_in_units(part, self.unit) - self.centre) @ self.directions for part in in_parts(images)]
+            return torch.from_numpy(np.concatenate(projected).astype(np.float32))
+        rows = torch.from_numpy(np.require(images, requirements="CW"))  # torch warns of read-only memory
+        if self.is_picture:
+            rows = rows.unsqueeze(-1) if rows.ndim == 3 else rows
+        else:
+            rows = rows.flatten(1) if self.pixels is None else rows.flatten(1)[:, torch.from_numpy(self.pixels)]
+        return rows if self.unit == 255 else rows.float()
+
+    def inputs(self, rows: Tensor) -> Tensor:
+        """Return rows (..., d) or (..., H, W, C) as the network takes them, (..., d) or (..., C, H, W) in float32."""
+        x = rows.float()
+        if self.directions is None and self.unit != 1:
+            x = x / self.unit
+        return x.movedim(-1, -3) if self.is_picture else x
+
+
+def prepare(settings: Settings, images: NDArray[Any]) -> Preparation:
+    """Return what the network wants as input, given the training images (N, ...), uint8 or float.
+
+    Raises
+    ------
+    UserError
+        If images have another type or values that are not finite, or are no pictures for a network that needs these.
+    """
+    if images.dtype != np.uint8 and not np.issubdtype(images.dtype, np.floating):
+        raise UserError(f"rows are of type {images.dtype}; uint8 or a float type is needed")
+    if images.dtype != np.uint8 and not all(np.isfinite(part).all() for part in in_parts(images)):
+        raise UserError("rows hold values that are not finite; remove or replace them")
+    shape, unit = images.shape[1:], 255.0 if images.dtype == np.uint8 else 1.0
+    if settings.network == "mlp":  # a pixel that is 0 in every image, as 67 of MNIST's 784 are, teaches nothing
+        used = np.any([part.reshape(len(part), -1).any(axis=0) for part in in_parts(images)], axis=0)
+        return Preparation(shape, unit, pixels=np.flatnonzero(used))
+    if settings.network == "components":
+        return Preparation(shape, unit, **_components(images, unit))
+    if settings.network == "resnet34" and len(shape) not in (2, 3):
+        raise UserError(f"rows of shape {shape} are no pictures; resnet34 needs (H, W) or (H, W, C)")
+    return Preparation(shape, unit, is_picture=len(shape) in (2, 3))
+
+
+def in_parts(images: NDArray[Any], rows: int = 10_000) -> Iterator[NDArray[Any]]:
+    """Yield images (N, ...) in parts of so many, the last one of fewer, so that results need little memory."""
+    return (images[first : first + rows] for first in range(0, max(1, len(images)), rows))
+
+
+def _in_units(images: NDArray[Any], unit: float) -> NDArray[np.float64]:
+    return np.asarray(images.reshape(len(images), -1), np.float64) / unit
+
+
+def _components(images: NDArray[Any], unit: float) -> dict[str, NDArray[np.float32]]:
+    """Return the principal components of images, not whitened: one scale makes their root mean square 1."""
+    x = _in_units(images[:: max(1, len(images) // SEEN)], unit)
+    centre = x.mean(axis=0)
+    variances, directions = np.linalg.eigh(np.cov(x, rowvar=False, bias=True).reshape(2 * x.shape[1:]))
+    count = min(COMPONENTS, *x.shape)
+    scale = np.sqrt(variances[-count:].mean()) or 1.0
+    directions = directions[:, : -count - 1 : -1] / scale
+    return {"centre": centre.astype(np.float32), "directions": directions.astype(np.float32)}
+
+
+def make_network(settings: Settings, preparation: Preparation, outputs: int, seed: int | str) -> nn.Module:
+    """Return the module with its initial weights, which the seed decides. It draws from torch's generator.
+
+    Raises
+    ------
+    UserError
+        If a function returns no module, or nothing is there to train.
+    """
+    network = settings.network
+    if network in ("mlp", "components"):
+        return _perceptron(settings.architecture["hidden"], preparation, outputs, seed)
+    torch.manual_seed(int(Stream(seed, "initial weights").integers(2**31, 1)[0]))
+    if network == "resnet34":
+        module = _resnet34(settings.architecture["stem"], preparation.shape, outputs)
+    else:
+        module = copy.deepcopy(network) if isinstance(network, nn.Module) else network(preparation.shape)
+    if not isinstance(module, nn.Module):
+        raise UserError(f"network returns {module!r}; a PyTorch module is needed")
+    if not any(parameter.requires_grad for parameter in module.parameters()):
+        raise UserError("the network has no parameter to train")
+    return module
+
+
+def _perceptron(hidden: Sequence[int], preparation: Preparation, outputs: int, seed: int | str) -> nn.Module:
+    """Return the paper's perceptron, d-300-300-1 with ReLU and without batch normalisation.
+
+    Initial weights are uniform on +-1/sqrt(inputs), as `torch.nn.Linear` draws them. They are drawn for all pixels.
+    """
+    pixels, directions = preparation.pixels, preparation.directions
+    inputs = math.prod(preparation.shape) if directions is None else directions.shape[1]
+    layers: list[nn.Module] = []
+    for place, (below, above) in enumerate(itertools.pairwise([inputs, *hidden, outputs])):
+        drawn = (2 * Stream(seed, "initial weights", place).uniform(below + 1, above) - 1) / math.sqrt(below)
+        weight, bias = drawn[:-1], drawn[-1]
+        weight = weight[pixels] if place == 0 and pixels is not None else weight  # (inputs, units)
+        layer = nn.Linear(*weight.shape, device="meta").to_empty(device="cpu")
+        layer.load_state_dict({"weight": torch.from_numpy(weight.T), "bias": torch.from_numpy(bias)})
+        layers += [layer, nn.ReLU()]
+    return nn.Sequential(*layers[:-1])
+
+
+def _resnet34(stem: str, shape: tuple[int, ...], outputs: int) -> nn.Module:
+    """Return torchvision's ResNet-34, the paper's network for colour images.
+
+    The stem ``cifar`` is a 3x3 convolution of stride 1 without pooling, usual for 32x32 images; ``imagenet`` is
+    torchvision's own 7x7.
+    """
+    from torchvision.models import resnet34
+
+    network, channels = resnet34(num_classes=outputs), shape[2] if len(shape) == 3 else 1
+    if stem == "cifar":
+        network.conv1 = nn.Conv2d(channels, 64, kernel_size=3, padding=1, bias=False)
+        network.maxpool = nn.Identity()
+    elif channels != 3:
+        network.conv1 = nn.Conv2d(channels, 64, kernel_size=7, stride=2, padding=3, bias=False)
+    return network.to(memory_format=torch.channels_last)
+
+
+class Networks:
+    """S modules of one kind that compute side by side: one as it is, several with their weights in one tensor each.
+
+    Parameters
+    ----------
+    modules : sequence of Module, length S
+    preparation : Preparation
+    outputs : int
+        What each returns for an image; with 1, there is no axis for it.
+    device : torch.device
+    precision : {'float32', 'bfloat16', 'tf32'}
+        With ``bfloat16`` matrix products are in it, weights and outputs are not.
+
+    Attributes
+    ----------
+    parameters : list of Tensor
+        What is trained, with a leading axis S if S > 1.
+    state : dict from str to Tensor
+        All weights and buffers, such as the running statistics of batch normalisation.
+    """
+
+    def __init__(
+        self, modules: Sequence[nn.Module], preparation: Preparation, outputs: int, device: torch.device, precision: str
+    ) -> None:
+        self.modules = [module.to(device) for module in modules]
+        self.preparation, self.outputs, self.bfloat16 = preparation, outputs, precision == "bfloat16"
+        self.module = self.modules[0]
+        if len(modules) == 1:
+            self.state = {**dict(self.module.named_parameters()), **dict(self.module.named_buffers())}
+        else:
+            parameters, buffers = stack_module_state(self.modules)
+            self.state = {**parameters, **buffers}
+        self.parameters = [value for value in self.state.values() if value.requires_grad]
+
+    def __call__(self, rows: Tensor) -> Tensor:
+        """Return outputs, float32 (S, B) or (S, B, outputs), of rows (S, B, ...) as `Preparation` keeps them.
+
+        Rows (1, B, ...) are the same for all. The network is in training mode or not, as `module` is.
+        """
+        x = self.preparation.inputs(rows)
+        with torch.autocast(rows.device.type, torch.bfloat16, enabled=self.bfloat16):
+            if len(self.modules) == 1:
+                given = self.module(x[0])[None]
+            elif len(x) == 1:
+                given = vmap(self._one, in_dims=(0, None), randomness="different")(self.state, x[0])
+            else:
+                given = vmap(self._one, randomness="different")(self.state, x)
+        shape = (len(self.modules), rows.shape[1], *([self.outputs] if self.outputs > 1 else []))
+        if given.numel() != math.prod(shape):
+            raise UserError(f"network returns an array of shape {tuple(given.shape[1:])} for {rows.shape[1]} rows")
+        return given.float().reshape(shape)
+
+    def _one(self, state: dict[str, Tensor], x: Tensor) -> Tensor:
+        return functional_call(self.module, state, (x,))
+
+    def scores(self, rows: Tensor) -> Tensor:
+        """Return the outputs (S, N[, outputs]) of rows (N, ...) that all share, in parts and without gradients."""
+        self.module.eval()
+        with torch.no_grad():
+            size = 1000 if self.preparation.is_picture else 10_000
+            return torch.cat([self(part[None]) for part in rows.split(size)], dim=1)
+
+    def trained(self) -> list[nn.Module]:
+        """Return the S modules with the weights of now, as for scoring."""
+        for place, module in enumerate(self.modules):
+            if len(self.modules) > 1:
+                module.load_state_dict({name: value[place] for name, value in self.state.items()}, strict=False)
+            module.eval()
+        return self.modules

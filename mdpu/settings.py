@@ -1,0 +1,200 @@
+"""What a model is trained for, and how. There is no torch here, so plans and reports load fast."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any, Literal
+
+import numpy as np
+
+from mdpu.data import TupleData
+from mdpu.errors import UserError, check_choice
+from mdpu.law import Law, check_prior, check_tuple_size
+
+RECIPE = 1  # part of every run's key; raise it when a change of the code moves the numbers of finished runs
+RISE = 0.2  # share of the steps over which a one-cycle schedule rises
+# The networks by name (`mdpu.networks` makes them), with the settings that each knows and their defaults.
+NETWORKS: dict[str, dict[str, Any]] = {
+    "mlp": {"hidden": (300, 300)},
+    "components": {"hidden": (300, 300)},
+    "resnet34": {"stem": "cifar"},
+}
+CHOICES = {
+    "batch_counts": ("tuples", "images"),
+    "optimizer": ("adam", "adamw"),
+    "schedule": ("constant", "one-cycle"),
+    "precision": ("float32", "bfloat16", "tf32"),
+    "stem": ("cifar", "imagenet"),
+}
+MOST_SIZES, LARGEST_SIZE = 100, 100_000  # of a list of sizes: one digit too many must not exhaust the memory
+
+
+@dataclass(frozen=True)
+class Task:
+    """What a model is trained for.
+
+    Attributes
+    ----------
+    method : str
+        A name of `mdpu.methods.available_methods`, e.g. ``relu``.
+    tuple_size : int
+        M; the largest size if tuples have several.
+    prior : float
+        The class prior pi_+ that the method assumes, in (0, 1).
+    loss : str
+        A key of `mdpu.losses.LOSSES`. Methods with a loss of their own ignore it.
+    law : Law, optional
+        Of the tuples, all of one size; dominant tuples unless given.
+    target_prior : float, optional
+        The class prior of what the model will classify, if it is not that of the unlabeled instances.
+
+    Raises
+    ------
+    UserError
+        If `tuple_size` or a prior is out of range, or the law is one of another size.
+    """
+
+    method: str
+    tuple_size: int
+    prior: float
+    loss: str = "logistic"
+    law: Law | None = None
+    target_prior: float | None = None
+
+    def __post_init__(self) -> None:
+        check_tuple_size(self.tuple_size)
+        check_prior(self.prior)
+        if self.target_prior is not None:
+            check_prior(self.target_prior)
+        if self.law is not None and self.law.size != self.tuple_size:
+            raise UserError(f"the law is one of {self.law.size} members, but tuples have {self.tuple_size}")
+
+    def law_of(self, tuple_size: int) -> Law:
+        """Return the law of the tuples of one size."""
+        return self.law or Law.dominant(tuple_size)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How models are trained.
+
+    Attributes
+    ----------
+    epochs : int
+    batch_size : int
+        Number of tuples, or of images, in a minibatch.
+    batch_counts : {'tuples', 'images'}
+        What `batch_size` counts: tuples, or their members.
+    optimizer : {'adam', 'adamw'}
+        With weight decay as an L2 penalty, or decoupled.
+    schedule : {'constant', 'one-cycle'}
+        Of the learning rate: the same at every step; or rising to `learning_rate` over the first fifth of all steps,
+        then falling to zero, both linearly (Smith and Topin, 2018).
+    learning_rate, weight_decay : float
+    precision : {'float32', 'bfloat16', 'tf32'}
+        Of the matrix products; weights, scores and losses are always float32.
+    network : str, Module or callable
+        A key of `NETWORKS`, a PyTorch module, or a function from the shape of a row to a module.
+    architecture : mapping
+        The named network's own settings, such as ``hidden``; those left out have their defaults.
+
+    Raises
+    ------
+    UserError
+        If a value has the wrong type or is out of range, the network is unknown, or it does not know a setting.
+    """
+
+    epochs: int = 100
+    batch_size: int = 3000
+    batch_counts: Literal["tuples", "images"] = "tuples"
+    optimizer: Literal["adam", "adamw"] = "adam"
+    schedule: Literal["constant", "one-cycle"] = "constant"
+    learning_rate: float = 1e-3
+    weight_decay: float = 5e-4
+    precision: Literal["float32", "bfloat16", "tf32"] = "float32"
+    network: Any = "mlp"
+    architecture: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for name in ("epochs", "batch_size"):
+            if not _is_integer(getattr(self, name)) or getattr(self, name) < 1:
+                raise UserError(f"{name} is {getattr(self, name)!r}; an integer of at least 1 is needed")
+        for name, least in (("learning_rate", math.ulp(0.0)), ("weight_decay", 0.0)):
+            value = getattr(self, name)
+            if not (_is_integer(value) or isinstance(value, float | np.floating)) or not least <= value < math.inf:
+                raise UserError(f"{name} is {value!r}; a number {'above' if least else 'from'} 0 is needed")
+        for name in ("batch_counts", "optimizer", "schedule", "precision"):
+            check_choice(name, getattr(self, name), CHOICES[name])
+        if not callable(self.network):  # modules and functions that make one are callable
+            check_choice("network", self.network, NETWORKS)
+        known = NETWORKS[self.network] if isinstance(self.network, str) else {}
+        for name, value in self.architecture.items():
+            check_choice("the network's setting", name, known)
+            if name in CHOICES:
+                check_choice(name, value, CHOICES[name])
+            else:
+                _check_sizes(name, value)
+        own = {name: tuple(value) if isinstance(value, list) else value for name, value in self.architecture.items()}
+        object.__setattr__(self, "architecture", known | own)
+
+    @classmethod
+    def parse(cls, values: Mapping[str, Any]) -> Settings:
+        """Return settings from a flat mapping, which holds those of the network among the others.
+
+        Raises
+        ------
+        UserError
+            If a key is neither a setting nor one of the network's, or a value is invalid.
+        """
+        own = {one.name for one in fields(cls)} - {"architecture"}
+        return cls(
+            **{key: value for key, value in values.items() if key in own},
+            architecture={key: value for key, value in values.items() if key not in own},
+        )
+
+    def flat(self) -> dict[str, Any]:
+        """Return the settings as `parse` takes them, with the network's defaults, ready for JSON."""
+        return {k: v for k, v in vars(self).items() if k != "architecture"} | dict(self.architecture)
+
+
+def _is_integer(value: Any) -> bool:
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
+
+
+def _check_sizes(name: str, value: Any) -> None:
+    """Raise `UserError` unless a setting is a list of positive integers, neither too many nor too large."""
+    right = isinstance(value, list | tuple) and all(_is_integer(size) and 0 < size <= LARGEST_SIZE for size in value)
+    if not right or len(value) > MOST_SIZES:
+        raise UserError(f"{name} is {value!r}; a list of at most {MOST_SIZES} integers from 1 to {LARGEST_SIZE}")
+
+
+def rate_factor(settings: Settings, step: int, steps: int) -> float:
+    """Return what the learning rate is multiplied with at a step, from 0, of so many."""
+    if settings.schedule == "constant":
+        return 1.0
+    return min((step + 1) / (RISE * steps), (steps - step) / ((1 - RISE) * steps), 1.0)
+
+
+def tuples_per_batch(settings: Settings, tuple_size: int) -> int:
+    """Return the number of tuples in a minibatch."""
+    return settings.batch_size if settings.batch_counts == "tuples" else max(1, settings.batch_size // tuple_size)
+
+
+def check_sample(sample: TupleData, rows: int, task: Task | None = None) -> None:
+    """Raise `UserError` unless a sample names some of so many rows, and fits the task that trains on it."""
+    for name, indices, least in (("tuples", sample.tuples, -1), ("unlabeled rows", sample.unlabeled, 0)):
+        if not indices.size:
+            raise UserError(f"the sample holds no {name}")
+        if indices.min() < least or indices.max() >= rows:
+            raise UserError(f"the sample's {name} name rows that are not there; there are {rows}")
+    present = sample.tuples >= 0
+    if not present[:, 0].all() or (present[:, 1:] > present[:, :-1]).any():
+        raise UserError("a tuple of the sample has no member, or has -1 before its last member")
+    if task is None:
+        return
+    if task.law is not None and not present.all():
+        raise UserError("a law is one of tuples of one size, but the sample's tuples have several")
+    if sample.tuples.shape[1] != task.tuple_size:
+        raise UserError(f"the tuples hold {sample.tuples.shape[1]} rows, but tuple_size is {task.tuple_size}")

@@ -1,0 +1,540 @@
+"""The trainer: index rows, score them, minimise the method's objective with Adam, measure, again.
+
+>>> images, sample = TupleData.gather(tuples, unlabeled)
+>>> [trained] = train(Task("relu", tuple_size=2, prior=0.5), images, [sample], [1], Settings(epochs=50))
+>>> trained.predict(images)
+
+Several seeds of one task train at once through the same loop and the same objective, with a leading axis S. That is for
+GPUs, where small networks wait for launches; on a CPU one after the other is as fast. Every random number is derived
+from (seed, purpose, epoch), so a run does not depend on what trains beside it, up to rounding.
+"""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import io
+import math
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+from torch.optim.adam import adam
+
+from mdpu.data import TupleData
+from mdpu.errors import UserError
+from mdpu.methods import Method, Objective, load_method
+from mdpu.networks import Networks, Preparation, in_parts, make_network, prepare
+from mdpu.randomness import Stream
+from mdpu.settings import Settings, Task, check_sample, rate_factor, tuples_per_batch
+
+LARGE = 2**28  # bytes of images from which on they are read where they lie, as memory maps are
+FADED = 3  # scores that training starts from are gone after this part of the epochs
+OnEpochEnd = Callable[[int, list[dict[str, float]]], Any]
+
+
+@dataclass(frozen=True)
+class Trained:
+    """A trained model.
+
+    Attributes
+    ----------
+    task : Task
+    seed : int or str
+    module : Module or callable
+        The network, for what `preparation` gives; or, of a method without one, a function from images (N, ...) to
+        whether each is positive.
+    preparation : Preparation or None
+    history : DataFrame
+        One row per epoch: ``epoch``, from 1; ``objective``; the measures of the method and of the evaluation by name.
+        From the first objective on that is not finite, all are missing.
+    """
+
+    task: Task
+    seed: int | str
+    module: Any
+    preparation: Preparation | None
+    history: pd.DataFrame
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the model with its network on the CPU, so that it can be read where there is no GPU."""
+        return self.__dict__ | {"module": copy.deepcopy(self.module).cpu()}
+
+    @torch.no_grad()
+    def outputs(self, images: NDArray[Any]) -> NDArray[np.float32]:
+        """Return the network's outputs, (N,) or (N, outputs), for images (N, ...) like those of the training."""
+        if self.preparation is None:
+            return np.where(self.module(images), 1, -1).astype(np.float32)
+        device = next(self.module.parameters()).device
+        found = []
+        for part in in_parts(images, 1000 if self.preparation.is_picture else 10_000):
+            found.append(self.module(self.preparation.inputs(self.preparation(part).to(device))).float().cpu())
+        outputs = torch.cat(found).numpy()
+        return outputs.reshape(len(images)) if outputs.size == len(images) else outputs
+
+    def decision_function(self, images: NDArray[Any]) -> NDArray[np.float32]:
+        """Return the scores g(x), (N,), of images (N, ...); g(x) > 0 means positive.
+
+        Raises
+        ------
+        UserError
+            If the images are not like those of the training, or the method embeds images instead of scoring them.
+        """
+        if (outputs := self.outputs(images)).ndim > 1:
+            raise UserError(f"method {self.task.method} embeds rows; it takes labelled prototypes to classify")
+        return outputs
+
+    def predict(self, images: NDArray[Any]) -> NDArray[np.int8]:
+        """Return +1 or -1 for each of the images (N, ...); for an unnamed method the sign is arbitrary."""
+        return np.where(self.decision_function(images) > 0, 1, -1).astype(np.int8)
+
+
+class TestSet:
+    """What is measured at the end of each epoch: the two rates on test images, and the method's own measures there.
+
+    Parameters
+    ----------
+    images : ndarray, shape (N, ...)
+    labels : ndarray, shape (N,)
+        +1 or -1; images with label 0 are left out.
+    train_images, train_labels : ndarray
+        From which methods without a score take prototypes.
+
+    Attributes
+    ----------
+    share_positive : float
+        Of the test images.
+    rows : Tensor
+        The test images as the network's preparation keeps them, on the device.
+    sides : (Tensor, Tensor)
+        Indices of the positive and of the negative ones.
+    """
+
+    __test__ = False  # for pytest, which takes it for a test by its name
+    rates = ("true_positive_rate", "true_negative_rate")
+
+    def __init__(
+        self, images: NDArray[Any], labels: NDArray[Any], train_images: NDArray[Any], train_labels: NDArray[Any]
+    ) -> None:
+        self.images, self.labels = images[labels != 0], labels[labels != 0]
+        self.train_images, self.train_labels = train_images, train_labels
+        self.share_positive = float(np.mean(self.labels > 0))
+
+    def place(self, preparation: Preparation, device: torch.device) -> None:
+        """Lay out the images for a network, on the device."""
+        self._preparation, self._device = preparation, device
+        self.rows = preparation(self.images).to(device)
+        positive, negative = (torch.from_numpy(np.flatnonzero(self.labels * side > 0)).to(device) for side in (1, -1))
+        self.sides = positive, negative
+
+    def train_rows(self, indices: NDArray[np.int64]) -> Tensor:
+        """Return training images, laid out."""
+        return self._preparation(self.train_images[indices]).to(self._device)
+
+
+def train(
+    task: Task,
+    images: NDArray[Any],
+    samples: Sequence[TupleData],
+    seeds: Sequence[int | str],
+    settings: Settings,
+    *,
+    labels: NDArray[np.int8] | None = None,
+    evaluation: TestSet | None = None,
+    device: torch.device | str = "cpu",
+    on_epoch_end: OnEpochEnd | None = None,
+    checkpoint: Path | None = None,
+    checkpoint_seconds: float = 60.0,
+) -> list[Trained]:
+    """Train a model for each of S seeds, all of one task, and return them in this order.
+
+    Parameters
+    ----------
+    task : Task
+    images : ndarray, shape (N, ...), uint8 or float
+        uint8 grey values are scaled to [0, 1]; floats are not scaled.
+    samples : sequence of TupleData, length S
+        What each is trained on; with equal numbers of tuples and of unlabeled images.
+    seeds : sequence of int or str, length S
+        Of initial weights, minibatches and whatever else is drawn.
+    settings : Settings
+    labels : ndarray, int8, shape (N,), optional
+        +1, -1 or 0, for the methods that see them, which are controls.
+    evaluation : TestSet, optional
+        What is measured at the end of each epoch.
+    device : torch.device or str
+    on_epoch_end : callable, optional
+        Called with the epoch, from 1, and its measures by name, a mapping for each seed. If it returns true, this epoch
+        is the last one.
+    checkpoint : Path, optional
+        Where unfinished training is written, not more often than every `checkpoint_seconds`, and resumed from.
+
+    Raises
+    ------
+    UserError
+        If task, samples and images do not match, labels are missing, or the network does not fit the images.
+    """
+    method, device = load_method(task.method), torch.device(device)
+    _check(task, method, images, samples, seeds, labels)
+    if method.fit is not None:
+        return _fit(task, method, images, samples, seeds, settings, evaluation, on_epoch_end)
+    assert method.objective is not None
+    with _generators_and_precision(device, settings.precision):
+        preparation = prepare(settings, images)
+        modules = [make_network(settings, preparation, method.outputs, seed) for seed in seeds]
+        networks = Networks(modules, preparation, method.outputs, device, settings.precision)
+        objective = method.objective(task, method, seeds, device)
+        optimizer = Adam([*networks.parameters, *objective.parameters], settings)
+        average = RunningMean(networks.state, method.ema_decay)
+        if evaluation:
+            evaluation.place(preparation, device)
+
+        rows_of = _Rows(images, preparation, device)
+        tuples = torch.from_numpy(np.stack([sample.tuples for sample in samples])).to(device)  # (S, n, M)
+        unlabeled = torch.from_numpy(np.stack([sample.unlabeled for sample in samples])).to(device)  # (S, n_U)
+        y = torch.from_numpy(labels).to(device) if labels is not None and method.sees_labels else None
+        ragged = any(sample.is_ragged for sample in samples)
+        lead = _starting_scores(objective, images, samples, seeds, device)  # (S, N)
+        (n, size), batch = tuples.shape[1:], tuples_per_batch(settings, task.tuple_size)
+        steps = math.ceil(n / batch)
+
+        names = [
+            "objective",
+            *objective.measures,
+            *((*evaluation.rates, *objective.test_measures) if evaluation else ()),
+        ]
+        history: list[list[list[float]]] = []  # of epochs, seeds, measures
+        saved = Checkpoint(checkpoint, checkpoint_seconds, [*networks.state.values(), *optimizer.state, *average.state])
+        saved.identify(task, settings, names, seeds, samples, images, labels)
+        history += saved.restore()
+
+        for epoch in range(len(history), settings.epochs):
+            networks.module.train()
+            torch.manual_seed(int(Stream(seeds[0], "what modules draw", epoch).integers(2**31, 1)[0]))  # e.g. dropout
+            record = torch.zeros(len(seeds), 1 + len(objective.measures), device=device)
+            for step, (members, others) in enumerate(minibatches(seeds, tuples, unlabeled, batch, epoch)):
+                sizes = (members >= 0).sum(dim=2) if ragged else None  # (S, B)
+                members = members.clamp(min=0).flatten(1)
+                rows = torch.cat([members, others], dim=1)  # (S, B M + B_U)
+                scores = networks(rows_of(rows))  # (S, rows) or (S, rows, outputs)
+                if lead is not None and (weight := 1 - FADED * epoch / settings.epochs) > 0:
+                    scores = scores + weight * lead.gather(1, rows)
+
+                leaf = scores.detach().requires_grad_()
+                cut = members.shape[1]
+                own = leaf[:, :cut].unflatten(1, (-1, size)), leaf[:, cut:]
+                seen = None if y is None else (y[rows[:, :cut]].unflatten(1, (-1, size)), y[rows[:, cut:]])
+                value, recorded = objective(*own, sizes, seen)  # (S,), (S, measures)
+                value.sum().backward()
+                # Where a corrected risk is flat the gradient is zero, and so are the weights'; Adam steps on.
+                if device.type != "cpu" or leaf.grad.any():
+                    scores.backward(leaf.grad)
+                optimizer.step(rate_factor(settings, epoch * steps + step, settings.epochs * steps))
+                average.update()
+
+                value = value.detach()[:, None]
+                share = cut / (n * size)
+                record += share * (value if recorded is None else torch.cat([value, recorded], dim=1))
+
+            if evaluation:
+                with average.in_place(), torch.no_grad():
+                    measured = torch.stack(objective.measure(networks.scores, evaluation), dim=1)
+                record = torch.cat([record, measured], dim=1)
+            history.append(_missing_once_diverged(record.tolist(), history))
+            if on_epoch_end and on_epoch_end(epoch + 1, [dict(zip(names, row, strict=True)) for row in history[-1]]):
+                break
+            saved.save_if_due(history, settings.epochs)
+        average.exchange()
+        saved.remove()
+    tables = [_table(names, [rows[s] for rows in history]) for s in range(len(seeds))]
+    trained = zip(seeds, networks.trained(), tables, strict=True)
+    return [Trained(task, seed, module, preparation, table) for seed, module, table in trained]
+
+
+def minibatches(
+    seeds: Sequence[int | str], tuples: Tensor, unlabeled: Tensor, batch: int, epoch: int
+) -> Iterator[tuple[Tensor, Tensor]]:
+    """Yield the indices of each minibatch of an epoch: of tuples (S, B, M) and of unlabeled images (S, B_U).
+
+    There are ceil(n / batch). The unlabeled images are spread over them evenly, so an epoch sees every tuple and every
+    unlabeled image once. With fewer unlabeled images than minibatches, an image is used twice.
+
+    Parameters
+    ----------
+    seeds : sequence of int or str, length S
+    tuples : Tensor, int64, shape (S, n, M)
+    unlabeled : Tensor, int64, shape (S, n_unlabeled)
+    batch : int
+        Tuples per minibatch.
+    epoch : int
+    """
+    n, n_unlabeled = tuples.shape[1], unlabeled.shape[1]
+    orders = [np.stack([Stream(seed, "tuple order", epoch).permutation(n) for seed in seeds])]
+    orders += [np.stack([Stream(seed, "unlabeled order", epoch).permutation(n_unlabeled) for seed in seeds])]
+    tuple_order, unlabeled_order = (torch.from_numpy(order).to(tuples.device) for order in orders)
+    tuples = torch.take_along_dim(tuples, tuple_order.unsqueeze(-1), dim=1)
+    unlabeled = torch.take_along_dim(unlabeled, unlabeled_order, dim=1)
+    for first in range(0, n, batch):
+        start, stop = (round(edge * n_unlabeled / n) for edge in (first, min(n, first + batch)))
+        start = min(start, n_unlabeled - 1)
+        yield tuples[:, first : first + batch], unlabeled[:, start : max(stop, start + 1)]
+
+
+class Adam:
+    """Adam, or AdamW where the settings decouple the weight decay, as ``torch.optim.Adam(fused=True)`` computes it.
+
+    That class imports torch's compiler, which takes 1.9 s of every process; the function that it calls does not.
+    """
+
+    def __init__(self, parameters: Sequence[Tensor], settings: Settings) -> None:
+        self.parameters, self.settings = list(parameters), settings
+        self.moments = [[torch.zeros_like(parameter) for parameter in parameters] for _ in range(2)]
+        self.steps = [torch.zeros((), device=parameter.device) for parameter in parameters]
+        self.state = [*self.parameters, *self.moments[0], *self.moments[1], *self.steps]
+
+    @torch.no_grad()
+    def step(self, factor: float) -> None:
+        """Change the parameters by their gradients, zero where there is none, at a rate times `factor`."""
+        gradients = []
+        for parameter in self.parameters:
+            gradient, parameter.grad = parameter.grad, None
+            if gradient is None or gradient.stride() != parameter.stride():  # what is fused pairs by place in memory
+                gradient = (
+                    torch.zeros_like(parameter) if gradient is None else torch.empty_like(parameter).copy_(gradient)
+                )
+            gradients.append(gradient)
+        adam(
+            self.parameters,
+            gradients,
+            *self.moments,
+            [],
+            self.steps,
+            fused=True,
+            amsgrad=False,
+            beta1=0.9,
+            beta2=0.999,
+            lr=self.settings.learning_rate * factor,
+            weight_decay=self.settings.weight_decay,
+            eps=1e-8,
+            maximize=False,
+            decoupled_weight_decay=self.settings.optimizer == "adamw",
+        )
+
+
+class RunningMean:
+    """The running mean of weights and of running statistics over the steps, which some methods use as their model.
+
+    At step t it keeps the share min(decay, (1 + t) / (10 + t)) of its past, so it soon forgets the first weights. With
+    a decay of 0 there is no mean, at no cost.
+    """
+
+    def __init__(self, state: dict[str, Tensor], decay: float) -> None:
+        self.decay = decay
+        self.values = [value.detach() for value in state.values() if decay and value.is_floating_point()]
+        self.means = [value.clone() for value in self.values]
+        self.steps = torch.zeros((), dtype=torch.int64)
+        self.state = [*self.means, self.steps]
+
+    def update(self) -> None:
+        """Include the weights of a step."""
+        if self.decay:
+            steps = int(self.steps)
+            new = 1 - min(self.decay, (1 + steps) / (10 + steps))
+            for mean, value in zip(self.means, self.values, strict=True):
+                mean.lerp_(value, new)
+            self.steps += 1
+
+    def exchange(self) -> None:
+        """Exchange the mean and the weights."""
+        for mean, value in zip(self.means, self.values, strict=True):
+            kept = value.clone()
+            value.copy_(mean)
+            mean.copy_(kept)
+
+    @contextmanager
+    def in_place(self) -> Iterator[None]:
+        """Use the mean as the weights within the block."""
+        self.exchange()
+        yield
+        self.exchange()
+
+
+class Checkpoint:
+    """Unfinished training in one file, which begins with the SHA-256 of the rest; without a path it does nothing.
+
+    Parameters
+    ----------
+    path : Path or None
+    seconds : float
+        Shortest time between two writes.
+    state : sequence of Tensor
+        What training changes, at its beginning.
+    """
+
+    def __init__(self, path: Path | None, seconds: float, state: Sequence[Tensor]) -> None:
+        self.path, self.seconds, self.state = path, seconds, [value.detach() for value in state]
+        self.last, self.key = time.monotonic(), ""
+
+    def identify(self, *trained: Any) -> None:
+        """Note what is trained and from which weights; a file of another training is not used."""
+        if self.path is not None:
+            digest = hashlib.sha256()
+            for value in (*trained, *self.state):
+                for part in value if isinstance(value, list) else [value]:
+                    arrays = [part.tuples, part.unlabeled] if isinstance(part, TupleData) else [part]
+                    for array in arrays:
+                        array = array.cpu().numpy() if isinstance(array, Tensor) else array
+                        known = np.ascontiguousarray(array).data if isinstance(array, np.ndarray) else repr(array)
+                        digest.update(known.encode() if isinstance(known, str) else known)
+            self.key = digest.hexdigest()
+
+    def restore(self) -> list[Any]:
+        """Restore the state and return the history, which is empty without a usable file."""
+        if self.path is None or not self.path.exists():
+            return []
+        try:
+            digest, content = (file := self.path.read_bytes())[:32], file[32:]
+            saved = torch.load(io.BytesIO(content), map_location="cpu", weights_only=True)
+            usable = hashlib.sha256(content).digest() == digest and saved["key"] == self.key
+        except Exception:  # of many types; torch's own text recommends loading the file unsafely
+            usable = False
+        if not usable:
+            print(f"checkpoint {self.path} is not of this training; it begins anew", file=sys.stderr)
+            return []
+        for value, kept in zip(self.state, saved["state"], strict=True):
+            value.copy_(kept)
+        return list(saved["history"])
+
+    def save_if_due(self, history: list[Any], epochs: int) -> None:
+        """Write the state, unless training is finished or the last write is too recent."""
+        if self.path is None or len(history) == epochs or time.monotonic() - self.last < self.seconds:
+            return
+        buffer = io.BytesIO()
+        torch.save({"key": self.key, "history": history, "state": [value.cpu() for value in self.state]}, buffer)
+        temporary = self.path.with_name(f".{self.path.name}.{os.getpid()}.part")
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            with temporary.open("wb") as file:
+                file.write(hashlib.sha256(buffer.getbuffer()).digest())
+                file.write(buffer.getbuffer())
+                file.flush()
+                os.fsync(file.fileno())
+            temporary.replace(self.path)
+        except OSError as error:
+            temporary.unlink(missing_ok=True)
+            raise UserError(f"the checkpoint {self.path} could not be written: {error.strerror}") from None
+        self.last = time.monotonic()
+
+    def remove(self) -> None:
+        """Delete the file, if there is one."""
+        if self.path is not None:
+            self.path.unlink(missing_ok=True)
+
+
+class _Rows:
+    """Images laid out on the device at once, or, if they are large, when a minibatch names them."""
+
+    def __init__(self, images: NDArray[Any], preparation: Preparation, device: torch.device) -> None:
+        self.images, self.preparation, self.device = images, preparation, device
+        self.kept = preparation(images).to(device) if images.nbytes <= LARGE else None
+
+    def __call__(self, rows: Tensor) -> Tensor:
+        """Return the images (S, B, ...) of the rows (S, B)."""
+        if self.kept is not None:
+            return self.kept.index_select(0, rows.flatten()).unflatten(0, rows.shape)
+        return self.preparation(self.images[rows.flatten().cpu().numpy()]).to(self.device).unflatten(0, rows.shape)
+
+
+@contextmanager
+def _generators_and_precision(device: torch.device, precision: str) -> Iterator[None]:
+    """Leave torch's generators as they are, and compute float32 products exactly, or in TF32 if that is asked for."""
+    before = torch.get_float32_matmul_precision(), torch.backends.cudnn.allow_tf32
+    with torch.random.fork_rng([device] if device.type == "cuda" else []):
+        try:
+            torch.set_float32_matmul_precision("high" if precision == "tf32" else "highest")
+            torch.backends.cudnn.allow_tf32 = precision == "tf32"
+            yield
+        finally:
+            torch.set_float32_matmul_precision(before[0])
+            torch.backends.cudnn.allow_tf32 = before[1]
+
+
+def _check(
+    task: Task, method: Method, images: Any, samples: Sequence[TupleData], seeds: Sequence[int | str], labels: Any
+) -> None:
+    """Raise `UserError` unless task, images, samples and labels match."""
+    if not len(samples) == len(seeds) > 0:
+        raise UserError(f"samples are {len(samples)} and seeds {len(seeds)}; as many of one as of the other are needed")
+    for sample in samples:
+        check_sample(sample, len(images), task)
+        if sample.is_ragged and not method.takes_ragged:
+            raise UserError(f"method {task.method} learns from tuples of one size, but there are several; take another")
+        if (len(sample.tuples), len(sample.unlabeled)) != (len(samples[0].tuples), len(samples[0].unlabeled)):
+            raise UserError("samples that train together hold equal numbers of tuples, and of unlabeled rows")
+    if labels is None and method.sees_labels:
+        raise UserError(f"method {task.method} is a control that sees true labels; give it labels")
+
+
+def _starting_scores(
+    objective: Objective, images: Any, samples: Sequence[TupleData], seeds: Sequence[int | str], device: torch.device
+) -> Tensor | None:
+    """Return scores (S, N) that are added to the networks' and fade, or None."""
+    own = [objective.start(sample, seed, images) for sample, seed in zip(samples, seeds, strict=True)]
+    if all(scores is None for scores in own):
+        return None
+    rows = [np.zeros(len(images)) if scores is None else scores for scores in own]
+    return torch.from_numpy(np.stack(rows)).float().to(device)
+
+
+def _fit(
+    task: Task,
+    method: Method,
+    images: NDArray[Any],
+    samples: Sequence[TupleData],
+    seeds: Sequence[int | str],
+    settings: Settings,
+    evaluation: TestSet | None,
+    on_epoch_end: OnEpochEnd | None,
+) -> list[Trained]:
+    """Fit a method without a network; its history has the same measures at every epoch, as lines in figures want."""
+    assert method.fit is not None
+    found, rows = [], []
+    for sample, seed in zip(samples, seeds, strict=True):
+        objective, says_positive = method.fit(task, seed, sample, images)
+        row = {"objective": float(objective)}
+        if evaluation:
+            right = says_positive(evaluation.images) == (evaluation.labels > 0)
+            sides = (evaluation.labels > 0, evaluation.labels < 0)
+            row |= {name: float(right[side].mean()) for name, side in zip(evaluation.rates, sides, strict=True)}
+        rows.append(row)
+        table = _table(list(row), [list(row.values())] * settings.epochs)
+        found.append(Trained(task, seed, says_positive, None, table))
+    for epoch in range(1, settings.epochs + 1):
+        if on_epoch_end and on_epoch_end(epoch, rows):
+            break
+    return found
+
+
+def _missing_once_diverged(record: list[list[float]], history: list[list[list[float]]]) -> list[list[float]]:
+    """Return the measures of an epoch; those of a seed are missing from the first objective on that is not finite."""
+    for s, row in enumerate(record):
+        if not math.isfinite(row[0]) or (history and math.isnan(history[-1][s][0])):
+            record[s] = [math.nan] * len(row)
+    return record
+
+
+def _table(names: Sequence[str], rows: Sequence[Sequence[float]]) -> pd.DataFrame:
+    """Return measures (epochs, names) as a table with the epoch, from 1."""
+    table = pd.DataFrame(np.array(rows, np.float64), columns=list(names))
+    table.insert(0, "epoch", np.arange(1, len(table) + 1))
+    return table
