@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -15,7 +14,7 @@ from scipy.special import expit
 from mdpu.data import TupleData
 from mdpu.errors import UserError
 from mdpu.law import Law
-from mdpu.learners.joint import Bags, CountedTuples, Objective, WeightedTuples, posteriors, shifted
+from mdpu.learners.joint import Bags, CountedTuples, Objective, posteriors, shifted
 from mdpu.randomness import Stream
 
 
@@ -56,29 +55,6 @@ def test_the_derivative_of_the_objective(law):
     np.testing.assert_allclose(objective(scores)[1], numeric, atol=1e-6)
 
 
-@pytest.mark.parametrize("law", [Law.dominant, lambda m: Law.exactly(m, 1)])
-def test_weights_of_tuples_are_repetitions_and_those_of_unlabeled_rows_how_often_they_are_drawn(law):
-    generator = np.random.default_rng(0)
-    tuples, times = generator.integers(20, size=(12, 3)), generator.integers(1, 4, size=12)
-    tuples[:5, 2] = -1
-    sample, scores = TupleData(tuples, np.arange(20, 40)), generator.standard_normal(40)
-    weighted = WeightedTuples.of(sample, (times, np.ones(20)))
-    bags = replace(Bags.of(weighted, law), weights=None)  # so that the groups are the same
-    own = Objective(bags, 0.35, 40, Stream(0, "groups"))
-    repeated = Bags.of(replace(sample, tuples=np.repeat(tuples, times, axis=0)), law)
-    expected = Objective(repeated, 0.35, 40, Stream(0, "groups"))
-    assert own(scores)[0] == pytest.approx(expected(scores)[0])
-    np.testing.assert_allclose(own(scores)[1], expected(scores)[1])
-
-    chances = np.arange(20) % 3 + 0.5
-    weighted = WeightedTuples.of(sample, (times, chances))
-    drawn = Objective(Bags.of(weighted, law), 0.35, 40, Stream(0, "groups"), groupings=300)
-    numeric = approx_fprime(scores, lambda x: drawn(x)[0], 1e-7)
-    np.testing.assert_allclose(drawn(scores)[1], numeric, atol=1e-6)
-    counts = np.bincount(drawn._groups[0].ravel(), minlength=40)[20:]
-    np.testing.assert_allclose(counts / counts.sum(), chances / chances.sum(), atol=0.01)
-
-
 def counted(seed=0, n=60):
     """Pairs and triples with bounds that partition their counts, of 40 rows."""
     generator = np.random.default_rng(seed)
@@ -108,18 +84,18 @@ def test_complete_bags_have_the_log_loss_of_what_was_observed():
 
 
 @pytest.mark.parametrize(
-    ("counts", "complete", "sentence"),
+    ("counts", "complete"),
     [
-        ((1, 4), False, "counts of tuple 0 are 1 to 4 of 3, which is impossible or says nothing"),
-        ((2, 1), False, "are 2 to 1"),
-        ((0, 3), False, "0 to 3 of 3, which is impossible or says nothing"),
-        (([0, 1, 1, 2], [1, 2, 2, 2]), True, "counts 0 to 1 and 1 to 2 of 3 overlap"),
-        (([0, 1], 2), False, "two arrays of 4 of them"),
-        (3, False, "counts are"),
+        ((1, 4), False),
+        ((2, 1), False),
+        ((0, 3), False),
+        (([0, 1, 1, 2], [1, 2, 2, 2]), True),
+        (([0, 1], 2), False),
+        (3, False),
     ],
 )
-def test_bounds_that_say_nothing_or_overlap_are_refused(counts, complete, sentence):
-    with pytest.raises(UserError, match=sentence):
+def test_counts_that_are_impossible_say_nothing_or_overlap_are_refused(counts, complete):
+    with pytest.raises(UserError, match="counts"):
         CountedTuples.of(TupleData(np.arange(12).reshape(4, 3), np.arange(1)), counts, complete)
 
 

@@ -1,4 +1,4 @@
-"""Linear models, trees, teacher and student: what they learn of laws of which some hide in the mean of members."""
+"""Linear models, teacher and student: what they learn of laws of which some hide in the mean of members."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from mdpu.errors import UserError
 from mdpu.law import Law
 from mdpu.learners.features import Standardisation
 from mdpu.learners.joint import Bags, Objective
-from mdpu.learners.linear import cross_fit, split_folds, start
+from mdpu.learners.linear import cross_fit, network_start, split_folds, start
 from mdpu.learners.student import check_student, fit_linear, fit_student, fit_teacher, soft_labels
-from mdpu.learners.trees import fit_trees
 from mdpu.randomness import Stream
 
-LAWS = {"dominant pairs": Law.dominant(2), "exactly one of three": Law.exactly(3, 1), "similar pairs": Law.similar(2)}
+ONE, SIMILAR = Law.exactly(3, 1), Law.similar(2)
+LAWS = {"dominant pairs": Law.dominant(2), "exactly one of three": ONE, "similar pairs": SIMILAR}
 
 
 class Blobs:
@@ -41,7 +41,8 @@ class Blobs:
         self.rows = z * [1, 1000, 10, 0.01, 1] + [0, 5000, -3, 0, 1]
         count = n * law.size
         tuples, unlabeled = np.arange(count).reshape(n, law.size), np.arange(count, count + n)
-        self.bags = Bags.of(TupleData(tuples, unlabeled), lambda _: law)
+        self.sample = TupleData(tuples, unlabeled)
+        self.bags = Bags.of(self.sample, lambda _: law)
 
     def accuracy(self, scores):
         return np.mean((scores > 0) == self.labels)
@@ -50,7 +51,6 @@ class Blobs:
 LEARNERS = {
     "linear": fit_linear,
     "teacher": fit_teacher,
-    "trees": fit_trees,
     "student": partial(fit_student, student=HistGradientBoostingClassifier(max_iter=20)),
 }
 
@@ -80,6 +80,26 @@ def test_a_start_finds_the_direction_where_the_mean_is_a_saddle():
     assert abs(signs.sum()) == len(signs)
 
 
+@pytest.mark.parametrize(
+    ("law", "prior"),
+    [(Law.exactly(3, 1), 1 / 3), (Law.exactly(3, 1), 0.4), (Law.similar(2), 0.5), (Law.similar(2), 0.4)],
+)
+def test_a_network_starts_from_a_score_of_the_right_direction_and_scale(law, prior):
+    """The sign of the first law is known, that of similar pairs is free at one half and hardly known at 0.4."""
+    data = Blobs(law, prior)
+    scores = network_start(data.rows, data.sample, law, prior, 0)
+    accuracy = data.accuracy(scores)
+    assert accuracy > 0.93 or (law == SIMILAR and accuracy < 0.07)
+    assert scores[data.sample.unlabeled].std() == pytest.approx(1)
+    assert expit(scores[data.sample.unlabeled]).mean() == pytest.approx(prior)
+
+
+@pytest.mark.parametrize("law", [Law.dominant(2), Law.dominant(3), Law.at_least(3, 1)])
+def test_a_network_needs_no_start_where_the_law_rises(law):
+    data = Blobs(law, 0.5, n=30)
+    assert network_start(data.rows, data.sample, law, 0.5, 0) is None
+
+
 def test_sparse_rows_are_taken_as_they_are():
     data = Blobs(LAWS["dominant pairs"], 0.4)
     rows = sparse.csr_matrix(np.maximum(Standardisation.learn(data.rows)(data.rows), 0))
@@ -105,17 +125,17 @@ def test_any_classifier_with_weights_is_a_student(student):
 
 
 @pytest.mark.parametrize(
-    ("student", "sentence"),
+    ("student", "name"),
     [
-        (SVC(), "SVC takes its probabilities from folds of its own"),
-        (RidgeClassifier(), "RidgeClassifier gives no probabilities"),
-        (KNeighborsClassifier(), "KNeighborsClassifier takes no sample_weight"),
-        (LinearRegression(), "a scikit-learn classifier is needed"),
-        (3, "learner is 3"),
+        (SVC(), "SVC"),
+        (RidgeClassifier(), "RidgeClassifier"),
+        (KNeighborsClassifier(), "KNeighborsClassifier"),
+        (LinearRegression(), "learner"),
+        (3, "learner"),
     ],
 )
-def test_a_classifier_that_cannot_learn_from_soft_labels_is_refused(student, sentence):
-    with pytest.raises(UserError, match=sentence):
+def test_a_classifier_that_cannot_learn_from_soft_labels_is_refused(student, name):
+    with pytest.raises(UserError, match=name):
         check_student(student)
 
 
@@ -132,7 +152,7 @@ def test_missing_values_and_outliers_do_no_harm():
     rows = data.rows.copy()
     rows[::10, 0] = np.nan
     rows[::50, 2] = 1e12
-    for learner in (fit_teacher, fit_trees, LEARNERS["student"]):
+    for learner in (fit_teacher, LEARNERS["student"]):
         assert data.accuracy(learner(rows, data.bags, 0.4, 0)(rows)) > 0.9
 
 

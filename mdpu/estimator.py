@@ -1,0 +1,847 @@
+"""scikit-learn's face of the library: classifiers from tuples and unlabeled rows.
+
+>>> classifier = MDPUClassifier(prior=0.4, random_state=0).fit(tuples, unlabeled)
+>>> classifier.predict(rows)
+
+`MDPUClassifier` takes tuples at least half of whose members are of one class, `TupleClassifier` tuples of any symmetric
+law. `Network` holds what only networks know. ``docs/how-to/estimator.md`` has examples.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, Self
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+from scipy.special import expit, logit
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+from threadpoolctl import threadpool_limits
+
+from mdpu.data import TupleData, join_groups, read_groups
+from mdpu.device import choose_device
+from mdpu.errors import UserError, check_choice, check_count, check_share, printable, warn
+from mdpu.export import PlainModule
+from mdpu.law import Law
+from mdpu.learners.features import Standardisation
+from mdpu.learners.joint import Bags, CountedTuples, Floats, only_used
+from mdpu.learners.student import check_student, event_prior, fit_linear, fit_student
+from mdpu.losses import LOSSES
+from mdpu.methods import available_methods, load_method
+from mdpu.networks import Networks, make_network, prepare
+from mdpu.prior import PriorProfile, estimate_prior
+from mdpu.scores import Estimate, estimated_risk
+from mdpu.settings import Settings, Task, check_sample
+from mdpu.train import Trained, train
+
+LEARNERS = ("auto", "student", "linear", "network")
+FEW = 20  # tuples or unlabeled rows
+FEW_STEPS = 30
+SHORT_FROM = 3000  # tuples from which on a short training is as accurate as 100 epochs at a constant rate
+PICTURES_FROM = 1000  # tuples of pictures from which on a network is trained; with 200, a student is more accurate
+STUDENT_UP_TO = 20_000  # tuples of a table; beyond it the kernel teacher takes minutes
+LITTLE = 0.12  # nats that a tuple says, below which every learner ended at the constant answer at priors of 0.75 on
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class Network(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
+    """How a classifier trains a network: ``MDPUClassifier(learner=Network(n_epochs=50))``.
+
+    A grid search names its parameters ``learner__n_epochs`` and the like.
+
+    Parameters
+    ----------
+    network : str, Module or callable, optional
+        A name of `mdpu.settings.NETWORKS`; or a PyTorch module, which is copied and trained from the weights that it
+        has; or a function from the shape of a row to a module. A module takes vectors as (N, d) and pictures as
+        (N, C, H, W), uint8 values divided by 255, and returns (N, 1); parameters that need no gradient stay as they
+        are. By default a perceptron, of pixels or, in short trainings, of principal components.
+    hidden : tuple of int
+        Units of each hidden layer of the networks ``mlp`` and ``components``; others ignore it.
+    short : bool, optional
+        Whether training is short: 20 epochs of a one-cycle schedule on principal components. With many tuples that is
+        as accurate as 100 epochs on all pixels at a constant rate, in a tenth of the time; with few it is not. By
+        default it is short from 3,000 tuples on, and where tuples are broken, which longer training learns by heart.
+    n_epochs, batch_size : int, optional
+        A minibatch has so many tuples. By default `short` and the number of tuples decide: beyond 50,000, a million are
+        seen in all, and each at least five times.
+    learning_rate, weight_decay : float, optional
+        Of Adam; the weight decay is an L2 penalty. By default `short` decides.
+    method : str
+        A name of `mdpu.methods` that sees no labels and scores rows. ``bag-relu`` uses what the members of a tuple say
+        together; ``relu``, ``abs`` and ``ure`` are the paper's.
+    loss : {'logistic', 'ramp', 'squared', 'hinge', 'sigmoid'}
+        Of Table I. Methods on bags have a loss of their own and ignore it.
+    standardize : bool
+        Whether the columns of a table of floats are given with their outliers pulled in, centred and scaled. The other
+        learners do this by themselves.
+    precision : {'float32', 'bfloat16', 'tf32'}
+        Of the products.
+    device : {'auto', 'cpu', 'cuda'}
+    callbacks : sequence of callable
+        Called after each epoch with the epoch, from 1, and its row of ``history_`` as a dict. Training stops after an
+        epoch for which one returns True. An error in one ends `fit`.
+    """
+
+    network: Any = None
+    hidden: Sequence[int] = (300, 300)
+    short: bool | None = None
+    n_epochs: int | None = None
+    batch_size: int | None = None
+    learning_rate: float | None = None
+    weight_decay: float | None = None
+    method: str = "bag-relu"
+    loss: str = "logistic"
+    standardize: bool = True
+    precision: Literal["float32", "bfloat16", "tf32"] = "float32"
+    device: str = "auto"
+    callbacks: Sequence[Callable[[int, dict[str, float]], Any]] = ()
+
+    def settings(self, n: int, broken: bool = False) -> Settings:
+        """Return the settings of a training on `n` tuples, some of which may be broken.
+
+        Raises
+        ------
+        UserError
+            If a parameter is refused, whatever the data.
+        """
+        _check_switch("standardize", self.standardize)
+        if self.short is not None:
+            _check_switch("short", self.short)
+        if not isinstance(self.callbacks, Sequence) or not all(map(callable, self.callbacks)):
+            raise UserError(f"callbacks is {self.callbacks!r}; a list of functions of epoch and row is needed")
+        if isinstance(self.network, type | torch.jit.ScriptModule):
+            what = f"class {self.network}" if isinstance(self.network, type) else "scripted module (torch.jit)"
+            raise UserError(f"network is a {what}; give a module of Python, or a function from a row's shape to one")
+        choose_device(self.device)
+        check_choice("method", self.method, usable_methods())
+        check_choice("loss", self.loss, tuple(LOSSES))
+        if self.n_epochs is not None:
+            check_count("n_epochs", self.n_epochs)
+        short = (n >= SHORT_FROM or broken) if self.short is None else self.short
+        values = _defaults(n, short, broken)
+        given = {name: getattr(self, name) for name in ("batch_size", "learning_rate", "weight_decay", "network")}
+        given["epochs"] = self.n_epochs
+        values |= {name: value for name, value in given.items() if value is not None}
+        if values["network"] in ("mlp", "components"):
+            values["architecture"] = {"hidden": self.hidden}
+        return Settings(**values, precision=self.precision)
+
+    def train(self, task: Task, rows: Any, sample: TupleData, seed: int | str, settings: Settings) -> Trained:
+        """Return the trained network, and warn of a training that cannot have learned anything."""
+        if not isinstance(settings.network, str):
+            _check_module(settings, rows[:2])
+
+        def on_epoch_end(epoch: int, measures: Sequence[dict[str, float]]) -> bool:
+            answers = [callback(epoch, measures[0]) for callback in self.callbacks]
+            return any(answer is True for answer in answers)
+
+        (model,) = train(task, rows, [sample], [seed], settings, device=self.device, on_epoch_end=on_epoch_end)
+        objective = model.history["objective"]
+        n_steps = len(objective) * -(-len(sample.tuples) // settings.batch_size)
+        if lost := int(objective.isna().sum()):
+            warn(
+                f"training diverged: the objective of the last {lost} epochs is not finite; lower learning_rate",
+                ConvergenceWarning,
+            )
+        elif len(objective) > 2 and objective.nunique() == 1:
+            warn("training does not move: the objective is the same in every epoch; change network", ConvergenceWarning)
+        elif n_steps < FEW_STEPS:
+            warn(
+                f"{len(objective)} epochs with batch_size={settings.batch_size} are {n_steps} steps of the optimizer, "
+                "too few to learn much; raise n_epochs or lower batch_size",
+                ConvergenceWarning,
+            )
+        return model
+
+
+def _defaults(n: int, short: bool, broken: bool) -> dict[str, Any]:
+    """Return the settings of a training on `n` tuples that no parameter names."""
+    passes = -(-1_000_000 // n)
+    if short:
+        own = {"network": "components", "schedule": "one-cycle", "epochs": min(20, passes), "learning_rate": 3e-3}
+        own |= {"batch_size": min(500, max(64, n // 20)), "weight_decay": 6e-3 if broken else 3e-4}
+    else:
+        own = {"network": "mlp", "epochs": min(100, passes), "learning_rate": 1e-3}
+        own |= {"batch_size": 64 if n <= 10_000 else 256, "weight_decay": 5e-4}
+    return own | {"epochs": max(5, own["epochs"])}
+
+
+def usable_methods() -> list[str]:
+    """Return the methods that score rows, see no labels and are told the prior, which the classifier estimates."""
+    found = {name: load_method(name) for name in available_methods()}
+    own = {name: method for name, method in found.items() if method.needs_network and method.outputs == 1}
+    return [name for name, method in own.items() if not (method.sees_labels or method.estimates_prior)]
+
+
+def _check_module(settings: Settings, rows: NDArray[Any]) -> None:
+    """Raise `UserError` unless a module that was brought along can do a training step on two rows."""
+    try:
+        preparation = prepare(settings, rows)
+        module = make_network(settings, preparation, 1, 0)
+        network = Networks([module], preparation, 1, torch.device("cpu"), "float32")
+        network(preparation(rows)[None]).sum().backward()
+    except UserError:
+        raise
+    except Exception as error:  # whatever somebody's code raises
+        given = "pictures (N, C, H, W)" if rows.ndim > 2 else f"float32 vectors (N, {rows.shape[1]})"
+        raise UserError(
+            f"network does not train on rows of shape {rows.shape[1:]} ({printable(str(error))[:200]}); a module takes "
+            f"{given} and returns (N, 1), and a function takes the shape of a row"
+        ) from error
+
+
+def _check_switch(name: str, value: Any) -> None:
+    if not isinstance(value, bool | np.bool_):
+        raise UserError(f"{name} is {value!r}; True or False is needed")
+
+
+def _put_back(sample: TupleData) -> TupleData:
+    """Return a sample with its members among the unlabeled rows as well."""
+    members = sample.tuples[sample.tuples >= 0]
+    return replace(sample, unlabeled=np.concatenate([sample.unlabeled, members]))
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Which learner was trained, and why."""
+
+    name: str
+    reason: str
+
+    def __str__(self) -> str:
+        """Return both."""
+        return f"{self.name} ({self.reason})"
+
+
+# -- the classifiers ----------------------------------------------------------------------------------
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
+    """What both classifiers share. Inside, scores and priors are those of the class that the law favours (`_sign`)."""
+
+    prior: float | None = field(default=None, kw_only=False)
+    broken: float = 0.0
+    learner: Any = "auto"
+    guess_prior: bool = False
+    compare_prior: bool = True
+    unlabeled_is: Literal["pool", "remainder"] = "pool"
+    prior_shift: float | None = None
+    random_state: Any = None
+
+    # What `fit` learns.
+    model_: Any = field(init=False)
+    prior_: float = field(init=False)
+    prior_estimate_: PriorProfile | None = field(init=False)
+    learner_: Choice = field(init=False)
+    standardisation_: Standardisation | None = field(init=False)
+    _counts: tuple[ArrayLike, ArrayLike] | None = field(init=False)
+
+    def __sklearn_tags__(self) -> Any:
+        """Return what scikit-learn's tools and checks ask of an estimator."""
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        tags.input_tags.three_d_array = True
+        tags.target_tags.required = True
+        tags.input_tags.sparse, tags.input_tags.allow_nan = self._takes("sparse"), self._takes("allow_nan")
+        return tags
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        """Return the parameters, and the learner once it is chosen."""
+        text = str(super().__repr__(N_CHAR_MAX))
+        return f"{text}  # learner: {self.learner_}" if hasattr(self, "learner_") else text
+
+    # -- training ---------------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Train on tuples and unlabeled rows: ``fit(tuples, unlabeled)``.
+
+        ``fit(rows, groups)`` is the form for scikit-learn's tools, ``fit(rows, sample)`` that of the library. A call
+        that fails or is interrupted leaves what was learned before.
+
+        Parameters
+        ----------
+        X : ndarray, shape (n, M, ...), or sequence of n ndarrays or frames, shapes (M_i, ...)
+            The members of each tuple: uint8 grey values, or numbers. In the other forms rows (N, ...), those of tuples
+            and the unlabeled ones.
+        y : ndarray, shape (n_unlabeled, ...), or int64, shape (N,), or TupleData
+            Unlabeled rows. Or, for each row, the number of its tuple, from 0, and -1 where it is unlabeled. Or the
+            indices of both in the rows, where one may stand more than once and others not at all.
+
+        Raises
+        ------
+        UserError
+            If a parameter is refused, parameters and data do not fit together, or `prior` is None and the sample does
+            not tell it.
+        """
+        return self._fit_or_restore(X, y, None)
+
+    def _fit_or_restore(self, X: Any, y: Any, counts: tuple[ArrayLike, ArrayLike] | None) -> Self:
+        before = dict(self.__dict__)
+        try:
+            self._counts = counts
+            return self._fit(X, y)
+        except BaseException:
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
+
+    def _fit(self, X: Any, y: Any) -> Self:
+        self._check_parameters()
+        rows, sample = self._sample(X, y)
+        choice = self._choose_learner(rows, sample)
+        seed = self._seed()
+        if choice.name != "network":
+            rows, sample = only_used(rows, sample)
+        bags = Bags.of(sample, self._own_law)
+        with threadpool_limits(1):  # on small matrices, threads that wait for each other take most of the time
+            estimate, own = self._settle_prior(rows, sample, bags, seed)
+            self._check_information(own, bags)
+            if choice.name == "student":
+                student = {} if isinstance(self.learner, str) else {"student": self.learner}
+                self.model_ = fit_student(rows, bags, own, seed, **student)
+            elif choice.name == "linear":
+                self.model_ = fit_linear(rows, bags, own, seed)
+        for name in ("history_", "n_iter_", "standardisation_"):
+            self.__dict__.pop(name, None)
+        if choice.name == "network":
+            self._fit_network(rows, sample, own, seed)
+        self.learner_ = choice
+        self.prior_estimate_ = estimate.mirrored() if estimate and self._sign < 0 else estimate
+        self.prior_ = float(self._own(own))
+        self.classes_ = np.array([-1, 1])
+        self._warn_of_constant_answers(rows, sample)
+        return self
+
+    def _check_parameters(self) -> None:
+        """Raise `UserError` if a parameter is refused, whatever the data."""
+        for name in ("guess_prior", "compare_prior"):
+            _check_switch(name, getattr(self, name))
+        check_choice("unlabeled_is", self.unlabeled_is, ("pool", "remainder"))
+        for name in ("prior", "prior_shift"):
+            if getattr(self, name) is not None:
+                check_share(name, getattr(self, name))
+        if self.broken != 0:
+            check_share("broken", self.broken)
+            if self._counts is not None:
+                raise UserError("broken is the share of tuples that break a law, but counts were given; leave one out")
+        if isinstance(self.learner, str):
+            check_choice("learner", self.learner, LEARNERS)
+        elif isinstance(self.learner, Network):
+            self.learner.settings(FEW)
+        else:
+            check_student(self.learner)
+
+    def _sample(self, X: Any, y: Any) -> tuple[Any, TupleData]:
+        """Return rows and the sample to learn from: with counts, and with members put back if need be."""
+        rows, sample = self._read(X, y, reset=True)
+        if self._counts is not None:
+            sample = CountedTuples.of(sample, self._counts, complete=y is None)
+        if self.unlabeled_is == "remainder" and not (isinstance(sample, CountedTuples) and sample.complete):
+            sample = _put_back(sample)
+        if len(sample.unlabeled) < 2:
+            raise UserError("one unlabeled row says nothing of positives; give as many as there are tuples")
+        for part, what in ((sample.tuples, "tuples"), (sample.unlabeled, "unlabeled rows")):
+            if len(part) < FEW:
+                warn(f"{len(part)} {what} are too few to learn from or to judge by; give {FEW} or more")
+        return rows, sample
+
+    def _read(self, X: Any, y: Any, reset: bool) -> tuple[Any, TupleData]:
+        """Return rows (N, ...) and the sample that names them, whatever form they were given in."""
+        if y is None and self._counts is None:
+            raise UserError("requires y to be passed, but the target y is None; give unlabeled rows, or groups")
+        if y is None:  # groups alone, of which counts are known, are unlabeled too
+            y = X[0]
+        if not isinstance(y, TupleData):
+            try:
+                y = y if hasattr(y, "ndim") else np.asarray(y)
+            except ValueError:
+                raise UserError(
+                    "y holds rows of several shapes; if tuples and unlabeled rows are swapped, give the tuples first"
+                ) from None
+            if y.ndim != 1:
+                X, y = join_groups(X, y)
+        rows = self._checked(X, reset=reset, ensure_min_samples=2)
+        if isinstance(y, TupleData):
+            check_sample(y, rows.shape[0])
+            return rows, y
+        if rows.shape[0] != len(y) and np.issubdtype(np.asarray(y).dtype, np.integer):
+            raise UserError(f"X holds {rows.shape[0]} rows, but y the groups of {len(y)}; give one for each")
+        return rows, read_groups(np.asarray(y))
+
+    def _checked(self, X: Any, *, reset: bool, **options: Any) -> Any:
+        """Return rows as scikit-learn checks them, in the types that learners take."""
+        if not reset and (ndim := getattr(X, "ndim", 1)) not in (1, self._ndim):
+            raise UserError(
+                f"rows have {ndim} axes, but the classifier was trained on rows with {self._ndim}; give single "
+                "rows, such as tuples.reshape(-1, *tuples.shape[2:])"
+            )
+        options |= {
+            "accept_sparse": "csr" if self._takes("sparse") else False,
+            "ensure_all_finite": "allow-nan" if self._takes("allow_nan") else True,
+        }
+        try:
+            rows: Any = validate_data(self, X, reset=reset, allow_nd=True, **options)
+        except ValueError as error:
+            if "could not convert string" not in str(error):
+                raise
+            of = [*X.select_dtypes(exclude="number")] if hasattr(X, "select_dtypes") else "rows"
+            raise UserError(
+                f"{of} hold text or categories; put an encoder before the classifier in a Pipeline, such as "
+                "make_column_transformer((OneHotEncoder(), columns), remainder='passthrough')"
+            ) from None
+        if not sparse.issparse(rows) and rows.dtype != np.uint8 and not np.issubdtype(rows.dtype, np.floating):
+            rows = rows.astype(np.float32)
+        if reset:
+            self._ndim: int = len(rows.shape)
+        return rows
+
+    def _takes(self, what: Literal["sparse", "allow_nan"]) -> bool:
+        """Whether rows may be a sparse matrix, or have missing values."""
+        if isinstance(self.learner, str):
+            return self.learner in (("auto", "linear") if what == "sparse" else ("auto", "student", "linear"))
+        if isinstance(self.learner, Network) or not isinstance(self.learner, BaseEstimator):
+            return False
+        return bool(getattr(self.learner.__sklearn_tags__().input_tags, what))
+
+    def _choose_learner(self, rows: Any, sample: TupleData) -> Choice:
+        """Return the learner that `learner` names, or the one that did best on data of this kind.
+
+        ``benchmarks/learners.py`` has the figures.
+        """
+        counted, n = isinstance(sample, CountedTuples), len(sample.tuples)
+        is_network = self.learner == "network" if isinstance(self.learner, str) else isinstance(self.learner, Network)
+        if counted and is_network:
+            raise UserError(
+                "learner is a network, and networks learn from tuples of one law; take learner='student' or 'linear', "
+                "or in a loop of your own a TupleLoss for each pair of counts"
+            )
+        if not isinstance(self.learner, str):
+            return Choice("network" if is_network else "student", f"learner={type(self.learner).__name__}")
+        if self.learner != "auto":
+            return Choice(self.learner, "as learner says")
+        if sparse.issparse(rows):
+            return Choice("linear", "sparse rows")
+        if counted:
+            return Choice("student", "tuples with counts")
+        if rows.ndim > 2 and n >= PICTURES_FROM:
+            return Choice("network", "pictures")
+        if n <= STUDENT_UP_TO:
+            return Choice("student", f"{'a table' if rows.ndim == 2 else 'pictures'} with {n} tuples")
+        return Choice("network", f"a table with {n} tuples, more than {STUDENT_UP_TO}")
+
+    def _fit_network(self, rows: Any, sample: TupleData, own: float, seed: int | str) -> None:
+        """Train the network of `learner`, or that of the defaults."""
+        network = self.learner if isinstance(self.learner, Network) else Network()
+        n, size = sample.tuples.shape
+        law = self._own_law(size)
+        settings = network.settings(n, broken=self.broken > 0)
+        table = network.standardize and rows.ndim == 2 and np.issubdtype(rows.dtype, np.floating)
+        self.standardisation_ = Standardisation.learn(rows, components=None) if table else None
+        task = Task(network.method, size, own, network.loss, None if law == Law.dominant(size) else law)
+        self.model_ = network.train(task, self._for_network(rows), sample, seed, settings)
+        self.history_ = self.model_.history
+        self.n_iter_ = len(self.history_)
+
+    def _for_network(self, rows: Any) -> Any:
+        return rows if self.standardisation_ is None else self.standardisation_(rows).astype(np.float32)
+
+    def _seed(self) -> int | str:
+        """Return the seed: integers and texts as they are, so that a run of the library can have the same."""
+        if isinstance(self.random_state, str):
+            return self.random_state
+        if isinstance(self.random_state, int | np.integer) and self.random_state >= 0:
+            return int(self.random_state)
+        try:
+            return int(check_random_state(self.random_state).randint(2**31 - 1))
+        except ValueError:
+            raise UserError(
+                f"random_state is {self.random_state!r}; an integer of at least 0, a RandomState, a text or None is "
+                "needed"
+            ) from None
+
+    # -- laws -------------------------------------------------------------------------------------
+
+    def law_of(self, size: int) -> Law:
+        """Return the law of the tuples of one size."""
+        raise NotImplementedError
+
+    def _own_law(self, size: int) -> Law:
+        """Return the law in terms of the class whose scores are learned."""
+        return self.law_of(size)
+
+    def _broken(self, law: Law) -> Law:
+        """Return a law with the share of broken tuples, if there is one."""
+        return law.broken(self.broken) if self.broken else law
+
+    @property
+    def _sign(self) -> int:
+        """1, or -1 if the class whose scores are learned is the negative one."""
+        return 1
+
+    def _own(self, prior: float) -> float:
+        """Return the prior of the own class given that of the positive one, or the other way round."""
+        return prior if self._sign > 0 else 1 - prior
+
+    # -- the prior --------------------------------------------------------------------------------
+
+    def _settle_prior(
+        self, rows: Any, sample: TupleData, bags: Bags, seed: int | str
+    ) -> tuple[PriorProfile | None, float]:
+        """Return what the sample says of the own class's prior, if it is asked, and the prior to learn with."""
+        if bags.complete:
+            return None, self.prior or event_prior(rows, bags, seed)
+        if self.prior is not None and not self.compare_prior:
+            return None, self._own(float(self.prior))
+        estimate = estimate_prior(rows, sample, self._own_law, seed)
+        if self.prior is None:
+            return estimate, self._estimated(estimate)
+        own = self._own(float(self.prior))
+        if not estimate.fits(own):
+            self._warn_of_told_prior(estimate, rows, sample, seed)
+        return estimate, own
+
+    def _estimated(self, estimate: PriorProfile) -> float:
+        """Return the own class's prior as it is estimated.
+
+        Raises
+        ------
+        UserError
+            If the sample does not tell it, and no guess is asked for.
+        """
+        if estimate.known:
+            if estimate.symmetric:
+                warn(
+                    "the law is the same with the classes exchanged, so +1 is the larger class of the two that were "
+                    "found; which one that is, nothing in the data says"
+                )
+            return estimate.prior
+        ends = sorted((self._own(estimate.low), self._own(estimate.high)))
+        says = (
+            "nothing of the prior"
+            if estimate.verdict == "not known"
+            else f"only that the prior lies between {ends[0]:.2f} and {ends[1]:.2f}"
+        )
+        if not self.guess_prior:
+            raise UserError(
+                f"{estimate.n} tuples and {estimate.n_unlabeled} unlabeled rows say {says}; give prior, more tuples, "
+                "or larger tuples, or set guess_prior=True"
+            )
+        guess = min(max(estimate.prior, 0.02), 0.98)
+        warn(f"the data say {says}, and {self._own(guess):.2f} is a guess; give prior or more tuples")
+        return guess
+
+    def _warn_of_told_prior(self, estimate: PriorProfile, rows: Any, sample: TupleData, seed: int | str) -> None:
+        """Warn of a told prior that does not fit, and say so if it would with the members put back."""
+        ends = sorted((self._own(estimate.low), self._own(estimate.high)))
+        text = (
+            f"prior is {self.prior}, but tuples and unlabeled rows speak for {ends[0]:.2f} to {ends[1]:.2f}; check "
+            "prior, or whether the unlabeled rows were drawn as they come"
+        )
+        if self.unlabeled_is == "pool":
+            whole = estimate_prior(rows, _put_back(sample), self._own_law, seed)
+            if whole.known and whole.fits(self._own(float(self.prior or 0))):
+                text += '; they would fit as what the tuples left of a pool: see unlabeled_is="remainder"'
+        warn(text)
+
+    def _check_information(self, own: float, bags: Bags) -> None:
+        """Raise `UserError` if tuples break the law as often as random groups; warn if they say too little.
+
+        They say little at a prior near 0 or 1.
+        """
+        by_chance = max(1 - replace(part.law, refused=0.0).rate(own) for part in bags.parts)
+        if self.broken >= by_chance:
+            raise UserError(
+                f"broken is {self.broken:.2f}, but of random groups at prior {self._own(own):.2f} no more than "
+                f"{by_chance:.2f} break the law; check broken and prior"
+            )
+        most = max(part.law.joint_information(own) for part in bags.parts)
+        if max(own, 1 - own) >= 0.75 and most < LITTLE:
+            warn(
+                f"at prior {self._own(own):.2f} a tuple says {most:.2f} nats of its members' classes; learners seldom "
+                f"beat the constant answer here, which is right in {100 * max(own, 1 - own):.0f} %: compare with it, "
+                "or take larger or stricter tuples"
+            )
+
+    def _warn_of_constant_answers(self, rows: Any, sample: TupleData) -> None:
+        answers = self._scores(rows[sample.unlabeled[:2000]]) > 0
+        if len(answers) > 1 and answers.all() | ~answers.any():
+            warn(
+                "every unlabeled row gets the same answer; the classifier has learned no difference: give more tuples, "
+                "check prior, or take another learner"
+            )
+
+    # -- prediction -------------------------------------------------------------------------------
+
+    def _scores(self, rows: Any) -> NDArray[Any]:
+        """Return the own class's scores (N,) of rows that are checked."""
+        if isinstance(self.model_, Trained):
+            return self.model_.decision_function(self._for_network(rows))
+        with threadpool_limits(1):
+            return np.asarray(self.model_(rows))
+
+    def decision_function(self, X: Any) -> NDArray[np.float32]:
+        """Return scores (N,) of rows (N, ...): positive where the answer is +1.
+
+        Raises
+        ------
+        UserError
+            If the rows are unlike those of the training; or `prior_shift` is given and the method's scores are not
+            log-odds.
+        """
+        check_is_fitted(self)
+        scores = self._sign * self._scores(self._checked(X, reset=False))
+        return (scores + self._shift()).astype(np.float32)
+
+    def _shift(self) -> float:
+        """Return what `prior_shift` adds to the scores."""
+        if self.prior_shift is None:
+            return 0.0
+        self._check_posterior("prior_shift")
+        check_share("prior_shift", self.prior_shift)
+        return float(logit(self.prior_shift) - logit(self.prior_))
+
+    @property
+    def module_(self) -> PlainModule:
+        """The trained network as a plain module on the CPU, from rows (N, ...) to scores (N,)."""
+        check_is_fitted(self)
+        if not isinstance(self.model_, Trained):
+            raise AttributeError(f"module_ is of networks, but the learner is {self.learner_}")
+        return PlainModule(
+            self.model_.module, self.model_.preparation, self.standardisation_, float(self._sign), self._shift()
+        ).eval()
+
+    def predict(self, X: Any) -> NDArray[np.int64]:
+        """Return -1 or +1 for each of the rows (N, ...); raises as `decision_function`."""
+        return np.where(self.decision_function(X) > 0, 1, -1)
+
+    def predict_proba(self, X: Any) -> Floats:
+        """Return the probabilities (N, 2) of -1 and +1 for rows (N, ...).
+
+        Raises
+        ------
+        UserError
+            If the method's scores are not log-odds; and as `decision_function`.
+        """
+        check_is_fitted(self)
+        self._check_posterior("predict_proba")
+        scores = self.decision_function(X).astype(np.float64)
+        return np.stack([expit(-scores), expit(scores)], axis=1)
+
+    def _check_posterior(self, asked: str) -> None:
+        """Raise `UserError` unless the scores that were learned are log-odds, as those of the joint objective are."""
+        if not isinstance(self.model_, Trained):
+            return
+        task = self.model_.task
+        if not load_method(task.method).gives_log_odds(task.loss):
+            raise UserError(
+                f"{asked} needs scores that are log-odds, but those of method {task.method} with the loss {task.loss} "
+                "are not; take method bag-relu, or relu with the loss logistic"
+            )
+
+    # -- evaluation -------------------------------------------------------------------------------
+
+    def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        """Return the accuracy on rows (N, ...) with true labels (N,), -1 or +1.
+
+        Raises
+        ------
+        UserError
+            If `y` holds anything else, such as groups: `risk_estimate` and `negative_bag_risk` need no labels.
+        """
+        if y is None or not np.isin(np.asarray(y), (-1, 1)).all():
+            raise UserError(
+                "score needs true labels, -1 or +1, as y; without labels use risk_estimate, or "
+                "scoring=negative_bag_risk with cv=TupleKFold()"
+            )
+        return float(super().score(X, y, sample_weight))
+
+    def risk_estimate(self, X: Any, y: Any, *, level: float = 0.95) -> Estimate:
+        """Estimate the error rate at the training prior from tuples and unlabeled rows, without labels.
+
+        Theorem 1 holds for any loss, the 0-1 loss among them: Eq. 11 with the shares of positive answers among members
+        of tuples and among unlabeled rows. Tuples of several sizes give one estimate for each size, and their mean
+        by numbers. Rows that the classifier was trained on give too low an estimate.
+
+        Parameters
+        ----------
+        X, y
+            As for `fit`, in either form.
+        level : float
+            Of the interval, in (0, 1).
+        """
+        check_is_fitted(self)
+        check_share("level", level)
+        rows, sample = self._read(X, y, reset=False)
+        return estimated_risk(self.predict(rows) > 0, sample, self.prior_, self.law_of, level)
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class MDPUClassifier(TupleEstimator):
+    """A classifier learned from tuples, at least half of whose members are positive, and unlabeled rows.
+
+    Parameters
+    ----------
+    prior : float, optional
+        Share of positives among the unlabeled rows, in (0, 1). By default it is estimated (`PriorProfile` has the
+        limits); a sample that does not tell it is refused.
+    dominant : {'positive', 'negative'}
+        The class that at least half of each tuple's members are of.
+    broken : float
+        Share of the tuples, in [0, 1), that break the rule.
+    learner : {'auto', 'student', 'linear', 'network'}, Network or scikit-learn classifier
+        ``student``: boosted trees on the soft labels of a kernel machine; any scikit-learn classifier with
+        ``sample_weight`` and ``predict_proba`` takes their place. ``linear``: a linear model of the joint objective,
+        which takes sparse rows. ``network``: as a `Network` with other parameters. ``auto`` takes ``network`` for 1,000
+        tuples of pictures or more and for more than 20,000 of a table, ``linear`` for sparse rows, and ``student`` for
+        all else. Nothing but this parameter and the data decides the family of models. Learners without a network
+        take one thread.
+    guess_prior : bool
+        Whether a prior that the sample does not tell is guessed instead of refused.
+    compare_prior : bool
+        Whether `fit` compares a told prior with what the tuples say, and warns.
+    unlabeled_is : {'pool', 'remainder'}
+        Whether the unlabeled rows are draws from the pool, or what was left of it when the tuples had been taken out.
+        In the second case the members are put back, and `prior` is that of the whole pool.
+    prior_shift : float, optional
+        Prior where the classifier will be used, if it is another than that of the unlabeled rows. It moves the
+        scores by the difference of the log-odds of the two priors, and can be set after `fit`.
+    random_state : int, RandomState, str or None
+        Of all random numbers of `fit`. A text names a trial as those of the pipeline are.
+
+    Attributes
+    ----------
+    classes_ : ndarray, shape (2,)
+        -1 and +1.
+    prior_ : float
+        As it was given or estimated.
+    prior_estimate_ : PriorProfile or None
+        What the sample says of the positive class's prior, with its interval. None if the prior was told and
+        `compare_prior` is False.
+    learner_ : Choice
+        The learner and the reason for it.
+    history_ : DataFrame
+        Of networks, one row per epoch: ``epoch``, from 1, ``objective``, and what the method records.
+    n_iter_ : int
+        Epochs that a network was trained for.
+    module_ : Module
+        Of networks, a plain PyTorch module: from rows (N, ...) as they are, standardisation included, to the scores of
+        `decision_function`.
+    model_ : mdpu.train.Trained or callable
+        What the library trained.
+
+    Notes
+    -----
+    scikit-learn's tools cut `X` and `y` by rows, so `fit` takes the data as one array of rows too, with the number of
+    its tuple for each; see `fit` and `join_groups`. In that form a `Pipeline` scales the rows, and `GridSearchCV`
+    works with ``cv=TupleKFold()`` and ``scoring=negative_risk``.
+
+    Examples
+    --------
+    Triples of digits are kept if at least two are even:
+
+    >>> import numpy as np
+    >>> from sklearn.datasets import load_digits
+    >>> images, digits = load_digits(return_X_y=True)
+    >>> even, rng = digits % 2 == 0, np.random.default_rng(0)
+    >>> groups = rng.integers(1200, size=(3000, 3))
+    >>> tuples = images[groups[even[groups].sum(axis=1) >= 2]]
+    >>> unlabeled = images[rng.integers(1200, size=2000)]
+    >>> classifier = MDPUClassifier(random_state=0).fit(tuples, unlabeled)
+    >>> classifier.predict(images[1200:1206])
+    array([-1, -1, -1, -1, -1,  1])
+    >>> classifier.score(images[1200:], np.where(even[1200:], 1, -1)) > 0.9
+    True
+    """
+
+    dominant: Literal["positive", "negative"] = "positive"
+
+    def law_of(self, size: int) -> Law:
+        """Return the law of the tuples of one size: at least half of the members are of the dominant class."""
+        return self._broken(Law.dominant(size) if self.dominant == "positive" else Law.between(size, 0, size // 2))
+
+    def _own_law(self, size: int) -> Law:
+        return self._broken(Law.dominant(size))
+
+    def _check_parameters(self) -> None:
+        check_choice("dominant", self.dominant, ("positive", "negative"))
+        super()._check_parameters()
+
+    @property
+    def _sign(self) -> int:
+        return 1 if self.dominant == "positive" else -1
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class TupleClassifier(TupleEstimator):
+    """A classifier learned from tuples of any symmetric law and unlabeled rows.
+
+    A random group of M rows with k positives is collected as a tuple with the weight w_k. Weights (0, 1, 0) are
+    dissimilar pairs, (1, 0, 1) similar ones, (0, 1, 0, 0) triples with exactly one positive.
+
+    Parameters
+    ----------
+    prior : float, optional
+        Share of positives among the unlabeled rows, in (0, 1). By default it is estimated, see `PriorProfile`; a
+        sample that does not tell it is refused.
+    law : Law, array_like or callable
+        The law, or its weights w_0 .. w_M; or a function from a tuple size to a law, such as ``Law.dominant``, for
+        tuples of several sizes, from which networks do not learn.
+    **parameters
+        The others, and the attributes, are those of `MDPUClassifier`.
+    """
+
+    law: Any = (0, 1, 1)
+
+    def fit(self, X: Any, y: Any = None, counts: tuple[ArrayLike, ArrayLike] | None = None) -> Self:
+        """Train on tuples and unlabeled rows, or on tuples whose numbers of positives were observed within bounds.
+
+        Parameters
+        ----------
+        X, y
+            As for `MDPUClassifier.fit`. With `counts`, `y` may be left out where all groups were collected, whatever
+            was observed of them: then the members are draws at the prior, which need not be told, and the log loss of
+            the observations is minimised.
+        counts : (low, high), optional
+            The least and the largest number of positives in each tuple, numbers or integers (n,); they take the place
+            of `law`. Equal ones are exact counts (label proportions), (1, size) and (0, 0) the positive and negative
+            bags of multiple-instance learning. Which bounds were given may depend on the number only in that they hold
+            it. Networks do not learn from them.
+
+        Raises
+        ------
+        UserError
+            As `MDPUClassifier.fit`, and if counts are impossible, say nothing, or overlap where `y` is left out.
+        """
+        return self._fit_or_restore(X, y, counts)
+
+    def law_of(self, size: int) -> Law:
+        """Return the law of the tuples of one size.
+
+        Raises
+        ------
+        UserError
+            If `law` is none, or one of another size; or if the classifier was trained on counts.
+        """
+        if getattr(self, "_counts", None) is not None:
+            raise UserError("the classifier was trained on counts, not on a law; scores without labels need a law")
+        try:
+            law = self.law(size) if callable(self.law) else self.law
+            law = law if isinstance(law, Law) else Law(tuple(law))
+        except (TypeError, ValueError) as error:
+            if isinstance(error, UserError):
+                raise
+            raise UserError(f"law is {self.law!r}; a Law is needed, or the weights w_0 .. w_M, as (0, 1, 1)") from None
+        if law.size != size:
+            raise UserError(
+                f"law is one of {law.size} members, but a tuple has {size}; give a function from the size, as "
+                "Law.dominant, for tuples of several sizes"
+            )
+        return self._broken(law)
