@@ -22,7 +22,7 @@ REFERENCE = ROOT / "results" / "reference"
 CELL = ("dataset", "variant", "tuple_size", "n", "prior", "method", "loss")
 DOCUMENTS = (
     "README.md",
-    *(f"docs/explanation/{name}.md" for name in ("findings", "laws", "natural", "neighbours", "performance")),
+    *(f"docs/explanation/{name}.md" for name in ("findings", "laws", "natural", "performance")),
     "docs/how-to/estimator.md",
     "docs/how-to/your-loop.md",
 )
@@ -83,9 +83,7 @@ TABLES = {
         [(f"{n:,}", {"n": n}) for n in range(2000, 14000, 2000)]),
     "losses": ("loss", crossed(named("ure", "relu", "relu-part"), HALVES),
         [(loss, {"loss": loss}) for loss in ("logistic", "squared", "hinge", "ramp")]),
-    "parts": ("pairs, prior", named("bag-relu", "bag-relu-last", "bag-ure", "bag-abs", "bag-nce", "bag-likelihood",
-        "marginal-relu"), PRIORS[1:3]),
-    "neighbours": ("MNIST", named("llp", "noisy-or", "bag-count", "bag-em", "bag-relu"), PRIORS),
+    "neighbours": ("MNIST", named("llp", "bag-em", "bag-relu"), PRIORS),
 }  # fmt: skip
 
 
@@ -170,6 +168,7 @@ def laws(dataset: str) -> str:
     """Return accuracies on a dataset by law, each with the lowest lead of bag-relu over a method on single members."""
     rows = pd.read_csv(REFERENCE / "laws" / "cells.csv", dtype={"prior": str})
     methods, body = ("ure", "relu", "abs", "bag-em", "bag-relu", "bag-free", "supervised"), []
+    rows = rows[rows["law"] != "comparison"]  # of 0.2.0; the order of members counts in it
     for (size, law, prior), cells in rows[rows["dataset"] == dataset].groupby(["tuple_size", "law", "prior"]):
         by_method = {row.method: f"{row.mean:.1f} ± {row.std:.1f}" for row in cells.itertuples()}
         of_members = cells[cells["family"] == "marginal"].sort_values("above_low")
@@ -181,62 +180,19 @@ def laws(dataset: str) -> str:
     return markdown(["law, $M$", "prior", *(f"`{method}`" for method in methods), "lead"], body)
 
 
-def neighbours(name: str) -> str:
-    """Return other papers' test errors beside ours, with a verdict."""
-
-    def number(mean, std) -> str:
-        return "–" if pd.isna(mean) else f"{mean:.2f}" if pd.isna(std) else f"{mean:.2f} ± {std:.2f}"
-
-    body = []
-    for row in pd.read_csv(REFERENCE / "neighbours" / f"{name}.csv", dtype={"prior": str}).to_dict("records"):
-        wrong = row["variant"].rpartition("-")[2]
-        told = f", told times {int(wrong) / 100:.1f}" if wrong.isdigit() else ""
-        beside = [number(row[f"our_error_{one}"], row[f"our_std_{one}"]) for one in ("bag-relu", "supervised")]
-        own = [number(row["error"], row["std"]), number(row["our_error"], row["our_std"])]
-        apart = [f"{row['difference']:+.2f}", f"{row['twice']:.2f}", row["verdict"]]
-        body.append([f"{row['paper']}: {row['law']}{told}", f"`{row['method']}`, {row['loss']}", *own, *apart, *beside])
-    names = ["method", "theirs", "ours", "difference", "twice its error", "verdict", "`bag-relu`", "`supervised`"]
-    return markdown(["number", *names], body)
-
-
 def around(values: pd.Series) -> str:
     """Return mean and deviation over trials, or the value of a single one."""
     return f"{values.mean():.1f}" + (f" ± {values.std():.1f}" if len(values) > 1 else "")
 
 
-def loops() -> dict[str, str]:
-    """Return what benchmarks/loops.py measured; a trial of the loop beside `fit` counts where both were trained."""
-    rows = pd.read_csv(REFERENCE / "loops.csv")
+def scale() -> str:
+    """Return what `fit` takes by the number of pairs, measured by benchmarks/loops.py."""
+    rows = pd.read_csv(REFERENCE / "loops.csv").query("what == 'scale'").sort_values(["n", "epochs"])
     rows["speed"] = rows["images"] / rows["cpu_seconds"]
-    beside = []
-    pairs = rows[rows["what"].isin(("loop", "fit"))].set_index(["dataset", "tuple_size", "trial", "what"]).unstack()
-    for (dataset, size), own in pairs.dropna(axis=1, how="all").dropna().groupby(level=[0, 1], sort=False):
-        cells = [around(own["accuracy", what]) for what in ("loop", "fit")]
-        cells += [f"{own['cpu_seconds', what].mean():.0f}" for what in ("loop", "fit")]
-        beside.append([f"{OF_IMAGES[dataset]}, {'pairs' if size == 2 else 'triples'}", str(len(own)), *cells])
-    parts = [
-        [str(size), f"{count:.0f}", str(len(own)), around(own["accuracy"]), around(own["bias"])]
-        for (size, count), own in rows[rows["what"] == "running"].groupby(["tuple_size", "parts"])
-    ]
-    scale = rows[rows["what"] == "scale"].sort_values(["n", "epochs"])
-    shown = scale[["n", "epochs", "cpu_seconds", "data", "memory", "speed"]].map(lambda value: f"{value:,.0f}")
-    shown.insert(2, "accuracy", scale["accuracy"].map("{:.1f}".format))
-    speeds = rows[rows["what"].isin(("read", "stream loop", "stream fit"))].pivot(index="n", columns="what")
-    stream = [
-        [
-            f"{n:,}",
-            f"{own['memory', 'read']:.0f}",
-            *(f"{own['speed', k]:,.0f}" for k in ("read", "stream loop", "stream fit")),
-        ]
-        for n, own in speeds.iterrows()
-    ]
-    of_n = ["pairs", "epochs", "accuracy", "CPU s", "data, MiB", "memory beyond it, MiB", "images per CPU s"]
-    return {
-        "loops-fit": markdown(["", "trials", "loop", "`fit`", "loop, CPU s", "`fit`, CPU s"], beside),
-        "loops-parts": markdown(["M", "microbatches", "trials", "accuracy", "bias of the gradient"], parts),
-        "loops-scale": markdown(of_n, shown.to_numpy().tolist()),
-        "loops-stream": markdown(["pairs", "memory, MiB", "read", "trained by the loop", "by `fit`"], stream),
-    }
+    shown = rows[["n", "epochs", "cpu_seconds", "data", "memory", "speed"]].map(lambda value: f"{value:,.0f}")
+    shown.insert(2, "accuracy", rows["accuracy"].map("{:.1f}".format))
+    head = ["pairs", "epochs", "accuracy", "CPU s", "data, MiB", "memory beyond it, MiB", "images per CPU s"]
+    return markdown(head, shown.to_numpy().tolist())
 
 
 def with_interval(values) -> str:
@@ -259,55 +215,16 @@ def natural() -> str:
     return markdown(["", *kinds, "joint less copied"], body)
 
 
-def remainder() -> str:
-    """Return error rates with new unlabeled images, what the tuples left, and that with the members put back."""
-    rows = pd.read_csv(REFERENCE / "remainder.csv").set_index(["method", "variant", "seed"])["error"].sort_index()
-    titles = {"base": "new draws", "remainder": "what the pairs left", "put-back": "members put back"}
-    body = []
-    for method in rows.index.unique("method"):
-        own = [with_interval(rows[method, variant]) for variant in titles]
-        beside = [with_interval(rows[method, one] - rows[method, "base"]) for one in ("remainder", "put-back")]
-        body.append([f"`{method}`", *own, *beside])
-    return markdown(["", *titles.values(), "left less new", "put back less new"], body)
-
-
-def fast() -> str:
-    """Return accuracies and processor seconds of the fast recipe beside those of 100 epochs."""
-    rows = pd.read_csv(REFERENCE / "time_to_accuracy.csv", dtype={"prior": str})
-    body = []
-    for (dataset, size, prior), cell in rows.groupby(["dataset", "tuple_size", "prior"], sort=False):
-        usual, short = (cell[cell["kind"] == kind].iloc[0] for kind in ("bag-relu", "fast"))
-        seconds = [f"{row[key]:.1f}" for key in ("until_paper", "seconds") for row in (usual, short)]
-        times = f"{short.times:.1f} ({short.times_low:.1f} to {short.times_high:.1f})" if short.times > 0 else "–"
-        accuracies = f"{usual.accuracy:.1f}", f"{short.accuracy:.1f}", f"{-short.lost:+.1f}"
-        body.append([f"{TITLES[dataset]}, {size}, {prior}", *accuracies, *seconds, times])
-    names = ["100 epochs", "fast", "difference", "100: paper's best", "fast: paper's best", "100: all", "fast: all"]
-    return markdown(["dataset, $M$, prior", *names, "times sooner within 0.3"], body)
-
-
-def recipe() -> dict[str, str]:
-    """Return what the classifiers' default networks reach, by the number of tuples, and where training is hard."""
-    rows = pd.read_csv(REFERENCE / "recipe.csv")
-    by_size, hard = [], []
-    kinds, cases = (
-        ("constant", "one-cycle"),
-        {"told 0.2": "20 % broken, told", "told estimate": "20 % broken, estimated"},
-    )
-    for (n, dataset, size), own in rows[rows["what"] == "size"].groupby(["n", "dataset", "tuple_size"]):
+def recipe() -> str:
+    """Return what the classifiers' default networks reach, by the number of tuples."""
+    rows, body = pd.read_csv(REFERENCE / "recipe.csv").query("what == 'size'"), []
+    kinds = "constant", "one-cycle"
+    for (n, dataset, size), own in rows.groupby(["n", "dataset", "tuple_size"]):
         paired = own.pivot(index="trial", columns="recipe", values=["accuracy", "cpu_seconds"]).dropna()
         accuracies = [around(paired["accuracy", kind]) for kind in kinds]
         seconds = [f"{paired['cpu_seconds', kind].mean():.0f}" for kind in kinds]
-        by_size.append([f"{n:,}", f"{OF_IMAGES[dataset]}, {size}", str(len(paired)), *accuracies, *seconds])
-    for (_, dataset, what), own in rows[rows["what"] != "size"].groupby(["what", "dataset", "recipe"], sort=False):
-        case = cases.get(what, "exactly one of three, prior 1/3")
-        shares = ", ".join(f"{share:.2f}" for share in own["share"]) if own["share"].any() else "–"
-        hard.append([f"{OF_IMAGES[dataset]}: {case}", ", ".join(own["accuracy"].map("{:.1f}".format)), shares])
-    return {
-        "recipe": markdown(
-            ["tuples $n$", "images, $M$", "trials", "100 epochs", "one-cycle", "CPU s", "CPU s"], by_size
-        ),
-        "hard": markdown(["triples, $n$ = 10,000", "accuracy by trial", "share"], hard),
-    }
+        body.append([f"{n:,}", f"{OF_IMAGES[dataset]}, {size}", str(len(paired)), *accuracies, *seconds])
+    return markdown(["tuples $n$", "images, $M$", "trials", "100 epochs", "one-cycle", "CPU s", "CPU s"], body)
 
 
 def coverage() -> str:
@@ -333,7 +250,7 @@ def learners() -> dict[str, str]:
     """Return accuracies of learners by cell, and how far `auto` is from each, paired by cell."""
     cell, names = (
         ["set", "sizes", "prior", "n"],
-        ["student", "linear", "trees", "network", "abs", "copied", "uu", "labels"],
+        ["student", "linear", "network", "abs", "copied", "uu", "labels"],
     )
     rows = pd.read_csv(REFERENCE / "learners.csv", dtype={"sizes": str})
     chosen = rows[rows["learner"] == "auto"]
@@ -350,7 +267,7 @@ def learners() -> dict[str, str]:
         body.append([*setting, f"{known} of {len(own)}", *numbers, constant, time])
     paired = [["`default`, where known", (by_trial["auto"] - by_trial["default"]).groupby(level=cell).mean()]]
     paired += [[f"`{name}`", means["auto"] - means[name]] for name in names]
-    paired += [["the best of the four learners", means["auto"] - means[names[:4]].max(axis=1)]]
+    paired += [["the best of the three learners", means["auto"] - means[names[:3]].max(axis=1)]]
     beside = [[name, str(lead.notna().sum()), with_interval(lead.dropna())] for name, lead in paired]
     titles = ["set", "M", "prior", "n", "known", "default", *(f"`{name}`" for name in names), "constant", "s"]
     return {
@@ -368,10 +285,8 @@ def tables() -> dict[str, str]:
         for name, (head, rows, columns) in TABLES.items()
     }  # fmt: skip
     made |= {f"laws-{name}": laws(name) for name in TITLES}
-    made |= {path.stem: neighbours(path.stem) for path in (REFERENCE / "neighbours").glob("neighbours-*.csv")}
-    made |= {"natural": natural(), "remainder": remainder(), "fast": fast()}
-    made |= {"own-split": own_split(), "colour": colour()}
-    made |= {**loops(), **recipe(), "coverage": coverage(), **learners()}
+    made |= {"natural": natural(), "own-split": own_split(), "colour": colour()}
+    made |= {"loops-scale": scale(), "recipe": recipe(), "coverage": coverage(), **learners()}
     return {**made, "verdicts": verdicts(), "claims": claims()}
 
 
