@@ -1,4 +1,4 @@
-"""``python -m mdpu``: one command per rule of the workflow."""
+"""``python -m mdpu``: the commands of the workflow's rules, and those that go from a number back to its runs."""
 
 import sys
 
@@ -9,7 +9,7 @@ def main() -> None:
         from mdpu.pipeline.cli import main as run
     except ModuleNotFoundError as error:
         sys.exit(f"error: the command line needs {error.name}; run pip install '.[pipeline]' in a checkout")
-    run()
+    sys.exit(run())
 
 
 if __name__ == "__main__":

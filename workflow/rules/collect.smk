@@ -1,41 +1,40 @@
-# INPUTS   manifests of all training jobs, and the finished runs that they name
-# OUTPUTS  metrics.parquet, one row per run and epoch; summary.csv, one row per cell;
-#          runs.csv, one row per run with the files that it came from
+# INPUTS   the file of every cell, or the packed file in which its runs are shipped; descriptions of a user's own images
+# OUTPUTS  metrics.parquet, one row per run and epoch; summary.csv, one row per cell; runs.csv, one row per run with the
+#          key and the file that it came from
 
 
 rule collect:
     input:
-        manifests=MANIFESTS,
+        runs=run_files(),
+        descriptions=[
+            PLAN.layout.images(name).with_suffix(".json") for name in PLAN.datasets if PLAN.checksum(name) is None
+        ],
     output:
         metrics=RESULTS / "metrics.parquet",
-        summary=offered(RESULTS / "summary.csv", "summary", "Runs", "Cells"),
-        runs=offered(RESULTS / "runs.csv", "runs", "Runs", "Runs"),
+        summary=offered("summary.csv", "summary", "Runs", "Cells"),
+        runs=offered("runs.csv", "runs", "Runs", "Runs"),
     log:
-        LOGS / "collect.log",
+        RESULTS / "logs/collect.log",
     benchmark:
-        BENCHMARKS / "collect.tsv"
+        RESULTS / "benchmarks/collect.tsv"
     conda:
         "../../envs/mdpu.yaml"
     params:
-        code=EVALUATION_CODE,
-        reporting=PLAN.config["protocol"]["reporting"],
-    shell:
-        "python -m mdpu collect --config $MDPU_CONFIG &> {log:q}"
+        asked=digest({run.name: PLAN.key(run) for run in PLAN.runs}),
+        reporting=text(PLAN.protocol.reporting),
+    script:
+        "../scripts/collect.py"
 
 
 rule verify:
     input:
         summary=rules.collect.output.summary,
-        expected=lambda wildcards: PLAN.config["expected"],
+        expected=config.get("expected") or [],
     output:
         verification=RESULTS / "verification.json",
     log:
-        LOGS / "verify.log",
-    benchmark:
-        BENCHMARKS / "verify.tsv"
+        RESULTS / "logs/verify.log",
     conda:
         "../../envs/mdpu.yaml"
-    params:
-        code=EVALUATION_CODE,
-    shell:
-        "python -m mdpu evaluate verification --config $MDPU_CONFIG &> {log:q}"
+    script:
+        "../scripts/verify.py"

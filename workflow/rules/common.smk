@@ -1,145 +1,113 @@
-# The plan of the configuration, and what the rule files need from it. Nothing is computed here.
+# What a configuration asks for, and the few things that several rule files need of it. Nothing is written here.
 
+import json
 import os
+import shlex
+import shutil
 from pathlib import Path
 
+import yaml
 from snakemake.exceptions import WorkflowError
-from snakemake.logging import logger
+from snakemake.utils import update_config
 
-from mdpu.pipeline.data.sources import SOURCES
 from mdpu.errors import UserError
-from mdpu.pipeline.lock import CHECKED, TOKEN
-from mdpu.pipeline.report.sections import format_name
-from mdpu.pipeline import experiments, plan
-from mdpu.pipeline.config import canonical
-from mdpu.pipeline.failed import without_failed
-from mdpu.pipeline.cache import adopt, identity
-from mdpu.pipeline.code import kind_version, room_version, source_version, training_version
-from mdpu.pipeline.experiments import load_kind
-from mdpu.pipeline.files import REPOSITORY
-from mdpu.pipeline.plan import PARTS, Plan, has_gpu
+from mdpu.pipeline import show
+from mdpu.pipeline.config import from_snakemake, selected
+from mdpu.pipeline.data import own
+from mdpu.pipeline.files import digest
+from mdpu.pipeline.plan import PARTS, Plan
 
+
+def as_yaml(value):
+    """Values of `--config` as YAML reads them: Snakemake leaves nested ones text."""
+    if isinstance(value, dict):
+        return {key: as_yaml(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [as_yaml(inner) for inner in value]
+    return yaml.safe_load(value) if isinstance(value, str) else value
+
+
+update_config(config, as_yaml(workflow.config_settings.config))
 try:
-    PLAN = Plan(canonical(config))
-    if workflow.is_main_process and not {CHECKED, TOKEN} & os.environ.keys():  # ./run has checked them
-        experiments.check(PLAN.config)
-    if PLAN.config.get("without_failed"):
-        PLAN = Plan(without_failed(PLAN.config))
-        for _job, _reason in PLAN.failed.items():
-            logger.warning(f"left out: {_job}: {_reason}")
-    JOBS = PLAN.jobs
-    OWN_FILES = PLAN.own_files
-    # The commands get the resolved configuration through the environment. Its name changes with every edit, so as a
-    # parameter it would rerun every job. What a job depends on is in its params.
-    os.environ["MDPU_CONFIG"] = str(PLAN.layout.write_config())
+    config.update(from_snakemake(config))
+    show.check(config)
+    PLAN = Plan(config)
 except UserError as error:
     raise WorkflowError(str(error))
 
-
-envvars:
-    "MDPU_CONFIG",
-
-
-RESULTS = PLAN.layout.results
-IMAGES = PLAN.layout.images_folder
-LOGS = RESULTS / "logs"
-BENCHMARKS = RESULTS / "benchmarks"
-SIDES = ("positive", "negative")
-MANIFESTS = [PLAN.layout.manifest(job, identity(PLAN, job)) for job in JOBS]
-# The version of the code behind the rules before and after training: a parameter, so comments rerun nothing.
-DATA_CODE = room_version("data")
-EVALUATION_CODE = room_version("evaluate")
-SHEETS = [RESULTS / "sheets" / dataset / f"{side}.png" for dataset in PLAN.datasets for side in SIDES]
-DESCRIPTIONS = sorted({str(PLAN.layout.images(dataset).with_suffix(".json")) for dataset in PLAN.datasets})
-COUNTS = [PLAN.layout.labels(dataset).with_suffix(".json") for dataset in PLAN.datasets]
-# Files between the images and the numbers. As targets, lost ones are remade.
-TRACED = [*PLAN.prepared, *map(PLAN.layout.tuned, PLAN.tunings)]
-KINDS = {}  # the kinds in use, each with the names of its experiments
-for _name, _experiment in PLAN.experiments.items():
-    KINDS.setdefault(_experiment.kind, []).append(_name)
-SHOWN = [RESULTS / file for name, shown in PLAN.experiments.items() for file in load_kind(shown.kind).outputs(name)]
-TABLES = [path for path in SHOWN if path.parent == RESULTS / "tables"]
-FIGURES = [path for path in SHOWN if path.parent == RESULTS / "figures"]
-TUNING_FIGURES = [
-    RESULTS / "figures" / "tuning" / f"{name}.{suffix}" for name in PLAN.tunings for suffix in ("svg", "pdf")
-]
-RUNS = [RESULTS / "runs.csv"] if PLAN.runs else []
-JUDGED = ("comparison", "claims", "ranks", "audit") if PLAN.runs else ("audit",)
-EVALUATION = [RESULTS / f"{name}.json" for name in JUDGED]
-VERIFICATION = [RESULTS / "verification.json"] if PLAN.config.get("expected") and PLAN.runs else []
-
-if workflow.is_main_process:
-    try:
-        adopt(PLAN)
-    except UserError as error:
-        raise WorkflowError(str(error))
+ROOT, RESULTS = PLAN.layout.root, PLAN.layout.results
+SPLIT = "{dataset}/{variant}/m{size}/n{n}/prior{prior}"
+CELL = SPLIT + "/{method}"
+MIRROR = f"--mirror {shlex.quote(config['mirror'])}" if config["mirror"] else ""
 
 
 wildcard_constraints:
+    source="[a-z0-9-]+|own/[a-z0-9-]+",
     dataset="[a-z0-9-]+",
+    variant="[a-z0-9-]+",
+    size="[0-9]+(-[a-z0-9-]+)?",
+    n="[0-9]+",
+    prior="0[.][0-9]+",
+    method="[a-z0-9-]+([.][a-z]+)?",
     experiment="[a-z0-9-]+",
-    split=r"[a-z0-9./-]+",
-    tuning="[a-z0-9/-]+",
-    job=r"[a-z0-9./-]+",
-    identity="[0-9a-f]{16}",
 
 
-def training_code(runs, network):
-    """The versions of the code that trains some runs."""
-    return sorted({training_version(run.method, network) for run in runs})
+def text(value):
+    """A parameter of a command, as JSON. Its keys have an order, because Snakemake compares params as text."""
+    return json.dumps(value, sort_keys=True)
+
+
+def own_files(source):
+    """The files that the images of a dataset are made from, if they are the user's own."""
+    return own.inputs(Path(PLAN.source_of(source)).expanduser()) if source.startswith("own/") else []
+
+
+def declared(source):
+    """The option that says which images a dataset of the user's own has to have, if the configuration does."""
+    sha256 = source.startswith("own/") and PLAN.dataset(source.removeprefix("own/")).get("sha256")
+    return f"--sha256 {sha256}" if sha256 else ""
+
+
+def sides(dataset):
+    """The classes of a dataset on each side, and what is known of their counts."""
+    definition = PLAN.dataset(dataset)
+    return {key: definition[key] for key in ("positive", "negative", "dropped", "counts") if key in definition}
+
+
+def run_files():
+    """For each cell its own file, or the packed files in which all of its runs are shipped."""
+    cells = [[PLAN.layout.run_file(cell)] if PLAN.to_train(cell) else PLAN.shipped_files(cell) for cell in PLAN.cells]
+    return list(dict.fromkeys(file for files in cells for file in files))
 
 
 def offered(file, caption, category, shown):
-    """An output that `snakemake --report` offers, with a caption of workflow/captions and labels.
-
-    What is shown is a text with wildcards, or a function of them, as the category is.
-    """
-    labels = {"Shown": shown, "Format": format_name(file)}
+    """An output that `snakemake --report` offers, with a caption of workflow/captions."""
+    labels = {"Shown": shown, "Format": file.rpartition(".")[2].upper()}
     if callable(shown):
-        labels = lambda wildcards: {"Shown": shown(wildcards), "Format": format_name(file)}
-    return report(file, caption=f"../captions/{caption}.rst", category=category, labels=labels)
+        labels = lambda wildcards: {"Shown": shown(wildcards), "Format": file.rpartition(".")[2].upper()}
+    return report(RESULTS / file, caption=f"../captions/{caption}.rst", category=category, labels=labels)
 
 
-def part_title(wildcards):
-    return PARTS[PLAN.experiment(wildcards.experiment).part]
-
-
-def experiment_title(wildcards):
-    return PLAN.experiment(wildcards.experiment).title
-
-
-def shown_inputs(wildcards):
-    return experiments.inputs(PLAN, wildcards.experiment)
-
-
-def job_inputs(wildcards):
-    job = PLAN.job(wildcards.job)
-    tuning = next(filter(None, map(PLAN.tuning_name, job.runs)), None)
-    return {
-        **({"tuned": PLAN.layout.tuned(tuning)} if tuning else {}),
-        "images": PLAN.layout.images(job.dataset),
-        "labels": PLAN.layout.labels(job.dataset),
-        # A split that an illustration draws again is the same; how it is drawn is part of the manifest's name.
-        "splits": ancient([PLAN.layout.split(split) for split in job.splits]),
-    }
+def known_cell(wildcards):
+    """The name of a cell; one that no experiment has is a mistake of the user's."""
+    name = CELL.format(**wildcards)
+    if name not in PLAN.cells:
+        raise WorkflowError(f"no selected experiment has the cell {name}; choose others, or define one")
+    return name
 
 
 def gpus():
-    """The number of GPUs to request for a job that can use one: 0 if all jobs run here and there is none.
+    """The GPUs of a job that trains a network: none where this machine has none, so that jobs run side by side.
 
-    So jobs run side by side on a laptop. A login node and a dry run cannot tell which GPUs a cluster has.
+    A login node and a dry run cannot tell which GPUs a cluster has.
     """
-    without = workflow.local_exec and not workflow.dryrun and not has_gpu()
-    return {"cpu": 0, "cuda": 1, "auto": 0 if without else 1}[PLAN.config["device"]]
+    has_driver = shutil.which("nvidia-smi") or os.path.exists("/dev/nvidiactl") or os.path.exists("/dev/dxg")
+    without = workflow.local_exec and not workflow.dryrun and not has_driver
+    return {"cpu": 0, "cuda": 1, "auto": 0 if without else 1}[config["device"]]
 
 
-def drawing(wildcards):
-    """The options of `mdpu split`, so that a split is drawn again by hand from what the job prints."""
-    options = {key.replace("_", "-"): value for key, value in PLAN.drawing(wildcards.split).items()}
-    flags = {key: options.pop(key) for key in ("replacement", "overlap")}
-    switched = [f"--{key}" if value else f"--no-{key}" for key, value in flags.items()]
-    return " ".join([*(f"--{key} {value}" for key, value in options.items()), *switched])
-
-
-def tuning(wildcards):
-    return PLAN.tunings[wildcards.tuning]
+SHOWN = [file for name in PLAN.experiments for file in show.outputs(PLAN, name)]
+TABLES = [file for file in SHOWN if file.parent == RESULTS / "tables"]
+FIGURES = [file for file in SHOWN if file.parent == RESULTS / "figures"]
+JUDGED = [RESULTS / f"{name}.json" for name in ("comparison", "claims") if PLAN.runs]
+JUDGED += [RESULTS / "verification.json"] if PLAN.runs and config.get("expected") else []

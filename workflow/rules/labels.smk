@@ -1,5 +1,5 @@
 # INPUTS   images of the dataset's source
-# OUTPUTS  labels/<dataset>.npz with +1, -1 or 0 per image, and their counts (.json);
+# OUTPUTS  <results_dir>/labels/<dataset>.npz with +1, -1 or 0 per image, and their counts (.json);
 #          sheets/<dataset>/positive.png, negative.png, some images of each side
 
 
@@ -7,38 +7,32 @@ rule labels:
     input:
         images=lambda wildcards: PLAN.layout.images(wildcards.dataset),
     output:
-        labels=RESULTS / "labels" / "{dataset}.npz",
-        counts=RESULTS / "labels" / "{dataset}.json",
+        labels=ROOT / "labels/{dataset}.npz",
+        counts=ROOT / "labels/{dataset}.json",
     log:
-        LOGS / "labels" / "{dataset}.log",
+        ROOT / "logs/labels/{dataset}.log",
     benchmark:
-        BENCHMARKS / "labels" / "{dataset}.tsv"
+        ROOT / "benchmarks/labels/{dataset}.tsv"
     conda:
         "../../envs/mdpu.yaml"
     params:
-        code=DATA_CODE,
-        sides=lambda wildcards: {
-            side: PLAN.dataset(wildcards.dataset).get(side, []) for side in ("positive", "negative", "dropped")
-        },
-        counts=lambda wildcards: PLAN.dataset(wildcards.dataset).get("counts", {}),
+        sides=lambda wildcards: text(sides(wildcards.dataset)),
     shell:
-        "python -m mdpu labels {wildcards.dataset} --config $MDPU_CONFIG &> {log:q}"
+        "exec python -m mdpu labels {wildcards.dataset} --images {input.images:q} --sides {params.sides:q}"
+        " --out {output.labels:q} &> {log:q}"
 
 
 rule sheet:
     input:
         images=lambda wildcards: PLAN.layout.images(wildcards.dataset),
-        labels=RESULTS / "labels" / "{dataset}.npz",
+        labels=ROOT / "labels/{dataset}.npz",
     output:
-        positive=offered(RESULTS / "sheets" / "{dataset}" / "positive.png", "sheet", "Data", "{dataset}, positive side"),
-        negative=offered(RESULTS / "sheets" / "{dataset}" / "negative.png", "sheet", "Data", "{dataset}, negative side"),
+        positive=offered("sheets/{dataset}/positive.png", "sheet", "Data", "{dataset}, positive side"),
+        negative=offered("sheets/{dataset}/negative.png", "sheet", "Data", "{dataset}, negative side"),
     log:
-        LOGS / "sheets" / "{dataset}.log",
-    benchmark:
-        BENCHMARKS / "sheets" / "{dataset}.tsv"
+        RESULTS / "logs/sheets/{dataset}.log",
     conda:
         "../../envs/mdpu.yaml"
-    params:
-        code=DATA_CODE,
     shell:
-        "python -m mdpu sheet {wildcards.dataset} --config $MDPU_CONFIG &> {log:q}"
+        "exec python -m mdpu sheet --images {input.images:q} --labels {input.labels:q}"
+        " --out {output.positive:q} {output.negative:q} &> {log:q}"

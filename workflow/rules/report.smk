@@ -1,37 +1,30 @@
-# INPUTS   tables, figures, studies, comparison, claims, ranks, audit, results of each run and cell,
-#          manifests of the finished runs, label counts, contact sheets, and the verification if numbers are expected
+# INPUTS   tables, figures, verdicts, claims, results of each run and cell, label counts, contact sheets, and the
+#          verification if numbers are expected
 # OUTPUTS  report.html, one self-contained page
 
 
-rule render_report:
+rule page:
     input:
         shown=SHOWN,
-        tuning=TUNING_FIGURES,
-        runs=RUNS,
-        metrics=[PLAN.layout.metrics, PLAN.layout.summary] if PLAN.runs else [],
-        training=MANIFESTS,
-        evaluation=EVALUATION,
+        runs=[PLAN.layout.runs, PLAN.layout.summary, PLAN.layout.metrics] if PLAN.runs else [],
+        judged=JUDGED,
         labels=[PLAN.layout.labels(dataset) for dataset in PLAN.datasets],
-        sheets=SHEETS,
-        descriptions=DESCRIPTIONS,
-        splits=[PLAN.layout.split(split).with_suffix(".json") for split in PLAN.illustrated],
-        verification=VERIFICATION,
-        apart=[REPOSITORY / PLAN.config["apart"]] if PLAN.config.get("apart") else [],
+        images=[PLAN.layout.images(dataset).with_suffix(".json") for dataset in PLAN.datasets],
+        sheets=[sheet for dataset in PLAN.datasets for sheet in PLAN.layout.sheets(dataset)],
+        apart=config.get("apart") or [],
     output:
-        page=RESULTS / "report.html",
+        page=offered("report.html", "page", "Report", "Page"),
     log:
-        LOGS / "report.log",
+        RESULTS / "logs/report.log",
     benchmark:
-        BENCHMARKS / "report.tsv"
+        RESULTS / "benchmarks/report.tsv"
     conda:
         "../../envs/mdpu.yaml"
     params:
-        code=[EVALUATION_CODE, *map(kind_version, sorted(KINDS))],
-        plan=PLAN.summary(),
-        parts={name: experiment.part for name, experiment in PLAN.experiments.items()},
-        not_run=PLAN.not_run,
-        datasets={dataset: PLAN.dataset(dataset) for dataset in PLAN.datasets},
-        comparison=PLAN.config["comparison"],
-        protocol=PLAN.config["protocol"],
-    shell:
-        "python -m mdpu report --config $MDPU_CONFIG &> {log:q}"
+        protocol=text(config["protocol"]),
+        comparison=text(config["comparison"]),
+        datasets=text({dataset: PLAN.dataset(dataset) for dataset in PLAN.datasets}),
+        experiments=text({name: [shown.part, shown.title] for name, shown in PLAN.experiments.items()}),
+        not_run=text(PLAN.not_run),
+    script:
+        "../scripts/page.py"

@@ -1,32 +1,20 @@
 # INPUTS   labels of a dataset
-# OUTPUTS  splits/<dataset>/<variant>/m<M>[-<law>]/prior<pi>/n<n>/seed<seed>.npz with the indices of the tuples
-#          and of the unlabeled images of one trial, and how well they follow the law (.json)
+# OUTPUTS  <results_dir>/splits/<dataset>/<variant>/m<M>[-<law>]/n<n>/prior<pi>.npz, the indices of the tuples and of the
+#          unlabeled images of every trial of a cell
 
 
 rule split:
     input:
-        labels=lambda wildcards: PLAN.layout.labels(wildcards.split.partition("/")[0]),
+        labels=ROOT / "labels/{dataset}.npz",
     output:
-        split=RESULTS / "splits" / "{split}.npz",
-        diagnostics=RESULTS / "splits" / "{split}.json",
+        split=ROOT / "splits" / f"{SPLIT}.npz",
     log:
-        LOGS / "splits" / "{split}.log",
+        ROOT / "logs/splits" / f"{SPLIT}.log",
     benchmark:
-        BENCHMARKS / "splits" / "{split}.tsv"
+        ROOT / "benchmarks/splits" / f"{SPLIT}.tsv"
     conda:
         "../../envs/mdpu.yaml"
-    resources:
-        runtime=lambda wildcards, attempt: attempt,
-        split_slots=1,  # the profiles of clusters say how many run at once in a job of many splits
     params:
-        code=DATA_CODE,
-        drawing=drawing,
+        spec=lambda wildcards: text(PLAN.drawing(SPLIT.format(**wildcards))),
     shell:
-        "python -m mdpu split --labels {input.labels:q} {params.drawing} --out {output.split:q} &> {log:q}"
-
-
-# What tells which runs are finished. ./run makes it first, so that nothing starts for a run that is.
-rule prepare:
-    input:
-        PLAN.prepared,
-    localrule: True
+        "exec python -m mdpu split --labels {input.labels:q} --spec {params.spec:q} --out {output.split:q} &> {log:q}"

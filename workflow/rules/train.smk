@@ -1,27 +1,33 @@
-# INPUTS   images, labels and splits of a training job
-# OUTPUTS  trained/<job>.<identity>.json, the fingerprints of the training job's finished runs, and who trained them;
-#          <results_dir>/cache/, the finished runs themselves
+# INPUTS   images, labels and the split of a cell; the packed files of shipped runs that hold some of its runs
+# OUTPUTS  <results_dir>/runs/<dataset>/<variant>/m<M>[-<law>]/n<n>/prior<pi>/<method>[.<loss>].parquet, the cell's runs
 #
-# Only training jobs with a run that is not finished run: the others' manifests are written when the workflow starts. A
-# manifest is named by what its runs are made from, so a changed setting or training code makes another one. On a
-# cluster, a job that ran out of memory or time gets more at its next attempt, and resumes from its checkpoints.
+# One job per cell. Its file keeps runs by what was asked for, so a job trains what is missing, and a value that is changed
+# and changed back trains nothing. A cell whose runs are all shipped has no job: `collect` reads the packed file. A split
+# that is drawn again with more trials is the same in the others, so it is no reason to train.
 
 
 rule train:
     input:
-        unpack(job_inputs),
+        images=lambda wildcards: PLAN.layout.images(wildcards.dataset),
+        labels=ROOT / "labels/{dataset}.npz",
+        split=ancient(ROOT / "splits" / f"{SPLIT}.npz"),
+        shipped=lambda wildcards: [ancient(str(file)) for file in PLAN.shipped_files(known_cell(wildcards))],
     output:
-        manifest=RESULTS / "trained" / "{job}.{identity}.json",
+        runs=update(ROOT / "runs" / f"{CELL}.parquet"),
     log:
-        PLAN.layout.training_log("{job}", "{identity}"),
+        ROOT / "logs/train" / f"{CELL}.log",
     benchmark:
-        BENCHMARKS / "train" / "{job}.{identity}.tsv"
+        ROOT / "benchmarks/train" / f"{CELL}.tsv"
     conda:
         "../../envs/mdpu.yaml"
-    threads: lambda wildcards: PLAN.config["threads"] if PLAN.job(wildcards.job).needs_gpu else 1
+    threads: 1
     resources:
-        gpu=lambda wildcards: gpus() if PLAN.job(wildcards.job).needs_gpu else 0,
-        mem_mb=lambda wildcards, attempt: attempt * PLAN.config["memory_mb"],
-        runtime=lambda wildcards, attempt: attempt * PLAN.minutes(wildcards.job),
+        gpu=lambda wildcards: gpus() if PLAN.needs_gpu(known_cell(wildcards)) else 0,
+        mem_mb=lambda wildcards, attempt: attempt * 3000,
+        runtime=lambda wildcards, attempt: attempt * PLAN.minutes(known_cell(wildcards)),
+    params:
+        spec=lambda wildcards: text(PLAN.spec(known_cell(wildcards))),
     shell:
-        "python -m mdpu train {wildcards.job:q} --config $MDPU_CONFIG --threads {threads} &> {log:q}"
+        "exec python -m mdpu train --images {input.images:q} --labels {input.labels:q} --split {input.split:q}"
+        " --shipped {input.shipped:q} --out {output.runs:q} --spec {params.spec:q}"
+        " --device {config[device]} --checkpoint-seconds {config[checkpoint_seconds]} &> {log:q}"

@@ -1,0 +1,213 @@
+"""From a number back to the runs that it is of, and the same runs trained again.
+
+All of it goes by what is shipped or finished here: tracing trains nothing and downloads nothing. Training again judges
+the *cell* with the new runs in their places, as the paper's numbers are judged, because another machine rounds
+differently and training magnifies the difference.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+
+from mdpu.errors import UserError
+from mdpu.pipeline.config import BASE, load_config
+from mdpu.pipeline.data.labels import write_binarized
+from mdpu.pipeline.data.sources import write_source
+from mdpu.pipeline.data.splits import write_split
+from mdpu.pipeline.evaluate.collect import collect, run_accuracies, summarize
+from mdpu.pipeline.evaluate.comparison import DIFFERS, Trials, compare, judge, prediction_interval, welch_interval
+from mdpu.pipeline.files import REPOSITORY
+from mdpu.pipeline.job import train_cell
+from mdpu.pipeline.plan import Plan, Run, parse_run
+from mdpu.pipeline.store import Stored, read_runs
+from mdpu.randomness import Stream
+
+SCRATCH = Path(".snakemake", "retrained")
+Found = dict[Run, tuple[Stored, Path]]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """The finished runs of a cell, and what they say; accuracies in percent."""
+
+    plan: Plan
+    found: Found
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return next(iter(self.found)).cell
+
+    def accuracies(self) -> pd.DataFrame:
+        """Return the accuracy of each run, and the epochs that it is the mean of."""
+        return run_accuracies(collect(self.found), self.plan.protocol.reporting)
+
+    def trials(self, seeds: Sequence[int] | None = None) -> Trials:
+        """Return mean, deviation and number of the trials that did not diverge, of all or of some seeds."""
+        rows = self.accuracies().dropna(subset="accuracy")
+        own = rows["accuracy"] if seeds is None else rows.loc[rows["seed"].isin(seeds), "accuracy"]
+        return Trials(float(own.mean()), float(own.std()), len(own))
+
+    def published(self) -> Mapping[str, object] | None:
+        """Return the comparison with the paper's number, if it has one."""
+        rule, plan = self.plan.config["comparison"], self.plan
+        rows = compare(summarize(self.accuracies()), plan.published_names, rule, plan.readings)
+        own = rows[rows["cell"] == self.name]
+        return None if own.empty else own.iloc[0].to_dict()
+
+    def verdict(self) -> str:
+        """Return what the comparison with the paper says, in a line."""
+        row = self.published()
+        if row is None:
+            return "the paper has no such number"
+        interval = f"[{row['interval_low']:+.2f}, {row['interval_high']:+.2f}]"
+        return f"{row['verdict']} ({row['difference']:+.2f} points, interval {interval}; {row['reason']})"
+
+
+def find(name: str, config: Sequence[Path] = ()) -> tuple[Plan, tuple[Run, ...]]:
+    """Return the first plan that has a run or cell called `name`, and the runs.
+
+    Parameters
+    ----------
+    name : str
+        Of a run, of a cell, or the path of a cell's file.
+    config : sequence of Path
+        Files laid over the paper's configuration; unless given, those of ``config/`` are tried one by one.
+
+    Raises
+    ------
+    UserError
+        If no plan has it.
+    """
+    _, found, within = name.partition("runs/")
+    name = (within if found else name).removesuffix(".parquet").strip("/")
+    parse_run(name)
+    choices = [list(config)] if config else [[], *([file] for file in sorted(REPOSITORY.glob("config/*.yaml")))]
+    mistakes = []
+    for files in choices:
+        try:
+            plan = Plan(load_config(files))
+            return plan, plan.find_runs(name)
+        except UserError as error:
+            mistakes.append(error)
+    raise mistakes[0]
+
+
+def finished(plan: Plan, runs: Sequence[Run]) -> Cell:
+    """Return the finished runs of the cell that some runs are of; raise `UserError` if one of these is not finished."""
+    own, found = plan.layout.run_file(runs[0].cell), {}
+    for run in plan.cells[runs[0].cell]:
+        key = plan.key(run)
+        for path in [plan.shipped[key]] if key in plan.shipped else [own] if own.exists() else []:
+            if stored := read_runs(path, [key] if key else []):
+                found[run] = (stored[str(key)], path)
+    for run in runs:
+        if run not in found:
+            raise UserError(f"{run.name} is neither shipped nor finished here; make it: snakemake --cores 2 {own}")
+    return Cell(plan, found)
+
+
+def trace(name: str, config: Sequence[Path] = ()) -> str:
+    """Return where a number comes from, as text; `name` and `config` are as in `find`, whose errors it raises."""
+    plan, runs = find(name, config)
+    cell = finished(plan, runs)
+    spec, row, (mean, std, number) = plan.spec(cell.name), cell.published(), cell.trials()
+    rows = cell.accuracies()
+    lines = [cell.name]
+    if row is not None:
+        lines.append(f"  paper     {row['published_mean']} ± {row['published_std']}, table {row['table']}")
+    lines += [
+        f"  here      {mean:.2f} ± {std:.2f}, {number} trials; epochs {rows['first_epoch'][0]} to {rows['last_epoch'][0]}",
+        f"  verdict   {cell.verdict()}",
+        f"  settings  {_plain(spec['settings'])}",
+        f"  sampling  {_plain(spec['sampling'])}",
+    ]
+    accuracy = rows.set_index("seed")["accuracy"]
+    for run in runs:
+        stored, path = cell.found[run]
+        about = stored.about
+        lines += [
+            run.name,
+            f"  accuracy  {accuracy[run.seed]:.4f} %",
+            f"  key       {stored.key}, in {path}",
+            f"  trained   {about.get('date')} on {about.get('device')}, {about.get('precision')}; "
+            f"commit {about.get('commit')}",
+            f"  again     ./run retrain {run.name}" + "".join(f" --config {file}" for file in config),
+        ]
+    return "\n".join(lines)
+
+
+def _plain(values: Mapping[str, object]) -> str:
+    return ", ".join(f"{key} {json.dumps(value)}" for key, value in values.items()).replace('"', "")
+
+
+def retrain(name: str, config: Sequence[Path] = ()) -> bool:
+    """Train a run again, or all of a cell; print old and new, and what the cell says before and after.
+
+    Returns
+    -------
+    bool
+        Whether the runs came out again, as far as that can be told: False if the new runs differ from the old.
+    """
+    plan, runs = find(name, config)
+    return again(finished(plan, runs), runs)
+
+
+def again(cell: Cell, runs: Sequence[Run]) -> bool:
+    """Train finished runs of a cell again, and judge; see `retrain`."""
+    new = Cell(cell.plan, {**cell.found, **train_again(cell.plan, runs)})
+    before, after = (one.accuracies().set_index("seed")["accuracy"] for one in (cell, new))
+    for run in runs:
+        old, now = before[run.seed], after[run.seed]
+        print(f"{run.name}: {old:.2f} % recorded, {now:.2f} % now, {now - old:+.2f} points")
+    rule = cell.plan.config["comparison"]
+    whole, seeds = cell.trials(), [run.seed for run in runs]
+    if len(seeds) > 1:
+        others = new.trials(seeds)
+        low, high = welch_interval(others, cell.trials(seeds), rule["level"])
+        difference = float(others.mean) - float(cell.trials(seeds).mean)  # type: ignore[arg-type]
+        verdict = str(judge(difference, low, high, rule["margin"], rule["wider_margin"])[0])
+        print(f"  the cell again: {verdict} ({difference:+.2f} points, interval [{low:+.2f}, {high:+.2f}])")
+        same = verdict != DIFFERS
+    else:
+        low, high = prediction_interval(whole, 1, rule["level"])
+        same = not (after[seeds[0]] < low or after[seeds[0]] > high)
+        where = "inside" if same else "OUTSIDE"
+        print(f"  {where} the interval of a further trial of the cell, [{low:.2f}, {high:.2f}]")
+    print(f"  mean    {whole.mean:.2f} % before, {new.trials().mean:.2f} % with it")
+    print(f"  before  {cell.verdict()}\n  after   {new.verdict()}", flush=True)
+    return same
+
+
+def train_again(plan: Plan, runs: Sequence[Run]) -> Found:
+    """Train runs of one cell anew in a scratch folder, from images that are here or are fetched."""
+    run, spec = runs[0], plan.spec(runs[0].cell)
+    dataset, images = plan.dataset(run.dataset), plan.layout.images(run.dataset)
+    labels, split, out = (SCRATCH / f"{name}-{run.seed}" for name in ("labels.npz", "split.npz", "runs.parquet"))
+    if not images.with_suffix(".json").exists():
+        write_source(dataset["source"], plan.layout.data_dir, plan.config["mirror"], images, dataset.get("sha256"))
+    write_binarized(images, run.dataset, dataset, labels)
+    trials = {str(one.seed): one.trial for one in runs}
+    write_split(labels, split, {**plan.drawing(run.split), "trials": trials})
+    out.unlink(missing_ok=True)
+    train_cell({**spec, "trials": trials}, images, labels, split, out, device=plan.config["device"])
+    stored = read_runs(out)
+    return {one: (stored[str(plan.key(one))], out) for one in runs}
+
+
+def verify(number: int, seed: int = 0, config: Sequence[Path] = ()) -> bool:
+    """Train a sample of the shipped runs again, one of each of `number` cells, and judge their cells."""
+    plan = Plan(load_config(config or [REPOSITORY / "config" / "reference.yaml"]))
+    shipped = [name for name in plan.cells if not plan.to_train(name) and plan.cells[name][0].variant == BASE]
+    order = Stream(seed, "verified runs").permutation(len(shipped))[:number]
+    same = []
+    for name in (shipped[place] for place in order):
+        run = plan.cells[name][seed % len(plan.cells[name])]
+        same.append(again(finished(plan, [run]), [run]))
+    print(f"{sum(same)} of {len(same)} runs came out as further trials of their cells")
+    return all(same)

@@ -1,0 +1,43 @@
+# INPUTS   summary.csv, metrics.parquet
+# OUTPUTS  comparison.csv, a verdict per published number; claims.csv and claims_cases.csv; details (.json) beside each
+
+
+rule compare:
+    input:
+        summary=rules.collect.output.summary,
+    output:
+        csv=offered("comparison.csv", "comparison", "Evaluation", "Verdicts, number by number"),
+        json=RESULTS / "comparison.json",
+    log:
+        RESULTS / "logs/compare.log",
+    benchmark:
+        RESULTS / "benchmarks/compare.tsv"
+    conda:
+        "../../envs/mdpu.yaml"
+    params:
+        rule=text(config["comparison"]),
+        published=text(PLAN.published_names),
+    script:
+        "../scripts/compare.py"
+
+
+rule claims:
+    input:
+        summary=rules.collect.output.summary,
+        metrics=rules.collect.output.metrics,
+    output:
+        csv=offered("claims.csv", "claims", "Evaluation", "Claims"),
+        json=RESULTS / "claims.json",
+        cases=offered("claims_cases.csv", "claims_cases", "Evaluation", "Claims, case by case"),
+    log:
+        RESULTS / "logs/claims.log",
+    benchmark:
+        RESULTS / "benchmarks/claims.tsv"
+    conda:
+        "../../envs/mdpu.yaml"
+    params:
+        rule=text(config["comparison"]),
+        reporting=text(PLAN.protocol.reporting),
+        rows=text(sorted(PLAN.table_rows)),
+    script:
+        "../scripts/claims.py"
