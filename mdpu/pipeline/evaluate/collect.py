@@ -11,7 +11,7 @@ import pandas as pd
 
 from mdpu.errors import UserError
 from mdpu.methods import load_method
-from mdpu.pipeline.files import read_table, write_csv, write_table
+from mdpu.pipeline.files import REPOSITORY, read_table, write_csv, write_table
 from mdpu.pipeline.plan import AXES, CELL, Plan, Run
 from mdpu.pipeline.store import Stored, read_runs
 
@@ -29,8 +29,8 @@ def write_collection(plan: Plan, files: Iterable[Path], metrics: Path, summary: 
     """
     found = find_runs(plan, files)
     collected = collect(found)
-    accuracies = run_accuracies(collected, plan.protocol.reporting())
-    described = describe_runs(plan, collected, accuracies, found)
+    accuracies = run_accuracies(collected, plan.protocol.reporting)
+    described = describe_runs(collected, accuracies, found)
     write_table(collected, metrics)
     write_csv(summarize(accuracies, described), summary)
     write_csv(described, runs)
@@ -38,7 +38,7 @@ def write_collection(plan: Plan, files: Iterable[Path], metrics: Path, summary: 
 
 def find_runs(plan: Plan, files: Iterable[Path]) -> dict[Run, tuple[Stored, Path]]:
     """Return each run of a plan, in its order, as it is stored, and the file that holds it; the first file counts."""
-    keys = {run: plan.key(run) for run in plan.runs}
+    keys = {run: str(plan.key(run)) for run in plan.runs}
     wanted = set(keys.values())
     stored: dict[str, tuple[Stored, Path]] = {}
     for file in dict.fromkeys(map(Path, files)):
@@ -109,7 +109,7 @@ def run_accuracies(metrics: pd.DataFrame, reporting: Mapping[str, Any]) -> pd.Da
 
 
 def describe_runs(
-    plan: Plan, metrics: pd.DataFrame, accuracies: pd.DataFrame, found: Mapping[Run, tuple[Stored, Path]]
+    metrics: pd.DataFrame, accuracies: pd.DataFrame, found: Mapping[Run, tuple[Stored, Path]]
 ) -> pd.DataFrame:
     """Return one row per run: its results, and what they come from.
 
@@ -119,12 +119,17 @@ def describe_runs(
     last = metrics.sort_values("epoch").drop_duplicates(list(AXES), keep="last")
     reached = accuracies.merge(last[[*AXES, "risk"]], on=list(AXES), validate="one_to_one")
     places = [
-        {**vars(run), "run": run.name, "key": plan.key(run), "file": str(file)}
+        {**vars(run), "run": run.name, "key": stored.key, "file": _short(file)}
         | {name: stored.about.get(name, "") for name in PROVENANCE}
         for run, (stored, file) in found.items()
     ]
     columns = [*AXES, "run", "accuracy", "first_epoch", "last_epoch", "risk", "key", *PROVENANCE, "file"]
     return reached.merge(pd.DataFrame(places), on=list(AXES), validate="one_to_one")[columns]
+
+
+def _short(file: Path) -> str:
+    """Return the path of a file, in the repository as seen from there: tables are passed on."""
+    return str(file.relative_to(REPOSITORY) if file.is_relative_to(REPOSITORY) else file)
 
 
 def summarize(accuracies: pd.DataFrame, described: pd.DataFrame | None = None) -> pd.DataFrame:

@@ -89,7 +89,7 @@ def paper_evidence(rule: Mapping[str, float]) -> Evidence:
 
 def our_evidence(plan: Plan, summary: pd.DataFrame, metrics: pd.DataFrame) -> Evidence:
     """Return our runs as evidence; `summary` and `metrics` are as `mdpu.pipeline.evaluate.collect` makes them."""
-    reporting = plan.protocol.reporting()
+    reporting = plan.protocol.reporting
     accuracies = run_accuracies(metrics, reporting)
     return Evidence(
         summary.assign(trials=summary["trials"] - summary["diverged"]),

@@ -3,30 +3,48 @@
 from __future__ import annotations
 
 import math
+import string
 from collections.abc import Mapping
 from typing import Any, cast
 
 import numpy as np
 import pandas as pd
 
-from mdpu.learn.methods import load_method
+from mdpu.methods import load_method
 from mdpu.pipeline.config import BASE
 from mdpu.pipeline.evaluate.collect import reported_accuracy
 from mdpu.pipeline.evaluate.summary import were_run
-from mdpu.pipeline.plan import AXES, Plan, Run
+from mdpu.pipeline.plan import AXES, DOMINANT, LOGISTIC, Plan, Run
 from mdpu.pipeline.report.drawing import size_name
-from mdpu.pipeline.report.training import Training
 
 POINTS = 25  # of a curve
 WIDTH, HEIGHT = 200, 100  # of a curve's drawing, in its own units
+FLOAT32 = "float32"  # the precision of the protocol; what was trained in another one is marked
 
 
-def cell_lines(plan: Plan, runs: pd.DataFrame, metrics: pd.DataFrame, training: Training) -> list[dict[str, Any]]:
+def training_lines(runs: pd.DataFrame) -> list[dict[str, Any]]:
+    """Return what trained some runs, one line per device and precision, from the earliest on.
+
+    A line has a ``letter`` to refer to it, ``device``, ``precision``, ``first`` and ``last`` day, and the ``runs`` by
+    name. `runs` are as `mdpu.pipeline.evaluate.collect.describe_runs` returns them.
+    """
+    days = runs.assign(day=runs["date"].str[:10]).groupby(["device", "precision"], dropna=False)
+    found = days.agg(first=("day", "min"), last=("day", "max"), runs=("run", list)).reset_index()
+    lines: list[dict[Any, Any]] = found.sort_values("first", kind="stable").to_dict("records")
+    letters = (letter + turn for turn in ("", *map(str, range(2, 1000))) for letter in string.ascii_uppercase)
+    return [{"letter": letter, **line} for letter, line in zip(letters, lines, strict=False)]  # A, ..., Z, A2, ...
+
+
+def cell_lines(
+    plan: Plan, runs: pd.DataFrame, metrics: pd.DataFrame, training: list[dict[str, Any]]
+) -> list[dict[str, Any]]:
     """Return every cell that was run, in order: its title in words, trials, epochs that are averaged, and curve.
 
-    A trial has its seed, its accuracy in percent (None if it diverged), its ``split`` and the letter of its ``origin``.
+    A trial has its seed, its accuracy in percent (None if it diverged), its ``key`` and ``file``, and the letter of its
+    line in `training`.
     """
-    curves = _curves(metrics, plan.protocol.reporting()["test_prior"])
+    curves = _curves(metrics, plan.protocol.reporting["test_prior"])
+    letters = {name: line["letter"] for line in training for name in line["runs"]}
     cells: dict[str, list[tuple[Run, dict[Any, Any]]]] = {}
     for row in runs.to_dict("records"):
         run = Run(**{axis: row[axis] for axis in AXES})
@@ -39,24 +57,27 @@ def cell_lines(plan: Plan, runs: pd.DataFrame, metrics: pd.DataFrame, training: 
                 {
                     "seed": run.seed,
                     "accuracy": None if math.isnan(row["accuracy"]) else round(row["accuracy"], 2),
-                    "split": run.split,
-                    "origin": training.letters.get(run.name, "?"),
+                    "key": row["key"],
+                    "file": row["file"],
+                    "origin": letters[row["run"]],
                 }
                 for run, row in trials
             ],
             "epochs": f"{trials[0][1]['first_epoch']} to {trials[0][1]['last_epoch']}",
             "curve": drawn([curves[run] for run, _ in trials]),
+            "reduced": any(row["precision"] != FLOAT32 for _, row in trials),
         }
         for name, trials in cells.items()
     ]
 
 
 def cell_title(plan: Plan, run: Run) -> str:
-    """Return a run's cell in words; variant and loss are named if they are not the tables' own."""
+    """Return a run's cell in words; what is not the tables' own is named: variant, law and loss."""
     parts = [plan.dataset(run.dataset)["title"], size_name(run.tuple_size).lower(), f"n = {run.n:,}"]
     parts += [f"prior {run.prior}", load_method(run.method).title]
     parts += [run.variant] if run.variant != BASE else []
-    return ", ".join(parts + ([f"{run.loss} loss"] if run.loss != "logistic" else []))
+    parts += [f"law {run.law}"] if run.law != DOMINANT else []
+    return ", ".join(parts + ([f"{run.loss} loss"] if run.loss != LOGISTIC else []))
 
 
 def _curves(metrics: pd.DataFrame, test_prior: str) -> dict[Run, tuple[np.ndarray, np.ndarray]]:
@@ -75,7 +96,7 @@ def drawn(curves: list[tuple[np.ndarray, np.ndarray]]) -> dict[str, Any]:
     ``low`` and ``high`` are the accuracies at the bottom and at the top, multiples of five. Where accuracies are
     missing, a curve has no points.
     """
-    values = np.concatenate([accuracy for _, accuracy in curves]) if curves else np.array([])
+    values = np.concatenate([accuracy for _, accuracy in curves])
     values = values[~np.isnan(values)]
     if values.size == 0:
         return {"lines": [], "low": 0, "high": 100, "first": 0, "last": 0}
@@ -97,14 +118,13 @@ def verdicts_by_cell(comparison: pd.DataFrame) -> dict[str, dict[str, Any]]:
     return {row["cell"]: row for row in rows}
 
 
-def drawer_data(
-    lines: list[dict[str, Any]], verdicts: Mapping[str, Mapping[str, Any]], splits: Mapping[str, str]
-) -> dict[str, Any]:
-    """Return what the page's script shows of each cell, ready for JSON: splits with checksums, and cells by name.
+def drawer_data(lines: list[dict[str, Any]], verdicts: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """Return what the page's script shows of each cell, ready for JSON: files of runs, and cells by name.
 
-    A trial is its seed, accuracy, position of the split, letter of the origin.
+    A trial is its seed, accuracy, key, position of the file, letter of what trained it.
     """
-    places = {name: position for position, name in enumerate(splits)}
+    files = list(dict.fromkeys(trial["file"] for line in lines for trial in line["trials"]))
+    places = {file: position for position, file in enumerate(files)}
     kept = ["mean", "std", "trials", "diverged", "published_mean", "published_std", "difference"]
     kept += ["interval_low", "interval_high", "verdict", "reason"]
     cells = {
@@ -112,13 +132,14 @@ def drawer_data(
             "title": line["title"],
             "epochs": line["epochs"],
             "trials": [
-                [trial["seed"], trial["accuracy"], places[trial["split"]], trial["origin"]] for trial in line["trials"]
+                [trial["seed"], trial["accuracy"], trial["key"], places[trial["file"]], trial["origin"]]
+                for trial in line["trials"]
             ],
             "verdict": {key: _short(verdicts[line["name"]][key]) for key in kept} if line["name"] in verdicts else None,
         }
         for line in lines
     }
-    return {"splits": list(splits.items()), "cells": cells}
+    return {"files": files, "cells": cells}
 
 
 def _short(value: Any) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import re
 import textwrap
 from collections.abc import Iterable, Sequence
@@ -11,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mdpu.learn.methods import load_method
-from mdpu.pipeline.files import replacing
+from mdpu.methods import load_method
+from mdpu.pipeline.files import atomic
 from mdpu.pipeline.report.style import method_style, use_house_style
 
 if TYPE_CHECKING:
@@ -139,20 +138,17 @@ def legend_below(figure: Figure, axes: Axes) -> None:
         legend.remove()
 
 
-def save_figure(figure: Figure, path: Path) -> None:
-    """Save a figure as SVG and, beside it, as PDF; the same figure is the same bytes whenever it is saved."""
+def save_figure(figure: Figure, svg: Path, pdf: Path) -> None:
+    """Save a figure as SVG and as PDF; the same figure is the same bytes whenever it is saved."""
     from matplotlib.backends.backend_pdf import FigureCanvasPdf
     from matplotlib.backends.backend_svg import FigureCanvasSVG
 
     _settle(figure)
-    # `Figure.savefig` draws a figure twice, first without ink, to lay it out; this one is laid out. It is drawn in
-    # memory, because an error of the disk leaves matplotlib's writers with one of their own.
-    svg, pdf = io.BytesIO(), io.BytesIO()
-    FigureCanvasSVG(figure).print_svg(svg, metadata={"Date": None})  # type: ignore[no-untyped-call]
-    FigureCanvasPdf(figure).print_pdf(pdf, metadata={"CreationDate": None})  # type: ignore[no-untyped-call]
-    for file, content in ((path, svg), (path.with_suffix(".pdf"), pdf)):
-        with replacing(file) as temporary:
-            temporary.write_bytes(content.getvalue())
+    # `Figure.savefig` draws a figure twice, first without ink, to lay it out; this one is laid out.
+    with atomic(svg) as temporary:
+        FigureCanvasSVG(figure).print_svg(temporary, metadata={"Date": None})  # type: ignore[no-untyped-call]
+    with atomic(pdf) as temporary:
+        FigureCanvasPdf(figure).print_pdf(temporary, metadata={"CreationDate": None})  # type: ignore[no-untyped-call]
 
 
 def _settle(figure: Figure) -> None:

@@ -1,4 +1,11 @@
-"""The HTML report, rendered from the templates in ``report/``."""
+"""The HTML report, rendered from the templates in ``report/``: ``write_page(plan, inputs, out)``.
+
+`inputs` has, by name, what the earlier rules wrote: ``metrics``, ``summary``, ``runs``; ``comparison`` (CSV) and
+``comparison_json``; ``claims`` (CSV), ``claims_json`` and ``cases``; ``verification`` if the configuration has expected
+numbers; ``apart`` if it names verdicts on other images. A plan without runs has none of these. The page reads further
+files at their places in the plan's layout: those of `mdpu.pipeline.show.outputs`, contact sheets, and the descriptions
+of images and labels (.json).
+"""
 
 from __future__ import annotations
 
@@ -14,64 +21,53 @@ import yaml
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from mdpu.learn.methods import load_method
 from mdpu.pipeline.config import BASE
-from mdpu.pipeline.data.diagnostics import summarize
 from mdpu.pipeline.evaluate.collect import REPORTED
 from mdpu.pipeline.evaluate.evidence import table_cells
-from mdpu.pipeline.evaluate.overfitting import overfitting
-from mdpu.pipeline.evaluate.published import FAMILIES, NUMERALS, family, published_cells
+from mdpu.pipeline.evaluate.published import FAMILIES, family, published_cells
 from mdpu.pipeline.evaluate.summary import headline, in_points, lines, verdict_counts
-from mdpu.pipeline.files import REPOSITORY, git_commit, read_csv, read_json, read_table, resource, versions, write_text
+from mdpu.pipeline.files import read_csv, read_json, read_table, resource, write_text
 from mdpu.pipeline.plan import AXES, PARTS, Plan
-from mdpu.pipeline.report.cells import HEIGHT, WIDTH, cell_lines, drawer_data, verdicts_by_cell
-from mdpu.pipeline.report.drawing import size_name
-from mdpu.pipeline.report.forest import HEIGHT as FOREST_HEIGHT
-from mdpu.pipeline.report.forest import SPAN, forest_panels
-from mdpu.pipeline.report.forest import WIDTH as FOREST_WIDTH
-from mdpu.pipeline.report.sections import BESIDE, data_url, downloads, figure, trials_of
-from mdpu.pipeline.report.training import Training, duration, read_training
-from mdpu.pipeline.report.tuning_figure import CAPTION
-from mdpu.pipeline.report.verdicts import (
-    LOOKS,
-    audit_section,
-    claims_section,
-    comparison_rows,
-    ranks_section,
-    verdict_section,
+from mdpu.pipeline.report import forest
+from mdpu.pipeline.report.cells import (
+    FLOAT32,
+    HEIGHT,
+    WIDTH,
+    cell_lines,
+    drawer_data,
+    training_lines,
+    verdicts_by_cell,
 )
+from mdpu.pipeline.report.sections import BESIDE, data_url, downloads
+from mdpu.pipeline.report.verdicts import LOOKS, claims_section, comparison_rows, verdict_section
+from mdpu.pipeline.show import sections
 
 TEMPLATES = resource("report")
-NO_DATA: dict[str, Any] = {"splits": [], "cells": {}, "config": ""}  # for the script
 REFERENCE, OWN_DATA = "results/reference/report.html", "docs/how-to/estimator.md"  # in the repository
 STYLE = ("tokens.css", "style.css", "print.css")
-# Files that belong to no experiment, and stand beside what they show.
-OFFERED = {
-    "comparison": ("csv",),
-    "claims": ("csv",),
-    "ranks": ("pdf", "csv"),
-}
 
 
-def write_page(plan: Plan, shown: Mapping[str, list[dict[str, Any]]]) -> None:
-    """Write the report as one self-contained HTML page; raise `UserError` if a file of the results is missing.
-
-    `shown` are the sections of the experiments, as `mdpu.pipeline.experiments.sections` returns them.
-    """
-    training = read_training(plan)
+def write_page(plan: Plan, inputs: Mapping[str, Any], out: Path) -> None:
+    """Write the report as one self-contained HTML page; raise `UserError` if a file of the results is missing."""
+    shown = sections(plan)
     for section in (section for group in shown.values() for section in group if "methods" in section):
         section["columns"] = column_groups(section["methods"])
-    template = environment().get_template("report.html.j2")
-    page = template.render(
-        plan=plan.summary(),
-        groups=PARTS,
-        shown=shown,
-        **_evaluation(plan, shown, training),
-        **_making(plan, training),
-        style="".join((TEMPLATES / name).read_text(encoding="utf-8") for name in STYLE),
-        script=(TEMPLATES / "page.js").read_text(encoding="utf-8"),
+    named = {name: Path(file) for name, file in inputs.items() if isinstance(file, str | Path)}
+    page = (
+        environment()
+        .get_template("report.html.j2")
+        .render(
+            name=plan.config["name"],
+            runs=len(plan.runs),
+            groups=PARTS,
+            shown=shown,
+            **(_results(plan, named, shown) if plan.runs else _no_results()),
+            **_making(plan, out),
+            style="".join((TEMPLATES / name).read_text(encoding="utf-8") for name in STYLE),
+            script=(TEMPLATES / "page.js").read_text(encoding="utf-8"),
+        )
     )
-    write_text(plan.layout.page, page)
+    write_text(out, page)
 
 
 def environment() -> Environment:
@@ -83,8 +79,8 @@ def environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.globals |= {"beside": BESIDE, "families": FAMILIES, "looks": LOOKS, "numerals": NUMERALS}
-    made.filters |= {"duration": duration, "points": points, "signed": signed, "typeset": typeset, "effect": effect}
+    made.globals |= {"beside": BESIDE, "families": FAMILIES, "looks": LOOKS, "float32": FLOAT32}
+    made.filters |= {"points": points, "signed": signed, "typeset": typeset, "effect": effect}
     return made
 
 
@@ -118,38 +114,39 @@ def column_groups(methods: list[str]) -> list[dict[str, Any]]:
     ]
 
 
-def _evaluation(plan: Plan, shown: Mapping[str, list[dict[str, Any]]], training: Training) -> dict[str, Any]:
-    """Return what the page says of the results: verdicts, claims, ranks, cells."""
-    results, audit = plan.layout.results, audit_section(plan)
-    common: dict[str, Any] = {
-        "level": f"{100 * plan.config['comparison']['level']:g} %",
-        "audit": {**audit, "downloads": downloads(results, ["audit.csv"])},
-        "claims": claims_section(plan),
-        "ranks": ranks_section(plan),
-        "verdict": verdict_section(plan),
-        "numbers": len(published_cells()),
-    }
-    if not plan.runs:
-        missing = dict.fromkeys(("verification", "forest", "picture", "training"))
-        empty: dict[str, Any] = {"lines": [], "bars": [], "comparisons": [], "cells": [], "verdicts": {}, "files": {}}
-        return {**common, **missing, **empty, "headline": "Nothing was trained.", "data": NO_DATA}
-    comparison, summary = read_csv(results / "comparison.csv"), read_csv(plan.layout.summary)
-    runs = read_csv(results / "runs.csv")
-    metrics = read_table(plan.layout.metrics, [*AXES, "epoch", *REPORTED])
-    cells = cell_lines(plan, runs, metrics, training)
-    verdicts = verdicts_by_cell(comparison)
-    tables = table_cells(summary, plan.table_rows)
-    verification = read_json(results / "verification.json") if plan.config.get("expected") else None
-    sections = [section for group in ("bags", "beyond", "paper") for section in shown[group]]
-    beyond = (section["name"] for section in sections if "beyond" in map(family, section.get("methods", ())))
-    pictures = (section for section in sections if "image" in section and section["trials"])
+def _no_results() -> dict[str, Any]:
+    """Return what the page says where nothing was trained."""
+    empty: dict[str, Any] = {"lines": [], "bars": [], "comparisons": [], "cells": [], "verdicts": {}, "claims": []}
+    data = {"files": [], "cells": {}}
+    verdict = {"compared": 0, "cells": len(published_cells())}
+    missing = dict.fromkeys(("verification", "forest", "picture", "training"))
+    return {"headline": "Nothing was trained.", "verdict": verdict, "data": data, **empty, **missing}
+
+
+def _results(plan: Plan, inputs: Mapping[str, Path], shown: Mapping[str, list[dict[str, Any]]]) -> dict[str, Any]:
+    """Return what the page says of the results: verdicts, claims, cells."""
+    comparison, summary, runs = (read_csv(inputs[name]) for name in ("comparison", "summary", "runs"))
+    metrics = read_table(inputs["metrics"], [*AXES, "epoch", *REPORTED])
+    training = training_lines(runs)
+    cells, verdicts = cell_lines(plan, runs, metrics, training), verdicts_by_cell(comparison)
+    verification = read_json(inputs["verification"]) if "verification" in inputs else None
+    with_others = pd.concat([comparison, read_csv(inputs["apart"])]) if "apart" in inputs else comparison
+    every_section = [section for group in reversed(PARTS) for section in shown[group]]
+    beyond = (section["name"] for section in every_section if "beyond" in map(family, section.get("methods", ())))
+    pictures = (section for section in every_section if "image" in section and section["trials"])
+    claims = claims_section(inputs["claims_json"], inputs["cases"])
     return {
-        **common,
-        "headline": headline(_with_others(plan, comparison), summary, verification),
-        "lines": lines(comparison, common["claims"], tables, len(audit["anomalies"]), next(beyond, None)),
+        "level": f"{100 * plan.config['comparison']['level']:g} %",
+        "headline": headline(with_others, summary, verification),
+        "lines": lines(comparison, claims, table_cells(summary, plan.table_rows), next(beyond, None)),
         "bars": verdict_counts(comparison),
         "picture": next(pictures, None),
-        "forest": {"panels": forest_panels(comparison), "span": SPAN, "width": FOREST_WIDTH, "height": FOREST_HEIGHT},
+        "forest": {
+            "panels": forest.forest_panels(comparison),
+            **{"span": forest.SPAN, "width": forest.WIDTH, "height": forest.HEIGHT},
+        },
+        "verdict": verdict_section(plan, comparison, read_json(inputs["comparison_json"])),
+        "claims": claims,
         "comparisons": comparison_rows(plan, comparison),
         "verification": verification,
         "cells": cells,
@@ -157,56 +154,31 @@ def _evaluation(plan: Plan, shown: Mapping[str, list[dict[str, Any]]], training:
         "seeds": sorted(set(runs["seed"])),
         "verdicts": verdicts,
         "training": training,
-        "overfitting": _overfitting(plan, metrics),
-        "data": {**drawer_data(cells, verdicts, training.splits), "config": os.path.relpath(plan.layout.config)},
-        "files": {
-            name: downloads(results, [f"{name}.{suffix}" for suffix in suffixes]) for name, suffixes in OFFERED.items()
-        },
-        "trials": trials_of(plan.runs),
-        "rank_figure": figure(results / "ranks.svg"),
-        "size_name": size_name,
+        "reduced": int((runs["precision"] != FLOAT32).sum()),
+        "data": drawer_data(cells, verdicts),
+        "files": {name: downloads([inputs[name]]) for name in ("comparison", "claims")},
     }
 
 
-def _overfitting(plan: Plan, metrics: pd.DataFrame) -> list[dict[Any, Any]]:
-    """Return the methods that later epochs cost accuracy, under the protocol and where tuples are broken."""
-    broken = {name: plan.protocol.variant(name)["sampling"]["broken"] for name in metrics["variant"].unique()}
-    found = overfitting(metrics, plan.protocol.reporting()["test_prior"])
-    found = found.assign(
-        broken=found["variant"].map(broken), title=[load_method(name).title for name in found["method"]]
-    )
-    return found[(found["variant"] == BASE) | (found["broken"] > 0)].to_dict("records")
-
-
-def _with_others(plan: Plan, comparison: pd.DataFrame) -> pd.DataFrame:
-    """Return the comparison with the verdicts on other images below it that the configuration names."""
-    file = REPOSITORY / str(plan.config.get("apart") or "")
-    return pd.concat([comparison, read_csv(file)]) if file.is_file() else comparison
-
-
-def _making(plan: Plan, training: Training) -> dict[str, Any]:
-    """Return what the page says of how the results were made: data, protocol, software, and what was not run."""
-    titles, results = plan.titles(plan.config["definitions"]["datasets"]), plan.layout.results
+def _making(plan: Plan, out: Path) -> dict[str, Any]:
+    """Return what the page says of how the results were made: data, protocol, and what was not run."""
+    titles = plan.titles(plan.config["definitions"]["datasets"])
+    networks = {plan.network(run.dataset) for run in plan.runs}
     return {
-        "datasets": [_dataset(plan, name, training.diagnostics) for name in plan.datasets],
+        "datasets": [_dataset(plan, name) for name in plan.datasets],
         "protocol_yaml": yaml.safe_dump(plan.config["protocol"], sort_keys=False, allow_unicode=True),
+        "rates": {name: plan.settings(BASE, name).flat() for name in sorted(networks)},
         "not_run": plan.not_run,
         "datasets_not_run": {name: title for name, title in titles.items() if name not in plan.datasets},
-        "tuning": _tuning(plan),
-        "reference": os.path.relpath(Path(plan.config.get("expected") or REFERENCE).with_name("report.html"), results),
-        "own_data": os.path.relpath(OWN_DATA, results),
-        "config": os.path.relpath(plan.layout.config),
-        "metrics": os.path.relpath(plan.layout.metrics),
-        "commit": git_commit(),
-        "packages": versions(("torch", "torchvision", "numpy", "pandas", "snakemake")),
+        "reference": os.path.relpath(REFERENCE, out.parent),
+        "own_data": os.path.relpath(OWN_DATA, out.parent),
     }
 
 
-def _dataset(plan: Plan, name: str, diagnostics: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
-    """Return a dataset: its definition, counts, origin, contact sheets, and the worst diagnostics of its splits."""
+def _dataset(plan: Plan, name: str) -> dict[str, Any]:
+    """Return a dataset: its definition, counts, origin and contact sheets."""
     definition = plan.dataset(name)
     description = read_json(plan.layout.images(name).with_suffix(".json"))
-    splits = [split for split in plan.splits if split.startswith(f"{name}/")]
     return {
         "name": name,
         **definition,
@@ -216,26 +188,4 @@ def _dataset(plan: Plan, name: str, diagnostics: Mapping[str, dict[str, Any]]) -
         "origin": description["origin"],
         "licence": description["licence"],
         "sheets": {sheet.stem: data_url("image/png", sheet) for sheet in plan.layout.sheets(name)},
-        "sampling": summarize(
-            [diagnostics.get(split) or read_json(plan.layout.split(split).with_suffix(".json")) for split in splits]
-        ),
-    }
-
-
-def _tuning(plan: Plan) -> dict[str, Any]:
-    """Return where learning rate and weight decay come from: fixed per network, or the figure of each tuning."""
-    used = {job.network for job in plan.jobs.values() if job.needs_gpu}
-    return {
-        "caption": CAPTION,
-        "tuned": plan.config["protocol"]["training"]["hyperparameters"] == "tuned",
-        "fixed": {name: plan.protocol.training(BASE, name) for name in sorted(used)},
-        "figures": [
-            {
-                "name": name,
-                "title": plan.tuning_title(name),
-                **figure(plan.layout.figure(f"tuning/{name}")),
-                "downloads": downloads(plan.layout.results, [f"figures/tuning/{name}.pdf"]),
-            }
-            for name in plan.tunings
-        ],
     }

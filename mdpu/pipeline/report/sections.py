@@ -5,14 +5,15 @@ from __future__ import annotations
 import base64
 import re
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from mdpu.learn.methods import load_method
-from mdpu.pipeline.files import check, read_csv
+from mdpu.errors import UserError
+from mdpu.methods import load_method
+from mdpu.pipeline.files import read_csv
 from mdpu.pipeline.plan import CELL, Experiment, Plan, Run
 
 MEDIA_TYPES = {".csv": "text/csv", ".pdf": "application/pdf", ".tex": "application/x-tex"}
@@ -33,14 +34,16 @@ DARK = {
 
 
 def data_url(kind: str, path: Path) -> str:
-    """Return a file as an address that holds the file itself; raise `UserError` if it is missing."""
-    check(path)
-    return embedded(kind, path.read_bytes())
+    """Return a file of a media type, such as ``image/png``, as an address that holds the file itself."""
+    return f"data:{kind};base64,{base64.b64encode(contents(path)).decode()}"
 
 
-def embedded(kind: str, content: bytes) -> str:
-    """Return bytes of a media type, such as ``image/png``, as an address."""
-    return f"data:{kind};base64,{base64.b64encode(content).decode()}"
+def contents(path: Path) -> bytes:
+    """Return what a file of the results holds; raise `UserError` if it is missing."""
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise UserError(f"{path} could not be read ({error.strerror}); run the workflow") from None
 
 
 def figure(path: Path) -> dict[str, Any]:
@@ -49,11 +52,10 @@ def figure(path: Path) -> dict[str, Any]:
     ``image`` is its address, drawn for light and dark pages, and ``width`` how wide a page shows it, in pixels: larger
     than in a paper, all figures by one factor.
     """
-    check(path)
-    drawing = path.read_bytes()
+    drawing = contents(path)
     width = re.search(rb'<svg[^>]* width="([\d.]+)pt"', drawing)
     assert width is not None
-    address = embedded("image/svg+xml", for_both_schemes(drawing))
+    address = f"data:image/svg+xml;base64,{base64.b64encode(for_both_schemes(drawing)).decode()}"
     return {"image": address, "width": round(PAGE_SCALE * float(width[1]) / 0.75)}  # a pixel is 0.75 pt
 
 
@@ -76,21 +78,16 @@ def format_name(file: str | Path) -> str:
     return BESIDE if str(file).endswith(WITH_PAPER) else FORMATS[Path(file).suffix]
 
 
-def downloads(results: Path, files: Sequence[str]) -> list[dict[str, str]]:
+def downloads(files: Iterable[Path]) -> list[dict[str, str]]:
     """Return files of the results for the template: their name, what a reader calls the format, and an address.
 
-    The address holds the file itself, so that a report that is passed on keeps its downloads. Two files of one format
-    are told apart by their names. A page shows SVG drawings themselves, and does not hold them twice.
+    The address holds the file itself, so that a report that is passed on keeps its downloads. A page shows SVG drawings
+    themselves, and does not hold them twice.
     """
-    files = [file for file in files if not file.endswith(".svg")]
-    formats = list(map(format_name, files))
     return [
-        {
-            "file": Path(file).name,
-            "format": name if formats.count(name) == 1 else f"{name} {Path(file).stem}",
-            "address": data_url(MEDIA_TYPES[Path(file).suffix], results / file),
-        }
-        for file, name in zip(files, formats, strict=True)
+        {"file": file.name, "format": format_name(file), "address": data_url(MEDIA_TYPES[file.suffix], file)}
+        for file in files
+        if file.suffix != ".svg"
     ]
 
 
@@ -111,7 +108,7 @@ def seen(plan: Plan, experiment: Experiment) -> str:
     )
 
 
-def figure_section(plan: Plan, experiment: Experiment, caption: str) -> dict[str, Any]:
+def figure_section(plan: Plan, experiment: Experiment, caption: str, svg: Path) -> dict[str, Any]:
     """Return a figure for the template: name, title, caption, image, what it shows in words, and its trials."""
     return {
         "template": "sections/figure.html.j2",
@@ -120,7 +117,7 @@ def figure_section(plan: Plan, experiment: Experiment, caption: str) -> dict[str
         "caption": caption,
         "trials": trials_of(experiment.runs),
         "seen": seen(plan, experiment),
-        **figure(plan.layout.figure(experiment.name)),
+        **figure(svg),
     }
 
 
@@ -134,18 +131,3 @@ def trials_of(runs: Sequence[Run]) -> str:
     """Return in words how many trials the cells of some runs have; nothing if there are no runs."""
     counts = Counter(run.cell for run in runs).values()
     return number_of_trials(counts) if counts else ""
-
-
-def rows_section(
-    experiment: Experiment, caption: str, header: Sequence[str], names: int, rows: Sequence[Sequence[str]]
-) -> dict[str, Any]:
-    """Return a table of strings for the template; the first `names` columns name the row."""
-    return {
-        "template": "sections/rows.html.j2",
-        "name": experiment.name,
-        "title": experiment.title,
-        "caption": caption,
-        "header": list(header),
-        "names": names,
-        "rows": [list(row) for row in rows],
-    }

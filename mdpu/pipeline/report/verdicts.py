@@ -1,19 +1,18 @@
-"""What the report shows of the comparison, the claims, the ranks and the audit: one function per section."""
+"""What the report shows of the comparison and of the claims: one function per section."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from mdpu.learn.methods import load_method
-from mdpu.pipeline.evaluate.audit import ANOMALY, NO_CASE, NO_DATA
+from mdpu.methods import load_method
 from mdpu.pipeline.evaluate.comparison import CLOSE, DIFFERS, FEWEST_TRIALS, INCONCLUSIVE, NOT_RUN, REPRODUCED
 from mdpu.pipeline.evaluate.published import NUMERALS, family, published_cells
 from mdpu.pipeline.evaluate.summary import were_run
 from mdpu.pipeline.files import read_csv, read_json
 from mdpu.pipeline.plan import CELL, Plan, cell_name
-from mdpu.pipeline.report.rank_figure import SOURCES
 
 TABLES = {table: f"{NUMERALS[table]}, {'pairs' if table < 4 else 'triples'}" for table in NUMERALS}
 # Glyphs tell the verdicts apart without colour.
@@ -24,16 +23,13 @@ LOOKS = {
     DIFFERS: ("≠", "differs"),
     NOT_RUN: ("·", "unrun"),
 }
-CLAIMANTS = ("paper", "reviewers", "project")  # in the order of their claims
-WITH_NUMBERS = [verdict for verdict in LOOKS if verdict != NOT_RUN]
 
 
-def verdict_section(plan: Plan) -> dict[str, Any]:
-    """Return counts of the verdicts, and the grid of all cells of the datasets that were run."""
-    if not plan.runs:
-        return {"compared": 0, "cells": len(published_cells())}
-    comparison = read_csv(plan.layout.results / "comparison.csv")
-    facts = read_json(plan.layout.results / "comparison.json")
+def verdict_section(plan: Plan, comparison: pd.DataFrame, facts: dict[str, Any]) -> dict[str, Any]:
+    """Return counts of the verdicts, and the grid of all cells of the datasets that were run.
+
+    `comparison` and `facts` are what `mdpu.pipeline.evaluate.comparison.write_comparison` writes.
+    """
     run = were_run(comparison)
     methods = list(dict.fromkeys(comparison["method"]))
     were = set(run[["table", "method"]].itertuples(index=False, name=None))
@@ -54,8 +50,8 @@ def verdict_section(plan: Plan) -> dict[str, Any]:
         "rule": facts["rule"],
         "compared": len(run),
         "comparisons": len(comparison),
-        "cells": len(comparison.drop_duplicates(["table", "prior", "published_dataset", "method"])),
-        "totals": [_titled(plan, row) for row in facts["totals"] if any(row[verdict] for verdict in WITH_NUMBERS)],
+        "cells": len(published_cells()),
+        "totals": [_titled(plan, row) for row in facts["totals"] if any(row[one] for one in LOOKS if one != NOT_RUN)],
         "spreads": [
             {**row, "family": family(row["method"]), "method": load_method(row["method"]).title}
             for row in facts["spreads"]
@@ -75,6 +71,15 @@ def _look(cell: dict[Any, Any]) -> dict[str, str | None]:
     return {"glyph": glyph, "kind": kind, "words": f"{cell['verdict']}{difference}", "cell": cell["cell"]}
 
 
+def _titled(plan: Plan, row: dict[str, Any]) -> dict[str, Any]:
+    """Return a row of totals with its value as a reader knows it."""
+    by, value = row["by"], row["value"]
+    if by == "dataset" and value in plan.published_names:
+        value = plan.dataset(value)["title"]
+    value = {"method": lambda: load_method(value).title, "table": lambda: NUMERALS[value]}.get(by, lambda: value)()
+    return {**row, "value": "" if by == "all" else value}
+
+
 def comparison_rows(plan: Plan, comparison: pd.DataFrame) -> list[dict[str, Any]]:
     """Return the comparisons that were run for the template: key, numbers, verdict, and what readers call each."""
     rows: list[dict[Any, Any]] = were_run(comparison).to_dict("records")
@@ -91,34 +96,20 @@ def comparison_rows(plan: Plan, comparison: pd.DataFrame) -> list[dict[str, Any]
     ]
 
 
-def _titled(plan: Plan, row: dict[str, Any]) -> dict[str, Any]:
-    """Return a row of totals with its value as a reader knows it."""
-    value = row["value"]
-    if row["by"] == "method":
-        value = load_method(value).title
-    elif row["by"] == "dataset":
-        value = plan.dataset(value)["title"] if value in plan.published_names else value
-    elif row["by"] == "table":
-        value = NUMERALS[value]
-    return {**row, "value": "" if row["by"] == "all" else value, "by": "All" if row["by"] == "all" else row["by"]}
+def claims_section(json: Path, cases: Path) -> list[dict[str, Any]]:
+    """Return the claims, each with its pass rates in words and our failing cases.
 
-
-def claims_section(plan: Plan) -> list[dict[str, Any]]:
-    """Return the claims, the paper's first, each with its pass rates in words and our failing cases.
-
-    Where nothing was run there are none.
+    The files are what `mdpu.pipeline.evaluate.claims.write_claims` writes.
     """
-    if not plan.runs:
-        return []
-    rows = read_json(plan.layout.results / "claims.json")["claims"]
-    cases = read_csv(plan.layout.results / "claims_cases.csv")
-    failing = cases[(cases["evidence"] == "ours") & ~cases["holds"].astype(bool)]
+    rows: list[dict[str, Any]] = read_json(json)["claims"]
+    every_case = read_csv(cases)
+    failing = every_case[(every_case["evidence"] == "ours") & ~every_case["holds"].astype(bool)]
     for row in rows:
         row["failing"] = [_case(case) for case in failing[failing["claim"] == row["claim"]].to_dict("records")]
         for source in ("ours", "paper"):
             rate = row[f"{source}_rate"]
             row[source] += "" if rate is None else f" ({100 * rate:.0f} %)"
-    return sorted(rows, key=lambda row: CLAIMANTS.index(row["said_by"]))
+    return rows
 
 
 def _case(case: dict[Any, Any]) -> dict[str, Any]:
@@ -132,25 +123,3 @@ def _case(case: dict[Any, Any]) -> dict[str, Any]:
         "seed": None if pd.isna(case["seed"]) else int(case["seed"]),
         **{side: None if pd.isna(case[side]) else f"{case[side]:.4g}" for side in ("left", "right")},
     }
-
-
-def ranks_section(plan: Plan) -> list[dict[str, Any]]:
-    """Return the rankings: of whom, over what blocks, the ranks in words, and Friedman's test; none without runs."""
-    if not plan.runs:
-        return []
-    shown = []
-    for key, ranking in read_json(plan.layout.results / "ranks.json")["rankings"].items():
-        source, unit = key.split(", by ")
-        row: dict[str, Any] = {"source": SOURCES[source], "unit": f"{unit}s", "ranking": ranking}
-        if ranking:
-            ranks = ranking["average_ranks"].items()
-            row["ranks"] = ", ".join(f"{load_method(method).title} {value:.2f}" for method, value in ranks)
-        shown.append(row)
-    return shown
-
-
-def audit_section(plan: Plan) -> dict[str, list[dict[str, Any]]]:
-    """Return the findings by outcome."""
-    findings = read_json(plan.layout.results / "audit.json")["findings"]
-    outcomes = {"anomalies": ANOMALY, "no_case": NO_CASE, "not_run": NO_DATA}
-    return {name: [f for f in findings if f["outcome"] == outcome] for name, outcome in outcomes.items()}

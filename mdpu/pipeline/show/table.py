@@ -8,38 +8,36 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from mdpu.learn.methods import load_method
+from mdpu.methods import load_method
 from mdpu.pipeline.evaluate.published import beside_published
-from mdpu.pipeline.experiments import TABLE, Kind
 from mdpu.pipeline.files import read_csv, write_csv, write_text
 from mdpu.pipeline.plan import CELL, Experiment, Plan, cell_name
+from mdpu.pipeline.report.latex import Best, latex_rows
 from mdpu.pipeline.report.sections import WITH_PAPER, number_of_trials
-from mdpu.pipeline.report.tables import Best, latex_rows
+from mdpu.pipeline.show import TABLE, Inputs, Kind, Outputs
 
 ROW_HEADINGS = ("prior", "dataset")  # columns that head a row of the printed table
 EMPTY = "not run"
 
 
-def make(plan: Plan, experiment: Experiment) -> None:
-    """Write an experiment of this kind as CSV, beside the published values, and as LaTeX."""
-    out = plan.layout.table(experiment.name)
+def write(plan: Plan, experiment: Experiment, inputs: Inputs, outputs: Outputs) -> None:
+    """Write an experiment of this kind as CSV, beside the published values, and as LaTeX without and with them."""
     keys = pd.DataFrame(experiment.runs).drop(columns="seed").drop_duplicates()
-    cells = keys.merge(read_csv(plan.layout.summary), on=list(CELL), how="left", validate="one_to_one")
+    cells = keys.merge(read_csv(inputs["summary"]), on=list(CELL), how="left", validate="one_to_one")
     beside = beside_published(cells, plan.published_names)
-    write_csv(beside, out)
-    datasets = plan.titles(keys["dataset"])
-    methods = list(dict.fromkeys(keys["method"]))
+    table, *papers = outputs
+    write_csv(beside, table)
+    datasets, methods = plan.titles(keys["dataset"]), list(dict.fromkeys(keys["method"]))
     not_run = list(plan.titles(experiment.not_run).values())
     title = f"{experiment.title}. {caption(cells, datasets, _best_epoch(plan))}"
-    paper = out.with_name(f"{experiment.name}{WITH_PAPER}")
     published = list(dict.fromkeys(beside.loc[beside["published_mean"].notna(), "method"]))
-    for file, both in ((out.with_suffix(".tex"), []), (paper, published)):
+    for file, both in zip(papers, ([], published), strict=True):
         write_text(file, latex_table(beside, datasets, methods, title, file.stem, not_run, both))
 
 
 def _best_epoch(plan: Plan) -> bool:
     """Return whether a trial is reported at its epoch of highest test accuracy, a choice that uses the test labels."""
-    return bool(plan.protocol.reporting()["average_last"] == "best")
+    return bool(plan.protocol.reporting["average_last"] == "best")
 
 
 def best_methods(cells: pd.DataFrame) -> pd.Series:
@@ -67,8 +65,15 @@ def caption(cells: pd.DataFrame, datasets: Mapping[str, str], best_epoch: bool) 
     each = "; ".join(f"{', '.join(names)} {count}" for count, names in methods.items())
     return (
         f"Test accuracy in percent, mean ± standard deviation over {trials}, each {epochs}. {spread}. "
-        f"The best method of a row is bold." + (f" Trials: {each}." if len(methods) > 1 else "")
+        f"The best method of a row is bold." + (f" Trials: {each}." if len(methods) > 1 else "") + precisions(cells)
     )
+
+
+def precisions(cells: pd.DataFrame) -> str:
+    """Return a sentence on the cells whose runs were not all trained in float32, nothing if there are none."""
+    counts = cells["precision"].value_counts().drop("float32", errors="ignore")
+    each = ", ".join(f"{count} of {len(cells)} cells in {precision}" for precision, count in counts.items())
+    return f" Not trained in float32: {each}." if each else ""
 
 
 def latex_table(
@@ -124,9 +129,9 @@ def _published(cell: Mapping[Any, Any] | None) -> str:
     return Best(value) if cell["published_bold"] else value
 
 
-def section(plan: Plan, experiment: Experiment) -> dict[str, Any]:
+def section(plan: Plan, experiment: Experiment, outputs: Outputs) -> dict[str, Any]:
     """Return a table's rows for the template, prior by prior, each cell with ours, the paper's and the difference."""
-    cells = read_csv(plan.layout.table(experiment.name))
+    cells = read_csv(outputs[0])
     methods = list(dict.fromkeys(run.method for run in experiment.runs))
     by_row: dict[tuple[str, str], dict[str, dict[Any, Any]]] = {}
     for cell in cells.assign(best=best_methods(cells)).to_dict("records"):
@@ -153,7 +158,7 @@ def section(plan: Plan, experiment: Experiment) -> dict[str, Any]:
 
 
 KIND = Kind(
-    make=make,
+    write=write,
     section=section,
     reads=("summary",),
     files=(*TABLE, f"tables/{{name}}{WITH_PAPER}"),

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from pathlib import Path
-
-from mdpu.pipeline.files import write_text
 
 PACKAGES = "% needs \\usepackage{booktabs,siunitx,adjustbox}\n"
 NUMBER = re.compile(
@@ -29,14 +26,6 @@ _ESCAPED = str.maketrans(
 
 class Best(str):
     """A cell in bold."""
-
-
-def write_rows(
-    out: Path, title: str, caption: str, header: Sequence[str], names: int, rows: Sequence[Sequence[str]]
-) -> None:
-    """Write rows of strings as LaTeX beside the CSV file `out`; the first `names` columns name a row."""
-    text = f"{title}. {' '.join(caption.split())}"
-    write_text(out.with_suffix(".tex"), latex_rows(out.stem, text, header, rows, names))
 
 
 def latex_rows(

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, NamedTuple
 import pandas as pd
 
 from mdpu.pipeline.evaluate.collect import read_histories
-from mdpu.pipeline.experiments import figure_kind
 from mdpu.pipeline.plan import Experiment, Plan
 from mdpu.pipeline.report.drawing import (
     bands,
@@ -23,6 +22,7 @@ from mdpu.pipeline.report.drawing import (
     share_range,
     size_name,
 )
+from mdpu.pipeline.show import Inputs, figure_kind
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -42,8 +42,9 @@ outside of the axis is named at its edge.
 """
 
 
-def draw(plan: Plan, experiment: Experiment) -> Figure:
-    histories = read_histories(experiment.runs, plan.layout.metrics)
+def draw(plan: Plan, experiment: Experiment, inputs: Inputs) -> Figure:
+    """Draw an experiment of this kind."""
+    histories = read_histories(experiment.runs, inputs["metrics"])
     return curves_figure(histories, plan.titles(run.dataset for run in experiment.runs))
 
 

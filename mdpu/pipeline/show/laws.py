@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
 from mdpu.law import Law
-from mdpu.learn.method import CorrectedRisk
-from mdpu.learn.methods import load_method
+from mdpu.methods import load_method
+from mdpu.methods.risks import CorrectedRisk
 from mdpu.pipeline.evaluate.collect import summarize
 from mdpu.pipeline.evaluate.comparison import Trials, welch_interval
-from mdpu.pipeline.experiments import FIGURE, figure_kind, reported
 from mdpu.pipeline.files import write_csv
 from mdpu.pipeline.plan import CELL, Experiment, Plan
-from mdpu.pipeline.report.drawing import draw_panels, entitle, legend_below, literal, size_name
+from mdpu.pipeline.report.drawing import draw_panels, entitle, legend_below, literal, save_figure, size_name
+from mdpu.pipeline.report.sections import figure_section
 from mdpu.pipeline.report.style import method_style
+from mdpu.pipeline.show import FIGURE, Inputs, Kind, Outputs, reported
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -39,9 +40,7 @@ SETTING = ["law", "tuple_size", "prior"]
 def family(method: str) -> str:
     """Return what a method sees: ``marginal``, ``joint``, or ``control`` for true labels."""
     known = load_method(method)
-    if known.control:
-        return "control"
-    return "marginal" if isinstance(known, CorrectedRisk) or method.startswith("marginal") else "joint"
+    return "control" if known.control else "marginal" if known.objective is CorrectedRisk else "joint"
 
 
 def setting_title(law: str, tuple_size: int, prior: str, usual: str) -> str:
@@ -128,14 +127,21 @@ def laws_figure(cells: pd.DataFrame, datasets: Mapping[str, str]) -> Figure:
     return figure
 
 
-def draw(plan: Plan, experiment: Experiment) -> Figure:
+def write(plan: Plan, experiment: Experiment, inputs: Inputs, outputs: Outputs) -> None:
     """Draw the cells of an experiment of this kind, and write them as CSV."""
     laws = {(run.law, run.tuple_size): plan.law(run) or Law.dominant(run.tuple_size) for run in experiment.runs}
-    cells = law_cells(reported(plan, experiment), laws, plan.config["comparison"]["level"])
-    write_csv(cells, plan.layout.table(experiment.name))
+    cells = law_cells(reported(plan, experiment, inputs["metrics"]), laws, plan.config["comparison"]["level"])
+    *figure, table = outputs
+    write_csv(cells, table)
     order = list(dict.fromkeys(run.method for run in experiment.runs))
     cells = cells.sort_values("method", key=lambda methods: methods.map(order.index), kind="stable")
-    return laws_figure(cells, plan.titles(run.dataset for run in experiment.runs))
+    save_figure(laws_figure(cells, plan.titles(run.dataset for run in experiment.runs)), *figure)
 
 
-KIND = figure_kind(draw, CAPTION, files=(*FIGURE, "tables/{name}.csv"), single=("variant", "loss"), laws=True)
+def section(plan: Plan, experiment: Experiment, outputs: Outputs) -> dict[str, Any]:
+    """Return the figure for the template."""
+    return figure_section(plan, experiment, CAPTION, outputs[0])
+
+
+FILES = (*FIGURE, "tables/{name}.csv")
+KIND = Kind(write=write, section=section, reads=("metrics",), files=FILES, single=("variant", "loss"), laws=True)

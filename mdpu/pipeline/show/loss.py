@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from mdpu.learn.methods import load_method
-from mdpu.pipeline.experiments import figure_kind, reported
+from mdpu.methods import load_method
 from mdpu.pipeline.plan import Experiment, Plan
 from mdpu.pipeline.report.drawing import (
     competitors_and_controls,
@@ -24,6 +23,7 @@ from mdpu.pipeline.report.drawing import (
     size_name,
 )
 from mdpu.pipeline.report.style import LOSS_STYLES
+from mdpu.pipeline.show import Inputs, figure_kind, reported
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -36,8 +36,11 @@ left out.
 """
 
 
-def draw(plan: Plan, experiment: Experiment) -> Figure:
-    return loss_figure(reported(plan, experiment), plan.titles(run.dataset for run in experiment.runs))
+def draw(plan: Plan, experiment: Experiment, inputs: Inputs) -> Figure:
+    """Draw an experiment of this kind."""
+    return loss_figure(
+        reported(plan, experiment, inputs["metrics"]), plan.titles(run.dataset for run in experiment.runs)
+    )
 
 
 def loss_figure(accuracies: pd.DataFrame, datasets: Mapping[str, str]) -> Figure:

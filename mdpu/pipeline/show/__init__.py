@@ -1,0 +1,189 @@
+"""Kinds of experiment, one file each, discovered by being here: ``line.py`` is the kind ``line``.
+
+Each defines ``KIND``: what it reads, which files it writes, a function that writes them, and one that returns their
+section of the report. The rule of an experiment calls `write` with the files of `inputs` and `outputs`.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import astuple, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mdpu.errors import UserError
+from mdpu.pipeline.config import Config, explain, grids, known, merge, selected
+from mdpu.pipeline.evaluate.collect import read_histories, run_accuracies
+from mdpu.pipeline.files import digest
+from mdpu.pipeline.plan import PARTS, Experiment, Plan
+from mdpu.pipeline.report.drawing import save_figure
+from mdpu.pipeline.report.sections import downloads, figure_section
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+FIGURE = ("figures/{name}.svg", "figures/{name}.pdf")
+TABLE = ("tables/{name}.csv", "tables/{name}.tex")
+Inputs = Mapping[str, Path]  # by the names of `Kind.reads`
+Outputs = Sequence[Path]  # in the order of `Kind.files`
+
+
+@dataclass(frozen=True, kw_only=True)
+class Kind:
+    """A kind of experiment.
+
+    Attributes
+    ----------
+    write : callable
+        From (plan, experiment, inputs, outputs) to nothing: writes the files.
+    section : callable
+        From (plan, experiment, outputs) to the variables of its section in the report, among them ``name``, ``title``
+        and ``template``, a file of ``report``.
+    reads : tuple of str
+        ``summary`` or ``metrics`` if its experiments have runs; ``images`` and ``labels`` of the first dataset that is
+        selected; none if it needs no file.
+    files : tuple of str
+        Paths in the folder of results, with ``{name}`` for the experiment's name.
+    single : tuple of str
+        Axes of which it can show one value.
+    laws : bool
+        Whether it can show several laws.
+    options : mapping
+        What ``options`` of a definition may hold, each with the JSON schema of its value.
+    check : callable
+        From (definition with inherited axes, configuration, the definition's key) to nothing: raises `UserError` for
+        mistakes that a schema cannot express.
+    """
+
+    write: Callable[[Plan, Experiment, Inputs, Outputs], None]
+    section: Callable[[Plan, Experiment, Outputs], dict[str, Any]]
+    reads: tuple[str, ...]
+    files: tuple[str, ...]
+    single: tuple[str, ...] = ()
+    laws: bool = False
+    options: Mapping[str, Any] = field(default_factory=dict)
+    check: Callable[[Mapping[str, Any], Config, str], None] = lambda definition, config, where: None
+
+    @property
+    def has_runs(self) -> bool:
+        """Whether its experiments are grids of runs."""
+        return bool({"summary", "metrics"} & {*self.reads})
+
+
+def available_kinds() -> list[str]:
+    """Return the kinds that are here."""
+    return sorted(module.name.replace("_", "-") for module in pkgutil.iter_modules(__path__))
+
+
+def load_kind(name: str) -> Kind:
+    """Return the kind called `name`."""
+    kind = importlib.import_module(f"{__name__}.{name.replace('-', '_')}").KIND
+    assert isinstance(kind, Kind)
+    return kind
+
+
+def check(config: Config) -> None:
+    """Raise `UserError` with the key's name if a definition is not what its kind can show."""
+    from jsonschema import Draft202012Validator
+    from jsonschema.exceptions import best_match
+
+    for name, definition in config["definitions"]["experiments"].items():
+        where = f"config key definitions.experiments.{name}"
+        known(definition["kind"], available_kinds(), f"{where}.kind")
+        kind, spec = load_kind(definition["kind"]), merge(config["axes"], definition)
+        options = {"type": "object", "additionalProperties": False, "properties": kind.options}
+        error = best_match(Draft202012Validator(options).iter_errors(spec.get("options", {})))
+        if error is not None:
+            raise UserError(explain(error, f"definitions.experiments.{name}.options"))
+        one = f"an experiment of kind {definition['kind']}"
+        if kind.has_runs != ("tuple_size" in spec):
+            raise UserError(f"{where}.tuple_size: {one} {'needs' if kind.has_runs else 'takes no'} tuple sizes")
+        for axis in (kind.single if kind.laws else ("law", *kind.single)) if kind.has_runs else ():
+            if any(isinstance(values, list) and len(values) > 1 for values in _values(spec, axis)):
+                words = axis.replace("_", " ")
+                raise UserError(f"{where}.{axis}: {one} shows one {words}, but several are given; make it several")
+        kind.check(spec, config, where)
+
+
+def _values(spec: Mapping[str, Any], axis: str) -> list[Any]:
+    """Return the values of an axis in each grid of a definition; those of several grids together, and by dataset."""
+    asked = [grid[axis] for grid in grids(spec)]
+    together = [list(dict.fromkeys(map(str, asked)))] if len(asked) > 1 else []
+    return [*together, *(value for one in asked for value in (one.values() if isinstance(one, Mapping) else [one]))]
+
+
+def inputs(plan: Plan, name: str) -> dict[str, Path]:
+    """Return the input files of an experiment by name, those that its kind reads."""
+    layout, first = plan.layout, selected(plan.config, "datasets")[0]
+    files = {"summary": layout.summary, "metrics": layout.metrics}
+    files |= {"images": layout.images(first), "labels": layout.labels(first)}
+    return {read: files[read] for read in load_kind(plan.experiment(name).kind).reads}
+
+
+def outputs(plan: Plan, name: str) -> list[Path]:
+    """Return the files of an experiment."""
+    kind = load_kind(plan.experiment(name).kind)
+    return [plan.layout.results / file.format(name=name) for file in kind.files]
+
+
+def settings(plan: Plan, name: str) -> dict[str, Any]:
+    """Return everything in the configuration that affects the files of an experiment, ready for JSON."""
+    experiment = plan.experiment(name)
+    first = [] if experiment.runs else selected(plan.config, "datasets")[:1]
+    datasets = dict.fromkeys([*first, *(run.dataset for run in experiment.runs), *experiment.not_run])
+    shown = ("title", "positive", "negative", "published")
+    variants = dict.fromkeys(run.variant for run in experiment.runs)
+    return {
+        "title": experiment.title,
+        "options": dict(experiment.options),
+        "runs": digest([astuple(run) for run in experiment.runs]),
+        "not_run": experiment.not_run,
+        "datasets": {dataset: [plan.dataset(dataset).get(key) for key in shown] for dataset in datasets},
+        "variants": {variant: plan.protocol.variant(variant) for variant in variants},
+        "level": plan.config["comparison"]["level"],
+    }
+
+
+def write(plan: Plan, name: str, inputs: Inputs, outputs: Outputs) -> None:
+    """Write the files of an experiment, `outputs`, from `inputs`, which are as the functions of these names say."""
+    experiment = plan.experiment(name)
+    named = {key: Path(inputs[key]) for key in load_kind(experiment.kind).reads}
+    load_kind(experiment.kind).write(plan, experiment, named, list(map(Path, outputs)))
+
+
+def sections(plan: Plan) -> dict[str, list[dict[str, Any]]]:
+    """Return the section of each experiment for the report, tables first, by the key in `PARTS` of its part."""
+    groups: dict[str, list[dict[str, Any]]] = {part: [] for part in PARTS}
+    files = {name: outputs(plan, name) for name in plan.experiments}
+    for name in sorted(files, key=lambda name: files[name][0].suffix != ".csv"):
+        experiment = plan.experiment(name)
+        section = load_kind(experiment.kind).section(plan, experiment, files[name])
+        groups[experiment.part].append({"downloads": downloads(files[name]), **section})
+    return groups
+
+
+def reported(plan: Plan, experiment: Experiment, metrics: Path) -> pd.DataFrame:
+    """Return the reported accuracy of an experiment's runs, the methods in the order that it lists them in."""
+    accuracies = run_accuracies(read_histories(experiment.runs, metrics), plan.protocol.reporting)
+    methods = list(dict.fromkeys(run.method for run in experiment.runs))
+    return accuracies.sort_values("method", key=lambda column: column.map(methods.index), kind="stable")
+
+
+def figure_kind(
+    draw: Callable[[Plan, Experiment, Inputs], Figure],
+    caption: str,
+    reads: tuple[str, ...] = ("metrics",),
+    **contract: Any,
+) -> Kind:
+    """Return a kind that is one figure: what draws it, its caption, and other attributes of `Kind`."""
+
+    def write(plan: Plan, experiment: Experiment, inputs: Inputs, outputs: Outputs) -> None:
+        save_figure(draw(plan, experiment, inputs), *outputs)
+
+    def section(plan: Plan, experiment: Experiment, outputs: Outputs) -> dict[str, Any]:
+        return figure_section(plan, experiment, caption, outputs[0])
+
+    return Kind(write=write, section=section, reads=reads, files=FIGURE, **contract)
