@@ -1,8 +1,8 @@
 """Networks: what each wants as input, the module, and S of them side by side.
 
 A network is a name of `mdpu.settings.NETWORKS`, which `prepare` and `make_network` know; a PyTorch module; or a
-function from the shape of a row to a module. Modules take vectors (N, d) or pictures (N, C, H, W) in float32, uint8 values
-divided by 255, and return (N, outputs).
+function from the shape of a row to a module. Modules take vectors (N, d) or pictures (N, C, H, W) in float32, uint8
+values divided by 255, and return (N, outputs).
 """
 
 from __future__ import annotations
@@ -65,10 +65,10 @@ class Preparation:
             raise UserError(f"rows of shape {images.shape[1:]} are given; the network was trained on {self.shape}")
         if (images.dtype == np.uint8) != (self.unit == 255):
             raise UserError(f"rows of type {images.dtype} are given; uint8 and floats are not alike to the network")
-        if self.directions is not None:
+        if self.directions is not None and self.centre is not None:
             projected = [(_in_units(part, self.unit) - self.centre) @ self.directions for part in in_parts(images)]
             return torch.from_numpy(np.concatenate(projected).astype(np.float32))
-        rows = torch.from_numpy(np.require(images, requirements="CW"))  # torch warns of read-only memory
+        rows = torch.from_numpy(np.require(images, requirements=["C", "W"]))  # torch warns of read-only memory
         if self.is_picture:
             rows = rows.unsqueeze(-1) if rows.ndim == 3 else rows
         else:
@@ -100,7 +100,8 @@ def prepare(settings: Settings, images: NDArray[Any]) -> Preparation:
         used = np.any([part.reshape(len(part), -1).any(axis=0) for part in in_parts(images)], axis=0)
         return Preparation(shape, unit, pixels=np.flatnonzero(used))
     if settings.network == "components":
-        return Preparation(shape, unit, **_components(images, unit))
+        centre, directions = _components(images, unit)
+        return Preparation(shape, unit, centre=centre, directions=directions)
     if settings.network == "resnet34" and len(shape) not in (2, 3):
         raise UserError(f"rows of shape {shape} are no pictures; resnet34 needs (H, W) or (H, W, C)")
     return Preparation(shape, unit, is_picture=len(shape) in (2, 3))
@@ -115,15 +116,15 @@ def _in_units(images: NDArray[Any], unit: float) -> NDArray[np.float64]:
     return np.asarray(images.reshape(len(images), -1), np.float64) / unit
 
 
-def _components(images: NDArray[Any], unit: float) -> dict[str, NDArray[np.float32]]:
-    """Return the principal components of images, not whitened: one scale makes their root mean square 1."""
+def _components(images: NDArray[Any], unit: float) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Return centre and principal components, not whitened: one scale makes their root mean square 1."""
     x = _in_units(images[:: max(1, len(images) // SEEN)], unit)
     centre = x.mean(axis=0)
     variances, directions = np.linalg.eigh(np.cov(x, rowvar=False, bias=True).reshape(2 * x.shape[1:]))
     count = min(COMPONENTS, *x.shape)
     scale = np.sqrt(variances[-count:].mean()) or 1.0
     directions = directions[:, : -count - 1 : -1] / scale
-    return {"centre": centre.astype(np.float32), "directions": directions.astype(np.float32)}
+    return centre.astype(np.float32), directions.astype(np.float32)
 
 
 def make_network(settings: Settings, preparation: Preparation, outputs: int, seed: int | str) -> nn.Module:
@@ -161,7 +162,7 @@ def _perceptron(hidden: Sequence[int], preparation: Preparation, outputs: int, s
         drawn = (2 * Stream(seed, "initial weights", place).uniform(below + 1, above) - 1) / math.sqrt(below)
         weight, bias = drawn[:-1], drawn[-1]
         weight = weight[pixels] if place == 0 and pixels is not None else weight  # (inputs, units)
-        layer = nn.Linear(*weight.shape, device="meta").to_empty(device="cpu")
+        layer = nn.Linear(len(weight), above, device="meta").to_empty(device="cpu")
         layer.load_state_dict({"weight": torch.from_numpy(weight.T), "bias": torch.from_numpy(bias)})
         layers += [layer, nn.ReLU()]
     return nn.Sequential(*layers[:-1])

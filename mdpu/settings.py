@@ -5,12 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from typing import Any, Literal
-
-import numpy as np
+from numbers import Integral
+from typing import Any
 
 from mdpu.data import TupleData
-from mdpu.errors import UserError, check_choice
+from mdpu.errors import UserError, check_choice, check_count, check_number
 from mdpu.law import Law, check_prior, check_tuple_size
 
 RECIPE = 1  # part of every run's key; raise it when a change of the code moves the numbers of finished runs
@@ -108,23 +107,22 @@ class Settings:
 
     epochs: int = 100
     batch_size: int = 3000
-    batch_counts: Literal["tuples", "images"] = "tuples"
-    optimizer: Literal["adam", "adamw"] = "adam"
-    schedule: Literal["constant", "one-cycle"] = "constant"
+    batch_counts: str = "tuples"
+    optimizer: str = "adam"
+    schedule: str = "constant"
     learning_rate: float = 1e-3
     weight_decay: float = 5e-4
-    precision: Literal["float32", "bfloat16", "tf32"] = "float32"
+    precision: str = "float32"
     network: Any = "mlp"
     architecture: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for name in ("epochs", "batch_size"):
-            if not _is_integer(getattr(self, name)) or getattr(self, name) < 1:
-                raise UserError(f"{name} is {getattr(self, name)!r}; an integer of at least 1 is needed")
+            check_count(name, getattr(self, name))
         for name, least in (("learning_rate", math.ulp(0.0)), ("weight_decay", 0.0)):
-            value = getattr(self, name)
-            if not (_is_integer(value) or isinstance(value, float | np.floating)) or not least <= value < math.inf:
-                raise UserError(f"{name} is {value!r}; a number {'above' if least else 'from'} 0 is needed")
+            check_number(name, getattr(self, name))
+            if not least <= getattr(self, name) < math.inf:
+                raise UserError(f"{name} is {getattr(self, name)}; a number {'above' if least else 'from'} 0 is needed")
         for name in ("batch_counts", "optimizer", "schedule", "precision"):
             check_choice(name, getattr(self, name), CHOICES[name])
         if not callable(self.network):  # modules and functions that make one are callable
@@ -132,10 +130,7 @@ class Settings:
         known = NETWORKS[self.network] if isinstance(self.network, str) else {}
         for name, value in self.architecture.items():
             check_choice("the network's setting", name, known)
-            if name in CHOICES:
-                check_choice(name, value, CHOICES[name])
-            else:
-                _check_sizes(name, value)
+            check_choice(name, value, CHOICES[name]) if name in CHOICES else _check_sizes(name, value)
         own = {name: tuple(value) if isinstance(value, list) else value for name, value in self.architecture.items()}
         object.__setattr__(self, "architecture", known | own)
 
@@ -159,15 +154,14 @@ class Settings:
         return {k: v for k, v in vars(self).items() if k != "architecture"} | dict(self.architecture)
 
 
-def _is_integer(value: Any) -> bool:
-    return isinstance(value, int | np.integer) and not isinstance(value, bool)
-
-
 def _check_sizes(name: str, value: Any) -> None:
     """Raise `UserError` unless a setting is a list of positive integers, neither too many nor too large."""
-    right = isinstance(value, list | tuple) and all(_is_integer(size) and 0 < size <= LARGEST_SIZE for size in value)
-    if not right or len(value) > MOST_SIZES:
-        raise UserError(f"{name} is {value!r}; a list of at most {MOST_SIZES} integers from 1 to {LARGEST_SIZE}")
+    if not isinstance(value, list | tuple) or len(value) > MOST_SIZES:
+        raise UserError(f"{name} is {str(value)[:50]}; a list of at most {MOST_SIZES} integers is needed")
+    for size in value:
+        check_number(name, size, Integral)
+        if not 0 < size <= LARGEST_SIZE:
+            raise UserError(f"{name} holds {size}; integers from 1 to {LARGEST_SIZE} are needed")
 
 
 def rate_factor(settings: Settings, step: int, steps: int) -> float:

@@ -28,12 +28,12 @@ import numpy as np
 import pandas as pd
 import torch
 from numpy.typing import NDArray
-from torch import Tensor, nn
+from torch import Tensor
 from torch.optim.adam import adam
 
 from mdpu.data import TupleData
 from mdpu.errors import UserError
-from mdpu.methods import Method, Objective, load_method
+from mdpu.methods import Batch, Method, Objective, load_method
 from mdpu.networks import Networks, Preparation, in_parts, make_network, prepare
 from mdpu.randomness import Stream
 from mdpu.settings import Settings, Task, check_sample, rate_factor, tuples_per_batch
@@ -215,8 +215,7 @@ def train(
         ]
         history: list[list[list[float]]] = []  # of epochs, seeds, measures
         saved = Checkpoint(checkpoint, checkpoint_seconds, [*networks.state.values(), *optimizer.state, *average.state])
-        saved.identify(task, settings, names, seeds, samples, images, labels)
-        history += saved.restore()
+        history += saved.restore(task, settings, names, *seeds, images, labels, tuples, unlabeled)
 
         for epoch in range(len(history), settings.epochs):
             networks.module.train()
@@ -230,21 +229,20 @@ def train(
                 if lead is not None and (weight := 1 - FADED * epoch / settings.epochs) > 0:
                     scores = scores + weight * lead.gather(1, rows)
 
-                leaf = scores.detach().requires_grad_()
-                cut = members.shape[1]
-                own = leaf[:, :cut].unflatten(1, (-1, size)), leaf[:, cut:]
-                seen = None if y is None else (y[rows[:, :cut]].unflatten(1, (-1, size)), y[rows[:, cut:]])
-                value, recorded = objective(*own, sizes, seen)  # (S,), (S, measures)
+                leaf, cut = scores.detach().requires_grad_(), members.shape[1]
+                parts = [(leaf[:, :cut].unflatten(1, (-1, size)), leaf[:, cut:])]
+                if y is not None:
+                    parts.append((y[rows[:, :cut]].unflatten(1, (-1, size)), y[rows[:, cut:]]))
+                value, recorded = objective(Batch(*parts[0], sizes, *parts[1:]))  # (S,), (S, measures)
                 value.sum().backward()
-                # Where a corrected risk is flat the gradient is zero, and so are the weights'; Adam steps on.
+                # Where a corrected risk is flat, no score has a gradient, and no weight would: only the decay acts.
                 if device.type != "cpu" or leaf.grad.any():
                     scores.backward(leaf.grad)
                 optimizer.step(rate_factor(settings, epoch * steps + step, settings.epochs * steps))
                 average.update()
 
-                value = value.detach()[:, None]
-                share = cut / (n * size)
-                record += share * (value if recorded is None else torch.cat([value, recorded], dim=1))
+                found = [value.detach()[:, None], *([] if recorded is None else [recorded])]
+                record += cut / (n * size) * torch.cat(found, dim=1)  # the mean over the tuples
 
             if evaluation:
                 with average.in_place(), torch.no_grad():
@@ -307,28 +305,12 @@ class Adam:
         """Change the parameters by their gradients, zero where there is none, at a rate times `factor`."""
         gradients = []
         for parameter in self.parameters:
-            gradient, parameter.grad = parameter.grad, None
-            if gradient is None or gradient.stride() != parameter.stride():  # what is fused pairs by place in memory
-                gradient = (
-                    torch.zeros_like(parameter) if gradient is None else torch.empty_like(parameter).copy_(gradient)
-                )
-            gradients.append(gradient)
-        adam(
-            self.parameters,
-            gradients,
-            *self.moments,
-            [],
-            self.steps,
-            fused=True,
-            amsgrad=False,
-            beta1=0.9,
-            beta2=0.999,
-            lr=self.settings.learning_rate * factor,
-            weight_decay=self.settings.weight_decay,
-            eps=1e-8,
-            maximize=False,
-            decoupled_weight_decay=self.settings.optimizer == "adamw",
-        )
+            gradients.append(torch.zeros_like(parameter) if parameter.grad is None else parameter.grad)
+            parameter.grad = None
+        options: Any = {"amsgrad": False, "beta1": 0.9, "beta2": 0.999, "eps": 1e-8, "maximize": False, "fused": True}
+        options |= {"lr": self.settings.learning_rate * factor, "weight_decay": self.settings.weight_decay}
+        options["decoupled_weight_decay"] = self.settings.optimizer == "adamw"
+        adam(self.parameters, gradients, self.moments[0], self.moments[1], [], self.steps, **options)
 
 
 class RunningMean:
@@ -385,27 +367,24 @@ class Checkpoint:
         self.path, self.seconds, self.state = path, seconds, [value.detach() for value in state]
         self.last, self.key = time.monotonic(), ""
 
-    def identify(self, *trained: Any) -> None:
-        """Note what is trained and from which weights; a file of another training is not used."""
-        if self.path is not None:
-            digest = hashlib.sha256()
-            for value in (*trained, *self.state):
-                for part in value if isinstance(value, list) else [value]:
-                    arrays = [part.tuples, part.unlabeled] if isinstance(part, TupleData) else [part]
-                    for array in arrays:
-                        array = array.cpu().numpy() if isinstance(array, Tensor) else array
-                        known = np.ascontiguousarray(array).data if isinstance(array, np.ndarray) else repr(array)
-                        digest.update(known.encode() if isinstance(known, str) else known)
-            self.key = digest.hexdigest()
+    def restore(self, *trained: Any) -> list[Any]:
+        """Restore the state and return the history, which is empty without a file of the same training.
 
-    def restore(self) -> list[Any]:
-        """Restore the state and return the history, which is empty without a usable file."""
-        if self.path is None or not self.path.exists():
+        It is the same if what is trained, arrays and other values, and the state at the beginning are.
+        """
+        if self.path is None:
+            return []
+        digest = hashlib.sha256()
+        for part in (*trained, *self.state):
+            part = part.detach().cpu().numpy() if isinstance(part, Tensor) else part
+            digest.update(np.ascontiguousarray(part).data if isinstance(part, np.ndarray) else repr(part).encode())
+        self.key = digest.hexdigest()
+        if not self.path.exists():
             return []
         try:
-            digest, content = (file := self.path.read_bytes())[:32], file[32:]
-            saved = torch.load(io.BytesIO(content), map_location="cpu", weights_only=True)
-            usable = hashlib.sha256(content).digest() == digest and saved["key"] == self.key
+            content = self.path.read_bytes()
+            saved = torch.load(io.BytesIO(content[32:]), map_location="cpu", weights_only=True)
+            usable = hashlib.sha256(content[32:]).digest() == content[:32] and saved["key"] == self.key
         except Exception:  # of many types; torch's own text recommends loading the file unsafely
             usable = False
         if not usable:
@@ -508,21 +487,20 @@ def _fit(
 ) -> list[Trained]:
     """Fit a method without a network; its history has the same measures at every epoch, as lines in figures want."""
     assert method.fit is not None
-    found, rows = [], []
+    rows, trained = [], []
     for sample, seed in zip(samples, seeds, strict=True):
         objective, says_positive = method.fit(task, seed, sample, images)
-        row = {"objective": float(objective)}
+        rows.append({"objective": float(objective)})
         if evaluation:
-            right = says_positive(evaluation.images) == (evaluation.labels > 0)
-            sides = (evaluation.labels > 0, evaluation.labels < 0)
-            row |= {name: float(right[side].mean()) for name, side in zip(evaluation.rates, sides, strict=True)}
-        rows.append(row)
-        table = _table(list(row), [list(row.values())] * settings.epochs)
-        found.append(Trained(task, seed, says_positive, None, table))
+            answers, positive = says_positive(evaluation.images), evaluation.labels > 0
+            rates = answers[positive].mean(), 1 - answers[~positive].mean()
+            rows[-1] |= dict(zip(evaluation.rates, map(float, rates), strict=True))
+        table = _table(list(rows[-1]), [list(rows[-1].values())] * settings.epochs)
+        trained.append(Trained(task, seed, says_positive, None, table))
     for epoch in range(1, settings.epochs + 1):
         if on_epoch_end and on_epoch_end(epoch, rows):
             break
-    return found
+    return trained
 
 
 def _missing_once_diverged(record: list[list[float]], history: list[list[list[float]]]) -> list[list[float]]:

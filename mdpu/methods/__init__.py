@@ -11,7 +11,7 @@ import pkgutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mdpu.errors import UserError
 
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from mdpu.data import TupleData
-    from mdpu.law import Scope
     from mdpu.settings import Task
     from mdpu.train import TestSet
 
@@ -74,14 +73,14 @@ class Method:
     control: bool = False
     unnamed: bool = False
     takes_ragged: bool = False
-    origin: Literal["paper", "baseline", "literature", "project"] = "project"
+    origin: str = "project"
     sees_labels: bool = False
     outputs: int = 1
     ema_decay: float = 0.0
     estimates_prior: bool = False
     log_odds: tuple[str, ...] = ()
     k: float = -1.0
-    scope: Scope = "whole"
+    scope: str = "whole"
     tuple_size: int | None = None
 
     @property
@@ -92,6 +91,27 @@ class Method:
     def gives_log_odds(self, loss: str) -> bool:
         """Return whether scores are log-odds, at the prior of the unlabeled images for the methods on bags."""
         return loss in self.log_odds
+
+
+class Batch(NamedTuple):
+    """Outputs of S networks on a minibatch; where there is more than one output, with a further axis E.
+
+    Attributes
+    ----------
+    tuples : Tensor, shape (S, B, M)
+        Of the members of the tuples.
+    unlabeled : Tensor, shape (S, B_U)
+        Of the unlabeled images, in random order.
+    sizes : Tensor, int64, shape (S, B), optional
+        Number of members of each tuple, if there are several sizes; further places of `tuples` are meaningless.
+    labels : pair of Tensor, int8, shapes (S, B, M) and (S, B_U), optional
+        True labels, for methods that see them.
+    """
+
+    tuples: Tensor
+    unlabeled: Tensor
+    sizes: Tensor | None = None
+    labels: tuple[Tensor, Tensor] | None = None
 
 
 class Objective:
@@ -120,23 +140,13 @@ class Objective:
     def __init__(self, task: Task, method: Method, seeds: Sequence[int | str], device: torch.device) -> None:
         self.task, self.method, self.seeds, self.device = task, method, seeds, device
         self.parameters: list[Tensor] = []
+        self.begin()
 
-    def __call__(
-        self, tuples: Tensor, unlabeled: Tensor, sizes: Tensor | None = None, labels: Any = None
-    ) -> tuple[Tensor, Tensor | None]:
-        """Return the objective on a minibatch, (S,), and what is recorded, (S, len(measures)) or None.
+    def begin(self) -> None:
+        """Make what the objective needs, once for a training."""
 
-        Parameters
-        ----------
-        tuples : Tensor, shape (S, B, M) or (S, B, M, E)
-            Outputs of the members of the tuples.
-        unlabeled : Tensor, shape (S, B_U) or (S, B_U, E)
-            Outputs of the unlabeled images, in random order.
-        sizes : Tensor, int64, shape (S, B), optional
-            Number of members of each tuple, if there are several sizes; further places of `tuples` are meaningless.
-        labels : pair of Tensor, int8, shapes (S, B, M) and (S, B_U), optional
-            True labels, for methods that see them.
-        """
+    def __call__(self, batch: Batch) -> tuple[Tensor, Tensor | None]:
+        """Return the objective, (S,), and what is recorded, (S, len(measures)) or None."""
         raise NotImplementedError
 
     def start(self, sample: TupleData, seed: int | str, images: Any) -> Any:

@@ -16,19 +16,16 @@ The theory is in ``docs/explanation/bags.md``, the formulas in `mdpu.losses`. Th
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from mdpu.law import TINY, Law
-from mdpu.methods import Method, Objective
+from mdpu.methods import Batch, Method, Objective
 
 if TYPE_CHECKING:
-    import torch
     from torch import Tensor
 
     from mdpu.data import TupleData
-    from mdpu.settings import Task
 
 # Of the weights' running mean that the bag risk takes for its model: some fifty steps, twelve epochs of the protocol.
 EMA_DECAY = 0.98
@@ -44,39 +41,26 @@ class Bags(Objective):
 
     measures = ("model_prior",)
 
-    def __init__(self, task: Task, method: Method, seeds: Sequence[int | str], device: torch.device) -> None:
-        super().__init__(task, method, seeds, device)
-        self.law = task.law_of(task.tuple_size)
-        self._told: dict[int, tuple[Law, float]] = {}
-
-    def told(self, size: int) -> tuple[Law, float]:
-        """Return the law of tuples of one size at the told prior, without a share of broken ones, and its Z."""
-        if size not in self._told:
-            law = self.task.law_of(size)
-            self._told[size] = law.at(self.task.prior), law.rate(self.task.prior)
-        return self._told[size]
-
-    def __call__(
-        self, tuples: Tensor, unlabeled: Tensor, sizes: Tensor | None = None, labels: Any = None
-    ) -> tuple[Tensor, Tensor]:
+    def __call__(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """Return the objective (S,) and the model's class prior (S, 1)."""
+        tuples, unlabeled, sizes, _ = batch
         model_prior = unlabeled.detach().sigmoid().mean(dim=1)[:, None]
         if sizes is None:
-            return self.loss(*self.told(tuples.shape[2]), tuples, unlabeled), model_prior
+            return self.loss(self.task.law_of(tuples.shape[2]), tuples, unlabeled), model_prior
         import torch
 
         from mdpu.losses import by_kind
 
         by_seed = [
             sum(
-                share * self.loss(*self.told(size), cut, others)[0]
+                share * self.loss(self.task.law_of(size), cut, others)[0]
                 for share, size, cut, others in by_kind(own[None], own_unlabeled[None], own_sizes)
             )
             for own, own_unlabeled, own_sizes in zip(tuples, unlabeled, sizes, strict=True)
         ]
         return torch.stack(by_seed), model_prior  # type: ignore[arg-type]
 
-    def loss(self, law: Law, rate: float, tuples: Tensor, unlabeled: Tensor) -> Tensor:
+    def loss(self, law: Law, tuples: Tensor, unlabeled: Tensor) -> Tensor:
         """Return the objective (S,) on scores of tuples (S, B, M) and of unlabeled images (S, B_U)."""
         raise NotImplementedError
 
@@ -89,28 +73,30 @@ class Bags(Objective):
 
     def start(self, sample: TupleData, seed: int | str, images: Any) -> Any:
         """Return the linear scores of laws under which networks start at a saddle (`mdpu.learners.linear`)."""
-        steps = [after - before for before, after in pairwise(self.law.at(self.task.prior).weights)]
+        law = self.task.law_of(self.task.tuple_size)
+        steps = [after - before for before, after in pairwise(law.at(self.task.prior).weights)]
         if not min(steps) < 0 < max(steps):
             return None  # what only rises, as the dominant law does, is no such law, and scipy stays unloaded
         from mdpu.learners.linear import network_start
 
-        return network_start(images, sample, self.law, self.task.prior, seed)
+        return network_start(images, sample, law, self.task.prior, seed)
 
 
 class BagRisk(Bags):
     """Z mean_T (1 - q)^2 + f(mean_B q^2 - Z mean_T q^2), of tuples T and bags B of unlabeled images."""
 
-    def loss(self, law: Law, rate: float, tuples: Tensor, unlabeled: Tensor) -> Tensor:
+    def loss(self, law: Law, tuples: Tensor, unlabeled: Tensor) -> Tensor:
         """Return the corrected risk; an epoch orders the unlabeled images anew, so its bags are random."""
         from mdpu.losses import bag_risk, unlabeled_bags
 
-        return bag_risk(law, tuples, unlabeled_bags(unlabeled, law.size), rate, self.method.k)
+        bags, prior = unlabeled_bags(unlabeled, law.size), self.task.prior
+        return bag_risk(law.at(prior), tuples, bags, law.rate(prior), self.method.k)
 
 
 class Expectation(Bags):
     """Expected cross-entropy of members and of unlabeled images."""
 
-    def loss(self, law: Law, rate: float, tuples: Tensor, unlabeled: Tensor) -> Tensor:
+    def loss(self, law: Law, tuples: Tensor, unlabeled: Tensor) -> Tensor:
         """Return the mean over a tuple and an unlabeled image, as if the tuple were M."""
         from torch.nn.functional import softplus
 
@@ -119,7 +105,7 @@ class Expectation(Bags):
         scores = unlabeled.detach()
         expected = (scores + shift_to(self.task.prior, scores)).sigmoid()
         unlabeled_loss = (softplus(unlabeled) - expected * unlabeled).mean(dim=1)
-        tuples_loss = -joint(law, tuples)[0].clamp(min=TINY).log().mean(dim=1)
+        tuples_loss = -joint(law.at(self.task.prior), tuples)[0].clamp(min=TINY).log().mean(dim=1)
         return (tuples_loss + unlabeled_loss) / (tuples.shape[2] + 1)
 
 

@@ -11,18 +11,17 @@ none. What it does say is that negatives never meet in a pair.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mdpu.errors import UserError
-from mdpu.methods import Method, Objective, shares
+from mdpu.methods import Batch, Method, Objective, shares
 from mdpu.randomness import Stream
 
 if TYPE_CHECKING:
-    import torch
     from torch import Tensor
 
     from mdpu.data import TupleData
@@ -45,11 +44,11 @@ class Pairs(Objective):
         If tuples have one member, because these contain no pair.
     """
 
-    def __init__(self, task: Task, method: Method, seeds: Sequence[int | str], device: torch.device) -> None:
-        super().__init__(task, method, seeds, device)
-        if task.tuple_size < 2:
-            raise UserError(f"method {task.method} learns from pairs; tuples of size {task.tuple_size} hold none")
-        self.first, self.second = zip(*itertools.combinations(range(task.tuple_size), 2), strict=True)
+    def begin(self) -> None:
+        """Note which members form pairs."""
+        if self.task.tuple_size < 2:
+            raise UserError(f"method {self.task.method} learns from pairs; tuples of one member hold none")
+        self.first, self.second = zip(*itertools.combinations(range(self.task.tuple_size), 2), strict=True)
         self.drawn: NDArray[np.int64] | None = None
 
     def embedding(self, outputs: Tensor) -> Tensor:
@@ -64,15 +63,13 @@ class Pairs(Objective):
         """Return the similarities (S, N) of images (S, N, E) to a prototype (S, 1, E), by embedding."""
         raise NotImplementedError
 
-    def __call__(
-        self, tuples: Tensor, unlabeled: Tensor, sizes: Tensor | None = None, labels: Any = None
-    ) -> tuple[Tensor, None]:
+    def __call__(self, batch: Batch) -> tuple[Tensor, None]:
         """Return the objective (S,).
 
         All pairs of a tuple's members are of one group. Each unlabeled image and its successor in the minibatch's
         random order are not; the first image follows the last.
         """
-        tuples, unlabeled = self.embedding(tuples), self.embedding(unlabeled)
+        tuples, unlabeled = self.embedding(batch.tuples), self.embedding(batch.unlabeled)
         left, right = (tuples[:, :, list(places)].flatten(1, 2) for places in (self.first, self.second))
         same = self.pair_loss(left, right, True)
         other = self.pair_loss(unlabeled, unlabeled.roll(-1, dims=1), False)
@@ -112,12 +109,13 @@ class Siamese(Pairs):
     learned. Koch has no beta, but without it the probability for two equal images would always be 1/2.
     """
 
-    def __init__(self, task: Task, method: Method, seeds: Sequence[int | str], device: torch.device) -> None:
+    def begin(self) -> None:
+        """Draw the distance's weights, as `torch.nn.Linear` does."""
         import torch
 
-        super().__init__(task, method, seeds, device)
-        drawn = np.stack([2 * Stream(seed, "distance weights").uniform(OUTPUTS + 1) - 1 for seed in seeds])
-        values = torch.from_numpy(drawn / OUTPUTS**0.5).float().to(device)[:, None]  # as torch.nn.Linear starts
+        super().begin()
+        drawn = np.stack([2 * Stream(seed, "distance weights").uniform(OUTPUTS + 1) - 1 for seed in self.seeds])
+        values = torch.from_numpy(drawn / OUTPUTS**0.5).float().to(self.device)[:, None]
         self.alpha = values[..., :OUTPUTS].contiguous().requires_grad_()  # (S, 1, E)
         self.beta = values[..., OUTPUTS:].contiguous().requires_grad_()  # (S, 1, 1)
         self.parameters = [self.alpha, self.beta]
@@ -164,17 +162,15 @@ class Proportions(Objective):
     proportion pi_+. The two kinds of bags weigh the same. The run's loss is not used.
     """
 
-    def __call__(
-        self, tuples: Tensor, unlabeled: Tensor, sizes: Tensor | None = None, labels: Any = None
-    ) -> tuple[Tensor, None]:
+    def __call__(self, batch: Batch) -> tuple[Tensor, None]:
         """Return the mean over the two kinds of bags of their mean cross-entropy, (S,)."""
         import torch
         from torch.nn.functional import binary_cross_entropy
 
         task, losses = self.task, []
-        bags = torch.stack([bag.mean(dim=1) for bag in unlabeled.sigmoid().split(BAG, dim=1)], dim=1)  # (S, bags)
+        bags = torch.stack([bag.mean(dim=1) for bag in batch.unlabeled.sigmoid().split(BAG, dim=1)], dim=1)  # (S, bags)
         share = task.law_of(task.tuple_size).coefficients(task.prior).a
-        for predicted, expected in ((tuples.sigmoid().mean(dim=2), share), (bags, task.prior)):
+        for predicted, expected in ((batch.tuples.sigmoid().mean(dim=2), share), (bags, task.prior)):
             goal = torch.full_like(predicted, expected)
             losses.append(binary_cross_entropy(predicted, goal, reduction="none").mean(dim=1))
         return torch.stack(losses).mean(dim=0), None
@@ -190,15 +186,15 @@ class Supervised(Objective):
 
     test_measures = ("test_risk",)
 
-    def __call__(
-        self, tuples: Tensor, unlabeled: Tensor, sizes: Tensor | None = None, labels: Any = None
-    ) -> tuple[Tensor, None]:
+    def __call__(self, batch: Batch) -> tuple[Tensor, None]:
         """Return the mean loss (S,) over all images of the minibatch."""
         import torch
 
         from mdpu.losses import LOSSES
 
-        margins = torch.cat([(tuples * labels[0]).flatten(1), unlabeled * labels[1]], dim=1)  # (S, rows)
+        assert batch.labels is not None
+        signed = (batch.tuples * batch.labels[0]).flatten(1), batch.unlabeled * batch.labels[1]
+        margins = torch.cat(signed, dim=1)  # (S, rows)
         return LOSSES[self.task.loss](margins, 1).mean(dim=1), None
 
 

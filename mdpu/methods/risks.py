@@ -8,17 +8,13 @@ their Eq. 6 and in `relu-class`, so that the two methods differ in their weights
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from mdpu.law import SCOPES, Law
-from mdpu.methods import Method, Objective
+from mdpu.methods import Batch, Method, Objective
 
 if TYPE_CHECKING:
-    import torch
     from torch import Tensor
-
-    from mdpu.settings import Task
 
 TERMS = ("tuple_positive", "tuple_negative", "unlabeled_positive", "unlabeled_negative")
 
@@ -29,15 +25,15 @@ class CorrectedRisk(Objective):
     measures = tuple(f"risk_{term}" for term in TERMS)
     test_measures = ("test_risk",)
 
-    def __init__(self, task: Task, method: Method, seeds: Sequence[int | str], device: torch.device) -> None:
+    def begin(self) -> None:
+        """Make the weights of the four terms (4,) and the two parts that f is applied to (2, 4)."""
         import torch
 
         from mdpu.losses import LOSSES, corrected, margin_means
 
-        super().__init__(task, method, seeds, device)
-        self.loss, self.corrected, self.margin_means = LOSSES[task.loss], corrected, margin_means
-        self.weights = torch.tensor(self.weights_of(task.tuple_size), device=device)  # (4,)
-        self.parts = torch.tensor(SCOPES[method.scope], dtype=torch.float32, device=device)  # (2, 4)
+        self.loss, self.corrected, self.margin_means = LOSSES[self.task.loss], corrected, margin_means
+        self.weights = torch.tensor(self.weights_of(self.task.tuple_size), device=self.device)
+        self.parts = torch.tensor(SCOPES[self.method.scope], dtype=torch.float32, device=self.device)
 
     def weights_of(self, tuple_size: int) -> tuple[float, ...]:
         """Return the weights of the four terms for tuples of one size (Theorem 1)."""
@@ -45,14 +41,12 @@ class CorrectedRisk(Objective):
         law = self.task.law_of(tuple_size) if assumed is None else Law.dominant(assumed)
         return law.risk_weights(self.task.prior, self.task.target_prior)
 
-    def __call__(
-        self, tuples: Tensor, unlabeled: Tensor, sizes: Tensor | None = None, labels: Any = None
-    ) -> tuple[Tensor, Tensor]:
+    def __call__(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """Return the corrected risk (S,) and the four terms (S, 4)."""
-        if sizes is None:
-            terms = self.weights * self.margin_means(self.loss, tuples.flatten(1), unlabeled)
+        if batch.sizes is None:
+            terms = self.weights * self.margin_means(self.loss, batch.tuples.flatten(1), batch.unlabeled)
         else:
-            terms = self.terms_of_several_sizes(tuples, unlabeled, sizes)
+            terms = self.terms_of_several_sizes(batch.tuples, batch.unlabeled, batch.sizes)
         return self.corrected(terms, self.parts, self.method.k), terms.detach()
 
     def terms_of_several_sizes(self, tuples: Tensor, unlabeled: Tensor, sizes: Tensor) -> Tensor:
