@@ -2,7 +2,6 @@
 
 from mdpu.pipeline.cli import script
 from mdpu.pipeline.report.page import write_page
-from mdpu.pipeline.show import sections
 
-with script(snakemake) as (plan, given, made):
-    write_page(plan, sections(plan), given, made.page)
+with script(snakemake) as (plan, _, made):
+    write_page(plan, made.page)
