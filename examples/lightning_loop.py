@@ -9,10 +9,11 @@ import pytorch_lightning as lightning
 import torch
 from digits import LAW, PRIOR, read
 from torch import distributed, nn
+from torch.utils.data import DataLoader
+from watching import watch
 
+from mdpu.loading import TupleDataset, collate
 from mdpu.losses import TupleLoss
-from mdpu.monitoring import watch
-from mdpu.streaming import TupleDataset
 
 
 class FromTuples(lightning.LightningModule):
@@ -28,7 +29,8 @@ class FromTuples(lightning.LightningModule):
         self.loss = TupleLoss(LAW, PRIOR, process_group=group)  # the sum over the processes
 
     def train_dataloader(self):
-        return TupleDataset(self.images, self.train_data).loader(batch_size=64)  # this process's part of it
+        dataset, size = TupleDataset(self.images, self.train_data), 64 // self.trainer.world_size
+        return DataLoader(dataset, size, shuffle=True, collate_fn=collate)  # Lightning brings the sampler
 
     def training_step(self, batch, place):
         return self.loss(*batch.split(self.network(batch.instances)))
@@ -50,10 +52,9 @@ if __name__ == "__main__":
     parser.add_argument("--devices", type=int, default=2)
     arguments = parser.parse_args()
     lightning.seed_everything(0, verbose=False)
-    quiet = dict.fromkeys(("logger", "enable_checkpointing", "enable_progress_bar", "enable_model_summary"), False)
-    options = {"accelerator": "cpu", "strategy": "ddp", "use_distributed_sampler": False}
-    trainer = lightning.Trainer(max_epochs=arguments.epochs, devices=arguments.devices, **options, **quiet)
-    trainer.fit(module := FromTuples())
+    options = dict.fromkeys(("logger", "enable_checkpointing", "enable_progress_bar", "enable_model_summary"), False)
+    options |= {"accelerator": "cpu", "strategy": "ddp", "max_epochs": arguments.epochs, "devices": arguments.devices}
+    (trainer := lightning.Trainer(**options)).fit(module := FromTuples())
     if trainer.is_global_zero:
-        print(*(f"{name} {value:.3f}" for name, value in trainer.callback_metrics.items()))
-        print(f"accuracy {module.accuracy:.3f}")
+        seen = (f"{name} {value:.3f}" for name, value in trainer.callback_metrics.items())
+        print(*seen, f"accuracy {module.accuracy:.3f}")

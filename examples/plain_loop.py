@@ -9,10 +9,11 @@ import torch
 from digits import LAW, PRIOR, read
 from torch import nn
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
+from torch.utils.data import DataLoader
+from watching import watch
 
+from mdpu.loading import TupleDataset, collate
 from mdpu.losses import TupleLoss
-from mdpu.monitoring import watch
-from mdpu.streaming import TupleDataset
 
 parser = argparse.ArgumentParser()
 parser.add_argument("--epochs", type=int, default=30)
@@ -23,7 +24,8 @@ images, labels, train, held = read()
 network = nn.Sequential(nn.Flatten(), nn.Linear(64, 100), nn.ReLU(), nn.Linear(100, 1), nn.Flatten(0))
 mean = AveragedModel(network, multi_avg_fn=get_ema_multi_avg_fn(0.98))
 optimizer = torch.optim.Adam(network.parameters(), lr=3e-3, weight_decay=5e-4)
-loss, loader = TupleLoss(LAW, PRIOR), TupleDataset(images, train).loader(batch_size=64)
+loss = TupleLoss(LAW, PRIOR)
+loader = DataLoader(TupleDataset(images, train), batch_size=64, shuffle=True, collate_fn=collate)
 
 for epoch in range(epochs):
     for batch in loader:

@@ -5,14 +5,13 @@ python examples/text_trainer.py
 
 import numpy as np
 import torch
-from torch.utils.data import DataLoader
 from transformers import BertConfig, BertForSequenceClassification, Trainer, TrainingArguments
+from watching import watch
 
 from mdpu.data import draw_split
 from mdpu.law import Law
+from mdpu.loading import TupleBatch, TupleDataset, collate
 from mdpu.losses import TupleLoss
-from mdpu.monitoring import watch
-from mdpu.streaming import TupleBatch, TupleDataset, TupleSampler
 
 LAW, PRIOR = Law.dominant(3), 0.4
 # Sentences of eight words, two in five of them from the class's own twenty. A real model has a tokenizer:
@@ -26,7 +25,8 @@ parts = np.arange(3000) < 1500, np.arange(3000) // 750 == 2  # to learn from, to
 train, held = (draw_split(labels * part, LAW, PRIOR, 500, 1500, 0) for part in parts)
 
 
-def as_mapping(batch):  # which `Trainer` moves to the device
+def as_mapping(items):  # which `Trainer` moves to the device
+    batch = collate(items)
     return batch.instances | {"sizes": batch.sizes}
 
 
@@ -34,10 +34,6 @@ class TupleTrainer(Trainer):
     """A `Trainer` whose minibatches hold tuples and unlabeled sentences."""
 
     loss = TupleLoss(LAW, PRIOR)
-
-    def get_train_dataloader(self):
-        data = self.train_dataset
-        return DataLoader(data, batch_sampler=TupleSampler(len(data), 32), collate_fn=as_mapping)
 
     def compute_loss(self, model, inputs, **options):
         sizes = inputs.pop("sizes")
@@ -49,8 +45,9 @@ torch.manual_seed(0)
 # A real one: AutoModelForSequenceClassification.from_pretrained("distilbert-base-uncased", num_labels=1)
 model = BertForSequenceClassification(BertConfig(vocab_size=61, num_labels=1, **sizes))
 quiet = {"report_to": "none", "save_strategy": "no", "logging_strategy": "no", "disable_tqdm": True}
+quiet |= {"remove_unused_columns": False, "per_device_train_batch_size": 32}
 arguments = TrainingArguments("trained", num_train_epochs=12, learning_rate=3e-3, use_cpu=True, **quiet)
-TupleTrainer(model=model, args=arguments, train_dataset=TupleDataset(source, train)).train()
+TupleTrainer(model=model, args=arguments, train_dataset=TupleDataset(source, train), data_collator=as_mapping).train()
 
 with torch.no_grad():
     scores = model.eval()(sentences).logits.squeeze(1)

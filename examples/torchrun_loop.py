@@ -9,10 +9,11 @@ import torch
 from digits import LAW, PRIOR, read
 from torch import distributed, nn
 from torch.nn.parallel import DistributedDataParallel
+from torch.utils.data import DataLoader, DistributedSampler
+from watching import watch
 
+from mdpu.loading import TupleDataset, collate
 from mdpu.losses import TupleLoss
-from mdpu.monitoring import watch
-from mdpu.streaming import TupleDataset
 
 parser = argparse.ArgumentParser()
 parser.add_argument("--epochs", type=int, default=30)
@@ -26,9 +27,12 @@ layers = nn.Flatten(), nn.Linear(64, 100), nn.ReLU(), nn.Linear(100, 1), nn.Flat
 network = DistributedDataParallel(nn.Sequential(*layers))
 optimizer = torch.optim.Adam(network.parameters(), lr=3e-3, weight_decay=5e-4)
 loss = TupleLoss(LAW, PRIOR, process_group=distributed.group.WORLD)
-loader = TupleDataset(images, train).loader(batch_size=64)  # of all ranks together
+dataset = TupleDataset(images, train)
+sampler, size = DistributedSampler(dataset), 64 // distributed.get_world_size()
+loader = DataLoader(dataset, size, sampler=sampler, collate_fn=collate)
 
 for epoch in range(epochs):
+    sampler.set_epoch(epoch)
     for batch in loader:
         optimizer.zero_grad()
         loss(*batch.split(network(batch.instances))).backward()

@@ -15,15 +15,14 @@ COMMANDS = {
     "plain_loop": ((), 0.85),
     "lightning_loop": ((), 0.85),
     "torchrun_loop": (TORCHRUN, 0.85),
-    "backbone": ((), 0.8),
     "text_trainer": ((), 0.8),
 }
 
 
-def test_every_example_is_run_and_is_shorter_than_sixty_lines():
+def test_every_example_is_run_and_has_at_most_sixty_lines():
     files = {path.stem: path for path in EXAMPLES.glob("*.py")}
-    assert files.keys() == COMMANDS.keys() | {"digits"}
-    assert max(len(path.read_text(encoding="utf-8").splitlines()) for path in files.values()) < 60
+    assert files.keys() == COMMANDS.keys() | {"digits", "watching"}
+    assert max(len(path.read_text(encoding="utf-8").splitlines()) for path in files.values()) <= 60
 
 
 @pytest.mark.slow
