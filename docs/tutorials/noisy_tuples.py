@@ -3,7 +3,7 @@ Noisy tuples
 ============
 
 Whoever groups things makes mistakes. Here one triple in five breaks the rule: fewer than two of its digits are even.
-If you know about how often that happens, say so; if not, triples tell it.
+If you know about how often that happens, say so.
 """
 
 # %%
@@ -44,15 +44,6 @@ believing = MDPUClassifier(PRIOR, **same).fit(tuples, unlabeled)
 knowing = MDPUClassifier(PRIOR, broken=WRONG, **same).fit(tuples, unlabeled)
 
 # %%
-# If you do not know the share
-# ----------------------------
-# Triples and larger tuples tell it: with ``"estimate"`` the classifier finds the share at which its model of ranked
-# rows is most likely, with an interval. Pairs do not tell it, and are refused.
-
-asking = MDPUClassifier(PRIOR, broken="estimate", **same).fit(tuples, unlabeled)
-print(asking.broken_estimate_)
-
-# %%
 # What the mistakes cost
 # ----------------------
 # The last classifier saw as many triples without mistakes.
@@ -65,7 +56,6 @@ new, truth = images[1200:], labels[1200:]
 classifiers = {
     "mistakes, every tuple believed": believing,
     "mistakes, their share known": knowing,
-    "mistakes, their share estimated": asking,
     "no mistakes": flawless,
 }
 for name, classifier in classifiers.items():

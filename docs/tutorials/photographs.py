@@ -70,13 +70,13 @@ plt.show()
 # %%
 # A network for pictures
 # ----------------------
-# ``network`` takes any PyTorch module. It gets pictures as (N, C, H, W), with values from 0 to 1, and returns one score
+# :class:`~mdpu.estimator.Network` takes any PyTorch module. It gets pictures as (N, C, H, W), with values from 0 to 1, and returns one score
 # for each.
 
 import torch
 from torch import nn
 
-from mdpu.estimator import MDPUClassifier
+from mdpu.estimator import MDPUClassifier, Network
 
 torch.manual_seed(0)  # the classifier starts from the weights that the module has
 network = nn.Sequential(
@@ -89,7 +89,8 @@ network = nn.Sequential(
     nn.Flatten(),
     nn.Linear(32 * 4, 1),
 )
-classifier = MDPUClassifier(prior=PRIOR, network=network, n_epochs=40, random_state=0)
+learner = Network(network=network, n_epochs=40)
+classifier = MDPUClassifier(prior=PRIOR, learner=learner, random_state=0)
 classifier.fit(tuples, unlabeled)
 accuracy = 100 * classifier.score(test, test_sides)
 print(f"patches on the right, accuracy: {accuracy:.1f} %")

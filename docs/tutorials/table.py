@@ -4,7 +4,7 @@ A table
 
 Measurements of 569 breast tumours come with scikit-learn: 30 numbers for each, of cells under a microscope. Suppose that
 single results may not be passed on, but that a laboratory may say of a pair of patients: at least one of the two
-tumours is malignant. This lesson learns from such pairs, asks how far the result can be trusted, and writes that down.
+tumours is malignant. This lesson learns from such pairs, and asks how far the result can be trusted.
 """
 
 # %%
@@ -40,8 +40,9 @@ from functools import partial
 
 from sklearn.model_selection import cross_val_score
 
+from mdpu.data import join_groups
 from mdpu.estimator import MDPUClassifier
-from mdpu.groups import TupleKFold, join_groups, negative_bag_risk
+from mdpu.scores import TupleKFold, negative_bag_risk
 
 rows, groups = join_groups(tuples, unlabeled)
 candidates = {}
@@ -69,7 +70,7 @@ for learner in ("auto", "linear"):
 # A tumour that is overlooked costs more than a healthy patient who is asked to come again, say ten times as much. The
 # threshold follows from pairs and unlabeled rows that were held out; no label is needed.
 
-from mdpu.groups import least_cost_threshold
+from mdpu.scores import least_cost_threshold
 
 classifier = candidates[min(candidates)]
 held_out = draw_split(labels[test], 2, prior=PRIOR, n=150, n_unlabeled=300, trial=1)
@@ -80,17 +81,3 @@ for cut in (0.0, threshold):
     overlooked = np.sum((scores <= cut) & (labels[test] == 1))
     called = np.sum((scores > cut) & (labels[test] == -1))
     print(f"threshold {cut:6.2f}: {overlooked} overlooked, {called} called in vain")
-
-# %%
-# A card for whoever gets the classifier
-# --------------------------------------
-# What it learned from, what it assumes and how good it is without labels.
-
-import textwrap
-
-from mdpu.model_card import model_card
-
-title = "Tumours from pairs"
-card = model_card(classifier, tuples, unlabeled, held_out=apart, title=title)
-for line in card.splitlines():
-    print(textwrap.fill(line, 80))
