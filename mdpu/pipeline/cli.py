@@ -32,9 +32,9 @@ def dataset(given: Any) -> None:
 
 def labels(given: Any) -> None:
     """Binarize class ids to +1 and -1; write the labels, with their counts (.json) beside them."""
-    from mdpu.pipeline.data.labels import write_binarized
+    from mdpu.pipeline.data.labels import write_labels
 
-    write_binarized(given.images, given.dataset, given.sides, given.out)
+    write_labels(given.images, given.out, given.sides, given.counts)
 
 
 def sheet(given: Any) -> None:
@@ -110,8 +110,9 @@ def _parser() -> argparse.ArgumentParser:
         **{"--mirror": {"metavar": "PLACE", "help": "Address or folder to fetch from; also $MDPU_MIRROR."}},
         **{"--sha256": {"metavar": "DIGITS", "help": "What the images have to be."}},
     )
-    sides = {**spec, "help": "positive, negative, dropped and counts, as in a configuration."}
-    command(labels, "--images", "--out", dataset={"help": "Its name."}, **{"--sides": sides})
+    sides = {**spec, "help": "The classes that are positive, negative and dropped."}
+    counts = {"type": _json, "default": {}, "metavar": "JSON", "help": "Known numbers of images by part and side."}
+    command(labels, "--images", "--out", **{"--sides": sides, "--counts": counts})
     pair = {"nargs": 2, "type": Path, "required": True, "metavar": ("POSITIVE", "NEGATIVE")}
     command(sheet, "--images", "--labels", **{"--out": pair})
     drawing = {**spec, "help": "tuple_size, prior, n, n_unlabeled, trials and more: mdpu.pipeline.data.splits."}

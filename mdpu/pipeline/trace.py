@@ -16,7 +16,7 @@ import pandas as pd
 
 from mdpu.errors import UserError
 from mdpu.pipeline.config import BASE, load_config
-from mdpu.pipeline.data.labels import write_binarized
+from mdpu.pipeline.data.labels import SIDES, write_labels
 from mdpu.pipeline.data.sources import write_source
 from mdpu.pipeline.data.splits import write_split
 from mdpu.pipeline.evaluate.collect import collect, run_accuracies, summarize
@@ -188,10 +188,11 @@ def train_again(plan: Plan, runs: Sequence[Run]) -> Found:
     """Train runs of one cell anew in a scratch folder, from images that are here or are fetched."""
     run, spec = runs[0], plan.spec(runs[0].cell)
     dataset, images = plan.dataset(run.dataset), plan.layout.images(run.dataset)
-    labels, split, out = (SCRATCH / f"{name}-{run.seed}" for name in ("labels.npz", "split.npz", "runs.parquet"))
+    labels, split, out = SCRATCH / f"{run.dataset}.npz", SCRATCH / "split.npz", SCRATCH / "runs.parquet"
     if not images.with_suffix(".json").exists():
         write_source(dataset["source"], plan.layout.data_dir, plan.config["mirror"], images, dataset.get("sha256"))
-    write_binarized(images, run.dataset, dataset, labels)
+    sides = {side: dataset.get(side, []) for side in SIDES}
+    write_labels(images, labels, sides, dataset.get("counts", {}))
     trials = {str(one.seed): one.trial for one in runs}
     write_split(labels, split, {**plan.drawing(run.split), "trials": trials})
     out.unlink(missing_ok=True)

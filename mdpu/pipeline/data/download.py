@@ -8,24 +8,19 @@ import hashlib
 import http.client
 import math
 import sys
-import urllib.error
 import urllib.parse
 import urllib.request
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-import numpy as np
 from filelock import FileLock
 
 from mdpu.errors import UserError, printable
+from mdpu.pipeline.data.images import ImageSet
 from mdpu.pipeline.files import atomic
 from mdpu.progress import Steps
-
-if TYPE_CHECKING:
-    from mdpu.pipeline.data.images import ImageSet
 
 TIMEOUT_SECONDS = 30.0  # without a byte
 MEBIBYTE = 1 << 20
@@ -45,19 +40,19 @@ class Archive:
     size: int  # bytes
     unpacked: tuple[tuple[str, str], ...] = ()  # paths and SHA-256 of files that together serve as well
 
-    def find(self, folder: Path) -> dict[Path, str]:
-        """Return the file, or its unpacked ones, gzipped or not, with checksums; nothing unless all are right."""
+    def find(self, folder: Path) -> list[Path]:
+        """Return the file, or its unpacked ones, gzipped or not; nothing unless all are right."""
         path = folder / self.path
         if path.is_file() and _md5(path) == self.md5:
-            return {path: f"md5:{self.md5}"}
-        found = {}
+            return [path]
+        found = []
         for name, sha256 in self.unpacked:
             for file in (folder / name, folder / f"{name}.gz"):
                 with contextlib.suppress(OSError, EOFError, zlib.error):
                     if hashlib.sha256(read_content(file)).hexdigest() == sha256:
-                        found[file] = f"sha256:{sha256}"
+                        found.append(file)
                         break
-        return found if len(found) == len(self.unpacked) else {}
+        return found if len(found) == len(self.unpacked) else []
 
 
 @dataclass(frozen=True)
@@ -73,8 +68,8 @@ class Source:
     archives: Sequence[Archive] = ()
 
 
-def fetch(archives: Sequence[Archive], data_dir: Path, mirror: str | None = None) -> dict[Path, str]:
-    """Return the files of `archives` with their checksums; download into `data_dir` those that are missing or damaged.
+def fetch(archives: Sequence[Archive], data_dir: Path, mirror: str | None = None) -> list[Path]:
+    """Return the files of `archives`; download into `data_dir` those that are missing or damaged.
 
     Any number of processes may ask for the same file at the same time: one fetches it, the others wait. A `mirror` is
     laid out like `data_dir`. If it is a folder, its files are used as they lie there; if it is an http(s) address, it
@@ -83,32 +78,26 @@ def fetch(archives: Sequence[Archive], data_dir: Path, mirror: str | None = None
     address = mirror if mirror and mirror.startswith(("http://", "https://")) else None
     folders = [data_dir] if mirror is None or address else [data_dir, Path(mirror).expanduser()]
     if not all(folder.is_dir() for folder in folders[1:]):
-        raise UserError(
-            f"mirror {mirror} is neither an http(s) address nor a folder; correct it in the config key mirror "
-            "or in the environment variable MDPU_MIRROR"
-        )
-    files: dict[Path, str] = {}
-    reasons, places = [], []
+        raise UserError(f"mirror {mirror}, config key or MDPU_MIRROR, is neither an http(s) address nor a folder")
+    files, reasons, places = [], [], []
     for archive in archives:
-        urls = [f"{address.rstrip('/')}/{urllib.parse.quote(archive.path)}"] if address else archive.urls
-        if found := next(filter(None, map(archive.find, folders)), None):
-            files |= found
-            continue
+        urls = archive.urls if mirror is None else []
+        if address:
+            urls = [f"{address.rstrip('/')}/{urllib.parse.quote(archive.path)}"]
         try:
-            files |= _download(archive, data_dir, urls if len(folders) == 1 else [])
+            files += next(filter(None, map(archive.find, folders)), []) or _download(archive, data_dir, urls)
         except DownloadError as error:
             reasons.append(f"{archive.path} could not be fetched ({error})")
             places.append(f"{(data_dir / archive.path).absolute()} (MD5 {archive.md5})")
     if reasons:
         raise UserError(
-            f"{'; '.join(reasons)}; connect to the network, set the config key mirror or the environment variable "
-            f"MDPU_MIRROR to where the files are, or put them into place by hand, and run again; "
-            f"missing: {'; '.join(places)}"
+            f"{'; '.join(reasons)}; connect to the network, set the config key mirror or MDPU_MIRROR to a copy, or "
+            f"put them into place by hand, and run again; missing: {'; '.join(places)}"
         )
     return files
 
 
-def _download(archive: Archive, data_dir: Path, urls: Sequence[str]) -> dict[Path, str]:
+def _download(archive: Archive, data_dir: Path, urls: Sequence[str]) -> list[Path]:
     """Download a file from the first server that has it, alone among processes."""
     path = data_dir / archive.path
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -124,7 +113,7 @@ def _download(archive: Archive, data_dir: Path, urls: Sequence[str]) -> dict[Pat
                 reasons.append(f"{url}: {error}")
             else:
                 print(f"{path}: fetched, MD5 {archive.md5} verified", file=sys.stderr, flush=True)
-                return {path: f"md5:{archive.md5}"}
+                return [path]
     raise DownloadError("; ".join(reasons) or "the mirror has no such file with the right content")
 
 
@@ -140,19 +129,15 @@ def _transfer(url: str, path: Path, archive: Archive) -> None:
 
 
 def _chunks(url: str) -> Iterator[bytes]:
-    """Yield what a server sends; trouble is a `DownloadError`, whose text may be the server's and is safe to print."""
+    """Yield what a server sends; trouble is a `DownloadError`, whose text may be the server's and is made printable."""
     # A server that unpacks .gz files in transit would break the checksum.
     request = urllib.request.Request(url, headers={"User-Agent": "mdpu", "Accept-Encoding": "identity"})
     try:
         with urllib.request.urlopen(request, timeout=TIMEOUT_SECONDS) as stream:
             while chunk := stream.read(MEBIBYTE):
                 yield chunk
-    except urllib.error.HTTPError as error:
-        raise DownloadError(printable(f"HTTP {error.code} {error.reason}")) from None
-    except TimeoutError:
-        raise DownloadError(f"no byte for {TIMEOUT_SECONDS:g} s") from None
     except (http.client.HTTPException, OSError, ValueError) as error:
-        raise DownloadError(printable(str(getattr(error, "reason", None) or error or type(error).__name__))) from None
+        raise DownloadError(printable(f"{type(error).__name__}: {error}")) from None
 
 
 def _md5(path: Path) -> str:
@@ -164,10 +149,3 @@ def read_content(path: Path) -> bytes:
     """Return what a file holds; what is gzipped is unpacked, whatever its name."""
     content = path.read_bytes()
     return gzip.decompress(content) if content.startswith(b"\x1f\x8b") else content
-
-
-def read_idx(content: bytes) -> np.ndarray:
-    """Return the bytes of an idx file, MNIST's format, in the shape that its header gives."""
-    dimensions = content[3]
-    shape = np.frombuffer(content, ">i4", dimensions, offset=4)
-    return np.frombuffer(content, np.uint8, offset=4 + 4 * dimensions).reshape(shape)

@@ -8,7 +8,7 @@ the licence and the checksum of these arrays.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -42,21 +42,14 @@ class ImageSet:
             raise UserError(f"two classes share a name among {', '.join(self.classes)}; give each its own")
         for part in ("train", "test"):
             images, labels = getattr(self, f"{part}_images"), getattr(self, f"{part}_labels")
-            if images.dtype != np.uint8 or images.ndim not in (3, 4):
+            if images.dtype != np.uint8 or images.ndim not in (3, 4) or 0 in images.shape:
                 raise UserError(f"{part}_images is {images.dtype} of shape {images.shape}, not uint8 [N, H, W(, C)]")
-            if 0 in images.shape[1:]:
-                raise UserError(f"{part}_images has shape {images.shape}: an image needs a pixel and a channel")
-            if len(images) == 0 or labels.shape != (len(images),):
-                raise UserError(f"{part} has {len(images)} images but labels of shape {labels.shape}")
+            if labels.shape != (len(images),):
+                raise UserError(f"{part}_labels has shape {labels.shape}, but there are {len(images)} {part}_images")
             if labels.min() < 0 or labels.max() >= len(self.classes):
-                raise UserError(
-                    f"{part}_labels run from {labels.min()} to {labels.max()}, "
-                    f"outside the {len(self.classes)} named classes"
-                )
-        if self.train_images.shape[1:] != self.test_images.shape[1:]:
-            raise UserError(
-                f"training images are {self.train_images.shape[1:]} but test images {self.test_images.shape[1:]}"
-            )
+                raise UserError(f"{part}_labels hold others than 0 to {len(self.classes) - 1}, which have names")
+        if (train := self.train_images.shape[1:]) != (test := self.test_images.shape[1:]):
+            raise UserError(f"train_images are of shape {train} but test_images of shape {test}")
 
     @cached_property
     def checksum(self) -> str:
@@ -69,18 +62,14 @@ class ImageSet:
         return sha256.hexdigest()
 
 
-def write_images(image_set: ImageSet, path: Path, files: Mapping[str, str] | None = None) -> None:
-    """Write an image set as ``path`` (npz) and its description beside it (json).
-
-    `files` are those that the images were read from, with their checksums, e.g. ``md5:...``.
-    """
+def write_images(image_set: ImageSet, path: Path) -> None:
+    """Write an image set as ``path`` (npz) and its description beside it (json)."""
     save_npz(path, **{name: getattr(image_set, name) for name in ARRAYS})
     description = {
         "classes": list(image_set.classes),
         "origin": image_set.origin,
         "licence": image_set.licence,
         "checksum": image_set.checksum,
-        "files": dict(files or {}),
         "train": len(image_set.train_labels),
         "test": len(image_set.test_labels),
         "shape": list(image_set.train_images.shape[1:]),

@@ -20,8 +20,8 @@ SIDES = {"positive": 1, "negative": -1, "dropped": 0}
 def binarize(images: ImageSet, sides: Mapping[str, Collection[object]], where: str = "dataset") -> Labels:
     """Return ``train`` and ``test`` labels, int8 in {+1, -1, 0}, one per image.
 
-    `sides` gives the names of the classes on each of `SIDES`; ``dropped`` may be left out. `where` says where they are
-    configured. Raises `UserError` if a class is not on exactly one side, or if a side of a part has no image.
+    `sides` gives the names of the classes on each of `SIDES`; ``dropped`` may be left out. `where` is the key that they
+    are at. Raises `UserError` if a class is not on exactly one side, or if a side of a part has no image.
     """
     signs: dict[str, int] = {}
     for side, sign in SIDES.items():
@@ -60,10 +60,9 @@ def write_labels(
     found = count_sides(labels)
     for part, known in counts.items():
         for side, count in known.items():
-            if found[part][side] != count:
+            if (own := found[part][side]) != count:
                 raise UserError(
-                    f"{where}.counts.{part}.{side}: {count} images are expected but the source has "
-                    f"{found[part][side]}; correct the sides or the count"
+                    f"{where}.counts.{part}.{side} is {count}, but there are {own}; correct it or the sides"
                 )
     save_npz(out, **labels)
     write_json(out.with_suffix(".json"), {"counts": found})

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import zipfile
+import zlib
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -27,7 +29,7 @@ def read(path: Path) -> ImageSet:
     The npz file holds ``train_images``, ``test_images`` (uint8 [N, H, W] or [N, H, W, C]) and ``train_labels``,
     ``test_labels`` (integers from 0). The class names are in an array ``classes`` or in ``<name>.json`` beside it, that
     may also have ``origin`` and ``licence``; without either, the ids are the names. The folder holds pictures
-    ``train/<class>/*.png`` and ``test/<class>/*.png``, of one size, in any format that Pillow reads.
+    ``train/<class>/*.png`` and ``test/<class>/*.png``, of one size, in any format of Pillow, in colour if the first is.
     """
     with _naming(path):
         return _read_folder(path) if path.is_dir() else _read_npz(path)
@@ -38,8 +40,7 @@ def is_colour(path: Path) -> bool:
     """Return whether the training images have three channels; of a folder, the first picture says it."""
     with _naming(path):
         if path.is_dir():
-            (_, picture), *_ = _pictures(path, "train", _classes(path, "train"))
-            return _pixels(picture).ndim == 3
+            return _picture(_pictures(path, "train", _classes(path, "train"))[0][1]).mode == "RGB"
         with np.load(path, allow_pickle=False) as archive, archive.zip.open("train_images.npy") as stream:
             version = np.lib.format.read_magic(stream)
             header = np.lib.format.read_array_header_1_0 if version[0] == 1 else np.lib.format.read_array_header_2_0
@@ -47,10 +48,7 @@ def is_colour(path: Path) -> bool:
 
 
 def inputs(path: Path) -> list[Path]:
-    """Return the files that change whenever the images change.
-
-    For a folder of pictures these are the class folders, which change when a picture is added or removed.
-    """
+    """Return the files that change when the images do; class folders change when a picture is added or removed."""
     with _naming(path):
         if path.is_dir():
             return [path / part / name for part in PARTS for name in _classes(path, part)]
@@ -60,50 +58,35 @@ def inputs(path: Path) -> list[Path]:
 
 def _read_npz(path: Path) -> ImageSet:
     with np.load(path, allow_pickle=False) as archive:
-        missing = [name for name in ARRAYS if name not in archive]
-        if missing:
+        if missing := [name for name in ARRAYS if name not in archive]:
             raise UserError(f"it has no array {', '.join(missing)}; it holds {', '.join(archive)}")
         arrays = {name: np.asarray(archive[name]) for name in ARRAYS}
         names: Any = np.asarray(archive["classes"]).ravel().tolist() if "classes" in archive else None
-    for part in PARTS:
-        labels = arrays[f"{part}_labels"]
-        if labels.dtype.kind not in "iu":
-            raise UserError(f"{part}_labels is {labels.dtype}; class ids must be integers")
-        arrays[f"{part}_labels"] = labels.astype(np.int64)
+    for name in ("train_labels", "test_labels"):
+        if arrays[name].dtype.kind not in "iu":
+            raise UserError(f"{name} is {arrays[name].dtype}; class ids must be integers")
+        arrays[name] = arrays[name].astype(np.int64)
     description = path.with_suffix(".json")
     facts = read_json(description) if description.exists() else {}
     if not isinstance(facts, dict):
         raise UserError(f'{description} holds no mapping; it should look like {{"classes": [...]}}')
     names = facts.get("classes", names)
-    if not isinstance(names, list | None):
-        raise UserError(f"{description}: classes is {names!r}, not a list of names, the id being the position")
     if names is None:
         names = range(1 + max(int(arrays[f"{part}_labels"].max(initial=0)) for part in PARTS))
-    return ImageSet(
-        **arrays,
-        classes=[str(name) for name in names],
-        origin=str(facts.get("origin", path)),
-        licence=str(facts.get("licence", "not stated")),
-    )
+    elif not isinstance(names, list):
+        raise UserError(f"{description}: classes is {names!r}, not a list of names, the id being the position")
+    origin, licence = str(facts.get("origin", path)), str(facts.get("licence", "not stated"))
+    return ImageSet(**arrays, classes=list(map(str, names)), origin=origin, licence=licence)
 
 
 def _read_folder(path: Path) -> ImageSet:
     classes = _classes(path, "train")
-    unknown = sorted(set(_classes(path, "test")) - set(classes))
-    if unknown:
+    if unknown := sorted(set(_classes(path, "test")) - set(classes)):
         raise UserError(f"test/{unknown[0]} has no counterpart in train; both parts need the same class folders")
     pictures = {part: _pictures(path, part, classes) for part in PARTS}
-    pixels = {file: _pixels(file) for part in PARTS for _, file in pictures[part]}
-    first, *others = pixels
-    for file in others:
-        (height, width), (first_height, first_width) = pixels[file].shape[:2], pixels[first].shape[:2]
-        if (height, width) != (first_height, first_width):
-            raise UserError(f"{file} is {width}x{height} but {first} {first_width}x{first_height}; make them one size")
-    if any(image.ndim == 3 for image in pixels.values()):
-        pixels = {file: image if image.ndim == 3 else np.stack([image] * 3, axis=2) for file, image in pixels.items()}
-    arrays = {}
+    first, arrays = _picture(pictures["train"][0][1]), {}
     for part in PARTS:
-        arrays[f"{part}_images"] = np.stack([pixels[file] for _, file in pictures[part]])
+        arrays[f"{part}_images"] = np.stack([np.asarray(_picture(file, first)) for _, file in pictures[part]])
         arrays[f"{part}_labels"] = np.array([label for label, _ in pictures[part]], dtype=np.int64)
     return ImageSet(**arrays, classes=classes, origin=str(path), licence="not stated")
 
@@ -126,22 +109,21 @@ def _pictures(path: Path, part: str, classes: list[str]) -> list[tuple[int, Path
     ]
     if not pictures:
         raise UserError(f"there is no picture in {part}/<class>/")
-    for _, file in pictures:
-        if not file.is_file():  # reading a pipe would block
-            raise UserError(f"{file} is no file, but a folder, a pipe or a link to nothing")
     return pictures
 
 
-def _pixels(file: Path) -> np.ndarray:
-    """Return a picture: (H, W) if it is grey, (H, W, 3) if it is in colour."""
+def _picture(file: Path, first: Image.Image | None = None) -> Image.Image:
+    """Return a picture in grey (``L``) or colour (``RGB``), in the mode and size of the first if that is given."""
+    if not file.is_file():  # reading a pipe would block
+        raise UserError(f"{file} is no file, but a folder, a pipe or a link to nothing")
     try:
         with Image.open(file) as picture:
-            if picture.mode not in (*GREY, *COLOUR):
-                raise UserError(f"{file} has mode {picture.mode}; convert it to 8 bits a channel")
-            return np.asarray(picture.convert("RGB" if picture.mode in COLOUR else "L"))
-    except UserError:
-        raise
-    except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:  # a broken PNG is a SyntaxError
+            if picture.mode not in ((*GREY, *COLOUR) if first is None or first.mode == "RGB" else GREY):
+                raise UserError(f"{file} has mode {picture.mode}; use 8 bits a channel, in colour from the first on")
+            if first is not None and picture.size != first.size:
+                raise UserError(f"{file} is {picture.size}, but the first picture {first.size}; make them one size")
+            return picture.convert(first.mode if first else "L" if picture.mode in GREY else "RGB")
+    except (OSError, SyntaxError, Image.DecompressionBombError) as error:  # a broken PNG is a SyntaxError
         raise UserError(f"{file} is no whole picture ({error})") from None
 
 
@@ -149,14 +131,10 @@ def _pixels(file: Path) -> np.ndarray:
 def _naming(path: Path) -> Iterator[None]:
     """Name the source in every error; refuse a pipe or a device, of which reading would block."""
     try:
-        if not path.exists():
-            raise UserError("there is no such file or folder")
         if not (path.is_file() or path.is_dir()):
-            raise UserError("it is a pipe or a device, not a file")
+            raise UserError("there is no such file or folder")
         yield
     except UserError as error:
         raise UserError(f"source {path}: {error}") from None
-    except MemoryError:
-        raise
-    except Exception as error:  # zipfile, zlib, numpy and Pillow raise different errors for a broken file
+    except (OSError, ValueError, TypeError, LookupError, AttributeError, zipfile.BadZipFile, zlib.error) as error:
         raise UserError(f"source {path}: it could not be read ({error}); numpy.savez saves arrays anew") from None

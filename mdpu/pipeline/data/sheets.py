@@ -14,38 +14,34 @@ from mdpu.pipeline.files import atomic
 ROWS, COLUMNS, GAP = 4, 12, 1
 
 
+def write_sheets(images: Path, labels: Path, positive: Path, negative: Path) -> None:
+    """Draw a contact sheet of each side of a dataset, as PNG; raise `UserError` if an input is missing or damaged."""
+    image_set, sides = read_images(images), read_labels(labels)
+    for sign, path in ((1, positive), (-1, negative)):
+        with atomic(path) as temporary:
+            contact_sheet(image_set, sides, sign).save(temporary, format="PNG")
+
+
 def contact_sheet(image_set: ImageSet, labels: Labels, sign: int) -> Image.Image:
     """Return a sheet of training images of one side (+1 or -1), its classes in turn, the first images of each.
 
-    Images whose number of channels is neither 1 nor 3 are shown as the channels' mean, on a white ground.
+    Images whose number of channels is neither 1 nor 3 are shown as the channels' mean. The ground is white.
     """
-    side_indices = np.flatnonzero(labels["train"] == sign)
-    chosen = _spread(image_set.train_labels[side_indices], ROWS * COLUMNS)
-    pixels = image_set.train_images[side_indices[chosen]]
+    side = np.flatnonzero(labels["train"] == sign)
+    pixels = image_set.train_images[side[_spread(image_set.train_labels[side], ROWS * COLUMNS)]]
     if pixels.ndim == 4 and pixels.shape[-1] != 3:
         pixels = pixels.mean(axis=-1).astype(np.uint8)
-    count, height, width = pixels.shape[:3]
+    count, height, width, *channels = pixels.shape
     columns = min(COLUMNS, count)
-    size = (-(-count // columns) * (height + GAP) - GAP, columns * (width + GAP) - GAP)
-    sheet = np.full((*size, *pixels.shape[3:]), 255, dtype=np.uint8)
-    for index, image in enumerate(pixels):
-        top, left = (index // columns) * (height + GAP), (index % columns) * (width + GAP)
-        sheet[top : top + height, left : left + width] = image
-    return Image.fromarray(sheet)
+    rows = -(-count // columns)
+    empty = (0, rows * columns - count), (0, GAP), (0, GAP), *[(0, 0) for _ in channels]
+    tiles = np.pad(pixels, empty, constant_values=255).reshape(rows, columns, height + GAP, width + GAP, *channels)
+    sheet = tiles.swapaxes(1, 2).reshape(rows * (height + GAP), columns * (width + GAP), *channels)
+    return Image.fromarray(sheet[:-GAP, :-GAP])
 
 
 def _spread(class_ids: np.ndarray, count: int) -> np.ndarray:
     """Return positions of up to `count` images, shared equally among the classes and ordered by class."""
     order = np.argsort(class_ids, kind="stable")
-    first = np.searchsorted(class_ids[order], class_ids[order])  # where each class begins
-    turn = np.arange(order.size) - first  # 0 for the first image of its class, 1 for the second, ...
-    taken = np.sort(np.argsort(turn, kind="stable")[:count])
-    return order[taken]
-
-
-def write_sheets(images: Path, labels: Path, positive: Path, negative: Path) -> None:
-    """Draw a contact sheet of each side of a dataset, as PNG; raise `UserError` if an input is missing or broken."""
-    image_set, sides = read_images(images), read_labels(labels)
-    for sign, path in ((1, positive), (-1, negative)):
-        with atomic(path) as temporary:
-            contact_sheet(image_set, sides, sign).save(temporary, format="PNG")
+    turn = np.arange(order.size) - np.searchsorted(class_ids[order], class_ids[order])  # 0 for the first of its class
+    return order[np.sort(np.argsort(turn, kind="stable")[:count])]

@@ -21,20 +21,13 @@ def write_split(labels: Path, out: Path, spec: Mapping[str, Any]) -> None:
 
     Parameters
     ----------
-    labels : Path
-        Of the dataset.
-    out : Path
-        An npz file, of arrays ``tuples_1`` (n, M) and ``unlabeled_1`` (n_unlabeled,) for seed 1, and so on: positions
-        among the training images.
+    labels, out : Path
+        Labels of the dataset, and the npz file to write: arrays ``tuples_1`` (n, M) and ``unlabeled_1`` (n_unlabeled,)
+        of seed 1, and so on, which hold positions among the training images.
     spec : mapping
-        ``tuple_size``, ``prior``, ``n``, ``n_unlabeled``, and ``trials``, the name of each seed's trial, which seeds
-        all its random numbers; if wanted ``law``, a text of `mdpu.law.named_law`, ``broken``, the share of tuples that
-        break it, and ``replacement``, ``overlap``, ``unlabeled``, as in `draw`.
-
-    Raises
-    ------
-    UserError
-        If a value is out of range, or the dataset has too few images.
+        ``tuple_size``, ``prior``, ``n``, ``n_unlabeled``, and ``trials``, which gives each seed the name that seeds its
+        random numbers; and, if wanted, ``law``, a text of `mdpu.law.named_law`, ``broken``, the share of tuples that
+        break it, and the options of `draw`. `UserError` if one is out of range, or there are too few images.
     """
     options = dict(spec)
     law = named_law(options.pop("law", None) or "dominant", options.pop("tuple_size"))
@@ -54,10 +47,7 @@ def read_split(path: Path, seed: int | str) -> TupleData:
 
 
 def describe_split(sample: TupleData, labels: Signs) -> dict[str, Any]:
-    """Return what a split holds, by the labels (N,) that the learner never sees.
-
-    ``members`` and ``unlabeled`` are shares of positives, ``tuples`` the numbers of tuples with 0, 1, ..., M positives.
-    """
+    """Return shares of positives by the hidden labels (N,), and the numbers of tuples with 0, 1, ..., M of them."""
     positive = labels[sample.tuples] > 0  # (n, M)
     return {
         "members": float(positive.mean()),

@@ -1,9 +1,7 @@
-"""The HTML report, rendered from the templates in ``report/``: ``write_page(plan, inputs, out)``.
+"""The HTML report, rendered from the templates in ``report/``.
 
-`inputs` has, by name, what the earlier rules wrote: ``metrics``, ``summary``, ``runs``; ``comparison`` (CSV) and
-``comparison_json``; ``claims`` (CSV), ``claims_json`` and ``cases``; ``verification`` if the configuration has expected
-numbers; ``apart`` if it names verdicts on other images. A plan without runs has none of these. The page reads further
-files at their places in the plan's layout: those of `mdpu.pipeline.show.outputs`, contact sheets, and the descriptions
+The page reads files at their places in the plan's layout, which the rule lists as inputs: what the rules `collect`,
+`compare`, `claims` and `verify` write, the files of `mdpu.pipeline.show.outputs`, contact sheets, and the descriptions
 of images and labels (.json).
 """
 
@@ -26,7 +24,7 @@ from mdpu.pipeline.evaluate.collect import REPORTED
 from mdpu.pipeline.evaluate.evidence import table_cells
 from mdpu.pipeline.evaluate.published import FAMILIES, family, published_cells
 from mdpu.pipeline.evaluate.summary import headline, in_points, lines, verdict_counts
-from mdpu.pipeline.files import read_csv, read_json, read_table, resource, write_text
+from mdpu.pipeline.files import REPOSITORY, read_csv, read_json, read_table, resource, write_text
 from mdpu.pipeline.plan import AXES, PARTS, Plan
 from mdpu.pipeline.report import forest
 from mdpu.pipeline.report.cells import (
@@ -47,12 +45,11 @@ REFERENCE, OWN_DATA = "results/reference/report.html", "docs/how-to/estimator.md
 STYLE = ("tokens.css", "style.css", "print.css")
 
 
-def write_page(plan: Plan, inputs: Mapping[str, Any], out: Path) -> None:
+def write_page(plan: Plan, out: Path) -> None:
     """Write the report as one self-contained HTML page; raise `UserError` if a file of the results is missing."""
     shown = sections(plan)
     for section in (section for group in shown.values() for section in group if "methods" in section):
         section["columns"] = column_groups(section["methods"])
-    named = {name: Path(file) for name, file in inputs.items() if isinstance(file, str | Path)}
     page = (
         environment()
         .get_template("report.html.j2")
@@ -61,7 +58,7 @@ def write_page(plan: Plan, inputs: Mapping[str, Any], out: Path) -> None:
             runs=len(plan.runs),
             groups=PARTS,
             shown=shown,
-            **(_results(plan, named, shown) if plan.runs else _no_results()),
+            **(_results(plan, shown) if plan.runs else _no_results()),
             **_making(plan, out),
             style="".join((TEMPLATES / name).read_text(encoding="utf-8") for name in STYLE),
             script=(TEMPLATES / "page.js").read_text(encoding="utf-8"),
@@ -123,18 +120,20 @@ def _no_results() -> dict[str, Any]:
     return {"headline": "Nothing was trained.", "verdict": verdict, "data": data, **empty, **missing}
 
 
-def _results(plan: Plan, inputs: Mapping[str, Path], shown: Mapping[str, list[dict[str, Any]]]) -> dict[str, Any]:
+def _results(plan: Plan, shown: Mapping[str, list[dict[str, Any]]]) -> dict[str, Any]:
     """Return what the page says of the results: verdicts, claims, cells."""
-    comparison, summary, runs = (read_csv(inputs[name]) for name in ("comparison", "summary", "runs"))
-    metrics = read_table(inputs["metrics"], [*AXES, "epoch", *REPORTED])
+    at, layout = plan.layout.results, plan.layout
+    comparison, summary, runs = map(read_csv, (at / "comparison.csv", layout.summary, layout.runs))
+    metrics = read_table(layout.metrics, [*AXES, "epoch", *REPORTED])
     training = training_lines(runs)
     cells, verdicts = cell_lines(plan, runs, metrics, training), verdicts_by_cell(comparison)
-    verification = read_json(inputs["verification"]) if "verification" in inputs else None
-    with_others = pd.concat([comparison, read_csv(inputs["apart"])]) if "apart" in inputs else comparison
+    verification = read_json(at / "verification.json") if plan.config.get("expected") else None
+    apart = plan.config.get("apart")  # verdicts on other images
+    with_others = pd.concat([comparison, read_csv(REPOSITORY / apart)]) if apart else comparison
     every_section = [section for group in reversed(PARTS) for section in shown[group]]
     beyond = (section["name"] for section in every_section if "beyond" in map(family, section.get("methods", ())))
     pictures = (section for section in every_section if "image" in section and section["trials"])
-    claims = claims_section(inputs["claims_json"], inputs["cases"])
+    claims = claims_section(at / "claims.json", at / "claims_cases.csv")
     return {
         "level": f"{100 * plan.config['comparison']['level']:g} %",
         "headline": headline(with_others, summary, verification),
@@ -145,7 +144,7 @@ def _results(plan: Plan, inputs: Mapping[str, Path], shown: Mapping[str, list[di
             "panels": forest.forest_panels(comparison),
             **{"span": forest.SPAN, "width": forest.WIDTH, "height": forest.HEIGHT},
         },
-        "verdict": verdict_section(plan, comparison, read_json(inputs["comparison_json"])),
+        "verdict": verdict_section(plan, comparison, read_json(at / "comparison.json")),
         "claims": claims,
         "comparisons": comparison_rows(plan, comparison),
         "verification": verification,
@@ -156,7 +155,7 @@ def _results(plan: Plan, inputs: Mapping[str, Path], shown: Mapping[str, list[di
         "training": training,
         "reduced": int((runs["precision"] != FLOAT32).sum()),
         "data": drawer_data(cells, verdicts),
-        "files": {name: downloads([inputs[name]]) for name in ("comparison", "claims")},
+        "files": {name: downloads([at / f"{name}.csv"]) for name in ("comparison", "claims")},
     }
 
 

@@ -11,12 +11,9 @@ import numpy as np
 from mdpu.pipeline.data.download import Archive, Source
 from mdpu.pipeline.data.images import ImageSet
 
-ARCHIVE = Archive(
-    "cifar-10-python.tar.gz",
-    "c58f30108f718f92721af3b95e74349a",
-    ("https://www.cs.toronto.edu/~kriz/cifar-10-python.tar.gz",),
-    170_498_071,
-)
+FILE = "cifar-10-python.tar.gz"
+URL = f"https://www.cs.toronto.edu/~kriz/{FILE}"
+ARCHIVE = Archive(FILE, "c58f30108f718f92721af3b95e74349a", (URL,), 170_498_071)
 
 
 def read(files: Sequence[Path]) -> ImageSet:
@@ -26,18 +23,15 @@ def read(files: Sequence[Path]) -> ImageSet:
     """
     from torchvision.datasets import CIFAR10
 
+    arrays = {}
     with tempfile.TemporaryDirectory() as folder:
-        Path(folder, ARCHIVE.path).symlink_to(files[0].resolve())
-        train, test = (CIFAR10(folder, train=train, download=True) for train in (True, False))
-    return ImageSet(
-        train_images=np.ascontiguousarray(train.data),
-        train_labels=np.array(train.targets, dtype=np.int64),
-        test_images=np.ascontiguousarray(test.data),
-        test_labels=np.array(test.targets, dtype=np.int64),
-        classes=train.classes,
-        origin="CIFAR-10 (Krizhevsky), read by torchvision",
-        licence="none stated; for research, with citation",
-    )
+        Path(folder, FILE).symlink_to(files[0].resolve())
+        for part in ("train", "test"):
+            dataset = CIFAR10(folder, train=part == "train", download=True)
+            arrays[f"{part}_images"] = np.ascontiguousarray(dataset.data)
+            arrays[f"{part}_labels"] = np.array(dataset.targets, dtype=np.int64)
+    licence = "none stated; for research, with citation"
+    return ImageSet(**arrays, classes=dataset.classes, origin="CIFAR-10 (Krizhevsky)", licence=licence)
 
 
 SOURCES = {"cifar-10": Source(read, f"CIFAR-10 {ARCHIVE.md5}", [ARCHIVE])}

@@ -25,15 +25,9 @@ def read(_files: Sequence[Path]) -> ImageSet:
     images = np.rint(bunch.images * (255 / 16)).astype(np.uint8)
     labels = bunch.target.astype(np.int64)
     test = np.arange(len(labels)) % 4 == 3
-    image_set = ImageSet(
-        train_images=images[~test],
-        train_labels=labels[~test],
-        test_images=images[test],
-        test_labels=labels[test],
-        classes=list("0123456789"),
-        origin="UCI ML hand-written digits, as bundled with scikit-learn (test part of the original)",
-        licence="CC BY 4.0",
-    )
+    origin = "UCI ML hand-written digits, as bundled with scikit-learn (test part of the original)"
+    arrays = images[~test], labels[~test], images[test], labels[test]
+    image_set = ImageSet(*arrays, list("0123456789"), origin, "CC BY 4.0")
     if image_set.checksum != CHECKSUM:
         raise UserError("the digits of the installed scikit-learn differ from those of its version 1.9.1; install that")
     return image_set

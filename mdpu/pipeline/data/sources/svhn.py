@@ -17,23 +17,15 @@ TEST = Archive("test_32x32.mat", "eb5a983be6a315427106f1b164d9cef3", (f"{ADDRESS
 
 
 def read(files: Sequence[Path]) -> ImageSet:
-    """Return 73,257 training and 26,032 test images of 32x32x3.
-
-    The files call the digit 0 class 10; here it is class 0.
-    """
+    """Return 73,257 training and 26,032 test images of 32x32x3. The digit 0, class 10 in the files, is class 0."""
     from scipy.io import loadmat
 
     arrays = {}
-    for part, file in zip(("train", "test"), files, strict=True):
-        content = loadmat(file)
+    for part, content in zip(("train", "test"), map(loadmat, files), strict=True):
         arrays[f"{part}_images"] = np.ascontiguousarray(content["X"].transpose(3, 0, 1, 2))
         arrays[f"{part}_labels"] = content["y"].astype(np.int64).ravel() % 10
-    return ImageSet(
-        **arrays,
-        classes=list("0123456789"),
-        origin="SVHN, cropped digits (Netzer, Wang, Coates, Bissacco, Wu and Ng)",
-        licence="non-commercial use",
-    )
+    origin = "SVHN, cropped digits (Netzer, Wang, Coates, Bissacco, Wu and Ng)"
+    return ImageSet(**arrays, classes=list("0123456789"), origin=origin, licence="non-commercial use")
 
 
 SOURCES = {"svhn": Source(read, f"SVHN {TRAIN.md5} {TEST.md5}", [TRAIN, TEST])}
