@@ -75,15 +75,13 @@ def fetch(archives: Sequence[Archive], data_dir: Path, mirror: str | None = None
     laid out like `data_dir`. If it is a folder, its files are used as they lie there; if it is an http(s) address, it
     is asked instead of the publishers. All files are tried; the error names every missing one, its place and its MD5.
     """
-    address = mirror if mirror and mirror.startswith(("http://", "https://")) else None
+    address = mirror.rstrip("/") if mirror and mirror.startswith(("http://", "https://")) else None
     folders = [data_dir] if mirror is None or address else [data_dir, Path(mirror).expanduser()]
     if not all(folder.is_dir() for folder in folders[1:]):
         raise UserError(f"mirror {mirror}, config key or MDPU_MIRROR, is neither an http(s) address nor a folder")
     files, reasons, places = [], [], []
     for archive in archives:
-        urls = archive.urls if mirror is None else []
-        if address:
-            urls = [f"{address.rstrip('/')}/{urllib.parse.quote(archive.path)}"]
+        urls = [f"{address}/{urllib.parse.quote(archive.path)}"] if address else archive.urls if mirror is None else []
         try:
             files += next(filter(None, map(archive.find, folders)), []) or _download(archive, data_dir, urls)
         except DownloadError as error:

@@ -61,9 +61,7 @@ def write_labels(
     for part, known in counts.items():
         for side, count in known.items():
             if (own := found[part][side]) != count:
-                raise UserError(
-                    f"{where}.counts.{part}.{side} is {count}, but there are {own}; correct it or the sides"
-                )
+                raise UserError(f"{where}.counts.{part}.{side} is {count}, but there are {own} such images")
     save_npz(out, **labels)
     write_json(out.with_suffix(".json"), {"counts": found})
 

@@ -30,9 +30,8 @@ def load_source(name: str, data_dir: Path, mirror: str | None = None) -> ImageSe
     try:
         return SOURCES[name].read(files)
     except Exception as error:  # every format's reader raises its own errors for a broken file
-        raise UserError(
-            f"source {name}: {', '.join(map(str, files))} could not be read ({type(error).__name__}: {error})"
-        ) from None
+        held = ", ".join(map(str, files))
+        raise UserError(f"source {name}: {held} could not be read ({type(error).__name__}: {error})") from None
 
 
 def write_source(source: str, data_dir: Path, mirror: str | None, out: Path, sha256: str | None = None) -> None:

@@ -15,10 +15,7 @@ CHECKSUM = "16d04ced2e5d1d3be214d879ea4358f2fc4c5ccb84693882b64f32888959de25"
 
 
 def read(_files: Sequence[Path]) -> ImageSet:
-    """Return 1,797 images of 8x8, every fourth for testing.
-
-    The images have 17 grey levels, 0..16, which are stretched to 0..255.
-    """
+    """Return 1,797 images of 8x8, every fourth for testing; their grey levels, 0..16, are stretched to 0..255."""
     from sklearn.datasets import load_digits
 
     bunch = load_digits()
