@@ -93,9 +93,12 @@ def _train(
     """Train the runs of some seeds, and yield each as soon as it is trained."""
     if not seeds:
         return
-    from mdpu.device import describe, leased_device  # they take torch, which a finished cell does without
+    import torch  # a finished cell does without it
+
+    from mdpu.device import describe, leased_device
     from mdpu.train import TestSet, train
 
+    torch.set_num_threads(1)  # sums round by their number of parts; several jobs use several cores
     method, settings = load_method(spec["method"]), Settings.parse(spec["settings"])
     pictures, sides = read_images(images), read_labels(labels)
     evaluation = TestSet(pictures.test_images, sides["test"], pictures.train_images, sides["train"])
