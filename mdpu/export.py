@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import torch
@@ -13,8 +14,8 @@ from mdpu.networks import Preparation
 class PlainModule(nn.Module):
     """A trained network from rows as they are to scores (N,).
 
-    A copy of the weights is a state dict, so files of them are read into another module; `torch.export` and ONNX take
-    it, for any number of rows.
+    It holds a copy of the weights, on the CPU. Its state dict can be read into another such module, and `torch.export`
+    and ONNX take it for any number of rows.
 
     Parameters
     ----------
@@ -43,7 +44,7 @@ class PlainModule(nn.Module):
         shift: float = 0.0,
     ) -> None:
         super().__init__()
-        self.network, self.sign, self.shift = network, sign, shift
+        self.network, self.sign, self.shift = copy.deepcopy(network).cpu(), sign, shift
         self.is_picture, self.unit = preparation.is_picture, preparation.unit
         self.bound = None if standardisation is None else standardisation.bound
         buffers = {

@@ -1,0 +1,204 @@
+"""Folds that cut no tuple, and scores without labels against what labels say."""
+
+from __future__ import annotations
+
+import pickle
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import norm
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import roc_auc_score
+from sklearn.model_selection import KFold
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from mdpu.data import join_groups, read_groups
+from mdpu.errors import UserError
+from mdpu.law import Law
+from mdpu.randomness import Stream
+from mdpu.scores import (
+    MEASURES,
+    LabelFreeScorer,
+    TupleKFold,
+    estimated_risk,
+    least_cost_threshold,
+    negative_bag_risk,
+    negative_risk,
+    risk_by_prior,
+    scores_without_labels,
+)
+
+
+@given(st.lists(st.integers(1, 4), min_size=4, max_size=9), st.integers(4, 9), st.integers(2, 4))
+def test_folds_cut_no_tuple_and_hold_each_image_out_once(sizes, n_unlabeled, folds):
+    groups = np.concatenate([np.repeat(np.arange(len(sizes)), sizes), np.full(n_unlabeled, -1)])
+    held_out = []
+    for train, test in TupleKFold(folds, random_state=1).split(None, groups):
+        held_out += test.tolist()
+        assert sorted([*train, *test]) == list(range(len(groups)))
+        assert set(groups[train]) & set(groups[test]) == {-1}
+        tuples, unlabeled = len(np.unique(groups[test])) - 1, np.sum(groups[test] == -1)
+        assert tuples in (len(sizes) // folds, -(-len(sizes) // folds))
+        assert unlabeled in (n_unlabeled // folds, -(-n_unlabeled // folds))
+    assert sorted(held_out) == list(range(len(groups)))
+
+
+@pytest.mark.parametrize("n_splits", [1, 5])
+def test_folds_without_a_tuple_are_refused(n_splits):
+    with pytest.raises(UserError, match="n_splits"):
+        next(TupleKFold(n_splits).split(None, np.array([0, 1, 2, 3, *[-1] * 9])))
+
+
+def test_folds_that_cut_tuples_are_noticed():
+    _, groups = join_groups(np.zeros((30, 2, 1)), np.zeros((30, 1)))
+    train, _ = next(KFold(3, shuffle=True, random_state=0).split(groups))
+    with pytest.raises(UserError, match="TupleKFold"):
+        read_groups(groups[train])
+    for train, test in TupleKFold(3).split(None, groups):
+        assert len(read_groups(groups[train]).tuples) + len(read_groups(groups[test]).tuples) == 30
+
+
+# -- scores without labels ----------------------------------------------------------------------------
+
+DOMINANT = {size: Law.dominant(size) for size in (1, 2, 3)}
+ONE_OF_THREE = {3: Law.exactly(3, 1)}
+CUT = 0.3
+
+
+class Scored:
+    """Gaussian scores around +1 and -1, and a classifier that calls them positive above `CUT`."""
+
+    def __init__(self, laws, prior, n=200, n_unlabeled=300, seed=0):
+        generator = np.random.default_rng(seed)
+
+        def scores(labels):
+            return generator.standard_normal(labels.shape) + np.where(labels, 1.0, -1.0)
+
+        self.tuples = []
+        for law in laws.values():
+            labels = law.draw(prior, n // len(laws), Stream(seed, "scored")) > 0
+            self.tuples += list(scores(labels)[:, :, None])
+        self.labels = generator.random(n_unlabeled) < prior
+        self.unlabeled = scores(self.labels)[:, None]
+        self.classifier = SimpleNamespace(
+            prior_=prior,
+            law_of=laws.get,
+            decision_function=lambda rows: rows[:, 0] - CUT,
+            predict=lambda rows: np.where(rows[:, 0] > CUT, 1, -1),
+        )
+
+    def truth(self):
+        """What labels say, of many rows."""
+        scores, yes = self.unlabeled[:, 0], self.unlabeled[:, 0] > CUT
+        recall, specificity = yes[self.labels].mean(), 1 - yes[~self.labels].mean()
+        return {
+            "auc": roc_auc_score(self.labels, scores),
+            "balanced_accuracy": (recall + specificity) / 2,
+            "precision": self.labels[yes].mean(),
+            "recall": recall,
+        }
+
+
+@pytest.mark.parametrize(
+    ("laws", "prior"), [(DOMINANT, 0.4), ({2: DOMINANT[2]}, 0.6), ({3: DOMINANT[3]}, 0.3), (ONE_OF_THREE, 0.6)]
+)
+def test_scores_without_labels_are_unbiased_and_their_intervals_cover(laws, prior):
+    """Of 200 samples each interval of 95 % misses at most 9 %: a right one does so once in a hundred such tests."""
+    truth = Scored(laws, prior, n_unlabeled=300_000, seed=99).truth()
+    found = {name: [] for name in MEASURES}
+    for seed in range(200):
+        data = Scored(laws, prior, seed=seed)
+        for name, estimate in scores_without_labels(data.classifier, data.tuples, data.unlabeled).items():
+            found[name].append((estimate.value, estimate.low, estimate.high))
+    for name, values in found.items():
+        value, low, high = np.array(values).T
+        assert abs(value.mean() - truth[name]) < 4 * value.std() / 200**0.5 + 0.005, name
+        assert np.mean((low <= truth[name]) & (truth[name] <= high)) >= 0.91, name
+
+
+@pytest.mark.parametrize(("laws", "prior"), [(DOMINANT, 0.4), (ONE_OF_THREE, 0.6)])
+def test_the_estimated_risk_is_unbiased_and_its_interval_covers(laws, prior):
+    found = []
+    for seed in range(200):
+        data = Scored(laws, prior, seed=seed)
+        rows, groups = join_groups(data.tuples, data.unlabeled)
+        answers = data.classifier.decision_function(rows) > 0
+        found.append(estimated_risk(answers, read_groups(groups), prior, laws.get, 0.95))
+    wrong = prior * norm.cdf(CUT - 1) + (1 - prior) * norm.sf(CUT + 1)
+    values = np.array([one.value for one in found])
+    assert abs(values.mean() - wrong) < 4 * values.std() / 200**0.5
+    assert np.mean([one.low <= wrong <= one.high for one in found]) >= 0.91
+
+
+def test_the_bag_risk_is_the_share_of_bags_on_the_wrong_side():
+    """A classifier that is always right has none, one that says yes to all has those that the law refuses."""
+    data = Scored({2: DOMINANT[2]}, 0.4, n=4000, n_unlabeled=20_000)
+    always = SimpleNamespace(**vars(data.classifier) | {"decision_function": lambda rows: np.ones(len(rows))})
+    expected = 1 - DOMINANT[2].rate(0.4)
+    assert -negative_bag_risk(always, data.tuples, data.unlabeled) == pytest.approx(expected, abs=1e-9)
+    assert -negative_bag_risk(data.classifier, data.tuples, data.unlabeled) < expected
+
+
+def test_scorers_take_groups_and_a_threshold():
+    data = Scored({3: DOMINANT[3]}, 0.4)
+    rows, groups = join_groups(np.stack(data.tuples), data.unlabeled)
+    whole = scores_without_labels(data.classifier, rows, groups)
+    assert LabelFreeScorer("auc")(data.classifier, rows, groups) == whole["auc"].value
+    strict = LabelFreeScorer("recall", threshold=1.0)(data.classifier, rows, groups)
+    assert strict < whole["recall"].value
+    assert pickle.loads(pickle.dumps(LabelFreeScorer("precision"))) == LabelFreeScorer("precision")
+
+
+def test_a_threshold_follows_the_costs():
+    data = Scored({3: DOMINANT[3]}, 0.4, n=4000, n_unlabeled=8000)
+    thresholds = [
+        least_cost_threshold(data.classifier, data.tuples, data.unlabeled, false_positive=cost) for cost in (0.2, 1, 5)
+    ]
+    # The best are those of the posterior: (log cost + logit 0.6) / 2, less the cut.
+    expected = (np.log([0.2, 1, 5]) + np.log(0.6 / 0.4)) / 2 - CUT
+    np.testing.assert_allclose(thresholds, expected, atol=0.35)
+
+
+def test_the_risk_by_prior_goes_through_the_estimate_and_says_which_answers_change():
+    data = Scored({3: DOMINANT[3]}, 0.4)
+    rows, groups = join_groups(np.stack(data.tuples), data.unlabeled)
+    table = risk_by_prior(data.classifier, rows, groups, [0.2, 0.4, 0.6])
+    assert table["risk"][1] == pytest.approx(-negative_risk(data.classifier, rows, groups))
+    assert table["changed"].tolist()[1] == 0 and (table["changed"][[0, 2]] > 0).all()
+    assert (table["low"] < table["risk"]).all() and (table["risk"] < table["high"]).all()
+
+
+def test_the_risk_by_prior_leaves_out_only_priors_at_which_members_say_nothing():
+    data = Scored(ONE_OF_THREE, 0.4)
+    assert risk_by_prior(data.classifier, data.tuples, data.unlabeled, [0.2, 1 / 3, 0.6])["prior"].tolist() == [
+        0.2,
+        0.6,
+    ]
+
+
+@pytest.mark.parametrize(
+    ("call", "key"),
+    [
+        (lambda d: scores_without_labels(d.classifier, d.unlabeled, np.stack(d.tuples)), "tuples"),
+        (lambda d: scores_without_labels(d.classifier, d.tuples, d.unlabeled, threshold="0"), "threshold"),
+        (lambda d: scores_without_labels(d.classifier, d.tuples, d.unlabeled, prior=1.5), "prior"),
+        (lambda d: scores_without_labels(LogisticRegression(), d.tuples, d.unlabeled), "LogisticRegression"),
+        (lambda d: negative_risk(make_pipeline(StandardScaler(), LogisticRegression()), d.tuples, d.unlabeled), "Log"),
+        (lambda d: risk_by_prior(d.classifier, d.tuples, d.unlabeled, level=95), "level"),
+        (lambda d: risk_by_prior(d.classifier, d.tuples, d.unlabeled, [1.5]), "prior"),
+        (lambda d: risk_by_prior(d.classifier, d.tuples[:1], d.unlabeled), "two tuples"),
+        (lambda d: least_cost_threshold(d.classifier, d.tuples, d.unlabeled, false_positive="1"), "false_positive"),
+        (lambda d: least_cost_threshold(d.classifier, d.tuples, d.unlabeled, false_positive=0), "costs"),
+        (lambda d: next(TupleKFold(2.5).split(None, np.arange(9))), "n_splits"),
+        (lambda d: next(TupleKFold(random_state=None).split(None, np.arange(9))), "random_state"),
+        (lambda d: next(TupleKFold().split(None, np.array([1, -1, 1, 1]))), "labels"),
+        (lambda d: LabelFreeScorer("f1"), "measure"),
+    ],
+)
+def test_misuse_of_scores_and_folds_is_refused(call, key):
+    with pytest.raises(UserError, match=key):
+        call(Scored({3: DOMINANT[3]}, 0.4))
