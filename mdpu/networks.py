@@ -53,8 +53,13 @@ class Preparation:
     centre: NDArray[np.float32] | None = None
     directions: NDArray[np.float32] | None = None
 
+    @property
+    def chunk(self) -> int:
+        """Number of images that are scored at once."""
+        return 1000 if self.is_picture else 10_000
+
     def __call__(self, images: NDArray[Any]) -> Tensor:
-        """Return images (N, *shape) as they are kept: uint8 or float32, vectors (N, d) or pictures (N, H, W, C).
+        """Return images (N, *shape) as the network takes them: float32 (N, d) or (N, C, H, W), on the CPU.
 
         Raises
         ------
@@ -68,19 +73,13 @@ class Preparation:
         if self.directions is not None and self.centre is not None:
             projected = [(_in_units(part, self.unit) - self.centre) @ self.directions for part in in_parts(images)]
             return torch.from_numpy(np.concatenate(projected).astype(np.float32))
-        rows = torch.from_numpy(np.require(images, requirements=["C", "W"]))  # torch warns of read-only memory
         if self.is_picture:
-            rows = rows.unsqueeze(-1) if rows.ndim == 3 else rows
+            images = np.moveaxis(images, 3, 1) if images.ndim == 4 else images[:, None]
         else:
-            rows = rows.flatten(1) if self.pixels is None else rows.flatten(1)[:, torch.from_numpy(self.pixels)]
-        return rows if self.unit == 255 else rows.float()
-
-    def inputs(self, rows: Tensor) -> Tensor:
-        """Return rows (..., d) or (..., H, W, C) as the network takes them, (..., d) or (..., C, H, W) in float32."""
-        x = rows.float()
-        if self.directions is None and self.unit != 1:
-            x = x / self.unit
-        return x.movedim(-1, -3) if self.is_picture else x
+            images = images.reshape(len(images), -1)
+            images = images if self.pixels is None else np.take(images, self.pixels, axis=1)
+        x = torch.from_numpy(np.array(images, np.float32, order="C"))  # a copy
+        return x.div_(self.unit) if self.unit != 1 else x
 
 
 def prepare(settings: Settings, images: NDArray[Any]) -> Preparation:
@@ -164,7 +163,7 @@ def _perceptron(hidden: Sequence[int], preparation: Preparation, outputs: int, s
         weight = weight[pixels] if place == 0 and pixels is not None else weight  # (inputs, units)
         layer = nn.Linear(len(weight), above, device="meta").to_empty(device="cpu")
         layer.load_state_dict({"weight": torch.from_numpy(weight.T), "bias": torch.from_numpy(bias)})
-        layers += [layer, nn.ReLU()]
+        layers += [layer, nn.ReLU(inplace=True)]
     return nn.Sequential(*layers[:-1])
 
 
@@ -219,33 +218,31 @@ class Networks:
             self.state = {**parameters, **buffers}
         self.parameters = [value for value in self.state.values() if value.requires_grad]
 
-    def __call__(self, rows: Tensor) -> Tensor:
-        """Return outputs, float32 (S, B) or (S, B, outputs), of rows (S, B, ...) as `Preparation` keeps them.
+    def __call__(self, x: Tensor) -> Tensor:
+        """Return outputs, float32 (S, B) or (S, B, outputs), of images x (S, B, ...), or (1, B, ...) for all alike.
 
-        Rows (1, B, ...) are the same for all. The network is in training mode or not, as `module` is.
+        The network is in training mode or not, as `module` is.
         """
-        x = self.preparation.inputs(rows)
-        with torch.autocast(rows.device.type, torch.bfloat16, enabled=self.bfloat16):
+        with torch.autocast(x.device.type, torch.bfloat16, enabled=self.bfloat16):
             if len(self.modules) == 1:
                 given = self.module(x[0])[None]
             elif len(x) == 1:
                 given = vmap(self._one, in_dims=(0, None), randomness="different")(self.state, x[0])
             else:
                 given = vmap(self._one, randomness="different")(self.state, x)
-        shape = (len(self.modules), rows.shape[1], *([self.outputs] if self.outputs > 1 else []))
+        shape = (len(self.modules), x.shape[1], *([self.outputs] if self.outputs > 1 else []))
         if given.numel() != math.prod(shape):
-            raise UserError(f"network returns an array of shape {tuple(given.shape[1:])} for {rows.shape[1]} rows")
+            raise UserError(f"network returns an array of shape {tuple(given.shape[1:])} for {x.shape[1]} rows")
         return given.float().reshape(shape)
 
     def _one(self, state: dict[str, Tensor], x: Tensor) -> Tensor:
         return functional_call(self.module, state, (x,))
 
-    def scores(self, rows: Tensor) -> Tensor:
-        """Return the outputs (S, N[, outputs]) of rows (N, ...) that all share, in parts and without gradients."""
+    def scores(self, x: Tensor) -> Tensor:
+        """Return the outputs (S, N) or (S, N, outputs) of images x (N, ...) for all, without gradients."""
         self.module.eval()
         with torch.no_grad():
-            size = 1000 if self.preparation.is_picture else 10_000
-            return torch.cat([self(part[None]) for part in rows.split(size)], dim=1)
+            return torch.cat([self(part[None]) for part in x.split(self.preparation.chunk)], dim=1)
 
     def trained(self) -> list[nn.Module]:
         """Return the S modules with the weights of now, as for scoring."""

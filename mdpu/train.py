@@ -38,7 +38,7 @@ from mdpu.networks import Networks, Preparation, in_parts, make_network, prepare
 from mdpu.randomness import Stream
 from mdpu.settings import Settings, Task, check_sample, rate_factor, tuples_per_batch
 
-LARGE = 2**28  # bytes of images from which on they are read where they lie, as memory maps are
+LARGE = 2**29  # bytes of float32 images in use from which on they are read where they lie, as memory maps are
 FADED = 3  # scores that training starts from are gone after this part of the epochs
 OnEpochEnd = Callable[[int, list[dict[str, float]]], Any]
 
@@ -77,8 +77,8 @@ class Trained:
             return np.where(self.module(images), 1, -1).astype(np.float32)
         device = next(self.module.parameters()).device
         found = []
-        for part in in_parts(images, 1000 if self.preparation.is_picture else 10_000):
-            found.append(self.module(self.preparation.inputs(self.preparation(part).to(device))).float().cpu())
+        for part in in_parts(images, self.preparation.chunk):
+            found.append(self.module(self.preparation(part).to(device)).float().cpu())
         outputs = torch.cat(found).numpy()
         return outputs.reshape(len(images)) if outputs.size == len(images) else outputs
 
@@ -115,7 +115,7 @@ class TestSet:
     share_positive : float
         Of the test images.
     rows : Tensor
-        The test images as the network's preparation keeps them, on the device.
+        The test images as the network takes them, on the device.
     sides : (Tensor, Tensor)
         Indices of the positive and of the negative ones.
     """
@@ -199,12 +199,11 @@ def train(
         if evaluation:
             evaluation.place(preparation, device)
 
-        rows_of = _Rows(images, preparation, device)
-        tuples = torch.from_numpy(np.stack([sample.tuples for sample in samples])).to(device)  # (S, n, M)
-        unlabeled = torch.from_numpy(np.stack([sample.unlabeled for sample in samples])).to(device)  # (S, n_U)
-        y = torch.from_numpy(labels).to(device) if labels is not None and method.sees_labels else None
+        used, tuples, unlabeled = _used(samples, device)  # (rows,), (S, n, M), (S, n_U): places among `used`
+        images_of = _Images(images, used, preparation, device)
+        y = torch.from_numpy(labels[used]).to(device) if labels is not None and method.sees_labels else None
         ragged = any(sample.is_ragged for sample in samples)
-        lead = _starting_scores(objective, images, samples, seeds, device)  # (S, N)
+        lead = _starting_scores(objective, images, used, samples)  # (S, rows)
         (n, size), batch = tuples.shape[1:], tuples_per_batch(settings, task.tuple_size)
         steps = math.ceil(n / batch)
 
@@ -225,7 +224,7 @@ def train(
                 sizes = (members >= 0).sum(dim=2) if ragged else None  # (S, B)
                 members = members.clamp(min=0).flatten(1)
                 rows = torch.cat([members, others], dim=1)  # (S, B M + B_U)
-                scores = networks(rows_of(rows))  # (S, rows) or (S, rows, outputs)
+                scores = networks(images_of(rows))  # (S, rows) or (S, rows, outputs)
                 if lead is not None and (weight := 1 - FADED * epoch / settings.epochs) > 0:
                     scores = scores + weight * lead.gather(1, rows)
 
@@ -420,18 +419,31 @@ class Checkpoint:
             self.path.unlink(missing_ok=True)
 
 
-class _Rows:
-    """Images laid out on the device at once, or, if they are large, when a minibatch names them."""
+def _used(samples: Sequence[TupleData], device: torch.device) -> tuple[NDArray[np.int64], Tensor, Tensor]:
+    """Return the rows that samples name, in order, and tuples and unlabeled images as places among these."""
+    tuples, unlabeled = (
+        np.stack(parts) for parts in zip(*((own.tuples, own.unlabeled) for own in samples), strict=True)
+    )
+    used = np.unique(np.append(tuples, unlabeled))
+    used = used[used >= 0]
+    places = np.where(tuples < 0, -1, np.searchsorted(used, tuples)), np.searchsorted(used, unlabeled)
+    return used, *(torch.from_numpy(part).to(device) for part in places)  # type: ignore[return-value]
 
-    def __init__(self, images: NDArray[Any], preparation: Preparation, device: torch.device) -> None:
-        self.images, self.preparation, self.device = images, preparation, device
-        self.kept = preparation(images).to(device) if images.nbytes <= LARGE else None
+
+class _Images:
+    """The images in use, on the device and as the network takes them; large ones are read when they are named."""
+
+    def __init__(self, images: Any, used: NDArray[np.int64], preparation: Preparation, device: torch.device) -> None:
+        self.images, self.used, self.preparation, self.device = images, used, preparation, device
+        large = 4 * len(used) * math.prod(images.shape[1:]) > LARGE
+        self.kept = None if large else preparation(images[used]).to(device)
 
     def __call__(self, rows: Tensor) -> Tensor:
-        """Return the images (S, B, ...) of the rows (S, B)."""
+        """Return the images (S, B, ...) at places (S, B) among those in use."""
         if self.kept is not None:
             return self.kept.index_select(0, rows.flatten()).unflatten(0, rows.shape)
-        return self.preparation(self.images[rows.flatten().cpu().numpy()]).to(self.device).unflatten(0, rows.shape)
+        named = self.images[self.used[rows.flatten().cpu().numpy()]]
+        return self.preparation(named).to(self.device).unflatten(0, rows.shape)
 
 
 @contextmanager
@@ -465,14 +477,14 @@ def _check(
 
 
 def _starting_scores(
-    objective: Objective, images: Any, samples: Sequence[TupleData], seeds: Sequence[int | str], device: torch.device
+    objective: Objective, images: Any, used: NDArray[np.int64], samples: Sequence[TupleData]
 ) -> Tensor | None:
-    """Return scores (S, N) that are added to the networks' and fade, or None."""
-    own = [objective.start(sample, seed, images) for sample, seed in zip(samples, seeds, strict=True)]
+    """Return scores (S, rows) of the images in use, which are added to the networks' and fade, or None."""
+    own = [objective.start(sample, seed, images) for sample, seed in zip(samples, objective.seeds, strict=True)]
     if all(scores is None for scores in own):
         return None
-    rows = [np.zeros(len(images)) if scores is None else scores for scores in own]
-    return torch.from_numpy(np.stack(rows)).float().to(device)
+    rows = [np.zeros(len(used)) if scores is None else scores[used] for scores in own]
+    return torch.from_numpy(np.stack(rows)).float().to(objective.device)
 
 
 def _fit(
