@@ -105,8 +105,12 @@ def join_groups(tuples: Any, unlabeled: Any) -> tuple[Any, Indices]:
             "...), or a list with the rows of each tuple, and the rows (n_unlabeled, ...)"
         )
     parts = (unlabeled,) if isinstance(tuples, np.ndarray) else (unlabeled, *tuples)
-    stack = _stack if any(isinstance(part, pd.DataFrame) or sparse.issparse(part) for part in parts) else _concatenate
-    rows, sizes = stack(tuples, unlabeled)
+    if any(isinstance(part, pd.DataFrame) or sparse.issparse(part) for part in parts):
+        sizes, parts = _sizes_of_alike(list(tuples), unlabeled), (*tuples, unlabeled)
+        is_frame = isinstance(unlabeled, pd.DataFrame)
+        rows = pd.concat(parts, ignore_index=True) if is_frame else sparse.vstack(parts, format="csr")
+    else:
+        rows, sizes = _concatenate(tuples, unlabeled)
     groups = np.full(rows.shape[0], UNLABELED)
     groups[: sum(sizes)] = np.repeat(np.arange(len(sizes)), sizes)
     return rows, groups
@@ -124,29 +128,23 @@ def _concatenate(tuples: Any, unlabeled: Any) -> tuple[NDArray[Any], list[int]]:
     return TupleData.gather(members, others)[0], [len(own) for own in members]
 
 
-def _stack(tuples: Sequence[Any], unlabeled: Any) -> tuple[Any, list[int]]:
-    """Return frames or sparse matrices below one another, and the sizes of the tuples."""
-    import pandas as pd
-    from scipy import sparse
-
-    parts = list(tuples)
-    sizes = [np.shape(part)[0] for part in parts]
-    if not parts or not all(sizes) or not np.shape(unlabeled)[0]:
+def _sizes_of_alike(tuples: Sequence[Any], unlabeled: Any) -> list[int]:
+    """Return the sizes of tuples of frames or sparse matrices, or raise `UserError` unless all are alike."""
+    sizes = [np.shape(part)[0] for part in tuples]
+    if not tuples or not all(sizes) or not np.shape(unlabeled)[0]:
         raise UserError("tuples and unlabeled rows are both needed, but there are none, or a tuple has no member")
-    for number, part in enumerate(parts):
+    for number, part in enumerate(tuples):
         if type(part) is not type(unlabeled) or part.shape[1:] != unlabeled.shape[1:]:
             raise UserError(
                 f"tuple {number} is a {type(part).__name__} of shape {np.shape(part)}, but the unlabeled rows are a "
                 f"{type(unlabeled).__name__} of shape {np.shape(unlabeled)}; give both alike"
             )
-        if isinstance(unlabeled, pd.DataFrame) and list(part.columns) != list(unlabeled.columns):
+        if hasattr(unlabeled, "columns") and list(part.columns) != list(unlabeled.columns):
             raise UserError(
                 f"the columns of tuple {number} are not those of the unlabeled rows, or in another order; give "
                 "tuple[unlabeled.columns]"
             )
-    if isinstance(unlabeled, pd.DataFrame):
-        return pd.concat([*parts, unlabeled], ignore_index=True), sizes
-    return sparse.vstack([*parts, unlabeled], format="csr"), sizes
+    return sizes
 
 
 def read_groups(groups: NDArray[Any]) -> TupleData:
