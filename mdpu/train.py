@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
@@ -68,7 +68,8 @@ class Trained:
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the model with its network on the CPU, so that it can be read where there is no GPU."""
-        return self.__dict__ | {"module": copy.deepcopy(self.module).cpu()}
+        module = copy.deepcopy(self.module).cpu() if self.preparation else self.module
+        return self.__dict__ | {"module": module}
 
     @torch.no_grad()
     def outputs(self, images: NDArray[Any]) -> NDArray[np.float32]:
@@ -186,9 +187,8 @@ def train(
     """
     method, device = load_method(task.method), torch.device(device)
     _check(task, method, images, samples, seeds, labels)
-    if method.fit is not None:
-        return _fit(task, method, images, samples, seeds, settings, evaluation, on_epoch_end)
-    assert method.objective is not None
+    if method.objective is None:
+        return _fit(task, images, samples, seeds, settings.epochs, evaluation, on_epoch_end)
     with _generators_and_precision(device, settings.precision):
         preparation = prepare(settings, images)
         modules = [make_network(settings, preparation, method.outputs, seed) for seed in seeds]
@@ -207,14 +207,11 @@ def train(
         (n, size), batch = tuples.shape[1:], tuples_per_batch(settings, task.tuple_size)
         steps = math.ceil(n / batch)
 
-        names = [
-            "objective",
-            *objective.measures,
-            *((*evaluation.rates, *objective.test_measures) if evaluation else ()),
-        ]
-        history: list[list[list[float]]] = []  # of epochs, seeds, measures
+        names = ["objective", *objective.measures]
+        if evaluation:
+            names += [*evaluation.rates, *objective.test_measures]
         saved = Checkpoint(checkpoint, checkpoint_seconds, [*networks.state.values(), *optimizer.state, *average.state])
-        history += saved.restore(task, settings, names, *seeds, images, labels, tuples, unlabeled)
+        history = saved.restore(task, settings, names, seeds, images, labels, tuples, unlabeled)  # epochs, S, measures
 
         for epoch in range(len(history), settings.epochs):
             networks.module.train()
@@ -235,7 +232,7 @@ def train(
                 value, recorded = objective(Batch(*parts[0], sizes, *parts[1:]))  # (S,), (S, measures)
                 value.sum().backward()
                 # Where a corrected risk is flat, no score has a gradient, and no weight would: only the decay acts.
-                if device.type != "cpu" or leaf.grad.any():
+                if device.type != "cpu" or cast(Tensor, leaf.grad).any():
                     scores.backward(leaf.grad)
                 optimizer.step(rate_factor(settings, epoch * steps + step, settings.epochs * steps))
                 average.update()
@@ -247,10 +244,10 @@ def train(
                 with average.in_place(), torch.no_grad():
                     measured = torch.stack(objective.measure(networks.scores, evaluation), dim=1)
                 record = torch.cat([record, measured], dim=1)
-            history.append(_missing_once_diverged(record.tolist(), history))
+            history.append(record.tolist())
+            saved.save_if_due(history, settings.epochs)
             if on_epoch_end and on_epoch_end(epoch + 1, [dict(zip(names, row, strict=True)) for row in history[-1]]):
                 break
-            saved.save_if_due(history, settings.epochs)
         average.exchange()
         saved.remove()
     tables = [_table(names, [rows[s] for rows in history]) for s in range(len(seeds))]
@@ -421,9 +418,7 @@ class Checkpoint:
 
 def _used(samples: Sequence[TupleData], device: torch.device) -> tuple[NDArray[np.int64], Tensor, Tensor]:
     """Return the rows that samples name, in order, and tuples and unlabeled images as places among these."""
-    tuples, unlabeled = (
-        np.stack(parts) for parts in zip(*((own.tuples, own.unlabeled) for own in samples), strict=True)
-    )
+    tuples, unlabeled = (np.stack([getattr(own, part) for own in samples]) for part in ("tuples", "unlabeled"))
     used = np.unique(np.append(tuples, unlabeled))
     used = used[used >= 0]
     places = np.where(tuples < 0, -1, np.searchsorted(used, tuples)), np.searchsorted(used, unlabeled)
@@ -487,44 +482,28 @@ def _starting_scores(
     return torch.from_numpy(np.stack(rows)).float().to(objective.device)
 
 
-def _fit(
-    task: Task,
-    method: Method,
-    images: NDArray[Any],
-    samples: Sequence[TupleData],
-    seeds: Sequence[int | str],
-    settings: Settings,
-    evaluation: TestSet | None,
-    on_epoch_end: OnEpochEnd | None,
-) -> list[Trained]:
+def _fit(task: Task, images: Any, samples: Any, seeds: Any, epochs: int, evaluation: Any, hook: Any) -> list[Trained]:
     """Fit a method without a network; its history has the same measures at every epoch, as lines in figures want."""
-    assert method.fit is not None
     rows, trained = [], []
     for sample, seed in zip(samples, seeds, strict=True):
-        objective, says_positive = method.fit(task, seed, sample, images)
+        objective, says_positive = cast(Any, load_method(task.method).fit)(task, seed, sample, images)
         rows.append({"objective": float(objective)})
         if evaluation:
             answers, positive = says_positive(evaluation.images), evaluation.labels > 0
             rates = answers[positive].mean(), 1 - answers[~positive].mean()
             rows[-1] |= dict(zip(evaluation.rates, map(float, rates), strict=True))
-        table = _table(list(rows[-1]), [list(rows[-1].values())] * settings.epochs)
+        table = _table(list(rows[-1]), [list(rows[-1].values())] * epochs)
         trained.append(Trained(task, seed, says_positive, None, table))
-    for epoch in range(1, settings.epochs + 1):
-        if on_epoch_end and on_epoch_end(epoch, rows):
+    for epoch in range(1, epochs + 1):
+        if hook and hook(epoch, rows):
             break
     return trained
 
 
-def _missing_once_diverged(record: list[list[float]], history: list[list[list[float]]]) -> list[list[float]]:
-    """Return the measures of an epoch; those of a seed are missing from the first objective on that is not finite."""
-    for s, row in enumerate(record):
-        if not math.isfinite(row[0]) or (history and math.isnan(history[-1][s][0])):
-            record[s] = [math.nan] * len(row)
-    return record
-
-
 def _table(names: Sequence[str], rows: Sequence[Sequence[float]]) -> pd.DataFrame:
-    """Return measures (epochs, names) as a table with the epoch, from 1."""
-    table = pd.DataFrame(np.array(rows, np.float64), columns=list(names))
+    """Return measures (epochs, names) as a table with the epoch, from 1, and gaps once training has diverged."""
+    values = np.array(rows, np.float64)
+    values[np.cumsum(~np.isfinite(values[:, 0])) > 0] = np.nan
+    table = pd.DataFrame(values, columns=list(names))
     table.insert(0, "epoch", np.arange(1, len(table) + 1))
     return table

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from mdpu.data import TupleData
+    from mdpu.law import Scope
     from mdpu.settings import Task
     from mdpu.train import TestSet
 
@@ -80,7 +81,7 @@ class Method:
     estimates_prior: bool = False
     log_odds: tuple[str, ...] = ()
     k: float = -1.0
-    scope: str = "whole"
+    scope: Scope = "whole"
     tuple_size: int | None = None
 
     @property
