@@ -9,6 +9,7 @@ import argparse
 import contextlib
 import json
 import os
+import shutil
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -173,6 +174,14 @@ def explain(error: Exception) -> str | None:
     if isinstance(error, RuntimeError) and text.startswith(GPU_ERRORS):
         return f"the GPU failed ({text.splitlines()[0]}); see whether nvidia-smi still lists it, and run again"
     return None
+
+
+def has_gpu() -> bool:
+    """Return whether this machine has NVIDIA's driver.
+
+    ``nvidia-smi`` need not be on the PATH, so the driver's device counts too; it is another one under Windows.
+    """
+    return bool(shutil.which("nvidia-smi")) or any(map(os.path.exists, ("/dev/nvidiactl", "/dev/dxg")))
 
 
 @contextlib.contextmanager

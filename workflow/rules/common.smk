@@ -1,9 +1,7 @@
 # What a configuration asks for, and the few things that several rule files need of it. Nothing is written here.
 
 import json
-import os
 import shlex
-import shutil
 from pathlib import Path
 
 import yaml
@@ -12,6 +10,7 @@ from snakemake.utils import update_config
 
 from mdpu.errors import UserError
 from mdpu.pipeline import show
+from mdpu.pipeline.cli import has_gpu
 from mdpu.pipeline.config import from_snakemake, selected
 from mdpu.pipeline.data import own
 from mdpu.pipeline.files import digest
@@ -37,8 +36,10 @@ except UserError as error:
 
 ROOT, RESULTS = PLAN.layout.root, PLAN.layout.results
 SPLIT = "{dataset}/{variant}/m{size}/n{n}/prior{prior}"
-CELL = SPLIT + "/{method}"
-MIRROR = f"--mirror {shlex.quote(config['mirror'])}" if config["mirror"] else ""
+CELL = f"{SPLIT}/{{method}}"
+FIRST = selected(config, "datasets")[0]
+CSV, TEX, PAPER = (f"tables/{{experiment}}{end}" for end in (".csv", ".tex", "-paper.tex"))
+SVG, PDF = (f"figures/{{experiment}}{end}" for end in (".svg", ".pdf"))
 
 
 wildcard_constraints:
@@ -69,9 +70,8 @@ def declared(source):
 
 
 def sides(dataset):
-    """The classes of a dataset on each side, and what is known of their counts."""
-    definition = PLAN.dataset(dataset)
-    return {key: definition[key] for key in ("positive", "negative", "dropped", "counts") if key in definition}
+    """The classes of a dataset on each side."""
+    return {side: PLAN.dataset(dataset).get(side, []) for side in ("positive", "negative", "dropped")}
 
 
 def run_files():
@@ -88,6 +88,20 @@ def offered(file, caption, category, shown):
     return report(RESULTS / file, caption=f"../captions/{caption}.rst", category=category, labels=labels)
 
 
+def shown(*files):
+    """Files of an experiment as offered ones: by the part of the report, with the experiment's title."""
+    part = lambda wildcards: PARTS[PLAN.experiments[wildcards.experiment].part]
+    title = lambda wildcards: PLAN.experiments[wildcards.experiment].title
+    return [offered(file, "experiment", part, title) for file in files]
+
+
+def alike(reads, files):
+    """The experiments whose kind reads and writes these, as a pattern for their wildcard."""
+    wanted = tuple(reads), tuple(file.replace("{experiment}", "{name}") for file in files)
+    kinds = {name: show.load_kind(experiment.kind) for name, experiment in PLAN.experiments.items()}
+    return "|".join(name for name, kind in kinds.items() if (kind.reads, kind.files) == wanted) or "(?!)"
+
+
 def known_cell(wildcards):
     """The name of a cell; one that no experiment has is a mistake of the user's."""
     name = CELL.format(**wildcards)
@@ -101,8 +115,7 @@ def gpus():
 
     A login node and a dry run cannot tell which GPUs a cluster has.
     """
-    has_driver = shutil.which("nvidia-smi") or os.path.exists("/dev/nvidiactl") or os.path.exists("/dev/dxg")
-    without = workflow.local_exec and not workflow.dryrun and not has_driver
+    without = workflow.local_exec and not workflow.dryrun and not has_gpu()
     return {"cpu": 0, "cuda": 1, "auto": 0 if without else 1}[config["device"]]
 
 

@@ -10,14 +10,15 @@ rule dataset:
         description=ROOT / "datasets/{source}.json",
     log:
         ROOT / "logs/datasets/{source}.log",
-    benchmark:
-        ROOT / "benchmarks/datasets/{source}.tsv"
     retries: 2
     conda:
         "../../envs/mdpu.yaml"
+    resources:  # where to fetch from and to: no reason to run again, as a parameter would be
+        data_dir=config["data_dir"],
+        mirror=f"--mirror {shlex.quote(config['mirror'])}" if config["mirror"] else "",
     params:
         source=lambda wildcards: PLAN.source_of(wildcards.source),
         expected=lambda wildcards: declared(wildcards.source),
     shell:
-        "exec python -m mdpu dataset {params.source:q} {params.expected} --data-dir {config[data_dir]:q} {MIRROR}"
+        "exec python -m mdpu dataset {params.source:q} {params.expected} --data-dir {resources.data_dir:q} {resources.mirror}"
         " --out {output.images:q} &> {log:q}"

@@ -10,8 +10,6 @@ rule compare:
         json=RESULTS / "comparison.json",
     log:
         RESULTS / "logs/compare.log",
-    benchmark:
-        RESULTS / "benchmarks/compare.tsv"
     conda:
         "../../envs/mdpu.yaml"
     params:
@@ -31,8 +29,6 @@ rule claims:
         cases=offered("claims_cases.csv", "claims_cases", "Evaluation", "Claims, case by case"),
     log:
         RESULTS / "logs/claims.log",
-    benchmark:
-        RESULTS / "benchmarks/claims.tsv"
     conda:
         "../../envs/mdpu.yaml"
     params:

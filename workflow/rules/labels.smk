@@ -11,14 +11,13 @@ rule labels:
         counts=ROOT / "labels/{dataset}.json",
     log:
         ROOT / "logs/labels/{dataset}.log",
-    benchmark:
-        ROOT / "benchmarks/labels/{dataset}.tsv"
     conda:
         "../../envs/mdpu.yaml"
     params:
         sides=lambda wildcards: text(sides(wildcards.dataset)),
+        counts=lambda wildcards: text(PLAN.dataset(wildcards.dataset).get("counts", {})),
     shell:
-        "exec python -m mdpu labels {wildcards.dataset} --images {input.images:q} --sides {params.sides:q}"
+        "exec python -m mdpu labels --images {input.images:q} --sides {params.sides:q} --counts {params.counts:q}"
         " --out {output.labels:q} &> {log:q}"
 
 

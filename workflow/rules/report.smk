@@ -3,7 +3,7 @@
 # OUTPUTS  report.html, one self-contained page
 
 
-rule page:
+rule report:
     input:
         shown=SHOWN,
         runs=[PLAN.layout.runs, PLAN.layout.summary, PLAN.layout.metrics] if PLAN.runs else [],
@@ -27,4 +27,4 @@ rule page:
         experiments=text({name: [shown.part, shown.title] for name, shown in PLAN.experiments.items()}),
         not_run=text(PLAN.not_run),
     script:
-        "../scripts/page.py"
+        "../scripts/report.py"

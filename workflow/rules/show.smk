@@ -4,24 +4,6 @@
 # What the kind of an experiment reads and writes decides its rule. So a new kind of figure of the metrics, or of table
 # or figure without runs, needs only a file in mdpu/pipeline/show.
 
-CSV, TEX, PAPER = (f"tables/{{experiment}}{end}" for end in (".csv", ".tex", "-paper.tex"))
-SVG, PDF = (f"figures/{{experiment}}{end}" for end in (".svg", ".pdf"))
-FIRST = selected(config, "datasets")[0]
-
-
-def alike(reads, files):
-    """The experiments whose kind reads and writes these, as a pattern for their wildcard."""
-    wanted = tuple(reads), tuple(file.replace("{experiment}", "{name}") for file in files)
-    kinds = {name: show.load_kind(experiment.kind) for name, experiment in PLAN.experiments.items()}
-    return "|".join(name for name, kind in kinds.items() if (kind.reads, kind.files) == wanted) or "(?!)"
-
-
-def shown(*files):
-    """Files of an experiment, as `snakemake --report` offers them: by the part of the report, with its title."""
-    part = lambda wildcards: PARTS[PLAN.experiments[wildcards.experiment].part]
-    title = lambda wildcards: PLAN.experiments[wildcards.experiment].title
-    return [offered(file, "experiment", part, title) for file in files]
-
 
 rule table:
     input:

@@ -21,7 +21,9 @@ rule train:
     conda:
         "../../envs/mdpu.yaml"
     threads: 1
-    resources:
+    resources:  # where and how, which is no reason to train again
+        device=config["device"],
+        checkpoint_seconds=config["checkpoint_seconds"],
         gpu=lambda wildcards: gpus() if PLAN.needs_gpu(known_cell(wildcards)) else 0,
         mem_mb=lambda wildcards, attempt: attempt * 3000,
         runtime=lambda wildcards, attempt: attempt * PLAN.minutes(known_cell(wildcards)),
@@ -30,4 +32,4 @@ rule train:
     shell:
         "exec python -m mdpu train --images {input.images:q} --labels {input.labels:q} --split {input.split:q}"
         " --shipped {input.shipped:q} --out {output.runs:q} --spec {params.spec:q}"
-        " --device {config[device]} --checkpoint-seconds {config[checkpoint_seconds]} &> {log:q}"
+        " --device {resources.device} --checkpoint-seconds {resources.checkpoint_seconds} &> {log:q}"
