@@ -2,7 +2,7 @@
 // Without it, everything is there to read: the links lead to the lines that the drawer is made of.
 "use strict";
 (() => {
-  const { cells, splits, config } = JSON.parse(document.getElementById("data").textContent);
+  const { cells, files } = JSON.parse(document.getElementById("data").textContent);
   const drawer = document.getElementById("drawer");
   const table = document.getElementById("comparisons-table");
   const SVG = "http://www.w3.org/2000/svg";
@@ -175,16 +175,16 @@
       make("div", { className: "axis" }, make("span", { textContent: `${low} %, epoch ${first}` }), make("span", { textContent: `epoch ${last}` })),
       make("ul", { className: "seeds" }, ...seeds),
       make("h3", { textContent: "Where it comes from" }),
-      make("dl", {}, ...trials.flatMap(([seed, accuracy, place, origin]) => [
+      make("dl", {}, ...trials.flatMap(([seed, accuracy, key, place, origin]) => [
         make("dt", { textContent: `Seed ${seed}` }),
-        make("dd", {}, `${accuracy === null ? "diverged" : `${number(accuracy)} %`}, ${trainedBy(origin)}; split `, make("code", { textContent: splits[place][0] }), ", SHA-256 ", make("code", { textContent: splits[place][1] })),
+        make("dd", {}, `${accuracy === null ? "diverged" : `${number(accuracy)} %`}, ${trainedBy(origin)}; `, make("code", { textContent: key }), " in ", make("code", { textContent: files[place] })),
       ])),
       make("h3", { textContent: "Trace it, train it again" }),
-      make("pre", { textContent: `python -m mdpu trace ${name} --config ${config}\npython -m mdpu retrain ${name} --config ${config} --out scratch` }),
+      make("pre", { textContent: [`./run trace ${name}`, ...trials.map(([seed]) => `./run retrain ${name}/seed${seed}`)].join("\n") }),
     );
   };
   const origins = new Map([...document.querySelectorAll("#training tbody tr")].map((row) =>
-    [row.cells[0].textContent, `commit ${row.cells[1].textContent} on ${row.cells[2].textContent}, ${row.cells[4].textContent}`]));
+    [row.cells[0].textContent, `${row.cells[2].firstChild.textContent} on ${row.cells[1].textContent}, ${row.cells[3].textContent}`]));
   const trainedBy = (letter) => origins.get(letter) ?? "not recorded";
 
   let before = "";  // the address to return to

@@ -18,7 +18,7 @@ from mdpu.pipeline.store import Stored, read_runs
 # What `reported_accuracy` reads of the metrics, beside the axes.
 REPORTED = ("accuracy", "true_positive_rate", "true_negative_rate")
 PROVENANCE = ("device", "precision", "date")  # of what a stored run says about itself
-MIXED = "mixed"  # the precision of a cell whose runs differ in it
+MIXED = "mixed precisions"  # the precision of a cell whose runs differ in it
 
 
 def write_collection(plan: Plan, files: Iterable[Path], metrics: Path, summary: Path, runs: Path) -> None:
@@ -32,7 +32,7 @@ def write_collection(plan: Plan, files: Iterable[Path], metrics: Path, summary: 
     accuracies = run_accuracies(collected, plan.protocol.reporting)
     described = describe_runs(collected, accuracies, found)
     write_table(collected, metrics)
-    write_csv(summarize(accuracies, described), summary)
+    write_csv(summarize(described), summary)
     write_csv(described, runs)
 
 
@@ -132,24 +132,14 @@ def _short(file: Path) -> str:
     return str(file.relative_to(REPOSITORY) if file.is_relative_to(REPOSITORY) else file)
 
 
-def summarize(accuracies: pd.DataFrame, described: pd.DataFrame | None = None) -> pd.DataFrame:
+def summarize(accuracies: pd.DataFrame) -> pd.DataFrame:
     """Return ``mean`` and ``std`` (ddof = 1) in percent of each cell's trials that did not diverge.
 
-    ``better_mean`` is the mean of the better of accuracy and 100 - accuracy. ``trials`` counts those that diverged too.
-    ``precision`` is that of the cell's runs, as `described` has it by run, or `MIXED`.
+    ``trials`` counts those that diverged too. ``precision``, if the runs have it, is theirs or `MIXED`.
     """
-    accuracy = accuracies["accuracy"]
-    facts = accuracies.assign(better=np.maximum(accuracy, 100 - accuracy), diverged=accuracy.isna())
-    cells = facts.groupby(list(CELL), as_index=False).agg(
-        mean=("accuracy", "mean"),
-        std=("accuracy", "std"),
-        better_mean=("better", "mean"),
-        trials=("accuracy", "size"),
-        diverged=("diverged", "sum"),
-        first_epoch=("first_epoch", "min"),
-        last_epoch=("last_epoch", "max"),
-    )
-    if described is None:
-        return cells
-    precision = described.groupby(list(CELL))["precision"].agg(lambda own: own.iloc[0] if own.nunique() == 1 else MIXED)
-    return cells.merge(precision.reset_index(), on=list(CELL), validate="one_to_one")
+    columns = {"mean": ("accuracy", "mean"), "std": ("accuracy", "std"), "trials": ("accuracy", "size")}
+    columns |= {"diverged": ("accuracy", lambda own: own.isna().sum())}
+    columns |= {"first_epoch": ("first_epoch", "min"), "last_epoch": ("last_epoch", "max")}
+    if "precision" in accuracies:
+        columns |= {"precision": ("precision", lambda own: own.iloc[0] if own.nunique() == 1 else MIXED)}
+    return accuracies.groupby(list(CELL), as_index=False).agg(**columns)

@@ -87,6 +87,34 @@ def equivalence_p(ours: Trials, theirs: Trials, margin: float) -> Array:
     return np.where(error == 0, without_noise, np.maximum(not_below, not_above))
 
 
+def share_interval(holding: ArrayLike, cases: ArrayLike, level: float) -> tuple[float, float]:
+    """Return the interval of a share by clusters of cases, after Korn and Graubard (1998).
+
+    The cases of a cluster may depend on one another in any way, but clusters are independent. The dependence is
+    estimated from the differences between clusters: the effective number of cases is that of independent cases with the
+    same variance. The interval is Clopper and Pearson's for this number. It is missing if fewer than two clusters have
+    cases. If all cases hold, or none, the clusters do not differ, and each counts as one case.
+    """
+    all_cases = np.asarray(cases, float)
+    count = all_cases[all_cases > 0]
+    hold = np.asarray(holding, float)[all_cases > 0]
+    clusters, total = len(count), count.sum()
+    if clusters < 2:
+        return np.nan, np.nan
+    share = hold.sum() / total
+    if share in (0, 1):
+        effective = float(clusters)
+    else:
+        variance = clusters / (clusters - 1) * np.sum((hold - share * count) ** 2) / total**2
+        few = special.stdtrit(total - 1, (1 + level) / 2) / special.stdtrit(clusters - 1, (1 + level) / 2)
+        effective = min(total, share * (1 - share) / variance * few**2 if variance > 0 else total * few**2)
+    tail = (1 - level) / 2
+    held, failed = effective * share, effective * (1 - share)
+    low = special.betaincinv(held, failed + 1, tail) if held else 0.0
+    high = special.betaincinv(held + 1, failed, 1 - tail) if failed else 1.0
+    return float(low), float(high)
+
+
 def judge(
     difference: ArrayLike, low: ArrayLike, high: ArrayLike, margin: float, wider_margin: float
 ) -> tuple[NDArray[np.object_], NDArray[np.object_]]:
@@ -113,18 +141,10 @@ def judge(
     return np.array(verdicts, dtype=object)[first], np.array(reasons, dtype=object)[first]
 
 
-class Judged(NamedTuple):
-    """What `judge_trials` returns, elementwise, in points."""
-
-    difference: Array
-    low: Array
-    high: Array
-    verdict: NDArray[np.object_]
-    reason: NDArray[np.object_]
-
-
-def judge_trials(ours: Trials, diverged: ArrayLike, paper: Trials, rule: Mapping[str, float]) -> Judged:
-    """Return the verdicts of our trials on the paper's means, elementwise: `judge`, and what follows of divergence.
+def judge_trials(
+    ours: Trials, diverged: ArrayLike, paper: Trials, rule: Mapping[str, float]
+) -> tuple[Array, Array, Array, NDArray[np.object_], NDArray[np.object_]]:
+    """Return difference from the paper, both ends of its interval, verdict and reason of our trials, elementwise.
 
     `ours` are the trials that did not diverge, beside which `diverged` did; `rule` is the configuration's
     ``comparison``. Where no trial is left, the verdict is *differs*, and where one diverged it is *close* at best.
@@ -137,7 +157,7 @@ def judge_trials(ours: Trials, diverged: ArrayLike, paper: Trials, rule: Mapping
     verdict, reason = np.where(some, CLOSE, verdict), np.where(some, SOME_DIVERGED, reason)
     every = (valid == 0) & (lost > 0)
     verdict, reason = np.where(every, DIFFERS, verdict), np.where(every, ALL_DIVERGED, reason)
-    return Judged(difference, low, high, verdict, reason)
+    return difference, low, high, verdict, reason
 
 
 def compare(
@@ -171,7 +191,8 @@ def compare(
     diverged = compared["diverged"].fillna(0).to_numpy(int)
     valid = compared["trials"].fillna(0).to_numpy(int) - diverged
     paper = Trials(compared["published_mean"], compared["published_std"], TRIALS)
-    judged = judge_trials(Trials(compared["mean"], compared["std"], valid), diverged, paper, rule)
+    ours_valid = Trials(compared["mean"], compared["std"], valid)
+    difference, low, high, verdict, reason = judge_trials(ours_valid, diverged, paper, rule)
     run = compared["trials"].notna().to_numpy()
 
     enough = np.where(valid >= FEWEST_TRIALS, valid, np.nan)
@@ -182,11 +203,11 @@ def compare(
     columns = ["table", "tuple_size", "n", "prior", "published_dataset", "dataset", "reading", "method", *ours]
     columns += ["published_mean", "published_std", "published_bold"]
     return compared[columns].assign(
-        difference=judged.difference,
-        interval_low=judged.low,
-        interval_high=judged.high,
-        verdict=np.where(run, judged.verdict, NOT_RUN),
-        reason=np.where(run, judged.reason, ""),
+        difference=difference,
+        interval_low=low,
+        interval_high=high,
+        verdict=np.where(run, verdict, NOT_RUN),
+        reason=np.where(run, reason, ""),
         prediction_low=lower,
         prediction_high=upper,
         equivalence_p=p_value,
@@ -198,10 +219,9 @@ def compare(
 def spreads(comparison: pd.DataFrame) -> pd.DataFrame:
     """Compare the deviations over trials, about which the verdicts on means say nothing, by method.
 
-    There is no interval, because it is unknown whether the paper's cells share trials, and the F law of a ratio of
-    variances holds only for independent cells with equal variance. Cells with two trials count, in the reading ``as
-    stated``: ``larger``, in how many of them our deviation is the larger one; ``ours`` and ``paper``, root mean squares
-    in points; their ``ratio``.
+    There is no interval, because it is unknown whether the paper's cells share trials. Cells with two trials count, in
+    the reading ``as stated``: ``larger``, in how many of them our deviation is the larger one; ``ours`` and ``paper``,
+    root mean squares in points; their ``ratio``.
     """
     counted = comparison[comparison["std"].notna() & (comparison["reading"] == STATED)]
     rows = []

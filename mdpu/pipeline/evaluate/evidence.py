@@ -155,11 +155,6 @@ def step_up(cells: pd.DataFrame, axis: str) -> pd.DataFrame:
     return ordered[ordered.duplicated(keys)]
 
 
-def several_trials(pairs: pd.DataFrame) -> pd.DataFrame:
-    """Return the pairs of which both sides have an interval."""
-    return pairs[(pairs["trials"] > 1) & (pairs["trials_right"] > 1)]
-
-
 def interval(pairs: pd.DataFrame, rule: Mapping[str, float]) -> tuple[Any, Any]:
     """Return both ends of Welch's interval for left minus right of each pair, missing where a side has one trial."""
     left, right = (Trials(pairs[f"mean{s}"], pairs[f"std{s}"], pairs[f"trials{s}"]) for s in ("", "_right"))

@@ -107,21 +107,19 @@ def competitors_and_controls(metrics: pd.DataFrame) -> tuple[list[str], list[str
     return [m for m in methods if not control[m]], [m for m in methods if control[m]]
 
 
-def reference_lines(axes: Axes, accuracies: pd.Series, controls: Sequence[str]) -> None:
-    """Draw each control's accuracy, in percent and indexed by method, as a horizontal line."""
-    for control in controls:
-        if control in accuracies.index:
-            line = {**method_style(control), "marker": "", "linewidth": 1}
-            axes.axhline(accuracies[control], **line, label=load_method(control).title)
+def reference_lines(axes: Axes, controls: pd.Series) -> None:
+    """Draw the accuracies of controls, in percent and by method, as horizontal lines."""
+    for control, accuracy in controls.items():
+        line = {**method_style(str(control)), "marker": "", "linewidth": 1}
+        axes.axhline(accuracy, **line, label=load_method(str(control)).title)
 
 
-def name_outside(axis: Axes, accuracies: pd.Series, controls: Sequence[str]) -> None:
-    """Name the controls whose accuracy lies outside of the vertical range of `axis`; arguments as `reference_lines`."""
+def name_outside(axis: Axes, controls: pd.Series) -> None:
+    """Name the controls whose accuracy lies outside of the vertical range of `axis`; see `reference_lines`."""
     low, high = axis.get_ylim()
-    known: pd.Series = accuracies[accuracies.index.isin(controls)]
     ground = {"facecolor": "white", "edgecolor": "none", "pad": 0.5, "alpha": 0.7}
-    for outside, arrow, height, side in ((known < low, "↓", 0.03, "bottom"), (known > high, "↑", 0.97, "top")):
-        names = [f"{load_method(str(name)).title} {value:.1f} {arrow}" for name, value in known[outside].items()]
+    for outside, arrow, height, side in ((controls < low, "↓", 0.03, "bottom"), (controls > high, "↑", 0.97, "top")):
+        names = [f"{load_method(str(name)).title} {value:.1f} {arrow}" for name, value in controls[outside].items()]
         if names:
             axis.text(0.98, height, "\n".join(names), transform=axis.transAxes, ha="right", va=side, bbox=ground)
 

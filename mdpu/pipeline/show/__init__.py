@@ -115,14 +115,6 @@ def _values(spec: Mapping[str, Any], axis: str) -> list[Any]:
     return [*together, *(value for one in asked for value in (one.values() if isinstance(one, Mapping) else [one]))]
 
 
-def inputs(plan: Plan, name: str) -> dict[str, Path]:
-    """Return the input files of an experiment by name, those that its kind reads."""
-    layout, first = plan.layout, selected(plan.config, "datasets")[0]
-    files = {"summary": layout.summary, "metrics": layout.metrics}
-    files |= {"images": layout.images(first), "labels": layout.labels(first)}
-    return {read: files[read] for read in load_kind(plan.experiment(name).kind).reads}
-
-
 def outputs(plan: Plan, name: str) -> list[Path]:
     """Return the files of an experiment."""
     kind = load_kind(plan.experiment(name).kind)
@@ -132,26 +124,23 @@ def outputs(plan: Plan, name: str) -> list[Path]:
 def settings(plan: Plan, name: str) -> dict[str, Any]:
     """Return everything in the configuration that affects the files of an experiment, ready for JSON."""
     experiment = plan.experiment(name)
-    first = [] if experiment.runs else selected(plan.config, "datasets")[:1]
-    datasets = dict.fromkeys([*first, *(run.dataset for run in experiment.runs), *experiment.not_run])
-    shown = ("title", "positive", "negative", "published")
-    variants = dict.fromkeys(run.variant for run in experiment.runs)
+    runs = experiment.runs
+    names = {*selected(plan.config, "datasets")[:1], *(run.dataset for run in runs), *experiment.not_run}
     return {
         "title": experiment.title,
         "options": dict(experiment.options),
-        "runs": digest([astuple(run) for run in experiment.runs]),
+        "runs": digest([astuple(run) for run in runs]),
         "not_run": experiment.not_run,
-        "datasets": {dataset: [plan.dataset(dataset).get(key) for key in shown] for dataset in datasets},
-        "variants": {variant: plan.protocol.variant(variant) for variant in variants},
+        "datasets": {name: [plan.dataset(name).get(key) for key in ("title", "published")] for name in sorted(names)},
+        "variants": {name: plan.protocol.variant(name) for name in sorted({run.variant for run in runs})},
         "level": plan.config["comparison"]["level"],
     }
 
 
 def write(plan: Plan, name: str, inputs: Inputs, outputs: Outputs) -> None:
-    """Write the files of an experiment, `outputs`, from `inputs`, which are as the functions of these names say."""
+    """Write the files of an experiment, which `outputs` returns, from the inputs that its kind reads."""
     experiment = plan.experiment(name)
-    named = {key: Path(inputs[key]) for key in load_kind(experiment.kind).reads}
-    load_kind(experiment.kind).write(plan, experiment, named, list(map(Path, outputs)))
+    load_kind(experiment.kind).write(plan, experiment, inputs, list(map(Path, outputs)))
 
 
 def sections(plan: Plan) -> dict[str, list[dict[str, Any]]]:
@@ -176,14 +165,15 @@ def figure_kind(
     draw: Callable[[Plan, Experiment, Inputs], Figure],
     caption: str,
     reads: tuple[str, ...] = ("metrics",),
+    files: tuple[str, ...] = FIGURE,
     **contract: Any,
 ) -> Kind:
     """Return a kind that is one figure: what draws it, its caption, and other attributes of `Kind`."""
 
     def write(plan: Plan, experiment: Experiment, inputs: Inputs, outputs: Outputs) -> None:
-        save_figure(draw(plan, experiment, inputs), *outputs)
+        save_figure(draw(plan, experiment, inputs), *outputs[:2])
 
     def section(plan: Plan, experiment: Experiment, outputs: Outputs) -> dict[str, Any]:
         return figure_section(plan, experiment, caption, outputs[0])
 
-    return Kind(write=write, section=section, reads=reads, files=FIGURE, **contract)
+    return Kind(write=write, section=section, reads=reads, files=files, **contract)

@@ -2,26 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 import pandas as pd
 
 from mdpu.pipeline.evaluate.collect import read_histories
 from mdpu.pipeline.plan import Experiment, Plan
-from mdpu.pipeline.report.drawing import (
-    bands,
-    competitors_and_controls,
-    draw_panels,
-    entitle,
-    legend_below,
-    literal,
-    name_outside,
-    panel_columns,
-    reference_lines,
-    share_range,
-    size_name,
-)
+from mdpu.pipeline.report import drawing
 from mdpu.pipeline.show import Inputs, figure_kind
 
 if TYPE_CHECKING:
@@ -31,8 +19,6 @@ if TYPE_CHECKING:
 REFERENCE_EPOCHS = 10
 STEEP = 0.1  # share of the epochs, the first ones, that do not decide the range of an axis
 LINEAR_RISK = 1.0  # the risk axis is linear in [-1, 1] and logarithmic beyond: the URE's risk never stops falling
-
-
 CAPTION = """\
 Training risk (the uncorrected, unbiased estimate, averaged over the epoch's minibatches) and test accuracy
 per epoch. A line is the mean over trials, its band one standard deviation to each side. Panels of one dataset have the
@@ -50,81 +36,62 @@ def draw(plan: Plan, experiment: Experiment, inputs: Inputs) -> Figure:
 
 def curves_figure(metrics: pd.DataFrame, datasets: Mapping[str, str]) -> Figure:
     """Draw a panel of training risk above one of test accuracy per dataset, prior and tuple size."""
+    metrics = metrics.assign(accuracy=100 * metrics["accuracy"])
     keys = metrics[["dataset", "prior", "tuple_size"]].drop_duplicates()
-    order = {dataset: place for place, dataset in enumerate(datasets)}
-    panels = sorted(keys.itertuples(index=False, name=None), key=lambda key: (key[2], order[key[0]], key[1]))
+    order = list(datasets)
+    panels = sorted(keys.itertuples(index=False, name=None), key=lambda key: (key[2], order.index(key[0]), key[1]))
     # As in the paper, each tuple size has rows of its own; a single dataset and prior has its sizes side by side.
     per_size = len(keys[["dataset", "prior"]].drop_duplicates())
-    columns = panel_columns(per_size if per_size > 1 else len(panels))
+    columns = drawing.panel_columns(per_size if per_size > 1 else len(panels))
     rows = -(-len(panels) // columns)
-    figure, axes = draw_panels(2 * rows, columns, 1.5, sharex=True)
+    figure, axes = drawing.draw_panels(2 * rows, columns, 1.5, sharex=True)
     for axis in axes[-2:, len(panels) - columns * (rows - 1) :].flat:
         axis.set_axis_off()
-    methods, controls = competitors_and_controls(metrics)
-    drawn: dict[str, list[Panel]] = {}
+    methods, controls = drawing.competitors_and_controls(metrics)
+    by_dataset: dict[str, list[tuple[Axes, Axes, pd.Series]]] = {}
     for place, (dataset, prior, size) in enumerate(panels):
-        in_panel = (metrics["dataset"] == dataset) & (metrics["prior"] == prior) & (metrics["tuple_size"] == size)
-        shown = metrics[in_panel].assign(accuracy=lambda rows: 100 * rows["accuracy"])
+        shown = metrics[(metrics[["dataset", "prior", "tuple_size"]] == [dataset, prior, size]).all(axis=1)]
         risk, accuracy = axes[place // columns * 2 : place // columns * 2 + 2, place % columns]
-        drawn.setdefault(dataset, []).append(_draw_panel(risk, accuracy, shown, methods, controls))
+        drawing.bands(risk, shown, "risk", methods)
+        drawing.bands(accuracy, shown, "accuracy", methods)
+        last = shown[shown["epoch"] > shown["epoch"].max() - REFERENCE_EPOCHS]
+        known = last.groupby("method")["accuracy"].mean().reindex(controls).dropna()
+        drawing.reference_lines(accuracy, known)
+        risk.axhline(0, color="0.4", linewidth=0.8)
+        by_dataset.setdefault(dataset, []).append((risk, accuracy, known))
         n = ", ".join(f"{value:,}" for value in sorted(shown["n"].unique()))
-        entitle(risk, literal(datasets[dataset]), size_name(size).lower(), f"$\\pi_+ = {prior}$", f"$n$ = {n}")
+        words = drawing.size_name(size).lower(), f"$\\pi_+ = {prior}$", f"$n$ = {n}"
+        drawing.entitle(risk, drawing.literal(datasets[dataset]), *words)
         accuracy.set_xlabel("Epoch")
         accuracy.locator_params(axis="x", integer=True)
         accuracy.tick_params(labelbottom=True)
         if place % columns == 0:
             risk.set_ylabel("Training risk")
             accuracy.set_ylabel("Test accuracy (%)")
-        elif len(datasets) == 1:  # the row shares its axes
-            risk.tick_params(labelleft=False)
-            accuracy.tick_params(labelleft=False)
-    for group in drawn.values():
-        _share_axes(group, controls)
-    legend_below(figure, axes[1, 0])
+    for dataset, group in by_dataset.items():
+        _share_axes(group, metrics[(metrics["dataset"] == dataset) & metrics["method"].isin(methods)])
+    drawing.legend_below(figure, axes[1, 0])
     return figure
 
 
-class Panel(NamedTuple):
-    """The two axes of a panel, the means that they show by method and epoch, and the accuracies of the controls."""
+def _share_axes(panels: list[tuple[Axes, Axes, pd.Series]], metrics: pd.DataFrame) -> None:
+    """Give the panels of one dataset the same vertical axes, wide enough for what differs after the first epochs.
 
-    risk: Axes
-    accuracy: Axes
-    means: pd.DataFrame
-    controls: pd.Series
-
-
-def _draw_panel(
-    risk: Axes, accuracy: Axes, shown: pd.DataFrame, methods: Sequence[str], controls: Sequence[str]
-) -> Panel:
-    """Draw the histories of a panel, accuracies in percent."""
-    bands(risk, shown, "risk", methods)
-    bands(accuracy, shown, "accuracy", methods)
-    last = shown[shown["epoch"] > shown["epoch"].max() - REFERENCE_EPOCHS]
-    by_method = last.groupby("method")["accuracy"].mean()
-    reference_lines(accuracy, by_method, controls)
-    risk.axhline(0, color="0.4", linewidth=0.8)
-    own = shown[shown["method"].isin(methods)]
-    means = own.groupby(["method", "epoch"])[["risk", "accuracy"]].mean()
-    return Panel(risk, accuracy, means, by_method.reindex(controls).dropna())
-
-
-def _share_axes(panels: Sequence[Panel], controls: Sequence[str]) -> None:
-    """Give the panels of one dataset the same vertical axes, wide enough for what differs after the first epochs."""
-    means = pd.concat([panel.means for panel in panels])
-    epochs = means.index.get_level_values("epoch")
-    later = means[epochs > STEEP * epochs.max()]
-    risks = later["risk"].tolist()
-    if min(risks, default=0.0) < -10 * LINEAR_RISK:
-        low = min(panel.risk.get_ylim()[0] for panel in panels)
-        for panel in panels:
-            panel.risk.set_yscale("symlog", linthresh=LINEAR_RISK)
-            panel.risk.set_ylim(low, max(1.0, *risks))
+    A panel is its axes of risk and of accuracy, and the accuracies of its controls.
+    """
+    risk_axes, accuracy_axes, controls = zip(*panels, strict=True)
+    later = metrics[metrics["epoch"] > STEEP * metrics["epoch"].max()]
+    means = later.groupby(["prior", "tuple_size", "method", "epoch"])[["risk", "accuracy"]].mean()
+    lowest = means["risk"].min()
+    if lowest < -10 * LINEAR_RISK:
+        for axis in risk_axes:
+            axis.set_yscale("symlog", linthresh=LINEAR_RISK)
+            axis.set_ylim(1.2 * lowest, max(1.0, means["risk"].max()))
     else:
-        share_range([panel.risk for panel in panels], [*risks, 0.0])
-    known = [value for panel in panels for value in panel.controls]
-    share_range([panel.accuracy for panel in panels], later["accuracy"], beyond=known)
-    for panel in panels:
-        name_outside(panel.accuracy, panel.controls, controls)
+        drawing.share_range(risk_axes, [*means["risk"], 0.0])
+    drawing.share_range(accuracy_axes, means["accuracy"], beyond=[value for known in controls for value in known])
+    for axis, known in zip(accuracy_axes, controls, strict=True):
+        drawing.name_outside(axis, known)
 
 
 KIND = figure_kind(draw, CAPTION, single=("variant", "n", "loss"))

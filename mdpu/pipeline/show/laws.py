@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -16,10 +16,9 @@ from mdpu.pipeline.evaluate.collect import summarize
 from mdpu.pipeline.evaluate.comparison import Trials, welch_interval
 from mdpu.pipeline.files import write_csv
 from mdpu.pipeline.plan import CELL, Experiment, Plan
-from mdpu.pipeline.report.drawing import draw_panels, entitle, legend_below, literal, save_figure, size_name
-from mdpu.pipeline.report.sections import figure_section
+from mdpu.pipeline.report.drawing import draw_panels, entitle, legend_below, literal, size_name
 from mdpu.pipeline.report.style import method_style
-from mdpu.pipeline.show import FIGURE, Inputs, Kind, Outputs, reported
+from mdpu.pipeline.show import FIGURE, Inputs, figure_kind, reported
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -62,12 +61,8 @@ def law_cells(accuracies: pd.DataFrame, laws: Mapping[tuple[str, int], Law], lev
     """
     from scipy.stats import t
 
-    unnamed = np.array(
-        [
-            prior == "0.5" and laws[law, size].identifies() == ("mirror", 0.5)
-            for law, size, prior in accuracies[SETTING].itertuples(index=False, name=None)
-        ]
-    )
+    settings = accuracies[SETTING].itertuples(index=False, name=None)
+    unnamed = [prior == "0.5" and laws[law, size].identifies() == ("mirror", 0.5) for law, size, prior in settings]
     accuracy = accuracies["accuracy"]
     cells = summarize(accuracies.assign(accuracy=accuracy.mask(unnamed, np.maximum(accuracy, 100 - accuracy))))
     valid = cells["trials"] - cells["diverged"]
@@ -102,46 +97,28 @@ def laws_figure(cells: pd.DataFrame, datasets: Mapping[str, str]) -> Figure:
         for method in dict.fromkeys(shown["method"]):
             of, seen = family(method), shown[shown["method"] == method].dropna(subset="mean")
             heights = [places[setting] for setting in seen[SETTING].itertuples(index=False, name=None)]
-            axis.plot(
-                seen["mean"].clip(lower=LEAST),
-                heights,
-                linestyle="none",
-                color=COLOURS[of],
-                marker="|" if of == "control" else method_style(method)["marker"],
-                markersize=9 if of == "control" else 6 if method == REFERENCE else 4.5,
-                markerfacecolor=COLOURS[of] if of == "joint" else "none",
-                clip_on=False,
-                zorder=3,
-                label=load_method(method).title,
-            )
+            look = {"color": COLOURS[of], "markerfacecolor": COLOURS[of] if of == "joint" else "none"}
+            look |= {"marker": "|" if of == "control" else method_style(method)["marker"]}
+            look |= {"markersize": 9 if of == "control" else 6 if method == REFERENCE else 4.5, "linestyle": "none"}
+            label = load_method(method).title
+            axis.plot(seen["mean"].clip(lower=LEAST), heights, **look, clip_on=False, zorder=3, label=label)
         entitle(axis, literal(title), beside=1.4)
-        axis.set_xlim(LEAST, 100)
-        axis.set_xlabel("Test accuracy (%)")
-        axis.set_yticks(
-            list(places.values()),
-            labels=[setting_title(str(law), int(size), str(prior), usual) for law, size, prior in places],
-        )
+        axis.set(xlim=(LEAST, 100), xlabel="Test accuracy (%)", ylim=(0.6 - len(places), 0.6))
+        labels = [setting_title(str(law), int(size), str(prior), usual) for law, size, prior in places]
+        axis.set_yticks(list(places.values()), labels=labels)
         axis.tick_params(axis="y", length=0)
-        axis.set_ylim(0.6 - len(places), 0.6)
     legend_below(figure, axes[0, 0])
     return figure
 
 
-def write(plan: Plan, experiment: Experiment, inputs: Inputs, outputs: Outputs) -> None:
+def draw(plan: Plan, experiment: Experiment, inputs: Inputs) -> Figure:
     """Draw the cells of an experiment of this kind, and write them as CSV."""
     laws = {(run.law, run.tuple_size): plan.law(run) or Law.dominant(run.tuple_size) for run in experiment.runs}
     cells = law_cells(reported(plan, experiment, inputs["metrics"]), laws, plan.config["comparison"]["level"])
-    *figure, table = outputs
-    write_csv(cells, table)
+    write_csv(cells, plan.layout.table(experiment.name))
     order = list(dict.fromkeys(run.method for run in experiment.runs))
     cells = cells.sort_values("method", key=lambda methods: methods.map(order.index), kind="stable")
-    save_figure(laws_figure(cells, plan.titles(run.dataset for run in experiment.runs)), *figure)
+    return laws_figure(cells, plan.titles(run.dataset for run in experiment.runs))
 
 
-def section(plan: Plan, experiment: Experiment, outputs: Outputs) -> dict[str, Any]:
-    """Return the figure for the template."""
-    return figure_section(plan, experiment, CAPTION, outputs[0])
-
-
-FILES = (*FIGURE, "tables/{name}.csv")
-KIND = Kind(write=write, section=section, reads=("metrics",), files=FILES, single=("variant", "loss"), laws=True)
+KIND = figure_kind(draw, CAPTION, files=(*FIGURE, "tables/{name}.csv"), single=("variant", "loss"), laws=True)

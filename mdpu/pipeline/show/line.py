@@ -14,17 +14,7 @@ import pandas as pd
 from mdpu.errors import UserError
 from mdpu.methods import load_method
 from mdpu.pipeline.plan import Experiment, Plan
-from mdpu.pipeline.report.drawing import (
-    bands,
-    competitors_and_controls,
-    draw_panels,
-    entitle,
-    legend_below,
-    literal,
-    panel_columns,
-    share_range,
-    size_name,
-)
+from mdpu.pipeline.report import drawing
 from mdpu.pipeline.report.style import method_style
 from mdpu.pipeline.show import Inputs, figure_kind, reported
 
@@ -67,43 +57,43 @@ def draw(plan: Plan, experiment: Experiment, inputs: Inputs) -> Figure:
 
 def line_figure(accuracies: pd.DataFrame, datasets: Mapping[str, str], along: str) -> Figure:
     """Draw test accuracy against the column `along`: a panel per dataset, given titles by name, size, prior and n."""
-    methods, controls = competitors_and_controls(accuracies)
+    methods, controls = drawing.competitors_and_controls(accuracies)
     several = accuracies.groupby("dataset")["n"].nunique().max() > 1  # else n follows from the dataset
     held = [axis for axis in ("tuple_size", "prior", *(["n"] if several else [])) if axis != along]
     rows = sorted(set(accuracies[held].itertuples(index=False, name=None)))
     there = set(accuracies[["dataset", *held]].itertuples(index=False, name=None))
     panels = [(dataset, *row) for row in rows for dataset in datasets if (dataset, *row) in there]
-    columns = (
-        len(datasets) if len(datasets) > 1 and len(panels) == len(rows) * len(datasets) else panel_columns(len(panels))
-    )
-    figure, axes = draw_panels(-(-len(panels) // columns), columns, 1.9, sharex=True)
+    complete = len(datasets) > 1 and len(panels) == len(rows) * len(datasets)
+    columns = len(datasets) if complete else drawing.panel_columns(len(panels))
+    figure, axes = drawing.draw_panels(-(-len(panels) // columns), columns, 1.9, sharex=True)
     for axis in axes.flat[len(panels) :]:
         axis.set_axis_off()
-    ticks = sorted(accuracies[along].unique())
     label, unit = LABELS[along]
     for axis, key in zip(axes.flat, panels, strict=False):
         own = accuracies[accuracies["dataset"] == key[0]]
         shown = own[(own[held] == list(key[1:])).all(axis=1)]
-        bands(axis, shown, "accuracy", methods, against=along)
+        drawing.bands(axis, shown, "accuracy", methods, against=along)
         for control in controls:
             means = shown[shown["method"] == control].groupby(along)["accuracy"].mean()
             thin = {**method_style(control), "marker": "", "linewidth": 1}
             axis.plot(means.index, means, **thin, label=load_method(control).title)
         means = own.groupby([*held, "method", along])["accuracy"].mean()
         is_control = means.index.get_level_values("method").isin(controls)
-        share_range([axis], means[~is_control], beyond=means[is_control])
-        size = [] if along == "tuple_size" else [size_name(shown["tuple_size"].iloc[0]).lower()]
-        n = [f"$n = {shown['n'].iloc[0]:,}$".replace(",", "{,}")] if several or along == "tuple_size" else []
-        entitle(
-            axis, literal(datasets[key[0]]), *size, *(n if along != "n" else []), f"$\\pi_+ = {shown['prior'].iloc[0]}$"
-        )
-        axis.set_xticks(ticks if len(ticks) <= 6 else ticks[::2])
+        drawing.share_range([axis], means[~is_control], beyond=means[is_control])
+        size, n, prior = shown[["tuple_size", "n", "prior"]].iloc[0]
+        words = [] if along == "tuple_size" else [drawing.size_name(size).lower()]
+        words += [f"$n$ = {n:,}"] if along == "tuple_size" or (several and along != "n") else []
+        drawing.entitle(axis, drawing.literal(datasets[key[0]]), *words, f"$\\pi_+ = {prior}$")
+        if along in PARTS:
+            axis.locator_params(axis="x", nbins=5)
+        else:
+            axis.set_xticks(sorted(accuracies[along].unique()))
         axis.xaxis.set_major_formatter(lambda tick, _: f"{tick / unit:g}")
         axis.tick_params(labelbottom=True)
         axis.set_xlabel(label)
     for axis in axes[:, 0]:
         axis.set_ylabel("Test accuracy (%)")
-    legend_below(figure, axes[0, 0])
+    drawing.legend_below(figure, axes[0, 0])
     return figure
 
 

@@ -14,14 +14,7 @@ import pandas as pd
 
 from mdpu.methods import load_method
 from mdpu.pipeline.plan import Experiment, Plan
-from mdpu.pipeline.report.drawing import (
-    competitors_and_controls,
-    draw_panels,
-    entitle,
-    legend_below,
-    literal,
-    size_name,
-)
+from mdpu.pipeline.report import drawing
 from mdpu.pipeline.report.style import LOSS_STYLES
 from mdpu.pipeline.show import Inputs, figure_kind, reported
 
@@ -38,9 +31,8 @@ left out.
 
 def draw(plan: Plan, experiment: Experiment, inputs: Inputs) -> Figure:
     """Draw an experiment of this kind."""
-    return loss_figure(
-        reported(plan, experiment, inputs["metrics"]), plan.titles(run.dataset for run in experiment.runs)
-    )
+    datasets = plan.titles(run.dataset for run in experiment.runs)
+    return loss_figure(reported(plan, experiment, inputs["metrics"]), datasets)
 
 
 def loss_figure(accuracies: pd.DataFrame, datasets: Mapping[str, str]) -> Figure:
@@ -48,43 +40,38 @@ def loss_figure(accuracies: pd.DataFrame, datasets: Mapping[str, str]) -> Figure
 
     The datasets of a panel stand from top to bottom. Where all trials of a loss diverged, the panel says so.
     """
-    methods = [method for group in competitors_and_controls(accuracies) for method in group]
+    methods = [method for group in drawing.competitors_and_controls(accuracies) for method in group]
     rows = sorted(set(accuracies[["tuple_size", "prior"]].itertuples(index=False, name=None)))
     losses = [loss for loss in LOSS_STYLES if loss in set(accuracies["loss"])]
     places = {dataset: -place for place, dataset in enumerate(datasets)}
     offsets = dict(zip(losses, np.linspace(0.24, -0.24, len(losses)) if len(losses) > 1 else [0.0], strict=True))
     height = 0.5 + 0.36 * max(2, len(datasets))
-    figure, axes = draw_panels(len(rows), len(methods), height, sharex=True, sharey=True)
-    for row, (size, prior) in enumerate(rows):
-        for column, method in enumerate(methods):
-            axis = axes[row, column]
-            shown = accuracies[
-                (accuracies["method"] == method) & (accuracies["tuple_size"] == size) & (accuracies["prior"] == prior)
-            ]
-            for loss in losses:
-                cells = shown[shown["loss"] == loss].groupby("dataset")["accuracy"].agg(["mean", "std"])
-                heights = np.array([places[dataset] + offsets[loss] for dataset in cells.index])
-                title = loss.capitalize()  # the loss knows its own, but would load torch
-                points = {**LOSS_STYLES[loss], "linestyle": "none", "elinewidth": 1, "label": title}
-                axis.errorbar(cells["mean"], heights, xerr=cells["std"].fillna(0), **points)
-                for place in heights[cells["mean"].isna().to_numpy()]:
-                    form = {"ha": "right", "va": "center", "fontsize": 7}
-                    ground = {"facecolor": "white", "edgecolor": "none", "pad": 1}
-                    at = {"xy": (0.98, place), "xycoords": ("axes fraction", "data")}
-                    axis.annotate(f"{title} diverged", **at, **form, bbox=ground)
-            for place in range(1, len(datasets)):
-                axis.axhline(0.5 - place, color="0.85", linewidth=0.6)
-            axis.grid(visible=False, axis="y")
-            entitle(axis, load_method(method).title, size_name(size).lower(), f"$\\pi_+ = {prior}$")
-            names = (
-                textwrap.wrap(literal(name), TICK_LETTERS, max_lines=2, placeholder=" …") for name in datasets.values()
-            )
-            axis.set_yticks(list(places.values()), labels=["\n".join(lines) for lines in names])
-            axis.tick_params(axis="y", length=0)
-            axis.set_ylim(0.5 - len(datasets), 0.5)
+    figure, axes = drawing.draw_panels(len(rows), len(methods), height, sharex=True, sharey=True)
+    keys = [(method, size, prior) for size, prior in rows for method in methods]
+    for axis, (method, size, prior) in zip(axes.flat, keys, strict=True):
+        shown = accuracies[(accuracies[["method", "tuple_size", "prior"]] == [method, size, prior]).all(axis=1)]
+        for loss in losses:
+            cells = shown[shown["loss"] == loss].groupby("dataset")["accuracy"].agg(["mean", "std"])
+            heights = np.array([places[dataset] + offsets[loss] for dataset in cells.index])
+            title = loss.capitalize()  # the loss knows its own, but would load torch
+            points = {**LOSS_STYLES[loss], "linestyle": "none", "elinewidth": 1, "label": title}
+            axis.errorbar(cells["mean"], heights, xerr=cells["std"].fillna(0), **points)
+            for place in heights[cells["mean"].isna().to_numpy()]:
+                form = {"ha": "right", "va": "center", "fontsize": 7, "transform": axis.get_yaxis_transform()}
+                ground = {"facecolor": "white", "edgecolor": "none", "pad": 1}
+                axis.text(0.98, place, f"{title} diverged", **form, bbox=ground)
+        for place in range(1, len(datasets)):
+            axis.axhline(0.5 - place, color="0.85", linewidth=0.6)
+        axis.grid(visible=False, axis="y")
+        drawing.entitle(axis, load_method(method).title, drawing.size_name(size).lower(), f"$\\pi_+ = {prior}$")
+        short = {"width": TICK_LETTERS, "max_lines": 2, "placeholder": " …"}
+        names = [textwrap.fill(drawing.literal(name), **short) for name in datasets.values()]
+        axis.set_yticks(list(places.values()), labels=names)
+        axis.tick_params(axis="y", length=0)
+        axis.set_ylim(0.5 - len(datasets), 0.5)
     for axis in axes[-1]:
         axis.set_xlabel("Test accuracy (%)")
-    legend_below(figure, axes[0, 0])
+    drawing.legend_below(figure, axes[0, 0])
     return figure
 
 

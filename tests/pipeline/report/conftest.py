@@ -12,21 +12,17 @@ from browsing import start_browser
 from synthetic import write_results
 
 from mdpu.pipeline.config import load_config
-from mdpu.pipeline.files import REPOSITORY
 from mdpu.pipeline.plan import Plan
 
 HOSTILE = """<script>alert(1)</script> & "Ü" 'x' \\{} 100% #1 ~^"""
-# Both families of methods, both groups of a table's head, a study, and names that a template must not take for markup.
+# Both families of methods, both groups of a table's head, and names that a template must not take for markup.
 SYNTHETIC = {
     "name": "synthetic",
     "datasets": ["mnist", "emnist-letters-a-i"],
-    "experiments": ["figure1", "table1", "table2", "table4", "figure5", "extended-pairs", "bags-size", "sensitivity"],
+    "experiments": ["figure1", "table1", "table2", "table4", "figure5", "extended-pairs", "bags-size"],
     "definitions": {
         "datasets": {"emnist-letters-a-i": {"title": HOSTILE}},
-        "experiments": {
-            "table4": {"title": f"Table IV: {HOSTILE}"},
-            "sensitivity": {"variant": ["base", "images", "rate-4e-5"]},
-        },
+        "experiments": {"table4": {"title": f"Table IV: {HOSTILE}"}},
     },
 }
 
@@ -36,8 +32,7 @@ def synthetic(tmp_path_factory):
     """The plan of a report of synthetic runs, whose page is written."""
     folder = tmp_path_factory.mktemp("synthetic")
     (folder / "synthetic.yaml").write_text(yaml.safe_dump(SYNTHETIC, allow_unicode=True), encoding="utf-8")
-    files = [REPOSITORY / "config.yaml", folder / "synthetic.yaml"]
-    plan = Plan(load_config(files, [f"results_dir={folder / 'results'}"]))
+    plan = Plan(load_config([folder / "synthetic.yaml"], [f"results_dir={folder / 'results'}"]))
     write_results(plan)
     return plan
 
