@@ -11,6 +11,7 @@ import copy
 import itertools
 import math
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -96,8 +97,7 @@ def prepare(settings: Settings, images: NDArray[Any]) -> Preparation:
         raise UserError("rows hold values that are not finite; remove or replace them")
     shape, unit = images.shape[1:], 255.0 if images.dtype == np.uint8 else 1.0
     if settings.network == "mlp":  # a pixel that is 0 in every image, as 67 of MNIST's 784 are, teaches nothing
-        used = np.any([part.reshape(len(part), -1).any(axis=0) for part in in_parts(images)], axis=0)
-        return Preparation(shape, unit, pixels=np.flatnonzero(used))
+        return Preparation(shape, unit, pixels=np.flatnonzero(images.reshape(len(images), -1).any(axis=0)))
     if settings.network == "components":
         centre, directions = _components(images, unit)
         return Preparation(shape, unit, centre=centre, directions=directions)
@@ -223,7 +223,7 @@ class Networks:
 
         The network is in training mode or not, as `module` is.
         """
-        with torch.autocast(x.device.type, torch.bfloat16, enabled=self.bfloat16):
+        with torch.autocast(x.device.type, torch.bfloat16) if self.bfloat16 else nullcontext():
             if len(self.modules) == 1:
                 given = self.module(x[0])[None]
             elif len(x) == 1:

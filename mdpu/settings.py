@@ -10,7 +10,7 @@ from typing import Any
 
 from mdpu.data import TupleData
 from mdpu.errors import UserError, check_choice, check_count, check_number
-from mdpu.law import Law, check_prior, check_tuple_size
+from mdpu.law import Law
 
 RECIPE = 1  # part of every run's key; raise it when a change of the code moves the numbers of finished runs
 RISE = 0.2  # share of the steps over which a one-cycle schedule rises
@@ -48,11 +48,6 @@ class Task:
         Of the tuples, all of one size; dominant tuples unless given.
     target_prior : float, optional
         The class prior of what the model will classify, if it is not that of the unlabeled instances.
-
-    Raises
-    ------
-    UserError
-        If `tuple_size` or a prior is out of range, or the law is one of another size.
     """
 
     method: str
@@ -61,14 +56,6 @@ class Task:
     loss: str = "logistic"
     law: Law | None = None
     target_prior: float | None = None
-
-    def __post_init__(self) -> None:
-        check_tuple_size(self.tuple_size)
-        check_prior(self.prior)
-        if self.target_prior is not None:
-            check_prior(self.target_prior)
-        if self.law is not None and self.law.size != self.tuple_size:
-            raise UserError(f"the law is one of {self.law.size} members, but tuples have {self.tuple_size}")
 
     def law_of(self, tuple_size: int) -> Law:
         """Return the law of the tuples of one size."""
@@ -190,5 +177,6 @@ def check_sample(sample: TupleData, rows: int, task: Task | None = None) -> None
         return
     if task.law is not None and not present.all():
         raise UserError("a law is one of tuples of one size, but the sample's tuples have several")
-    if sample.tuples.shape[1] != task.tuple_size:
-        raise UserError(f"the tuples hold {sample.tuples.shape[1]} rows, but tuple_size is {task.tuple_size}")
+    if sample.tuples.shape[1] != task.tuple_size or (task.law is not None and task.law.size != task.tuple_size):
+        law = "" if task.law is None else f", and the law is one of {task.law.size}"
+        raise UserError(f"tuple_size is {task.tuple_size}, but the tuples hold {sample.tuples.shape[1]} rows{law}")

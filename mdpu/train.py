@@ -33,7 +33,7 @@ from torch.optim.adam import adam
 
 from mdpu.data import TupleData
 from mdpu.errors import UserError
-from mdpu.methods import Batch, Method, Objective, load_method
+from mdpu.methods import Batch, Method, load_method
 from mdpu.networks import Networks, Preparation, in_parts, make_network, prepare
 from mdpu.randomness import Stream
 from mdpu.settings import Settings, Task, check_sample, rate_factor, tuples_per_batch
@@ -202,8 +202,12 @@ def train(
         used, tuples, unlabeled = _used(samples, device)  # (rows,), (S, n, M), (S, n_U): places among `used`
         images_of = _Images(images, used, preparation, device)
         y = torch.from_numpy(labels[used]).to(device) if labels is not None and method.sees_labels else None
-        ragged = any(sample.is_ragged for sample in samples)
-        lead = _starting_scores(objective, images, used, samples)  # (S, rows)
+        ragged = bool((tuples < 0).any())
+        starts = [objective.start(sample, seed, images) for sample, seed in zip(samples, seeds, strict=True)]
+        lead = None  # scores (S, rows) that training starts from
+        if any(scores is not None for scores in starts):
+            known = [np.zeros(len(images)) if scores is None else scores for scores in starts]
+            lead = torch.from_numpy(np.stack(known)[:, used]).float().to(device)
         (n, size), batch = tuples.shape[1:], tuples_per_batch(settings, task.tuple_size)
         steps = math.ceil(n / batch)
 
@@ -463,23 +467,12 @@ def _check(
         raise UserError(f"samples are {len(samples)} and seeds {len(seeds)}; as many of one as of the other are needed")
     for sample in samples:
         check_sample(sample, len(images), task)
-        if sample.is_ragged and not method.takes_ragged:
+        if (sample.tuples < 0).any() and not method.takes_ragged:
             raise UserError(f"method {task.method} learns from tuples of one size, but there are several; take another")
         if (len(sample.tuples), len(sample.unlabeled)) != (len(samples[0].tuples), len(samples[0].unlabeled)):
             raise UserError("samples that train together hold equal numbers of tuples, and of unlabeled rows")
     if labels is None and method.sees_labels:
         raise UserError(f"method {task.method} is a control that sees true labels; give it labels")
-
-
-def _starting_scores(
-    objective: Objective, images: Any, used: NDArray[np.int64], samples: Sequence[TupleData]
-) -> Tensor | None:
-    """Return scores (S, rows) of the images in use, which are added to the networks' and fade, or None."""
-    own = [objective.start(sample, seed, images) for sample, seed in zip(samples, objective.seeds, strict=True)]
-    if all(scores is None for scores in own):
-        return None
-    rows = [np.zeros(len(used)) if scores is None else scores[used] for scores in own]
-    return torch.from_numpy(np.stack(rows)).float().to(objective.device)
 
 
 def _fit(task: Task, images: Any, samples: Any, seeds: Any, epochs: int, evaluation: Any, hook: Any) -> list[Trained]:
