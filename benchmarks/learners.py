@@ -9,21 +9,21 @@ gradient boosting on the unlabeled rows with their labels.
 
 Settings were fixed before the first run. A trial of all cells comes before the next; small cells have more.
 
-    OMP_NUM_THREADS=1 python benchmarks/learners.py --magic magic_train.csv --reviews natural --mnist mnist.npz
+    OMP_NUM_THREADS=1 python benchmarks/learners.py --magic magic_train.csv --reviews finegrained.txt --mnist mnist.npz
 """
 
-import csv
 import time
 import warnings
 
 import numpy as np
+import pandas as pd
 from scipy import sparse
+from shared import FILES, Table, parser_of
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
-from tables import FILES, Table, parser
 
 from mdpu.errors import UserError
-from mdpu.estimator import MDPUClassifier
+from mdpu.estimator import MDPUClassifier, Network
 from mdpu.law import Law
 from mdpu.learners.student import DEFAULT
 from mdpu.randomness import Stream
@@ -52,8 +52,7 @@ CELLS = [
     ("mnist", (2,), 0.5, 10000),
 ]
 TRIALS = {200: 10, 1000: 5, 10000: 1}
-LEARNERS = ("auto", "student", "linear", "trees", "network", "abs")
-BESIDE = ("copied", "uu", "labels")
+LEARNERS = ("auto", "student", "linear", "network", "abs")
 
 
 def usual(rows):
@@ -61,20 +60,27 @@ def usual(rows):
     return LogisticRegression(C=10, max_iter=1000) if sparse.issparse(rows) else clone(DEFAULT)
 
 
-def accuracies(table, sizes, prior, n, trial, asked):
-    """Yield the name of each learner that is asked for, what was trained, its accuracy and processor seconds."""
+def accuracy_of(table, answers, test, prior):
+    """Return the accuracy in % of answers on test rows, weighted so that the share of positives is the prior."""
+    truth = table.labels[test] > 0
+    weights = np.where(truth, prior / truth.mean(), (1 - prior) / (1 - truth.mean()))
+    return 100 * float(np.average((np.asarray(answers) > 0) == truth, weights=weights))
+
+
+def accuracies(table, sizes, prior, n, trial):
+    """Yield the name of each learner, what was trained, its accuracy and processor seconds."""
     train, test = table.split(trial)
     sample = table.draw(train, [Law.dominant(size) for size in sizes], prior, n, Stream(trial, "learners"))
     rows, left_out = table.rows, {"network"} if len(sizes) > 1 else set()
     if sparse.issparse(rows):
-        left_out = {"student", "trees", "network", "abs"}
+        left_out = {"student", "network", "abs"}
     for name in ("default", *LEARNERS):
-        if name in left_out or name not in asked:
+        if name in left_out:
             continue
         told = None if name == "default" else prior
-        what = {"method": "abs"} if name == "abs" else {"learner": "auto" if name == "default" else name}
-        classifier = MDPUClassifier(told, **what, compare_prior=False, random_state=trial, device="cpu")
-        begun, chosen, accuracy = time.process_time(), "", ""
+        learner = {"default": "auto", "abs": Network(method="abs"), "network": Network()}.get(name, name)
+        classifier = MDPUClassifier(told, learner=learner, compare_prior=False, random_state=trial)
+        begun, chosen, accuracy = time.process_time(), "", None
         try:
             classifier.fit(rows, sample)
         except UserError:
@@ -82,50 +88,37 @@ def accuracies(table, sizes, prior, n, trial, asked):
         seconds = round(time.process_time() - begun, 2)
         if hasattr(classifier, "learner_"):
             chosen = classifier.learner_.name
-            accuracy = table.accuracy(classifier.predict(rows[test]), test, prior)
+            accuracy = accuracy_of(table, classifier.predict(rows[test]), test, prior)
         if name == "auto":
             left_out.add(chosen)
         yield name, chosen, accuracy, seconds
-    if not asked & {*BESIDE}:
-        return
     flat = rows if sparse.issparse(rows) else rows.reshape(len(rows), -1)
     members = sample.tuples[sample.tuples >= 0]
     naive = usual(flat).fit(flat[np.concatenate([members, sample.unlabeled])], np.repeat([1, -1], [len(members), n]))
     scores, of_unlabeled = (naive.predict_proba(flat[places])[:, 1] for places in (test, sample.unlabeled))
     labels = usual(flat).fit(flat[sample.unlabeled], table.labels[sample.unlabeled])
-    yield "copied", "", table.accuracy(scores - 0.5, test, prior), ""
-    yield "uu", "", table.accuracy(scores - np.quantile(of_unlabeled, 1 - prior), test, prior), ""
-    yield "labels", "", table.accuracy(labels.predict(flat[test]), test, prior), ""
+    yield "copied", "", accuracy_of(table, scores - 0.5, test, prior), None
+    yield "uu", "", accuracy_of(table, scores - np.quantile(of_unlabeled, 1 - prior), test, prior), None
+    yield "labels", "", accuracy_of(table, labels.predict(flat[test]), test, prior), None
 
 
 def main():
-    """Add what the CSV lacks."""
-    own = parser(__doc__.split("\n")[0], "learners.csv")
+    """Write the lines of all cells, as they are made; a trial of all before the next."""
+    own = parser_of(__doc__.split("\n")[0], "learners.csv")
     own.add_argument("--trials", type=int, default=max(TRIALS.values()), help="at most")
-    own.add_argument("--learners", nargs="+", choices=LEARNERS, default=LEARNERS)
-    arguments, tables, done = own.parse_args(), {}, {}
+    arguments, lines = own.parse_args(), []
     warnings.simplefilter("ignore")
-    if arguments.out.exists():
-        with arguments.out.open() as file:
-            for *key, learner, chosen, _, _ in csv.reader(file):
-                done.setdefault(tuple(key), set()).update({learner, chosen} if learner == "auto" else {learner})
-    else:
-        arguments.out.write_text("set,sizes,prior,n,trial,learner,chosen,accuracy,seconds\n")
     for trial in range(arguments.trials):
         for name, sizes, prior, n in CELLS:
-            key, path = [name, " ".join(map(str, sizes)), prior, n, trial], getattr(arguments, name, None)
-            asked = {"default", *arguments.learners, *BESIDE} - done.get(tuple(map(str, key)), set())
-            if trial >= TRIALS[n] or not asked or (name in FILES and path is None):
+            path = getattr(arguments, name, None)
+            if trial >= TRIALS[n] or (name in FILES and path is None):
                 continue
-            if name not in tables:
-                tables[name] = Table.read(name, path)
-            lines = [
-                [*key, learner, chosen, accuracy if accuracy == "" else round(accuracy, 2), seconds]
-                for learner, chosen, accuracy, seconds in accuracies(tables[name], sizes, prior, n, trial, asked)
-            ]
-            with arguments.out.open("a", newline="") as file:
-                csv.writer(file, lineterminator="\n").writerows(lines)
-            print(*key, flush=True)
+            key = {"set": name, "sizes": " ".join(map(str, sizes)), "prior": prior, "n": n, "trial": trial}
+            for learner, chosen, accuracy, seconds in accuracies(Table.read(name, path), sizes, prior, n, trial):
+                found = {"learner": learner, "chosen": chosen, "accuracy": accuracy, "seconds": seconds}
+                lines.append({**key, **found})
+            pd.DataFrame(lines).round(2).to_csv(arguments.out, index=False)
+            print(*key.values(), flush=True)
 
 
 if __name__ == "__main__":

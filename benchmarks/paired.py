@@ -4,13 +4,13 @@
     python benchmarks/paired.py before/ after/ --last 10 --by method dataset --first precision=bfloat16
 
 Each side is a packed file, a cell's file, or a folder of such files (`mdpu.pipeline.store`). Two runs are a pair if the
-same was asked of them but for `RECIPE` and for the settings that --apart names. Where a side has several runs of a pair,
---first and --second say which settings count.
+same was asked of them but for `RECIPE` and for the settings that --apart names. Where a side has several runs of one
+pair, --first and --second say which settings count.
 
-A line is a group of pairs: both mean accuracies in percent, each a mean over the last epochs; the mean difference, second
-less first, with Student's interval of 95 % over pairs; its deviation; the largest difference; and in how many pairs the
-second is the better one. Trials of a cell are independent, and cells share images, so the interval is about new trials on
-these images. A run that diverged counts as missing.
+A line is a group of pairs: both mean accuracies in percent, each a mean over the last epochs; the mean difference,
+second less first, with Student's interval of 95 % over pairs; its deviation; the largest difference; and in how many
+pairs the second is the better one. Trials of a cell are independent, and cells share images, so the interval is about
+new trials on these images. A run that diverged counts as missing.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the benchmarks on real images share: images with their labels, splits, the protocol's settings, the machine."""
+"""What the benchmarks share: images with their labels, tables and texts, tuples of any law drawn from them."""
 
 from __future__ import annotations
 
@@ -7,20 +7,27 @@ import platform
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pandas as pd
 import torch
 from numpy.typing import NDArray
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, load_wine
+from sklearn.feature_extraction.text import TfidfVectorizer
 
 from mdpu.data import TupleData, draw_split
-from mdpu.learn import Settings
-from mdpu.learn.device import choose_device, describe
-from mdpu.learn.evaluation import TestRates
+from mdpu.device import describe
+from mdpu.law import Law
 from mdpu.pipeline.config import load_config
 from mdpu.pipeline.data.images import ImageSet, read_images
 from mdpu.pipeline.data.labels import binarize
-from mdpu.pipeline.files import REPOSITORY
 from mdpu.pipeline.plan import Plan
+from mdpu.randomness import Stream
+from mdpu.settings import Settings
+from mdpu.train import TestSet
+
+# -- images ---------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -34,22 +41,22 @@ class Labelled:
     def read(cls, path: str | Path, positive: Sequence[str] = (), negative: Sequence[str] = ()) -> Labelled:
         """Read prepared images; unless classes are named, every other one is positive, beginning with the first."""
         images = read_images(Path(path))
-        sides = list(positive) or list(images.classes[0::2]), list(negative) or list(images.classes[1::2])
-        dropped = [name for name in images.classes if name not in sides[0] + sides[1]]
-        return cls(images, binarize(images, *sides, dropped))
+        sides = {
+            "positive": list(positive) or list(images.classes[0::2]),
+            "negative": list(negative) or list(images.classes[1::2]),
+        }
+        given = {*map(str, sides["positive"]), *map(str, sides["negative"])}
+        return cls(
+            images, binarize(images, {**sides, "dropped": [name for name in images.classes if name not in given]})
+        )
 
-    def rates(self) -> TestRates:
+    def test_set(self) -> TestSet:
         """Return what counts right answers on the test images."""
-        return TestRates(self.images.test_images, self.labels["test"], self.images.train_images, self.labels["train"])
+        return TestSet(self.images.test_images, self.labels["test"], self.images.train_images, self.labels["train"])
 
-    def sample(self, tuple_size: int, prior: float, n: int, trial: int) -> TupleData:
-        """Draw `n` tuples and `n` unlabeled images."""
-        split = draw_split(self.labels["train"], tuple_size, prior, n, n, trial)
-        return TupleData(split.tuples, split.unlabeled)
-
-    def samples(self, tuple_size: int, prior: float, n: int, trials: Iterable[int]) -> dict[str, TupleData]:
-        """Draw one sample for each trial, by the trial's number."""
-        return {str(trial): self.sample(tuple_size, prior, n, trial) for trial in trials}
+    def samples(self, tuple_size: int, prior: float, n: int, trials: Iterable[int]) -> list[TupleData]:
+        """Draw `n` tuples and `n` unlabeled images for each trial."""
+        return [draw_split(self.labels["train"], tuple_size, prior, n, n, trial) for trial in trials]
 
 
 def training_parser(description: str | None, epochs: int = 100) -> argparse.ArgumentParser:
@@ -57,23 +64,86 @@ def training_parser(description: str | None, epochs: int = 100) -> argparse.Argu
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--images", required=True)
     parser.add_argument("--epochs", type=int, default=epochs)
-    parser.add_argument("--device", default="auto")
-    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--device", default="cpu")
     return parser
-
-
-def begin(arguments: argparse.Namespace) -> torch.device:
-    """Take the threads that were asked for, and return the device."""
-    torch.set_num_threads(arguments.threads)
-    return choose_device(arguments.device)
 
 
 def protocol_settings(epochs: int | None = None) -> Settings:
     """Return the settings of the protocol on grey images, with another number of epochs if one is given."""
-    settings = Plan(load_config([REPOSITORY / "config.yaml"])).settings("base", "mlp")
+    settings = Plan(load_config()).settings("base", "mlp")
     return settings if epochs is None else replace(settings, epochs=epochs)
 
 
 def machine(device: torch.device) -> dict[str, str]:
     """Return what every figure is said with."""
     return {"device": describe(device), "torch": torch.__version__, "python": platform.python_version()}
+
+
+# -- tables and texts -----------------------------------------------------------------------------
+
+FILES = {"magic": "the CSV of MAGIC", "reviews": "finegrained.txt of Taeckstroem and McDonald", "mnist": "mnist.npz"}
+# What is positive among the classes, or targets, of scikit-learn's sets.
+SETS = {
+    "cancer": (load_breast_cancer, lambda classes: classes == 1),
+    "digits": (load_digits, lambda classes: classes % 2 == 0),
+    "wine": (load_wine, lambda classes: classes == 1),
+    "diabetes": (load_diabetes, lambda progress: progress > 140),
+}
+POLAR = ("pos", "neg")  # reviews, and sentences of them
+LAWS = {"dominant": Law.dominant, "one": lambda size: Law.exactly(size, 1)}
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows (N, ...), dense or sparse, and their labels, +1 or -1; a third is set aside for tests."""
+
+    rows: Any
+    labels: np.ndarray
+
+    @classmethod
+    def read(cls, name: str, path: str | None = None) -> Table:
+        """Return a set by its name, from the path of its file where `FILES` has it."""
+        if name == "magic":
+            frame = pd.read_csv(path)
+            return cls(frame.iloc[:, :-1].to_numpy(float), np.where(frame.iloc[:, -1] == "g", 1, -1))
+        if name == "reviews":
+            reviews = [block.split("\n") for block in Path(path).read_text(encoding="utf-8").strip().split("\n\n")]
+            lines = [line.split("\t", 1) for own in reviews if own[0].split("_")[1] in POLAR for line in own[2:]]
+            polar = [(side, text) for side, text in lines if side in POLAR]
+            words = TfidfVectorizer(min_df=2, ngram_range=(1, 2), sublinear_tf=True)
+            rows = words.fit_transform([text for _, text in polar])
+            return cls(rows, np.where([side == "pos" for side, _ in polar], 1, -1))
+        if name == "mnist":
+            with np.load(path, allow_pickle=False) as images:
+                return cls(images["train_images"][:9000], np.where(images["train_labels"][:9000] % 2 == 0, 1, -1))
+        load, is_positive = SETS[name]
+        rows, classes = load(return_X_y=True)
+        return cls(rows, np.where(is_positive(classes), 1, -1))
+
+    def split(self, trial: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return the places of rows to draw from and of those that are set aside."""
+        order = Stream(trial, "parts of a table").permutation(len(self.labels))
+        return order[len(order) // 3 :], order[: len(order) // 3]
+
+    def draw(self, places: np.ndarray, laws: Sequence[Law], prior: float, n: int, stream: Stream) -> TupleData:
+        """Return n tuples, as many by each law, and n unlabeled rows, drawn from places with replacement."""
+        of_class = [places[self.labels[places] == label] for label in (1, -1)]
+
+        def rows_of(positive: np.ndarray) -> np.ndarray:
+            chosen = stream.uniform(*positive.shape)
+            return np.where(positive, *(own[(chosen * len(own)).astype(int)] for own in of_class))
+
+        tuples = np.full((n, max(law.size for law in laws)), -1)
+        for first, law in enumerate(laws):
+            own = tuples[first :: len(laws), : law.size]
+            own[:] = rows_of(law.draw(prior, len(own), stream) > 0)
+        return TupleData(tuples, rows_of(stream.uniform(n) < prior))
+
+
+def parser_of(description: str, out: str) -> argparse.ArgumentParser:
+    """Return a parser with the files that the sets need, and the CSV."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--out", type=Path, default=Path("results/reference") / out)
+    for name, what in FILES.items():
+        parser.add_argument(f"--{name}", help=f"{what}; without it, this set is left out")
+    return parser

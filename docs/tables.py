@@ -186,7 +186,7 @@ def around(values: pd.Series) -> str:
 
 
 def scale() -> str:
-    """Return what `fit` takes by the number of pairs, measured by benchmarks/loops.py."""
+    """Return what `fit` takes by the number of pairs, as benchmarks/loops.py of commit b711da5 measured it."""
     rows = pd.read_csv(REFERENCE / "loops.csv").query("what == 'scale'").sort_values(["n", "epochs"])
     rows["speed"] = rows["images"] / rows["cpu_seconds"]
     shown = rows[["n", "epochs", "cpu_seconds", "data", "memory", "speed"]].map(lambda value: f"{value:,.0f}")

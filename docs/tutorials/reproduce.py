@@ -43,9 +43,8 @@ from mdpu.data import draw_split
 from mdpu.pipeline.data.labels import binarize
 from mdpu.pipeline.data.sources import SOURCES
 
-definition = plan.dataset("digits")
 images = SOURCES["digits"].read([])
-labels = binarize(images, definition["positive"], definition["negative"], ())
+labels = binarize(images, plan.dataset("digits"))
 train_labels = labels["train"]
 samples = [draw_split(train_labels, 2, 0.5, 800, 800, run.trial) for run in runs]
 
