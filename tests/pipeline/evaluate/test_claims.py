@@ -9,16 +9,13 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from mdpu.pipeline.config import load_config
 from mdpu.pipeline.evaluate.claims import CLAIMS, check_claims, status
-from mdpu.pipeline.evaluate.claims.paper import LARGER_DECAY, MORE_UNLABELED
 from mdpu.pipeline.evaluate.collect import run_accuracies
-from mdpu.pipeline.evaluate.comparison import Trials, welch_interval
+from mdpu.pipeline.evaluate.comparison import share_interval
 from mdpu.pipeline.evaluate.evidence import Evidence, paper_evidence, run_facts
 from mdpu.pipeline.evaluate.published import METHODS, published_cells
-from mdpu.pipeline.evaluate.shares import share_interval
 from mdpu.pipeline.files import REPOSITORY
-from mdpu.pipeline.plan import AXES, CELL, Plan, Run
+from mdpu.pipeline.plan import AXES, CELL, Run
 
 PAPER = REPOSITORY.parent / "shared" / "paper" / "mdpu.tex"
 RULE = {"level": 0.95, "margin": 1.0, "wider_margin": 2.0}
@@ -67,7 +64,7 @@ def facts(*histories):
 
 
 @pytest.mark.skipif(not PAPER.exists(), reason="the paper's source is not beside the repository")
-@pytest.mark.parametrize("name", [name for name, item in CLAIMS.items() if item.quote])
+@pytest.mark.parametrize("name", CLAIMS)
 def test_every_quote_stands_in_the_paper(name):
     text = PAPER.read_text(encoding="utf-8")
     plain = " ".join(re.sub(r"\\emph\{([^}]*)\}|[{}]", r"\1", text).split())
@@ -89,10 +86,7 @@ def test_the_papers_numbers_by_an_independent_count():
         for method in proposed
     )
     assert paper["proposed-beat-baselines"] == f"{above} of 252" == "241 of 252"
-    triples = sum(mean[(t + 2, *r[1:], m)] > mean[(t, *r[1:], m)] for r in rows if (t := r[0]) < 4 for m in proposed)
-    assert paper["triples-beat-pairs"] == f"{triples} of 126"
-    own = ["supervision-is-the-ceiling", "no-method-is-below-chance", "relu-part-beats-the-published-corrections"]
-    assert set(paper[["ure-overfits", "loss-hardly-matters", *own]]) == {"not in its numbers"}
+    assert set(paper[["ure-overfits", "loss-hardly-matters"]]) == {"not in its numbers"}
 
 
 # -- claims about cells ---------------------------------------------------------------------------
@@ -101,7 +95,6 @@ THREE = (("siamese", 60), ("contrastive", 85), ("kmeans", 50))
 LOSSES = [cells(("abs", mean), loss=loss) for loss, mean in (("logistic", 80), ("ramp", 82))]
 HARD = [cells(("abs", mean), n=n, dataset="svhn") for n, mean in ((2000, 60), (4000, 70), (6000, 69))]
 MORE = [cells(("ure", 80), ("abs", 90)), cells(("ure", 81), ("abs", 89), variant="unlabeled-2n")]
-RIVALS = (("ure", 84.0), ("relu", 88.0))
 # Claim, cells, and the outcome of each case; the histories are there and hold nothing.
 CASES = [
     # A corrected method is compared with the URE of its own cell.
@@ -137,24 +130,6 @@ CASES = [
     ("loss-hardly-matters", [*LOSSES, cells(("abs", 82.1), loss="hinge")], [False]),
     ("loss-hardly-matters", [*LOSSES, cells(("abs", np.nan), loss="hinge")], [False]),
     ("loss-hardly-matters", LOSSES[:1], []),
-    ("triples-beat-pairs", [cells(("ure", 80)), cells(("ure", 85), tuple_size=3)], [True]),
-    ("lower-prior-is-easier", [cells(("ure", 80)), cells(("ure", 78), prior="0.6")], [True]),
-    ("corrected-varies-less", [cells(("ure", 80)), cells(("abs", 80), std=1.1)], [False]),
-    (
-        "relu-part-beats-the-published-corrections",
-        [
-            cells(("relu-part", 92.0), ("relu", 88.0), ("abs", 93.0)),
-            cells(("relu-part", 80.0), ("relu", 85.0), loss="ramp"),
-            cells(("relu-part", 1.0), ("relu", 2.0), variant="images"),
-        ],
-        [True, False, False],
-    ),
-    ("bags-beat-the-proposed-methods", [cells(*RIVALS, ("bag-relu", 95.0))], []),  # not all three
-    (
-        "the-prior-need-not-be-known",
-        [cells(("bag-relu", 95.0), ("bag-free", 93.4)), cells(("bag-relu", 95.0), ("bag-free", 93.6), n=12000)],
-        [False, True],
-    ),
 ]
 
 
@@ -172,14 +147,14 @@ def test_the_pass_rate_by_chance_is_that_of_noise():
         for m in (2, 3)
         for n in (2000, 4000)
         for p in ("0.4", "0.5")
-        for v, methods in (("base", (*METHODS, "relu-part", "supervised")), ("unlabeled-2n", METHODS[:3]))
+        for v, methods in (("base", METHODS), ("unlabeled-2n", METHODS[:3]))
         for method in methods
     ]
     trials = random.normal(80, 1, (len(rows), 3))
     noise = pd.DataFrame(rows).assign(law="dominant", mean=trials.mean(1), std=trials.std(1, ddof=1), trials=3)
     table, _ = check_claims(evidence(noise), paper_evidence(RULE))
     told = table[table["by_chance"].notna() & (table["ours_cases"] >= 100)]
-    assert len(told) >= 14
+    assert len(told) >= 8
     for row in told.to_dict("records"):
         # Cases share cells, so they scatter more than independent ones; two tails of five standard errors.
         error = np.sqrt(row["by_chance"] * (1 - row["by_chance"]) / row["ours_cases"])
@@ -207,7 +182,8 @@ def test_single_trials_are_checked_seed_by_seed():
     assert row["trial_rate"] == pytest.approx(4 / 6)  # a trial that diverged does not hold
     assert [row["trial_low"], row["trial_high"]] == pytest.approx(share_interval([2, 1, 1], [2, 2, 2], 0.95))
     assert re.fullmatch(r"67 % \(\d+ to \d+\)", row["in_single_trials"])
-    assert rows.loc["corrected-varies-less", ["trials", "in_single_trials"]].tolist() == [0, "counted, not tested"]
+    significant = rows.loc["corrected-beats-ure-significantly"]
+    assert significant[["trials", "in_single_trials"]].tolist() == [0, "counted, not tested"]
 
 
 def test_cases_of_one_dataset_and_seed_are_a_cluster():
@@ -292,22 +268,6 @@ def test_steeper_is_significant_by_the_deviations_over_trials():
     assert held("corrected-grows-more-steeply", evidence(single[0])) == []
 
 
-def test_below_chance_is_below_it_by_more_than_noise():
-    """Of 2 points below, a deviation of 1 over 3 trials has +-2.48 of Welch's interval, one of 0.5 has +-1.24."""
-    chance = cells(("chance", 50.0), std=0.0)
-    found = evidence(
-        chance,
-        cells(("abs", 60.0), ("relu", 48.0)),
-        cells(("siamese", 48.0), std=0.5),
-        cells(("llp", 49.0), ("nnpu", 51.0), std=np.nan, trials=1),  # no interval: the mean itself
-    )
-    cases = CLAIMS["no-method-is-below-chance"].check(found)
-    outcome = dict(zip(cases["method"], cases["holds"], strict=True))
-    assert outcome == {"abs": True, "relu": True, "siamese": False, "llp": False, "nnpu": True}
-    upper = -2.0 + stats.t.ppf(0.975, 2) * 1.0 / np.sqrt(3)
-    assert cases.set_index("method").loc["relu", "left"] == pytest.approx(upper)
-
-
 # -- claims about histories -----------------------------------------------------------------------
 
 
@@ -329,18 +289,6 @@ BROKEN = STEADY.assign(accuracy=STEADY["accuracy"].where(STEADY["epoch"] < 5))
 SWAPPED = [FALLING.assign(method="abs"), STEADY.assign(method="ure", risk=1.0)]
 
 
-def bag_run(seed, *accuracy):
-    return history("bag-relu", seed, accuracy=accuracy, risk=[np.nan] * 10, objective=[0.1] * 10)
-
-
-def estimated(prior, low, high, seed=1):
-    values = {"estimated_prior": prior, "estimated_prior_low": low, "estimated_prior_high": high}
-    return history("bag-free", seed, accuracy=[95], risk=[np.nan]).assign(objective=0.1, **values)
-
-
-ESTIMATES = [estimated(0.52, 0.45, 0.59), estimated(0.46, 0.3, 0.49, 2)]
-
-
 @pytest.mark.parametrize(
     ("name", "histories", "outcome"),
     [
@@ -357,66 +305,7 @@ ESTIMATES = [estimated(0.52, 0.45, 0.59), estimated(0.46, 0.3, 0.49, 2)]
         ("corrected-accuracy-holds", [FALLING, STEADY], [True]),
         ("corrected-accuracy-holds", SWAPPED, [False]),
         ("corrected-accuracy-holds", [BROKEN], [False]),  # a run that diverged holds nothing
-        ("corrected-risk-stays-non-negative", [FALLING.assign(method="relu"), STEADY.assign(risk=1.0)], [True, False]),
-        ("corrected-accuracy-does-not-fall-with-its-risk", [FALLING.assign(method="relu")], [False]),
-        (
-            "bags-hold-their-accuracy",
-            [bag_run(1, *[90] * 8, 89.5, 89.5), bag_run(2, *[90] * 8, 88.5, 88.5)],
-            [True, False],
-        ),
-        ("the-prior-is-estimated", ESTIMATES, [True, False]),
-        ("the-interval-holds-the-prior", ESTIMATES, [True, False]),
-        ("a-wrong-prior-is-noticed", ESTIMATES, [True, False, True, True]),  # 0.4 of both runs, then 0.6
     ],
 )
 def test_a_claim_about_histories_holds_run_by_run(name, histories, outcome):
     assert held(name, evidence(cells(("ure", 80)), runs=facts(*histories))) == outcome
-
-
-def test_variants_are_compared_that_differ_from_the_protocol_in_one_key_upwards():
-    plan = Plan(load_config([REPOSITORY / "config.yaml"]))
-    for key, variants in (("weight_decay", LARGER_DECAY), ("n_unlabeled", MORE_UNLABELED)):
-        for variant in variants:
-            (departure,) = plan.protocol.departures(variant, ["mlp", "resnet34"])
-            assert departure.key == key
-            assert float(departure.value.replace("n", "")) > float(departure.base.replace("n", "") or 1)
-
-
-# -- bags -----------------------------------------------------------------------------------------
-
-
-def test_bags_are_compared_with_the_best_rival_of_the_row():
-    rivals = (("ure", 84.0), ("relu", 88.0), ("abs", 87.0))
-    of = evidence(cells(*rivals, ("bag-relu", 88.5), ("relu-part", 91.0), ("supervised", 98.0), ("bag-nce", 96.0)))
-    (case,) = CLAIMS["bags-beat-the-proposed-methods"].check(of).to_dict("records")
-    assert (case["left"], case["right"], case["holds"]) == (88.5, 88.0, True)
-    (case,) = CLAIMS["bags-beat-every-other-method"].check(of).to_dict("records")
-    assert (case["left"], case["right"], case["holds"]) == (88.5, 91.0, False)
-    low, _ = welch_interval(Trials(88.5, 1.0, 3), Trials(91.0, 1.0, 3), 0.95)
-    (case,) = CLAIMS["bags-beat-every-other-method-significantly"].check(of).to_dict("records")
-    assert (case["left"], case["holds"]) == (pytest.approx(low), False)
-
-
-def test_bags_are_compared_with_the_papers_highest_number_of_the_row():
-    rows = cells(("bag-relu", 90.0), dataset="letters", n=7000)
-    names = {"letters": "emnist-letters", "emnist-letters": "emnist-letters"}
-    of = evidence(rows, published_names=names)
-    paper = published_cells()
-    row = paper[(paper["dataset"] == "emnist-letters") & (paper["n"] == 7000) & (paper["prior"] == "0.5")]
-    best = row[row["tuple_size"] == 2]["published_mean"].max()
-    (case,) = CLAIMS["bags-beat-the-published-numbers"].check(of).to_dict("records")
-    assert (case["dataset"], case["right"], case["holds"]) == ("letters", best, best < 90.0)
-    both = pd.concat([rows, rows.assign(dataset="emnist-letters", mean=80.0)])
-    cases = CLAIMS["bags-beat-the-published-numbers"].check(evidence(both, published_names=names))
-    assert cases["dataset"].tolist() == ["letters"]
-
-
-@pytest.mark.parametrize(("order", "correlation"), [((1, 2, 3), 1.0), ((3, 2, 1), -1.0), ((1, 3, 2), 0.5)])
-def test_the_gain_is_ranked_against_the_ratio_of_information(order, correlation):
-    """Of pairs, the ratio of joint to marginal information grows with the prior: 2.2, 2.6 and 3.0."""
-    frames = [
-        cells(("ure", 80.0), ("relu", 80.0), ("abs", 79.0), ("bag-relu", 80.0 + gain), prior=prior)
-        for prior, gain in zip(("0.4", "0.5", "0.6"), order, strict=True)
-    ]
-    (case,) = CLAIMS["gain-ranks-as-information"].check(evidence(*frames)).to_dict("records")
-    assert (case["left"], case["holds"]) == (pytest.approx(correlation), correlation > 0)

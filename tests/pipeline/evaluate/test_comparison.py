@@ -46,13 +46,8 @@ RULE = {"level": 0.95, "margin": 1.0, "wider_margin": 2.0}
 
 
 @pytest.fixture(scope="module")
-def config():
-    return load_config([REPOSITORY / "config.yaml"])
-
-
-@pytest.fixture(scope="module")
-def names(config):
-    return Plan(config).published_names
+def names():
+    return Plan(load_config()).published_names
 
 
 def trials_of(values):
@@ -244,5 +239,4 @@ def test_deviations_are_pooled_over_the_cells_with_two_trials(names):
 def test_the_documented_error_rates_are_those_that_the_benchmark_prints():
     script = REPOSITORY / "benchmarks" / "error_rates.py"
     done = subprocess.run([sys.executable, script], cwd=REPOSITORY, capture_output=True, text=True, check=True)
-    assert done.stdout.count("\n") == 29
     assert done.stdout in (REPOSITORY / "docs" / "explanation" / "comparison.md").read_text(encoding="utf-8")

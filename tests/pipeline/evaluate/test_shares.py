@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from mdpu.pipeline.evaluate.shares import share_interval
+from mdpu.pipeline.evaluate.comparison import share_interval
 
 clusters = st.integers(2, 8).flatmap(
     lambda count: st.lists(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import statistics
 
 import numpy as np
@@ -11,12 +12,12 @@ import pytest
 from configs import config
 
 from mdpu.errors import UserError
-from mdpu.pipeline.cache import Finished, cache_of, identity, manifest, recipes_of
-from mdpu.pipeline.evaluate.collect import collect, run_accuracies, summarize
+from mdpu.pipeline.evaluate.collect import MIXED, run_accuracies, summarize, write_collection
 from mdpu.pipeline.evaluate.published import FILE, beside_published, published_cells
 from mdpu.pipeline.evaluate.verify import verify
-from mdpu.pipeline.files import read_json, sha256, write_json
+from mdpu.pipeline.files import read_csv, read_table, sha256
 from mdpu.pipeline.plan import AXES, CELL, Plan, Run
+from mdpu.pipeline.store import Stored, asked, write_runs
 
 NATURAL = {"average_last": 2, "test_prior": "natural"}
 
@@ -36,49 +37,57 @@ def history(run: Run, accuracies, true_positive_rates=None, true_negative_rates=
 
 
 @pytest.fixture
-def trained(tmp_path):
-    """A plan of which every job has finished, each with its manifest."""
-    plan = Plan(config(datasets=["flat"], shipped=None, results_dir=str(tmp_path)))
-    cache = cache_of(plan)
-    for name, job in plan.jobs.items():
-        runs = {}
-        for run in job.runs:
-            (recipe,) = recipes_of(plan, run, {"images": "a", "labels": "b"}, None, "fp32")
-            drawn = pd.DataFrame({"epoch": [1, 2, 3], "accuracy": [0.1 * run.seed, 0.5, float(run.prior)]})
-            own = {"estimated_prior": 0.3} if run.method == "abs" else {}
-            runs[run] = Finished.of(recipe, drawn.assign(**own), origin={"device": "CPU"}, split="c", diagnostics={})
-            cache.save(runs[run])
-        write_json(plan.layout.manifest(name, identity(plan, name)), manifest(name, runs, reused=0, seconds=0.0))
-    return plan
+def plan(tmp_path):
+    return Plan(config(datasets=["flat"], shipped=None, results_dir=str(tmp_path)))
 
 
-def test_histories_are_gathered_in_order_with_the_keys_of_their_runs(trained):
-    found = collect(trained)
-    assert list(found.columns) == [*AXES, "epoch", "accuracy", "estimated_prior"]
-    assert found["epoch"].dtype == np.int64
-    assert found.groupby(list(AXES), sort=False).size().tolist() == [3] * len(trained.runs)
-    assert [Run(*key) for key in found[list(AXES)].drop_duplicates().itertuples(index=False)] == list(trained.runs)
-    assert found.loc[found["epoch"] == 1, "accuracy"].tolist() == [0.1 * run.seed for run in trained.runs]
-    assert found.loc[found["epoch"] == 3, "accuracy"].tolist() == [float(run.prior) for run in trained.runs]
-    assert found["estimated_prior"].notna().equals(found["method"] == "abs")
+def stored(plan: Plan, run: Run, **about: str) -> Stored:
+    drawn = {"epoch": [1, 2, 3], "accuracy": [0.1 * run.seed, 0.5, float(run.prior)], "risk": [3.0, 2.0, run.seed]}
+    rates = dict.fromkeys(("true_positive_rate", "true_negative_rate"), 0.5)
+    own = {"estimated_prior": 0.3} if run.method == "abs" else {}
+    facts = {"device": "CPU", "precision": "float32", "date": "2026-01-01T00:00:00+00:00", **about}
+    return Stored.of(asked(plan.spec(run.cell), run.seed), pd.DataFrame(drawn).assign(**rates, **own), **facts)
 
 
-@pytest.mark.parametrize("lost", ["manifest", "run", "finished run"])
-def test_what_is_missing_is_named(trained, lost):
-    name = next(iter(trained.jobs))
-    path = trained.layout.manifest(name, identity(trained, name))
-    facts = read_json(path)
-    if lost == "manifest":
-        path.unlink()
-        message = "does not exist"
-    elif lost == "run":
-        write_json(path, {**facts, "runs": dict(list(facts["runs"].items())[1:])})
-        message = f"no history of 1 runs, the first of them {trained.runs[0].name};"
-    else:
-        cache_of(trained).path(facts["runs"][trained.runs[0].name]).unlink()
-        message = "no finished run has the fingerprint"
-    with pytest.raises(UserError, match=message):
-        collect(trained)
+def write(plan: Plan, files: list) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
+    """Return the metrics, the summary and the runs."""
+    layout = plan.layout
+    write_collection(plan, files, layout.metrics, layout.summary, layout.runs)
+    return read_table(layout.metrics), read_csv(layout.summary), read_csv(layout.runs)
+
+
+def test_runs_are_gathered_by_key_from_the_files_of_cells_and_from_packed_ones(plan, tmp_path):
+    """One file holds what belongs to another configuration, too, and one the same run in another state."""
+    packed, own = tmp_path / "packed.parquet", tmp_path / "own.parquet"
+    other = Plan(config(datasets=["flat"], shipped=None, protocol__training__epochs=4))
+    write_runs(packed, [stored(plan, run) for run in plan.runs[3:]] + [stored(other, run) for run in other.runs])
+    write_runs(own, [stored(plan, run, device="GPU", precision="bfloat16") for run in plan.runs[:4]])
+    metrics, summary, runs = write(plan, [own, packed])
+    assert list(metrics.columns)[: len(AXES) + 2] == [*AXES, "epoch", "accuracy"]
+    assert metrics.groupby(list(AXES), sort=False).size().tolist() == [3] * len(plan.runs)
+    assert [Run(*key) for key in metrics[list(AXES)].drop_duplicates().itertuples(index=False)] == list(plan.runs)
+    assert metrics.loc[metrics["epoch"] == 1, "accuracy"].tolist() == [0.1 * run.seed for run in plan.runs]
+    assert metrics["estimated_prior"].notna().equals(metrics["method"] == "abs")
+    assert runs["run"].tolist() == [run.name for run in plan.runs]
+    assert runs["key"].tolist() == [plan.key(run) for run in plan.runs]
+    assert runs["file"].tolist() == [str(own)] * 4 + [str(packed)] * (len(runs) - 4)
+    assert runs["device"].tolist() == ["GPU"] * 4 + ["CPU"] * (len(runs) - 4)
+    assert runs["risk"].tolist() == [run.seed for run in plan.runs]
+    assert len(summary) == len(plan.cells)
+    assert set(summary["precision"]) == {"float32", "bfloat16"}
+
+
+def test_a_cell_of_two_precisions_says_so(plan, tmp_path):
+    precisions = {1: "float32", 2: "bfloat16"}
+    write_runs(tmp_path / "all.parquet", [stored(plan, run, precision=precisions[run.seed]) for run in plan.runs])
+    assert set(write(plan, [tmp_path / "all.parquet"])[1]["precision"]) == {MIXED}
+
+
+def test_a_run_whose_key_is_in_no_file_is_named(plan, tmp_path):
+    write_runs(tmp_path / "all.parquet", [stored(plan, run) for run in plan.runs[:-1]])
+    with pytest.raises(UserError, match=re.escape(plan.runs[-1].name)):
+        write(plan, [tmp_path / "all.parquet"])
+    assert not plan.layout.metrics.exists()
 
 
 # -- accuracies and summaries ---------------------------------------------------------------------
@@ -134,28 +143,34 @@ def summary_of(**means):
 
 
 @pytest.mark.parametrize(
-    ("ours", "confirmed", "cells", "within", "largest"),
+    ("ours", "confirmed", "cells", "within"),
     [
-        ({"abs": 80.0, "ure": 70.0}, True, 2, 2, 0.0),
-        ({"abs": 81.0, "ure": 69.6}, True, 2, 2, 1.0),
-        ({"abs": 81.01, "ure": 70.0}, False, 2, 1, 1.01),
-        ({"abs": 80.0, "ure": 70.0, "relu": 1.0}, True, 2, 2, 0.0),
-        ({"abs": 80.5}, True, 1, 1, 0.5),
-        ({"abs": 81.5}, False, 1, 0, 1.5),
-        ({"abs": np.nan, "ure": 70.0}, False, 2, 1, 0.0),
+        ({"abs": 80.0, "ure": 70.0}, True, 2, 2),
+        ({"abs": 81.0, "ure": 69.6}, True, 2, 2),
+        ({"abs": 81.01, "ure": 70.0}, False, 2, 1),
+        ({"abs": 80.0, "ure": 70.0, "relu": 1.0}, True, 2, 2),
+        ({"abs": 80.5}, True, 1, 1),
+        ({"abs": 81.5}, False, 1, 0),
+        ({"abs": np.nan, "ure": 70.0}, False, 2, 1),
     ],
     ids=["equal", "at the edge", "outside", "a cell more", "one not run", "one not run, one outside", "diverged"],
 )
 def test_numbers_are_confirmed_when_every_expected_cell_that_was_run_is_within_its_tolerance(
-    tmp_path, ours, confirmed, cells, within, largest
+    tmp_path, ours, confirmed, cells, within
 ):
     summary_of(abs=80.0, ure=70.0).assign(tolerance=[1.0, 0.5]).to_csv(tmp_path / "expected.csv", index=False)
     found = verify(summary_of(**ours), tmp_path / "expected.csv")
     assert (found["confirmed"], found["cells"], found["within"]) == (confirmed, cells, within)
-    assert found["largest_difference"] == pytest.approx(largest)
     assert len(found["outside"]) == cells - within
     assert found["not_run"] == 2 - cells
     json.dumps(found, allow_nan=False)
+
+
+@pytest.mark.parametrize("spoil", [lambda table: table.drop(columns="tolerance"), lambda table: table[:0]])
+def test_a_table_of_expected_numbers_of_another_shape_is_refused(tmp_path, spoil):
+    spoil(summary_of(abs=80.0).assign(tolerance=1.0)).to_csv(tmp_path / "expected.csv", index=False)
+    with pytest.raises(UserError, match="expected"):
+        verify(summary_of(abs=80.0), tmp_path / "expected.csv")
 
 
 # -- the published tables -------------------------------------------------------------------------
