@@ -3,20 +3,30 @@
 from __future__ import annotations
 
 import contextlib
+import gzip
 import hashlib
+import io
 import pickle
 import struct
 import tarfile
 import threading
 import zipfile
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import numpy as np
+import scipy.io
+
+from mdpu.pipeline.data.sources import SOURCES
 
 EMNIST_CLASSES = {"digits": 10, "letters": 26, "balanced": 47}
 PER_CLASS = {"train": 3, "test": 2}
+
+Truth = dict[str, np.ndarray]
+
+
+# -- a server ---------------------------------------------------------------------------------------
 
 
 @dataclass
@@ -28,7 +38,6 @@ class Mirror:
     faults: dict[str, str] = field(default_factory=dict)
     requests: list[str] = field(default_factory=list)
     release: threading.Event = field(default_factory=threading.Event)
-    stalled: threading.Event = field(default_factory=threading.Event)
 
 
 def _handler(mirror):
@@ -51,7 +60,7 @@ def _handler(mirror):
                     self.send(file.read_bytes(), fault)
 
         def send(self, body, fault):
-            length = {"half announced": len(body) // 2, "negative": -1}.get(fault, len(body))
+            length = len(body) // 2 if fault == "half announced" else len(body)
             self.send_response(200)
             if fault != "no length":
                 self.send_header("Content-Length", str(length))
@@ -61,7 +70,6 @@ def _handler(mirror):
             half = fault in ("closes midway", "half announced", "stalls")
             self.wfile.write(body[: len(body) // 2] if half else body)
             if fault == "stalls":
-                mirror.stalled.set()
                 mirror.release.wait(20)
 
     return Handler
@@ -84,24 +92,47 @@ def serving(folder):
         server.server_close()
 
 
+# -- files ------------------------------------------------------------------------------------------
+
+
+def make_images(classes, shape, seed) -> Truth:
+    """Random images, `PER_CLASS` of each class, shuffled; class ids from 0."""
+    generator, found = np.random.default_rng(seed), {}
+    for part, count in PER_CLASS.items():
+        labels = generator.permutation(np.repeat(np.arange(classes), count))
+        found[f"{part}_images"] = generator.integers(0, 256, (labels.size, *shape), dtype=np.uint8)
+        found[f"{part}_labels"] = labels
+    return found
+
+
 def idx(array):
-    """An array of bytes in the idx format."""
-    return struct.pack(f">BBBB{array.ndim}I", 0, 0, 8, array.ndim, *array.shape) + array.astype(np.uint8).tobytes()
+    """A gzipped idx file of an array of bytes."""
+    header = struct.pack(f">BBBB{array.ndim}I", 0, 0, 8, array.ndim, *array.shape)
+    return gzip.compress(header + array.astype(np.uint8).tobytes())
 
 
-def make_images(classes, part, shape, seed):
-    """Random images, `PER_CLASS` of each class, shuffled."""
-    generator = np.random.default_rng(seed)
-    labels = generator.permutation(np.repeat(np.arange(classes), PER_CLASS[part]))
-    return generator.integers(0, 256, (labels.size, *shape), dtype=np.uint8), labels
+def write_mnist(folder, found):
+    folder.mkdir(parents=True)
+    for part, prefix in (("train", "train"), ("test", "t10k")):
+        (folder / f"{prefix}-images-idx3-ubyte.gz").write_bytes(idx(found[f"{part}_images"]))
+        (folder / f"{prefix}-labels-idx1-ubyte.gz").write_bytes(idx(found[f"{part}_labels"]))
 
 
-Truth = dict[str, dict[str, np.ndarray]]
+def emnist_members(truth):
+    """The members of EMNIST's gzip.zip: transposed images, and Letters counted from 1."""
+    members = {}
+    for split in EMNIST_CLASSES:
+        found = truth[f"emnist-{split}"]
+        for part in ("train", "test"):
+            name = f"gzip/emnist-{split}-{part}"
+            members[f"{name}-images-idx3-ubyte.gz"] = idx(found[f"{part}_images"].transpose(0, 2, 1))
+            members[f"{name}-labels-idx1-ubyte.gz"] = idx(found[f"{part}_labels"] + (split == "letters"))
+    return members
 
 
-def make_emnist_zip(path, members):
-    """Write members, which are gzipped idx files, as EMNIST's gzip.zip."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+def write_emnist(folder, members):
+    path = folder / "EMNIST" / "raw" / "gzip.zip"
+    path.parent.mkdir(parents=True)
     with zipfile.ZipFile(path, "w") as archive:
         for name, content in members.items():
             archive.writestr(name, content)
@@ -117,40 +148,43 @@ def cifar_batches(found):
     names = ["airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck"]
     images, labels = np.array_split(found["train_images"], 5), np.array_split(found["train_labels"], 5)
     batches = {f"data_batch_{k + 1}": batch(images[k], labels[k]) for k in range(5)}
-    return {
-        **batches,
-        "test_batch": batch(found["test_images"], found["test_labels"]),
-        "batches.meta": pickle.dumps({"label_names": names}, protocol=2),
-    }
+    meta = pickle.dumps({"label_names": names}, protocol=2)
+    return batches | {"test_batch": batch(found["test_images"], found["test_labels"]), "batches.meta": meta}
 
 
-def expect(monkeypatch, folder):
-    """Let torchvision expect the checksums of the files in `folder`, where they are."""
-    from torchvision import datasets
+def write_cifar(path, batches):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tarfile.open(path, "w:gz") as archive:
+        for name, content in batches.items():
+            member = tarfile.TarInfo(f"cifar-10-batches-py/{name}")
+            member.size = len(content)
+            archive.addfile(member, io.BytesIO(content))
 
-    def md5(path):
-        return hashlib.md5(path.read_bytes()).hexdigest()
 
-    for dataset in (datasets.MNIST, datasets.FashionMNIST):
-        raw = folder / dataset.__name__ / "raw"
-        if raw.exists():
-            monkeypatch.setattr(dataset, "resources", [(file, md5(raw / file)) for file, _ in dataset.resources])
-    if (zipped := folder / "EMNIST" / "raw" / "gzip.zip").exists():
-        monkeypatch.setattr(datasets.EMNIST, "md5", md5(zipped))
-    if (cifar := folder / "cifar-10-python.tar.gz").exists():
-        monkeypatch.setattr(datasets.CIFAR10, "tgz_md5", md5(cifar))
-        with tarfile.open(cifar) as archive:
-            sums = {
-                Path(member.name).name: hashlib.md5(archive.extractfile(member).read()).hexdigest()
-                for member in archive.getmembers()
-            }
+def write_svhn(folder, found):
+    for part in ("train", "test"):
+        labels = found[f"{part}_labels"]
+        images = found[f"{part}_images"].transpose(1, 2, 3, 0)
+        content = {"X": images, "y": np.where(labels == 0, 10, labels)[:, None].astype(np.uint8)}
+        scipy.io.savemat(folder / f"{part}_32x32.mat", content, do_compression=True)
+
+
+def expect(monkeypatch, folder, batches=None):
+    """Let the sources expect the archives as they are in `folder`, and torchvision the pickles of CIFAR-10."""
+    from torchvision.datasets import CIFAR10
+
+    def md5(content):
+        return hashlib.md5(content).hexdigest()
+
+    for name, source in SOURCES.items():
+        there = [(archive, folder / archive.path) for archive in source.archives if (folder / archive.path).exists()]
+        if there:
+            archives = [replace(archive, md5=md5(path.read_bytes())) for archive, path in there]
+            monkeypatch.setitem(SOURCES, name, replace(source, archives=archives))
+    if batches:
+        sums = {name: md5(content) for name, content in batches.items()}
+        monkeypatch.setattr(CIFAR10, "tgz_md5", md5((folder / "cifar-10-python.tar.gz").read_bytes()))
         for attribute in ("train_list", "test_list"):
-            batches = [[file, sums[file]] for file, _ in getattr(datasets.CIFAR10, attribute)]
-            monkeypatch.setattr(datasets.CIFAR10, attribute, batches)
-        monkeypatch.setattr(datasets.CIFAR10, "meta", {**datasets.CIFAR10.meta, "md5": sums["batches.meta"]})
-    if (folder / "train_32x32.mat").exists():
-        parts = {
-            part: [url, file, md5(folder / file) if (folder / file).exists() else known]
-            for part, (url, file, known) in datasets.SVHN.split_list.items()
-        }
-        monkeypatch.setattr(datasets.SVHN, "split_list", parts)
+            listed = [[file, sums[file]] for file, _ in getattr(CIFAR10, attribute)]
+            monkeypatch.setattr(CIFAR10, attribute, listed)
+        monkeypatch.setattr(CIFAR10, "meta", {**CIFAR10.meta, "md5": sums["batches.meta"]})

@@ -1,132 +1,143 @@
-"""The seven datasets of the paper, through torchvision's classes, from small editions."""
+"""The paper's seven datasets from small editions, scikit-learn's digits, and real data where they are at hand."""
 
 from __future__ import annotations
 
-import gzip
-import hashlib
-import io
+import os
 import shutil
-import tarfile
-import zipfile
 from pathlib import Path
 
 import numpy as np
+import publishers
 import pytest
-from publishers import cifar_batches, expect, idx, make_emnist_zip, serving
+from torchvision import datasets
 
 from mdpu.errors import UserError
-from mdpu.pipeline.data.images import read_images
-from mdpu.pipeline.data.sources import SOURCES, load_source
-from mdpu.pipeline.files import read_json
+from mdpu.pipeline.data.images import ARRAYS, read_images
+from mdpu.pipeline.data.sources import SOURCES, load_source, write_source
+from mdpu.pipeline.data.sources.idx import CLASSES
+from mdpu.pipeline.files import REPOSITORY, read_json
 
 SEVEN = ("mnist", "fashion-mnist", "emnist-digits", "emnist-letters", "emnist-balanced", "cifar-10", "svhn")
+REAL = Path(os.environ.get("MDPU_DATASETS", REPOSITORY.parent / "shared" / "datasets"))
 
 
-def assert_images(images, truth):
-    for name, array in truth.items():
-        np.testing.assert_array_equal(getattr(images, name), array)
-
-
-@pytest.mark.parametrize("source", SEVEN)
-def test_a_source_comes_from_a_mirror_through_torchvision(source, small_edition, mdpu, settings, tmp_path):
+@pytest.mark.parametrize("name", SEVEN)
+def test_a_source_comes_whole_from_a_mirror(name, small_edition, tmp_path):
     folder, truth = small_edition
-    out = tmp_path / f"{source}.npz"
-    with serving(folder) as mirror:
-        status, said = mdpu("dataset", source, *settings(mirror=mirror.url), "--out", out)
-    assert status == 0, said
+    out = tmp_path / f"{name}.npz"
+    with publishers.serving(folder) as mirror:
+        write_source(name, tmp_path / "data", mirror.url, out)
     images = read_images(out)
-    assert_images(images, truth[source])
+    for array in ARRAYS:
+        np.testing.assert_array_equal(getattr(images, array), truth[name][array])
     assert images.train_images.dtype == np.uint8
     assert images.train_labels.dtype == np.int64
+    assert sorted(mirror.requests) == sorted(archive.path for archive in SOURCES[name].archives)
     description = read_json(out.with_suffix(".json"))
-    archives = SOURCES[source].archives()
-    assert description["checksums"] == {Path(archive.path).name: f"md5:{archive.md5}" for archive in archives}
+    assert description["checksum"] == images.checksum
     assert description["licence"] and description["origin"]
-    assert sorted(mirror.requests) == sorted(archive.path for archive in archives)
-    assert not [entry.name for entry in tmp_path.glob(".*") if entry.suffix != ".seal"]
 
 
-def test_fetch_gets_everything_that_can_be_had_and_names_the_rest(small_edition, mdpu, settings, tmp_path, mirror):
-    partial = tmp_path / "partial"
-    shutil.copytree(small_edition[0], partial)
-    (partial / "cifar-10-python.tar.gz").unlink()
-    (partial / "test_32x32.mat").write_bytes(b"spoilt")
-    with serving(partial) as served:
-        status, said = mdpu("fetch", *settings(mirror=served.url))
-    assert status == 2
-    assert "cifar-10: cifar-10-python.tar.gz could not be fetched" in said
-    assert "svhn: test_32x32.mat could not be fetched" in said
-    assert f"{tmp_path / 'data' / 'test_32x32.mat'} (MD5 " in said
-    assert not (tmp_path / "data" / "test_32x32.mat").exists()
-    # The mirror, empty, is what a node without network sees.
-    status, said = mdpu("dataset", "mnist", *settings(mirror=mirror.url), "--out", tmp_path / "mnist.npz")
-    assert status == 0, said
-    assert mirror.requests == []
-    assert_images(read_images(tmp_path / "mnist.npz"), small_edition[1]["mnist"])
+def test_checksums_are_known_beforehand_and_never_change():
+    """They are in the keys of runs, so another text would train all of them anew."""
+    assert {name: source.checksum for name, source in SOURCES.items()} == {
+        "mnist": "MNIST 13892946d4fb3b78",
+        "fashion-mnist": "Fashion-MNIST 4d9a2030dd36faea",
+        "emnist-digits": "EMNIST digits 58c8d27c78d21e728a6bc7b3cc06412e",
+        "emnist-letters": "EMNIST letters 58c8d27c78d21e728a6bc7b3cc06412e",
+        "emnist-balanced": "EMNIST balanced 58c8d27c78d21e728a6bc7b3cc06412e",
+        "cifar-10": "CIFAR-10 c58f30108f718f92721af3b95e74349a",
+        "svhn": "SVHN e26dedcc434d2e4c54c9b2d4a06d8373 eb5a983be6a315427106f1b164d9cef3",
+        "digits": "scikit-learn digits 16d04ced2e5d1d3be214d879ea4358f2fc4c5ccb84693882b64f32888959de25",
+    }
+
+
+def test_the_files_are_those_that_torchvision_knows():
+    def known(name):
+        return {(Path(archive.path).name, archive.md5, archive.urls) for archive in SOURCES[name].archives}
+
+    for name, dataset in (("mnist", datasets.MNIST), ("fashion-mnist", datasets.FashionMNIST)):
+        assert {(file, md5) for file, md5, _ in known(name)} == set(dataset.resources)
+        assert {url for *_, urls in known(name) for url in urls} <= {
+            f"{address}{file}" for address in dataset.mirrors for file, _ in dataset.resources
+        }
+    for split in publishers.EMNIST_CLASSES:
+        assert known(f"emnist-{split}") == {("gzip.zip", datasets.EMNIST.md5, (datasets.EMNIST.url,))}
+        names = [name.upper() if split == "letters" else name for name in datasets.EMNIST.classes_split_dict[split]]
+        assert list(CLASSES[split]) == [name for name in names if name != "N/A"]
+    assert known("cifar-10") == {(datasets.CIFAR10.filename, datasets.CIFAR10.tgz_md5, (datasets.CIFAR10.url,))}
+    svhn = datasets.SVHN.split_list
+    assert known("svhn") == {(file, md5, (url,)) for url, file, md5 in (svhn["train"], svhn["test"])}
 
 
 def test_a_half_unpacked_file_in_data_dir_is_not_taken_for_whole(small_edition, tmp_path):
     folder, truth = small_edition
     shutil.copytree(folder, tmp_path / "data")
     (tmp_path / "data" / "MNIST" / "raw" / "train-images-idx3-ubyte").write_bytes(b"half")
-    images, _ = load_source("mnist", tmp_path / "data", None)
-    np.testing.assert_array_equal(images.train_images, truth["mnist"]["train_images"])
+    np.testing.assert_array_equal(load_source("mnist", tmp_path / "data").train_images, truth["mnist"]["train_images"])
+
+
+def test_an_unknown_source_is_named(tmp_path):
+    with pytest.raises(UserError, match="mnits"):
+        load_source("mnits", tmp_path)
 
 
 # -- archives with the right checksum and the wrong content -------------------------------------------
-
-
-def _emnist_with(published, folder, **changes):
-    with zipfile.ZipFile(published / "EMNIST" / "raw" / "gzip.zip") as archive:
-        members: dict[str, bytes | None] = {name: archive.read(name) for name in archive.namelist()}
-    members.update(changes)
-    make_emnist_zip(
-        folder / "EMNIST" / "raw" / "gzip.zip",
-        {name: content for name, content in members.items() if content is not None},
-    )
-
 
 IMAGES = "gzip/emnist-letters-train-images-idx3-ubyte.gz"
 LABELS = "gzip/emnist-letters-train-labels-idx1-ubyte.gz"
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    "change",
     [
-        ({IMAGES: None}, f"There is no item named '{IMAGES}' in the archive"),
-        ({IMAGES: b"no gzip"}, "could not be read"),
-        ({IMAGES: gzip.compress(idx(np.zeros((78, 28, 28)))[:-9])}, "cannot reshape array of size 61143 into shape"),
-        ({LABELS: gzip.compress(idx(np.ones(77)))}, "78 images but labels of shape (77,)"),
-        ({LABELS: gzip.compress(idx(np.full(78, 27)))}, "train_labels run from 26 to 26, outside the 26 named classes"),
+        {IMAGES: None},
+        {IMAGES: b"no gzip"},
+        {IMAGES: publishers.idx(np.zeros((78, 28, 28)))[:-9]},
+        {LABELS: publishers.idx(np.ones(77))},
+        {LABELS: publishers.idx(np.full(78, 27))},
     ],
 )
-def test_a_broken_emnist_ends_in_one_sentence(published, monkeypatch, mdpu, settings, tmp_path, change, said):
-    _emnist_with(published[0], tmp_path / "mirror", **change)
-    expect(monkeypatch, tmp_path / "mirror")
+def test_a_broken_emnist_is_named_and_nothing_is_written(published, monkeypatch, tmp_path, change):
+    members = publishers.emnist_members(published[1]) | change
+    publishers.write_emnist(tmp_path / "mirror", {name: content for name, content in members.items() if content})
+    publishers.expect(monkeypatch, tmp_path / "mirror")
     out = tmp_path / "out" / "letters.npz"
-    status, error = mdpu("dataset", "emnist-letters", *settings(mirror=str(tmp_path / "mirror")), "--out", out)
-    assert status == 2
-    assert error.splitlines()[-1].startswith("error: source emnist-letters: ")
-    assert said in error
+    with pytest.raises(UserError, match="emnist-letters"):
+        write_source("emnist-letters", tmp_path / "data", str(tmp_path / "mirror"), out)
     assert not out.parent.exists()
-    # The next run, with the right archive, recovers.
-    monkeypatch.undo()
-    expect(monkeypatch, published[0])
+    publishers.expect(monkeypatch, published[0])  # the next run, with the right archive, recovers
     load_source("emnist-letters", tmp_path / "data", str(published[0]))
 
 
 def test_a_cifar_batch_with_another_checksum_is_not_unpickled(small_edition, monkeypatch, tmp_path):
-    from torchvision.datasets import CIFAR10
+    batches = publishers.cifar_batches(small_edition[1]["cifar-10"])
+    publishers.write_cifar(tmp_path / "cifar-10-python.tar.gz", batches | {"test_batch": batches["data_batch_1"]})
+    publishers.expect(monkeypatch, tmp_path, batches)
+    with pytest.raises(UserError, match="cifar-10"):
+        load_source("cifar-10", tmp_path)
 
-    batches = cifar_batches(small_edition[1]["cifar-10"])
-    batches["test_batch"] = batches["data_batch_1"]
-    path = tmp_path / "data" / "cifar-10-python.tar.gz"
-    path.parent.mkdir()
-    with tarfile.open(path, "w:gz") as archive:
-        for name, content in batches.items():
-            member = tarfile.TarInfo(f"cifar-10-batches-py/{name}")
-            member.size = len(content)
-            archive.addfile(member, io.BytesIO(content))
-    monkeypatch.setattr(CIFAR10, "tgz_md5", hashlib.md5(path.read_bytes()).hexdigest())
-    with pytest.raises(UserError, match=r"source cifar-10: .* could not be read .*corrupted"):
-        load_source("cifar-10", tmp_path / "data", None)
+
+# -- real data -----------------------------------------------------------------------------------------
+
+
+def test_digits_need_no_file(tmp_path):
+    images = load_source("digits", tmp_path)
+    assert images.train_images.shape == (1348, 8, 8)
+    assert images.train_images.max() == 255
+    assert SOURCES["digits"].checksum.endswith(images.checksum)
+
+
+@pytest.mark.skipif(not REAL.is_dir(), reason="real data are not at hand")
+@pytest.mark.parametrize(
+    ("name", "counts", "checksum"),
+    [
+        ("mnist", (60_000, 10_000), "a72360dc13ab8f8fbbe0f6f8eac8bbf2848c895fff204e8c5698807a59390a63"),
+        ("fashion-mnist", (60_000, 10_000), "d829f425b7cd1e1931e680ae77175e33d43fd92161b3cac276b729442d72cd00"),
+        ("emnist-letters", (124_800, 20_800), "6f6985f6eb632368338628151968d99df0ded25a081e48d56dbb23bcb743b7f9"),
+    ],
+)
+def test_the_publishers_own_files_are_read(name, counts, checksum, tmp_path):
+    images = load_source(name, tmp_path, str(REAL))
+    assert (len(images.train_labels), len(images.test_labels)) == counts
+    assert images.checksum == checksum

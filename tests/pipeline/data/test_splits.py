@@ -1,7 +1,8 @@
-"""Splits: the law of the tuples, dominance, pools, and what is said when a pool is too small."""
+"""Splits: the law of the tuples, dominance, pools, and the file of a cell."""
 
 from __future__ import annotations
 
+import hashlib
 import re
 
 import numpy as np
@@ -12,30 +13,19 @@ from scipy import stats
 
 from mdpu.data import draw_split
 from mdpu.errors import UserError
-from mdpu.law import Law
-from mdpu.pipeline.data.diagnostics import diagnose
-from mdpu.pipeline.data.splits import draw, read_split, write_split
+from mdpu.law import Law, named_law
+from mdpu.pipeline.data.splits import describe_split, draw, read_split, write_split
+from mdpu.pipeline.files import save_npz
 
 # 40 images left out, 60 positive, 20 negative, well mixed.
 LABELS = np.array([1, -1, 0, 1, 0, 1] * 20, dtype=np.int8)
+PAIRS = Law.dominant(2)
 
 GOLDEN = {
-    (True, True): (
-        [[111, 90, 52], [115, 78, 119], [69, 81, 95], [24, 12, 87]],
-        [91, 108, 90, 101, 30],
-    ),
-    (False, True): (
-        [[41, 96, 49], [52, 72, 45], [17, 111, 24], [84, 119, 65]],
-        [58, 66, 108, 41, 57],
-    ),
-    (True, False): (
-        [[27, 30, 115], [7, 83, 90], [71, 69, 29], [72, 45, 89]],
-        [100, 39, 102, 5, 114],
-    ),
-    (False, False): (
-        [[96, 18, 112], [28, 51, 54], [75, 90, 30], [107, 3, 77]],
-        [37, 78, 9, 102, 114],
-    ),
+    (True, True): [[111, 90, 52], [115, 78, 119], [69, 81, 95], [24, 12, 87], [91, 108, 90, 101, 30]],
+    (False, True): [[41, 96, 49], [52, 72, 45], [17, 111, 24], [84, 119, 65], [58, 66, 108, 41, 57]],
+    (True, False): [[27, 30, 115], [7, 83, 90], [71, 69, 29], [72, 45, 89], [100, 39, 102, 5, 114]],
+    (False, False): [[96, 18, 112], [28, 51, 54], [75, 90, 30], [107, 3, 77], [37, 78, 9, 102, 114]],
 }
 
 
@@ -43,7 +33,22 @@ GOLDEN = {
 def test_splits_are_the_pinned_ones(replacement, overlap):
     labels = np.array([1, -1, 0, 1, -1, 1] * 20, dtype=np.int8)
     split = draw_split(labels, 3, 0.4, 4, 5, 11, replacement, overlap)
-    assert (split.tuples.tolist(), split.unlabeled.tolist()) == GOLDEN[replacement, overlap]
+    assert [*split.tuples.tolist(), split.unlabeled.tolist()] == GOLDEN[replacement, overlap]
+
+
+@pytest.mark.parametrize(
+    ("positive", "negative", "expected"),
+    [(29_492, 30_508, "07e4d906c0a46333"), (30_000, 20_000, "8766b7e3a3c82918"), (44_744, 28_513, "7139c48a7975f0c9")],
+    ids=["mnist", "cifar-10", "svhn"],
+)
+def test_splits_of_the_papers_size_are_the_same_everywhere(positive, negative, expected):
+    order = np.argsort(np.r_[np.arange(positive) / positive, np.arange(negative) / negative], kind="stable")
+    labels = np.r_[np.ones(positive, np.int8), -np.ones(negative, np.int8)][order]
+    split = draw_split(labels, 3, 0.4, 10_000, 10_000, 1)
+    assert hashlib.sha256(split.tuples.tobytes() + split.unlabeled.tobytes()).hexdigest()[:16] == expected
+
+
+# -- drawing ----------------------------------------------------------------------------------------
 
 
 @given(
@@ -55,30 +60,28 @@ def test_splits_are_the_pinned_ones(replacement, overlap):
     overlap=st.booleans(),
 )
 def test_every_tuple_is_dominant_and_nothing_left_out_is_drawn(size, prior, n, n_unlabeled, seed, overlap):
-    split = draw_split(LABELS, size, prior, n, n_unlabeled, seed, replacement=True, overlap=overlap)
-    assert split.tuples.shape == (n, size)
-    assert split.unlabeled.shape == (n_unlabeled,)
-    assert split.tuples.dtype == split.unlabeled.dtype == np.int64
-    assert (LABELS[split.tuples].sum(axis=1) >= 0).all()
-    assert (LABELS[split.tuples] != 0).all()
-    assert (LABELS[split.unlabeled] != 0).all()
+    split = draw_split(LABELS, size, prior, n, n_unlabeled, seed, overlap=overlap)
+    assert (split.tuples.shape, split.unlabeled.shape) == ((n, size), (n_unlabeled,))
+    hidden = LABELS[split.tuples]
+    assert (hidden.sum(axis=1) >= 0).all() and (hidden != 0).all() and (LABELS[split.unlabeled] != 0).all()
+    found = describe_split(split, LABELS)
+    assert found["tuples"] == [int(((hidden == 1).sum(axis=1) == k).sum()) for k in range(size + 1)]
+    assert (found["members"], found["unlabeled"]) == ((hidden == 1).mean(), (LABELS[split.unlabeled] == 1).mean())
 
 
-def test_unlabeled_images_are_positive_at_the_prior():
-    """Exact binomial test at 1e-6 for each of three priors."""
-    for prior in (0.1, 0.4, 0.6):
-        split = draw_split(LABELS, 2, prior, 1, 20_000, 3)
-        positives = int((LABELS[split.unlabeled] == 1).sum())
-        assert stats.binomtest(positives, 20_000, prior).pvalue > 1e-6
-
-
-def test_images_of_a_side_are_drawn_alike():
-    """Chi-square over the images of each side, at 1e-6 each."""
-    split = draw_split(LABELS, 3, 0.5, 20_000, 20_000, 9)
+@pytest.mark.parametrize("law", ["dominant", "similar", "exactly-1", "at-least-2", "0.1,1,0,0.5"])
+@pytest.mark.parametrize("prior", [0.1, 0.4, 0.7])
+def test_tuples_and_unlabeled_images_follow_law_and_prior(law, prior):
+    """Tests of the counts, and of the images of a side, at 1e-6 each."""
+    split = draw_split(LABELS, named_law(law, 3), prior, 5000, 20_000, 7)
+    found, chances = describe_split(split, LABELS), named_law(law, 3).counts(prior)
+    counts = np.array(found["tuples"])
+    assert not counts[chances == 0].any()
+    assert (chances > 0).sum() == 1 or stats.chisquare(counts[chances > 0], 5000 * chances[chances > 0]).pvalue > 1e-6
+    assert stats.binomtest(round(found["unlabeled"] * 20_000), 20_000, prior).pvalue > 1e-6
     for members in (split.tuples.ravel(), split.unlabeled):
         for side in (1, -1):
-            counts = np.bincount(members, minlength=LABELS.size)[side == LABELS]
-            assert stats.chisquare(counts).pvalue > 1e-6
+            assert stats.chisquare(np.bincount(members, minlength=LABELS.size)[side == LABELS]).pvalue > 1e-6
 
 
 @pytest.mark.parametrize("overlap", [True, False])
@@ -88,73 +91,33 @@ def test_without_replacement_no_image_is_drawn_twice_in_one_part(overlap):
     assert len(np.unique(split.unlabeled)) == split.unlabeled.size
 
 
-@pytest.mark.parametrize("replacement", [True, False])
-@pytest.mark.parametrize("seed", range(5))
-def test_without_overlap_tuples_and_unlabeled_share_no_image(replacement, seed):
-    split = draw_split(LABELS, 2, 0.6, 12, 12, seed, replacement=replacement, overlap=False)
-    assert not set(split.tuples.ravel()) & set(split.unlabeled)
-
-
-@given(
-    positives=st.integers(2, 4),
-    negatives=st.integers(2, 4),
-    n=st.integers(1, 200),
-    n_unlabeled=st.integers(1, 200),
-    seed=st.integers(0, 50),
-)
-def test_with_replacement_two_images_of_a_side_serve_both_parts_without_overlap(
-    positives, negatives, n, n_unlabeled, seed
-):
+@given(st.tuples(st.integers(2, 4), st.integers(2, 4)), st.integers(1, 200), st.integers(1, 200), st.integers(0, 50))
+def test_without_overlap_two_images_of_a_side_serve_both_parts(sides, n, n_unlabeled, seed):
     """A cut in proportion would leave the smaller part none."""
-    labels = np.array([1] * positives + [-1] * negatives, dtype=np.int8)
+    labels = np.repeat(np.array([1, -1], dtype=np.int8), sides)
     split = draw_split(labels, 2, 0.5, n, n_unlabeled, seed, replacement=True, overlap=False)
     assert not set(split.tuples.ravel()) & set(split.unlabeled)
 
 
 @given(
-    positives=st.integers(5, 60),
-    negatives=st.integers(5, 60),
+    sides=st.tuples(st.integers(5, 60), st.integers(5, 60)),
     size=st.integers(1, 5),
     prior=st.sampled_from([0.2, 0.4, 0.5, 0.6, 0.8]),
     seed=st.integers(0, 20),
     overlap=st.booleans(),
 )
-def test_the_largest_n_that_is_named_fits_and_the_next_does_not(positives, negatives, size, prior, seed, overlap):
-    labels = np.array([1] * positives + [-1] * negatives, dtype=np.int8)
-
-    def draw(n):
+def test_the_largest_n_that_is_named_fits_and_the_next_does_not(sides, size, prior, seed, overlap):
+    def drawn(n):
+        labels = np.repeat(np.array([1, -1], dtype=np.int8), sides)
         return draw_split(labels, size, prior, n, n, seed, replacement=False, overlap=overlap)
 
-    with pytest.raises(UserError, match="without replacement") as error:
-        draw(300)
-    match = re.search(r"the largest n that fits M = (\d+), prior ([0-9.]+) is (\d+)$", str(error.value))
-    assert match is not None
-    assert (int(match[1]), float(match[2])) == (size, prior)
-    largest = int(match[3])
-    with pytest.raises(UserError, match="without replacement"):
-        draw(largest + 1)
+    with pytest.raises(UserError, match="replacement") as error:
+        drawn(300)
+    largest = int(re.findall(r"\d+", str(error.value))[-1])
+    with pytest.raises(UserError, match="replacement"):
+        drawn(largest + 1)
     assume(largest > 0)
-    assert len(draw(largest).tuples) == largest
-
-
-def test_a_side_without_images_is_named():
-    with pytest.raises(UserError, match="no negative training image"):
-        draw_split(np.ones(50, dtype=np.int8), 2, 0.5, 50, 50, 1)
-
-
-def test_a_split_survives_its_file_and_holds_no_labels(tmp_path):
-    split = draw_split(LABELS, 3, 0.5, 7, 9, 1)
-    write_split(split, tmp_path / "split.npz")
-    with np.load(tmp_path / "split.npz", allow_pickle=False) as archive:
-        assert sorted(archive) == ["tuples", "unlabeled"]
-    again = read_split(tmp_path / "split.npz")
-    assert np.array_equal(again.tuples, split.tuples)
-    assert np.array_equal(again.unlabeled, split.unlabeled)
-
-
-# -- what the tuples left of a pool -------------------------------------------------------------
-
-PAIRS = Law.dominant(2)
+    assert len(drawn(largest).tuples) == largest
 
 
 @pytest.mark.parametrize("replacement", [True, False])
@@ -168,24 +131,64 @@ def test_a_remainder_has_what_the_same_tuples_left_of_a_pool_at_the_prior(replac
         assert not np.isin(other.unlabeled, other.tuples).any() and (labels[other.unlabeled] != 0).all()
     assert np.mean([(labels[split.unlabeled] > 0).mean() for split in fresh]) == pytest.approx(0.4, abs=0.015)
     assert np.mean([(labels[split.unlabeled] > 0).mean() for split in rest]) == pytest.approx(0.2875, abs=0.015)
-    errors = [diagnose(split, labels, PAIRS, 0.4, "remainder")["unlabeled"]["z"] for split in rest]
-    assert abs(np.mean(errors)) < 0.25 and np.std(errors) == pytest.approx(1, abs=0.2)
+    whole = draw(labels, PAIRS, 0.4, 20, 80, "0", "put-back", replacement=replacement)
+    assert np.array_equal(whole.unlabeled, np.append(rest[0].unlabeled, rest[0].tuples))
 
 
-def test_members_that_are_put_back_make_the_pool_whole():
-    rest, whole = (draw(LABELS, PAIRS, 0.4, 9, 40, "a", kind) for kind in ("remainder", "put-back"))
-    assert np.array_equal(whole.unlabeled, np.append(rest.unlabeled, rest.tuples))
+@pytest.mark.parametrize(("labels", "n", "n_unlabeled"), [(LABELS, 30, 4), (LABELS[:20], 2, 3)])
+def test_a_pool_that_cannot_be_is_refused(labels, n, n_unlabeled):
+    with pytest.raises(UserError, match=r"n_unlabeled|remainder"):
+        for trial in range(20):
+            draw(labels, PAIRS, 0.4, n, n_unlabeled, f"{trial}", "remainder", replacement=n == 30)
+
+
+# -- the file of a cell -----------------------------------------------------------------------------
+
+SPEC = {"tuple_size": 3, "prior": "0.4", "n": 7, "n_unlabeled": 20, "trials": {"1": "a/seed1", "12": "a/seed12"}}
+
+
+@pytest.fixture
+def labels(tmp_path):
+    save_npz(tmp_path / "labels.npz", train=LABELS, test=LABELS)
+    return tmp_path / "labels.npz"
 
 
 @pytest.mark.parametrize(
-    ("labels", "n", "options", "sentence"),
+    ("law", "more"),
     [
-        (LABELS, 30, {}, "does not hold these tuples; make n_unlabeled larger"),
-        (LABELS[:20], 2, {"replacement": False}, "training images are no members, but the remainder needs"),
+        (Law.dominant(3), {}),
+        (Law.dominant(3), {"overlap": False, "replacement": False, "n": 2, "broken": 0.0, "unlabeled": "pool"}),
+        (named_law("exactly-1", 3), {"law": "exactly-1", "unlabeled": "remainder", "n": 2}),
+        (named_law("0,0.2,1,1", 3).broken(0.3), {"law": "0,0.2,1,1", "broken": 0.3}),
     ],
 )
-def test_a_pool_that_cannot_be_is_refused(labels, n, options, sentence):
-    n_unlabeled = 4 if n == 30 else 3
-    with pytest.raises(UserError, match=sentence):
-        for trial in range(20):
-            draw(labels, PAIRS, 0.4, n, n_unlabeled, f"{trial}", "remainder", **options)
+def test_a_file_holds_the_trial_of_each_seed(tmp_path, labels, law, more):
+    write_split(labels, tmp_path / "split.npz", SPEC | more)
+    options = {key: value for key, value in more.items() if key in ("overlap", "replacement", "unlabeled")}
+    for seed, trial in SPEC["trials"].items():
+        expected = draw(LABELS, law, 0.4, more.get("n", 7), 20, trial, **options)
+        found = read_split(tmp_path / "split.npz", int(seed))
+        assert np.array_equal(found.tuples, expected.tuples) and np.array_equal(found.unlabeled, expected.unlabeled)
+    with np.load(tmp_path / "split.npz", allow_pickle=False) as archive:  # and no labels
+        assert sorted(archive) == ["tuples_1", "tuples_12", "unlabeled_1", "unlabeled_12"]
+
+
+@pytest.mark.parametrize("damage", ["seed", "byte", "half", "missing"])
+def test_a_damaged_file_is_named(tmp_path, labels, damage):
+    path = tmp_path / "split.npz"
+    write_split(labels, path, SPEC)
+    content = bytearray(path.read_bytes())
+    if damage == "byte":
+        content[200] ^= 1
+    path.write_bytes(content[: len(content) // 2] if damage == "half" else content)
+    if damage == "missing":
+        path.unlink()
+    with pytest.raises(UserError, match=r"split\.npz"):
+        read_split(path, 2 if damage == "seed" else 1)
+
+
+@pytest.mark.parametrize("change", [{"prior": "1.5"}, {"n": 0}, {"law": "most"}, {"n": 60, "replacement": False}])
+def test_what_cannot_be_drawn_is_refused_and_nothing_written(tmp_path, labels, change):
+    with pytest.raises(UserError):
+        write_split(labels, tmp_path / "split.npz", SPEC | change)
+    assert not (tmp_path / "split.npz").exists()
