@@ -64,6 +64,7 @@ sphinx_gallery_conf = {
     "write_computation_times": False,
 }
 os.environ.setdefault("OMP_NUM_THREADS", "2")  # what the tutorials promise to run on
+os.environ["COLUMNS"] = "88"  # of the commands' help
 
 # Figures of other pages
 plot_include_source = False

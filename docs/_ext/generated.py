@@ -5,19 +5,18 @@ from __future__ import annotations
 import copy
 import re
 from collections.abc import Iterator, Mapping
+from functools import reduce
 from typing import Any
 
-import typer
 import yaml
 from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
-from typer.cli import get_docs_for_click
 
-from mdpu.pipeline.cli import app as command_line
-from mdpu.pipeline.config import PAPER, schema
-from mdpu.pipeline.experiments import available_kinds, load_kind
+from mdpu.pipeline.cli import _parser
+from mdpu.pipeline.config import BASE_FILES, load_yaml, merge, schema
 from mdpu.pipeline.files import resource
+from mdpu.pipeline.show import available_kinds, load_kind
 
 Schema = Mapping[str, Any]
 LIMITS = {"minimum": "at least", "exclusiveMinimum": "above", "maximum": "at most", "exclusiveMaximum": "below"}
@@ -40,10 +39,9 @@ class CommandLine(SphinxDirective):
 
 
 def command_line_page() -> str:
-    """Return the commands as Typer describes them, in Markdown, without the list that a page of contents repeats."""
-    command = typer.main.get_command(command_line)
-    page = get_docs_for_click(obj=command, ctx=typer.Context(command), name="mdpu")
-    return page[page.index("## ") :].replace("**Usage**:\n\n", "").replace("```console\n$ ", "```console\n$ python -m ")
+    """Return the help of each command in Markdown."""
+    (commands,) = (action for action in _parser()._actions if isinstance(action.choices, Mapping))
+    return "\n".join(f"## {name}\n\n```text\n{own.format_help()}```\n" for name, own in commands.choices.items())
 
 
 # -- configuration ----------------------------------------------------------------------------------
@@ -52,7 +50,7 @@ def command_line_page() -> str:
 def configuration_page() -> Iterator[str]:
     """Yield the lines of the page: a heading for each key of the top level, below it the keys that it holds."""
     content = with_options(schema())
-    defaults = yaml.safe_load(resource(PAPER).read_text(encoding="utf-8"))
+    defaults = reduce(merge, (load_yaml(resource(name)) for name in BASE_FILES))
     for key, value in content["properties"].items():
         first, *others = key_rows(key, value, defaults.get(key), content["$defs"])
         yield f"## {key}\n"
@@ -65,8 +63,7 @@ def with_options(content: Schema) -> Schema:
     """Return the schema with the options of every kind of experiment, which the kinds themselves define."""
     content, options = copy.deepcopy(content), {}
     for name in available_kinds():
-        for key, value in load_kind(name).keys.items():
-            assert key not in options, f"two kinds of experiment take the option {key}"
+        for key, value in load_kind(name).options.items():
             options[key] = {**value, "title": f"Of the kind `{name}`. {value['title']}"}
     experiment = content["properties"]["definitions"]["properties"]["experiments"]["additionalProperties"]
     experiment["properties"]["options"]["properties"] = options
