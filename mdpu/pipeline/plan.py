@@ -11,7 +11,7 @@ import json
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from decimal import Decimal, InvalidOperation
 from functools import cache, cached_property
 from pathlib import Path
@@ -436,9 +436,12 @@ class Plan:
         return definition.get("sha256") or self._checksums.get(dataset)
 
     def drawing(self, split: str) -> dict[str, Any]:
-        """Return how the tuples and unlabeled images of a split are drawn, ready for JSON, with every trial's name."""
-        runs = self.splits[split]
-        return {**self._sampling(runs[0]), "trials": {str(run.seed): run.trial for run in runs}}
+        """Return how the tuples and unlabeled images of a split are drawn, ready for JSON, with every trial's name.
+
+        Trials 1 to 5 are always drawn, so that configurations with other seeds among these share the file.
+        """
+        run, seeds = self.splits[split][0], {*range(1, 6), *(run.seed for run in self.splits[split])}
+        return {**self._sampling(run), "trials": {str(seed): replace(run, seed=seed).trial for seed in sorted(seeds)}}
 
     def _sampling(self, run: Run) -> dict[str, Any]:
         law = {} if run.law == DOMINANT else {"law": self.law_text(run)}

@@ -103,7 +103,7 @@ def test_a_method_may_have_trials_of_its_own():
     found = {(run.method, run.seed) for run in plan.experiment("first").runs}
     assert found == {("ure", 1), ("abs", 1), ("abs", 2), ("abs", 3)}
     # The split of a cell holds the trials of all methods.
-    assert set(plan.drawing("flat/base/m2/n30/prior0.4")["trials"]) == {"1", "2", "3"}
+    assert set(plan.drawing("flat/base/m2/n30/prior0.4")["trials"]) == {"1", "2", "3", "4", "5"}
 
 
 def test_an_experiment_without_runs_of_the_selected_datasets_is_not_run():

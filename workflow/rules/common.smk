@@ -15,6 +15,7 @@ from mdpu.pipeline.config import from_snakemake, selected
 from mdpu.pipeline.data import own
 from mdpu.pipeline.files import digest
 from mdpu.pipeline.plan import PARTS, Plan
+from mdpu.settings import RECIPE
 
 
 def as_yaml(value):

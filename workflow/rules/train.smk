@@ -2,15 +2,14 @@
 # OUTPUTS  <results_dir>/runs/<dataset>/<variant>/m<M>[-<law>]/n<n>/prior<pi>/<method>[.<loss>].parquet, the cell's runs
 #
 # One job per cell. Its file keeps runs by what was asked for, so a job trains what is missing, and a value that is changed
-# and changed back trains nothing. A cell whose runs are all shipped has no job: `collect` reads the packed file. A split
-# that is drawn again with more trials is the same in the others, so it is no reason to train.
+# and changed back trains nothing. A cell whose runs are all shipped has no job: `collect` reads the packed file.
 
 
 rule train:
     input:
         images=lambda wildcards: PLAN.layout.images(wildcards.dataset),
         labels=ROOT / "labels/{dataset}.npz",
-        split=ancient(ROOT / "splits" / f"{SPLIT}.npz"),
+        split=ROOT / "splits" / f"{SPLIT}.npz",
         shipped=lambda wildcards: [ancient(str(file)) for file in PLAN.shipped_files(known_cell(wildcards))],
     output:
         runs=update(ROOT / "runs" / f"{CELL}.parquet"),
@@ -29,6 +28,7 @@ rule train:
         runtime=lambda wildcards, attempt: attempt * PLAN.minutes(known_cell(wildcards)),
     params:
         spec=lambda wildcards: text(PLAN.spec(known_cell(wildcards))),
+        recipe=RECIPE,
     shell:
         "exec python -m mdpu train --images {input.images:q} --labels {input.labels:q} --split {input.split:q}"
         " --shipped {input.shipped:q} --out {output.runs:q} --spec {params.spec:q}"
