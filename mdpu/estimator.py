@@ -1,7 +1,7 @@
 """scikit-learn's face of the library: classifiers from tuples and unlabeled rows.
 
->>> classifier = MDPUClassifier(prior=0.4, random_state=0).fit(tuples, unlabeled)
->>> classifier.predict(rows)
+    classifier = MDPUClassifier(prior=0.4, random_state=0).fit(tuples, unlabeled)
+    classifier.predict(rows)
 
 `MDPUClassifier` takes tuples at least half of whose members are of one class, `TupleClassifier` tuples of any symmetric
 law. `Network` holds what only networks know. ``docs/how-to/estimator.md`` has examples.
@@ -33,7 +33,7 @@ from mdpu.learners.features import Standardisation
 from mdpu.learners.joint import Bags, CountedTuples, Floats, only_used
 from mdpu.learners.student import check_student, event_prior, fit_linear, fit_student
 from mdpu.losses import LOSSES
-from mdpu.methods import available_methods, load_method
+from mdpu.methods import load_method
 from mdpu.networks import Networks, make_network, prepare
 from mdpu.prior import PriorProfile, estimate_prior
 from mdpu.scores import Estimate, estimated_risk
@@ -111,16 +111,17 @@ class Network(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
         UserError
             If a parameter is refused, whatever the data.
         """
-        _check_switch("standardize", self.standardize)
-        if self.short is not None:
-            _check_switch("short", self.short)
+        check_choice("standardize", self.standardize, (True, False))
+        check_choice("short", self.short, (None, True, False))
         if not isinstance(self.callbacks, Sequence) or not all(map(callable, self.callbacks)):
             raise UserError(f"callbacks is {self.callbacks!r}; a list of functions of epoch and row is needed")
         if isinstance(self.network, type | torch.jit.ScriptModule):
             what = f"class {self.network}" if isinstance(self.network, type) else "scripted module (torch.jit)"
             raise UserError(f"network is a {what}; give a module of Python, or a function from a row's shape to one")
         choose_device(self.device)
-        check_choice("method", self.method, usable_methods())
+        method = load_method(self.method)
+        if not method.needs_network or method.outputs > 1 or method.sees_labels or method.estimates_prior:
+            raise UserError(f"method {self.method} is none that scores rows, sees no labels and is told the prior")
         check_choice("loss", self.loss, tuple(LOSSES))
         if self.n_epochs is not None:
             check_count("n_epochs", self.n_epochs)
@@ -142,7 +143,9 @@ class Network(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
             answers = [callback(epoch, measures[0]) for callback in self.callbacks]
             return any(answer is True for answer in answers)
 
-        (model,) = train(task, rows, [sample], [seed], settings, device=self.device, on_epoch_end=on_epoch_end)
+        (model,) = train(
+            task, rows, [sample], [seed], settings, device=choose_device(self.device), on_epoch_end=on_epoch_end
+        )
         objective = model.history["objective"]
         n_steps = len(objective) * -(-len(sample.tuples) // settings.batch_size)
         if lost := int(objective.isna().sum()):
@@ -163,30 +166,24 @@ class Network(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
 
 def _defaults(n: int, short: bool, broken: bool) -> dict[str, Any]:
     """Return the settings of a training on `n` tuples that no parameter names."""
-    passes = -(-1_000_000 // n)
+    passes = max(5, -(-1_000_000 // n))
     if short:
         own = {"network": "components", "schedule": "one-cycle", "epochs": min(20, passes), "learning_rate": 3e-3}
         own |= {"batch_size": min(500, max(64, n // 20)), "weight_decay": 6e-3 if broken else 3e-4}
     else:
         own = {"network": "mlp", "epochs": min(100, passes), "learning_rate": 1e-3}
         own |= {"batch_size": 64 if n <= 10_000 else 256, "weight_decay": 5e-4}
-    return own | {"epochs": max(5, own["epochs"])}
-
-
-def usable_methods() -> list[str]:
-    """Return the methods that score rows, see no labels and are told the prior, which the classifier estimates."""
-    found = {name: load_method(name) for name in available_methods()}
-    own = {name: method for name, method in found.items() if method.needs_network and method.outputs == 1}
-    return [name for name, method in own.items() if not (method.sees_labels or method.estimates_prior)]
+    return own
 
 
 def _check_module(settings: Settings, rows: NDArray[Any]) -> None:
     """Raise `UserError` unless a module that was brought along can do a training step on two rows."""
     try:
-        preparation = prepare(settings, rows)
-        module = make_network(settings, preparation, 1, 0)
-        network = Networks([module], preparation, 1, torch.device("cpu"), "float32")
-        network(preparation(rows)[None]).sum().backward()
+        with torch.random.fork_rng([]):
+            preparation = prepare(settings, rows)
+            module = make_network(settings, preparation, 1, 0)
+            network = Networks([module], preparation, 1, torch.device("cpu"), "float32")
+            network(preparation(rows)[None]).sum().backward()
     except UserError:
         raise
     except Exception as error:  # whatever somebody's code raises
@@ -197,9 +194,9 @@ def _check_module(settings: Settings, rows: NDArray[Any]) -> None:
         ) from error
 
 
-def _check_switch(name: str, value: Any) -> None:
-    if not isinstance(value, bool | np.bool_):
-        raise UserError(f"{name} is {value!r}; True or False is needed")
+def _is_complete(sample: TupleData) -> bool:
+    """Whether all groups were collected, and bounds on their numbers of positives are what is known of them."""
+    return isinstance(sample, CountedTuples) and sample.complete
 
 
 def _put_back(sample: TupleData) -> TupleData:
@@ -296,34 +293,39 @@ class TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
     def _fit(self, X: Any, y: Any) -> Self:
         self._check_parameters()
         rows, sample = self._sample(X, y)
-        choice = self._choose_learner(rows, sample)
-        seed = self._seed()
+        choice, seed = self._choose_learner(rows, sample), self._seed()
         if choice.name != "network":
             rows, sample = only_used(rows, sample)
-        bags = Bags.of(sample, self._own_law)
-        with threadpool_limits(1):  # on small matrices, threads that wait for each other take most of the time
-            estimate, own = self._settle_prior(rows, sample, bags, seed)
-            self._check_information(own, bags)
-            if choice.name == "student":
-                student = {} if isinstance(self.learner, str) else {"student": self.learner}
-                self.model_ = fit_student(rows, bags, own, seed, **student)
-            elif choice.name == "linear":
-                self.model_ = fit_linear(rows, bags, own, seed)
+        estimate = None
+        if self.prior is not None:
+            own = self._own(float(self.prior))
+        elif _is_complete(sample):
+            own = event_prior(rows, Bags.of(sample, self._own_law), seed)
+        else:
+            estimate = estimate_prior(rows, sample, self._own_law, seed)
+            own = self._estimated(estimate)
+        if self.broken:
+            self._check_broken(own, sample)
         for name in ("history_", "n_iter_", "standardisation_"):
             self.__dict__.pop(name, None)
         if choice.name == "network":
             self._fit_network(rows, sample, own, seed)
+        else:
+            self._fit_learner(choice.name, rows, Bags.of(sample, self._own_law), own, seed)
+        if self.prior is not None and self.compare_prior and not _is_complete(sample):
+            estimate = self._compare_told_prior(own, rows, sample, seed)
+        self._warn_of_little_information(own, sample)
+        self._warn_of_constant_answers(rows, sample)
         self.learner_ = choice
         self.prior_estimate_ = estimate.mirrored() if estimate and self._sign < 0 else estimate
         self.prior_ = float(self._own(own))
         self.classes_ = np.array([-1, 1])
-        self._warn_of_constant_answers(rows, sample)
         return self
 
     def _check_parameters(self) -> None:
         """Raise `UserError` if a parameter is refused, whatever the data."""
         for name in ("guess_prior", "compare_prior"):
-            _check_switch(name, getattr(self, name))
+            check_choice(name, getattr(self, name), (True, False))
         check_choice("unlabeled_is", self.unlabeled_is, ("pool", "remainder"))
         for name in ("prior", "prior_shift"):
             if getattr(self, name) is not None:
@@ -344,7 +346,7 @@ class TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         rows, sample = self._read(X, y, reset=True)
         if self._counts is not None:
             sample = CountedTuples.of(sample, self._counts, complete=y is None)
-        if self.unlabeled_is == "remainder" and not (isinstance(sample, CountedTuples) and sample.complete):
+        if self.unlabeled_is == "remainder" and not _is_complete(sample):
             sample = _put_back(sample)
         if len(sample.unlabeled) < 2:
             raise UserError("one unlabeled row says nothing of positives; give as many as there are tuples")
@@ -389,6 +391,8 @@ class TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         }
         try:
             rows: Any = validate_data(self, X, reset=reset, allow_nd=True, **options)
+            if not sparse.issparse(rows) and rows.dtype != np.uint8 and not np.issubdtype(rows.dtype, np.floating):
+                rows = rows.astype(np.float32)
         except ValueError as error:
             if "could not convert string" not in str(error):
                 raise
@@ -397,8 +401,6 @@ class TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
                 f"{of} hold text or categories; put an encoder before the classifier in a Pipeline, such as "
                 "make_column_transformer((OneHotEncoder(), columns), remainder='passthrough')"
             ) from None
-        if not sparse.issparse(rows) and rows.dtype != np.uint8 and not np.issubdtype(rows.dtype, np.floating):
-            rows = rows.astype(np.float32)
         if reset:
             self._ndim: int = len(rows.shape)
         return rows
@@ -436,6 +438,14 @@ class TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         if n <= STUDENT_UP_TO:
             return Choice("student", f"{'a table' if rows.ndim == 2 else 'pictures'} with {n} tuples")
         return Choice("network", f"a table with {n} tuples, more than {STUDENT_UP_TO}")
+
+    def _fit_learner(self, name: str, rows: Any, bags: Bags, own: float, seed: int | str) -> None:
+        with threadpool_limits(1):  # on small matrices, threads that wait for each other take most of the time
+            if name == "linear":
+                self.model_ = fit_linear(rows, bags, own, seed)
+            else:
+                student = {} if isinstance(self.learner, str) else {"student": self.learner}
+                self.model_ = fit_student(rows, bags, own, seed, **student)
 
     def _fit_network(self, rows: Any, sample: TupleData, own: float, seed: int | str) -> None:
         """Train the network of `learner`, or that of the defaults."""
@@ -477,10 +487,6 @@ class TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         """Return the law in terms of the class whose scores are learned."""
         return self.law_of(size)
 
-    def _broken(self, law: Law) -> Law:
-        """Return a law with the share of broken tuples, if there is one."""
-        return law.broken(self.broken) if self.broken else law
-
     @property
     def _sign(self) -> int:
         """1, or -1 if the class whose scores are learned is the negative one."""
@@ -491,22 +497,6 @@ class TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         return prior if self._sign > 0 else 1 - prior
 
     # -- the prior --------------------------------------------------------------------------------
-
-    def _settle_prior(
-        self, rows: Any, sample: TupleData, bags: Bags, seed: int | str
-    ) -> tuple[PriorProfile | None, float]:
-        """Return what the sample says of the own class's prior, if it is asked, and the prior to learn with."""
-        if bags.complete:
-            return None, self.prior or event_prior(rows, bags, seed)
-        if self.prior is not None and not self.compare_prior:
-            return None, self._own(float(self.prior))
-        estimate = estimate_prior(rows, sample, self._own_law, seed)
-        if self.prior is None:
-            return estimate, self._estimated(estimate)
-        own = self._own(float(self.prior))
-        if not estimate.fits(own):
-            self._warn_of_told_prior(estimate, rows, sample, seed)
-        return estimate, own
 
     def _estimated(self, estimate: PriorProfile) -> float:
         """Return the own class's prior as it is estimated.
@@ -538,31 +528,38 @@ class TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         warn(f"the data say {says}, and {self._own(guess):.2f} is a guess; give prior or more tuples")
         return guess
 
-    def _warn_of_told_prior(self, estimate: PriorProfile, rows: Any, sample: TupleData, seed: int | str) -> None:
-        """Warn of a told prior that does not fit, and say so if it would with the members put back."""
-        ends = sorted((self._own(estimate.low), self._own(estimate.high)))
-        text = (
-            f"prior is {self.prior}, but tuples and unlabeled rows speak for {ends[0]:.2f} to {ends[1]:.2f}; check "
-            "prior, or whether the unlabeled rows were drawn as they come"
-        )
-        if self.unlabeled_is == "pool":
-            whole = estimate_prior(rows, _put_back(sample), self._own_law, seed)
-            if whole.known and whole.fits(self._own(float(self.prior or 0))):
-                text += '; they would fit as what the tuples left of a pool: see unlabeled_is="remainder"'
-        warn(text)
+    def _compare_told_prior(self, own: float, rows: Any, sample: TupleData, seed: int | str) -> PriorProfile:
+        """Return what the sample says of the prior; warn of a told one that does not fit.
 
-    def _check_information(self, own: float, bags: Bags) -> None:
-        """Raise `UserError` if tuples break the law as often as random groups; warn if they say too little.
-
-        They say little at a prior near 0 or 1.
+        It is said where it would fit with the members put back.
         """
-        by_chance = max(1 - replace(part.law, refused=0.0).rate(own) for part in bags.parts)
+        estimate = estimate_prior(rows, sample, self._own_law, seed)
+        if not estimate.fits(own):
+            ends = sorted((self._own(estimate.low), self._own(estimate.high)))
+            text = (
+                f"prior is {self.prior}, but tuples and unlabeled rows speak for {ends[0]:.2f} to {ends[1]:.2f}; check "
+                "prior, or whether the unlabeled rows were drawn as they come"
+            )
+            if self.unlabeled_is == "pool":
+                whole = estimate_prior(rows, _put_back(sample), self._own_law, seed)
+                if whole.known and whole.fits(own):
+                    text += '; they would fit as what the tuples left of a pool: see unlabeled_is="remainder"'
+            warn(text)
+        return estimate
+
+    def _check_broken(self, own: float, sample: TupleData) -> None:
+        """Raise `UserError` if tuples break the law as often as random groups."""
+        laws = [replace(self._own_law(size), refused=0.0) for size in np.unique(sample.sizes).tolist()]
+        by_chance = max(1 - law.rate(own) for law in laws)
         if self.broken >= by_chance:
             raise UserError(
                 f"broken is {self.broken:.2f}, but of random groups at prior {self._own(own):.2f} no more than "
                 f"{by_chance:.2f} break the law; check broken and prior"
             )
-        most = max(part.law.joint_information(own) for part in bags.parts)
+
+    def _warn_of_little_information(self, own: float, sample: TupleData) -> None:
+        """Warn of a prior near 0 or 1, where tuples say little."""
+        most = max(part.law.joint_information(own) for part in Bags.of(sample, self._own_law).parts)
         if max(own, 1 - own) >= 0.75 and most < LITTLE:
             warn(
                 f"at prior {self._own(own):.2f} a tuple says {most:.2f} nats of its members' classes; learners seldom "
@@ -612,7 +609,7 @@ class TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
     def module_(self) -> PlainModule:
         """The trained network as a plain module on the CPU, from rows (N, ...) to scores (N,)."""
         check_is_fitted(self)
-        if not isinstance(self.model_, Trained):
+        if not isinstance(self.model_, Trained) or self.model_.preparation is None:
             raise AttributeError(f"module_ is of networks, but the learner is {self.learner_}")
         return PlainModule(
             self.model_.module, self.model_.preparation, self.standardisation_, float(self._sign), self._shift()
@@ -765,10 +762,12 @@ class MDPUClassifier(TupleEstimator):
 
     def law_of(self, size: int) -> Law:
         """Return the law of the tuples of one size: at least half of the members are of the dominant class."""
-        return self._broken(Law.dominant(size) if self.dominant == "positive" else Law.between(size, 0, size // 2))
+        law = Law.dominant(size) if self.dominant == "positive" else Law.between(size, 0, size // 2)
+        return law.broken(self.broken) if self.broken else law
 
     def _own_law(self, size: int) -> Law:
-        return self._broken(Law.dominant(size))
+        law = Law.dominant(size)
+        return law.broken(self.broken) if self.broken else law
 
     def _check_parameters(self) -> None:
         check_choice("dominant", self.dominant, ("positive", "negative"))
@@ -844,4 +843,4 @@ class TupleClassifier(TupleEstimator):
                 f"law is one of {law.size} members, but a tuple has {size}; give a function from the size, as "
                 "Law.dominant, for tuples of several sizes"
             )
-        return self._broken(law)
+        return law.broken(self.broken) if self.broken else law

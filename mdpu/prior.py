@@ -386,8 +386,9 @@ def without_pool(rows: Any, sample: TupleData) -> TupleData:
 
 def _identity(rows: Any) -> Indices:
     """Return a number for each row (N,), equal for equal rows; sparse ones count as different."""
+    count = rows.shape[0]
     if sparse.issparse(rows):
-        return np.arange(rows.shape[0])
+        return np.arange(count)
     contents: dict[bytes, int] = {}
     return np.array([contents.setdefault(row.tobytes(), len(contents)) for row in np.ascontiguousarray(rows)])
 

@@ -101,13 +101,13 @@ def check_student(student: Any) -> Any:
     name = type(last).__name__
     if name in INNER_FOLDS:
         raise UserError(
-            f"{name} takes its probabilities from folds of its own, which hold both copies of a row; take a classifier "
+            f"learner {name} takes its probabilities from folds of its own, which hold both copies of a row; take one "
             "with probabilities of its own, such as HistGradientBoostingClassifier or LogisticRegression"
         )
     if not hasattr(last, "predict_proba"):
-        raise UserError(f"{name} gives no probabilities; take a classifier with predict_proba")
+        raise UserError(f"learner {name} gives no probabilities; take a classifier with predict_proba")
     if "sample_weight" not in inspect.signature(last.fit).parameters:
-        raise UserError(f"{name} takes no sample_weight, so it cannot learn from soft labels; take another classifier")
+        raise UserError(f"learner {name} takes no sample_weight, so it cannot learn from soft labels; take another")
     return student
 
 
