@@ -144,10 +144,10 @@ def taken_values(value: Schema, defs: Schema) -> str:
 
 
 def escape_priors(app: Sphinx, what: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:
-    """Escape pi_+ and pi_- outside of code, where reStructuredText would read a link."""
+    """Escape pi_+ and the like outside of code, where reStructuredText would read a link."""
     for number, line in enumerate(lines):
         parts = re.split(r"(`[^`]*`)", line)
-        lines[number] = "".join(re.sub(r"pi_(?=[+-])", r"pi\\_", part) if part[:1] != "`" else part for part in parts)
+        lines[number] = "".join(re.sub(r"(pi|mean)_(?=[+-])", r"\1\\_", part) if part[:1] != "`" else part for part in parts)
 
 
 def skip_inherited(app: Sphinx, what: str, name: str, thing: Any, skip: bool, options: Any) -> bool:
