@@ -42,8 +42,9 @@ def train_cell(
 ) -> None:
     """Train the runs of a cell that are in neither its file nor the packed ones, and write its file.
 
-    Rows of other keys stay in the file, so an earlier configuration finds its runs again. The file is written after
-    each run, and a run is resumed from its checkpoint, so a killed job loses little.
+    Rows of other keys stay in the file, so an earlier configuration finds its runs again. Each run is written as soon
+    as it is trained, into a file of its own beside the cell's, which Snakemake removes when the job fails; and a run is
+    resumed from its checkpoint. So a killed job loses little.
 
     Parameters
     ----------
@@ -67,7 +68,8 @@ def train_cell(
     if own and spec["images"] not in (None, described):
         raise UserError(f"{images} holds other images than the configuration's sha256 says; run the rule that makes it")
     spec = {**spec, "images": described if own else spec["images"]}
-    kept = read_runs(out) if out.exists() else {}
+    part = out.with_name(f".{out.stem}.part.parquet")
+    kept = {key: run for path in (out, part) if path.exists() for key, run in read_runs(path).items()}
     keys = {seed: run_key(spec, seed) for seed in spec["trials"]}
     for path in shipped:
         kept = {**read_runs(path, [key for key in keys.values() if key not in kept]), **kept}
@@ -75,9 +77,9 @@ def train_cell(
     print(f"{spec['cell']}: {len(keys)} runs, {len(keys) - len(missing)} of them finished", file=sys.stderr)
     for run in _train(spec, missing, images, labels, split, out, device, checkpoint_seconds):
         kept[run.key] = run
-        write_runs(out, kept.values())
-    if not missing:
-        write_runs(out, kept.values())
+        write_runs(part, kept.values())
+    write_runs(out, kept.values())
+    part.unlink(missing_ok=True)
 
 
 def _train(
