@@ -1,47 +1,51 @@
-"""The benchmark that waits for a GPU runs, in small, on a CPU."""
+"""The benchmarks run, in small."""
 
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from mdpu.data import TupleData
-from mdpu.learn import Settings, Task, fit
+from mdpu.pipeline.files import REPOSITORY
+from mdpu.pipeline.store import Stored, pack
 
-REPOSITORY = Path(__file__).resolve().parent.parent
+
+def run(*command: str) -> str:
+    """Run a script of the repository and return what it printed."""
+    done = subprocess.run([sys.executable, *command], cwd=REPOSITORY, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
 
 
 @pytest.mark.slow
 def test_the_gpu_check_passes_in_small_on_a_cpu():
-    command = [sys.executable, "benchmarks/gpu_check.py", "--device", "cpu", "--small"]
-    done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0, done.stdout + done.stderr
-    results = [json.loads(line) for line in done.stdout.splitlines()]
-    assert [result["ok"] for result in results if "ok" in result] == [True] * 4
-    assert {result["check"] for result in results} >= {"grey half", "ResNet-34 step, evaluation included"}
+    results = [json.loads(line) for line in run("benchmarks/gpu_check.py", "--device", "cpu", "--small").splitlines()]
+    assert [result for result in results if not result.get("ok", True)] == []
+    assert len(results) > 3
 
 
-def test_another_order_of_the_pixels_changes_nothing_but_rounding(monkeypatch):
-    """What benchmarks/make_quick_reference.py counts on: the weights move with their pixels."""
-    monkeypatch.syspath_prepend(REPOSITORY / "benchmarks")
-    from make_quick_reference import in_order
+@pytest.mark.slow
+def test_a_row_of_coverage_and_of_learners_is_written(tmp_path):
+    run("benchmarks/coverage.py", "--settings", "1", "--repetitions", "1", "--out", str(tmp_path / "coverage.csv"))
+    assert {"prior", "risk", "auc"} <= set(pd.read_csv(tmp_path / "coverage.csv")["interval"])
 
-    images = np.random.default_rng(1).integers(0, 256, (200, 8, 8), dtype=np.uint8)
-    images[:, :, 0] = 0
-    sample = TupleData(np.arange(100).reshape(50, 2), np.arange(100, 200))
-    settings = Settings(epochs=2, batch_size=20, precision="fp32", architecture={"hidden": [30]})
 
-    def scores(order):
-        with in_order(order):
-            (model,) = fit([Task("ure", 2, 0.5)], images, sample, settings, device="cpu")
-            return model.decision_function(images)
-
-    first, second, again = scores(0), scores(1), scores(0)
-    assert np.array_equal(first, again)
-    assert not np.array_equal(first, second)
-    np.testing.assert_allclose(second, first, rtol=1e-3, atol=1e-4)
+def test_pairs_of_runs_are_compared_by_what_was_asked(tmp_path):
+    """The second side is a point better in each of three trials, and a run without a partner does not count."""
+    sampling = {"tuple_size": 2, "prior": "0.5", "n": 10}
+    for side, precision, seeds, level in (("a", "bfloat16", (1, 2, 3, 4), 0.80), ("b", "float32", (1, 2, 3), 0.81)):
+        runs = []
+        for seed in seeds:
+            asked = {"recipe": 1, "trial": f"mnist/m2/n10/prior0.5/seed{seed}", "sampling": sampling}
+            asked |= {"method": "relu", "loss": "logistic", "settings": {"precision": precision, "epochs": 2}}
+            history = pd.DataFrame({"epoch": [1, 2], "objective": 0.5, "accuracy": np.array([0.1, level + seed / 100])})
+            runs.append(Stored.of(asked, history))
+        pack(tmp_path / f"{side}.parquet", runs)
+    printed = run("benchmarks/paired.py", str(tmp_path / "a.parquet"), str(tmp_path / "b.parquet"), "--last", "1")
+    (line,) = (line for line in printed.splitlines() if line.startswith("| relu"))
+    assert re.findall(r"[-+]?[\d.]+", line)[:4] == ["3", "82.00", "83.00", "+1.00"]

@@ -35,17 +35,8 @@ MODULES = {
 }
 TREES = {name: ast.parse(path.read_text(encoding="utf-8")) for name, path in MODULES.items()}
 # Modules that commands load which do not train.
-WITHOUT_TORCH = [
-    "data",
-    "errors",
-    "law",
-    "methods",
-    "pipeline.config",
-    "pipeline.plan",
-    "pipeline.show",
-    "randomness",
-    "settings",
-]
+WITHOUT_TORCH = ("data", "errors", "law", "methods", "randomness", "settings")
+WITHOUT_TORCH += ("pipeline.config", "pipeline.plan", "pipeline.show")
 
 
 def tool(*command: str) -> None:

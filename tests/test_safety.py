@@ -6,9 +6,7 @@ import ast
 from collections.abc import Iterator
 
 import pytest
-import torch
 
-from mdpu.learn.checkpoint import Checkpoint
 from mdpu.pipeline.files import PACKAGE, REPOSITORY
 
 SOURCES = [*PACKAGE.rglob("*.py"), *(REPOSITORY / "workflow").rglob("*.py"), REPOSITORY / "run"]
@@ -45,7 +43,7 @@ def test_nothing_is_unpickled():
     assert not [name for name, tree in TREES.items() if imports(tree) & UNPICKLERS]
     loads = [(called, words) for tree in TREES.values() for called, words in calls(tree)]
     assert {words.get("weights_only") for called, words in loads if called == "torch.load"} == {"True"}
-    assert {words.get("allow_pickle") for called, words in loads if called == "np.load"} == {"False"}
+    assert {words.get("allow_pickle", "False") for called, words in loads if called == "np.load"} == {"False"}
     assert not [called for called, _ in loads if called.endswith(("read_pickle", "yaml.unsafe_load", "yaml.full_load"))]
 
 
@@ -64,17 +62,3 @@ def test_no_archive_says_where_its_files_go():
 @pytest.mark.parametrize("text", ["import socket", "from urllib import request", "import urllib.request as web"])
 def test_the_network_is_found(text):
     assert imports(ast.parse(text)) & NETWORK
-
-
-class Bomb:
-    """An object that runs code as it is unpickled."""
-
-    def __reduce__(self):
-        return (pytest.fail, ("it was unpickled",))
-
-
-def test_a_checkpoint_that_would_run_code_is_not_used(tmp_path, capsys):
-    path = tmp_path / "a.pt"
-    torch.save({"key": "key", "epochs": 3, "state": {"weight": Bomb()}, "history": torch.zeros(5)}, path)
-    assert Checkpoint(path, "key", 0).restore({}, torch.zeros(5)) == 0
-    assert capsys.readouterr().err == f"checkpoint {path} is not what was written; training begins anew\n"

@@ -147,7 +147,8 @@ def escape_priors(app: Sphinx, what: str, name: str, thing: Any, options: Any, l
     """Escape pi_+ and the like outside of code, where reStructuredText would read a link."""
     for number, line in enumerate(lines):
         parts = re.split(r"(`[^`]*`)", line)
-        lines[number] = "".join(re.sub(r"(pi|mean)_(?=[+-])", r"\1\\_", part) if part[:1] != "`" else part for part in parts)
+        parts[::2] = [re.sub(r"(pi|mean)_(?=[+-])", r"\1\\_", part) for part in parts[::2]]
+        lines[number] = "".join(parts)
 
 
 def skip_inherited(app: Sphinx, what: str, name: str, thing: Any, skip: bool, options: Any) -> bool:
