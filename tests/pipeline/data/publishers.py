@@ -20,13 +20,8 @@ import scipy.io
 
 from mdpu.pipeline.data.sources import SOURCES
 
-EMNIST_CLASSES = {"digits": 10, "letters": 26, "balanced": 47}
-PER_CLASS = {"train": 3, "test": 2}
-
-Truth = dict[str, np.ndarray]
-
-
-# -- a server ---------------------------------------------------------------------------------------
+CLASSES = {"mnist": 10, "fashion-mnist": 10, "emnist-digits": 10, "emnist-letters": 26, "emnist-balanced": 47}
+CLASSES |= {"cifar-10": 10, "svhn": 10}
 
 
 @dataclass
@@ -49,26 +44,18 @@ def _handler(mirror):
             path = self.path.lstrip("/")
             mirror.requests.append(path)
             fault, file = mirror.faults.get(path, ""), mirror.folder / path
-            if fault == "escapes":
+            if fault == "error" or not file.is_file():
                 self.send_error(404, "\x1b[31mred")
-            elif fault.isdigit() or not file.is_file():
-                self.send_error(int(fault) if fault.isdigit() else 404)
-            elif fault == "hang up":
-                self.close_connection = True
             else:
                 with contextlib.suppress(ConnectionError):
                     self.send(file.read_bytes(), fault)
 
         def send(self, body, fault):
-            length = len(body) // 2 if fault == "half announced" else len(body)
             self.send_response(200)
-            if fault != "no length":
-                self.send_header("Content-Length", str(length))
             self.end_headers()
             if fault == "wrong bytes":
                 body = bytes(byte ^ 1 for byte in body)
-            half = fault in ("closes midway", "half announced", "stalls")
-            self.wfile.write(body[: len(body) // 2] if half else body)
+            self.wfile.write(body[: len(body) // 2] if fault in ("closes midway", "stalls") else body)
             if fault == "stalls":
                 mirror.release.wait(20)
 
@@ -92,14 +79,12 @@ def serving(folder):
         server.server_close()
 
 
-# -- files ------------------------------------------------------------------------------------------
-
-
-def make_images(classes, shape, seed) -> Truth:
-    """Random images, `PER_CLASS` of each class, shuffled; class ids from 0."""
-    generator, found = np.random.default_rng(seed), {}
-    for part, count in PER_CLASS.items():
-        labels = generator.permutation(np.repeat(np.arange(classes), count))
+def make_images(source):
+    """Random images of a source, three of each class for training and two for testing; class ids from 0."""
+    generator, found = np.random.default_rng(list(source.encode())), {}
+    shape = (32, 32, 3) if source in ("cifar-10", "svhn") else (28, 28)
+    for part, count in (("train", 3), ("test", 2)):
+        labels = generator.permutation(np.repeat(np.arange(CLASSES[source]), count))
         found[f"{part}_images"] = generator.integers(0, 256, (labels.size, *shape), dtype=np.uint8)
         found[f"{part}_labels"] = labels
     return found
@@ -118,23 +103,18 @@ def write_mnist(folder, found):
         (folder / f"{prefix}-labels-idx1-ubyte.gz").write_bytes(idx(found[f"{part}_labels"]))
 
 
-def emnist_members(truth):
-    """The members of EMNIST's gzip.zip: transposed images, and Letters counted from 1."""
+def write_emnist(folder, truth, **changes):
+    """Write EMNIST's gzip.zip: transposed images, and Letters counted from 1; `changes` are other members."""
     members = {}
-    for split in EMNIST_CLASSES:
-        found = truth[f"emnist-{split}"]
-        for part in ("train", "test"):
-            name = f"gzip/emnist-{split}-{part}"
-            members[f"{name}-images-idx3-ubyte.gz"] = idx(found[f"{part}_images"].transpose(0, 2, 1))
-            members[f"{name}-labels-idx1-ubyte.gz"] = idx(found[f"{part}_labels"] + (split == "letters"))
-    return members
-
-
-def write_emnist(folder, members):
+    for source, found in truth.items():
+        for part in ("train", "test") if source.startswith("emnist") else ():
+            transposed, labels = found[f"{part}_images"].transpose(0, 2, 1), found[f"{part}_labels"]
+            members[f"gzip/{source}-{part}-images-idx3-ubyte.gz"] = idx(transposed)
+            members[f"gzip/{source}-{part}-labels-idx1-ubyte.gz"] = idx(labels + source.endswith("letters"))
     path = folder / "EMNIST" / "raw" / "gzip.zip"
     path.parent.mkdir(parents=True)
     with zipfile.ZipFile(path, "w") as archive:
-        for name, content in members.items():
+        for name, content in {**members, **changes}.items():
             archive.writestr(name, content)
 
 
@@ -145,16 +125,14 @@ def cifar_batches(found):
         rows = images.transpose(0, 3, 1, 2).reshape(len(images), -1)
         return pickle.dumps({"data": rows, "labels": labels.tolist()}, protocol=2)
 
-    names = ["airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck"]
     images, labels = np.array_split(found["train_images"], 5), np.array_split(found["train_labels"], 5)
     batches = {f"data_batch_{k + 1}": batch(images[k], labels[k]) for k in range(5)}
-    meta = pickle.dumps({"label_names": names}, protocol=2)
+    meta = pickle.dumps({"label_names": [f"class {k}" for k in range(10)]}, protocol=2)
     return batches | {"test_batch": batch(found["test_images"], found["test_labels"]), "batches.meta": meta}
 
 
-def write_cifar(path, batches):
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with tarfile.open(path, "w:gz") as archive:
+def write_cifar(folder, batches):
+    with tarfile.open(folder / "cifar-10-python.tar.gz", "w:gz") as archive:
         for name, content in batches.items():
             member = tarfile.TarInfo(f"cifar-10-batches-py/{name}")
             member.size = len(content)
@@ -163,8 +141,7 @@ def write_cifar(path, batches):
 
 def write_svhn(folder, found):
     for part in ("train", "test"):
-        labels = found[f"{part}_labels"]
-        images = found[f"{part}_images"].transpose(1, 2, 3, 0)
+        images, labels = found[f"{part}_images"].transpose(1, 2, 3, 0), found[f"{part}_labels"]
         content = {"X": images, "y": np.where(labels == 0, 10, labels)[:, None].astype(np.uint8)}
         scipy.io.savemat(folder / f"{part}_32x32.mat", content, do_compression=True)
 
@@ -182,9 +159,8 @@ def expect(monkeypatch, folder, batches=None):
             archives = [replace(archive, md5=md5(path.read_bytes())) for archive, path in there]
             monkeypatch.setitem(SOURCES, name, replace(source, archives=archives))
     if batches:
-        sums = {name: md5(content) for name, content in batches.items()}
         monkeypatch.setattr(CIFAR10, "tgz_md5", md5((folder / "cifar-10-python.tar.gz").read_bytes()))
-        for attribute in ("train_list", "test_list"):
-            listed = [[file, sums[file]] for file, _ in getattr(CIFAR10, attribute)]
-            monkeypatch.setattr(CIFAR10, attribute, listed)
-        monkeypatch.setattr(CIFAR10, "meta", {**CIFAR10.meta, "md5": sums["batches.meta"]})
+        monkeypatch.setattr(CIFAR10, "meta", {**CIFAR10.meta, "md5": md5(batches["batches.meta"])})
+        for listed in ("train_list", "test_list"):
+            sums = [[file, md5(batches[file])] for file, _ in getattr(CIFAR10, listed)]
+            monkeypatch.setattr(CIFAR10, listed, sums)

@@ -11,6 +11,7 @@ import threading
 import pytest
 
 from mdpu.errors import UserError
+from mdpu.pipeline.data import download
 from mdpu.pipeline.data.download import Archive, fetch
 
 CONTENT = bytes(range(256)) * 2000
@@ -18,21 +19,22 @@ MD5 = hashlib.md5(CONTENT).hexdigest()
 PATH = "Some/raw/file.gz"
 ARCHIVE = Archive(PATH, MD5, ("http://127.0.0.1:9/nobody-listens.gz",), len(CONTENT))
 
-pytestmark = pytest.mark.usefixtures("impatient")
-
 
 @pytest.fixture
-def offered(mirror):
+def offered(mirror, monkeypatch):
+    monkeypatch.setattr(download, "TIMEOUT_SECONDS", 0.3)
     file = mirror.folder / PATH
     file.parent.mkdir(parents=True)
     file.write_bytes(CONTENT)
     return mirror
 
 
-@pytest.mark.parametrize("fault", ["", "no length"])
-def test_a_file_is_fetched_once_and_then_taken_from_data_dir(offered, tmp_path, fault):
-    offered.faults[PATH] = fault
+@pytest.mark.parametrize("before", [None, b"", CONTENT[:1000], CONTENT[:-1] + b"x"])
+def test_a_file_is_fetched_unless_data_dir_has_it_whole(offered, tmp_path, before):
     path = tmp_path / PATH
+    if before is not None:
+        path.parent.mkdir(parents=True)
+        path.write_bytes(before)
     assert fetch([ARCHIVE], tmp_path, offered.url) == [path]
     assert path.read_bytes() == CONTENT
     assert fetch([ARCHIVE], tmp_path, offered.url) == [path]
@@ -40,24 +42,20 @@ def test_a_file_is_fetched_once_and_then_taken_from_data_dir(offered, tmp_path, 
     assert {file.name for file in path.parent.iterdir()} == {"file.gz", ".file.gz.lock"}
 
 
-@pytest.mark.parametrize(
-    "fault", ["404", "503", "escapes", "hang up", "closes midway", "stalls", "wrong bytes", "half announced"]
-)
+@pytest.mark.parametrize("fault", ["error", "closes midway", "stalls", "wrong bytes", "full disk"])
 def test_trouble_names_the_file_and_the_next_run_recovers(offered, tmp_path, fault):
     offered.faults[PATH] = fault
-    with pytest.raises(UserError, match=PATH) as error:
-        fetch([ARCHIVE], tmp_path, offered.url)
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    if fault == "full disk":
+        resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, before[1]))
+    try:
+        with pytest.raises(UserError, match=str(tmp_path / PATH)) as error:
+            fetch([ARCHIVE], tmp_path, offered.url)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
     assert str(error.value).isprintable()
-    assert str(tmp_path / PATH) in str(error.value) and MD5 in str(error.value)
     assert [file.name for file in (tmp_path / PATH).parent.iterdir()] == [".file.gz.lock"]
     offered.faults.clear()
-    assert fetch([ARCHIVE], tmp_path, offered.url)[0].read_bytes() == CONTENT
-
-
-@pytest.mark.parametrize("content", [CONTENT[:1000], b"", CONTENT[:-1] + b"x"])
-def test_a_damaged_file_in_data_dir_is_fetched_again(offered, tmp_path, content):
-    (tmp_path / PATH).parent.mkdir(parents=True)
-    (tmp_path / PATH).write_bytes(content)
     assert fetch([ARCHIVE], tmp_path, offered.url)[0].read_bytes() == CONTENT
 
 
@@ -79,18 +77,6 @@ def test_several_that_want_one_file_at_the_same_time_fetch_it_once(offered, tmp_
     assert (tmp_path / PATH).read_bytes() == CONTENT
 
 
-def test_a_full_disk_is_named_and_the_next_run_recovers(offered, tmp_path):
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, before[1]))
-    try:
-        with pytest.raises(UserError, match=PATH):
-            fetch([ARCHIVE], tmp_path, offered.url)
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
-    assert not (tmp_path / PATH).exists()
-    assert fetch([ARCHIVE], tmp_path, offered.url)[0].read_bytes() == CONTENT
-
-
 def test_the_publishers_addresses_are_tried_in_order(offered, tmp_path):
     addresses = (f"{offered.url}/gone", "http://127.0.0.1:9/refused", f"{offered.url}/{PATH}")
     fetch([Archive(PATH, MD5, addresses, len(CONTENT))], tmp_path)
@@ -106,14 +92,8 @@ def test_a_mirror_is_asked_instead_of_the_publisher_for_what_it_has(offered, tmp
     assert (tmp_path / PATH).exists() == (kind == "server")  # what a folder has is not copied
     if kind == "folder":
         assert fetch([ARCHIVE], tmp_path, place) == [offered.folder / PATH]
-        (offered.folder / PATH).write_bytes(b"spoilt")
-        with pytest.raises(UserError, match=PATH):
-            fetch([ARCHIVE], tmp_path, place)
-
-
-def test_a_mirror_that_is_nothing_is_named(tmp_path):
-    with pytest.raises(UserError, match="mirror"):
-        fetch([ARCHIVE], tmp_path, str(tmp_path / "nothing"))
+        with pytest.raises(UserError, match="mirror"):
+            fetch([ARCHIVE], tmp_path, str(tmp_path / "nothing"))
 
 
 @pytest.mark.parametrize("suffix", ["", ".gz"])
