@@ -78,7 +78,7 @@ def setting_figure(pictures: np.ndarray, parts: dict[str, list[Part]], title: st
                 axis.imshow(picture, "gray", vmin=0, vmax=max(1, int(picture.max())), interpolation="nearest")
                 axis.spines[:].set(visible=True, color=part.colour, linewidth=1.5)
             middle = row[place + (len(part.images) - 1) // 2]
-            middle.set_xlabel(part.known, color=part.colour if part.colour != UNKNOWN else "0.3")
+            middle.set_xlabel(part.known, color=part.colour if part.colour != UNKNOWN else "0.25")
             place += len(part.images) + 1
     return figure
 

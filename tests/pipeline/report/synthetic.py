@@ -68,8 +68,10 @@ def evaluate(plan: Plan, runs: Path) -> None:
     write_comparison(plan, layout.summary, at / "comparison.csv", at / "comparison.json")
     claims = (at / "claims.csv", at / "claims.json", at / "claims_cases.csv")
     write_claims(plan, layout.summary, layout.metrics, *claims)
+    files = {"summary": layout.summary, "metrics": layout.metrics}
+    files |= {"images": layout.images(plan.datasets[-1]), "labels": layout.labels(plan.datasets[-1])}
     for name in plan.experiments:
-        show.write(plan, name, show.inputs(plan, name), show.outputs(plan, name))
+        show.write(plan, name, files, show.outputs(plan, name))
     write_page(plan, layout.page)
 
 

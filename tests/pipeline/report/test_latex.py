@@ -11,11 +11,10 @@ import pandas as pd
 import pytest
 
 from mdpu.pipeline.evaluate.published import beside_published
-from mdpu.pipeline.experiments import choice
-from mdpu.pipeline.experiments.formulas import latex_formulas, loss_rows
-from mdpu.pipeline.experiments.table import latex_table
 from mdpu.pipeline.plan import CELL
-from mdpu.pipeline.report.tables import Best, escape, latex_rows
+from mdpu.pipeline.report.latex import Best, escape, latex_rows
+from mdpu.pipeline.show.formulas import latex_formulas, loss_rows
+from mdpu.pipeline.show.table import latex_table
 
 AWKWARD = r'50 % & more_of $this$ #1 {~^\} [x] * "q" Ü é ±2 − × ≤'
 METHODS = ["ure", "relu", "abs", "siamese", "contrastive", "kmeans"]
@@ -38,16 +37,10 @@ def beside(table):
 
 
 TITLES = {"mnist": "MNIST", "svhn": AWKWARD}
-CHOICES = [
-    [size, method, "162", "96.20", "0.07 (1.20)", "0.05 (0.10)", "0.34 (12.12)"]
-    for size in ("Pairs", "Triples")
-    for method in ("Bag ReLU", "Marginal ReLU")
-]
 TABLES = {
     "paper": latex_table(cells(), TITLES, METHODS, f"Table II: {LONG}", "paper", ["R&D_100%"]),
     "beside": latex_table(beside(cells()), TITLES, METHODS, LONG, "beside", both=METHODS),
     "formulas": latex_formulas(loss_rows(), AWKWARD, "formulas"),
-    "choice": latex_rows("choice", choice.EPOCHS, choice.HEADERS["epochs"], CHOICES, 2),
     "high": latex_rows("high", "High", ["Group", "Row"], [[AWKWARD, str(row)] for row in range(150)]),
 }
 

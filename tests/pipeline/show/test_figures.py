@@ -14,26 +14,19 @@ from contrast import contrast
 from labels import is_shown, touching
 from matplotlib.text import Text
 
-from mdpu.data import draw_split
+from mdpu.errors import UserError
 from mdpu.law import Law
 from mdpu.losses import LOSSES
-from mdpu.pipeline.data.images import ImageSet
-from mdpu.pipeline.evaluate.ranks import rank
-from mdpu.pipeline.evaluate.sensitivity import ALTERNATIVE, PANEL
-from mdpu.pipeline.experiments.curves import curves_figure
-from mdpu.pipeline.experiments.laws import law_cells, laws_figure
-from mdpu.pipeline.experiments.loss import loss_figure
-from mdpu.pipeline.experiments.losses import losses_figure
-from mdpu.pipeline.experiments.misspecification import misspecification_figure
-from mdpu.pipeline.experiments.sensitivity import CHOICES, sensitivity_figure
-from mdpu.pipeline.experiments.setting import setting_figure, setting_rows
-from mdpu.pipeline.experiments.size import size_figure
 from mdpu.pipeline.plan import Run
 from mdpu.pipeline.report.drawing import COLUMN, PAGE, save_figure
-from mdpu.pipeline.report.rank_figure import rank_figure
 from mdpu.pipeline.report.sections import DARK
 from mdpu.pipeline.report.style import LOSS_STYLES
-from mdpu.pipeline.report.tuning_figure import tuning_figure
+from mdpu.pipeline.show.curves import curves_figure
+from mdpu.pipeline.show.laws import law_cells, laws_figure
+from mdpu.pipeline.show.line import line_figure
+from mdpu.pipeline.show.loss import loss_figure
+from mdpu.pipeline.show.losses import losses_figure
+from mdpu.pipeline.show.setting import setting_figure, setting_parts
 
 DATASETS = {"mnist": "MNIST", "svhn": "SVHN"}
 METHODS = ["ure", "abs"]
@@ -69,50 +62,30 @@ def histories(methods=METHODS, epochs=5) -> pd.DataFrame:
     return pd.concat(frames, ignore_index=True)
 
 
-def setting_of(sides, tuple_size):
-    images = np.random.default_rng(0).integers(0, 256, (len(sides), 6, 6), dtype=np.uint8)
-    classes = (sides < 0).astype(np.int64)
-    image_set = ImageSet(images, classes, images, classes, ["even", "odd"], "here", "none")
-    definition = {"title": "Noise", "positive": ["even"], "negative": ["odd"]}
-    split = draw_split(sides, tuple_size, 0.5, 60, 60, 1)
-    return setting_figure(image_set, {"train": sides, "test": sides}, split, definition)
-
-
-def ranking():
-    random = np.random.default_rng(0)
-    methods = ["ure", "relu", "abs", "siamese", "contrastive", "kmeans"]
-    return rank(pd.DataFrame(random.normal(size=(20, 6)) + np.arange(6), columns=methods), 0.05)
-
-
 ALL = ["ure", "relu", "abs", "relu-part", "bag-relu", "bag-free", "supervised"]
-OFFSETS = {"1": -0.2, "2": 0.0, "3": 0.2}
-PUBLISHED = pd.DataFrame(columns=[*PANEL, "method", "published_mean"])
+SIDES = np.tile(np.array([1, -1], dtype=np.int8), 100)
 
 
-def differences() -> pd.DataFrame:
-    """Every choice of the protocol, with one other value or two, on two datasets."""
-    random = np.random.default_rng(0)
-    rows = [
-        (key, "300-300", value, dataset, 2, 10000, "0.5", method, seed, 80.0, random.normal())
-        for place, key in enumerate(CHOICES)
-        for value in ("true", "false")[: 1 + place % 2]
-        for dataset in DATASETS
-        for method in METHODS
-        for seed in (1, 2, 3)
-    ]
-    return pd.DataFrame(rows, columns=[*ALTERNATIVE, *PANEL, "method", "seed", "base_accuracy", "difference"])
+def wrong_priors() -> pd.DataFrame:
+    """The assumed prior is off by 0.2 in the first trial, right in the second, and so on."""
+    return accuracies(methods=ALL).assign(prior_offset=lambda rows: rows["seed"].map({1: -0.2, 2: 0.0, 3: 0.2}))
+
+
+def setting(tuple_size):
+    images = np.random.default_rng(0).integers(0, 256, (len(SIDES), 6, 6), dtype=np.uint8)
+    return setting_figure(images, setting_parts(SIDES, tuple_size, 0.5, 60), "Noise")
 
 
 def named_lines(axis):
     return {line.get_label(): line for line in axis.lines}
 
 
-# -- accuracy against n ---------------------------------------------------------------------------
+# -- accuracy along an axis -------------------------------------------------------------------------
 
 
 def test_accuracy_against_n_has_a_panel_per_dataset_and_tuple_size():
     table = accuracies(ns=(2000, 4000, 12000))
-    axes = size_figure(table, DATASETS).axes
+    axes = line_figure(table, DATASETS, "n").axes
     assert [axis.get_title().split(",")[0] for axis in axes] == ["MNIST", "SVHN"] * 2
     assert ["pairs" in axis.get_title() for axis in axes] == [True, True, False, False]
     chosen = table[(table["dataset"] == "svhn") & (table["tuple_size"] == 3) & (table["method"] == "abs")]
@@ -123,6 +96,13 @@ def test_accuracy_against_n_has_a_panel_per_dataset_and_tuple_size():
     band = axes[3].collections[METHODS.index("abs")].get_paths()[0].vertices
     assert band[:, 1].max() == pytest.approx((by_n.mean() + by_n.std()).max())
     assert band[:, 1].min() == pytest.approx((by_n.mean() - by_n.std()).min())
+
+
+def test_accuracy_along_the_size_of_tuples_names_n_and_draws_controls_without_a_band():
+    (axis,) = line_figure(accuracies(methods=["abs", "supervised"]), {"mnist": "MNIST"}, "tuple_size").axes
+    assert axis.get_title() == "MNIST, $n$ = 10,000, $\\pi_+ = 0.5$"
+    assert list(named_lines(axis)["Supervised"].get_xdata()) == [2, 3]
+    assert len(axis.collections) == 1
 
 
 # -- accuracy with each loss ----------------------------------------------------------------------
@@ -188,45 +168,24 @@ def test_the_figure_of_losses_draws_the_code_and_shows_ramps_dead_gradient():
 # -- the setting ----------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def labels():
-    return np.tile(np.array([1, -1], dtype=np.int8), 100)
-
-
 @pytest.mark.parametrize("tuple_size", [2, 3, 5])
-def test_what_the_setting_says_of_its_images_is_true(labels, tuple_size):
-    split = draw_split(labels, tuple_size, 0.5, 100, 100, 1)
-    rows = {row.name: row for row in setting_rows(labels, split)}
-    assert list(rows) == ["MDPU", "PU", "LLP", "SU", "UU"]
-    drawn = {tuple(members) for members in split.tuples.tolist()}
-    for members, _ in rows["MDPU"].groups:
-        assert tuple(members) in drawn
-        assert labels[members].sum() >= 0
-    assert (labels[rows["PU"].singles] == 1).all()
-    for bag, note in rows["LLP"].groups:
-        assert note == f"{(labels[bag] == 1).sum()} of {tuple_size} positive"
-    sides = [set(labels[pair]) for pair, _ in rows["SU"].groups]
-    assert sides == [{1}, {-1}]
-    for images, note in rows["UU"].groups:
-        assert (labels[images] == 1).mean() == pytest.approx(float(note.removeprefix("prior ")))
-    for name in ("MDPU", "PU", "SU"):
-        assert set(rows[name].unlabeled) <= set(split.unlabeled)
+def test_what_the_setting_says_of_its_images_is_true(tuple_size):
+    parts = setting_parts(SIDES, tuple_size, 0.5, 100)
+    assert list(parts) == ["MDPU", "PU", "LLP", "SU", "UU"]
+    for group in parts["MDPU"][:2]:
+        assert len(group.images) == tuple_size
+        assert SIDES[group.images].sum() >= 0
+    assert (SIDES[parts["PU"][0].images] == 1).all()
+    for bag in parts["LLP"]:
+        assert bag.known.split() == f"{(SIDES[bag.images] == 1).sum()} of {tuple_size} positive".split()
+    assert [set(SIDES[pair.images]) for pair in parts["SU"][:2]] == [{1}, {-1}]
+    for own in parts["UU"]:
+        assert (SIDES[own.images] == 1).mean() == pytest.approx(float(own.known.removeprefix("prior ")))
 
 
-# -- tuning ---------------------------------------------------------------------------------------
-
-
-def grid() -> pd.DataFrame:
-    rows = [
-        {"method": method, "learning_rate": rate, "weight_decay": decay, "estimated_error": 0.1 + 100 * rate + decay}
-        for method in METHODS
-        for rate in (2e-5, 1e-3)
-        for decay in (5e-4, 2e-3)
-    ]
-    table = pd.DataFrame(rows)
-    table.loc[0, "estimated_error"] = np.nan
-    table["chosen"] = table.index.isin([1, 6])
-    return table
+def test_a_setting_needs_images_of_both_sides():
+    with pytest.raises(UserError, match="n"):
+        setting_parts(SIDES, 2, 0.5, 12)
 
 
 # -- laws -----------------------------------------------------------------------------------------
@@ -274,21 +233,13 @@ def test_settings_of_laws_stand_by_the_gain_of_the_joint_law_those_without_a_ris
 # -- files ----------------------------------------------------------------------------------------
 
 FIGURES = {
-    "size": lambda: size_figure(accuracies(ns=(10, 20)), DATASETS),
+    "line": lambda: line_figure(accuracies(ns=(10, 20)), DATASETS, "n"),
+    "line of offsets": lambda: line_figure(wrong_priors(), DATASETS, "prior_offset"),
     "loss": lambda: loss_figure(accuracies(losses=("logistic", "ramp")), DATASETS),
     "laws": lambda: laws_figure(cells_of_laws(), DATASETS),
     "losses": losses_figure,
-    "tuning": lambda: tuning_figure(grid(), "MNIST"),
     "curves": lambda: curves_figure(histories(), DATASETS),
-    "misspecification": lambda: misspecification_figure(
-        accuracies(methods=ALL).assign(variant=lambda rows: rows["seed"].map(str)),
-        OFFSETS,
-        DATASETS,
-        "Assumed minus true prior",
-    ),
-    "sensitivity": lambda: sensitivity_figure(differences(), PUBLISHED, DATASETS),
-    "setting": lambda: setting_of(np.tile(np.array([1, -1], dtype=np.int8), 100), 2),
-    "ranks": lambda: rank_figure({(source, "row"): ranking() for source in ("ours", "paper")}),
+    "setting": lambda: setting(5),
 }
 
 
@@ -304,7 +255,7 @@ def test_a_figure_fits_a_paper_and_its_labels_can_be_read(name, tmp_path):
     assert width in (COLUMN, PAGE)
     assert height <= 9.0
     assert {text.get_fontsize() for text in figure.findobj(Text) if is_shown(text, figure)} <= {7, 8}
-    save_figure(figure, tmp_path / "figure.svg")
+    save_figure(figure, tmp_path / "figure.svg", tmp_path / "figure.pdf")
     for colour in set(re.findall(r"(?:fill|stroke): (#[0-9a-f]{6})", (tmp_path / "figure.svg").read_text())):
         dark, seen = DARK.get(colour, colour), contrast(colour, "#ffffff") >= 3
         assert not seen or contrast(dark, DARK["#ffffff"]) >= 3, colour
@@ -327,7 +278,7 @@ def test_names_from_a_configuration_are_no_formulas():
     names = {"mnist": "Costs $5_a$ \\frac{1 & $", "svhn": "$\\nonsense$ with a very long name that takes several lines"}
     for figure in (
         curves_figure(histories(), names),
-        size_figure(accuracies(ns=(10, 20)), names),
+        line_figure(accuracies(ns=(10, 20)), names, "n"),
         loss_figure(accuracies(losses=("logistic", "ramp")), names),
     ):
         assert touching(figure) == []
@@ -335,10 +286,12 @@ def test_names_from_a_configuration_are_no_formulas():
 
 
 def test_a_figure_is_the_same_files_each_time_whatever_a_users_defaults(tmp_path):
-    save_figure(FIGURES["curves"](), tmp_path / "first" / "figure.svg")
+    def save(name):
+        files = [tmp_path / f"{name}.svg", tmp_path / f"{name}.pdf"]
+        save_figure(FIGURES["curves"](), *files)
+        return [file.read_bytes() for file in files]
+
+    first = save("first")
     with plt.rc_context({"font.size": 20, "axes.facecolor": "pink"}):
-        save_figure(FIGURES["curves"](), tmp_path / "second" / "figure.svg")
-    for suffix, start in ((".svg", b"<?xml"), (".pdf", b"%PDF")):
-        first = (tmp_path / "first" / f"figure{suffix}").read_bytes()
-        assert first == (tmp_path / "second" / f"figure{suffix}").read_bytes()
-        assert first.startswith(start)
+        assert save("second") == first
+    assert [content[:4] for content in first] == [b"<?xm", b"%PDF"]

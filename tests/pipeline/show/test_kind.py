@@ -6,113 +6,115 @@ import copy
 import re
 from functools import reduce
 from operator import getitem
-from pathlib import Path
 
+import pandas as pd
 import pytest
 import yaml
-from configs import SETTING, config, study
+from configs import SETTING, config
 from jsonschema import Draft202012Validator
-from tracked import list_files
 
 from mdpu.errors import UserError
+from mdpu.pipeline import show
 from mdpu.pipeline.config import load_config
-from mdpu.pipeline.experiments import available_kinds, check, inputs, load_kind, settings
-from mdpu.pipeline.files import REPOSITORY
+from mdpu.pipeline.evaluate.collect import run_accuracies, summarize
+from mdpu.pipeline.files import REPOSITORY, write_csv, write_table
 from mdpu.pipeline.plan import AXES, Plan
-
-READS = {"runs": {"summary", "metrics"}, "split": {"images", "labels", "split"}, "nothing": set()}
+from mdpu.pipeline.show import available_kinds, check, load_kind, outputs, settings, write
 
 
 @pytest.mark.parametrize("name", available_kinds())
 def test_a_kind_keeps_the_contract(name):
     kind = load_kind(name)
     assert set(kind.single) <= {*AXES} - {"seed", "dataset"}
-    assert set(kind.reads) <= READS[kind.uses]
-    assert len(set(kind.outputs("one"))) == len(kind.files)
-    assert not set(kind.outputs("one")) & set(kind.outputs("other"))
-    for value in kind.keys.values():
+    assert set(kind.reads) <= ({"summary", "metrics"} if kind.has_runs else {"images", "labels"})
+    assert len({file.format(name="one") for file in kind.files}) == len(kind.files)
+    assert all("{name}" in file for file in kind.files)
+    for value in kind.options.values():
         Draft202012Validator.check_schema(value)
 
 
 @pytest.mark.parametrize(
-    ("changes", "sentence"),
+    ("changes", "key"),
     [
-        ({"kind": "lossses"}, "first.kind: 'lossses' is unknown; did you mean 'losses'?"),
-        ({"uses": "nothing"}, "first.uses: an experiment of kind table uses runs; write uses: runs"),
-        ({"kind": "losses"}, "first.uses: an experiment of kind losses uses nothing; write uses: nothing"),
-        ({"kind": "size", "loss": ["ramp", "hinge"]}, "first.loss: an experiment of kind size shows one loss, but"),
-        ({"kind": "loss", "n": [5, 6]}, "first.n: an experiment of kind loss shows one n, but several are given"),
-        ({"n": {"default": 5, "deep": [6, 7]}}, "first.n: an experiment of kind table shows one n, but several"),
-        ({"options": {"measure": "std"}}, "first.options.measure is unknown; known are"),
-        ({"kind": "size", "options": {"against": "x"}}, "first.options.against: 'x' is not one of ['n', 'tuple_size']"),
-        ({"kind": "size", "options": {"agianst": "n"}}, "first.options.agianst is unknown; did you mean 'against'?"),
-        ({"kind": "sensitivity", "options": {"reporting": ["x"]}}, "first.options.reporting: 'x' is unknown"),
-        ({"kind": "sensitivity", "variant": ["three-n"]}, "first.variant: base is what the others are compared with"),
-        ({"kind": "priors", "method": ["ure"]}, "first.method: ure estimates no prior; bag-free does"),
+        ({"kind": "lossses"}, "first.kind"),
+        ({"kind": "losses"}, "first.tuple_size"),
+        ({"kind": "loss", "n": [5, 6]}, "first.n"),
+        ({"n": {"default": 5, "deep": [6, 7]}}, "first.n"),
+        ({"also": [{"n": 6}]}, "first.n"),
+        ({"law": ["dominant", "similar"]}, "first.law"),
+        ({"kind": "line", "loss": ["ramp", "hinge"]}, "first.loss"),
+        ({"kind": "line", "options": {"along": "x"}}, "first.options.along"),
+        ({"kind": "line", "options": {"agianst": "n"}}, "first.options.agianst"),
+        ({"kind": "line", "options": {"along": "broken"}, "variant": ["base", "three-n"]}, "first.variant"),
+        ({"options": {"measure": "std"}}, "first.options.measure"),
     ],
 )
-def test_a_definition_that_its_kind_cannot_show_is_refused_by_key(changes, sentence):
+def test_a_definition_that_its_kind_cannot_show_is_refused_by_key(changes, key):
     changed = config()
+    check(changed)
     changed["definitions"]["experiments"]["first"] |= changes
-    with pytest.raises(UserError, match=re.escape(f"config key definitions.experiments.{sentence}")):
-        check(Plan(changed).config)
+    with pytest.raises(UserError, match=re.escape(f"definitions.experiments.{key}")):
+        check(changed)
+
+
+def test_an_experiment_of_runs_needs_tuple_sizes():
+    changed = config()
+    del changed["definitions"]["experiments"]["second"]["tuple_size"]
+    with pytest.raises(UserError, match=re.escape("second.tuple_size")):
+        check(changed)
 
 
 @pytest.mark.parametrize(
     ("name", "place", "value"),
     [
-        ("study", ("reportings", "last", "average_last"), 2),
-        ("study", ("variants", "three-n", "sampling", "n_unlabeled"), "2n"),
-        ("setting", ("datasets", "flat", "negative"), [2]),
-        ("first", ("datasets", "flat", "title"), "Other"),
+        ("first", ("definitions", "datasets", "flat", "title"), "Other"),
+        ("first", ("definitions", "variants", "three-n", "sampling", "n_unlabeled"), "2n"),
+        ("first", ("axes", "seed"), [1]),
+        ("first", ("comparison", "level"), 0.9),
+        ("setting", ("definitions", "experiments", "setting", "options", "n"), 50),
     ],
 )
 def test_what_changes_a_file_is_among_the_settings_of_its_experiment(name, place, value):
-    changed = study(variant=["base", "three-n"], reporting=["last"])
-    changed["definitions"]["experiments"] |= {
-        "setting": SETTING,
-        "first": config()["definitions"]["experiments"]["first"],
-    }
+    changed = config(definitions__experiments__first__variant=["base", "three-n"])
+    changed["definitions"]["experiments"]["setting"] = SETTING
     before = settings(Plan(copy.deepcopy(changed)), name)
     *keys, last = place
-    reduce(getitem, keys, changed["definitions"])[last] = value
+    reduce(getitem, keys, changed)[last] = value
     assert settings(Plan(changed), name) != before
 
 
-def test_the_papers_configuration_with_the_neighbours_uses_every_kind_that_is_shipped():
-    paths = [REPOSITORY / "config.yaml", REPOSITORY / "config" / "neighbours.yaml"]
-    plan = Plan({**load_config(paths), "datasets": "all", "experiments": "all"})
+OVERLAYS = sorted((REPOSITORY / "config").glob("*.yaml"))
+
+
+@pytest.mark.parametrize("overlay", OVERLAYS, ids=lambda path: path.stem)
+def test_every_configuration_that_is_shipped_can_be_shown(overlay):
+    plan = Plan(load_config([overlay]))
     check(plan.config)
-    tracked = {Path(name).stem.replace("_", "-") for name in list_files("mdpu/pipeline/experiments")}
-    assert {experiment.kind for experiment in plan.experiments.values()} == set(available_kinds()) & tracked
-    for name, experiment in plan.experiments.items():
-        assert set(inputs(plan, name)) == set(load_kind(experiment.kind).reads)
+    files = [file for name in plan.experiments for file in outputs(plan, name)]
+    assert len(set(files)) == len(files) > 0
 
 
-@pytest.mark.parametrize("overlay", sorted((REPOSITORY / "config").glob("*.yaml")), ids=lambda path: path.stem)
-def test_every_configuration_that_is_shipped_can_be_run(overlay):
-    plan = Plan(load_config([REPOSITORY / "config.yaml", overlay]))
-    check(plan.config)
-    assert plan.runs
+def test_every_kind_is_in_use():
+    used = {one["kind"] for one in load_config(OVERLAYS)["definitions"]["experiments"].values()}
+    assert used == set(available_kinds())
 
 
-@pytest.mark.slow
-def test_the_guide_to_a_kind_literally(finished_clone):
-    """Its file and its experiment become a figure of the report; nothing else is touched, and nothing else made."""
+def test_the_guide_to_a_kind_literally(tmp_path, monkeypatch):
+    """Its file and its experiment become a figure, and a section of the report; nothing else is touched."""
     guide = (REPOSITORY / "docs" / "how-to" / "add-kind.md").read_text(encoding="utf-8")
     (code,) = re.findall(r"^```python\n(.*?)^```", guide, re.MULTILINE | re.DOTALL)
     (overlay,) = re.findall(r"^```yaml\n(.*?)^```", guide, re.MULTILINE | re.DOTALL)
-    experiment = yaml.safe_load(overlay)["definitions"]["experiments"]["spread"]
-    (finished_clone.folder / "mdpu" / "pipeline" / "experiments" / "spread.py").write_text(code)
-    finished_clone.change_config(
-        experiments=["figure1", "figure2", "table1", "tiny-table", "tiny-curves", "tiny-spread"],
-        **{"definitions__experiments__tiny-spread": {**experiment, "n": 60}},
-    )
-    assert finished_clone.jobs() == {"show_spread": 1, "render_report": 1}
-    finished_clone.snakemake()
-    assert {path.suffix for path in (finished_clone.results / "figures").glob("tiny-spread.*")} == {".svg", ".pdf"}
-    section = (finished_clone.results / "report.html").read_text().split('<section id="tiny-spread">')[1]
-    assert "How much the trials of a cell vary." in section.split("</section>")[0]
-    finished_clone.change_config(**{"definitions__experiments__tiny-table__options": {"measure": "std"}})
-    sentence = "tiny-table.options.measure is unknown"
-    assert sentence in finished_clone.snakemake(status=1)
+    (tmp_path / "spread.py").write_text(code)
+    monkeypatch.setattr(show, "__path__", [*show.__path__, str(tmp_path)])
+    changed = config(results_dir=str(tmp_path), experiments=["spread"], datasets=["flat"])
+    changed["definitions"]["experiments"] |= yaml.safe_load(overlay)["definitions"]["experiments"]
+    check(changed)
+    plan = Plan(changed)
+    metrics = pd.DataFrame(list(plan.runs)).assign(epoch=1, accuracy=[0.5 + run.seed / 10 for run in plan.runs])
+    write_table(metrics, plan.layout.metrics)
+    write_csv(summarize(run_accuracies(metrics, plan.protocol.reporting)), plan.layout.summary)
+    write(plan, "spread", {"metrics": plan.layout.metrics}, outputs(plan, "spread"))
+    (section,) = show.sections(plan)["paper"]
+    assert (section["name"], section["title"]) == ("spread", "Spread over trials")
+    assert "How much the trials of a cell vary." in section["caption"]
+    assert [file["format"] for file in section["downloads"]] == ["PDF"]
