@@ -202,7 +202,7 @@ def train(
         used, tuples, unlabeled = _used(samples, device)  # (rows,), (S, n, M), (S, n_U): places among `used`
         images_of = _Images(images, used, preparation, device)
         y = torch.from_numpy(labels[used]).to(device) if labels is not None and method.sees_labels else None
-        ragged = bool((tuples < 0).any())
+        ragged = any((sample.tuples < 0).any() for sample in samples)
         starts = [objective.start(sample, seed, images) for sample, seed in zip(samples, seeds, strict=True)]
         lead = None  # scores (S, rows) that training starts from
         if any(scores is not None for scores in starts):
