@@ -162,5 +162,4 @@ def expect(monkeypatch, folder, batches=None):
         monkeypatch.setattr(CIFAR10, "tgz_md5", md5((folder / "cifar-10-python.tar.gz").read_bytes()))
         monkeypatch.setattr(CIFAR10, "meta", {**CIFAR10.meta, "md5": md5(batches["batches.meta"])})
         for listed in ("train_list", "test_list"):
-            sums = [[file, md5(batches[file])] for file, _ in getattr(CIFAR10, listed)]
-            monkeypatch.setattr(CIFAR10, listed, sums)
+            monkeypatch.setattr(CIFAR10, listed, [[file, md5(batches[file])] for file, _ in getattr(CIFAR10, listed)])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import hashlib
-import os
 import resource
 import threading
 
@@ -57,14 +56,6 @@ def test_trouble_names_the_file_and_the_next_run_recovers(offered, tmp_path, fau
     assert [file.name for file in (tmp_path / PATH).parent.iterdir()] == [".file.gz.lock"]
     offered.faults.clear()
     assert fetch([ARCHIVE], tmp_path, offered.url)[0].read_bytes() == CONTENT
-
-
-@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir])
-def test_a_pipe_or_a_folder_in_place_of_the_file_is_named(offered, tmp_path, make):
-    (tmp_path / PATH).parent.mkdir(parents=True)
-    make(tmp_path / PATH)
-    with pytest.raises(UserError, match=PATH):
-        fetch([ARCHIVE], tmp_path, offered.url)
 
 
 def test_several_that_want_one_file_at_the_same_time_fetch_it_once(offered, tmp_path):

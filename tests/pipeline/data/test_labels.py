@@ -53,13 +53,9 @@ def test_sides_that_contradict_the_images_are_refused_by_their_key(files, sides,
     assert not files[1].exists()
 
 
-@pytest.mark.parametrize("damage", ["npz", "json", "empty"])
-def test_damaged_images_are_named(files, damage):
-    path = files[0] if damage == "npz" else files[0].with_suffix(".json")
-    content = bytearray(path.read_bytes())
-    content[len(content) // 2] ^= 255
-    path.write_bytes(b"{}" if damage == "empty" else content)
-    with pytest.raises(UserError, match=path.name):
+def test_a_description_of_something_else_is_named(files):
+    files[0].with_suffix(".json").write_text("{}")
+    with pytest.raises(UserError, match=r"images\.json"):
         read_images(files[0])
 
 

@@ -128,18 +128,13 @@ def test_a_bad_npz_is_refused_by_the_array(npz, change, key):
         own.read(npz)
 
 
-@pytest.mark.parametrize("content", [None, "half", b"images", b"", "npy", "pipe"])
+@pytest.mark.parametrize("content", [None, "half", b"images", b"", "pipe"])
 def test_a_file_that_is_no_npz_is_named(npz, content):
-    if content == "half":
-        np.savez(npz, **arrays())
-        npz.write_bytes(npz.read_bytes()[:500])
-    elif content == "npy":
-        with npz.open("wb") as file:
-            np.save(file, np.zeros(3))
-    elif content == "pipe":
+    if content == "pipe":
         os.mkfifo(npz)
     elif content is not None:
-        npz.write_bytes(content)
+        np.savez(npz, **arrays())
+        npz.write_bytes(npz.read_bytes()[:500] if content == "half" else content)
     for read in (own.read, own.is_colour):
         with pytest.raises(UserError, match=str(npz)):
             read(npz)
@@ -170,27 +165,22 @@ def test_a_folder_of_pictures_is_read_in_the_order_of_its_names(pictures):
 
 def test_the_first_picture_says_whether_all_are_in_colour(pictures):
     save_picture(pictures / "train" / "cat" / "00.png", (1, 2, 3), "RGB")
-    own.is_colour.cache_clear()
     assert own.is_colour(pictures)
     found = own.read(pictures)
     assert found.train_images[0, 0, 0].tolist() == [1, 2, 3]
     assert found.test_images[-1, 0, 0].tolist() == [101] * 3
 
 
-def spoil(path, how):
-    if how == "half":
-        Image.fromarray(np.random.default_rng(0).integers(0, 256, (5, 4), dtype=np.uint8)).save(path)
-        path.write_bytes(path.read_bytes()[:-30])
-    elif how in ("pipe", "link"):
-        path.unlink()
-        os.mkfifo(path) if how == "pipe" else path.symlink_to("nothing")
-    else:
-        save_picture(path, 0, {"16 bits": "I;16", "colour": "RGB"}.get(how, "L"), (9, 9) if how == "size" else (4, 5))
-
-
-@pytest.mark.parametrize("how", ["size", "colour", "16 bits", "half", "pipe", "link"])
+@pytest.mark.parametrize("how", ["size", "RGB", "I;16", "half", "pipe"])
 def test_a_bad_picture_is_named(pictures, how):
-    spoil(pictures / "test" / "dog" / "00.png", how)
+    path = pictures / "test" / "dog" / "00.png"
+    if how == "half":
+        path.write_bytes(path.read_bytes()[:-30])
+    elif how == "pipe":
+        path.unlink()
+        os.mkfifo(path)
+    else:
+        save_picture(path, 0, "L" if how == "size" else how, (9, 9) if how == "size" else (4, 5))
     with pytest.raises(UserError, match=f"{pictures}.*test/dog/00.png"):
         own.read(pictures)
 

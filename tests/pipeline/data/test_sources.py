@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 from pathlib import Path
 
 import numpy as np
@@ -53,32 +52,23 @@ def test_checksums_are_known_beforehand_and_never_change():
 
 def test_the_files_are_those_that_torchvision_knows():
     def known(name):
-        return {(Path(archive.path).name, archive.md5, archive.urls) for archive in SOURCES[name].archives}
+        return [(Path(archive.path).name, archive.md5) for archive in SOURCES[name].archives]
 
-    for name, dataset in (("mnist", datasets.MNIST), ("fashion-mnist", datasets.FashionMNIST)):
-        assert {(file, md5) for file, md5, _ in known(name)} == set(dataset.resources)
-        assert {url for *_, urls in known(name) for url in urls} <= {
-            f"{address}{file}" for address in dataset.mirrors for file, _ in dataset.resources
-        }
+    assert known("mnist") == datasets.MNIST.resources
+    assert known("fashion-mnist") == datasets.FashionMNIST.resources
+    assert known("cifar-10") == [(datasets.CIFAR10.filename, datasets.CIFAR10.tgz_md5)]
+    assert known("svhn") == [tuple(datasets.SVHN.split_list[part][1:]) for part in ("train", "test")]
     for split, classes in CLASSES.items():
-        assert known(f"emnist-{split}") == {("gzip.zip", datasets.EMNIST.md5, (datasets.EMNIST.url,))}
+        assert known(f"emnist-{split}") == [("gzip.zip", datasets.EMNIST.md5)]
         names = [name for name in datasets.EMNIST.classes_split_dict[split] if name != "N/A"]
         assert list(classes) == [name.upper() if split == "letters" else name for name in names]
-    assert known("cifar-10") == {(datasets.CIFAR10.filename, datasets.CIFAR10.tgz_md5, (datasets.CIFAR10.url,))}
-    svhn = datasets.SVHN.split_list
-    assert known("svhn") == {(file, md5, (url,)) for url, file, md5 in (svhn["train"], svhn["test"])}
 
 
-def test_a_half_unpacked_file_in_data_dir_is_not_taken_for_whole(small_edition, tmp_path):
-    folder, truth = small_edition
-    shutil.copytree(folder, tmp_path / "data")
-    (tmp_path / "data" / "MNIST" / "raw" / "train-images-idx3-ubyte").write_bytes(b"half")
-    np.testing.assert_array_equal(load_source("mnist", tmp_path / "data").train_images, truth["mnist"]["train_images"])
-
-
-def test_an_unknown_source_is_named(tmp_path):
-    with pytest.raises(UserError, match="mnits"):
-        load_source("mnits", tmp_path)
+@pytest.mark.parametrize("name", publishers.CLASSES)
+def test_the_metadata_name_the_files_of_the_source(name):
+    metadata = read_json(REPOSITORY / "docs" / "croissant" / f"{name}.json")
+    files = {(file["contentUrl"], file["md5"]) for file in metadata["distribution"]}
+    assert files == {(archive.urls[0], archive.md5) for archive in SOURCES[name].archives}
 
 
 IMAGES = "gzip/emnist-letters-train-images-idx3-ubyte.gz"
