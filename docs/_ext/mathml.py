@@ -11,8 +11,7 @@ from sphinx.application import Sphinx
 from sphinx.util import logging
 from sphinx.util.math import get_node_equation_number
 from sphinx.writers.html5 import HTML5Translator
-
-from mdpu.pipeline.report.mathml import to_mathml
+from tex_to_mathml import to_mathml
 
 LOGGER = logging.getLogger(__name__)
 

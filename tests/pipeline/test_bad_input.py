@@ -1,4 +1,4 @@
-"""Whatever a user writes into a configuration or hands over ends in one sentence, before anything is run."""
+"""Whatever a user writes into a configuration ends in one sentence that names file or key, before anything is run."""
 
 from __future__ import annotations
 
@@ -8,12 +8,11 @@ import pytest
 import yaml
 
 from mdpu.errors import UserError
-from mdpu.pipeline import experiments
-from mdpu.pipeline.config import canonical, load_config, load_yaml, merge, select
-from mdpu.pipeline.files import REPOSITORY
+from mdpu.pipeline import show
+from mdpu.pipeline.config import check_config, load_config, load_yaml, merge
 from mdpu.pipeline.plan import Plan
 
-BASE = load_config([REPOSITORY / "config.yaml"])
+BASE = load_config()
 
 
 def sentence(error):
@@ -26,44 +25,40 @@ def sentence(error):
 
 # -- text that is no configuration ----------------------------------------------------------------
 
-NO_CONSTRUCTOR = "could not determine a constructor for the tag"
 TEXTS = {
-    "latin-1": (b"name: caf\xe9", "is not UTF-8 (byte 9); save it as UTF-8"),
-    "utf-16": ("name: x".encode("utf-16"), "is not UTF-8 (byte 0)"),
-    "null": (b"name: a\0b", "is not valid YAML"),
-    "empty": (b"", "holds no mapping of keys"),
-    "list": (b"- a\n- b", "holds no mapping of keys"),
-    "two documents": (b"a: 1\n---\nb: 2", "is not valid YAML"),
-    "tab": (b"a:\n\tb: 1", "is not valid YAML"),
-    "brace": (b"a: {b: 1", "is not valid YAML"),
-    "unknown alias": (b"a: *b", "undefined alias"),
-    "function": (b"a: !!python/name:os.system", NO_CONSTRUCTOR),
-    "call": (b"a: !!python/object/apply:os.system ['true']", NO_CONSTRUCTOR),
-    "key twice": (b"a: 1\nb: 2\na: 3", "the key 'a' is given twice, line 3"),
-    "key of a list": (b"[1, 2]: 3", "the key [1, 2] is no plain text, line 1"),
-    "cycle": (b"a: &a\n  b: *a", "is not valid YAML"),
-    "deep": (b"a: " + b"[" * 5000, "is not valid YAML"),
-    "bad merge": (b"a:\n  <<: 3", "is not valid YAML"),
+    "latin-1": b"name: caf\xe9",
+    "utf-16": "name: x".encode("utf-16"),
+    "null": b"name: a\0b",
+    "empty": b"",
+    "list": b"- a\n- b",
+    "two documents": b"a: 1\n---\nb: 2",
+    "tab": b"a:\n\tb: 1",
+    "brace": b"a: {b: 1",
+    "unknown alias": b"a: *b",
+    "function": b"a: !!python/name:os.system",
+    "call": b"a: !!python/object/apply:os.system ['true']",
+    "key twice": b"a: 1\nb: 2\na: 3",
+    "key of a list": b"[1, 2]: 3",
+    "cycle": b"a: &a\n  b: *a",
+    "deep": b"a: " + b"[" * 5000,
+    "bad merge": b"a:\n  <<: 3",
 }
 
 
-@pytest.mark.parametrize(("content", "words"), TEXTS.values(), ids=TEXTS)
-def test_a_file_that_is_no_configuration_is_named(tmp_path, content, words):
+@pytest.mark.parametrize("content", TEXTS.values(), ids=TEXTS)
+def test_a_file_that_is_no_configuration_is_named(tmp_path, content):
     (tmp_path / "bad.yaml").write_bytes(content)
     with pytest.raises(UserError) as error:
         load_config([tmp_path / "bad.yaml"])
-    assert sentence(error).startswith(f"configuration file {tmp_path / 'bad.yaml'}")
-    assert words in sentence(error)
+    assert str(tmp_path / "bad.yaml") in sentence(error)
 
 
-@pytest.mark.parametrize(
-    ("make", "words"), [(lambda path: None, "does not exist"), (os.mkdir, "is no file"), (os.mkfifo, "is no file")]
-)
-def test_what_is_no_file_is_named_and_not_waited_for(tmp_path, make, words):
+@pytest.mark.parametrize("make", [lambda path: None, os.mkdir], ids=["missing", "a folder"])
+def test_what_is_no_file_is_named(tmp_path, make):
     make(tmp_path / "bad.yaml")
     with pytest.raises(UserError) as error:
         load_config([tmp_path / "bad.yaml"])
-    assert sentence(error).endswith(words)
+    assert str(tmp_path / "bad.yaml") in sentence(error)
 
 
 def test_plain_data_passes_with_anchors_and_merges(tmp_path):
@@ -88,8 +83,6 @@ BAD = {
     "protocol.training.optimizer": ["sgd"],
     "protocol.training.precision": ["fp8"],
     "protocol.training.prior_offset": ["1"],
-    "protocol.training.target_prior": ["0", "1", "half"],
-    "protocol.training.shares_factor": ["0", "null"],
     "protocol.sampling.n_unlabeled": ["0", "-1", "m", "0n", "99999n", "10000000000000", "1.5", '"3n\\n"'],
     "protocol.sampling.replacement": ["maybe", "1"],
     "axes.seed": ["[]", "[-1]", "[1.5]", "[1, 1]", "1", "[100000000000000000000]", "[a]", "{default: [1], 5: [1]}"],
@@ -105,8 +98,6 @@ BAD = {
     "data_dir": ["null", "''", '"a\\0b"', "[a]"],
     "shipped": ["3", "[a]", "''"],
     "expected": ["3", "[a]", "'{a}.csv'"],
-    "threads": ["0", "-1", "100000", "two", "99999999999999999999"],
-    "memory_mb": ["0", "100", "1.0e30"],
     "checkpoint_seconds": ["-1", ".inf", "soon"],
     "device": ["gpu"],
     "datasets": ["[mnits]", "null", "some", "[[a]]", "[{a: 1}]"],
@@ -120,40 +111,28 @@ BAD = {
     "definitions.datasets.UPPER": ["{title: a, source: mnist, positive: [0], negative: [1]}"],
     "definitions.variants.x": ["{reporting: {average_last: 1}}", "[]", "{training: null}", "{training: {networks: 3}}"],
     "comparison": ["{margin: 5, wider_margin: 1}", "{level: 1}", "null"],
-    "tuning": ["{held_out: 0}", "{held_out: 1}", "{grid: {learning_rate: [.nan]}}", "{grid: null}", "{prior: 2}"],
-    "training_jobs": ["null", "{mlp: prior}", "{mlp: [n]}", "{5: []}"],
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("key", BAD)
-def test_a_value_that_makes_no_sense_is_named_with_its_key(tmp_path, key):
+def test_a_value_that_makes_no_sense_is_named_with_its_key(key):
     for value in BAD[key]:
         text = value
         for part in reversed(key.split(".")):
             text = f"{{{part}: {text}}}"
-        overlay = yaml.safe_load(text)
-        readers = [lambda over: merge(BASE, over)]
-        if "." not in key:  # whatever reads it first
-            (tmp_path / "bad.yaml").write_text(text)
-            readers += [canonical, lambda over: select("paper", [tmp_path / "bad.yaml"], [])]
-        for read in readers:
-            with pytest.raises(UserError) as error:
-                experiments.check(Plan(read(overlay)).config)
-            assert "key" in sentence(error), value
+        with pytest.raises(UserError) as error:
+            config = merge(BASE, yaml.safe_load(text))
+            check_config(config)
+            show.check(config)
+            Plan(config)
+        assert "key" in sentence(error), value
+        assert key.split(".")[-1] in sentence(error) or key.split(".")[0] in sentence(error), value
 
 
 @pytest.mark.parametrize(
-    ("value", "words"),
-    [
-        ("seed", "--config 'seed' is not of the form KEY=VALUE"),
-        ("datasets=[mnits]", "config key datasets: 'mnits' is unknown; did you mean 'mnist'?"),
-        ("datasets=!!python/name:os.system", "could not determine a constructor"),
-        ("results_dir=", "config key results_dir is empty; give it a value or delete it"),
-        ("a\nb=1", "is not valid YAML"),
-    ],
+    "value", ["seed", "datasets=[mnits]", "datasets=!!python/name:os.system", "results_dir=", "a\nb=1"]
 )
-def test_values_laid_over_the_files_are_checked_alike(value, words):
-    for read in (lambda: load_config([REPOSITORY / "config.yaml"], [value]), lambda: select("paper", [], [value])):
-        with pytest.raises(UserError) as error:
-            read()
-        assert words in sentence(error)
+def test_values_laid_over_the_files_are_checked_alike(value):
+    with pytest.raises(UserError) as error:
+        load_config(values=[value])
+    assert value.split("=")[0].split("\n")[0] in sentence(error)

@@ -1,198 +1,183 @@
-"""The command line by hand: what it prints, and how a mistake of the user's ends."""
+"""The command line by hand: its commands on files, and how a mistake of the user's ends."""
 
 from __future__ import annotations
 
-import contextlib
 import errno
-import io
+import json
 import os
-import re
 import subprocess
 import sys
 from pathlib import Path
 from unittest import mock
 
+import numpy as np
 import pytest
 
 from mdpu.pipeline import cli
+from mdpu.pipeline.data.labels import read_labels
+from mdpu.pipeline.data.splits import read_split
 from mdpu.pipeline.files import REPOSITORY
 
-CONFIG = ["--config", "config.yaml", "--config", "config/tiny.yaml"]
+COMMANDS = ("dataset", "labels", "sheet", "split", "train", "trace", "retrain", "verify")
+SIDES = {"positive": [0, 2, 4, 6, 8], "negative": [1, 3, 5, 7, 9]}
+DRAWING = {"tuple_size": 2, "prior": "0.5", "n": 20, "n_unlabeled": 30, "trials": {"1": "digits/m2/n20/prior0.5/seed1"}}
 
 
-def mdpu(*arguments: object, cwd: Path = REPOSITORY) -> subprocess.CompletedProcess[str]:
-    """Run a command in this process, which spares importing torch each time; a traceback fails the test."""
-    out, err, status = io.StringIO(), io.StringIO(), 0
-    argv = ["mdpu", *map(str, arguments)]
-    with (
-        contextlib.chdir(cwd),
-        mock.patch.object(sys, "argv", argv),
-        contextlib.redirect_stdout(out),
-        contextlib.redirect_stderr(err),
-    ):
-        try:
-            cli.main()
-        except SystemExit as end:
-            status = int(end.code or 0)
-    return subprocess.CompletedProcess(argv, status, out.getvalue(), err.getvalue())
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """A folder with images and labels, made by the commands of these names."""
+    folder = tmp_path_factory.mktemp("made")
+    assert cli.main(["dataset", "digits", "--out", f"{folder}/images.npz"]) == 0
+    sides = ["--sides", json.dumps(SIDES), "--counts", json.dumps({"train": {"positive": 669}})]
+    assert cli.main(["labels", "--images", f"{folder}/images.npz", *sides, "--out", f"{folder}/labels.npz"]) == 0
+    return folder
 
 
-@pytest.mark.parametrize(
-    ("error", "sentence"),
-    [
-        (MemoryError(), "there is not enough memory; give the job more, or ask for less"),
-        (RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory"), "there is not enough memory; give"),
-        (
-            RuntimeError("CUDA error: unspecified launch failure\nCompile with"),
-            "the GPU failed (CUDA error: unspecified",
-        ),
-        (
-            OSError(errno.EIO, "Input/output error"),
-            "a file could not be read or written (Input/output error); mend that",
-        ),
-        (
-            OSError(errno.ENOSPC, "No space left on device", "a.log"),
-            "a.log could not be read or written (No space left",
-        ),
-        (RuntimeError("PytorchStreamWriter failed writing file data/0: file write failed"), "a checkpoint could not"),
-    ],
-)
-def test_what_the_machine_does_to_a_job_ends_in_one_sentence(monkeypatch, error, sentence):
-    monkeypatch.setattr(cli, "app", mock.Mock(side_effect=error))
-    assert_user_error(mdpu(), sentence)
+def split(labels, out, **changes):
+    return ["split", "--labels", str(labels), "--spec", json.dumps({**DRAWING, **changes}), "--out", str(out)]
 
 
-def test_an_error_of_our_own_keeps_its_traceback(monkeypatch):
-    for error in (RuntimeError("mat1 and mat2 cannot be multiplied"), FileNotFoundError(errno.ENOENT, "No such file")):
-        monkeypatch.setattr(cli, "app", mock.Mock(side_effect=error))
-        with pytest.raises(type(error)):
-            mdpu()
+def assert_one_sentence(status, capsys, *words):
+    """Status 2, and one line that has some words; no traceback."""
+    assert status == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    (line,) = said.err.splitlines()
+    assert line.startswith("error: ")
+    assert all(word in line for word in words)
 
 
-def assert_user_error(done: subprocess.CompletedProcess[str], sentence: str) -> None:
-    """One line, status 2, no traceback; progress may stand before it."""
-    assert done.returncode == 2, done.stderr
-    assert done.stdout == ""
-    *before, last = done.stderr.splitlines()
-    assert last.startswith("error: ")
-    assert sentence in last
-    assert "Traceback" not in done.stderr
-    assert not [line for line in before if line.startswith(("error", " "))]
+# -- what it makes --------------------------------------------------------------------------------
 
 
-# -- what it prints -------------------------------------------------------------------------------
+def test_every_command_has_help(capsys):
+    with pytest.raises(SystemExit):
+        cli.main(["--help"])
+    said = capsys.readouterr().out
+    for name in COMMANDS:
+        assert f"\n    {name} " in said
+        with pytest.raises(SystemExit) as end:
+            cli.main([name, "--help"])
+        assert end.value.code == 0
 
 
-def test_help_lists_every_command_in_its_panel():
-    command = [sys.executable, "-m", "mdpu", "--help"]
-    environment = {**os.environ, "COLUMNS": "120"}
-    done = subprocess.run(command, cwd=REPOSITORY, env=environment, capture_output=True, text=True)
-    assert done.returncode == 0
-    registered = [command.name or command.callback.__name__ for command in cli.app.registered_commands]
-    # The rest of a line that starts with a name and a space is its description, which may go on below.
-    listed = [match[1] for match in re.finditer(r"^│ ([a-z-]+) +[A-Z]", done.stdout, re.MULTILINE)]
-    assert listed == registered
-    for name in {*registered} - {"run"}:  # which hands all options on
-        assert mdpu(name, "--help").returncode == 0, name
+def test_labels_and_splits_are_made_from_files_and_json(made, tmp_path):
+    assert (read_labels(made / "labels.npz")["train"] > 0).sum() == 669
+    assert cli.main(split(made / "labels.npz", tmp_path / "split.npz")) == 0
+    sample = read_split(tmp_path / "split.npz", 1)
+    assert sample.tuples.shape == (20, 2)
+    assert sample.unlabeled.shape == (30,)
+    sheets = [str(tmp_path / f"{side}.png") for side in ("positive", "negative")]
+    files = ["--images", f"{made}/images.npz", "--labels", f"{made}/labels.npz"]
+    assert cli.main(["sheet", *files, "--out", *sheets]) == 0
+    assert all(Path(sheet).stat().st_size > 1000 for sheet in sheets)
 
 
-def test_commands_load_only_what_they_need():
-    """A split is drawn in thousands of jobs, and must not wait for torch."""
+def test_a_split_is_drawn_without_torch(made, tmp_path):
+    """Hundreds of jobs draw one, and none may wait for it."""
     program = (
-        "import sys\nfrom mdpu.pipeline import cli\n"
-        "sys.argv = ['mdpu', 'split', '--labels', 'no.npz', '--tuple-size', '2', "
-        "'--prior', '0.5', '--n', '2', '--n-unlabeled', '2', '--trial', 'one', '--out', 'no-out.npz']\n"
-        "try:\n    cli.main()\nexcept SystemExit:\n    pass\n"
-        "import mdpu.pipeline.data.splits\n"
-        "print([name for name in ('torch', 'pandas', 'matplotlib') if name in sys.modules])"
+        "import sys; from mdpu.pipeline import cli; status = cli.main(sys.argv[1:]); "
+        "print(status, {'torch', 'pandas', 'matplotlib', 'sklearn'} & sys.modules.keys())"
     )
-    done = subprocess.run([sys.executable, "-c", program], cwd=REPOSITORY, capture_output=True, text=True)
-    assert done.stdout == "[]\n"
-    assert "no.npz does not exist" in done.stderr
+    command = [sys.executable, "-c", program, *split(made / "labels.npz", tmp_path / "split.npz")]
+    done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True)
+    assert done.stdout == "0 set()\n", done.stderr
 
 
 # -- mistakes -------------------------------------------------------------------------------------
 
 
-SPLIT = {"--tuple-size": 2, "--prior": 0.5, "--n": 10, "--n-unlabeled": 10, "--trial": "digits/m2/n60/prior0.5/seed1"}
-
-
 @pytest.mark.parametrize(
-    ("changes", "sentence"),
+    ("changes", "word"),
     [
-        ({"--prior": 1.5}, "prior 1.5 is not strictly between 0 and 1"),
-        ({"--n": 0}, "n is 0; at least 1 is needed"),
-        ({"--n-unlabeled": -3}, "n_unlabeled is -3; at least 1 is needed"),
-        ({"--n": 5000}, "the largest n that fits M = 2, prior 0.5 is"),
+        ({"prior": "1.5"}, "prior"),
+        ({"n": 0}, "n is 0"),
+        ({"n_unlabeled": -3}, "n_unlabeled"),
+        ({"n": 5000, "replacement": False}, "n "),
+        ({"law": "most"}, "law"),
     ],
 )
-def test_splits_that_cannot_be_drawn_are_refused(finished, tmp_path, changes, sentence):
-    options = {**SPLIT, **changes, "--labels": finished.results / "labels/digits.npz", "--out": tmp_path / "split.npz"}
-    done = mdpu("split", "--no-replacement", *(part for option in options.items() for part in option))
-    assert_user_error(done, sentence)
+def test_splits_that_cannot_be_drawn_are_refused(made, tmp_path, capsys, changes, word):
+    assert_one_sentence(cli.main(split(made / "labels.npz", tmp_path / "split.npz", **changes)), capsys, word)
     assert list(tmp_path.iterdir()) == []
 
 
-READERS = {
-    "../datasets/digits.npz": [
-        ["labels", "digits", *CONFIG],
-        ["sheet", "digits", *CONFIG],
+@pytest.mark.parametrize(
+    ("arguments", "word"),
+    [
+        (["dataset", "mnits", "--out", "out.npz"], "mnits"),
+        (["dataset", "./none.npz", "--out", "out.npz"], "none.npz"),
+        (["split", "--labels", "none.npz", "--spec", json.dumps(DRAWING), "--out", "out.npz"], "none.npz"),
+        (["split", "--labels", "none.npz", "--spec", "{", "--out", "out.npz"], "--spec"),
+        (["train"], "--images"),
+        (["trian"], "trian"),
+        (["trace", "relu"], "relu"),
+        (["trace", "mnist/base/m2/n77/prior0.5/relu"], "n77"),
+        (["trace", "mnist/base/m2/n10000/prior0.5/relu", "--config", "none.yaml"], "none.yaml"),
     ],
-    "labels/digits.npz": [
-        ["split", "--labels", "BAD", *(part for option in SPLIT.items() for part in option), "--out", "new.npz"],
-        ["sheet", "digits", *CONFIG],
-    ],
-    "summary.csv": [
-        *(["evaluate", part, *CONFIG] for part in ("verification", "comparison", "claims", "ranks")),
-        ["show", "tiny-table", *CONFIG],
-    ],
-    "metrics.parquet": [["show", "tiny-curves", *CONFIG], ["report", *CONFIG]],
-    "tables/table1.csv": [["report", *CONFIG]],
-}
+)
+def test_a_slip_ends_in_one_sentence(tmp_path, capsys, monkeypatch, arguments, word):
+    monkeypatch.chdir(tmp_path)
+    assert_one_sentence(cli.main(arguments), capsys, word)
+    assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("broken", ["missing", "truncated"])
-def test_broken_inputs_are_named_by_every_command_and_nothing_is_written(finished_clone, broken):
-    for name, commands in READERS.items():
-        file = (finished_clone.results / name).resolve()
-        whole = file.read_bytes()
-        file.unlink()
-        if broken == "truncated":
-            file.write_bytes(whole[: len(whole) // 2])
-        before = {path: path.stat().st_mtime_ns for path in finished_clone.results.rglob("*.*")}
-        for command in commands:
-            done = mdpu(*[file if part == "BAD" else part for part in command], cwd=finished_clone.folder)
-            assert_user_error(done, file.name)
-        assert {path: path.stat().st_mtime_ns for path in finished_clone.results.rglob("*.*")} == before
-        file.write_bytes(whole)
+@pytest.mark.parametrize("way", ["missing", "cut", "flipped"])
+@pytest.mark.parametrize("name", ["images.npz", "images.json", "labels.npz"])
+def test_a_damaged_input_is_named_and_nothing_is_written(made, tmp_path, capsys, name, way):
+    for path in made.iterdir():
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+    broken = tmp_path / name
+    content = broken.read_bytes()
+    middle = len(content) // 2 if name.endswith(".npz") else 0
+    broken.write_bytes(content[:middle] if way == "cut" else content[:middle] + b"\xff\x00" + content[middle + 2 :])
+    if way == "missing":
+        broken.unlink()
+    before = {path: path.read_bytes() for path in tmp_path.iterdir()}
+    sheets = ["--out", f"{tmp_path}/positive.png", f"{tmp_path}/negative.png"]
+    files = ["--images", f"{tmp_path}/images.npz", "--labels", f"{tmp_path}/labels.npz"]
+    assert_one_sentence(cli.main(["sheet", *files, *sheets]), capsys, str(broken))
+    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+@pytest.mark.parametrize("out", [".", "pipe", "below/a-file"])
+def test_an_output_that_cannot_be_a_file_is_refused(made, tmp_path, capsys, monkeypatch, out):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "below").write_text("a file")
+    os.mkfifo(tmp_path / "pipe")
+    assert_one_sentence(cli.main(split(made / "labels.npz", out)), capsys, out.partition("/")[0])
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["below", "pipe"]
 
 
 @pytest.mark.parametrize(
-    ("arguments", "sentence"),
+    "error",
     [
-        *(
-            (["coefficients", "--tuple-size", 2, "--prior", prior], "strictly between 0 and 1")
-            for prior in (0, 1, "nan")
-        ),
-        (["dataset", "mnits", "--config", "config.yaml", "--out", "out.npz"], "source 'mnits' is unknown"),
-        (["labels", "mnits", "--config", "config.yaml"], "dataset: 'mnits' is unknown; did you mean 'mnist'?"),
-        (["plan", "--config", "no.yaml"], "no.yaml does not exist"),
-        (["sheet", "mnits", "--config", "config.yaml"], "dataset: 'mnits' is unknown; did you mean 'mnist'?"),
-        (
-            ["evaluate", "verification", "--config", "config.yaml"],
-            "config key expected: there are no numbers to verify",
-        ),
+        MemoryError(),
+        RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory"),
+        RuntimeError("CUDA error: unspecified launch failure\nCompile with"),
+        RuntimeError("CUDA out of memory. Tried to allocate 2 GiB"),
+        RuntimeError("PytorchStreamWriter failed writing file data/0: file write failed"),
+        OSError(errno.ENOSPC, "No space left on device", "a.log"),
     ],
 )
-def test_a_slip_ends_in_one_sentence(arguments, sentence):
-    assert_user_error(mdpu(*arguments), sentence)
+def test_what_the_machine_does_to_a_job_ends_in_one_sentence(monkeypatch, capsys, error):
+    monkeypatch.setattr(cli, "_parser", mock.Mock(side_effect=error))
+    assert_one_sentence(cli.main([]), capsys)
 
 
-@pytest.mark.parametrize("out", ["", ".", "pipe", "below/a-file"])
-def test_an_output_that_cannot_be_a_file_is_refused(finished, tmp_path, out):
-    (tmp_path / "below").write_text("a file")
-    os.mkfifo(tmp_path / "pipe")
-    options = {**SPLIT, "--labels": finished.results / "labels/digits.npz", "--out": out}
-    done = mdpu("split", *(part for option in options.items() for part in option), cwd=tmp_path)
-    assert_user_error(done, "is no regular file" if out != "below/a-file" else "could not be written")
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["below", "pipe"]
+def test_an_error_of_our_own_keeps_its_traceback(monkeypatch):
+    for error in (RuntimeError("mat1 and mat2 cannot be multiplied"), FileNotFoundError(errno.ENOENT, "No such file")):
+        monkeypatch.setattr(cli, "_parser", mock.Mock(side_effect=error))
+        with pytest.raises(type(error)):
+            cli.main([])
+
+
+def test_sides_and_images_that_do_not_fit_are_refused(made, tmp_path, capsys):
+    arguments = ["labels", "--images", f"{made}/images.npz", "--out", f"{tmp_path}/labels.npz", "--sides"]
+    assert_one_sentence(cli.main([*arguments, json.dumps({**SIDES, "positive": [0, 1]})]), capsys, "labels")
+    counts = ["--counts", json.dumps({"train": {"positive": 668}})]
+    assert_one_sentence(cli.main([*arguments, json.dumps(SIDES), *counts]), capsys, "counts.train.positive")
+    np.savez(tmp_path / "empty.npz")
+    (tmp_path / "empty.json").write_text("{}")
+    arguments[2] = f"{tmp_path}/empty.npz"
+    assert_one_sentence(cli.main([*arguments, json.dumps(SIDES)]), capsys, "empty.json")

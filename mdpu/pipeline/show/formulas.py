@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pandas as pd
+from latex2mathml.converter import convert
 from markupsafe import Markup
 
 from mdpu.pipeline.files import read_csv, write_csv, write_text
 from mdpu.pipeline.plan import Experiment, Plan
 from mdpu.pipeline.report.latex import latex_float
-from mdpu.pipeline.report.mathml import to_mathml
 from mdpu.pipeline.show import TABLE, Inputs, Kind, Outputs
 
 CAPTION = "Losses of a score z against a label t, as the code defines them."
@@ -50,7 +50,7 @@ def section(_plan: Plan, experiment: Experiment, outputs: Outputs) -> dict[str, 
         "name": experiment.name,
         "title": experiment.title,
         "caption": CAPTION,
-        "rows": [{**row, "formula": Markup(to_mathml(row["formula"], "inline"))} for row in rows],
+        "rows": [{**row, "formula": Markup(convert(row["formula"]))} for row in rows],
     }
 
 
