@@ -29,12 +29,6 @@ def test_the_gpu_check_passes_in_small_on_a_cpu():
     assert len(results) > 3
 
 
-@pytest.mark.slow
-def test_a_row_of_coverage_and_of_learners_is_written(tmp_path):
-    run("benchmarks/coverage.py", "--settings", "1", "--repetitions", "1", "--out", str(tmp_path / "coverage.csv"))
-    assert {"prior", "risk", "auc"} <= set(pd.read_csv(tmp_path / "coverage.csv")["interval"])
-
-
 def test_pairs_of_runs_are_compared_by_what_was_asked(tmp_path):
     """The second side is a point better in each of three trials, and a run without a partner does not count."""
     sampling = {"tuple_size": 2, "prior": "0.5", "n": 10}

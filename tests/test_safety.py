@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-import pytest
+from test_quality import imports
 
 from mdpu.pipeline.files import PACKAGE, REPOSITORY
 
@@ -17,15 +17,9 @@ SHELLS = {"os.system", "os.popen", "subprocess.getoutput", "subprocess.getstatus
 UNPACKERS = {"extract", "extractall", "unpack_archive"}
 
 
-def imports(tree: ast.AST) -> set[str]:
-    """Return the modules that a file imports, and those that a module imported from may be."""
-    names = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            names |= {name.name for name in node.names}
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            names |= {node.module, *(f"{node.module}.{name.name}" for name in node.names)}
-    return names
+def used(tree: ast.AST) -> set[str]:
+    """Return the modules that a file imports, those among them that a name was imported from."""
+    return {name for one in imports(tree) for name in (one, one.rpartition(".")[0])}
 
 
 def calls(tree: ast.AST) -> Iterator[tuple[str, dict[str, str]]]:
@@ -36,11 +30,11 @@ def calls(tree: ast.AST) -> Iterator[tuple[str, dict[str, str]]]:
 
 
 def test_only_downloads_use_the_network():
-    assert [name for name, tree in TREES.items() if imports(tree) & NETWORK] == ["mdpu/pipeline/data/download.py"]
+    assert [name for name, tree in TREES.items() if used(tree) & NETWORK] == ["mdpu/pipeline/data/download.py"]
 
 
 def test_nothing_is_unpickled():
-    assert not [name for name, tree in TREES.items() if imports(tree) & UNPICKLERS]
+    assert not [name for name, tree in TREES.items() if used(tree) & UNPICKLERS]
     loads = [(called, words) for tree in TREES.values() for called, words in calls(tree)]
     assert {words.get("weights_only") for called, words in loads if called == "torch.load"} == {"True"}
     assert {words.get("allow_pickle", "False") for called, words in loads if called == "np.load"} == {"False"}
@@ -57,8 +51,3 @@ def test_no_text_reaches_a_shell_or_is_run_as_code():
 def test_no_archive_says_where_its_files_go():
     """CIFAR-10's, which torchvision unpacks, has a pinned checksum."""
     assert not [name for name, tree in TREES.items() for called, _ in calls(tree) if called.split(".")[-1] in UNPACKERS]
-
-
-@pytest.mark.parametrize("text", ["import socket", "from urllib import request", "import urllib.request as web"])
-def test_the_network_is_found(text):
-    assert imports(ast.parse(text)) & NETWORK
