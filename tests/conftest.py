@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 import subprocess
@@ -37,32 +38,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: -seconds[item.path])
 
 
-@pytest.fixture
-def all_pixels(tmp_path, monkeypatch):
-    """Add the network of ``all_pixels.py`` and return its name."""
-    from mdpu.learn import networks
-
-    shutil.copy(REPOSITORY / "tests" / "all_pixels.py", tmp_path)
-    monkeypatch.setattr(networks, "__path__", [*networks.__path__, str(tmp_path)])
-    yield "all-pixels"
-    sys.modules.pop("mdpu.learn.networks.all_pixels", None)
-
-
-@pytest.fixture
-def threads():
-    """Return what sets the number of torch's threads until the test has ended."""
-    import torch
-
-    before = torch.get_num_threads()
-    yield torch.set_num_threads
-    torch.set_num_threads(before)
-
-
 class Clone:
     """A copy of the repository, apart from the one under test."""
 
     # The command of the tiny experiment.
-    RUN = ("./run", "paper", "--cores", "2", "--configfile", "config/tiny.yaml")
+    RUN = ("./run", "tiny", "--cores", "2")
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -75,14 +55,14 @@ class Clone:
 
     @property
     def environment(self) -> dict[str, str]:
-        """The environment of a user who has activated the virtual environment."""
-        environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
-        del environment["OMP_NUM_THREADS"]
-        return environment
+        """The environment of a user who has activated the virtual environment, with the code of this clone."""
+        path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+        return {**os.environ, "PATH": path, "PYTHONPATH": str(self.folder)}
 
     def command(self, *arguments: str) -> list[str]:
         """Return the Snakemake command of the tiny experiment."""
-        return [sys.executable, "-m", "snakemake", "--cores", "2", "--configfile", "config/tiny.yaml", *arguments]
+        options = ["--cores", "2", "--configfile", "config/tiny.yaml"]
+        return [sys.executable, "-m", "snakemake", *arguments, *options]
 
     def run(self, *command: str, status: int = 0) -> subprocess.CompletedProcess[str]:
         """Run a command in the clone and insist on its exit status."""
@@ -91,9 +71,14 @@ class Clone:
         return done
 
     def snakemake(self, *arguments: str, status: int = 0) -> str:
-        """Run the tiny experiment and return all that Snakemake printed."""
+        """Run Snakemake on the tiny experiment and return all that it printed."""
         done = self.run(*self.command(*arguments), status=status)
         return done.stdout + done.stderr
+
+    def digests(self) -> dict[str, str]:
+        """Return digests of all files in the folder of results, by path."""
+        files = [path for path in (self.folder / "results").rglob("*") if path.is_file()]
+        return {str(path.relative_to(self.folder)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
 
     def jobs(self, *arguments: str) -> dict[str, int]:
         """Return how many jobs of each rule a dry run announces."""

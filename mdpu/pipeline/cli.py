@@ -190,7 +190,6 @@ def script(snakemake: Any) -> Iterator[tuple[Any, Any, Any]]:
 
     Inputs and outputs are paths, or lists of paths.
     """
-    from mdpu.pipeline.files import read_json
     from mdpu.pipeline.plan import Plan
 
     def paths(files: Any) -> SimpleNamespace:
@@ -201,10 +200,7 @@ def script(snakemake: Any) -> Iterator[tuple[Any, Any, Any]]:
     with Path(snakemake.log[0]).open("w", encoding="utf-8") as log, contextlib.redirect_stderr(log):
         try:
             given, made = paths(snakemake.input), paths(snakemake.output)
-            plan = Plan(snakemake.config)
-            own = {name for name in plan.datasets if plan.layout.images(name).parent.name == "own"}
-            described = {name: read_json(plan.layout.images(name).with_suffix(".json"))["checksum"] for name in own}
-            yield Plan(snakemake.config, described) if own else plan, given, made
+            yield Plan(snakemake.config).with_own_images(), given, made
         except Exception as error:
             if (sentence := explain(error)) is None:
                 raise

@@ -24,7 +24,7 @@ from mdpu.pipeline.config import BASE, Config, grids, known, merge, selected
 from mdpu.pipeline.data.images import is_path
 from mdpu.pipeline.data.own import is_colour
 from mdpu.pipeline.data.sources import SOURCES
-from mdpu.pipeline.files import REPOSITORY
+from mdpu.pipeline.files import REPOSITORY, read_json
 from mdpu.pipeline.store import run_key, shipped_keys
 from mdpu.settings import Settings
 
@@ -434,6 +434,13 @@ class Plan:
         if not is_path(definition["source"]):
             return SOURCES[definition["source"]].checksum
         return definition.get("sha256") or self._checksums.get(dataset)
+
+    def with_own_images(self) -> Plan:
+        """Return the plan with the checksums of a user's own images, as far as their descriptions are there."""
+        unknown = [name for name in self.datasets if self.checksum(name) is None]
+        paths = {name: self.layout.images(name).with_suffix(".json") for name in unknown}
+        found = {name: str(read_json(path)["checksum"]) for name, path in paths.items() if path.exists()}
+        return Plan(self.config, {**self._checksums, **found}) if found else self
 
     def drawing(self, split: str) -> dict[str, Any]:
         """Return how the tuples and unlabeled images of a split are drawn, ready for JSON, with every trial's name.

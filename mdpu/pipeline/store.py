@@ -99,7 +99,7 @@ def _runs(table: pa.Table) -> Iterator[Stored]:
     keys = table[KEY].to_pandas().to_numpy()
     starts = np.flatnonzero(np.append(True, keys[1:] != keys[:-1])) if len(keys) else np.array([], int)
     histories = table.drop_columns([KEY, ABOUT]).to_pandas()
-    for start, end in zip(starts, [*starts[1:], len(keys)], strict=True):
+    for start, end in zip(starts, [*starts[1:], len(keys)], strict=False):  # no start, if the table is empty
         own = histories.iloc[start:end].reset_index(drop=True)
         run = Stored(keys[start], own.drop(columns=_empty(own)), json.loads(table[ABOUT][int(start)].as_py()))
         if run.about["sha256"] != checksum(run.history):

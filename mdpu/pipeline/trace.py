@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import pandas as pd
 
@@ -20,7 +20,7 @@ from mdpu.pipeline.data.labels import SIDES, write_labels
 from mdpu.pipeline.data.sources import write_source
 from mdpu.pipeline.data.splits import write_split
 from mdpu.pipeline.evaluate.collect import collect, run_accuracies, summarize
-from mdpu.pipeline.evaluate.comparison import DIFFERS, Trials, compare, judge, prediction_interval, welch_interval
+from mdpu.pipeline.evaluate.comparison import DIFFERS, Trials, compare, judge_trials, prediction_interval
 from mdpu.pipeline.files import REPOSITORY
 from mdpu.pipeline.job import train_cell
 from mdpu.pipeline.plan import Plan, Run, parse_run
@@ -31,58 +31,45 @@ SCRATCH = Path(".snakemake", "retrained")
 Found = dict[Run, tuple[Stored, Path]]
 
 
-@dataclass(frozen=True)
-class Cell:
+class Cell(NamedTuple):
     """The finished runs of a cell, and what they say; accuracies in percent."""
 
     plan: Plan
     found: Found
 
-    @property
     def name(self) -> str:
-        """Its name."""
+        """Return the name of the cell."""
         return next(iter(self.found)).cell
 
     def accuracies(self) -> pd.DataFrame:
         """Return the accuracy of each run, and the epochs that it is the mean of."""
         return run_accuracies(collect(self.found), self.plan.protocol.reporting)
 
-    def trials(self, seeds: Sequence[int] | None = None) -> Trials:
-        """Return mean, deviation and number of the trials that did not diverge, of all or of some seeds."""
+    def trials(self, seeds: Sequence[int] = ()) -> Trials:
+        """Return mean, deviation and number of the trials that did not diverge, of some seeds or of all."""
         rows = self.accuracies().dropna(subset="accuracy")
-        own = rows["accuracy"] if seeds is None else rows.loc[rows["seed"].isin(seeds), "accuracy"]
+        own = rows.loc[rows["seed"].isin(seeds or rows["seed"]), "accuracy"]
         return Trials(float(own.mean()), float(own.std()), len(own))
 
-    def published(self) -> Mapping[str, object] | None:
-        """Return the comparison with the paper's number, if it has one."""
+    def published(self) -> dict[Any, Any]:
+        """Return the comparison with the paper's number, empty if it has none."""
         rule, plan = self.plan.config["comparison"], self.plan
         rows = compare(summarize(self.accuracies()), plan.published_names, rule, plan.readings)
-        own = rows[rows["cell"] == self.name]
-        return None if own.empty else own.iloc[0].to_dict()
+        return next(iter(rows[rows["cell"] == self.name()].to_dict("records")), {})
 
     def verdict(self) -> str:
         """Return what the comparison with the paper says, in a line."""
-        row = self.published()
-        if row is None:
+        if not (row := self.published()):
             return "the paper has no such number"
         interval = f"[{row['interval_low']:+.2f}, {row['interval_high']:+.2f}]"
         return f"{row['verdict']} ({row['difference']:+.2f} points, interval {interval}; {row['reason']})"
 
 
 def find(name: str, config: Sequence[Path] = ()) -> tuple[Plan, tuple[Run, ...]]:
-    """Return the first plan that has a run or cell called `name`, and the runs.
+    """Return the first plan that has a run or cell called `name`, and its runs; raise `UserError` if none has.
 
-    Parameters
-    ----------
-    name : str
-        Of a run, of a cell, or the path of a cell's file.
-    config : sequence of Path
-        Files laid over the paper's configuration; unless given, those of ``config/`` are tried one by one.
-
-    Raises
-    ------
-    UserError
-        If no plan has it.
+    The path of a cell's file is a name, too. The files of `config` are laid over the paper's configuration; unless
+    given, those of ``config/`` are tried one by one.
     """
     _, found, within = name.partition("runs/")
     name = (within if found else name).removesuffix(".parquet").strip("/")
@@ -91,7 +78,7 @@ def find(name: str, config: Sequence[Path] = ()) -> tuple[Plan, tuple[Run, ...]]
     mistakes = []
     for files in choices:
         try:
-            plan = Plan(load_config(files))
+            plan = Plan(load_config(files)).with_own_images()
             return plan, plan.find_runs(name)
         except UserError as error:
             mistakes.append(error)
@@ -113,16 +100,16 @@ def finished(plan: Plan, runs: Sequence[Run]) -> Cell:
 
 
 def trace(name: str, config: Sequence[Path] = ()) -> str:
-    """Return where a number comes from, as text; `name` and `config` are as in `find`, whose errors it raises."""
+    """Return where a number comes from, as text; see `find`."""
     plan, runs = find(name, config)
     cell = finished(plan, runs)
-    spec, row, (mean, std, number) = plan.spec(cell.name), cell.published(), cell.trials()
-    rows = cell.accuracies()
-    lines = [cell.name]
-    if row is not None:
-        lines.append(f"  paper     {row['published_mean']} ± {row['published_std']}, table {row['table']}")
-    lines += [
-        f"  here      {mean:.2f} ± {std:.2f}, {number} trials; epochs {rows['first_epoch'][0]} to {rows['last_epoch'][0]}",
+    spec, row, ours, rows = plan.spec(cell.name()), cell.published(), cell.trials(), cell.accuracies()
+    first, last = rows["first_epoch"].min(), rows["last_epoch"].max()
+    paper = f"{row['published_mean']} ± {row['published_std']}, table {row['table']}" if row else "none"
+    lines = [
+        cell.name(),
+        f"  paper     {paper}",
+        f"  here      {ours.mean:.2f} ± {ours.std:.2f}, {ours.number} trials; means of epochs {first} to {last}",
         f"  verdict   {cell.verdict()}",
         f"  settings  {_plain(spec['settings'])}",
         f"  sampling  {_plain(spec['sampling'])}",
@@ -147,39 +134,35 @@ def _plain(values: Mapping[str, object]) -> str:
 
 
 def retrain(name: str, config: Sequence[Path] = ()) -> bool:
-    """Train a run again, or all of a cell; print old and new, and what the cell says before and after.
-
-    Returns
-    -------
-    bool
-        Whether the runs came out again, as far as that can be told: False if the new runs differ from the old.
-    """
+    """Train a run again, or all of a cell; print what the cell says before and after, and return whether it agrees."""
     plan, runs = find(name, config)
     return again(finished(plan, runs), runs)
 
 
 def again(cell: Cell, runs: Sequence[Run]) -> bool:
-    """Train finished runs of a cell again, and judge; see `retrain`."""
+    """Train finished runs of a cell again; print what came of it, and return whether they agree with the old ones.
+
+    One run agrees if it lies where a further trial of the cell would. Several agree unless their mean differs from that
+    of the old ones, by the rule for the paper's numbers.
+    """
     new = Cell(cell.plan, {**cell.found, **train_again(cell.plan, runs)})
     before, after = (one.accuracies().set_index("seed")["accuracy"] for one in (cell, new))
     for run in runs:
         old, now = before[run.seed], after[run.seed]
         print(f"{run.name}: {old:.2f} % recorded, {now:.2f} % now, {now - old:+.2f} points")
     rule = cell.plan.config["comparison"]
-    whole, seeds = cell.trials(), [run.seed for run in runs]
+    seeds = [run.seed for run in runs]
     if len(seeds) > 1:
-        others = new.trials(seeds)
-        low, high = welch_interval(others, cell.trials(seeds), rule["level"])
-        difference = float(others.mean) - float(cell.trials(seeds).mean)  # type: ignore[arg-type]
-        verdict = str(judge(difference, low, high, rule["margin"], rule["wider_margin"])[0])
-        print(f"  the cell again: {verdict} ({difference:+.2f} points, interval [{low:+.2f}, {high:+.2f}])")
+        olds, news = cell.trials(seeds), new.trials(seeds)
+        difference, low, high, verdict, _ = judge_trials(news, int(after[seeds].isna().sum()), olds, rule)
+        print(f"  again   {verdict} ({difference:+.2f} points, [{low:+.2f}, {high:+.2f}])")
         same = verdict != DIFFERS
     else:
-        low, high = prediction_interval(whole, 1, rule["level"])
-        same = not (after[seeds[0]] < low or after[seeds[0]] > high)
+        low, high = prediction_interval(cell.trials(), 1, rule["level"])
+        same = bool(low <= now <= high) or bool(pd.isna(old) and pd.isna(now))
         where = "inside" if same else "OUTSIDE"
-        print(f"  {where} the interval of a further trial of the cell, [{low:.2f}, {high:.2f}]")
-    print(f"  mean    {whole.mean:.2f} % before, {new.trials().mean:.2f} % with it")
+        print(f"  again   {where} the interval of a further trial of the cell, [{low:.2f}, {high:.2f}]")
+    print(f"  mean    {cell.trials().mean:.2f} % before, {new.trials().mean:.2f} % with it")
     print(f"  before  {cell.verdict()}\n  after   {new.verdict()}", flush=True)
     return same
 

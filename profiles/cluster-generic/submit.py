@@ -1,8 +1,5 @@
 #!/usr/bin/env python3
-"""Submit a job script of Snakemake's and print the job's number; what it needs stands in the script.
-
-`./run` finds jobs that a killed head has left by the comment and the working directory.
-"""
+"""Submit a job script of Snakemake's and print the job's number; what it needs stands in the script."""
 
 import json
 import re

@@ -4,8 +4,8 @@
 #   sbatch --partition=long --time=1-00:00:00 profiles/slurm/head.sh paper
 #
 # Before it starts, it queues a successor, which waits for its end. When the time limit ends the head, the successor
-# takes over: it finds the jobs that still run, waits for them and trains nothing twice. Once all is done, or has failed
-# for good, the head cancels the successor.
+# takes over: it cancels the jobs of this folder that still run, and submits them again, to go on from their checkpoints.
+# Once all is done, or has failed for good, the head cancels the successor.
 #SBATCH --job-name=mdpu-head
 #SBATCH --ntasks=1
 #SBATCH --cpus-per-task=2
@@ -15,11 +15,14 @@
 set -u
 : "${SLURM_JOB_ID:?submit it: sbatch profiles/slurm/head.sh paper}"
 cd "${SLURM_SUBMIT_DIR:?}" || exit 1
+squeue --noheader --me --format='%A %j %Z' | while read -r job name folder; do
+    [ "$folder" = "$PWD" ] && [ "$name" != mdpu-head ] && scancel "$job"
+done
 limit=$(squeue --noheader --jobs="$SLURM_JOB_ID" --format=%l)
 successor=$(sbatch --parsable --dependency="afterany:$SLURM_JOB_ID" --partition="$SLURM_JOB_PARTITION" --time="$limit" \
     profiles/slurm/head.sh "$@") || exit 1
 # At the time limit SLURM asks all processes to end and kills those that are left half a minute later. This shell outlives
-# the others: SLURM would lose sight of them if it ended first, and the successor would find them at work.
+# the others, so that it can tell that end from Snakemake's own.
 out_of_time=
 trap 'out_of_time=yes' TERM
 ./run "$@" --profile profiles/slurm

@@ -46,8 +46,8 @@ def test_another_workflow_takes_it_as_a_module(fresh_clone, tmp_path):
         return done.stdout + done.stderr
 
     output = snakemake()
-    assert "rule mdpu_show_losses" in output
+    assert "rule mdpu_drawing" in output
     assert (folder / "mine.svg").read_text().startswith("<?xml")
     assert {path.name for path in folder.iterdir()} == {"Snakefile", "mine.yaml", "mine.svg", "out", ".snakemake"}
     output = snakemake("-n", "--config", "experiments=[table2]", "datasets=[mnist]", "--", "mdpu_all")
-    assert {"mdpu_dataset_mnist", "mdpu_train", "mdpu_render_report"} <= set(re.findall(r"mdpu_\w+", output))
+    assert {"mdpu_dataset", "mdpu_train", "mdpu_report"} <= set(re.findall(r"mdpu_\w+", output))

@@ -1,4 +1,4 @@
-"""Killed and started again, a run gives the numbers of an undisturbed one; stopped by a signal, it leaves nothing."""
+"""Killed at any moment and started again by the same command, a run gives the numbers of an undisturbed one."""
 
 from __future__ import annotations
 
@@ -15,75 +15,83 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
 
 @pytest.fixture
 def start(fresh_clone, tmp_path):
-    """What starts `./run`, and returns it with its descendants once it has made a file that a pattern matches."""
-    (tmp_path / "tmp").mkdir()
-    fresh_clone.change_config(experiments=["tiny-table", "tiny-curves"], expected=None)
+    """What starts `./run`, and returns it with its descendants once a file that a pattern matches is new."""
     said = tmp_path / "said"
 
     def start(pattern):
-        said.unlink(missing_ok=True)  # what a killed run has left still writes into the one before
-        process = psutil.Popen(
-            fresh_clone.RUN,
-            cwd=fresh_clone.folder,
-            env={**fresh_clone.environment, "TMPDIR": str(tmp_path / "tmp")},
-            stdout=said.open("w"),
-            stderr=subprocess.STDOUT,
-        )
-        fresh = False
-        while not fresh or not any(fresh_clone.results.glob(pattern)):
+        results = fresh_clone.folder / "results"
+        before = {path: path.stat().st_mtime_ns for path in results.glob(pattern)}
+        with said.open("w") as stream:
+            process = psutil.Popen(
+                fresh_clone.RUN, cwd=fresh_clone.folder, env=fresh_clone.environment, stdout=stream, stderr=stream
+            )
+        while all(path.stat().st_mtime_ns == before.get(path) for path in results.glob(pattern)):
             assert process.poll() is None, said.read_text()
-            if not fresh and process.children():  # Snakemake; what a killed run has left has been ended
-                for path in fresh_clone.results.glob(pattern):
-                    path.unlink()
-                fresh = True
             time.sleep(0.05)
         return process, process.children(recursive=True)
 
     return start
 
 
-def test_a_run_that_is_stopped_or_killed_at_any_moment_ends_with_the_same_numbers(
-    start, fresh_clone, finished, tmp_path
-):
-    """SIGINT, then SIGKILL to the launcher, to Snakemake and to all; the same command each time, and no other."""
+def wait_for_the_end_of(processes):
+    _, alive = psutil.wait_procs(processes, timeout=120)
+    assert not alive
+
+
+def test_it_goes_on_after_any_signal_to_the_same_numbers(start, fresh_clone, finished):
+    """SIGINT as from a terminal; SIGTERM, which waits for jobs; SIGKILL to Snakemake, then to everything, twice."""
     process, below = start("logs/splits/**/*.log")
-    process.send_signal(signal.SIGINT)  # to the process that ./run names
-    assert process.wait() == 128 + signal.SIGINT
-    assert "error" not in (tmp_path / "said").read_text()
-    assert not any(one.is_running() and one.status() != psutil.STATUS_ZOMBIE for one in below)
-
-    process, below = start("progress/**/*.json")
-    process.kill()
-    process.wait()
-    assert below[0].is_running()  # Snakemake; a job may just have ended
-    left = {one.pid for one in below}
-
-    process, below = start("logs/**/*.log")
-    below[0].kill()
-    assert process.wait() == 128 + signal.SIGKILL
-    said = (tmp_path / "said").read_text()
-    assert "was killed; going on from what it finished\nrun: ended what it had left at work: " in said
-    assert not left & {one.pid for one in below}
-    assert not any(one.is_running() and one.status() != psutil.STATUS_ZOMBIE for one in below)
-
-    process, below = start("logs/report.log")
     for one in [process, *below]:
-        one.kill()
+        one.send_signal(signal.SIGINT)
+    assert process.wait() != 0
+    wait_for_the_end_of(below)
+
+    process, below = start("logs/train/**/*.log")
+    process.send_signal(signal.SIGTERM)
     process.wait()
+    wait_for_the_end_of(below)
+
+    process, below = start("logs/train/**/*.log")
+    below[0].kill()  # Snakemake; its jobs notice it within an epoch, and end
+    assert process.wait() == 128 + signal.SIGKILL
+    wait_for_the_end_of(below)
+
+    for pattern in ("runs/**/.*.part.parquet", "tiny/logs/**/*.log"):
+        process, below = start(pattern)
+        for one in [process, *below]:
+            one.kill()
+        process.wait()
     assert not (fresh_clone.results / "report.html").exists()
 
-    done = fresh_clone.run(*fresh_clone.RUN)
-    assert "was killed; going on from what it finished\n" in done.stdout
+    fresh_clone.run(*fresh_clone.RUN)
     assert fresh_clone.jobs() == {}
-    assert not list(fresh_clone.results.rglob("*.pt"))
-    for folder in (tmp_path / "tmp", fresh_clone.folder / ".snakemake" / "tmp"):
-        assert not list(folder.glob("snakemake*"))
-    # A stack that the kill cut in two is finished as two, and a run's bits are its own all the same.
+    left = [path for path in (fresh_clone.folder / "results").rglob("*") if path.name.startswith(".")]
+    assert not [*left, *(fresh_clone.folder / "results").rglob("*.checkpoint")]
     pd.testing.assert_frame_equal(
         pd.read_parquet(fresh_clone.results / "metrics.parquet"),
         pd.read_parquet(finished.results / "metrics.parquet"),
         check_exact=True,
     )
-    assert (fresh_clone.results / "tables/tiny-table.tex").read_bytes() == (
-        finished.results / "tables/tiny-table.tex"
-    ).read_bytes()
+    for name in ("tables/tiny-table.tex", "claims.csv"):
+        assert (fresh_clone.results / name).read_bytes() == (finished.results / name).read_bytes()
+
+
+def test_runs_that_a_failed_job_had_finished_are_kept(fresh_clone):
+    """Snakemake removes the cell's file when its job fails; a job that is killed in its second run had finished one."""
+    cell = "results/runs/digits/base/m2/n60/prior0.5/abs.parquet"
+    fresh_clone.change_config(protocol__training__epochs=200)
+    process = subprocess.Popen(
+        fresh_clone.command(cell), cwd=fresh_clone.folder, env=fresh_clone.environment, stderr=subprocess.DEVNULL
+    )
+    part = (fresh_clone.folder / cell).with_name(".abs.part.parquet")
+    while not part.exists():
+        assert process.poll() is None
+        time.sleep(0.05)
+    for job in psutil.Process(process.pid).children(recursive=True):
+        job.kill()
+    assert process.wait() == 1
+    assert not (fresh_clone.folder / cell).exists()
+    fresh_clone.snakemake(cell)
+    log = fresh_clone.folder / "results/logs/train/digits/base/m2/n60/prior0.5/abs.log"
+    assert "2 runs, 1 of them finished" in log.read_text()
+    assert not part.exists()

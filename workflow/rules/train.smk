@@ -24,7 +24,7 @@ rule train:
         device=config["device"],
         checkpoint_seconds=config["checkpoint_seconds"],
         gpu=lambda wildcards: gpus() if PLAN.needs_gpu(known_cell(wildcards)) else 0,
-        mem_mb=lambda wildcards, attempt: attempt * 3000,
+        mem_mb=lambda wildcards, attempt: attempt * 2000,
         runtime=lambda wildcards, attempt: attempt * PLAN.minutes(known_cell(wildcards)),
     params:
         spec=lambda wildcards: text(PLAN.spec(known_cell(wildcards))),

@@ -28,12 +28,10 @@ def test_a_source_comes_whole_from_a_mirror(name, small_edition, tmp_path):
     images = read_images(out)
     for array in ARRAYS:
         np.testing.assert_array_equal(getattr(images, array), truth[name][array])
-    assert images.train_images.dtype == np.uint8
-    assert images.train_labels.dtype == np.int64
+    assert (images.train_images.dtype, images.train_labels.dtype) == (np.uint8, np.int64)
     assert sorted(mirror.requests) == sorted(archive.path for archive in SOURCES[name].archives)
     description = read_json(out.with_suffix(".json"))
-    assert description["checksum"] == images.checksum
-    assert description["licence"] and description["origin"]
+    assert description["checksum"] == images.checksum and description["licence"] and description["origin"]
 
 
 def test_checksums_are_known_beforehand_and_never_change():

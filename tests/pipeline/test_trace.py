@@ -1,0 +1,107 @@
+"""From a number back to its runs, and the same runs again: on made-up runs, and on those of a finished clone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from mdpu.errors import UserError
+from mdpu.pipeline import trace
+from mdpu.pipeline.config import load_config
+from mdpu.pipeline.job import run_history
+from mdpu.pipeline.plan import Plan
+from mdpu.pipeline.store import Stored, asked, read_runs, write_runs
+
+RELU = "mnist/base/m2/n10000/prior0.5/relu"
+TINY = "digits/base/m2/n60/prior0.5/abs"
+
+
+def stored(plan: Plan, run, accuracy: float) -> Stored:
+    """Return a run that has the same accuracy in every epoch."""
+    rows = [{"epoch": epoch, "objective": 0.1} for epoch in range(1, 101)]
+    rates = {"true_positive_rate": accuracy, "true_negative_rate": accuracy}
+    history = run_history(False, pd.DataFrame(rows).assign(**rates), 0.5)
+    facts = {"device": "cpu", "precision": "float32", "date": "2026-01-02T03:04:05+00:00", "commit": "abc"}
+    return Stored.of(asked(plan.spec(run.cell), run.seed), history, **facts)
+
+
+@pytest.fixture
+def cell(tmp_path):
+    """Three made-up trials of a cell of the paper, 87, 88 and 89 %, in the folder of results."""
+    plan = Plan(load_config(values=[f"results_dir={tmp_path}", "shipped=null", "datasets=[mnist]"]))
+    runs = plan.find_runs(RELU)
+    made = {run: stored(plan, run, 0.86 + run.seed / 100) for run in runs}
+    path = plan.layout.run_file(RELU)
+    write_runs(path, made.values())
+    return trace.Cell(plan, {run: (one, path) for run, one in made.items()})
+
+
+def test_the_cell_is_judged_by_the_papers_number(cell):
+    assert cell.trials().mean == pytest.approx(88)
+    published = cell.published()
+    assert published["published_mean"] == pytest.approx(89.01, abs=0.5)
+    assert published["difference"] == pytest.approx(88 - published["published_mean"])
+    assert published["verdict"] in cell.verdict()
+
+
+def test_finished_runs_are_found_by_key_and_missing_ones_are_named(cell):
+    plan, runs = cell.plan, list(cell.found)
+    found = trace.finished(plan, runs)
+    assert {run: one.key for run, (one, _) in found.found.items()} == {run: plan.key(run) for run in runs}
+    write_runs(plan.layout.run_file(RELU), [one for run, (one, _) in cell.found.items() if run.seed != 2])
+    assert len(trace.finished(plan, runs[:1]).found) == 2
+    with pytest.raises(UserError, match="seed2"):
+        trace.finished(plan, runs)
+
+
+@pytest.mark.parametrize(
+    ("seeds", "accuracies", "same"),
+    [
+        ([1], [0.875], True),
+        ([1], [0.6], False),
+        ([1], [float("nan")], False),
+        ([1, 2, 3], [0.871, 0.881, 0.892], True),
+        ([1, 2, 3], [0.771, 0.781, 0.792], False),
+    ],
+)
+def test_new_runs_are_judged_by_the_trials_of_their_cell(cell, monkeypatch, capsys, seeds, accuracies, same):
+    runs = [run for run in cell.found if run.seed in seeds]
+    new = {run: (stored(cell.plan, run, one), Path("new")) for run, one in zip(runs, accuracies, strict=True)}
+    monkeypatch.setattr(trace, "train_again", lambda plan, runs: new)
+    assert trace.again(cell, runs) is same
+    said = capsys.readouterr().out
+    for run, accuracy in zip(runs, accuracies, strict=True):
+        assert f"{run.name}: {86 + run.seed:.2f} % recorded, {100 * accuracy:.2f} % now" in said
+    assert f"before  {cell.verdict()}" in said
+    assert f"after   {trace.Cell(cell.plan, {**cell.found, **new}).verdict()}" in said
+
+
+@pytest.mark.parametrize("name", [RELU, f"{RELU}/seed3", f"results/runs/{RELU}.parquet"])
+def test_names_of_cells_runs_and_files_are_found_in_the_configurations(name):
+    plan, runs = trace.find(name)
+    assert plan.config["name"] == "paper"
+    assert {run.cell for run in runs} == {RELU}
+    assert len(runs) == (1 if "seed" in name else 3)
+
+
+def test_a_study_is_found_in_its_own_configuration():
+    plan, (run, *_) = trace.find("mnist/base/m3-exactly-1/n10000/prior0.4/bag-relu")
+    assert plan.config["name"] != "paper"
+    assert run.law == "exactly-1"
+
+
+@pytest.mark.slow
+def test_a_finished_number_is_traced_and_comes_out_again(finished):
+    before = finished.digests()
+    said = finished.run("./run", "trace", TINY).stdout
+    runs = read_runs(finished.folder / f"results/runs/{TINY}.parquet")
+    for key, run in runs.items():
+        assert f"{key}, in results/runs/{TINY}.parquet" in said
+        assert run.about["date"] in said
+    assert f"./run retrain {TINY}/seed2" in said
+    assert "the paper has no such number" in said
+    recorded, now = finished.run("./run", "retrain", f"{TINY}/seed2").stdout.split(f"{TINY}/seed2: ")[1].split(", ")[:2]
+    assert recorded.split()[0] == now.split()[0]  # on one machine bit for bit
+    assert finished.digests() == before

@@ -1,0 +1,76 @@
+"""`./run` as a user meets it: real processes on the tiny experiment, and what each prints."""
+
+from __future__ import annotations
+
+import subprocess
+import time
+
+import pytest
+
+slow = pytest.mark.slow
+SHIPPED = "results/reference/report.html"
+
+
+def test_without_an_environment_it_shows_the_shipped_report_and_its_help(fresh_clone):
+    (fresh_clone.folder / ".venv").unlink()
+    assert str(fresh_clone.folder / SHIPPED) in fresh_clone.run("./run", "demo").stdout
+    assert "./run demo" in fresh_clone.run("./run", "--help").stdout
+    assert not (fresh_clone.folder / ".venv").exists()
+
+
+def test_a_name_without_a_configuration_is_refused(fresh_clone):
+    assert "config/quik.yaml" in fresh_clone.run("./run", "quik", status=1).stderr
+
+
+@slow
+def test_it_ends_with_the_headline_and_the_path_of_the_page(finished):
+    *_, headline, path = finished.folder.with_name("finished.log").read_text().splitlines()
+    assert headline in (finished.results / "report.html").read_text(encoding="utf-8")
+    assert path == f"The report: {finished.results / 'report.html'}"
+
+
+@slow
+def test_a_second_run_makes_nothing_and_says_the_same(finished_clone):
+    before = finished_clone.digests()
+    *_, headline, path = finished_clone.run(*finished_clone.RUN).stdout.splitlines()
+    assert headline in (finished_clone.results / "report.html").read_text(encoding="utf-8")
+    assert path.endswith("results/tiny/report.html")
+    assert finished_clone.digests() == before
+
+
+@slow
+def test_arguments_go_to_snakemake_and_configurations_are_laid_over_one_another(finished):
+    """Another page is named; a dry run makes none of it."""
+    (finished.folder.with_name("more.yaml")).write_text("name: more\nprotocol: {reporting: {average_last: 1}}\n")
+    arguments = ("-n", "-q", "rules", "tables", "--configfile", "../more.yaml", "--logger", "console")
+    done = finished.run(*finished.RUN, *arguments, status=0)
+    assert "results/more/tables/tiny-table.tex" in done.stdout + done.stderr or "collect" in done.stdout + done.stderr
+    assert not (finished.folder / "results" / "more").exists()
+    assert "unrecognized arguments: --coers" in finished.run(*finished.RUN, "--coers", "2", status=2).stderr
+
+
+@slow
+def test_a_lock_that_a_killed_run_left_is_released_and_a_working_one_is_not(fresh_clone):
+    locks = fresh_clone.folder / ".snakemake" / "locks"
+    locks.mkdir(parents=True)
+    for number in ("0.input.lock", "0.output.lock"):
+        (locks / number).write_text("results/datasets/digits.npz\n")
+    fresh_clone.change_config(protocol__training__epochs=400)
+    first = subprocess.Popen(
+        [*fresh_clone.RUN, "--until", "train"],
+        cwd=fresh_clone.folder,
+        env=fresh_clone.environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    log = fresh_clone.folder / "results" / "logs" / "train"
+    while not list(log.rglob("*.log")):
+        assert first.poll() is None, first.communicate()[0]
+        time.sleep(0.2)
+    second = fresh_clone.run(*fresh_clone.RUN, "--logger", "console", status=1)
+    assert "LockException" in second.stdout + second.stderr
+    assert first.poll() is None
+    said, _ = first.communicate()
+    assert first.returncode == 0, said
+    assert not list(locks.iterdir())
