@@ -40,6 +40,12 @@ from mdpu.scores import Estimate, estimated_risk
 from mdpu.settings import Settings, Task, check_sample
 from mdpu.train import Trained, train
 
+CHOICES: dict[str, tuple[Any, ...]] = {
+    "guess_prior": (False, True),
+    "compare_prior": (True, False),
+    "unlabeled_is": ("pool", "remainder"),
+    "dominant": ("positive", "negative"),
+}
 LEARNERS = ("auto", "student", "linear", "network")
 FEW = 20  # tuples or unlabeled rows
 FEW_STEPS = 30
@@ -115,9 +121,8 @@ class Network(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
         check_choice("short", self.short, (None, True, False))
         if not isinstance(self.callbacks, Sequence) or not all(map(callable, self.callbacks)):
             raise UserError(f"callbacks is {self.callbacks!r}; a list of functions of epoch and row is needed")
-        if isinstance(self.network, type | torch.jit.ScriptModule):
-            what = f"class {self.network}" if isinstance(self.network, type) else "scripted module (torch.jit)"
-            raise UserError(f"network is a {what}; give a module of Python, or a function from a row's shape to one")
+        if isinstance(self.network, type):
+            raise UserError(f"network is the {self.network}; give a module, or a function from a row's shape to one")
         choose_device(self.device)
         method = load_method(self.method)
         if not method.needs_network or method.outputs > 1 or method.sees_labels or method.estimates_prior:
@@ -182,6 +187,8 @@ def _check_module(settings: Settings, rows: NDArray[Any]) -> None:
         with torch.random.fork_rng([]):
             preparation = prepare(settings, rows)
             module = make_network(settings, preparation, 1, 0)
+            if isinstance(module, torch.jit.ScriptModule):
+                raise UserError("network is a scripted module (torch.jit); give the Python module it was made from")
             network = Networks([module], preparation, 1, torch.device("cpu"), "float32")
             network(preparation(rows)[None]).sum().backward()
     except UserError:
@@ -324,9 +331,8 @@ class TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
 
     def _check_parameters(self) -> None:
         """Raise `UserError` if a parameter is refused, whatever the data."""
-        for name in ("guess_prior", "compare_prior"):
-            check_choice(name, getattr(self, name), (True, False))
-        check_choice("unlabeled_is", self.unlabeled_is, ("pool", "remainder"))
+        for name, choices in CHOICES.items():
+            check_choice(name, getattr(self, name, choices[0]), choices)
         for name in ("prior", "prior_shift"):
             if getattr(self, name) is not None:
                 check_share(name, getattr(self, name))
@@ -748,9 +754,9 @@ class MDPUClassifier(TupleEstimator):
     >>> from sklearn.datasets import load_digits
     >>> images, digits = load_digits(return_X_y=True)
     >>> even, rng = digits % 2 == 0, np.random.default_rng(0)
-    >>> groups = rng.integers(1200, size=(3000, 3))
+    >>> groups = rng.integers(1200, size=(1500, 3))
     >>> tuples = images[groups[even[groups].sum(axis=1) >= 2]]
-    >>> unlabeled = images[rng.integers(1200, size=2000)]
+    >>> unlabeled = images[rng.integers(1200, size=1000)]
     >>> classifier = MDPUClassifier(random_state=0).fit(tuples, unlabeled)
     >>> classifier.predict(images[1200:1206])
     array([-1, -1, -1, -1, -1,  1])
@@ -768,10 +774,6 @@ class MDPUClassifier(TupleEstimator):
     def _own_law(self, size: int) -> Law:
         law = Law.dominant(size)
         return law.broken(self.broken) if self.broken else law
-
-    def _check_parameters(self) -> None:
-        check_choice("dominant", self.dominant, ("positive", "negative"))
-        super()._check_parameters()
 
     @property
     def _sign(self) -> int:

@@ -65,12 +65,12 @@ class Standardisation:
 
     def __call__(self, rows: NDArray[Any]) -> Floats:
         """Return standardised rows, (N, d) or (N, components)."""
-        parts = [self._part(rows[first : first + PART]) for first in range(0, max(1, len(rows)), PART)]
-        return parts[0] if len(parts) == 1 else np.concatenate(parts)
-
-    def _part(self, rows: NDArray[Any]) -> Floats:
-        z = np.nan_to_num(np.clip((flat(rows) - self.centre) / self.scale, -BOUND, BOUND))
-        return z if self.directions is None else z @ self.directions
+        parts = []
+        for first in range(0, max(1, len(rows)), PART):
+            z = (flat(rows[first : first + PART]) - self.centre) / self.scale
+            z = np.nan_to_num(np.clip(z, -BOUND, BOUND))
+            parts.append(z if self.directions is None else z @ self.directions)
+        return np.concatenate(parts)
 
 
 def flat(rows: NDArray[Any]) -> Floats:
