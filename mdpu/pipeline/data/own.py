@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import zipfile
-import zlib
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -136,5 +134,7 @@ def _naming(path: Path) -> Iterator[None]:
         yield
     except UserError as error:
         raise UserError(f"source {path}: {error}") from None
-    except (OSError, ValueError, TypeError, LookupError, AttributeError, zipfile.BadZipFile, zlib.error) as error:
+    except MemoryError:
+        raise
+    except Exception as error:  # zipfile, zlib, numpy and Pillow raise different errors for a broken file
         raise UserError(f"source {path}: it could not be read ({error}); numpy.savez saves arrays anew") from None
