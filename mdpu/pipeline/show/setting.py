@@ -86,9 +86,9 @@ def setting_figure(pictures: np.ndarray, parts: dict[str, list[Part]], title: st
 def draw(plan: Plan, experiment: Experiment, inputs: Inputs) -> Figure:
     """Draw an experiment of this kind."""
     options: dict[str, Any] = {"tuple_size": 3, "prior": 0.5, "n": 100, **experiment.options}
-    pictures, labels = read_images(inputs["images"]).train_images, read_labels(inputs["labels"])["train"]
+    parts = setting_parts(read_labels(inputs["labels"])["train"], **options)
     title = plan.dataset(selected(plan.config, "datasets")[0])["title"]
-    return setting_figure(pictures, setting_parts(labels, **options), title)
+    return setting_figure(read_images(inputs["images"]).train_images, parts, title)
 
 
 OPTIONS = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -29,15 +29,10 @@ def write(plan: Plan, experiment: Experiment, inputs: Inputs, outputs: Outputs) 
     write_csv(beside, table)
     datasets, methods = plan.titles(keys["dataset"]), list(dict.fromkeys(keys["method"]))
     not_run = list(plan.titles(experiment.not_run).values())
-    title = f"{experiment.title}. {caption(cells, datasets, _best_epoch(plan))}"
+    title = f"{experiment.title}. {caption(cells, datasets, plan.protocol.reporting['average_last'] == 'best')}"
     published = list(dict.fromkeys(beside.loc[beside["published_mean"].notna(), "method"]))
     for file, both in zip(papers, ([], published), strict=True):
         write_text(file, latex_table(beside, datasets, methods, title, file.stem, not_run, both))
-
-
-def _best_epoch(plan: Plan) -> bool:
-    """Return whether a trial is reported at its epoch of highest test accuracy, a choice that uses the test labels."""
-    return bool(plan.protocol.reporting["average_last"] == "best")
 
 
 def best_methods(cells: pd.DataFrame) -> pd.Series:
@@ -47,26 +42,29 @@ def best_methods(cells: pd.DataFrame) -> pd.Series:
     return means == means.groupby([cells[key] for key in ROW_HEADINGS]).transform("max")
 
 
-def caption(cells: pd.DataFrame, datasets: Mapping[str, str], best_epoch: bool) -> str:
-    """Return what the numbers of a table mean: unit, trials, epochs and n."""
+def caption(cells: pd.DataFrame, datasets: Mapping[str, str], average_last: object) -> str:
+    """Return what the numbers of a table mean: unit, trials, epochs (`average_last` of the reporting), n, precision."""
     epochs = f"averaged over epochs {cells['first_epoch'].min():.0f} to {cells['last_epoch'].max():.0f}"
-    if best_epoch:
+    if average_last == "best":
         epochs = "at its epoch of highest test accuracy, which is chosen by the test labels"
-    sizes: dict[int, list[str]] = {}
-    for name in datasets:
-        sizes_of_dataset = cells.loc[cells["dataset"] == name, "n"]
-        sizes.setdefault(int(sizes_of_dataset.iloc[0]), []).append(datasets[name])
-    first, *others = sizes
-    spread = f"n = {first:,}" + "".join(f"; {n:,} on {', '.join(sizes[n])}" for n in others)
-    trials = number_of_trials([int(count) for count in cells["trials"]])
-    methods: dict[int, list[str]] = {}
-    for method, count in cells.groupby("method", sort=False)["trials"].max().items():
-        methods.setdefault(int(count), []).append(load_method(str(method)).title)
-    each = "; ".join(f"{', '.join(names)} {count}" for count, names in methods.items())
+    sizes, trials = (cells.groupby(axis, sort=False)[of].max() for axis, of in (("dataset", "n"), ("method", "trials")))
+    (first, _), *others = by_number(sizes, datasets.__getitem__)
+    spread = f"n = {first:,}" + "".join(f"; {n:,} on {', '.join(titles)}" for n, titles in others)
+    groups = by_number(trials, lambda method: load_method(method).title)
+    each = "; ".join(f"{', '.join(titles)} {count}" for count, titles in groups)
+    counts = number_of_trials([int(count) for count in cells["trials"]])
     return (
-        f"Test accuracy in percent, mean ± standard deviation over {trials}, each {epochs}. {spread}. "
-        f"The best method of a row is bold." + (f" Trials: {each}." if len(methods) > 1 else "") + precisions(cells)
+        f"Test accuracy in percent, mean ± standard deviation over {counts}, each {epochs}. {spread}. "
+        f"The best method of a row is bold." + (f" Trials: {each}." if len(groups) > 1 else "") + precisions(cells)
     )
+
+
+def by_number(numbers: pd.Series, title: Callable[[str], str]) -> list[tuple[int, list[str]]]:
+    """Return each number with the titles of the names that have it."""
+    groups: dict[int, list[str]] = {}
+    for name, number in numbers.items():
+        groups.setdefault(int(number), []).append(title(str(name)))
+    return list(groups.items())
 
 
 def precisions(cells: pd.DataFrame) -> str:
@@ -153,7 +151,7 @@ def section(plan: Plan, experiment: Experiment, outputs: Outputs) -> dict[str, A
         "titles": {method: load_method(method).title for method in methods},
         "rows": rows,
         "published": bool(cells["published_mean"].notna().any()),
-        "caption": caption(cells, plan.titles(cells["dataset"]), _best_epoch(plan)),
+        "caption": caption(cells, plan.titles(cells["dataset"]), plan.protocol.reporting["average_last"]),
     }
 
 

@@ -60,9 +60,6 @@ def facts(*histories):
     return run_facts(metrics, run_accuracies(metrics, REPORTING), REPORTING["test_prior"])
 
 
-# -- the list -------------------------------------------------------------------------------------
-
-
 @pytest.mark.skipif(not PAPER.exists(), reason="the paper's source is not beside the repository")
 @pytest.mark.parametrize("name", CLAIMS)
 def test_every_quote_stands_in_the_paper(name):
@@ -88,8 +85,6 @@ def test_the_papers_numbers_by_an_independent_count():
     assert paper["proposed-beat-baselines"] == f"{above} of 252" == "241 of 252"
     assert set(paper[["ure-overfits", "loss-hardly-matters"]]) == {"not in its numbers"}
 
-
-# -- claims about cells ---------------------------------------------------------------------------
 
 THREE = (("siamese", 60), ("contrastive", 85), ("kmeans", 50))
 LOSSES = [cells(("abs", mean), loss=loss) for loss, mean in (("logistic", 80), ("ramp", 82))]
@@ -186,26 +181,6 @@ def test_single_trials_are_checked_seed_by_seed():
     assert significant[["trials", "in_single_trials"]].tolist() == [0, "counted, not tested"]
 
 
-def test_cases_of_one_dataset_and_seed_are_a_cluster():
-    """Of two datasets and two seeds; an average over datasets is of its seed alone."""
-    above = {("mnist", 1): 90, ("mnist", 2): 90, ("svhn", 1): 90, ("svhn", 2): 70}
-    trials = pd.concat(
-        cells((method, value), dataset=dataset).assign(seed=seed, accuracy=value)
-        for (dataset, seed), relu in above.items()
-        for method, value in (("ure", 80), ("relu", relu))
-    )[[*AXES, "accuracy"]]
-    means = trials.groupby([*CELL], as_index=False).agg(mean=("accuracy", "mean"), std=("accuracy", "std"))
-    found = evidence(means.assign(trials=2), trials=trials)
-    rows = checked(found)
-    expected = {
-        "corrected-beats-ure": ([1, 1, 1, 0], [1, 1, 1, 1]),
-        "corrected-beats-ure-at-priors": ([1, 0], [1, 1]),  # 90 and 80 on average, against 80
-    }
-    for name, (hold, count) in expected.items():
-        ends = rows.loc[name, ["trial_low", "trial_high"]]
-        assert ends.tolist() == pytest.approx(share_interval(hold, count, 0.95)), name
-
-
 @pytest.mark.parametrize(
     ("rate", "chance", "interval", "expected"),
     [
@@ -239,14 +214,6 @@ def test_steadiness_over_n_compares_the_largest_falls():
     }
 
 
-def test_growth_is_from_each_n_to_the_next_as_numbers():
-    sizes = [cells(("ure", mean), ("abs", mean + 1), n=n) for n, mean in ((10000, 84), (2000, 80), (4000, 83))]
-    cases = CLAIMS["accuracy-grows-with-n"].check(evidence(*sizes))
-    ure = cases[cases["method"] == "ure"]
-    assert ure[["n", "left", "right"]].to_numpy().tolist() == [[4000, 83, 80], [10000, 84, 83]]
-    assert cases["holds"].all()
-
-
 def test_steeper_is_significant_by_the_deviations_over_trials():
     """Slopes are least squares, in points per 1,000 tuples."""
     sizes, means = [2000, 6000, 10000], {"ure": [80, 81, 82], "abs": [80, 85, 90]}
@@ -266,9 +233,6 @@ def test_steeper_is_significant_by_the_deviations_over_trials():
     assert held("corrected-grows-significantly-more-steeply", evidence(*single)) == []
     assert held("corrected-grows-more-steeply", evidence(*single)) == [True]
     assert held("corrected-grows-more-steeply", evidence(single[0])) == []
-
-
-# -- claims about histories -----------------------------------------------------------------------
 
 
 def test_facts_of_a_run():

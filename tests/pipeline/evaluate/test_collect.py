@@ -33,9 +33,6 @@ def history(run: Run, accuracies, true_positive_rates=None, true_negative_rates=
     return frame.assign(**vars(run))
 
 
-# -- collect --------------------------------------------------------------------------------------
-
-
 @pytest.fixture
 def plan(tmp_path):
     return Plan(config(datasets=["flat"], shipped=None, results_dir=str(tmp_path)))
@@ -90,9 +87,6 @@ def test_a_run_whose_key_is_in_no_file_is_named(plan, tmp_path):
     assert not plan.layout.metrics.exists()
 
 
-# -- accuracies and summaries ---------------------------------------------------------------------
-
-
 def test_an_accuracy_is_the_mean_of_the_last_epochs_in_percent():
     metrics = pd.concat([history(make_run(seed=1), [0.1, 0.5, 0.7]), history(make_run(seed=2), [0.1, 0.2, 0.9])])
     found = run_accuracies(metrics, NATURAL)
@@ -134,9 +128,6 @@ def test_a_cell_is_the_mean_and_sample_deviation_of_its_trials():
     assert (cell["trials"], cell["diverged"]) == (3, 0)
 
 
-# -- expected numbers -----------------------------------------------------------------------------
-
-
 def summary_of(**means):
     keys = [{axis: getattr(make_run(method), axis) for axis in CELL} for method in means]
     return pd.DataFrame(keys).assign(mean=list(means.values()))
@@ -171,9 +162,6 @@ def test_a_table_of_expected_numbers_of_another_shape_is_refused(tmp_path, spoil
     spoil(summary_of(abs=80.0).assign(tolerance=1.0)).to_csv(tmp_path / "expected.csv", index=False)
     with pytest.raises(UserError, match="expected"):
         verify(summary_of(abs=80.0), tmp_path / "expected.csv")
-
-
-# -- the published tables -------------------------------------------------------------------------
 
 
 def test_the_published_tables_have_504_cells_in_84_rows_with_one_bold_each():

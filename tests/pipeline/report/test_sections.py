@@ -28,9 +28,6 @@ def plan():
     return Plan(load_config())
 
 
-# -- verdicts and claims --------------------------------------------------------------------------
-
-
 def test_a_cell_stands_in_its_column_with_a_glyph_of_its_own(plan):
     """The letters A to I were run, with the paper's own means, those of ReLU and of ABS shifted."""
     cells = published_summary().query("dataset == 'emnist-letters'").assign(dataset="emnist-letters-a-i", std=0.1)
@@ -92,9 +89,6 @@ def test_words_are_typeset_and_never_markup(text, shown):
     assert typeset(text) == shown
 
 
-# -- cells ----------------------------------------------------------------------------------------
-
-
 @pytest.fixture(scope="module")
 def lines():
     """Two cells of two trials, sixty epochs each; ABS diverges in its second trial."""
@@ -151,14 +145,6 @@ def test_the_training_is_summed_up_by_device_and_precision():
     old, new = training_lines(runs)
     assert (old["letter"], old["device"], old["precision"], old["runs"]) == ("A", "CPU", "bfloat16", ["a"])
     assert (new["letter"], new["first"], new["last"], new["runs"]) == ("B", "2026-02-01", "2026-02-03", ["b", "c"])
-
-
-# -- colours --------------------------------------------------------------------------------------
-
-
-def test_contrast_is_that_of_wcag():
-    assert contrast("#000000", "#ffffff") == pytest.approx(21)
-    assert contrast("#777777", "#ffffff") == pytest.approx(4.48, abs=0.005)  # the guideline's own borderline grey
 
 
 def test_text_on_every_ground_can_be_read():

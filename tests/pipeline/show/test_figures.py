@@ -80,9 +80,6 @@ def named_lines(axis):
     return {line.get_label(): line for line in axis.lines}
 
 
-# -- accuracy along an axis -------------------------------------------------------------------------
-
-
 def test_accuracy_against_n_has_a_panel_per_dataset_and_tuple_size():
     table = accuracies(ns=(2000, 4000, 12000))
     axes = line_figure(table, DATASETS, "n").axes
@@ -105,9 +102,6 @@ def test_accuracy_along_the_size_of_tuples_names_n_and_draws_controls_without_a_
     assert len(axis.collections) == 1
 
 
-# -- accuracy with each loss ----------------------------------------------------------------------
-
-
 def test_losses_stand_side_by_side_in_a_panel_per_method_and_tuple_size():
     table = accuracies(losses=tuple(LOSS_STYLES))
     axes = loss_figure(table, DATASETS).axes
@@ -127,9 +121,6 @@ def test_losses_stand_side_by_side_in_a_panel_per_method_and_tuple_size():
     heights = np.array(list(places.values()))
     assert (np.ptp(heights, axis=0) < 0.5).all()
     assert np.allclose(heights.mean(axis=0), [0, -1])
-
-
-# -- the losses themselves ------------------------------------------------------------------------
 
 
 def plain(formula: str) -> str:
@@ -165,9 +156,6 @@ def test_the_figure_of_losses_draws_the_code_and_shows_ramps_dead_gradient():
     assert (slopes["Hinge"][1][misclassified] == -1).all()
 
 
-# -- the setting ----------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("tuple_size", [2, 3, 5])
 def test_what_the_setting_says_of_its_images_is_true(tuple_size):
     parts = setting_parts(SIDES, tuple_size, 0.5, 100)
@@ -187,8 +175,6 @@ def test_a_setting_needs_images_of_both_sides():
     with pytest.raises(UserError, match="n"):
         setting_parts(SIDES, 2, 0.5, 12)
 
-
-# -- laws -----------------------------------------------------------------------------------------
 
 LAWS = {("dominant", 3): Law.dominant(3), ("exactly-1", 3): Law.exactly(3, 1), ("similar", 2): Law.similar(2)}
 
@@ -230,8 +216,6 @@ def test_settings_of_laws_stand_by_the_gain_of_the_joint_law_those_without_a_ris
     assert sorted(edge["URE"]) == [82, 82]
 
 
-# -- files ----------------------------------------------------------------------------------------
-
 FIGURES = {
     "line": lambda: line_figure(accuracies(ns=(10, 20)), DATASETS, "n"),
     "line of offsets": lambda: line_figure(wrong_priors(), DATASETS, "prior_offset"),
@@ -259,19 +243,6 @@ def test_a_figure_fits_a_paper_and_its_labels_can_be_read(name, tmp_path):
     for colour in set(re.findall(r"(?:fill|stroke): (#[0-9a-f]{6})", (tmp_path / "figure.svg").read_text())):
         dark, seen = DARK.get(colour, colour), contrast(colour, "#ffffff") >= 3
         assert not seen or contrast(dark, DARK["#ffffff"]) >= 3, colour
-
-
-def test_labels_that_touch_or_leave_the_figure_are_noticed():
-    figure, axis = plt.subplots(figsize=(3.4, 2))
-    axis.set_title("A title that is far too long to fit into a single column of a paper")
-    axis.text(0.5, 0.5, "one")
-    axis.text(0.51, 0.5, "other")
-    found = touching(figure)
-    assert "'one' touches 'other'" in found
-    assert [problem for problem in found if problem.endswith("leaves the figure")]
-    axis.set_title("short")
-    axis.texts[1].set_position((0.8, 0.8))
-    assert touching(figure) == []
 
 
 def test_names_from_a_configuration_are_no_formulas():
