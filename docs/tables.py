@@ -63,8 +63,8 @@ SUMMARY = [*named("ure", "relu", "abs"), ("paper's best", {"method": "best", **P
 # Name: first heading, rows, columns. A cell has the axes of its row and its column.
 TABLES = {
     "readme": ("MNIST, n = 10,000", SUMMARY, PRIORS),
-    **{name: (f"{title}, $n$ = {SMALLER[name]:,}", SUMMARY,
-        [(label, {**axes, "dataset": name}) for label, axes in PRIORS]) for name, (title, _) in OWN.items()},
+    "own-digits": (f"EMNIST-Digits, $n$ = {SMALLER['own-digits']:,}", SUMMARY,
+        [(label, {**axes, "dataset": "own-digits"}) for label, axes in PRIORS]),
     "mnist": ("MNIST, $n$ = 10,000", [row for name in BESIDE for row in
         (*named(name), ("paper", {"method": name, **PAPER}))] + named(*BEYOND), PRIORS),
     **{dataset: (f"{title}, $n$ = {SMALLER[dataset]:,}", [row for name in BESIDE[:3] for row in
@@ -284,7 +284,7 @@ def tables() -> dict[str, str]:
                        [[label, *(shown(known, {**axes, **more}) for _, more in columns)] for label, axes in rows])
         for name, (head, rows, columns) in TABLES.items()
     }  # fmt: skip
-    made |= {f"laws-{name}": laws(name) for name in TITLES}
+    made["laws-mnist"] = laws("mnist")
     made |= {"natural": natural(), "own-split": own_split(), "colour": colour()}
     made |= {"loops-scale": scale(), "recipe": recipe(), "coverage": coverage(), **learners()}
     return {**made, "verdicts": verdicts(), "claims": claims()}
