@@ -31,13 +31,18 @@ READERS = {
 
 def main() -> None:
     """Try all, and count."""
-    given = parser_of(__doc__).parse_args()
+    parser = parser_of(__doc__)
+    parser.add_argument("--sample", action="store_true", help="one file of each kind alone, cut")
+    given = parser.parse_args()
     rounds, started = Rounds(given.out, "damage", "file", "noticed", "afterwards"), time.monotonic()
     clear()
     succeed()
     reference = numbers()
     files = [(path, reader) for pattern, reader in READERS.items() for path in sorted(RESULTS.glob(pattern))]
-    for way, (path, reader) in product(CHANGES, files):
+    ways = [*CHANGES]
+    if given.sample:
+        ways, files = ["cut"], [*{reader: (path, reader) for path, reader in files}.values()]
+    for way, (path, reader) in product(ways, files):
         name = str(path.relative_to(ROOT))
         if rounds.has(way, name):
             continue

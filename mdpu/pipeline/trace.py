@@ -156,7 +156,7 @@ def again(cell: Cell, runs: Sequence[Run]) -> bool:
         olds, news = cell.trials(seeds), new.trials(seeds)
         difference, low, high, verdict, _ = judge_trials(news, int(after[seeds].isna().sum()), olds, rule)
         print(f"  again   {verdict} ({difference:+.2f} points, [{low:+.2f}, {high:+.2f}])")
-        same = verdict != DIFFERS
+        same = str(verdict) != DIFFERS
     else:
         low, high = prediction_interval(cell.trials(), 1, rule["level"])
         same = bool(low <= now <= high) or bool(pd.isna(old) and pd.isna(now))
