@@ -53,7 +53,8 @@ def accuracies(place: Path, last: int, apart: Sequence[str], wanted: Sequence[st
     rows = []
     for run in runs_of(place):
         asked = {key: value for key, value in run.about["asked"].items() if key != "recipe"}
-        if not has(asked["settings"], wanted):
+        trained = {**asked["settings"], "precision": run.about.get("precision", asked["settings"]["precision"])}
+        if not has(trained, wanted):
             continue
         asked["settings"] = {key: value for key, value in asked["settings"].items() if key not in apart}
         axes = {**asked, **asked["sampling"], "dataset": asked["trial"].partition("/")[0]}
