@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import json
 import math
+import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -481,7 +482,7 @@ class Plan:
     def shipped(self) -> dict[str, Path]:
         """The packed file that holds a finished run, by key; empty if nothing is shipped."""
         folder = self.config.get("shipped")
-        return shipped_keys(REPOSITORY / folder) if folder else {}
+        return shipped_keys(Path(os.path.relpath(REPOSITORY / folder))) if folder else {}
 
     def shipped_files(self, cell: str) -> list[Path]:
         """Return the packed files that hold finished runs of a cell."""

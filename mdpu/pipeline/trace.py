@@ -8,6 +8,7 @@ differently and training magnifies the difference.
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -74,7 +75,8 @@ def find(name: str, config: Sequence[Path] = ()) -> tuple[Plan, tuple[Run, ...]]
     _, found, within = name.partition("runs/")
     name = (within if found else name).removesuffix(".parquet").strip("/")
     parse_run(name)
-    choices = [list(config)] if config else [[], *([file] for file in sorted(REPOSITORY.glob("config/*.yaml")))]
+    shipped, *others = sorted(REPOSITORY.glob("config/*.yaml"), key=lambda file: (file.stem != "reference", file))
+    choices = [list(config)] if config else [[shipped], [], *([file] for file in others)]
     mistakes = []
     for files in choices:
         try:
@@ -173,7 +175,8 @@ def train_again(plan: Plan, runs: Sequence[Run]) -> Found:
     dataset, images = plan.dataset(run.dataset), plan.layout.images(run.dataset)
     labels, split, out = SCRATCH / f"{run.dataset}.npz", SCRATCH / "split.npz", SCRATCH / "runs.parquet"
     if not images.with_suffix(".json").exists():
-        write_source(dataset["source"], plan.layout.data_dir, plan.config["mirror"], images, dataset.get("sha256"))
+        mirror = plan.config["mirror"] or os.environ.get("MDPU_MIRROR")
+        write_source(dataset["source"], plan.layout.data_dir, mirror, images, dataset.get("sha256"))
     sides = {side: dataset.get(side, []) for side in SIDES}
     write_labels(images, labels, sides, dataset.get("counts", {}))
     trials = {str(one.seed): one.trial for one in runs}

@@ -90,7 +90,10 @@ CHANGES = {
     "reporting": ("protocol={reporting: {average_last: 1}}", AFTER_TRAINING),
     "margin": ("comparison={margin: 0.5}", JUDGED),
     "rate": ("protocol={training: {networks: {mlp: {learning_rate: 0.02}}}}", {"train": 6, **AFTER_TRAINING}),
-    "rate of another network": ("protocol={training: {networks: {resnet34: {learning_rate: 0.02}}}}", {"report": 1}),
+    "rate of another network": (
+        "protocol={training: {networks: {resnet34: {learning_rate: 0.02}}}}",
+        {"table": 1, "figure": 1, "report": 1},
+    ),
     "seed": ("axes={seed: [1, 2, 3]}", {"train": 6, **AFTER_TRAINING}),
     "how n counts": ("protocol={sampling: {n_counts: images}}", {"split": 3, "train": 6, **AFTER_TRAINING}),
     "the same again": ("axes={seed: [1, 2], prior: [0.4, 0.5], method: [ure, abs], loss: [logistic]}", {}),
