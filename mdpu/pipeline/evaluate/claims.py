@@ -71,7 +71,8 @@ def claim(chance: str | None = None) -> Callable[[Callable[[Evidence], Frame]], 
         said = re.fullmatch(r'(.*) "(.*)" \((.*)\)', " ".join(str(check.__doc__).split()))
         assert said is not None, f"{check.__name__}: no quote with its place"
         name = check.__name__.replace("_", "-")
-        CLAIMS[name] = Claim(name, *said.groups(), chance, check)
+        statement, quote, place = said.groups()
+        CLAIMS[name] = Claim(name, statement, quote, place, chance, check)
         return check
 
     return add

@@ -138,7 +138,7 @@ def summarize(accuracies: pd.DataFrame) -> pd.DataFrame:
 
     ``trials`` counts those that diverged too. ``precision``, if the runs have it, is theirs or `MIXED`.
     """
-    columns = {"mean": ("accuracy", "mean"), "std": ("accuracy", "std"), "trials": ("accuracy", "size")}
+    columns: dict[str, Any] = {"mean": ("accuracy", "mean"), "std": ("accuracy", "std"), "trials": ("accuracy", "size")}
     columns |= {"diverged": ("accuracy", lambda own: own.isna().sum())}
     columns |= {"first_epoch": ("first_epoch", "min"), "last_epoch": ("last_epoch", "max")}
     if "precision" in accuracies:

@@ -189,4 +189,4 @@ def falls(cells: pd.DataFrame) -> pd.DataFrame:
     found = step_up(cells, "n")
     keys = [key for key in CELL if key != "n"]
     fall = found[keys].assign(fall=np.maximum(found["mean_right"] - found["mean"], 0))
-    return fall.groupby(keys, as_index=False)["fall"].agg(lambda values: values.max(skipna=False))
+    return fall.groupby(keys)["fall"].agg(lambda values: values.max(skipna=False)).reset_index()

@@ -114,7 +114,7 @@ def column_groups(methods: list[str]) -> list[dict[str, Any]]:
 def _no_results() -> dict[str, Any]:
     """Return what the page says where nothing was trained."""
     empty: dict[str, Any] = {"lines": [], "bars": [], "comparisons": [], "cells": [], "verdicts": {}, "claims": []}
-    data = {"files": [], "cells": {}}
+    data: dict[str, Any] = {"files": [], "cells": {}}
     verdict = {"compared": 0, "cells": len(published_cells())}
     missing = dict.fromkeys(("verification", "forest", "picture", "training"))
     return {"headline": "Nothing was trained.", "verdict": verdict, "data": data, **empty, **missing}

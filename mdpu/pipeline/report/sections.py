@@ -17,7 +17,7 @@ from mdpu.pipeline.files import read_csv
 from mdpu.pipeline.plan import CELL, Experiment, Plan, Run
 
 MEDIA_TYPES = {".csv": "text/csv", ".pdf": "application/pdf", ".tex": "application/x-tex"}
-FORMATS = {".csv": "CSV", ".pdf": "PDF", ".png": "PNG", ".svg": "SVG", ".tex": "LaTeX"}
+FORMATS = {".csv": "CSV", ".pdf": "PDF", ".tex": "LaTeX"}
 BESIDE = "LaTeX, with the paper’s"  # a table with the paper's numbers beside ours
 WITH_PAPER = "-paper.tex"  # how the name of a LaTeX table ends that has the paper's numbers beside ours
 PAGE_SCALE = 1.35  # text of 8 pt becomes as large as the page's small print
@@ -71,11 +71,6 @@ def for_both_schemes(svg: bytes) -> bytes:
     return start + f"<style>@media (prefers-color-scheme: dark) {{ {rules} }}</style>".encode() + end + rest
 
 
-def format_name(file: str | Path) -> str:
-    """Return what a reader calls the format of a file."""
-    return BESIDE if str(file).endswith(WITH_PAPER) else FORMATS[Path(file).suffix]
-
-
 def downloads(files: Iterable[Path]) -> list[dict[str, str]]:
     """Return files of the results for the template: their name, what a reader calls the format, and an address.
 
@@ -83,7 +78,11 @@ def downloads(files: Iterable[Path]) -> list[dict[str, str]]:
     themselves, and does not hold them twice.
     """
     return [
-        {"file": file.name, "format": format_name(file), "address": data_url(MEDIA_TYPES[file.suffix], file)}
+        {
+            "file": file.name,
+            "format": BESIDE if file.name.endswith(WITH_PAPER) else FORMATS[file.suffix],
+            "address": data_url(MEDIA_TYPES[file.suffix], file),
+        }
         for file in files
         if file.suffix != ".svg"
     ]

@@ -74,9 +74,12 @@ def _look(cell: dict[Any, Any]) -> dict[str, str | None]:
 def _titled(plan: Plan, row: dict[str, Any]) -> dict[str, Any]:
     """Return a row of totals with its value as a reader knows it."""
     by, value = row["by"], row["value"]
-    if by == "dataset" and value in plan.published_names:
+    if by == "method":
+        value = load_method(value).title
+    elif by == "dataset" and value in plan.published_names:
         value = plan.dataset(value)["title"]
-    value = {"method": lambda: load_method(value).title, "table": lambda: NUMERALS[value]}.get(by, lambda: value)()
+    elif by == "table":
+        value = NUMERALS[value]
     return {**row, "value": "" if by == "all" else value}
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -64,7 +64,9 @@ def law_cells(accuracies: pd.DataFrame, laws: Mapping[tuple[str, int], Law], lev
     settings = accuracies[SETTING].itertuples(index=False, name=None)
     unnamed = [prior == "0.5" and laws[law, size].identifies() == ("mirror", 0.5) for law, size, prior in settings]
     accuracy = accuracies["accuracy"]
-    cells = summarize(accuracies.assign(accuracy=accuracy.mask(unnamed, np.maximum(accuracy, 100 - accuracy))))
+    cells = summarize(
+        accuracies.assign(accuracy=accuracy.mask(np.array(unnamed), np.maximum(accuracy, 100 - accuracy)))
+    )
     valid = cells["trials"] - cells["diverged"]
     half = t.ppf((1 + level) / 2, (valid - 1).clip(lower=1)) * cells["std"] / np.sqrt(valid)
     cells = cells.assign(low=cells["mean"] - half, high=cells["mean"] + half, family=cells["method"].map(family))
@@ -97,7 +99,7 @@ def laws_figure(cells: pd.DataFrame, datasets: Mapping[str, str]) -> Figure:
         for method in dict.fromkeys(shown["method"]):
             of, seen = family(method), shown[shown["method"] == method].dropna(subset="mean")
             heights = [places[setting] for setting in seen[SETTING].itertuples(index=False, name=None)]
-            look = {"color": COLOURS[of], "markerfacecolor": COLOURS[of] if of == "joint" else "none"}
+            look: dict[str, Any] = {"color": COLOURS[of], "markerfacecolor": COLOURS[of] if of == "joint" else "none"}
             look |= {"marker": "|" if of == "control" else method_style(method)["marker"]}
             look |= {"markersize": 9 if of == "control" else 6 if method == REFERENCE else 4.5, "linestyle": "none"}
             label = load_method(method).title

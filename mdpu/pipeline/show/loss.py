@@ -64,8 +64,8 @@ def loss_figure(accuracies: pd.DataFrame, datasets: Mapping[str, str]) -> Figure
             axis.axhline(0.5 - place, color="0.85", linewidth=0.6)
         axis.grid(visible=False, axis="y")
         drawing.entitle(axis, load_method(method).title, drawing.size_name(size).lower(), f"$\\pi_+ = {prior}$")
-        short = {"width": TICK_LETTERS, "max_lines": 2, "placeholder": " …"}
-        names = [textwrap.fill(drawing.literal(name), **short) for name in datasets.values()]
+        literals = map(drawing.literal, datasets.values())
+        names = [textwrap.fill(name, TICK_LETTERS, max_lines=2, placeholder=" …") for name in literals]
         axis.set_yticks(list(places.values()), labels=names)
         axis.tick_params(axis="y", length=0)
         axis.set_ylim(0.5 - len(datasets), 0.5)

@@ -61,7 +61,6 @@ def test_images_in_another_split_are_counted_apart_and_in_one_reading():
     ("verification", "said"),
     [
         (None, "URE and ABS, 3 cells; none of them is in the paper."),
-        ({"cells": 0}, "URE and ABS, 3 cells; none of them is in the paper."),
         (
             {"cells": 3, "within": 2},
             "2 of 3 expected numbers confirmed, for URE and ABS. None of them is in the paper.",

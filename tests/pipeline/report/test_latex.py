@@ -12,7 +12,7 @@ import pytest
 
 from mdpu.pipeline.evaluate.published import beside_published
 from mdpu.pipeline.plan import CELL
-from mdpu.pipeline.report.latex import Best, escape, latex_rows
+from mdpu.pipeline.report.latex import Best, latex_rows
 from mdpu.pipeline.show.formulas import latex_formulas, loss_rows
 from mdpu.pipeline.show.table import latex_table
 
@@ -59,18 +59,6 @@ def test_numbers_are_siunitxs_with_room_for_the_largest():
         r"b & {not run} & \bfseries 3.00 &  \\",
     ]
     assert "A superscript counts the trials that diverged" in text
-
-
-@pytest.mark.parametrize(
-    ("text", "latex"),
-    [
-        ("a & b_c %", r"a \& b\_c \%"),
-        ("\\~^", r"\textbackslash{}\textasciitilde{}\textasciicircum{}"),
-        ("[x] 2 ≥ 1", r"{[}x] 2 $\geq$ 1"),
-    ],
-)
-def test_text_is_escaped(text, latex):
-    assert escape(text) == latex
 
 
 def has_latex(*files: str) -> bool:

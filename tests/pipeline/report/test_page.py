@@ -101,15 +101,7 @@ def test_the_first_screen_answers(page, comparison):
     assert counts[0] == ", ".join(f"{ure.get(verdict, 0)} {verdict}" for verdict in verdicts)
     assert len(counts) == 6
     assert count(page, "#forest g.forest") == comparison["difference"].notna().sum()
-
-
-def test_every_line_leads_to_its_evidence(page):
-    links = page.find_elements(By.CSS_SELECTOR, ".findings a")
-    assert 3 <= len(links) <= 4
-    for link in links:
-        fragment = link.get_attribute("href").split("#")[1]
-        assert page.find_element(By.ID, fragment.split("?")[0]).is_displayed()
-    click(links[0])
+    click(page.find_element(By.CSS_SELECTOR, ".findings a"))  # to the evidence of the first line
     assert set(column(page, "From")) == {"proposed"}
 
 
@@ -188,12 +180,16 @@ def test_it_loads_nothing_and_every_link_of_the_page_leads_somewhere(page):
 
 
 def test_the_numbers_of_a_table_are_those_of_its_file_and_marked_by_precision(page, synthetic):
+    """K-Means multiplies no matrices, so it has no precision to mark."""
     cells = read_csv(synthetic.layout.table("table2"))
     for row in cells[cells["dataset"] == "mnist"].to_dict("records"):
         name = f"mnist/base/m2/n10000/prior{row['prior']}/{row['method']}"
         link = page.find_element(By.CSS_SELECTOR, f"#table2 a.ours[href='#{name}']")
-        assert link.text.startswith(f"{row['mean']:.2f} ± {row['std']:.2f}†")
-        assert link.find_element(By.CLASS_NAME, "precision").get_attribute("title") == "trained in mixed precisions"
+        number, mark, words = link.text.partition("†")
+        assert number == f"{row['mean']:.2f} ± {row['std']:.2f}"
+        assert (mark, words.strip()) == (
+            ("", "") if row["method"] == "kmeans" else ("†", "trained in mixed precisions")
+        )
 
 
 def test_what_was_not_run_is_said(page):

@@ -245,17 +245,6 @@ def test_a_figure_fits_a_paper_and_its_labels_can_be_read(name, tmp_path):
         assert not seen or contrast(dark, DARK["#ffffff"]) >= 3, colour
 
 
-def test_names_from_a_configuration_are_no_formulas():
-    names = {"mnist": "Costs $5_a$ \\frac{1 & $", "svhn": "$\\nonsense$ with a very long name that takes several lines"}
-    for figure in (
-        curves_figure(histories(), names),
-        line_figure(accuracies(ns=(10, 20)), names, "n"),
-        loss_figure(accuracies(losses=("logistic", "ramp")), names),
-    ):
-        assert touching(figure) == []
-        assert [text for text in figure.findobj(Text) if "$5_a" in text.get_text()]
-
-
 def test_a_figure_is_the_same_files_each_time_whatever_a_users_defaults(tmp_path):
     def save(name):
         files = [tmp_path / f"{name}.svg", tmp_path / f"{name}.pdf"]
