@@ -1,88 +1,82 @@
-"""Keep what `./run reference` gave as the shipped numbers.
+"""Keep finished results as the shipped ones.
 
     ./run reference && python benchmarks/keep_reference.py
+    ./run laws && python benchmarks/keep_reference.py laws
+    ./run own-split && python benchmarks/keep_reference.py own-split
 
-writes results/reference: every run's accuracy and last risk, the runs themselves, verdicts, claims, ranks, tables,
-figures and the page. Then `python docs/tables.py` makes the tables of the documents anew.
+write below results/reference: every run's accuracy and last risk, verdicts, claims, tables, figures and the page.
 
-    ./run laws && python benchmarks/keep_reference.py --overlay laws
+    python benchmarks/keep_reference.py runs results/runs
 
-writes results/reference/laws: accuracies, runs, cells and the figure. In the same way `--overlay own-split` and
-`--overlay neighbours` keep what `./run paper --configfile config/own-split.yaml` and `config/neighbours.yaml` gave.
+packs the runs of a folder of cells that are not shipped yet, or only in another precision, into a second file per
+dataset, which wins over the first. The last file that each command writes is SHA256SUMS; `sha256sum --check SHA256SUMS`
+compares it. Then `python docs/tables.py` makes the tables of the documents anew.
 """
 
 from __future__ import annotations
 
-import argparse
 import shutil
+import sys
+from collections import defaultdict
 from pathlib import Path
 
-from mdpu.pipeline.cache import export
-from mdpu.pipeline.config import load_config
-from mdpu.pipeline.evaluate.collect import finished_runs
 from mdpu.pipeline.evaluate.comparison import NOT_RUN
-from mdpu.pipeline.files import REPOSITORY, read_csv, write_csv
-from mdpu.pipeline.plan import AXES, Plan
+from mdpu.pipeline.files import REPOSITORY, read_csv, sha256, write_csv, write_text
+from mdpu.pipeline.plan import AXES
+from mdpu.pipeline.store import Stored, pack, read_runs, shipped_keys
 
-REFERENCE = REPOSITORY / "results" / "reference"
-# Folders of the results, and the files of each that are kept.
-KEPT = {"tables": "*.csv", "sensitivity": "*.csv", "figures": "*.svg"}
-# The same of overlays, with the names under which they are kept.
-OVERLAYS = {
-    "laws": {"tables/laws.csv": "cells.csv", "figures/laws.svg": "laws.svg"},
-    "own-split": {
-        "comparison.csv": "comparison.csv",
-        **{f"figures/figure{number}.svg": f"figure{number}.svg" for number in (3, 4)},
-    },
-    "neighbours": {f"tables/{name}.csv": f"{name}.csv" for name in ("neighbours-uu", "neighbours-pu")},
+RESULTS = REPOSITORY / "results"
+REFERENCE = RESULTS / "reference"
+# What is kept of the results of each configuration, and where.
+KEPT = {
+    "paper-reference": ("", {"report.html": "report.html"}, ("tables", "figures")),
+    "laws": ("laws", {"tables/laws.csv": "cells.csv", "figures/laws.svg": "laws.svg"}, ()),
+    "own-split": ("own-split", {f"figures/figure{n}.svg": f"figure{n}.svg" for n in (3, 4)}, ()),
 }
-CLAIMS = ["claim", "said_by", "statement", "ours", "in_single_trials", "status", "paper"]
+CLAIMS = ["claim", "place", "statement", "ours", "in_single_trials", "status", "paper"]
 
 
-def main() -> None:
-    """Read a folder of results, and write what is kept of it."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("results", nargs="?", type=Path, default=REPOSITORY / "results" / "paper-reference")
-    parser.add_argument("--overlay", choices=list(OVERLAYS))
-    asked = parser.parse_args()
-    if asked.overlay:
-        return keep_overlay(asked.overlay)
-    results = asked.results
-    runs = read_csv(results / "runs.csv")[[*AXES, "accuracy", "first_epoch", "last_epoch", "risk"]]
-    comparison, claims = read_csv(results / "comparison.csv"), read_csv(results / "claims.csv")
-    write_csv(runs.round({"accuracy": 4, "risk": 6}), REFERENCE / "runs.csv")
-    write_csv(comparison[comparison["verdict"] != NOT_RUN], REFERENCE / "comparison.csv")
-    write_csv(claims.loc[claims["ours_cases"] > 0, CLAIMS], REFERENCE / "claims.csv")
-    for name in ("report.html", "ranks.csv"):
-        shutil.copy(results / name, REFERENCE)
-    for folder, pattern in KEPT.items():
-        shutil.rmtree(REFERENCE / folder, ignore_errors=True)
-        (REFERENCE / folder).mkdir()
-        for path in sorted((results / folder).glob(pattern)):
-            shutil.copy(path, REFERENCE / folder)
-    plan = Plan(load_config([REPOSITORY / "config.yaml", REPOSITORY / "config" / "reference.yaml"]))
-    export(list(finished_runs(plan).values()), REFERENCE / "finished.parquet")
-    print(f"{len(runs)} runs kept")
-    for seal in REFERENCE.rglob(".*.seal"):  # these files are checked by git
-        seal.unlink()
-
-
-def keep_overlay(name: str) -> None:
-    """Write what is kept of an overlay's results, of the runs that their newest configuration selects."""
-    results, kept = REPOSITORY / "results" / name, REFERENCE / name
-    runs = read_csv(results / "runs.csv")[[*AXES, "accuracy", "first_epoch", "last_epoch", "risk"]]
+def keep_results(name: str) -> None:
+    """Write what is kept of the results of a configuration."""
+    folder, files, folders = KEPT[name]
+    results, kept = RESULTS / name, REFERENCE / folder
+    kept.mkdir(parents=True, exist_ok=True)
+    runs = read_csv(results / "runs.csv")[[*AXES, "accuracy", "first_epoch", "last_epoch", "risk", "precision"]]
     write_csv(runs.round({"accuracy": 4, "risk": 6}), kept / "runs.csv")
-    for file, named in OVERLAYS[name].items():
-        shutil.copy(results / file, kept / named)
-    if (kept / "comparison.csv").exists():
+    if name != "laws":
         comparison = read_csv(results / "comparison.csv")
         write_csv(comparison[comparison["verdict"] != NOT_RUN], kept / "comparison.csv")
-    newest = max((results / "config").glob("[!.]*.yaml"), key=lambda file: file.stat().st_mtime)
-    export(list(finished_runs(Plan(load_config([newest]))).values()), kept / "finished.parquet")
+    if name == "paper-reference":
+        claims = read_csv(results / "claims.csv")
+        write_csv(claims.loc[claims["ours_cases"] > 0, CLAIMS], kept / "claims.csv")
+    for file, named in files.items():
+        shutil.copy(results / file, kept / named)
+    for inner in folders:
+        shutil.rmtree(kept / inner, ignore_errors=True)
+        (kept / inner).mkdir()
+        for path in sorted([*(results / inner).glob("*.csv"), *(results / inner).glob("*.svg")]):
+            shutil.copy(path, kept / inner)
     print(f"{len(runs)} runs kept")
-    for seal in kept.rglob(".*.seal"):
-        seal.unlink()
+
+
+def keep_runs(folder: Path) -> None:
+    """Pack the finished runs of a folder of cells that add something to the shipped ones."""
+    shipped, second = shipped_keys(REFERENCE / "runs"), defaultdict(dict[str, Stored])
+    for path in sorted(folder.rglob("*.parquet")):
+        for key, run in read_runs(path).items():
+            held = read_runs(shipped[key], [key])[key] if key in shipped else None
+            if held is None or held.about["precision"] != run.about["precision"]:
+                second[path.relative_to(folder).parts[0]][key] = run
+    for dataset, runs in second.items():
+        out = REFERENCE / "runs" / f"{dataset}-2.parquet"
+        pack(out, ((read_runs(out) if out.exists() else {}) | runs).values())
+        print(f"{dataset}: {len(runs)} runs packed")
 
 
 if __name__ == "__main__":
-    main()
+    if sys.argv[1:2] == ["runs"]:
+        keep_runs(Path(sys.argv[2]))
+    else:
+        keep_results((sys.argv[1:] or ["paper-reference"])[0])
+    sums = [path for path in sorted(REFERENCE.rglob("*")) if path.is_file() and path.name != "SHA256SUMS"]
+    write_text(REFERENCE / "SHA256SUMS", "".join(f"{sha256(path)}  {path.relative_to(REFERENCE)}\n" for path in sums))
