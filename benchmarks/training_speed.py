@@ -1,183 +1,156 @@
-"""Time a training job against an ordinary loop, on MNIST-sized data, on this machine.
+"""Time the trainer against an ordinary loop, in pairs of one invocation, on MNIST-sized images.
 
-The ordinary loop is what peers write: one model at a time, a DataLoader over tensors, float32, torch.optim.Adam,
-evaluation after every epoch. Both train the same runs (URE, ReLU and ABS on pairs, prior 0.5, n = n_unlabeled) on the
-same images in one invocation; the first epoch of each is warm-up and discarded. Every measurement runs in a process of
-its own, so that peak memory is its own too. An epoch of the ordinary loop always costs the same; one of the job costs
-less while its runs are still equal, and where a corrected risk is flat. So the job's figure is the mean over a whole
-training of --epochs, with the median beside it, and the ordinary loop is timed over --ordinary-epochs.
+The ordinary loop is what peers write: a DataLoader over tensors, float32, torch.optim.Adam, an evaluation after every
+epoch. Both train URE, ReLU and ABS on pairs at prior 0.5, n = n_unlabeled = 10,000, one run after the other, on one
+thread, whose processor time counts. Epochs of both alternate, so that other work on the machine slows both alike; the
+first of each is warm-up. An epoch of the trainer costs less where a corrected risk is flat, so the figure is the mean
+over a whole training.
 
-    python benchmarks/training_speed.py --images results/datasets/mnist.npz            # all of it, as JSON
-    python benchmarks/training_speed.py --images ... --only ordinary job-bf16       # some of it
+    python benchmarks/training_speed.py --epochs 10                                          # on drawn images
+    python benchmarks/training_speed.py --images results/datasets/mnist.npz --epochs 100
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import resource
 import statistics
-import subprocess
-import sys
+import threading
 import time
-from dataclasses import replace
+from collections.abc import Callable
 
 import numpy as np
 import torch
-from shared import Labelled, begin, machine, protocol_settings, training_parser
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
+from mdpu.data import draw_split
+from mdpu.device import describe
 from mdpu.law import Law
-from mdpu.learn import Task, fit_each
 from mdpu.losses import LOSSES
+from mdpu.randomness import Stream
+from mdpu.settings import Settings, Task
+from mdpu.train import TestSet, train
 
-SETTINGS = protocol_settings()
 METHODS = ("ure", "relu", "abs")
-CASES = {
-    "ordinary": {"precision": "fp32"},
-    "job-fp32": {"precision": "fp32"},
-    "job-bf16": {"precision": "bf16"},
-    "job-bf16-1-run": {"precision": "bf16", "runs": 1},
-    "job-bf16-27-runs": {"precision": "bf16", "runs": 27},
-    "job-bf16-108-runs": {"precision": "bf16", "runs": 108},
-    "job-bf16-n2000": {"precision": "bf16", "n": 2000},
-    "job-bf16-n5000": {"precision": "bf16", "n": 5000},
-    "job-bf16-triples": {"precision": "bf16", "tuple_size": 3},
-}
+N = 10_000
 
 
-def ordinary_epochs(tasks, samples, data, epochs, device):
-    """Train each task by itself; return the accuracy of the last epoch and the seconds of every task and epoch."""
-    images = data.images
-    train_images = torch.from_numpy(images.train_images).float().flatten(1).div(255)
-    test_images = torch.from_numpy(images.test_images).float().flatten(1).div(255).to(device)
-    test_labels = torch.from_numpy(data.labels["test"]).to(device)
-    loss, seconds, accuracies = LOSSES["logistic"], [], []
-    for task in tasks:
-        sample = samples[task.sample]
-        torch.manual_seed(task.seed)
-        model = nn.Sequential(
-            nn.Linear(train_images.shape[1], 300), nn.ReLU(), nn.Linear(300, 300), nn.ReLU(), nn.Linear(300, 1)
-        ).to(device)
-        adam = torch.optim.Adam(model.parameters(), lr=0.001, weight_decay=0.0005)
-        w = Law.dominant(task.tuple_size).risk_weights(task.prior)
-        tuples = DataLoader(TensorDataset(train_images[sample.tuples]), batch_size=3000, shuffle=True)
-        unlabeled = DataLoader(TensorDataset(train_images[sample.unlabeled]), batch_size=3000, shuffle=True)
-        for _ in range(epochs):
-            start = time.perf_counter()
-            for (x_tuples,), (x_unlabeled,) in zip(tuples, unlabeled, strict=True):
-                tuple_scores = model(x_tuples.flatten(0, 1).to(device)).squeeze(1)
-                unlabeled_scores = model(x_unlabeled.to(device)).squeeze(1)
-                risk = (
-                    w[0] * loss(tuple_scores, 1).mean()
-                    + w[1] * loss(tuple_scores, -1).mean()
-                    + w[2] * loss(unlabeled_scores, 1).mean()
-                    + w[3] * loss(unlabeled_scores, -1).mean()
-                )
-                risk = {"ure": risk, "relu": risk.clamp(min=0), "abs": risk.abs()}[task.method]
-                adam.zero_grad()
-                risk.backward()
-                adam.step()
-            with torch.no_grad():
-                accuracy = ((model(test_images).squeeze(1) > 0) == (test_labels > 0)).float().mean().item()
-            seconds.append(time.perf_counter() - start)
-        accuracies.append(accuracy)
-    return accuracies, seconds
+def drawn_images():
+    """Return 60,000 and 10,000 grey images of two overlapping classes with a black frame, and their labels."""
+    stream = Stream(1, "images of the benchmark")
+    labels = np.where(stream.uniform(70_000) < 0.5, 1, -1)
+    strokes = stream.uniform(2, 24, 24) < 0.25
+    inner = 255 * stream.uniform(70_000, 24, 24) * (stream.uniform(70_000, 24, 24) < 0.2)
+    inner += 60 * strokes[(labels > 0).astype(int)] * stream.uniform(70_000, 1, 1)
+    images = np.pad(np.clip(inner, 0, 255).astype(np.uint8), ((0, 0), (2, 2), (2, 2)))
+    return images[:60_000], labels[:60_000].astype(np.int8), images[60_000:], labels[60_000:].astype(np.int8)
 
 
-def job_epochs(tasks, samples, data, epochs, device, precision):
-    """Train the tasks as one job; return the accuracies of the last epoch and the seconds per task and epoch.
-
-    Stacks train side by side, so an epoch of all tasks is as many epochs of stacks, whichever they are.
-    """
-    rates, images = data.rates(), data.images.train_images
-    settings = replace(SETTINGS, precision=precision, epochs=epochs)
-    steps, accuracies, last = [], [], time.perf_counter()
-
-    def advance(task_epochs: int) -> None:
-        nonlocal last
-        if device.type == "cuda":
-            torch.cuda.synchronize()
-        now = time.perf_counter()
-        steps.append((now - last, task_epochs))
-        last = now
-
-    for model in fit_each(tasks, images, samples, settings, evaluation=rates, device=device, advance=advance):
-        true_positive, true_negative = model.history[["true_positive_rate", "true_negative_rate"]].iloc[-1]
-        accuracies.append(rates.share_positive * true_positive + (1 - rates.share_positive) * true_negative)
-    stacks = len(steps) // epochs
-    rounds = [steps[start : start + stacks] for start in range(0, len(steps), stacks)]
-    return accuracies, [sum(seconds for seconds, _ in some) / sum(count for _, count in some) for some in rounds]
-
-
-def product_peak(dtype, device):
-    """Return the highest rate of an 8192 x 1024 x 1024 matrix product over a second, in GFLOP/s."""
-    a, b = (torch.randn(shape, device=device).to(dtype) for shape in ((8192, 1024), (1024, 1024)))
-    rates, end = [], time.perf_counter() + 1
-    while time.perf_counter() < end:
-        start = time.perf_counter()
-        for _ in range(5):
-            a @ b
-        if device.type == "cuda":
-            torch.cuda.synchronize()
-        rates.append(5 * 2 * 8192 * 1024 * 1024 / (time.perf_counter() - start) / 1e9)
-    return max(rates)
+def ordinary(method: str, sample, data, epochs: int, after_epoch: Callable[[], None]) -> float:
+    """Train by an ordinary loop; return the accuracy of the last epoch."""
+    x, test = (torch.from_numpy(images).float().flatten(1).div(255) for images in data[::2])
+    positive = torch.from_numpy(data[3] > 0)
+    order = torch.Generator().manual_seed(1)  # the trainer seeds torch's own at every epoch
+    model = nn.Sequential(nn.Linear(784, 300), nn.ReLU(), nn.Linear(300, 300), nn.ReLU(), nn.Linear(300, 1))
+    adam = torch.optim.Adam(model.parameters(), lr=0.001, weight_decay=0.0005)
+    weights, loss = Law.dominant(2).risk_weights(0.5), LOSSES["logistic"]
+    tuples, unlabeled = (
+        DataLoader(TensorDataset(x[rows]), batch_size=3000, shuffle=True, generator=order)
+        for rows in (sample.tuples, sample.unlabeled)
+    )
+    for _ in range(epochs):
+        for (own,), (others,) in zip(tuples, unlabeled, strict=True):
+            scores = model(own.flatten(0, 1)).squeeze(1), model(others).squeeze(1)
+            means = [loss(part, label).mean() for part in scores for label in (1, -1)]
+            risk = sum(weight * mean for weight, mean in zip(weights, means, strict=True))
+            risk = {"ure": risk, "relu": risk.clamp(min=0), "abs": risk.abs()}[method]
+            adam.zero_grad()
+            risk.backward()
+            adam.step()
+        with torch.no_grad():
+            accuracy = ((model(test).squeeze(1) > 0) == positive).float().mean().item()
+        after_epoch()
+    return accuracy
 
 
-def flops(tuple_size, n):
-    """Return the floating point operations of one task and epoch without padding: training and evaluation."""
-    forward = 784 * 300 + 300 * 300 + 300
-    return 2 * ((2 * forward + 300 * 300 + 300) * n * (tuple_size + 1) + forward * 10_000)
+def plain(method: str, sample, data, epochs: int, after_epoch: Callable[[], None]) -> float:
+    """Train by the trainer; return the accuracy of the last epoch."""
+    images, labels, test_images, test_labels = data
+    test = TestSet(test_images, test_labels, images, labels)
+    settings = Settings(epochs=epochs)
+    [trained] = train(
+        Task(method, 2, 0.5), images, [sample], [1], settings, evaluation=test, on_epoch_end=lambda *_: after_epoch()
+    )
+    rates = trained.history[[*test.rates]].iloc[-1]
+    return float(test.share_positive * rates.iloc[0] + (1 - test.share_positive) * rates.iloc[1])
 
 
-def measure(name, arguments):
-    """Return the figures of one case."""
-    case = CASES[name]
-    device = begin(arguments)
-    data = Labelled.read(arguments.images)
-    count, n, tuple_size = case.get("runs", 9), case.get("n", 10_000), case.get("tuple_size", 2)
-    tasks = [Task(METHODS[i % 3], tuple_size, 0.5, seed=1 + i // 3, sample=str(1 + i // 3)) for i in range(count)]
-    samples = data.samples(tuple_size, 0.5, n, {task.seed for task in tasks})
-    epochs = arguments.ordinary_epochs if name == "ordinary" else arguments.epochs
-    if name == "ordinary":
-        accuracies, seconds = ordinary_epochs(tasks, samples, data, epochs, device)
-    else:
-        accuracies, seconds = job_epochs(tasks, samples, data, epochs, device, case["precision"])
-    kept = [figure for i, figure in enumerate(seconds) if i % epochs]  # the first of each, or of all, is warm-up
-    median, mean = statistics.median(kept), statistics.mean(kept)
-    dtype = torch.bfloat16 if case["precision"] == "bf16" else torch.float32
-    peak = product_peak(dtype, device)
-    memory = torch.cuda.max_memory_allocated() if device.type == "cuda" else 0
-    return {
-        "case": name,
-        "runs": count,
-        "n": n,
-        "tuple_size": tuple_size,
-        "epochs": epochs,
-        "seconds_per_run_epoch": round(mean, 4),
-        "median": round(median, 4),
-        "peak_gflops": round(peak),
-        "share_of_peak": round(flops(tuple_size, n) / mean / 1e9 / peak, 3),
-        "peak_rss_gib": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20, 2),
-        "peak_gpu_gib": round(memory / 2**30, 2),
-        "accuracy": round(float(np.mean(accuracies)), 4),
-        **machine(device),
-    }
+def in_turns(loops: dict[str, Callable[[Callable[[], None]], float]]) -> dict[str, tuple[float, list[float]]]:
+    """Run loops an epoch each in turn; return what each returns, and the seconds of its epochs without the first."""
+    turn, names = threading.Condition(), list(loops)
+    active, found = [names[0]], {}
+
+    def run(name: str) -> None:
+        torch.set_num_threads(1)
+        seconds: list[float] = []
+
+        def wait() -> None:
+            with turn:
+                turn.wait_for(lambda: active[0] == name)
+
+        def pass_on() -> None:
+            with turn:
+                active[0] = next((other for other in names if other != name and other not in found), name)
+                turn.notify_all()
+
+        def after_epoch() -> None:
+            seconds.append(time.thread_time() - started[0])
+            pass_on()
+            wait()
+            started[0] = time.thread_time()
+
+        wait()
+        started = [time.thread_time()]
+        found[name] = loops[name](after_epoch), seconds[1:]
+        pass_on()
+
+    threads = [threading.Thread(target=run, args=(name,)) for name in loops]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return found
 
 
-def main():
-    """Measure every case in a process of its own and print the figures as JSON lines."""
-    parser = training_parser(__doc__, SETTINGS.epochs)
-    parser.add_argument("--ordinary-epochs", type=int, default=4, help="of the ordinary loop; the first is warm-up")
-    parser.add_argument("--only", nargs="+", choices=CASES, default=list(CASES))
-    parser.add_argument("--one", choices=CASES, help=argparse.SUPPRESS)
+def main() -> None:
+    """Print the figures of each method as JSON."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--images", help="prepared grey images; drawn ones unless given")
+    parser.add_argument("--epochs", type=int, default=10)
     arguments = parser.parse_args()
-    if arguments.one:
-        print(json.dumps(measure(arguments.one, arguments)))
-        return
-    for name in arguments.only:
-        subprocess.run([sys.executable, __file__, *sys.argv[1:], "--one", name], check=True)
+    if arguments.images:
+        from shared import Labelled
+
+        read = Labelled.read(arguments.images)
+        data = (read.images.train_images, read.labels["train"], read.images.test_images, read.labels["test"])
+    else:
+        data = drawn_images()
+    sample = draw_split(data[1], 2, 0.5, N, N, 1)
+    result = {"device": describe(torch.device("cpu")), "epochs": arguments.epochs}
+    for method in METHODS:
+        loops = {
+            loop.__name__: lambda hook, loop=loop, method=method: loop(method, sample, data, arguments.epochs, hook)
+            for loop in (ordinary, plain)
+        }
+        found = in_turns(loops)
+        means = {name: statistics.mean(seconds) for name, (_, seconds) in found.items()}
+        result[method] = {
+            "seconds an epoch": {name: round(mean, 3) for name, mean in means.items()},
+            "factor": round(means["ordinary"] / means["plain"], 2),
+            "accuracy": {name: round(accuracy, 4) for name, (accuracy, _) in found.items()},
+        }
+    print(json.dumps(result, indent=2))
 
 
 if __name__ == "__main__":
