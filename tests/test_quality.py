@@ -33,11 +33,6 @@ MODULES = {
     if name.startswith("mdpu/") and name.endswith(".py")
 }
 TREES = {name: ast.parse(path.read_text(encoding="utf-8")) for name, path in MODULES.items()}
-# Modules that commands load which do not train.
-WITHOUT_TORCH = ("data", "errors", "law", "methods", "randomness", "settings")
-WITHOUT_TORCH += ("pipeline.config", "pipeline.plan", "pipeline.show")
-
-
 SLOW = ("mypy", "python -m snakemake --lint")
 QUICK = ("ruff check .", "ruff format --check .", "snakefmt --check workflow", "deptry .")
 
@@ -68,9 +63,6 @@ def test_a_part_keeps_within_its_budget_of_lines(part):
     assert 0 < sum(len((REPOSITORY / name).read_text("utf-8").splitlines()) for name in files) <= BUDGETS[part]
 
 
-# -- layers ---------------------------------------------------------------------------------------
-
-
 def imports(tree: ast.AST) -> list[str]:
     """Return the names of all modules that a piece of code imports, and of what it imports from them."""
     found = []
@@ -92,7 +84,7 @@ def test_the_library_imports_nothing_of_the_pipeline_and_nothing_imports_snakema
 
 
 def test_no_modules_import_each_other_in_a_circle():
-    """Imports within functions and for types alone are left out: they close no circle when a module is loaded."""
+    """Imports within functions and for types alone close no circle when a module is loaded."""
     graph = {}
     for name, tree in TREES.items():
         loaded = [node for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)]
@@ -114,12 +106,9 @@ def test_few_imports_hide_in_functions():
 
 
 def test_what_does_not_compute_loads_no_torch():
-    names = ", ".join(f"mdpu.{name}" for name in WITHOUT_TORCH)
+    names = "mdpu.data, mdpu.law, mdpu.methods, mdpu.settings, mdpu.pipeline.plan, mdpu.pipeline.show"
     program = f"import sys, {names}; mdpu.methods.available_methods(); sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", program], cwd=REPOSITORY).returncode == 0
-
-
-# -- pins -----------------------------------------------------------------------------------------
 
 
 def test_the_conda_environment_has_the_versions_of_the_lock():
@@ -147,11 +136,7 @@ def test_the_lock_holds_every_dependency_with_a_hash_and_names_no_place():
     assert not re.findall(r"https?://|--index-url|--extra-index-url|--find-links| @ ", LOCK)
 
 
-# -- what must not be there -----------------------------------------------------------------------
-
-
 def test_no_file_names_a_folder_of_the_machine_that_made_it(texts):
-    # Written in two parts, so that this file does not hold them.
-    forbidden = ["/wo" + "rk/", "opt/" + "pypi", "/ro" + "ot/"]
+    forbidden = ["/wo" + "rk/", "opt/" + "pypi", "/ro" + "ot/"]  # in two parts, so that this file does not hold them
     for name, text in texts.items():
         assert not [place for place in forbidden if place in text], name

@@ -28,9 +28,8 @@ def test_the_version_is_one():
 def test_all_forms_have_the_same_title_authors_licence_and_keywords():
     assert CITATION["title"] == CODEMETA["name"] == ZENODO["title"]
     assert CITATION["abstract"] == CODEMETA["description"] == ZENODO["description"]
-    names = [author["name"] for author in PROJECT["authors"]]
     for authors in (CITATION["authors"], CODEMETA["author"], ZENODO["creators"]):
-        assert [author["name"] for author in authors] == names
+        assert [author["name"] for author in authors] == [author["name"] for author in PROJECT["authors"]]
     assert CODEMETA["license"].endswith(f"/{PROJECT['license']}")
     assert {CITATION["license"], ZENODO["license"].upper()} == {PROJECT["license"]}
     assert PROJECT["keywords"] == CITATION["keywords"] == CODEMETA["keywords"] == ZENODO["keywords"]
