@@ -140,6 +140,15 @@ def from_snakemake(config: Mapping[str, Any]) -> Config:
     return complete
 
 
+def as_yaml(value: Any) -> Any:
+    """Return a value of ``--config`` as YAML reads it; what is nested in it arrives as text."""
+    if isinstance(value, dict):
+        return {key: as_yaml(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [as_yaml(inner) for inner in value]
+    return _parse(f"value: {value}", f"--config {value!r}")["value"] if isinstance(value, str) else value
+
+
 def _is_nested(value: Any) -> bool:
     return isinstance(value, str) and value[:1] in ("{", "[")
 

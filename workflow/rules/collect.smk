@@ -15,8 +15,6 @@ rule collect:
         runs=offered("runs.csv", "runs", "Runs", "Runs"),
     log:
         RESULTS / "logs/collect.log",
-    benchmark:
-        RESULTS / "benchmarks/collect.tsv"
     conda:
         "../../envs/mdpu.yaml"
     params:

@@ -4,31 +4,21 @@ import json
 import shlex
 from pathlib import Path
 
-import yaml
 from snakemake.exceptions import WorkflowError
 from snakemake.utils import update_config
 
 from mdpu.errors import UserError
 from mdpu.pipeline import show
 from mdpu.pipeline.cli import has_gpu
-from mdpu.pipeline.config import from_snakemake, selected
+from mdpu.pipeline.config import as_yaml, from_snakemake, selected
 from mdpu.pipeline.data import own
+from mdpu.pipeline.data.labels import SIDES
 from mdpu.pipeline.files import digest
 from mdpu.pipeline.plan import PARTS, Plan
 from mdpu.settings import RECIPE
 
-
-def as_yaml(value):
-    """Values of `--config` as YAML reads them: Snakemake leaves nested ones text."""
-    if isinstance(value, dict):
-        return {key: as_yaml(inner) for key, inner in value.items()}
-    if isinstance(value, list):
-        return [as_yaml(inner) for inner in value]
-    return yaml.safe_load(value) if isinstance(value, str) else value
-
-
-update_config(config, as_yaml(workflow.config_settings.config))
 try:
+    update_config(config, as_yaml(workflow.config_settings.config))
     config.update(from_snakemake(config))
     show.check(config)
     PLAN = Plan(config)
@@ -70,11 +60,6 @@ def declared(source):
     return f"--sha256 {sha256}" if sha256 else ""
 
 
-def sides(dataset):
-    """The classes of a dataset on each side."""
-    return {side: PLAN.dataset(dataset).get(side, []) for side in ("positive", "negative", "dropped")}
-
-
 def run_files():
     """For each cell its own file, or the packed files in which all of its runs are shipped."""
     cells = [[PLAN.layout.run_file(cell)] if PLAN.to_train(cell) else PLAN.shipped_files(cell) for cell in PLAN.cells]
@@ -112,10 +97,7 @@ def known_cell(wildcards):
 
 
 def gpus():
-    """The GPUs of a job that trains a network: none where this machine has none, so that jobs run side by side.
-
-    A login node and a dry run cannot tell which GPUs a cluster has.
-    """
+    """The GPUs of a job that trains a network: none where jobs run here and none is, so that they run side by side."""
     without = workflow.local_exec and not workflow.dryrun and not has_gpu()
     return {"cpu": 0, "cuda": 1, "auto": 0 if without else 1}[config["device"]]
 

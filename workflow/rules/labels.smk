@@ -14,7 +14,7 @@ rule labels:
     conda:
         "../../envs/mdpu.yaml"
     params:
-        sides=lambda wildcards: text(sides(wildcards.dataset)),
+        sides=lambda wildcards: text({side: PLAN.dataset(wildcards.dataset).get(side, []) for side in SIDES}),
         counts=lambda wildcards: text(PLAN.dataset(wildcards.dataset).get("counts", {})),
     shell:
         "exec python -m mdpu labels --images {input.images:q} --sides {params.sides:q} --counts {params.counts:q}"

@@ -16,8 +16,6 @@ rule report:
         page=offered("report.html", "page", "Report", "Page"),
     log:
         RESULTS / "logs/report.log",
-    benchmark:
-        RESULTS / "benchmarks/report.tsv"
     conda:
         "../../envs/mdpu.yaml"
     params:

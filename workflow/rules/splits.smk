@@ -10,8 +10,6 @@ rule split:
         split=ROOT / "splits" / f"{SPLIT}.npz",
     log:
         ROOT / "logs/splits" / f"{SPLIT}.log",
-    benchmark:
-        ROOT / "benchmarks/splits" / f"{SPLIT}.tsv"
     conda:
         "../../envs/mdpu.yaml"
     params:

@@ -19,7 +19,6 @@ rule train:
         ROOT / "benchmarks/train" / f"{CELL}.tsv"
     conda:
         "../../envs/mdpu.yaml"
-    threads: 1
     resources:  # where and how, which is no reason to train again
         device=config["device"],
         checkpoint_seconds=config["checkpoint_seconds"],
