@@ -3,29 +3,22 @@
 from __future__ import annotations
 
 import argparse
-import platform
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
-import torch
 from numpy.typing import NDArray
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, load_wine
 from sklearn.feature_extraction.text import TfidfVectorizer
 
-from mdpu.data import TupleData, draw_split
-from mdpu.device import describe
+from mdpu.data import TupleData
 from mdpu.law import Law
-from mdpu.pipeline.config import load_config
 from mdpu.pipeline.data.images import ImageSet, read_images
 from mdpu.pipeline.data.labels import binarize
-from mdpu.pipeline.plan import Plan
 from mdpu.randomness import Stream
-from mdpu.settings import Settings
-from mdpu.train import TestSet
 
 # -- images ---------------------------------------------------------------------------------------
 
@@ -49,34 +42,6 @@ class Labelled:
         return cls(
             images, binarize(images, {**sides, "dropped": [name for name in images.classes if name not in given]})
         )
-
-    def test_set(self) -> TestSet:
-        """Return what counts right answers on the test images."""
-        return TestSet(self.images.test_images, self.labels["test"], self.images.train_images, self.labels["train"])
-
-    def samples(self, tuple_size: int, prior: float, n: int, trials: Iterable[int]) -> list[TupleData]:
-        """Draw `n` tuples and `n` unlabeled images for each trial."""
-        return [draw_split(self.labels["train"], tuple_size, prior, n, n, trial) for trial in trials]
-
-
-def training_parser(description: str | None, epochs: int = 100) -> argparse.ArgumentParser:
-    """Return a parser with the arguments of everything that trains on prepared images."""
-    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--images", required=True)
-    parser.add_argument("--epochs", type=int, default=epochs)
-    parser.add_argument("--device", default="cpu")
-    return parser
-
-
-def protocol_settings(epochs: int | None = None) -> Settings:
-    """Return the settings of the protocol on grey images, with another number of epochs if one is given."""
-    settings = Plan(load_config()).settings("base", "mlp")
-    return settings if epochs is None else replace(settings, epochs=epochs)
-
-
-def machine(device: torch.device) -> dict[str, str]:
-    """Return what every figure is said with."""
-    return {"device": describe(device), "torch": torch.__version__, "python": platform.python_version()}
 
 
 # -- tables and texts -----------------------------------------------------------------------------

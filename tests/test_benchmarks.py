@@ -23,10 +23,8 @@ def run(*command: str) -> str:
 
 
 @pytest.mark.slow
-def test_the_gpu_check_passes_in_small_on_a_cpu():
-    results = [json.loads(line) for line in run("benchmarks/gpu_check.py", "--device", "cpu", "--small").splitlines()]
-    assert [result for result in results if not result.get("ok", True)] == []
-    assert len(results) > 3
+def test_the_gpu_check_passes_on_a_cpu():
+    assert json.loads(run("benchmarks/gpu_check.py", "--device", "cpu", "--without-speed"))["failed"] == []
 
 
 def test_pairs_of_runs_are_compared_by_what_was_asked(tmp_path):
