@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 from pyarrow import parquet
 
 from mdpu.errors import UserError
@@ -67,11 +68,14 @@ class Stored:
 
 def checksum(history: pd.DataFrame) -> str:
     """Return the SHA-256 of a history's values; the order of its columns and empty columns do not matter."""
+    return _checksum(list(history.columns), history.to_numpy(np.float64))
+
+
+def _checksum(names: Sequence[str], values: NDArray[np.float64]) -> str:
+    """Return the checksum of a history's values (epochs, names)."""
     total = hashlib.sha256()
-    for name in sorted(history.columns):
-        values = history[name].to_numpy(np.float64)
-        if not np.isnan(values).all():
-            total.update(name.encode() + b"\0" + values.tobytes())
+    for place in sorted(np.flatnonzero(~np.isnan(values).all(axis=0)), key=lambda place: names[place]):
+        total.update(names[place].encode() + b"\0" + values[:, place].tobytes())
     return total.hexdigest()
 
 
@@ -96,23 +100,25 @@ def read_runs(path: Path, keys: Collection[str] | None = None) -> dict[str, Stor
 
 def _runs(table: pa.Table) -> Iterator[Stored]:
     """Yield the runs of a table, whose rows follow one another."""
-    keys = table[KEY].to_pandas().to_numpy()
+    import pandas as pd  # a plan reads keys alone, and does without it
+
+    keys, about = table[KEY].to_numpy(), table[ABOUT]
+    measures = table.drop_columns([KEY, ABOUT])
+    names = np.array(measures.column_names)
+    values = np.column_stack([column.to_numpy().astype(np.float64) for column in measures.columns])  # (rows, names)
     starts = np.flatnonzero(np.append(True, keys[1:] != keys[:-1])) if len(keys) else np.array([], int)
-    histories = table.drop_columns([KEY, ABOUT]).to_pandas()
-    for start, end in zip(starts, [*starts[1:], len(keys)], strict=False):  # no start, if the table is empty
-        own = histories.iloc[start:end].reset_index(drop=True)
-        run = Stored(keys[start], own.drop(columns=_empty(own)), json.loads(table[ABOUT][int(start)].as_py()))
-        if run.about["sha256"] != checksum(run.history):
-            raise ValueError(f"the values of run {run.key} do not match their checksum")
-        if run.key != digest(run.about["asked"]):
-            raise ValueError(f"the key {run.key} is another run's")
-        yield run
-
-
-def _empty(history: pd.DataFrame) -> list[str]:
-    """Return the measures that only other runs of a table have."""
-    own = {"epoch", "objective", "accuracy"}  # a run that diverged in its first epoch has them all the same
-    return [name for name in history.columns if name not in own and history[name].isna().all()]
+    for start, end in zip(starts, [*starts[1:], len(keys)], strict=True):
+        own = values[start:end]
+        # Other runs of the table may have more measures. One that diverged at once has these three all the same.
+        present = ~np.isnan(own).all(axis=0) | np.isin(names, ("epoch", "objective", "accuracy"))
+        facts = json.loads(about[int(start)].as_py())
+        if facts["sha256"] != _checksum(names, own):
+            raise ValueError(f"the values of run {keys[start]} do not match their checksum")
+        if keys[start] != digest(facts["asked"]):
+            raise ValueError(f"the key {keys[start]} is another run's")
+        history = pd.DataFrame(own[:, present], columns=names[present])
+        history["epoch"] = history["epoch"].astype(int)
+        yield Stored(str(keys[start]), history, facts)
 
 
 def write_runs(path: Path, runs: Iterable[Stored], **options: Any) -> None:
