@@ -231,7 +231,7 @@ def coverage() -> str:
     """Return how often intervals cover in each setting, and how wide that of the prior is where it is known."""
     rows, body = pd.read_csv(REFERENCE / "coverage.csv", dtype={"sizes": str}), []
     names = {"prior": "prior", "risk": "error rate", "auc": "AUC", "balanced_accuracy": "balanced accuracy",
-             "precision": "precision", "recall": "recall", "broken": "broken share"}  # fmt: skip
+             "precision": "precision", "recall": "recall"}  # fmt: skip
     axes = ["set", "law", "sizes", "prior", "n", "broken", "first"]
     for (name, law, sizes, prior, n, broken, _), own in rows.groupby(axes, sort=False):
         own = own.set_index("interval")
