@@ -193,7 +193,7 @@ def train(
         preparation = prepare(settings, images)
         modules = [make_network(settings, preparation, method.outputs, seed) for seed in seeds]
         networks = Networks(modules, preparation, method.outputs, device, settings.precision)
-        objective = method.objective(task, method, seeds, device)
+        objective = method.make_objective(task, seeds, device)
         optimizer = Adam([*networks.parameters, *objective.parameters], settings)
         average = RunningMean(networks.state, method.ema_decay)
         if evaluation:
@@ -479,7 +479,7 @@ def _fit(task: Task, images: Any, samples: Any, seeds: Any, epochs: int, evaluat
     """Fit a method without a network; its history has the same measures at every epoch, as lines in figures want."""
     rows, trained = [], []
     for sample, seed in zip(samples, seeds, strict=True):
-        objective, says_positive = cast(Any, load_method(task.method).fit)(task, seed, sample, images)
+        objective, says_positive = load_method(task.method).run_fit(task, seed, sample, images)
         rows.append({"objective": float(objective)})
         if evaluation:
             answers, positive = says_positive(evaluation.images), evaluation.labels > 0

@@ -164,7 +164,7 @@ PLANTED = [  # file, its code, what stands there by mistake, a method that meets
     ("methods/risks", "tuple_size), device=self.device)", "tuple_size))", "ure"),
     ("methods/risks", "dtype=torch.float32, device=self.device)", "dtype=torch.float32)", "relu"),
     ("methods/bags", "scores.new_full((len(scores), 1), -30.0)", "torch.full((2, 1), -30.0)", "bag-em"),
-    ("methods/baselines", "OUTPUTS**0.5).float().to(self.device)", "OUTPUTS**0.5).float()", "siamese"),
+    ("methods/baselines", "EMBEDDING**0.5).float().to(self.device)", "EMBEDDING**0.5).float()", "siamese"),
     ("methods/baselines", "reshape(self.drawn.shape)).to(self.device)", "reshape(self.drawn.shape))", "contrastive"),
     ("methods/baselines", "torch.full_like(predicted, expected)", "torch.full(predicted.shape, expected)", "llp"),
     ("methods/baselines", "torch.arange(len(self.drawn), device=self.device)", "torch.arange(2)", "siamese"),
@@ -182,7 +182,7 @@ def test_a_tensor_that_is_left_on_the_cpu_is_noticed(file, old, new, method, pre
         monkeypatch.setattr(trainer, "Networks", bad.Networks)
     elif file != "train":
         own = load_method(method)
-        own = replace(own, objective=getattr(bad, own.objective.__name__))
+        own = replace(own, objective=getattr(bad, own.objective.partition(":")[2]))
         monkeypatch.setattr(trainer, "load_method", lambda name: own)
     with pytest.raises(DeviceError):
         if file == "train":

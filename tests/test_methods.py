@@ -22,9 +22,9 @@ import mdpu.methods
 from mdpu.errors import UserError
 from mdpu.law import Law
 from mdpu.losses import LOSSES, RiskLoss, TupleLoss, joint
-from mdpu.methods import Batch, available_methods, load_method
+from mdpu.methods import EMBEDDING, Batch, available_methods, load_method
 from mdpu.methods.bags import shift_to
-from mdpu.methods.baselines import BAG, OUTPUTS, SELECTIONS, Pairs, prototypes
+from mdpu.methods.baselines import BAG, SELECTIONS, Pairs, prototypes
 from mdpu.randomness import Stream
 from mdpu.settings import Task
 
@@ -52,7 +52,7 @@ VALUES = {
 
 def objective(name, size=2, prior=0.4, seeds=(1,), **others):
     method = load_method(name)
-    return method.objective(Task(name, size, prior, **others), method, seeds, CPU)
+    return method.make_objective(Task(name, size, prior, **others), seeds, CPU)
 
 
 def scores(S, B, M, unlabeled, *outputs, shift=0.0):
@@ -364,7 +364,7 @@ def test_siamese_loss_by_hand_and_against_scikit_learn():
         siamese.alpha.zero_()
         siamese.alpha[0, 0, :2] = torch.tensor([-2.0, 4.0])
         siamese.beta.fill_(0.5)
-    left, right = torch.zeros(1, 1, OUTPUTS), torch.zeros(1, 1, OUTPUTS)
+    left, right = torch.zeros(1, 1, EMBEDDING), torch.zeros(1, 1, EMBEDDING)
     right[0, 0, :3] = torch.tensor([math.log(3), -math.log(3), 9.0])  # sigmoids 3/4 and 1/4; alpha of the third is 0
     probability = 1 / (1 + math.exp(-(-2 * 0.25 + 4 * 0.25 + 0.5)))
     left, right = siamese.embedding(left), siamese.embedding(right)
@@ -418,7 +418,7 @@ class Shown:
 @pytest.mark.parametrize("name", ["siamese", "contrastive"])
 def test_prototype_scoring_by_hand(name):
     generator = np.random.default_rng(0)
-    train, test = (torch.from_numpy(generator.standard_normal((count, OUTPUTS))).float() for count in (12, 9))
+    train, test = (torch.from_numpy(generator.standard_normal((count, EMBEDDING))).float() for count in (12, 9))
     train_labels = np.array([1, -1] * 6, dtype=np.int8)
     test_labels = torch.tensor([1, -1, -1, 1, 1, -1, 1, -1, -1], dtype=torch.int8)
     own = objective(name, prior=0.5, seeds=(2, 1))

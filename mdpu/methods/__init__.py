@@ -1,7 +1,8 @@
-"""What a method is, and the methods there are: each file of this folder declares some as ``METHODS``, by name.
+"""What a method is, and the methods there are.
 
-A further file is a further method, discovered by being here. Files import torch in functions only, because plans and
-reports read titles.
+`METHODS` declares them by name. Objectives are in the files of this folder, and named by text, because plans and
+reports read titles, and torch takes seconds to load. A further file that declares ``METHODS`` has further methods: it
+is discovered by being here.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from mdpu.settings import Task
     from mdpu.train import TestSet
 
+EMBEDDING = 64  # outputs of a network that embeds images
+
 
 @dataclass(frozen=True, kw_only=True)
 class Method:
@@ -33,9 +36,10 @@ class Method:
     ----------
     title : str
         Name in tables and figures.
-    objective : type, optional
-        The `Objective` that a network minimises. Without one there is no network, but `fit`.
-    fit : callable, optional
+    objective : type or str, optional
+        The `Objective` that a network minimises, or its name, such as ``risks:CorrectedRisk``. Without one there is no
+        network, but `fit`.
+    fit : callable or str, optional
         From (task, seed, sample, images) to the objective's value and a function from images (N, ...) to whether
         each is positive, bool (N,).
     control : bool
@@ -69,8 +73,8 @@ class Method:
     """
 
     title: str
-    objective: type[Objective] | None = None
-    fit: Callable[..., tuple[float, Callable[[Any], Any]]] | None = None
+    objective: type[Objective] | str | None = None
+    fit: Callable[..., tuple[float, Callable[[Any], Any]]] | str | None = None
     control: bool = False
     unnamed: bool = False
     takes_ragged: bool = False
@@ -88,6 +92,16 @@ class Method:
     def needs_network(self) -> bool:
         """Whether it trains a network."""
         return self.objective is not None
+
+    def make_objective(self, task: Task, seeds: Sequence[int | str], device: torch.device) -> Objective:
+        """Return what networks of a task minimise, one for each seed."""
+        objective: Objective = _named(self.objective)(task, self, seeds, device)
+        return objective
+
+    def run_fit(self, task: Task, seed: int | str, sample: TupleData, images: Any) -> tuple[float, Any]:
+        """Return what `fit` returns, of a method without a network."""
+        fitted: tuple[float, Any] = _named(self.fit)(task, seed, sample, images)
+        return fitted
 
     def gives_log_odds(self, loss: str) -> bool:
         """Return whether scores are log-odds, at the prior of the unlabeled images for the methods on bags."""
@@ -183,10 +197,55 @@ def shares(says_positive: Tensor, sides: tuple[Tensor, Tensor]) -> tuple[Tensor,
     return says_positive[:, positive].float().mean(dim=1), (~says_positive[:, negative]).float().mean(dim=1)
 
 
+def _named(place: Any) -> Any:
+    """Return what a text such as ``risks:CorrectedRisk`` names in a file of this folder, or what is no text itself."""
+    if not isinstance(place, str):
+        return place
+    file, _, name = place.partition(":")
+    return getattr(importlib.import_module(f"{__name__}.{file}"), name)
+
+
+def _risk(title: str, k: float, **others: Any) -> Method:
+    facts: dict[str, Any] = {"objective": "risks:CorrectedRisk", "takes_ragged": True, "log_odds": ("logistic",)}
+    return Method(title=title, k=k, **facts | others)
+
+
+def _bag_risk(title: str, **others: Any) -> Method:
+    # The running mean spans some fifty steps, twelve epochs of the protocol. Scores are log-odds, whatever the loss.
+    always = ("logistic", "ramp", "squared", "hinge", "sigmoid")
+    facts: dict[str, Any] = {"objective": "bags:BagRisk", "takes_ragged": True, "log_odds": always}
+    facts |= {"k": 0.0, "ema_decay": 0.98}
+    return Method(title=title, **facts, **others)
+
+
+METHODS = {
+    "ure": _risk("URE", -1.0, origin="paper"),
+    "relu": _risk("ReLU", 0.0, origin="paper"),
+    "abs": _risk("ABS", 1.0, origin="paper"),
+    "relu-class": _risk("ReLU (class)", 0.0, scope="class"),
+    "abs-class": _risk("ABS (class)", 1.0, scope="class"),
+    "relu-part": _risk("ReLU (part)", 0.0, scope="part"),
+    "abs-part": _risk("ABS (part)", 1.0, scope="part"),
+    "nnpu": _risk("nnPU", 0.0, scope="class", tuple_size=1, log_odds=(), origin="literature"),
+    "bag-relu": _bag_risk("Bag ReLU"),
+    "bag-free": _bag_risk("Bag ReLU, prior-free", estimates_prior=True),
+    "bag-em": Method(title="Bag EM", objective="bags:Expectation", origin="literature"),
+    "siamese": Method(title="Siamese", objective="baselines:Siamese", outputs=EMBEDDING, origin="baseline"),
+    "contrastive": Method(title="Contrastive", objective="baselines:Contrastive", outputs=EMBEDDING, origin="baseline"),
+    "kmeans": Method(title="K-Means", fit="baselines:cluster", unnamed=True, origin="baseline"),
+    "llp": Method(title="LLP", objective="baselines:Proportions", origin="literature"),
+    "supervised": Method(title="Supervised", objective="baselines:Supervised", sees_labels=True, control=True),
+    "chance": Method(title="Chance", fit="baselines:always_positive", control=True, unnamed=True),
+}
+OWN_FILES = {"risks", "bags", "baselines"}
+
+
 @cache
 def _methods() -> dict[str, Method]:
-    found: dict[str, Method] = {}
+    found = dict(METHODS)
     for file in pkgutil.iter_modules(__path__):
+        if file.name in OWN_FILES:
+            continue
         declared = getattr(importlib.import_module(f"{__name__}.{file.name}"), "METHODS", None)
         if not isinstance(declared, dict):
             raise UserError(f"mdpu/methods/{file.name}.py declares no METHODS: a dictionary from name to Method")

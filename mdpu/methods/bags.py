@@ -17,19 +17,16 @@ from __future__ import annotations
 
 import math
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import torch
+from torch import Tensor
+from torch.nn.functional import softplus
+
+from mdpu.data import TupleData
 from mdpu.law import TINY, Law
-from mdpu.methods import Batch, Method, Objective
-
-if TYPE_CHECKING:
-    from torch import Tensor
-
-    from mdpu.data import TupleData
-
-# Of the weights' running mean that the bag risk takes for its model: some fifty steps, twelve epochs of the protocol.
-EMA_DECAY = 0.98
-ALWAYS = ("logistic", "ramp", "squared", "hinge", "sigmoid")  # scores are log-odds, whatever the loss
+from mdpu.losses import bag_risk, by_kind, joint, unlabeled_bags
+from mdpu.methods import Batch, Objective
 
 
 class Bags(Objective):
@@ -47,10 +44,6 @@ class Bags(Objective):
         model_prior = unlabeled.detach().sigmoid().mean(dim=1)[:, None]
         if sizes is None:
             return self.loss(self.task.law_of(tuples.shape[2]), tuples, unlabeled), model_prior
-        import torch
-
-        from mdpu.losses import by_kind
-
         by_seed = [
             sum(
                 share * self.loss(self.task.law_of(size), cut, others)[0]
@@ -87,8 +80,6 @@ class BagRisk(Bags):
 
     def loss(self, law: Law, tuples: Tensor, unlabeled: Tensor) -> Tensor:
         """Return the corrected risk; an epoch orders the unlabeled images anew, so its bags are random."""
-        from mdpu.losses import bag_risk, unlabeled_bags
-
         bags, prior = unlabeled_bags(unlabeled, law.size), self.task.prior
         return bag_risk(law.at(prior), tuples, bags, law.rate(prior), self.method.k)
 
@@ -98,10 +89,6 @@ class Expectation(Bags):
 
     def loss(self, law: Law, tuples: Tensor, unlabeled: Tensor) -> Tensor:
         """Return the mean over a tuple and an unlabeled image, as if the tuple were M."""
-        from torch.nn.functional import softplus
-
-        from mdpu.losses import joint
-
         scores = unlabeled.detach()
         expected = (scores + shift_to(self.task.prior, scores)).sigmoid()
         unlabeled_loss = (softplus(unlabeled) - expected * unlabeled).mean(dim=1)
@@ -118,16 +105,3 @@ def shift_to(prior: float, scores: Tensor, halvings: int = 30) -> Tensor:
         below = (scores + middle).sigmoid().mean(dim=1, keepdim=True) < prior
         low, high = middle.where(below, low), high.where(below, middle)
     return (low + high) / 2
-
-
-def _bag_risk(title: str, **others: Any) -> Method:
-    return Method(
-        title=title, objective=BagRisk, k=0.0, ema_decay=EMA_DECAY, takes_ragged=True, log_odds=ALWAYS, **others
-    )
-
-
-METHODS = {
-    "bag-relu": _bag_risk("Bag ReLU"),
-    "bag-free": _bag_risk("Bag ReLU, prior-free", estimates_prior=True),
-    "bag-em": Method(title="Bag EM", objective=Expectation, origin="literature"),
-}

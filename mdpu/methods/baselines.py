@@ -15,20 +15,22 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
+from torch import Tensor
+from torch.nn.functional import binary_cross_entropy, normalize, softplus
 
+from mdpu.data import TupleData
 from mdpu.errors import UserError
-from mdpu.methods import Batch, Method, Objective, shares
+from mdpu.losses import LOSSES
+from mdpu.methods import EMBEDDING, Batch, Objective, shares
 from mdpu.randomness import Stream
+from mdpu.settings import Task
 
 if TYPE_CHECKING:
-    from torch import Tensor
-
-    from mdpu.data import TupleData
-    from mdpu.settings import Task
     from mdpu.train import TestSet
 
-OUTPUTS = 64  # of an embedding
 SELECTIONS = 10  # of prototypes
 MARGIN = 1.0  # of the contrastive loss
 BAG = 100  # unlabeled images in a bag of `llp`
@@ -77,8 +79,6 @@ class Pairs(Objective):
 
     def measure(self, outputs: Callable[[Tensor], Tensor], test: TestSet) -> list[Tensor]:
         """Return the two rates (S,), means over selections, which are drawn once and used at every epoch."""
-        import torch
-
         if self.drawn is None:
             self.drawn = np.stack([prototypes(test.train_labels, seed).ravel() for seed in self.seeds])
         distinct, places = np.unique(self.drawn, return_inverse=True)
@@ -111,13 +111,11 @@ class Siamese(Pairs):
 
     def begin(self) -> None:
         """Draw the distance's weights, as `torch.nn.Linear` does."""
-        import torch
-
         super().begin()
-        drawn = np.stack([2 * Stream(seed, "distance weights").uniform(OUTPUTS + 1) - 1 for seed in self.seeds])
-        values = torch.from_numpy(drawn / OUTPUTS**0.5).float().to(self.device)[:, None]
-        self.alpha = values[..., :OUTPUTS].contiguous().requires_grad_()  # (S, 1, E)
-        self.beta = values[..., OUTPUTS:].contiguous().requires_grad_()  # (S, 1, 1)
+        drawn = np.stack([2 * Stream(seed, "distance weights").uniform(EMBEDDING + 1) - 1 for seed in self.seeds])
+        values = torch.from_numpy(drawn / EMBEDDING**0.5).float().to(self.device)[:, None]
+        self.alpha = values[..., :EMBEDDING].contiguous().requires_grad_()  # (S, 1, E)
+        self.beta = values[..., EMBEDDING:].contiguous().requires_grad_()  # (S, 1, 1)
         self.parameters = [self.alpha, self.beta]
 
     def embedding(self, outputs: Tensor) -> Tensor:
@@ -130,8 +128,6 @@ class Siamese(Pairs):
 
     def pair_loss(self, left: Tensor, right: Tensor, same: bool) -> Tensor:
         """Return the binary cross-entropy of each pair, (S, P)."""
-        from torch.nn.functional import softplus
-
         logits = self.similarity(left, right)
         return softplus(-logits if same else logits)
 
@@ -141,15 +137,11 @@ class Contrastive(Pairs):
 
     def pair_loss(self, left: Tensor, right: Tensor, same: bool) -> Tensor:
         """Return Hadsell's loss of each pair, (S, P)."""
-        import torch
-
         distance = torch.linalg.vector_norm(left - right, dim=2)  # its gradient at 0 is 0, not NaN
         return (distance if same else (MARGIN - distance).clamp(min=0)).square() / 2
 
     def similarity(self, images: Tensor, prototype: Tensor) -> Tensor:
         """Return the cosines (S, N)."""
-        from torch.nn.functional import normalize
-
         return (normalize(images, dim=2) @ normalize(prototype, dim=2).mT).squeeze(2)
 
 
@@ -164,9 +156,6 @@ class Proportions(Objective):
 
     def __call__(self, batch: Batch) -> tuple[Tensor, None]:
         """Return the mean over the two kinds of bags of their mean cross-entropy, (S,)."""
-        import torch
-        from torch.nn.functional import binary_cross_entropy
-
         task, losses = self.task, []
         bags = torch.stack([bag.mean(dim=1) for bag in batch.unlabeled.sigmoid().split(BAG, dim=1)], dim=1)  # (S, bags)
         share = task.law_of(task.tuple_size).coefficients(task.prior).a
@@ -188,10 +177,6 @@ class Supervised(Objective):
 
     def __call__(self, batch: Batch) -> tuple[Tensor, None]:
         """Return the mean loss (S,) over all images of the minibatch."""
-        import torch
-
-        from mdpu.losses import LOSSES
-
         assert batch.labels is not None
         signed = (batch.tuples * batch.labels[0]).flatten(1), batch.unlabeled * batch.labels[1]
         margins = torch.cat(signed, dim=1)  # (S, rows)
@@ -210,7 +195,6 @@ def cluster(task: Task, seed: int | str, sample: TupleData, images: NDArray[Any]
     """
     from sklearn.cluster import KMeans
     from sklearn.metrics.pairwise import euclidean_distances
-    from threadpoolctl import threadpool_limits
 
     unit = 255 if images.dtype == np.uint8 else 1
 
@@ -239,13 +223,3 @@ def always_positive(task: Task, *_: Any) -> tuple[float, Callable[[Any], Any]]:
     The better of the two constant answers counts, so the accuracy is the majority rate of the test set.
     """
     return min(task.prior, 1 - task.prior), lambda images: np.ones(len(images), dtype=bool)
-
-
-METHODS = {
-    "siamese": Method(title="Siamese", objective=Siamese, outputs=OUTPUTS, origin="baseline"),
-    "contrastive": Method(title="Contrastive", objective=Contrastive, outputs=OUTPUTS, origin="baseline"),
-    "kmeans": Method(title="K-Means", fit=cluster, unnamed=True, origin="baseline"),
-    "llp": Method(title="LLP", objective=Proportions, origin="literature"),
-    "supervised": Method(title="Supervised", objective=Supervised, sees_labels=True, control=True),
-    "chance": Method(title="Chance", fit=always_positive, control=True, unnamed=True),
-}

@@ -8,13 +8,12 @@ their Eq. 6 and in `relu-class`, so that the two methods differ in their weights
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import torch
+from torch import Tensor
 
 from mdpu.law import SCOPES, Law
-from mdpu.methods import Batch, Method, Objective
-
-if TYPE_CHECKING:
-    from torch import Tensor
+from mdpu.losses import LOSSES, corrected, margin_means
+from mdpu.methods import Batch, Objective
 
 TERMS = ("tuple_positive", "tuple_negative", "unlabeled_positive", "unlabeled_negative")
 
@@ -27,11 +26,7 @@ class CorrectedRisk(Objective):
 
     def begin(self) -> None:
         """Make the weights of the four terms (4,) and the two parts that f is applied to (2, 4)."""
-        import torch
-
-        from mdpu.losses import LOSSES, corrected, margin_means
-
-        self.loss, self.corrected, self.margin_means = LOSSES[self.task.loss], corrected, margin_means
+        self.loss = LOSSES[self.task.loss]
         self.weights = torch.tensor(self.weights_of(self.task.tuple_size), device=self.device)
         self.parts = torch.tensor(SCOPES[self.method.scope], dtype=torch.float32, device=self.device)
 
@@ -44,15 +39,13 @@ class CorrectedRisk(Objective):
     def __call__(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """Return the corrected risk (S,) and the four terms (S, 4)."""
         if batch.sizes is None:
-            terms = self.weights * self.margin_means(self.loss, batch.tuples.flatten(1), batch.unlabeled)
+            terms = self.weights * margin_means(self.loss, batch.tuples.flatten(1), batch.unlabeled)
         else:
             terms = self.terms_of_several_sizes(batch.tuples, batch.unlabeled, batch.sizes)
-        return self.corrected(terms, self.parts, self.method.k), terms.detach()
+        return corrected(terms, self.parts, self.method.k), terms.detach()
 
     def terms_of_several_sizes(self, tuples: Tensor, unlabeled: Tensor, sizes: Tensor) -> Tensor:
         """Return the means of the terms (S, 4) of each size, by the numbers of their tuples."""
-        import torch
-
         by_size = self.weights.new_tensor([self.weights_of(size) for size in range(1, tuples.shape[2] + 1)])
         weights = by_size[sizes - 1]  # (S, B, 4)
         absent = sizes.new_tensor(range(tuples.shape[2])) >= sizes[..., None]  # (S, B, M)
@@ -63,19 +56,3 @@ class CorrectedRisk(Objective):
         for i, label in ((2, 1), (3, -1)):
             terms.append(weights[..., i].mean(dim=1) * self.loss(unlabeled, label).mean(dim=1))
         return torch.stack(terms, dim=1)
-
-
-def _risk(title: str, k: float, **others: Any) -> Method:
-    return Method(title=title, objective=CorrectedRisk, takes_ragged=True, k=k, **others)
-
-
-METHODS = {
-    "ure": _risk("URE", -1.0, origin="paper", log_odds=("logistic",)),
-    "relu": _risk("ReLU", 0.0, origin="paper", log_odds=("logistic",)),
-    "abs": _risk("ABS", 1.0, origin="paper", log_odds=("logistic",)),
-    "relu-class": _risk("ReLU (class)", 0.0, scope="class", log_odds=("logistic",)),
-    "abs-class": _risk("ABS (class)", 1.0, scope="class", log_odds=("logistic",)),
-    "relu-part": _risk("ReLU (part)", 0.0, scope="part", log_odds=("logistic",)),
-    "abs-part": _risk("ABS (part)", 1.0, scope="part", log_odds=("logistic",)),
-    "nnpu": _risk("nnPU", 0.0, scope="class", tuple_size=1, origin="literature"),
-}

@@ -23,7 +23,7 @@ from mdpu.pipeline.data.splits import write_split
 from mdpu.pipeline.plan import Plan
 
 PACKAGE = Path(mdpu.__file__).parent
-FILES, FUNCTIONS = 17, 80
+FILES, FUNCTIONS = 17, 82
 
 
 class Reached(BaseException):

@@ -11,7 +11,6 @@ import pandas as pd
 
 from mdpu.law import Law
 from mdpu.methods import load_method
-from mdpu.methods.risks import CorrectedRisk
 from mdpu.pipeline.evaluate.collect import summarize
 from mdpu.pipeline.evaluate.comparison import Trials, welch_interval
 from mdpu.pipeline.files import write_csv
@@ -39,7 +38,7 @@ SETTING = ["law", "tuple_size", "prior"]
 def family(method: str) -> str:
     """Return what a method sees: ``marginal``, ``joint``, or ``control`` for true labels."""
     known = load_method(method)
-    return "control" if known.control else "marginal" if known.objective is CorrectedRisk else "joint"
+    return "control" if known.control else "marginal" if known.objective == "risks:CorrectedRisk" else "joint"
 
 
 def setting_title(law: str, tuple_size: int, prior: str, usual: str) -> str:
