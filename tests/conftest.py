@@ -57,7 +57,7 @@ class Clone:
     def environment(self) -> dict[str, str]:
         """The environment of a user who has activated the virtual environment, with the code of this clone."""
         path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-        return {**os.environ, "PATH": path, "PYTHONPATH": str(self.folder)}
+        return {**os.environ, "PATH": path, "PYTHONPATH": str(self.folder), "COLUMNS": "1000"}
 
     def command(self, *arguments: str) -> list[str]:
         """Return the Snakemake command of the tiny experiment."""
@@ -136,7 +136,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Clone:
         if not (base / "finished.log").exists():
             shutil.rmtree(clone.folder, ignore_errors=True)
             done = clone_repository(clone.folder).run(*Clone.RUN)
-            (base / "finished.log").write_text(done.stdout + done.stderr)
+            (base / "finished.log").write_text(done.stderr + done.stdout)
     return clone
 
 

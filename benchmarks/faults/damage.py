@@ -1,4 +1,4 @@
-"""Damage every file between the images and the report; what reads it has to name it, and its target makes it again.
+"""Damage every file between the images and the metrics; what reads it has to name it, and its target makes it again.
 
     python benchmarks/faults/damage.py --out damage.csv      # goes on from damage.csv, if it is there
 
@@ -25,7 +25,6 @@ READERS = {
     "splits/**/*.npz": "train",
     "runs/**/*.parquet": "collect",
     "tiny/metrics.parquet": "figure",
-    "tiny/summary.csv": "compare",
 }
 
 
@@ -51,13 +50,13 @@ def main() -> None:
             for cell in (RESULTS / "runs" / path.relative_to(RESULTS / "splits")).with_suffix("").glob("*.parquet"):
                 cell.unlink()
         change(path, way)
-        done = run("--forcerun", reader, "--until", reader, "--logger", "console")
+        done = run("--forcerun", reader, "--until", reader)
         noticed = NAMED if done.returncode and name in done.stdout + done.stderr else MISSED
         if noticed == MISSED and done.returncode == 0 and numbers().equals(reference):
             noticed = HARMLESS
         path.unlink()
         again = run(name)
-        back = run("--logger", "console")
+        back = run()
         same = again.returncode == back.returncode == 0 and numbers().equals(reference) and not leftovers()
         same = same and (path.suffix != ".npz" or path.read_bytes() == content)
         rounds.add(way, name, noticed, SAME if same else OTHER)

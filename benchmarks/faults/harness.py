@@ -32,7 +32,8 @@ def parser_of(description: str | None) -> argparse.ArgumentParser:
 
 def run(*options: str) -> subprocess.CompletedProcess[str]:
     """Run the tiny experiment to its end."""
-    return subprocess.run([*COMMAND, *options], cwd=ROOT, capture_output=True, text=True)
+    wide = {**os.environ, "COLUMNS": "1000"}  # so that no path is broken
+    return subprocess.run([*COMMAND, *options], cwd=ROOT, env=wide, capture_output=True, text=True)
 
 
 def succeed(*options: str) -> None:

@@ -16,7 +16,7 @@ def test_a_damaged_file_of_each_kind_is_named_and_made_again_as_a_target(fresh_c
     harness = [sys.executable, "benchmarks/faults/damage.py", "--sample", "--out", str(tmp_path / "damage.csv")]
     fresh_clone.run(*harness)
     rows = pd.read_csv(tmp_path / "damage.csv")
-    assert len(rows) == 6
+    assert len(rows) == 5
     assert set(rows["noticed"]) == {"named"}
     assert set(rows["afterwards"]) == {"made again with the same numbers"}
 

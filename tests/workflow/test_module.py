@@ -49,5 +49,5 @@ def test_another_workflow_takes_it_as_a_module(fresh_clone, tmp_path):
     assert "rule mdpu_drawing" in output
     assert (folder / "mine.svg").read_text().startswith("<?xml")
     assert {path.name for path in folder.iterdir()} == {"Snakefile", "mine.yaml", "mine.svg", "out", ".snakemake"}
-    output = snakemake("-n", "--config", "experiments=[table2]", "datasets=[mnist]", "--", "mdpu_all")
+    output = snakemake("-n", "--config", "experiments=[table2]", "datasets=[mnist]", "shipped=null", "--", "mdpu_all")
     assert {"mdpu_dataset", "mdpu_train", "mdpu_report"} <= set(re.findall(r"mdpu_\w+", output))

@@ -50,7 +50,6 @@ def test_it_offers_every_table_and_figure(report, finished):
 
 def test_every_one_has_a_caption_and_a_category(report, finished):
     offered, categories = embedded(report, "results"), embedded(report, "categories")
-    assert next(iter(categories)) == PARTS["paper"]
     assert set(categories) == {PARTS["paper"], "Runs", "Data", "Evaluation", "Report"}
     listed = [file for group in categories.values() for files in group.values() for file in files]
     assert sorted(listed) == sorted(offered)

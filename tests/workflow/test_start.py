@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import time
 
@@ -14,7 +15,7 @@ SHIPPED = "results/reference/report.html"
 def test_without_an_environment_it_shows_the_shipped_report_and_its_help(fresh_clone):
     (fresh_clone.folder / ".venv").unlink()
     assert str(fresh_clone.folder / SHIPPED) in fresh_clone.run("./run", "demo").stdout
-    assert "./run demo" in fresh_clone.run("./run", "--help").stdout
+    assert "demo" in fresh_clone.run("./run", "--help").stdout
     assert not (fresh_clone.folder / ".venv").exists()
 
 
@@ -42,9 +43,9 @@ def test_a_second_run_makes_nothing_and_says_the_same(finished_clone):
 def test_arguments_go_to_snakemake_and_configurations_are_laid_over_one_another(finished):
     """Another page is named; a dry run makes none of it."""
     (finished.folder.with_name("more.yaml")).write_text("name: more\nprotocol: {reporting: {average_last: 1}}\n")
-    arguments = ("-n", "-q", "rules", "tables", "--configfile", "../more.yaml", "--logger", "console")
-    done = finished.run(*finished.RUN, *arguments, status=0)
-    assert "results/more/tables/tiny-table.tex" in done.stdout + done.stderr or "collect" in done.stdout + done.stderr
+    done = finished.run(*finished.RUN, "-n", "tables", "--configfile", "../more.yaml")
+    listed = dict(re.findall(r"^ *(\w+) +(\d+) *$", done.stdout + done.stderr, re.MULTILINE))
+    assert listed == {"collect": "1", "table": "1", "formulas": "1", "tables": "1", "total": "4"}
     assert not (finished.folder / "results" / "more").exists()
     assert "unrecognized arguments: --coers" in finished.run(*finished.RUN, "--coers", "2", status=2).stderr
 
@@ -68,9 +69,9 @@ def test_a_lock_that_a_killed_run_left_is_released_and_a_working_one_is_not(fres
     while not list(log.rglob("*.log")):
         assert first.poll() is None, first.communicate()[0]
         time.sleep(0.2)
-    second = fresh_clone.run(*fresh_clone.RUN, "--logger", "console", status=1)
+    second = fresh_clone.run(*fresh_clone.RUN, status=1)
     assert "LockException" in second.stdout + second.stderr
     assert first.poll() is None
     said, _ = first.communicate()
     assert first.returncode == 0, said
-    assert not list(locks.iterdir())
+    assert not list(locks.glob("*"))
