@@ -1,6 +1,6 @@
 """The command line: a command for each rule that starts one, and for ./run trace, retrain and verify.
 
-Commands import what they need inside their functions, so that each loads nothing else.
+What takes seconds to load is imported by the command that needs it.
 """
 
 from __future__ import annotations
@@ -17,6 +17,9 @@ from types import SimpleNamespace
 from typing import Any, NoReturn
 
 from mdpu.errors import UserError, is_out_of_memory, printable
+from mdpu.pipeline.data.labels import write_labels
+from mdpu.pipeline.data.sources import write_source
+from mdpu.pipeline.data.splits import write_split
 
 GPU_ERRORS = ("CUDA", "cuDNN", "cuBLAS", "NCCL", "NVML", "No CUDA GPUs")  # how errors of a device begin
 NO_MEMORY = "can't allocate memory"  # what torch says in a RuntimeError like any other
@@ -25,16 +28,12 @@ UNWRITTEN = ("basic_ios", "PytorchStreamWriter")  # likewise, where a checkpoint
 
 def dataset(given: Any) -> None:
     """Fetch and verify a source; write its images, with a description (.json) beside them."""
-    from mdpu.pipeline.data.sources import write_source
-
     mirror = given.mirror or os.environ.get("MDPU_MIRROR")
     write_source(given.source, given.data_dir.expanduser(), mirror, given.out, given.sha256)
 
 
 def labels(given: Any) -> None:
     """Binarize class ids to +1 and -1; write the labels, with their counts (.json) beside them."""
-    from mdpu.pipeline.data.labels import write_labels
-
     write_labels(given.images, given.out, given.sides, given.counts)
 
 
@@ -47,8 +46,6 @@ def sheet(given: Any) -> None:
 
 def split(given: Any) -> None:
     """Draw the tuples and unlabeled images of every trial of a cell."""
-    from mdpu.pipeline.data.splits import write_split
-
     write_split(given.labels, given.out, given.spec)
 
 
@@ -62,23 +59,23 @@ def train(given: Any) -> None:
 
 def trace(given: Any) -> None:
     """Say where a number comes from: settings, trials, keys, files, and the command that makes it again."""
-    from mdpu.pipeline.trace import trace
-
-    print(trace(given.name, given.config))
+    print(_tracing().trace(given.name, given.config))
 
 
 def retrain(given: Any) -> int:
     """Train a run, or all of a cell, again, and judge the cell with the new runs; status 1 if it differs."""
-    from mdpu.pipeline.trace import retrain
-
-    return 0 if retrain(given.name, given.config) else 1
+    return 0 if _tracing().retrain(given.name, given.config) else 1
 
 
 def verify(given: Any) -> int:
     """Train a sample of the shipped runs again, and judge their cells; status 1 if one differs."""
-    from mdpu.pipeline.trace import verify
+    return 0 if _tracing().verify(given.runs, given.seed, given.config) else 1
 
-    return 0 if verify(given.runs, given.seed, given.config) else 1
+
+def _tracing() -> Any:
+    from mdpu.pipeline import trace
+
+    return trace
 
 
 class _Parser(argparse.ArgumentParser):

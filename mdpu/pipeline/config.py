@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from jsonschema import Draft202012Validator, validators
+from jsonschema.exceptions import best_match
 
 from mdpu.errors import CONTROL, UserError
 from mdpu.methods import available_methods
@@ -161,9 +163,6 @@ def schema() -> Config:
 
 def check_config(config: Config) -> None:
     """Raise `UserError` with the key's name if `config` breaks the schema or contradicts itself."""
-    from jsonschema import Draft202012Validator, validators
-    from jsonschema.exceptions import best_match
-
     types = Draft202012Validator.TYPE_CHECKER
     plain = types.redefine_many(
         {

@@ -74,7 +74,7 @@ def checksum(history: pd.DataFrame) -> str:
 def _checksum(names: Sequence[str], values: NDArray[np.float64]) -> str:
     """Return the checksum of a history's values (epochs, names)."""
     total = hashlib.sha256()
-    for place in sorted(np.flatnonzero(~np.isnan(values).all(axis=0)), key=lambda place: names[place]):
+    for place in sorted(np.flatnonzero(~np.isnan(values).all(axis=0)).tolist(), key=lambda place: names[place]):
         total.update(names[place].encode() + b"\0" + values[:, place].tobytes())
     return total.hexdigest()
 
@@ -104,7 +104,7 @@ def _runs(table: pa.Table) -> Iterator[Stored]:
 
     keys, about = table[KEY].to_numpy(), table[ABOUT]
     measures = table.drop_columns([KEY, ABOUT])
-    names = np.array(measures.column_names)
+    names = measures.column_names
     values = np.column_stack([column.to_numpy().astype(np.float64) for column in measures.columns])  # (rows, names)
     starts = np.flatnonzero(np.append(True, keys[1:] != keys[:-1])) if len(keys) else np.array([], int)
     for start, end in zip(starts, [*starts[1:], len(keys)], strict=True):
@@ -116,7 +116,7 @@ def _runs(table: pa.Table) -> Iterator[Stored]:
             raise ValueError(f"the values of run {keys[start]} do not match their checksum")
         if keys[start] != digest(facts["asked"]):
             raise ValueError(f"the key {keys[start]} is another run's")
-        history = pd.DataFrame(own[:, present], columns=names[present])
+        history = pd.DataFrame(own[:, present], columns=np.array(names)[present])
         history["epoch"] = history["epoch"].astype(int)
         yield Stored(str(keys[start]), history, facts)
 

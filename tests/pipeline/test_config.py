@@ -93,4 +93,4 @@ def test_a_file_that_is_no_mapping_of_plain_keys_is_refused(tmp_path, text):
 def test_the_schema_describes_every_key_of_the_small_configuration():
     check_config(config())
     check_config(config(definitions__experiments__setting=SETTING))
-    assert CONFIG == config()
+    assert config() == CONFIG

@@ -13,6 +13,9 @@ from dataclasses import astuple, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from jsonschema import Draft202012Validator
+from jsonschema.exceptions import best_match
+
 from mdpu.errors import UserError
 from mdpu.pipeline.config import Config, explain, grids, known, merge, selected
 from mdpu.pipeline.evaluate.collect import read_histories, run_accuracies
@@ -87,9 +90,6 @@ def load_kind(name: str) -> Kind:
 
 def check(config: Config) -> None:
     """Raise `UserError` with the key's name if a definition is not what its kind can show."""
-    from jsonschema import Draft202012Validator
-    from jsonschema.exceptions import best_match
-
     for name, definition in config["definitions"]["experiments"].items():
         where = f"config key definitions.experiments.{name}"
         known(definition["kind"], available_kinds(), f"{where}.kind")
