@@ -73,7 +73,7 @@ plot_html_show_formats = False
 plot_formats = [("svg", 100)]
 
 # No intersphinx: it fetches the indexes of torch, numpy and scikit-learn, and a strict build fails where none answers.
-# `./run docs linkcheck` asks other sites, too; the build itself needs no network.
+# `./run docs -b linkcheck` asks other sites, too; the build itself needs no network.
 linkcheck_anchors = False
 
 html_theme = "pydata_sphinx_theme"

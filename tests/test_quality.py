@@ -53,7 +53,7 @@ BUDGETS = {  # lines of a part; drop before you move, move before you write
     r"workflow/(Snakefile|.*\.smk|.*\.py)": 520,
     r"README\.md": 130,
     r"config\.yaml": 100,
-    r"run": 80,
+    "run": 84,
 }
 
 

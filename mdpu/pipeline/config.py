@@ -33,7 +33,7 @@ BASE = "base"  # the variant that changes nothing
 # Settings that every network has, beside its own.
 OPTIMIZATION = ("batch_size", "learning_rate", "weight_decay")
 # Folders of results_dir that belong to no configuration.
-TAKEN_NAMES = ("reference", "datasets", "labels", "splits", "runs")
+TAKEN_NAMES = ("reference", "datasets", "labels", "splits", "runs", "logs", "benchmarks")
 
 
 class _Loader(PlainLoader):
@@ -127,17 +127,11 @@ def merge(base: Mapping[str, Any], overlay: Mapping[str, Any]) -> Config:
 
 
 def from_snakemake(config: Mapping[str, Any]) -> Config:
-    """Return Snakemake's configuration, completed by the paper's and checked.
-
-    Values of ``--config`` that Snakemake could not read arrive as text; they are read as YAML. A workflow that uses
-    this one as a module gives a configuration of its own, which is laid over the paper's.
-    """
-    read = {key: _parse(f"{key}: {value}", f"--config {key}")[key] if _is_nested(value) else value
-            for key, value in config.items()}  # fmt: skip
+    """Return Snakemake's configuration, or that of a workflow that uses this one as a module, laid over the paper's."""
     base: Config = {}
     for name in BASE_FILES:
         base = merge(base, load_yaml(resource(name)))
-    complete = merge(base, read)
+    complete = merge(base, config)
     check_config(complete)
     return complete
 
@@ -149,10 +143,6 @@ def as_yaml(value: Any) -> Any:
     if isinstance(value, list):
         return [as_yaml(inner) for inner in value]
     return _parse(f"value: {value}", f"--config {value!r}")["value"] if isinstance(value, str) else value
-
-
-def _is_nested(value: Any) -> bool:
-    return isinstance(value, str) and value[:1] in ("{", "[")
 
 
 @cache

@@ -6,7 +6,7 @@ import pytest
 from configs import CONFIG, FIRST, FLAT, SETTING, config
 
 from mdpu.errors import UserError
-from mdpu.pipeline.config import SCHEMA, check_config, from_snakemake, load_config, load_yaml, merge
+from mdpu.pipeline.config import SCHEMA, as_yaml, check_config, from_snakemake, load_config, load_yaml, merge
 from mdpu.pipeline.files import REPOSITORY, resource
 from mdpu.pipeline.plan import Plan
 
@@ -26,7 +26,7 @@ def test_every_overlay_gives_a_plan(path):
 
 def test_values_of_the_command_line_that_arrive_as_text_are_read_as_yaml():
     values = {"name": "mine", "datasets": "[mnist]", "protocol": "{training: {epochs: 5}}", "device": "cpu"}
-    assert from_snakemake(values) == load_config(values=[f"{key}={value}" for key, value in values.items()])
+    assert from_snakemake(as_yaml(values)) == load_config(values=[f"{key}={value}" for key, value in values.items()])
     assert from_snakemake({})["datasets"] == "all"
 
 
