@@ -9,7 +9,7 @@ import yaml
 
 from mdpu.errors import UserError
 from mdpu.pipeline import show
-from mdpu.pipeline.config import check_config, load_config, load_yaml, merge
+from mdpu.pipeline.config import check_config, load_config, merge
 from mdpu.pipeline.plan import Plan
 
 BASE = load_config()
@@ -59,15 +59,6 @@ def test_what_is_no_file_is_named(tmp_path, make):
     with pytest.raises(UserError) as error:
         load_config([tmp_path / "bad.yaml"])
     assert str(tmp_path / "bad.yaml") in sentence(error)
-
-
-def test_plain_data_passes_with_anchors_and_merges(tmp_path):
-    (tmp_path / "good.yaml").write_text("a: &a {x: 1, y: [1.5, null, true, text]}\nb: {<<: *a, x: 2}\nc: *a")
-    assert load_yaml(tmp_path / "good.yaml") == {
-        "a": {"x": 1, "y": [1.5, None, True, "text"]},
-        "b": {"x": 2, "y": [1.5, None, True, "text"]},
-        "c": {"x": 1, "y": [1.5, None, True, "text"]},
-    }
 
 
 # -- values that make no sense, by key ------------------------------------------------------------
