@@ -24,7 +24,7 @@ NAME = f"mdpu-{__version__}"
 PROGRAMS = {
     "library": """
 import sys
-for name in "jinja2 jsonschema latex2mathml matplotlib PIL psutil pyarrow yaml snakemake torchvision".split():
+for name in "jinja2 jsonschema latex2mathml matplotlib PIL psutil yaml snakemake torchvision".split():
     sys.modules[name] = None  # importing it fails
 import numpy as np
 from mdpu.estimator import MDPUClassifier

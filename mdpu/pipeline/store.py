@@ -107,7 +107,7 @@ def _runs(table: pa.Table) -> Iterator[Stored]:
     names = measures.column_names
     values = np.column_stack([column.to_numpy().astype(np.float64) for column in measures.columns])  # (rows, names)
     starts = np.flatnonzero(np.append(True, keys[1:] != keys[:-1])) if len(keys) else np.array([], int)
-    for start, end in zip(starts, [*starts[1:], len(keys)], strict=True):
+    for start, end in zip(starts, [*starts[1:], len(keys)], strict=False):  # no start, no run
         own = values[start:end]
         # Other runs of the table may have more measures. One that diverged at once has these three all the same.
         present = ~np.isnan(own).all(axis=0) | np.isin(names, ("epoch", "objective", "accuracy"))

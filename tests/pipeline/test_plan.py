@@ -249,7 +249,7 @@ def test_a_cell_whose_runs_are_shipped_needs_no_training(tmp_path):
     (tmp_path / "flat.parquet").touch()
     shipping = Plan(config(datasets=["flat"], shipped=str(tmp_path)))
     assert shipping.to_train(cell) == [second]
-    assert shipping.shipped_files(cell) == [tmp_path / "flat.parquet"]
+    assert [path.resolve() for path in shipping.shipped_files(cell)] == [(tmp_path / "flat.parquet").resolve()]
     assert Plan(config(datasets=["flat"], shipped=None)).to_train(cell) == [first, second]
 
 

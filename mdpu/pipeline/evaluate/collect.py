@@ -39,12 +39,14 @@ def write_collection(plan: Plan, files: Iterable[Path], metrics: Path, summary: 
 def find_runs(plan: Plan, files: Iterable[Path]) -> dict[Run, tuple[Stored, Path]]:
     """Return each run of a plan, in its order, as it is stored, and the file that holds it.
 
-    If two files hold it, that with the longer name counts: ``mnist-2`` has later runs than ``mnist``.
+    If two files hold it, a cell's own counts, and of packed ones that with the longer name: ``mnist-2`` has later runs
+    than ``mnist``.
     """
     keys = {run: str(plan.key(run)) for run in plan.runs}
     wanted = set(keys.values())
     stored: dict[str, tuple[Stored, Path]] = {}
-    for file in sorted(set(map(Path, files)), key=lambda file: (file.parent, file.stem), reverse=True):
+    order = sorted(set(map(Path, files)), key=lambda file: (not file.with_suffix(".keys").exists(), file.stem))
+    for file in reversed(order):
         if missing := wanted - stored.keys():
             stored |= {key: (one, file) for key, one in read_runs(file, missing).items()}
     absent = [run for run, key in keys.items() if key not in stored]

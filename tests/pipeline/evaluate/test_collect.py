@@ -17,7 +17,7 @@ from mdpu.pipeline.evaluate.published import FILE, beside_published, published_c
 from mdpu.pipeline.evaluate.verify import verify
 from mdpu.pipeline.files import read_csv, read_table, sha256
 from mdpu.pipeline.plan import AXES, CELL, Plan, Run
-from mdpu.pipeline.store import Stored, asked, write_runs
+from mdpu.pipeline.store import Stored, asked, pack, write_runs
 
 NATURAL = {"average_last": 2, "test_prior": "natural"}
 
@@ -57,7 +57,7 @@ def test_runs_are_gathered_by_key_from_the_files_of_cells_and_from_packed_ones(p
     """One file holds what belongs to another configuration, too, and one the same run in another state."""
     packed, own = tmp_path / "packed.parquet", tmp_path / "own.parquet"
     other = Plan(config(datasets=["flat"], shipped=None, protocol__training__epochs=4))
-    write_runs(packed, [stored(plan, run) for run in plan.runs[3:]] + [stored(other, run) for run in other.runs])
+    pack(packed, [stored(plan, run) for run in plan.runs[3:]] + [stored(other, run) for run in other.runs])
     write_runs(own, [stored(plan, run, device="GPU", precision="bfloat16") for run in plan.runs[:4]])
     metrics, summary, runs = write(plan, [own, packed])
     assert list(metrics.columns)[: len(AXES) + 2] == [*AXES, "epoch", "accuracy"]
