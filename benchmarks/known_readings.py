@@ -32,14 +32,18 @@ def recovery(panel: Panel, papers: Papers, power: float, level: float = 0.9) -> 
     Returns
     -------
     DataFrame
-        A row for each choice that the panel varies: ``papers``; ``first``, the share in which the true value has the
-        highest posterior; ``held``, in which the smallest set of values with `level` of the posterior holds it;
-        ``size``, the mean number of values in that set; ``departing``, papers whose value is not the protocol's, and
-        ``found``, the share of these in which it has the highest posterior.
+        A row for each choice that the panel varies, and for all that gives more images: ``papers``; ``first``, the
+        share in which the true value has the highest posterior; ``held``, in which the smallest set of values with
+        `level` of the posterior holds it; ``size``, the mean number of values in that set; ``departing``, papers whose
+        value is not the protocol's, and ``found``, the share of these in which it has the highest posterior.
     """
     weights, rows = panel.posterior(papers.likelihood, power), []
-    for choice, prior in panel.by_choice(panel.prior).items():
-        of = np.array([[reading[choice] == value for value in prior] for reading in panel.readings], float)
+    labels = {choice: [reading[choice] for reading in panel.readings] for choice in panel.by_choice(panel.prior)}
+    if "replacement" in labels:  # what more data do is hard to tell from one another
+        more = [reading["replacement"] == "without" or reading["unlabeled"] != "n" for reading in panel.readings]
+        labels["more information"] = ["yes" if one else "no" for one in more]
+    for choice, own in labels.items():
+        of = np.array([[one == value for value in dict.fromkeys(own)] for one in own], float)
         shares, true = weights @ of, of[papers.truth].argmax(axis=1)
         order = np.argsort(-shares, axis=1, kind="stable")
         ranked = np.take_along_axis(shares, order, axis=1)

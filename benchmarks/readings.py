@@ -17,7 +17,7 @@ import pandas as pd
 from known_readings import drawn, held_out_scores, recovery
 
 from mdpu.pipeline.config import load_config
-from mdpu.pipeline.evaluate.comparison import CLOSE, DIFFERS, INCONCLUSIVE, REPRODUCED, VERDICTS
+from mdpu.pipeline.evaluate.comparison import DIFFERS, VERDICTS
 from mdpu.pipeline.evaluate.readings import Model, Panel, Readings, best_power, held_out, unexplained, verdicts
 from mdpu.pipeline.store import read_runs
 
@@ -61,9 +61,11 @@ def infer(title: str, everything: Panel, cells: Any, readings: Readings, papers:
     columns = {"reading": np.array([readings.name(reading) for reading in panel.readings]), **weights}
     columns |= {"log mean": found.mean[0], "log deviation": found.std[0], "tau": found.tau[0], "kappa": found.kappa[0]}
     columns |= {"RMS z": np.sqrt((model.scores(means) ** 2).mean(axis=1))}
+    gap, ratio = model.mean - means, np.sqrt(model.variance.mean(axis=1) / (stds**2).mean())
+    columns |= {f"{name} gap": gap[:, model.method == place].mean(axis=1) for place, name in enumerate(model.methods)}
+    columns |= {"deviation ratio": ratio}
     show("Best joint readings, and the protocol", pd.DataFrame(columns).loc[list(dict.fromkeys([*best[:5], protocol]))])
-    scores = held_out_scores(panel, readings.protocol, power)
-    scores["reading"] = [readings.name(panel.readings[place]) for place in scores["reading"]]
+    scores = held_out_scores(panel, readings.protocol, power).replace({"reading": dict(enumerate(columns["reading"]))})
     show("Log score of a dataset by the others, nats a cell", scores)
     checks = {"three real trials": (five, real), "one real trial": (panel, held_out(panel, 1))}
     checks |= {f"drawn trials, offsets of {one} points,": (panel, drawn(panel, papers, one, 1)) for one in (0, 1)}
@@ -89,12 +91,10 @@ def judge(everything: Panel, readings: Readings, rule: Any) -> None:
     for place in np.flatnonzero(usual == DIFFERS):
         single = [(name, own[place]) for name, own, reading in zip(names, judged, everything.readings, strict=True)
                   if len(readings.departures(reading)) == 1]  # fmt: skip
-        told = {f"{verdict} under": "; ".join(name for name, own in single if own == verdict)
-                for verdict in (REPRODUCED, CLOSE, INCONCLUSIVE)}  # fmt: skip
+        told = {f"{one} under": "; ".join(name for name, own in single if own == one) for one in VERDICTS[:3]}
         rows.append({**{key: cells.iloc[place][key] for key in CELL}, **told})
     show(f"## The {len(rows)} numbers that differ under the protocol, by single choices", rows)
-    left = [{**{key: cells.iloc[place][key] for key in CELL}, "published": cells.iloc[place]["published_mean"],
-             "readings": number, "nearest, points": gap}
+    left = [{**{key: cells.iloc[place][key] for key in (*CELL, "published_mean")}, "readings": number, "nearest": gap}
             for place, number, gap in unexplained(everything, rule["level"])]  # fmt: skip
     show(f"## {len(left)} numbers that no reading explains", left)
 
