@@ -78,15 +78,16 @@ def judge(everything: Panel, readings: Readings, rule: Any) -> None:
     judged, cells = verdicts(everything, rule), everything.cells
     usual = judged[everything.readings.index(readings.protocol)]
     names = [readings.name(reading) for reading in everything.readings]
-    rows, seen = [], set()
+    rows, seen, named = [], set(), {readings.name(own): title for title, own in readings.named.items()}
     for name, own, trials in zip(names, judged, everything.trials, strict=True):
         run = own != "not run"
         if run.sum() >= 12 and trials.tobytes() not in seen:
             seen.add(trials.tobytes())
             ours, same = ([int((of[run] == verdict).sum()) for verdict in VERDICTS[:4]] for of in (own, usual))
             counts = dict(zip(VERDICTS[:4], ours, strict=True))
-            rows.append({"reading": name, "numbers": run.sum(), **counts, "protocol on the same": same})
-    show("## Verdicts under each reading of 12 numbers or more", sorted(rows, key=lambda row: -row["numbers"]))
+            rows.append({"reading": name, "is": named.get(name, ""), "numbers": run.sum(), **counts, "protocol": same})
+    rows.sort(key=lambda row: -row["numbers"])
+    show("## Verdicts under each reading of 12 numbers or more, and the protocol's on the same", rows)
     rows = []
     for place in np.flatnonzero(usual == DIFFERS):
         single = [(name, own[place]) for name, own, reading in zip(names, judged, everything.readings, strict=True)
