@@ -106,8 +106,7 @@ def main() -> None:
     parser.add_argument("--runs", type=Path, default=Path("results/reference/runs"))
     parser.add_argument("--papers", type=int, default=200)
     arguments = parser.parse_args()
-    config = load_config()
-    readings = Readings(config)
+    readings = Readings(config := load_config())
     files = [file for file in sorted(arguments.runs.glob("*.parquet")) if not file.stem.startswith("own-")]
     trials = readings.read_trials(run for file in files for run in read_runs(file).values())
     everything, once = readings.panel(trials), trials[trials["epochs"] == readings.protocol["epochs"]]
