@@ -6,7 +6,7 @@ from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-RESOURCES = ("report", "config.yaml", "config/datasets.yaml", "config/studies.yaml")
+RESOURCES = ("report", "config.yaml", "config/datasets.yaml", "config/studies.yaml", "config/readings.yaml")
 
 
 class Resources(BuildHookInterface):

@@ -41,3 +41,12 @@ def test_pairs_of_runs_are_compared_by_what_was_asked(tmp_path):
     printed = run("benchmarks/paired.py", str(tmp_path / "a.parquet"), str(tmp_path / "b.parquet"), "--last", "1")
     (line,) = (line for line in printed.splitlines() if line.startswith("| relu"))
     assert re.findall(r"[-+]?[\d.]+", line)[:4] == ["3", "82.00", "83.00", "+1.00"]
+
+
+@pytest.mark.slow
+def test_readings_are_inferred_from_the_shipped_runs():
+    printed = run("benchmarks/readings.py", "--papers", "40")
+    assert "108 cells, 8 readings tried" in printed
+    held = [float(line.split("|")[4]) for line in printed.splitlines() if re.match(r"\| (epochs|scope) \| \d", line)]
+    assert len(held) > 10
+    assert min(held) >= 0.85

@@ -27,8 +27,8 @@ except ImportError:
 Config = dict[str, Any]
 
 SCHEMA = "mdpu/pipeline/config.schema.yaml"
-# What every configuration is laid over: definitions of datasets, of studies beyond the paper, and the paper's own.
-BASE_FILES = ("config/datasets.yaml", "config/studies.yaml", "config.yaml")
+# What every configuration is laid over: definitions of datasets, studies beyond the paper, readings, the paper's own.
+BASE_FILES = ("config/datasets.yaml", "config/studies.yaml", "config/readings.yaml", "config.yaml")
 BASE = "base"  # the variant that changes nothing
 # Settings that every network has, beside its own.
 OPTIMIZATION = ("batch_size", "learning_rate", "weight_decay")
@@ -184,9 +184,27 @@ def check_config(config: Config) -> None:
             raise UserError(
                 f"config key definitions.variants.{name}.reporting: how runs are reported needs no training of its own"
             )
+    _check_readings(config)
     for name, experiment in definitions["experiments"].items():
         for place, axes in enumerate(grids(merge(config["axes"], experiment))):
             _check_grid(axes, config, f"config key definitions.experiments.{name}{'.also' if place else ''}")
+
+
+def _check_readings(config: Config) -> None:
+    """Raise `UserError` if a choice names an unknown dataset or method, or a reading an unknown choice or value."""
+    definitions = config["definitions"]
+    choices = definitions.get("choices", {})
+    for choice, spec in choices.items():
+        for value, change in spec["values"].items():
+            where = f"config key definitions.choices.{choice}.values.{value}"
+            for dataset in change.get("datasets", {}).values():
+                known(dataset, definitions["datasets"], where)
+            for method in change.get("methods", {}).values():
+                known(method, available_methods(), where)
+    for name, reading in definitions.get("readings", {}).items():
+        for choice, value in reading.items():
+            known(choice, choices, f"config key definitions.readings.{name}")
+            known(value, choices[choice]["values"], f"config key definitions.readings.{name}.{choice}")
 
 
 def _check_dataset(dataset: Config, where: str) -> None:

@@ -1,0 +1,106 @@
+"""docs/explanation/erratum.md: what is said there of the 504 numbers, of the counts of images, and of formulas."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from mdpu.law import Law
+from mdpu.losses import LOSSES
+from mdpu.pipeline.config import load_config
+from mdpu.pipeline.evaluate.published import BASELINES, CORRECTED, PROPOSED, published_cells
+
+CELLS = published_cells()
+DATASETS = load_config()["definitions"]["datasets"]
+ROWS = CELLS.pivot(index=["table", "prior", "dataset"], columns="method", values="published_mean")
+GRID = [(size, prior / 10) for size in range(1, 11) for prior in range(1, 10)]
+
+
+def test_one_bold_number_is_not_the_best_of_its_row():
+    keys = ["table", "prior", "dataset"]
+    best = CELLS["published_mean"] == CELLS.groupby(keys)["published_mean"].transform("max")
+    (wrong,) = CELLS[CELLS["published_bold"] & ~best][[*keys, "method"]].itertuples(index=False, name=None)
+    assert wrong == (5, "0.4", "emnist-letters", "abs")
+
+
+def test_seven_numbers_stand_twice_with_their_deviations():
+    twice = CELLS[CELLS.duplicated(["method", "published_mean", "published_std"], keep=False)]
+    found = {f"{mean:.2f} {std:.2f}" for mean, std in twice[["published_mean", "published_std"]].to_numpy()}
+    copied = ["95.26 0.41", "57.23 2.00", "92.19 0.26", "93.11 0.06", "52.00 1.80", "51.07 0.48", "51.62 0.70"]
+    assert found == set(copied)
+
+
+def test_one_corrected_number_is_below_that_of_ure():
+    below = [row for row in ROWS.itertuples() if min(row.relu, row.abs) < row.ure]
+    assert [row.Index for row in below] == [(5, "0.4", "fashion-mnist")]
+    assert (below[0].abs, below[0].ure) == (92.19, 94.06)
+
+
+def test_k_means_is_below_one_half_and_has_two_levels_for_one_task():
+    assert sorted(ROWS["kmeans"][ROWS["kmeans"] < 50]) == [46.28, 48.43, 48.90]
+    triples = ROWS["kmeans"].loc[[4, 5]].unstack("dataset")
+    assert triples["mnist"].min() > 70
+    assert triples["emnist-digits"].max() < 60
+
+
+def test_a_baseline_is_above_ure_in_eleven_rows_and_never_above_a_correction():
+    best = ROWS[list(BASELINES)].max(axis=1)
+    above = best[best > ROWS["ure"]]
+    assert len(above) == 11
+    assert set(above.index.get_level_values("dataset")) == {"cifar-10", "svhn"}
+    assert not (best.to_numpy()[:, None] > ROWS[list(CORRECTED)].to_numpy()).any()
+
+
+@pytest.mark.parametrize(("smaller", "larger", "drops"), [(2, 3, (11, 9, 6)), (4, 5, (6, 5, 3))])
+def test_more_data_lower_the_accuracy_in_many_rows(smaller, larger, drops):
+    fall = ROWS.loc[larger] < ROWS.loc[smaller]
+    assert tuple(fall[list(PROPOSED)].sum()) == drops
+
+
+def test_thirteen_deviations_are_above_five_points():
+    assert (CELLS["published_std"] > 5).sum() == 13
+
+
+def test_counts_and_classes_of_the_datasets():
+    counts = {name: spec["counts"]["train"] for name, spec in DATASETS.items()}
+    assert counts["cifar-10"]["positive"] + counts["cifar-10"]["negative"] == 50_000
+    shares = {name: own["positive"] / (own["positive"] + own["negative"]) for name, own in counts.items()}
+    assert {name: round(shares[name], 2) for name in ("cifar-10", "svhn")} == {"cifar-10": 0.60, "svhn": 0.61}
+    balanced = DATASETS["emnist-balanced"]
+    assert len(balanced["positive"]) + len(balanced["negative"]) == 47
+    assert sum(counts["emnist-balanced"].values()) == 112_800
+
+
+def test_the_larger_n_are_the_largest_that_fit_without_replacement():
+    share = Law.dominant(3).coefficients(0.6).a
+    most = {name: int(DATASETS[name]["counts"]["train"]["positive"] / (3 * share)) for name in DATASETS}
+    assert {name: most[name] for name in ("emnist-letters-a-i", "emnist-balanced-digits", "mnist")} == {
+        "emnist-letters-a-i": 8228,
+        "emnist-balanced-digits": 5142,
+        "mnist": 12639,
+    }
+    for name in ("mnist", "fashion-mnist", "cifar-10"):  # 12,000 triples and as many unlabeled images apart
+        side = DATASETS[name]["counts"]["train"]
+        for prior in (0.4, 0.5, 0.6):
+            a = Law.dominant(3).coefficients(prior).a
+            needs = 12_000 * (3 * a + prior), 12_000 * (3 * (1 - a) + 1 - prior)
+            assert needs[0] > side["positive"] or needs[1] > side["negative"]
+
+
+def test_the_printed_ramp_has_no_gradient_on_a_misclassified_point():
+    margin = torch.linspace(-3, -0.01, 50, requires_grad=True)
+    assert torch.autograd.grad(LOSSES["ramp"](margin, 1).sum(), margin)[0].abs().max() == 0
+    usual = torch.clamp((1 - margin) / 2, 0, 1)
+    assert (torch.autograd.grad(usual.sum(), margin)[0][margin > -1] == -0.5).all()
+
+
+def test_a_right_classifier_has_a_negative_risk_of_tuples():
+    """Under the logistic loss l(z, +1) - l(z, -1) = -z, so R_T is negative where more than half are positive."""
+    for size, prior in GRID:
+        a, b, excess = Law.dominant(size).coefficients(prior)
+        assert a + b == pytest.approx(1)
+        assert excess == pytest.approx(a - prior)
+        assert excess > 0
+        assert -prior * (1 - prior) / excess * (a - b) < 0
+    assert np.log1p(np.exp(-0.7)) - np.log1p(np.exp(0.7)) == pytest.approx(-0.7)
