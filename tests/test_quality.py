@@ -46,7 +46,7 @@ def test_a_tool_finds_nothing(command):
 
 
 BUDGETS = {  # lines of a part; drop before you move, move before you write
-    r"mdpu/.*\.py": 12_943,
+    r"mdpu/.*\.py": 12_500,
     r"mdpu/(?!pipeline/).*\.py": 6_500,
     r"tests/.*\.py": 10_342,
     r"benchmarks/.*": 1_800,

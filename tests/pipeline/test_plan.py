@@ -7,7 +7,7 @@ import json
 from operator import attrgetter
 
 import pytest
-from configs import CONFIG, FIRST, FLAT, SETTING, config
+from configs import FIRST, FLAT, SETTING, config
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -261,4 +261,3 @@ def test_the_paper_is_what_the_paper_states():
     assert {n for dataset, _, n, _ in plan.table_rows if dataset == "mnist"} == {10000, 12000}
     assert {n for dataset, _, n, _ in plan.table_rows if dataset == "emnist-balanced"} == {4000, 5000}
     assert len(plan.table_rows) == 9 * 2 * 2 * 3
-    assert CONFIG["protocol"]["training"]["precision"] == "float32"

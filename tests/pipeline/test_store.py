@@ -22,8 +22,8 @@ SPEC = {
 
 def run(seed=1, accuracy=(0.5, 0.75), **measures):
     """Return a finished run of SPEC."""
-    history = {"epoch": range(1, len(accuracy) + 1), "objective": np.linspace(1, 0.5, len(accuracy))}
-    frame = pd.DataFrame({**history, "accuracy": accuracy, **measures})
+    epochs = {"epoch": range(1, len(accuracy) + 1), "objective": np.linspace(1, 0.5, len(accuracy))}
+    frame = pd.DataFrame({**epochs, "accuracy": accuracy, **measures})
     return Stored.of(asked(SPEC, seed), frame, device="a CPU")
 
 
@@ -42,7 +42,7 @@ def test_runs_come_back_as_they_were_written_each_with_its_own_measures(tmp_path
         pd.testing.assert_frame_equal(found[each.key].history, each.history, check_like=True)
         assert found[each.key].about == each.about
     assert list(read_runs(tmp_path / "runs.parquet", [two.key, "no such key"])) == [two.key]
-    assert read_runs(tmp_path / "runs.parquet", []) == {}
+    assert not read_runs(tmp_path / "runs.parquet", [])
 
 
 def test_packed_runs_are_found_by_the_text_of_their_keys(tmp_path):

@@ -157,7 +157,7 @@ def test_shipped_runs_are_reused_and_the_rest_is_trained(finished_clone):
     finished_clone.snakemake("--until", "collect")
     pd.testing.assert_frame_equal(before, pd.read_parquet(finished_clone.results / "metrics.parquet"))
     described = pd.read_csv(finished_clone.results / "runs.csv")
-    assert described["file"].str.endswith("shipped/digits.parquet").sum() == 5
+    assert described["file"].str.endswith("shipped/digits.parquet").sum() == 4  # the third cell has a file of its own
     packed.unlink()
     assert finished_clone.jobs()["train"] == 3
 
