@@ -24,7 +24,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 from threadpoolctl import threadpool_limits
 
-from mdpu.data import TupleData, join_groups, read_groups
+from mdpu.data import TupleData, join_groups, sample_of
 from mdpu.device import choose_device
 from mdpu.errors import UserError, check_choice, check_count, check_share, printable, warn
 from mdpu.export import PlainModule
@@ -276,8 +276,9 @@ class TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
             The members of each tuple: uint8 grey values, or numbers. In the other forms rows (N, ...), those of tuples
             and the unlabeled ones.
         y : ndarray, shape (n_unlabeled, ...), or int64, shape (N,), or TupleData
-            Unlabeled rows. Or, for each row, the number of its tuple, from 0, and -1 where it is unlabeled. Or the
-            indices of both in the rows, where one may stand more than once and others not at all.
+            Unlabeled rows. Or, for each row, the number of its tuple as `mdpu.data.number_groups` gives it, and -1
+            where it is unlabeled. Or the indices of both in the rows, where one may stand more than once and others not
+            at all.
 
         Raises
         ------
@@ -382,7 +383,7 @@ class TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
             return rows, y
         if rows.shape[0] != len(y) and np.issubdtype(np.asarray(y).dtype, np.integer):
             raise UserError(f"X holds {rows.shape[0]} rows, but y the groups of {len(y)}; give one for each")
-        return rows, read_groups(np.asarray(y))
+        return rows, sample_of(np.asarray(y))
 
     def _checked(self, X: Any, *, reset: bool, **options: Any) -> Any:
         """Return rows as scikit-learn checks them, in the types that learners take."""
@@ -743,7 +744,8 @@ class MDPUClassifier(TupleEstimator):
     Notes
     -----
     scikit-learn's tools cut `X` and `y` by rows, so `fit` takes the data as one array of rows too, with the number of
-    its tuple for each; see `fit` and `join_groups`. In that form a `Pipeline` scales the rows, and `GridSearchCV`
+    its tuple for each; see `fit`, `join_groups` and `number_groups`. The numbers carry the sizes of the tuples, so that
+    `fit` refuses any that a splitter has cut. In that form a `Pipeline` scales the rows, and `GridSearchCV`
     works with ``cv=TupleKFold()`` and ``scoring=negative_risk``.
 
     Examples

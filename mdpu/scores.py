@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import logit
 from scipy.stats import norm
 
-from mdpu.data import UNLABELED, TupleData, join_groups, read_groups
+from mdpu.data import UNLABELED, TupleData, join_groups, sample_of
 from mdpu.errors import UserError, check_choice, check_count, check_number, check_share
 from mdpu.law import Law, check_prior
 from mdpu.randomness import Stream
@@ -50,7 +50,8 @@ class TupleKFold:
         return self.n_splits
 
     def split(self, X: Any, y: ArrayLike, groups: Any = None) -> Iterator[tuple[NDArray[Any], NDArray[Any]]]:
-        """Yield indices of the rows to train on and of those that are held out; `y` are the groups as for `fit`.
+        """Yield indices of the rows to train on and of those that are held out; `y` are the groups as for `fit`,
+        of `join_groups` or `number_groups`.
 
         Raises
         ------
@@ -60,7 +61,7 @@ class TupleKFold:
         check_count("n_splits", self.n_splits)
         check_number("random_state", self.random_state, Integral)
         own = np.asarray(y)
-        read_groups(own)
+        sample_of(own)
         numbers, places = np.unique(own, return_inverse=True)
         unlabeled = np.flatnonzero(own == UNLABELED)
         for count, what in ((np.sum(numbers != UNLABELED), "tuples"), (len(unlabeled), "unlabeled rows")):
@@ -202,7 +203,7 @@ def _read_scores(estimator: Any, X: Any, y: Any, prior: float | None = None) -> 
         )
     if np.ndim(y) != 1:
         X, y = join_groups(X, y)
-    sample = read_groups(np.asarray(y))
+    sample = sample_of(np.asarray(y))
     scores = np.asarray(estimator.decision_function(X), np.float64)  # refuses one that is not fitted
     return classifier, sample, classifier.prior_ if prior is None else check_prior(prior), scores
 

@@ -22,9 +22,10 @@ from sklearn import config_context
 from sklearn.base import ClassifierMixin, clone
 from sklearn.compose import make_column_transformer
 from sklearn.datasets import load_digits
+from sklearn.ensemble import BaggingClassifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV, KFold
+from sklearn.model_selection import GridSearchCV, KFold, StratifiedKFold
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
@@ -35,7 +36,7 @@ from sklearn.utils.validation import validate_data
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from mdpu import estimator as module
-from mdpu.data import TupleData, draw_split, join_groups
+from mdpu.data import TupleData, draw_split, join_groups, number_groups
 from mdpu.errors import UserError
 from mdpu.estimator import MDPUClassifier, Network, TupleClassifier
 from mdpu.law import Law
@@ -121,7 +122,7 @@ class FromLabels(MDPUClassifier):
             if number == 1:
                 tuples = places[np.arange(len(places)) % 3 > 0]
                 groups[tuples] = np.arange(len(tuples)) // 2
-        super().fit(X, groups)
+        super().fit(X, number_groups(groups))
         self.classes_ = classes
         return self
 
@@ -198,7 +199,7 @@ def test_images_with_groups_are_the_same_data_in_any_order(digits):
     whole = MDPUClassifier(PRIOR, **few()).fit(digits.tuples, digits.unlabeled)
     same_model(MDPUClassifier(PRIOR, **few()).fit(images, groups), whole, digits.test_images)
     order = np.argsort(groups, kind="stable")  # the unlabeled first
-    numbers = np.where(groups < 0, -1, 7 * groups)
+    numbers = np.where(groups < 0, -1, groups + 10**6)  # the first number is free
     same_model(MDPUClassifier(PRIOR, **few()).fit(images[order], numbers[order]), whole, digits.test_images)
 
 
@@ -700,8 +701,14 @@ def test_folds_that_cut_tuples_and_groups_taken_for_labels_are_refused(table):
     grid = GridSearchCV(classifier, {"prior": [0.3, 0.4]}, error_score="raise", cv=TupleKFold(3))
     with pytest.raises(UserError, match="TupleKFold"):
         grid.fit(rows, groups)
-    with pytest.raises(UserError, match="TupleKFold"):
-        grid.set_params(cv=KFold(3, shuffle=True, random_state=0), scoring=negative_risk).fit(rows, groups)
+    for splitter in (KFold(3, shuffle=True, random_state=0), StratifiedKFold(3)):
+        with pytest.raises(UserError, match="TupleKFold"), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # classes with few members
+            grid.set_params(cv=splitter, scoring=negative_risk).fit(rows, groups)
+    with pytest.raises(UserError, match="BaggingClassifier"):
+        BaggingClassifier(classifier, n_estimators=1, random_state=0).fit(rows, groups)
+    with pytest.raises(UserError, match="number_groups"):
+        classifier.fit(rows, np.where(groups < 0, -1, groups // 10**6))
 
 
 # -- what is refused --------------------------------------------------------------------------------

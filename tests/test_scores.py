@@ -16,7 +16,7 @@ from sklearn.model_selection import KFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from mdpu.data import join_groups, read_groups
+from mdpu.data import join_groups, number_groups, sample_of
 from mdpu.errors import UserError
 from mdpu.law import Law
 from mdpu.randomness import Stream
@@ -35,7 +35,7 @@ from mdpu.scores import (
 
 @given(st.lists(st.integers(1, 4), min_size=4, max_size=9), st.integers(4, 9), st.integers(2, 4))
 def test_folds_cut_no_tuple_and_hold_each_image_out_once(sizes, n_unlabeled, folds):
-    groups = np.concatenate([np.repeat(np.arange(len(sizes)), sizes), np.full(n_unlabeled, -1)])
+    groups = number_groups(np.concatenate([np.repeat(np.arange(len(sizes)), sizes), np.full(n_unlabeled, -1)]))
     held_out = []
     for train, test in TupleKFold(folds, random_state=1).split(None, groups):
         held_out += test.tolist()
@@ -50,16 +50,16 @@ def test_folds_cut_no_tuple_and_hold_each_image_out_once(sizes, n_unlabeled, fol
 @pytest.mark.parametrize("n_splits", [1, 5])
 def test_folds_without_a_tuple_are_refused(n_splits):
     with pytest.raises(UserError, match="n_splits"):
-        next(TupleKFold(n_splits).split(None, np.array([0, 1, 2, 3, *[-1] * 9])))
+        next(TupleKFold(n_splits).split(None, number_groups([0, 1, 2, 3, *[-1] * 9])))
 
 
 def test_folds_that_cut_tuples_are_noticed():
     _, groups = join_groups(np.zeros((30, 2, 1)), np.zeros((30, 1)))
     train, _ = next(KFold(3, shuffle=True, random_state=0).split(groups))
     with pytest.raises(UserError, match="TupleKFold"):
-        read_groups(groups[train])
+        sample_of(groups[train])
     for train, test in TupleKFold(3).split(None, groups):
-        assert len(read_groups(groups[train]).tuples) + len(read_groups(groups[test]).tuples) == 30
+        assert len(sample_of(groups[train]).tuples) + len(sample_of(groups[test]).tuples) == 30
 
 
 # -- scores without labels ----------------------------------------------------------------------------
@@ -127,7 +127,7 @@ def test_the_estimated_risk_is_unbiased_and_its_interval_covers(laws, prior):
         data = Scored(laws, prior, seed=seed)
         rows, groups = join_groups(data.tuples, data.unlabeled)
         answers = data.classifier.decision_function(rows) > 0
-        found.append(estimated_risk(answers, read_groups(groups), prior, laws.get, 0.95))
+        found.append(estimated_risk(answers, sample_of(groups), prior, laws.get, 0.95))
     wrong = prior * norm.cdf(CUT - 1) + (1 - prior) * norm.sf(CUT + 1)
     values = np.array([one.value for one in found])
     assert abs(values.mean() - wrong) < 4 * values.std() / 200**0.5
