@@ -137,13 +137,13 @@ def number_groups(ids: Any) -> Indices:
     """
     import pandas as pd
 
-    own = ids if hasattr(ids, "dtype") else np.asarray(ids, object)
-    if len(np.shape(own)) != 1:
-        raise UserError(f"ids have the shape {np.shape(own)}; one id is needed for each row")
-    if np.issubdtype(np.asarray(own).dtype, np.floating) and (np.asarray(own) % 1 > 0).any():
+    if np.ndim(ids) != 1:
+        raise UserError(f"ids have {np.ndim(ids)} axes; one id is needed for each row")
+    own = pd.Series(ids if hasattr(ids, "dtype") else np.array([*ids, None], object)[:-1]).reset_index(drop=True)
+    own = own.infer_objects()
+    if pd.api.types.is_float_dtype(own.dtype) and (own.dropna() % 1 != 0).any():
         raise UserError("ids are numbers with fractions; names or integers are needed, or missing for unlabeled rows")
-    own = pd.Series(own).reset_index(drop=True)
-    unlabeled = (own.isna() | [isinstance(one, Real) and one == UNLABELED for one in own]).to_numpy(bool)
+    unlabeled = own.isna().to_numpy() | [isinstance(one, Real) and one == UNLABELED for one in own]
     places, names = pd.factorize(own[~unlabeled].infer_objects())
     groups = np.full(len(own), UNLABELED)
     groups[~unlabeled] = places * SIZES + np.bincount(places, minlength=len(names))[places]
@@ -214,10 +214,10 @@ def sample_of(groups: NDArray[Any]) -> TupleData:
         )
     if (wrong := numbers % SIZES != sizes).any():
         raise UserError(
-            f"y holds numbers of which {wrong.sum()} of {len(numbers)} do not fit the sizes of their groups: a splitter "
-            "or a meta-estimator such as BaggingClassifier has cut tuples or numbered them anew, or the numbers are "
-            "plain ids, of which nothing can tell that; cross-validate with cv=TupleKFold(), and turn ids into numbers "
-            "by number_groups(ids)"
+            f"y holds numbers of which {wrong.sum()} of {len(numbers)} do not fit the sizes of their groups: a "
+            "splitter or a meta-estimator such as BaggingClassifier has cut tuples or numbered them anew, or the "
+            "numbers are plain ids, of which nothing can tell that; cross-validate with cv=TupleKFold(), and turn ids "
+            "into numbers by number_groups(ids)"
         )
     starts = np.cumsum(sizes) - sizes
     places = np.arange(sizes.max())

@@ -22,7 +22,6 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
-from threadpoolctl import threadpool_limits
 
 from mdpu.data import TupleData, join_groups, sample_of
 from mdpu.device import choose_device
@@ -35,9 +34,10 @@ from mdpu.learners.student import check_student, event_prior, fit_linear, fit_st
 from mdpu.losses import LOSSES
 from mdpu.methods import load_method
 from mdpu.networks import Networks, make_network, prepare
-from mdpu.prior import PriorProfile, estimate_prior
+from mdpu.prior import PriorProfile, estimate_prior, without_repeats
 from mdpu.scores import Estimate, estimated_risk
 from mdpu.settings import Settings, Task, check_sample
+from mdpu.threads import one_thread
 from mdpu.train import Trained, train
 
 CHOICES: dict[str, tuple[Any, ...]] = {
@@ -199,6 +199,20 @@ def _check_module(settings: Settings, rows: NDArray[Any]) -> None:
             f"network does not train on rows of shape {rows.shape[1:]} ({printable(str(error))[:200]}); a module takes "
             f"{given} and returns (N, 1), and a function takes the shape of a row"
         ) from error
+
+
+def _check_columns(X: Any) -> None:
+    """Raise `UserError` if columns of a frame have one name, or rows hold dates."""
+    types = X.dtypes if hasattr(X, "columns") else [getattr(X, "dtype", None)]
+    names = list(X.columns) if hasattr(X, "columns") else ["rows"]
+    if repeated := sorted({str(name) for name in names if names.count(name) > 1}):
+        raise UserError(f"columns of one name: {', '.join(repeated)}; give each column a name of its own")
+    dates = [str(name) for name, dtype in zip(names, types, strict=True) if getattr(dtype, "kind", "") in "mM"]
+    if dates:
+        raise UserError(
+            f"{', '.join(dates)}: dates and times are no numbers; give numbers made of them, such as "
+            "column.dt.dayofweek, or (column - column.min()).dt.total_seconds(), or leave them out"
+        )
 
 
 def _is_complete(sample: TupleData) -> bool:
@@ -366,7 +380,8 @@ class TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         """Return rows (N, ...) and the sample that names them, whatever form they were given in."""
         if y is None and self._counts is None:
             raise UserError("requires y to be passed, but the target y is None; give unlabeled rows, or groups")
-        if y is None:  # groups alone, of which counts are known, are unlabeled too
+        complete = y is None
+        if complete:  # groups alone, of which counts are known, are unlabeled too
             y = X[0]
         if not isinstance(y, TupleData):
             try:
@@ -380,10 +395,11 @@ class TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         rows = self._checked(X, reset=reset, ensure_min_samples=2)
         if isinstance(y, TupleData):
             check_sample(y, rows.shape[0])
-            return rows, y
+            return rows, without_repeats(rows, y)
         if rows.shape[0] != len(y) and np.issubdtype(np.asarray(y).dtype, np.integer):
             raise UserError(f"X holds {rows.shape[0]} rows, but y the groups of {len(y)}; give one for each")
-        return rows, sample_of(np.asarray(y))
+        sample = sample_of(np.asarray(y))
+        return rows, sample if complete else without_repeats(rows, sample)
 
     def _checked(self, X: Any, *, reset: bool, **options: Any) -> Any:
         """Return rows as scikit-learn checks them, in the types that learners take."""
@@ -392,6 +408,7 @@ class TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
                 f"rows have {ndim} axes, but the classifier was trained on rows with {self._ndim}; give single "
                 "rows, such as tuples.reshape(-1, *tuples.shape[2:])"
             )
+        _check_columns(X)
         options |= {
             "accept_sparse": "csr" if self._takes("sparse") else False,
             "ensure_all_finite": "allow-nan" if self._takes("allow_nan") else True,
@@ -447,7 +464,7 @@ class TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         return Choice("network", f"a table with {n} tuples, more than {STUDENT_UP_TO}")
 
     def _fit_learner(self, name: str, rows: Any, bags: Bags, own: float, seed: int | str) -> None:
-        with threadpool_limits(1):  # on small matrices, threads that wait for each other take most of the time
+        with one_thread():
             if name == "linear":
                 self.model_ = fit_linear(rows, bags, own, seed)
             else:
@@ -588,7 +605,7 @@ class TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         """Return the own class's scores (N,) of rows that are checked."""
         if isinstance(self.model_, Trained):
             return self.model_.decision_function(self._for_network(rows))
-        with threadpool_limits(1):
+        with one_thread():
             return np.asarray(self.model_(rows))
 
     def decision_function(self, X: Any) -> NDArray[np.float32]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from itertools import pairwise
 from typing import Any, Literal
 
 import numpy as np
@@ -39,6 +40,7 @@ FOLDS = 5
 RIDGES = (1e-3, 3e-4, 1e-4, 3e-5)
 LEARN_FROM = 2000  # tuples that the score of a fold is learned from, at most; all are counted
 MOST = 20_000  # tuples that are counted, at most
+REPEATED = 0.1  # further copies of an unlabeled row, from which on rows were repeated and not drawn
 POOL = 0.02  # share of members that recur, from which on tuples are taken for draws from a small pool
 
 
@@ -331,10 +333,12 @@ def estimate_prior(
 
     Notes
     -----
-    `PriorProfile` names the limits. Where members recur, tuples that share some are left out, with a warning.
+    `PriorProfile` names the limits. Where members recur, tuples that share some are left out, and of
+    repeated unlabeled rows all but one, each with a warning.
     """
     check_share("level", level)
     counted = isinstance(sample, CountedTuples)
+    sample = sample if counted and sample.complete else without_repeats(rows, sample)
     used, own = only_used(rows, sample if counted else _part(sample, seed))
     bags = Bags.of(own if counted else without_pool(used, own), law if callable(law) else lambda size: law)
     if bags.n < 2 * FOLDS or len(bags.unlabeled) < 2 * FOLDS:
@@ -369,7 +373,7 @@ def without_pool(rows: Any, sample: TupleData) -> TupleData:
 
     Tuples and unlabeled rows that are drawn from one finite pool need no care.
     """
-    identity = _identity(rows)
+    identity = _identity(rows, np.arange(rows.shape[0]))
     members = identity[sample.tuples[sample.tuples >= 0]]
     distinct = np.unique(members)
     recurring = 1 - len(distinct) / len(members)
@@ -384,13 +388,39 @@ def without_pool(rows: Any, sample: TupleData) -> TupleData:
     return TupleData(sample.tuples[chosen], sample.unlabeled)
 
 
-def _identity(rows: Any) -> Indices:
-    """Return a number for each row (N,), equal for equal rows; sparse ones count as different."""
-    count = rows.shape[0]
+def without_repeats(rows: Any, sample: TupleData) -> TupleData:
+    """Return the sample with each unlabeled row once, where they recur more often than draws do, with a warning.
+
+    Of oversampled rows and bootstraps, copies would be taken for further draws, and a score would be judged by rows
+    that it was learned from. Rows of a finite pool or of a table with few values recur in tuples as well, and are left.
+    """
+    used, own = only_used(np.arange(rows.shape[0]), sample)
+    identity = _identity(rows, used)
+    unlabeled, members = identity[own.unlabeled], identity[own.tuples[own.tuples >= 0]]
+    counts, of_members = (np.bincount(part, minlength=identity.max() + 1) for part in (unlabeled, members))
+    copies = float(counts @ (counts - 1)) / len(unlabeled)
+    by_chance = float(counts @ of_members) / len(members)
+    if copies <= 2 * by_chance + REPEATED:
+        return sample
+    first = np.sort(np.unique(unlabeled, return_index=True)[1])
+    warn(
+        f"{len(unlabeled)} unlabeled rows are {len(first)} different rows, which members of tuples do not repeat as "
+        "often; each is counted once, as copies say nothing more: give the rows as they were before they were repeated"
+    )
+    return replace(sample, unlabeled=sample.unlabeled[first])
+
+
+def _identity(rows: Any, places: Indices) -> Indices:
+    """Return a number for the row at each of some places, equal for equal rows."""
+    numbers: dict[int, int] = {}
     if sparse.issparse(rows):
-        return np.arange(count)
-    contents: dict[bytes, int] = {}
-    return np.array([contents.setdefault(row.tobytes(), len(contents)) for row in np.ascontiguousarray(rows)])
+        chosen = sparse.csr_matrix(rows[places])
+        chosen.sum_duplicates()
+        parts = [slice(*ends) for ends in pairwise(chosen.indptr.tolist())]
+        contents = (hash((chosen.indices[part].tobytes(), chosen.data[part].tobytes())) for part in parts)
+    else:
+        contents = (hash(rows[place].tobytes()) for place in places)
+    return np.array([numbers.setdefault(content, len(numbers)) for content in contents])
 
 
 def disjoint_tuples(tuples: Indices, identity: Indices) -> NDArray[np.bool_]:

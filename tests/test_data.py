@@ -104,8 +104,8 @@ def test_what_names_no_tuples_and_unlabeled_rows_is_refused(groups):
 def test_numbers_of_groups_carry_their_sizes(names, none):
     """Ids of one kind and of several, an array and a series, in any order."""
     ids = [names[0], none, names[1], names[0], names[2], none, names[0], names[1]]
-    for given in (ids, np.array(ids, object), pd.Series(ids, index=range(5, 13))):
-        groups = number_groups(given)
+    for column in (ids, np.array(ids, object), pd.Series(ids, index=range(5, 13))):
+        groups = number_groups(column)
         assert groups.tolist() == [3, -1, 1000002, 3, 2000001, -1, 3, 1000002]
     sample = sample_of(groups)
     assert sample.tuples.tolist() == [[0, 3, 6], [2, 7, -1], [4, -1, -1]] and sample.unlabeled.tolist() == [1, 5]

@@ -6,6 +6,7 @@ import doctest
 import pickle
 import re
 import sys
+import threading
 import warnings
 from functools import partial
 from inspect import CO_OPTIMIZED
@@ -42,6 +43,7 @@ from mdpu.estimator import MDPUClassifier, Network, TupleClassifier
 from mdpu.law import Law
 from mdpu.scores import TupleKFold, negative_bag_risk, negative_risk
 from mdpu.settings import Settings, Task
+from mdpu.threads import one_thread
 from mdpu.train import train
 
 PRIOR = 0.4
@@ -58,7 +60,7 @@ LONGER = {"n_epochs": 25, "batch_size": 20, "learning_rate": 0.02, "weight_decay
 
 
 @pytest.fixture(scope="module", autouse=True)
-def one_thread():
+def torch_on_one_thread():
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     yield
@@ -732,6 +734,31 @@ def test_learners_of_small_tables_take_one_thread_and_leave_the_others(table):
     assert Threads.seen == [{1}]
 
 
+def test_threads_that_fit_at_once_leave_all_threads_to_the_process(table):
+    """The last of them leaves after another came while it was inside."""
+
+    def threads():
+        return {(pool["user_api"], pool["num_threads"]) for pool in threadpool_info() if pool["user_api"] == "blas"}
+
+    inside, left = threading.Event(), threading.Event()
+
+    def late():
+        with one_thread():
+            inside.set()
+            assert left.wait(60)
+
+    with threadpool_limits(2):
+        before = threads()
+        other = threading.Thread(target=late)
+        with one_thread():
+            other.start()
+            assert inside.wait(60) and {count for _, count in threads()} == {1}
+        assert {count for _, count in threads()} == {1}
+        left.set()
+        other.join()
+        assert threads() == before
+
+
 def test_the_example_of_the_classifier_gives_what_it_says():
     found = doctest.testmod(module)
     assert found.attempted > 5 and not found.failed
@@ -823,6 +850,23 @@ def test_categories_of_a_frame_take_an_encoder(learner, table):
         classifier.fit(*data)
     encoder = make_column_transformer((OneHotEncoder(), ["kind"]), remainder="passthrough")
     assert make_pipeline(encoder, classifier).fit(*data).predict(frame).shape == (len(frame),)
+
+
+@pytest.mark.parametrize(
+    ("column", "names", "said"),
+    [
+        (pd.date_range("2020-01-01", periods=1797), ["pixel", "taken"], "taken"),
+        (pd.to_timedelta(np.arange(1797), "s"), ["pixel", "taken"], "taken"),
+        (np.arange(1797), ["pixel", "pixel"], "pixel"),
+    ],
+)
+def test_columns_that_no_learner_takes_are_named(column, names, said, table):
+    frame = pd.DataFrame({"pixel": table.rows[:, 20], "other": column}).set_axis(names, axis=1)
+    classifier = MDPUClassifier(PRIOR, learner="linear", **QUICK)
+    with pytest.raises(UserError, match=said):
+        classifier.fit(frame, table.sample)
+    with pytest.raises(UserError, match=said):
+        classifier.fit([frame[:3], frame[3:6]], frame[6:])
 
 
 def test_a_training_that_diverges_is_warned_of(digits):
