@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from numbers import Integral
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -27,15 +28,15 @@ from mdpu.data import TupleData, join_groups, sample_of
 from mdpu.device import choose_device
 from mdpu.errors import UserError, check_choice, check_count, check_share, printable, warn
 from mdpu.export import PlainModule
-from mdpu.law import Law
+from mdpu.law import TINY, Law
 from mdpu.learners.features import Standardisation
-from mdpu.learners.joint import Bags, CountedTuples, Floats, only_used
+from mdpu.learners.joint import Bags, CountedTuples, Floats, only_used, shifted
 from mdpu.learners.student import check_student, event_prior, fit_linear, fit_student
 from mdpu.losses import LOSSES
 from mdpu.methods import load_method
 from mdpu.networks import Networks, make_network, prepare
-from mdpu.prior import PriorProfile, estimate_prior, without_repeats
-from mdpu.scores import Estimate, estimated_risk
+from mdpu.prior import PriorProfile, columns_apart, estimate_prior, without_repeats
+from mdpu.scores import Estimate, estimated_profile, estimated_risk, with_uncertain_prior
 from mdpu.settings import Settings, Task, check_sample
 from mdpu.threads import one_thread
 from mdpu.train import Trained, train
@@ -52,6 +53,8 @@ FEW_STEPS = 30
 SHORT_FROM = 3000  # tuples from which on a short training is as accurate as 100 epochs at a constant rate
 PICTURES_FROM = 1000  # tuples of pictures from which on a network is trained; with 200, a student is more accurate
 STUDENT_UP_TO = 20_000  # tuples of a table; beyond it the kernel teacher takes minutes
+TIE = 0.05  # distance of the prior from 1/2, up to which a law may leave the classes exchanged that is the same then
+SURE = 3.0  # standard errors, or log-odds of labelled rows, that tell the classes apart
 LITTLE = 0.12  # nats that a tuple says, below which every learner ended at the constant answer at priors of 0.75 on
 
 
@@ -261,6 +264,7 @@ class TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
     learner_: Choice = field(init=False)
     standardisation_: Standardisation | None = field(init=False)
     _counts: tuple[ArrayLike, ArrayLike] | None = field(init=False)
+    _moved = 0.0  # what is added to the scores of classes that were exchanged
 
     def __sklearn_tags__(self) -> Any:
         """Return what scikit-learn's tools and checks ask of an estimator."""
@@ -306,6 +310,8 @@ class TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         before = dict(self.__dict__)
         try:
             self._counts = counts
+            for name in ("_exchanged", "_moved"):
+                self.__dict__.pop(name, None)
             return self._fit(X, y)
         except BaseException:
             self.__dict__.clear()
@@ -325,9 +331,10 @@ class TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
             own = event_prior(rows, Bags.of(sample, self._own_law), seed)
         else:
             estimate = estimate_prior(rows, sample, self._own_law, seed)
-            own = self._estimated(estimate)
+            own = self._estimated(estimate, rows, sample)
         if self.broken:
             self._check_broken(own, sample)
+        self._before_training(own, rows, sample)
         for name in ("history_", "n_iter_", "standardisation_"):
             self.__dict__.pop(name, None)
         if choice.name == "network":
@@ -341,8 +348,15 @@ class TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         self.learner_ = choice
         self.prior_estimate_ = estimate.mirrored() if estimate and self._sign < 0 else estimate
         self.prior_ = float(self._own(own))
+        self._after_training(rows, sample)
         self.classes_ = np.array([-1, 1])
         return self
+
+    def _before_training(self, own: float, rows: Any, sample: TupleData) -> None:
+        """Do what a class of laws needs before a model is trained."""
+
+    def _after_training(self, rows: Any, sample: TupleData) -> None:
+        """Do what a class of laws needs once a model is trained."""
 
     def _check_parameters(self) -> None:
         """Raise `UserError` if a parameter is refused, whatever the data."""
@@ -522,7 +536,7 @@ class TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
 
     # -- the prior --------------------------------------------------------------------------------
 
-    def _estimated(self, estimate: PriorProfile) -> float:
+    def _estimated(self, estimate: PriorProfile, rows: Any, sample: TupleData) -> float:
         """Return the own class's prior as it is estimated.
 
         Raises
@@ -531,18 +545,19 @@ class TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
             If the sample does not tell it, and no guess is asked for.
         """
         if estimate.known:
-            if estimate.symmetric:
+            if estimate.symmetric and getattr(self, "positive_by", None) is None:
                 warn(
                     "the law is the same with the classes exchanged, so +1 is the larger class of the two that were "
-                    "found; which one that is, nothing in the data says"
+                    "found; which one that is, nothing in the data says, but positive_by can"
                 )
             return estimate.prior
         ends = sorted((self._own(estimate.low), self._own(estimate.high)))
-        says = (
-            "nothing of the prior"
-            if estimate.verdict == "not known"
-            else f"only that the prior lies between {ends[0]:.2f} and {ends[1]:.2f}"
-        )
+        says = {
+            "not known": "nothing of the prior",
+            "bound only": f"only that, if they differ by the class alone, the prior lies between {ends[0]:.2f} and "
+            f"{ends[1]:.2f}",
+            "does not fit": f"no prior: {self._apart(rows, sample)}",
+        }[estimate.verdict]
         if not self.guess_prior:
             raise UserError(
                 f"{estimate.n} tuples and {estimate.n_unlabeled} unlabeled rows say {says}; give prior, more tuples, "
@@ -552,17 +567,33 @@ class TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         warn(f"the data say {says}, and {self._own(guess):.2f} is a guess; give prior or more tuples")
         return guess
 
+    def _apart(self, rows: Any, sample: TupleData) -> str:
+        """Return the sentence for tuples and unlabeled rows that the law fits at no prior."""
+        names = getattr(self, "feature_names_in_", None)
+        columns = [
+            f"{column if names is None else names[column]} ({area:.2f})" for column, area in columns_apart(rows, sample)
+        ]
+        named = f"; the columns that tell them apart best are {', '.join(columns)}" if columns else ""
+        return (
+            "the law fits them at none, so tuples and unlabeled rows differ by more than the class, or tuples break "
+            f"the law{named}"
+        )
+
     def _compare_told_prior(self, own: float, rows: Any, sample: TupleData, seed: int | str) -> PriorProfile:
         """Return what the sample says of the prior; warn of a told one that does not fit.
 
         It is said where it would fit with the members put back.
         """
         estimate = estimate_prior(rows, sample, self._own_law, seed)
-        if not estimate.fits(own):
+        misfits = estimate.verdict == "does not fit"
+        if misfits or not estimate.fits(own):
             ends = sorted((self._own(estimate.low), self._own(estimate.high)))
             text = (
-                f"prior is {self.prior}, but tuples and unlabeled rows speak for {ends[0]:.2f} to {ends[1]:.2f}; check "
-                "prior, or whether the unlabeled rows were drawn as they come"
+                f"tuples and unlabeled rows speak for no prior: {self._apart(rows, sample)}"
+                if misfits
+                else f"prior is {self.prior}, but tuples and unlabeled rows, if they differ by the class alone, "
+                f"speak for {ends[0]:.2f} to {ends[1]:.2f}; check prior, or whether the unlabeled rows were drawn as they "
+                "come"
             )
             if self.unlabeled_is == "pool":
                 whole = estimate_prior(rows, _put_back(sample), self._own_law, seed)
@@ -624,10 +655,10 @@ class TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
     def _shift(self) -> float:
         """Return what `prior_shift` adds to the scores."""
         if self.prior_shift is None:
-            return 0.0
+            return self._moved
         self._check_posterior("prior_shift")
         check_share("prior_shift", self.prior_shift)
-        return float(logit(self.prior_shift) - logit(self.prior_))
+        return self._moved + float(logit(self.prior_shift) - logit(self.prior_))
 
     @property
     def module_(self) -> PlainModule:
@@ -689,7 +720,8 @@ class TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
 
         Theorem 1 holds for any loss, the 0-1 loss among them: Eq. 11 with the shares of positive answers among members
         of tuples and among unlabeled rows. Tuples of several sizes give one estimate for each size, and their mean
-        by numbers. Rows that the classifier was trained on give too low an estimate.
+        by numbers. Rows that the classifier was trained on give too low an estimate. The interval holds what is
+        uncertain of a prior that was estimated.
 
         Parameters
         ----------
@@ -701,7 +733,12 @@ class TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         check_is_fitted(self)
         check_share("level", level)
         rows, sample = self._read(X, y, reset=False)
-        return estimated_risk(self.predict(rows) > 0, sample, self.prior_, self.law_of, level)
+        answers = self.predict(rows) > 0
+
+        def at(prior: float) -> dict[str, Estimate]:
+            return {"risk": estimated_risk(answers, sample, prior, self.law_of, level)}
+
+        return with_uncertain_prior(at, self.prior_, estimated_profile(self), level)["risk"]
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -814,11 +851,79 @@ class TupleClassifier(TupleEstimator):
     law : Law, array_like or callable
         The law, or its weights w_0 .. w_M; or a function from a tuple size to a law, such as ``Law.dominant``, for
         tuples of several sizes, from which networks do not learn.
+    positive_by : int, str or (rows, labels), optional
+        What tells the classes apart where the law is the same with them exchanged, as those of similar and dissimilar
+        pairs are: a column of a table, by its number or name, whose mean is larger among positives; or a few rows
+        (K, ...) with labels (K,), -1 or +1. Without it, a told prior tells them apart, which near 1/2 it cannot.
     **parameters
         The others, and the attributes, are those of `MDPUClassifier`.
     """
 
     law: Any = (0, 1, 1)
+    positive_by: Any = None
+    _exchanged = False
+
+    @property
+    def _sign(self) -> int:
+        return -1 if self._exchanged else 1
+
+    def _before_training(self, own: float, rows: Any, sample: TupleData) -> None:
+        """Warn of classes that nothing tells apart, and refuse a `positive_by` that cannot."""
+        laws = [part.law.weights for part in Bags.of(sample, self._own_law).parts]
+        symmetric = all(weights == weights[::-1] for weights in laws)
+        if self.positive_by is None:
+            if symmetric and self.prior is not None and abs(own - 0.5) <= max(TIE, len(sample.tuples) ** -0.5):
+                warn(
+                    f"the law is the same with the classes exchanged, and prior {self.prior} is too near 1/2 to tell "
+                    "them apart, so that all answers may be exchanged; set positive_by to a column whose mean is "
+                    "larger among positives, or to a few rows with labels"
+                )
+            return
+        if not symmetric:
+            raise UserError("positive_by is given, but the law tells the classes apart; leave it out")
+        if not isinstance(self.positive_by, tuple) or len(self.positive_by) != 2:
+            self._column(rows)
+
+    def _column(self, rows: Any) -> Floats:
+        """Return the column (N,) that `positive_by` names."""
+        names = [*getattr(self, "feature_names_in_", ())]
+        place = names.index(self.positive_by) if self.positive_by in names else self.positive_by
+        if rows.ndim != 2 or isinstance(place, bool) or not isinstance(place, Integral) or place >= rows.shape[1]:
+            raise UserError(
+                f"positive_by is {self.positive_by!r}; the number or name of a column of a table is needed, or (rows, "
+                "labels)"
+            )
+        column = rows[:, place]
+        return np.asarray(column.toarray() if sparse.issparse(column) else column, float).ravel()
+
+    def _after_training(self, rows: Any, sample: TupleData) -> None:
+        """Exchange the classes if `positive_by` says so: of a told prior, the scores are moved to it again."""
+        if self.positive_by is None:
+            return
+        scores = self._scores(rows[sample.unlabeled])
+        if isinstance(self.positive_by, tuple):
+            given, labels = self.positive_by
+            own, labels = self._scores(self._checked(given, reset=False)), np.asarray(labels)
+            if labels.shape != own.shape or not np.isin(labels, (-1, 1)).all():
+                raise UserError("positive_by is (rows, labels) with a label, -1 or +1, for each row; others were given")
+            excess = np.log(expit(own * labels)) - np.log(expit(-own * labels))
+            clear = abs(excess.sum())
+        else:
+            column = self._column(rows[sample.unlabeled])
+            seen = ~np.isnan(column)
+            excess = (column[seen] - column[seen].mean()) * (expit(scores[seen]) - expit(scores[seen]).mean())
+            clear = abs(excess.sum()) / max(float(np.sqrt((excess**2).sum())), TINY)
+        if clear < SURE:
+            warn(
+                "positive_by hardly tells the classes apart, so that all answers may be exchanged; give another column "
+                "or more labelled rows"
+            )
+        if excess.sum() < 0:
+            self._exchanged = True
+            if self.prior is None:
+                self.prior_ = 1 - self.prior_
+            else:
+                self._moved = float(shifted(-scores.astype(np.float64), self.prior_))
 
     def fit(self, X: Any, y: Any = None, counts: tuple[ArrayLike, ArrayLike] | None = None) -> Self:
         """Train on tuples and unlabeled rows, or on tuples whose numbers of positives were observed within bounds.

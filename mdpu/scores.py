@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import logit
+from scipy.special import expit, logit
 from scipy.stats import norm
 
 from mdpu.data import UNLABELED, TupleData, join_groups, sample_of
 from mdpu.errors import UserError, check_choice, check_count, check_number, check_share
 from mdpu.law import Law, check_prior
+from mdpu.prior import INFLATION, PriorProfile
 from mdpu.randomness import Stream
 
 if TYPE_CHECKING:
@@ -91,8 +92,8 @@ class Estimate:
         Unbiased for classifiers that did not see these tuples and rows. It is not clipped: noise can take it below 0 or
         above 1.
     low, high : float
-        Interval of `level`, from the variance over tuples and over unlabeled rows. It takes the prior as given, and the
-        classifier as it is.
+        Interval of `level`, from the variance over tuples and over unlabeled rows. It takes a told prior as given, and
+        the classifier as it is. Where the classifier estimated its prior, the interval holds what is uncertain of it.
     level : float
     """
 
@@ -125,6 +126,55 @@ def interval(value: float, by_tuple: Floats, by_unlabeled: Floats, level: float)
     variance = by_tuple.var(ddof=1) / len(by_tuple) + by_unlabeled.var(ddof=1) / len(by_unlabeled)
     margin = float(norm.ppf((1 + level) / 2) * np.sqrt(variance))
     return Estimate(float(value), float(value - margin), float(value + margin), level)
+
+
+def with_uncertain_prior(
+    at: Callable[[float], dict[str, Estimate]], told: float, profile: PriorProfile | None, level: float
+) -> dict[str, Estimate]:
+    """Return estimates at a prior whose intervals hold those at all priors that the profile allows.
+
+    A value belongs to the interval if at some prior pi the deviance of pi and the squared distance from the estimate
+    there, in its standard errors, add up to no more than the quantile of chi-squared. Tuples and rows are others than
+    those of the profile. Priors at which members say nothing are left out.
+
+    Parameters
+    ----------
+    at : callable
+        From a prior to estimates by name, not clipped.
+    told : float
+        Where the values are.
+    profile : PriorProfile, optional
+        Without one, the prior is known.
+    level : float
+        Of the intervals.
+    """
+    found = at(told)
+    if profile is None:
+        return found
+    most = float(norm.ppf((1 + level) / 2))
+    points = logit(np.clip(profile.priors, 0.003, 0.997))
+    line = np.linspace(points[0], points[-1], 400)
+    deviance = np.interp(line, points, profile.deviance / INFLATION)
+    if not profile.gate or profile.verdict in ("not known", "does not fit"):
+        line, deviance = np.linspace(logit(0.02), logit(0.98), 400), np.zeros(400)
+    allowed = np.flatnonzero(deviance < most**2)
+    for place in np.unique(allowed[np.linspace(0, len(allowed) - 1, 33).astype(int)]):
+        try:
+            there = at(float(expit(line[place])))
+        except UserError:
+            continue
+        reach = np.sqrt(1 - deviance[place] / most**2)
+        for name, one in there.items():
+            down, up = (one.value + reach * (end - one.value) for end in (one.low, one.high))
+            so_far = found[name]
+            found[name] = replace(so_far, low=min(so_far.low, float(down)), high=max(so_far.high, float(up)))
+    return found
+
+
+def estimated_profile(classifier: Any, prior: float | None = None) -> PriorProfile | None:
+    """Return what a classifier knows of the prior if it estimated it, and no other prior is given."""
+    told = prior is not None or getattr(classifier, "prior", 0.5) is not None
+    return None if told else getattr(classifier, "prior_estimate_", None)
 
 
 def estimated_risk(
@@ -257,7 +307,6 @@ def scores_without_labels(
     check_number("threshold", threshold)
     classifier, sample, told, scores = _read_scores(estimator, X, y, prior)
     sizes = sample.sizes
-    share = _share(classifier, sizes, told)
     present = sample.tuples >= 0
     unlabeled = scores[sample.unlabeled]
 
@@ -268,29 +317,34 @@ def scores_without_labels(
     yes = (scores > threshold).astype(float)
     tuple_yes, unlabeled_yes = of_tuples(yes), yes[sample.unlabeled]
     members, rest = tuple_yes.mean(), unlabeled_yes.mean()
-    recall, _ = _rates(members, rest, share, told)
     ordered = np.sort(unlabeled)
     below = (np.searchsorted(ordered, scores, "left") + np.searchsorted(ordered, scores, "right")) / 2 / len(ordered)
     tuple_below = of_tuples(below)
     lower, upper = (_members_below(scores, sample, unlabeled, side) for side in ("left", "right"))
     above = 1 - (lower + upper) / 2  # share of members above each unlabeled row
-    gap = share - told
-    by_member, by_rest = (1 - told) / gap, 1 - (1 - told) / gap  # derivatives of recall
-    precision = told * recall / rest if rest > 0 else np.nan
-    inverse = told / rest if rest > 0 else np.nan
-    found = {
-        "auc": interval(0.5 + (tuple_below.mean() - 0.5) / gap, tuple_below / gap, above / gap, level),
-        "balanced_accuracy": interval(
-            0.5 + (members - rest) / (2 * gap), tuple_yes / (2 * gap), unlabeled_yes / (2 * gap), level
-        ),
-        "precision": interval(
-            precision,
-            inverse * by_member * tuple_yes,
-            (inverse * by_rest - precision / max(rest, 1e-12)) * unlabeled_yes,
-            level,
-        ),
-        "recall": interval(recall, by_member * tuple_yes, by_rest * unlabeled_yes, level),
-    }
+
+    def at(own: float) -> dict[str, Estimate]:
+        share = _share(classifier, sizes, own)
+        recall, _ = _rates(members, rest, share, own)
+        gap = share - own
+        by_member, by_rest = (1 - own) / gap, 1 - (1 - own) / gap  # derivatives of recall
+        precision = own * recall / rest if rest > 0 else np.nan
+        inverse = own / rest if rest > 0 else np.nan
+        return {
+            "auc": interval(0.5 + (tuple_below.mean() - 0.5) / gap, tuple_below / gap, above / gap, level),
+            "balanced_accuracy": interval(
+                0.5 + (members - rest) / (2 * gap), tuple_yes / (2 * gap), unlabeled_yes / (2 * gap), level
+            ),
+            "precision": interval(
+                precision,
+                inverse * by_member * tuple_yes,
+                (inverse * by_rest - precision / max(rest, 1e-12)) * unlabeled_yes,
+                level,
+            ),
+            "recall": interval(recall, by_member * tuple_yes, by_rest * unlabeled_yes, level),
+        }
+
+    found = with_uncertain_prior(at, told, estimated_profile(classifier, prior), level)
     return {name: replace(one, low=max(0.0, one.low), high=min(1.0, one.high)) for name, one in found.items()}
 
 

@@ -17,6 +17,7 @@ from mdpu.prior import (
     BINS,
     Counts,
     collected,
+    columns_apart,
     disjoint_tuples,
     estimate_prior,
     log_likelihood,
@@ -78,7 +79,7 @@ def test_em_climbs_to_the_maximum_of_another_optimiser(law, prior):
 
     generator = np.random.default_rng(0)
     best = max(-minimize(negative, generator.standard_normal(2 * BINS)).fun for _ in range(8))
-    assert maximise(counts, priors, starts, weights).max() > best - 0.02
+    assert maximise(counts, priors, starts, weights)[0].max() > best - 0.02
 
 
 @pytest.mark.parametrize("prior", [0.3, 0.5])
@@ -211,3 +212,16 @@ def test_intervals_cover_with_repeated_rows():
         with pytest.warns(UserWarning, match="different rows"):
             found.append(estimate_prior(rows, TupleData(sample.tuples, drawn), law, seed))
     assert sum(one.fits(0.5) for one in found) > 24
+
+
+@pytest.mark.parametrize("size", [2, 3])
+def test_a_shift_of_tuples_fits_at_no_prior(size):
+    """The law's own samples fit; of tuples that are moved along a feature without a class none does."""
+    rows, sample, law = gaussians(DOMINANT[size], 0.5, 800, 1)
+    assert 0 < estimate_prior(rows, sample, law).misfit < 1
+    rows[sample.tuples.ravel(), 1] += 3.0
+    found = estimate_prior(rows, sample, law)
+    assert (found.verdict, found.low, found.high) == ("does not fit", 0.0, 1.0)
+    (best, area), *_ = columns_apart(rows, sample)
+    assert best == 1 and area > 0.95
+    assert columns_apart(sparse.csr_matrix(rows), sample) == []
