@@ -592,8 +592,8 @@ class TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
                 f"tuples and unlabeled rows speak for no prior: {self._apart(rows, sample)}"
                 if misfits
                 else f"prior is {self.prior}, but tuples and unlabeled rows, if they differ by the class alone, "
-                f"speak for {ends[0]:.2f} to {ends[1]:.2f}; check prior, or whether the unlabeled rows were drawn as they "
-                "come"
+                f"speak for {ends[0]:.2f} to {ends[1]:.2f}; check prior, or whether the unlabeled rows were drawn as "
+                "they come"
             )
             if self.unlabeled_is == "pool":
                 whole = estimate_prior(rows, _put_back(sample), self._own_law, seed)

@@ -315,6 +315,35 @@ def profile(counts: Counts, level: float = 0.95) -> PriorProfile:
     )
 
 
+def bin_scores(scores: Floats, sample: TupleData, laws: dict[int, Law]) -> Counts:
+    """Return the bins of scores (N,) that were learned from none of the rows of a sample; `laws` by tuple size."""
+    bins = np.empty(len(scores), np.int64)
+    bins[np.argsort(scores, kind="stable")] = np.arange(len(scores)) * BINS // len(scores)
+    patterns, numbers = [], []
+    for size in laws:
+        own = np.sort(bins[sample.tuples[sample.sizes == size, :size]], axis=1)
+        kinds, count = np.unique(own, axis=0, return_counts=True)
+        patterns.append(kinds)
+        numbers.append(count.astype(float))
+    unlabeled = np.bincount(bins[sample.unlabeled], minlength=BINS).astype(float)
+    return Counts(patterns, numbers, list(laws.values()), unlabeled)
+
+
+def share_deviance(counts: Counts, prior: float, shares: Floats) -> Floats:
+    """Return twice the log-likelihood ratio of each share of broken tuples against the best, at a told prior."""
+    priors, starts = starting_laws(counts, np.array([prior]))
+    each = len(priors)
+    weights = [
+        np.repeat(
+            collected([law.broken(share) if share else law for share in shares], 0 * shares + prior), each, axis=0
+        )
+        for law in counts.laws
+    ]
+    every = np.tile(priors, len(shares)), np.tile(starts, (len(shares), 1, 1))
+    values = maximise(counts, *every, weights)[0].reshape(len(shares), each).max(axis=1)
+    return 2 * (values.max() - values)
+
+
 def misfit(counts: Counts, prior: float) -> float:
     """Return Pearson's statistic of the best laws at a prior over `MISFIT` times its quantile of 0.999.
 
@@ -439,7 +468,7 @@ def without_pool(rows: Any, sample: TupleData) -> TupleData:
 
     Tuples and unlabeled rows that are drawn from one finite pool need no care.
     """
-    identity = _identity(rows, np.arange(rows.shape[0]))
+    identity = row_numbers(rows)
     members = identity[sample.tuples[sample.tuples >= 0]]
     distinct = np.unique(members)
     recurring = 1 - len(distinct) / len(members)
@@ -461,7 +490,7 @@ def without_repeats(rows: Any, sample: TupleData) -> TupleData:
     that it was learned from. Rows of a finite pool or of a table with few values recur in tuples as well, and are left.
     """
     used, own = only_used(np.arange(rows.shape[0]), sample)
-    identity = _identity(rows, used)
+    identity = row_numbers(rows, used)
     unlabeled, members = identity[own.unlabeled], identity[own.tuples[own.tuples >= 0]]
     counts, of_members = (np.bincount(part, minlength=identity.max() + 1) for part in (unlabeled, members))
     copies = float(counts @ (counts - 1)) / len(unlabeled)
@@ -476,8 +505,9 @@ def without_repeats(rows: Any, sample: TupleData) -> TupleData:
     return replace(sample, unlabeled=sample.unlabeled[first])
 
 
-def _identity(rows: Any, places: Indices) -> Indices:
-    """Return a number for the row at each of some places, equal for equal rows."""
+def row_numbers(rows: Any, places: Indices | None = None) -> Indices:
+    """Return a number for the row at each of some places, or for all rows (N, ...), equal for equal rows."""
+    places = np.arange(rows.shape[0]) if places is None else places
     numbers: dict[int, int] = {}
     if sparse.issparse(rows):
         chosen: Any = sparse.csr_matrix(rows)[places]

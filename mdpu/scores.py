@@ -19,7 +19,8 @@ from scipy.stats import norm
 from mdpu.data import UNLABELED, TupleData, join_groups, sample_of
 from mdpu.errors import UserError, check_choice, check_count, check_number, check_share
 from mdpu.law import Law, check_prior
-from mdpu.prior import INFLATION, PriorProfile
+from mdpu.learners.joint import posteriors, shifted
+from mdpu.prior import INFLATION, PriorProfile, bin_scores, share_deviance
 from mdpu.randomness import Stream
 
 if TYPE_CHECKING:
@@ -448,3 +449,77 @@ def risk_by_prior(
         changed = float(np.mean((moved > 0) != (scores[sample.unlabeled] > 0)))
         rows.append({"prior": prior, "risk": risk.value, "low": risk.low, "high": risk.high, "changed": changed})
     return pd.DataFrame(rows)
+
+
+# -- broken tuples ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Suspicion:
+    """Which tuples look as if they broke the law, and how many do.
+
+    Attributes
+    ----------
+    tuples : DataFrame
+        The most suspicious first: ``tuple``, its place among those given; ``q``, the probability that a random group
+        with its members' scores obeys the law; ``factor``, how many times more likely its rows are in a broken tuple
+        than in one that obeys; ``probability`` that it is broken, where the share of broken tuples is identified.
+    number : Estimate or None
+        Expected number of broken tuples, with its interval; None where it is not identified: without unlabeled rows, or
+        if all tuples are pairs or single rows, whose scores fit any share.
+    """
+
+    tuples: pd.DataFrame
+    number: Estimate | None
+
+
+def suspicious(estimator: Any, X: Any, y: Any = None, *, level: float = 0.95) -> Suspicion:
+    """Rank tuples by the odds that they break the law, and estimate how many do.
+
+    Broken tuples are taken for random groups that the law refuses. Their share has the largest likelihood at the
+    classifier's prior in the model of `mdpu.prior`, which takes the scores as ranks in three bins, so that none need be
+    right; the interval is that of its profile, and holds no uncertainty of the prior. Of 400 held-out triples or
+    quintuples of digits with 0, 10 and 20 % broken ones, 47 of 48 intervals covered. Tuples that the classifier was
+    trained on look too good: the ranking serves, the number is too low.
+
+    Parameters
+    ----------
+    estimator : MDPUClassifier, or Pipeline that ends in one
+        Fitted, with scores that are log-odds.
+    X, y
+        As for `MDPUClassifier.fit`: tuples and unlabeled rows, or rows and groups; or tuples alone.
+    level : float
+        Of the interval.
+
+    Raises
+    ------
+    UserError
+        If scores are no log-odds, or the data are none.
+    """
+    import pandas as pd
+
+    check_share("level", level)
+    alone = y is None
+    classifier, sample, prior, scores = _read_scores(estimator, X, X[0] if alone else y)
+    getattr(classifier, "_check_posterior", str)("suspicious")
+    sizes = sample.sizes
+    parts = [(own, replace(classifier.law_of(own), refused=0.0)) for own in np.unique(sizes).tolist()]
+
+    shift = 0.0 if alone else shifted(scores[sample.unlabeled], prior)
+    q, rate = np.empty(len(sizes)), np.empty(len(sizes))
+    for size, law in parts:
+        own = sizes == size
+        q[own] = posteriors(np.array(law.weights), scores[sample.tuples[own, :size]] + shift)[0]
+        rate[own] = law.rate(prior)
+    q = np.clip(q, 1e-9, 1 - 1e-9)
+    factor = (1 - q) / (1 - rate) / (q / rate)
+    number, share = None, None
+    if not alone and sizes.max() > 2:
+        shares = np.concatenate([[0.0], np.geomspace(0.005, 0.98 * (1 - rate.min()), 40)])  # random groups break more
+        deviance = share_deviance(bin_scores(scores, sample, dict(parts)), prior, shares)
+        inside = np.flatnonzero(deviance <= float(norm.ppf((1 + level) / 2)) ** 2)
+        share, low, high = (float(shares[place]) for place in (deviance.argmin(), inside[0], inside[-1]))
+        number = Estimate(*(len(sizes) * own for own in (share, low, high)), level)
+    probability = np.full(len(q), np.nan) if share is None else share * factor / (1 - share + share * factor)
+    table = pd.DataFrame({"tuple": np.arange(len(q)), "q": q, "factor": factor, "probability": probability})
+    return Suspicion(table.sort_values("factor", ascending=False, kind="stable", ignore_index=True), number)
