@@ -121,19 +121,13 @@ def join_groups(tuples: Any, unlabeled: Any) -> tuple[Any, Indices]:
 def number_groups(ids: Any) -> Indices:
     """Return for each row the number of its group, which carries the group's size, or -1 if it is unlabeled.
 
-    Call it on all rows before anything cuts them: then `fit` knows a group of which rows are lacking. The numbers are
-    place times 1,000,000 plus size, so that group 17 of three rows has 17000003; groups are in the order of their first
-    rows.
+    Call it on all rows before anything cuts them: then `fit` knows a group of which rows are lacking. Groups are in the
+    order of their first rows, and have the number of their place times 1,000,000 plus their size.
 
     Parameters
     ----------
     ids : array_like, shape (N,)
         Text, integers or any other names. Missing ones, and the integer -1, are of unlabeled rows.
-
-    Raises
-    ------
-    UserError
-        If there are several ids for a row, or they are continuous numbers.
     """
     import pandas as pd
 

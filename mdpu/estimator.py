@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from numbers import Integral
 from typing import Any, Literal, Self
 
@@ -212,10 +213,7 @@ def _check_columns(X: Any) -> None:
         raise UserError(f"columns of one name: {', '.join(repeated)}; give each column a name of its own")
     dates = [str(name) for name, dtype in zip(names, types, strict=True) if getattr(dtype, "kind", "") in "mM"]
     if dates:
-        raise UserError(
-            f"{', '.join(dates)}: dates and times are no numbers; give numbers made of them, such as "
-            "column.dt.dayofweek, or (column - column.min()).dt.total_seconds(), or leave them out"
-        )
+        raise UserError(f"{', '.join(dates)}: dates are no numbers; give numbers made of them, such as dt.dayofweek")
 
 
 def _is_complete(sample: TupleData) -> bool:
@@ -334,7 +332,8 @@ class TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
             own = self._estimated(estimate, rows, sample)
         if self.broken:
             self._check_broken(own, sample)
-        self._before_training(own, rows, sample)
+        if isinstance(self, TupleClassifier):
+            self._check_tie(own, rows, sample)
         for name in ("history_", "n_iter_", "standardisation_"):
             self.__dict__.pop(name, None)
         if choice.name == "network":
@@ -348,15 +347,10 @@ class TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         self.learner_ = choice
         self.prior_estimate_ = estimate.mirrored() if estimate and self._sign < 0 else estimate
         self.prior_ = float(self._own(own))
-        self._after_training(rows, sample)
+        if isinstance(self, TupleClassifier) and self.positive_by is not None:
+            self._name_classes(rows, sample)
         self.classes_ = np.array([-1, 1])
         return self
-
-    def _before_training(self, own: float, rows: Any, sample: TupleData) -> None:
-        """Do what a class of laws needs before a model is trained."""
-
-    def _after_training(self, rows: Any, sample: TupleData) -> None:
-        """Do what a class of laws needs once a model is trained."""
 
     def _check_parameters(self) -> None:
         """Raise `UserError` if a parameter is refused, whatever the data."""
@@ -471,6 +465,8 @@ class TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
             return Choice("linear", "sparse rows")
         if counted:
             return Choice("student", "tuples with counts")
+        if sample.is_ragged:
+            return Choice("student", "tuples of several sizes")
         if rows.ndim > 2 and n >= PICTURES_FROM:
             return Choice("network", "pictures")
         if n <= STUDENT_UP_TO:
@@ -570,14 +566,9 @@ class TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
     def _apart(self, rows: Any, sample: TupleData) -> str:
         """Return the sentence for tuples and unlabeled rows that the law fits at no prior."""
         names = getattr(self, "feature_names_in_", None)
-        columns = [
-            f"{column if names is None else names[column]} ({area:.2f})" for column, area in columns_apart(rows, sample)
-        ]
-        named = f"; the columns that tell them apart best are {', '.join(columns)}" if columns else ""
-        return (
-            "the law fits them at none, so tuples and unlabeled rows differ by more than the class, or tuples break "
-            f"the law{named}"
-        )
+        best = [f"{at if names is None else names[at]} ({area:.2f})" for at, area in columns_apart(rows, sample)]
+        named = f"; the columns that tell them apart best are {', '.join(best)}" if best else ""
+        return "the law fits at none, so they differ by more than the class, or tuples break the law" + named
 
     def _compare_told_prior(self, own: float, rows: Any, sample: TupleData, seed: int | str) -> PriorProfile:
         """Return what the sample says of the prior; warn of a told one that does not fit.
@@ -734,11 +725,9 @@ class TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         check_share("level", level)
         rows, sample = self._read(X, y, reset=False)
         answers = self.predict(rows) > 0
-
-        def at(prior: float) -> dict[str, Estimate]:
-            return {"risk": estimated_risk(answers, sample, prior, self.law_of, level)}
-
-        return with_uncertain_prior(at, self.prior_, estimated_profile(self), level)["risk"]
+        by_prior = partial(estimated_risk, answers, sample, law_of=self.law_of, level=level)
+        told, profile = self.prior_, estimated_profile(self)
+        return with_uncertain_prior(lambda prior: {"risk": by_prior(prior)}, told, profile, level)["risk"]
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -758,9 +747,9 @@ class MDPUClassifier(TupleEstimator):
         ``student``: boosted trees on the soft labels of a kernel machine; any scikit-learn classifier with
         ``sample_weight`` and ``predict_proba`` takes their place. ``linear``: a linear model of the joint objective,
         which takes sparse rows. ``network``: as a `Network` with other parameters. ``auto`` takes ``network`` for 1,000
-        tuples of pictures or more and for more than 20,000 of a table, ``linear`` for sparse rows, and ``student`` for
-        all else. Nothing but this parameter and the data decides the family of models. Learners without a network
-        take one thread.
+        tuples of pictures or more and for more than 20,000 of a table, if all have one size, ``linear`` for sparse
+        rows, and ``student`` for all else. Nothing but this parameter and the data decides the family of models.
+        Learners without a network take one thread.
     guess_prior : bool
         Whether a prior that the sample does not tell is guessed instead of refused.
     compare_prior : bool
@@ -852,9 +841,8 @@ class TupleClassifier(TupleEstimator):
         The law, or its weights w_0 .. w_M; or a function from a tuple size to a law, such as ``Law.dominant``, for
         tuples of several sizes, from which networks do not learn.
     positive_by : int, str or (rows, labels), optional
-        What tells the classes apart where the law is the same with them exchanged, as those of similar and dissimilar
-        pairs are: a column of a table, by its number or name, whose mean is larger among positives; or a few rows
-        (K, ...) with labels (K,), -1 or +1. Without it, a told prior tells them apart, which near 1/2 it cannot.
+        What tells the classes apart where the law is the same with them exchanged, as that of similar pairs: a column
+        by number or name, whose mean is larger among positives; or a few rows with labels, -1 or +1.
     **parameters
         The others, and the attributes, are those of `MDPUClassifier`.
     """
@@ -867,7 +855,7 @@ class TupleClassifier(TupleEstimator):
     def _sign(self) -> int:
         return -1 if self._exchanged else 1
 
-    def _before_training(self, own: float, rows: Any, sample: TupleData) -> None:
+    def _check_tie(self, own: float, rows: Any, sample: TupleData) -> None:
         """Warn of classes that nothing tells apart, and refuse a `positive_by` that cannot."""
         laws = [part.law.weights for part in Bags.of(sample, self._own_law).parts]
         symmetric = all(weights == weights[::-1] for weights in laws)
@@ -875,8 +863,7 @@ class TupleClassifier(TupleEstimator):
             if symmetric and self.prior is not None and abs(own - 0.5) <= max(TIE, len(sample.tuples) ** -0.5):
                 warn(
                     f"the law is the same with the classes exchanged, and prior {self.prior} is too near 1/2 to tell "
-                    "them apart, so that all answers may be exchanged; set positive_by to a column whose mean is "
-                    "larger among positives, or to a few rows with labels"
+                    "them apart; set positive_by to a column with a larger mean among positives, or to labelled rows"
                 )
             return
         if not symmetric:
@@ -889,24 +876,19 @@ class TupleClassifier(TupleEstimator):
         names = [*getattr(self, "feature_names_in_", ())]
         place = names.index(self.positive_by) if self.positive_by in names else self.positive_by
         if rows.ndim != 2 or isinstance(place, bool) or not isinstance(place, Integral) or place >= rows.shape[1]:
-            raise UserError(
-                f"positive_by is {self.positive_by!r}; the number or name of a column of a table is needed, or (rows, "
-                "labels)"
-            )
-        column = rows[:, place]
-        return np.asarray(column.toarray() if sparse.issparse(column) else column, float).ravel()
+            raise UserError(f"positive_by is {self.positive_by!r}; the number or name of a column, or (rows, labels)")
+        column: Any = rows[:, [place]]
+        return np.asarray(column.sum(axis=1), np.float64).ravel()  # of sparse rows too
 
-    def _after_training(self, rows: Any, sample: TupleData) -> None:
+    def _name_classes(self, rows: Any, sample: TupleData) -> None:
         """Exchange the classes if `positive_by` says so: of a told prior, the scores are moved to it again."""
-        if self.positive_by is None:
-            return
         scores = self._scores(rows[sample.unlabeled])
         if isinstance(self.positive_by, tuple):
             given, labels = self.positive_by
             own, labels = self._scores(self._checked(given, reset=False)), np.asarray(labels)
             if labels.shape != own.shape or not np.isin(labels, (-1, 1)).all():
                 raise UserError("positive_by is (rows, labels) with a label, -1 or +1, for each row; others were given")
-            excess = np.log(expit(own * labels)) - np.log(expit(-own * labels))
+            excess = own * labels  # of log-likelihood
             clear = abs(excess.sum())
         else:
             column = self._column(rows[sample.unlabeled])
@@ -914,14 +896,12 @@ class TupleClassifier(TupleEstimator):
             excess = (column[seen] - column[seen].mean()) * (expit(scores[seen]) - expit(scores[seen]).mean())
             clear = abs(excess.sum()) / max(float(np.sqrt((excess**2).sum())), TINY)
         if clear < SURE:
-            warn(
-                "positive_by hardly tells the classes apart, so that all answers may be exchanged; give another column "
-                "or more labelled rows"
-            )
+            warn("positive_by hardly tells the classes apart; give another column, or more labelled rows")
         if excess.sum() < 0:
             self._exchanged = True
-            if self.prior is None:
+            if self.prior_estimate_ is not None and self.prior is None:
                 self.prior_ = 1 - self.prior_
+                self.prior_estimate_ = replace(self.prior_estimate_, symmetric=False).mirrored()
             else:
                 self._moved = float(shifted(-scores.astype(np.float64), self.prior_))
 

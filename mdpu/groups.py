@@ -23,60 +23,37 @@ if TYPE_CHECKING:
     import pandas as pd
 
 PICTURES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".webp")
-UNLABELED_FOLDER = "unlabeled"
 SHOWN = 5  # columns and sizes that the report names
 
 
 @dataclass(frozen=True)
 class GroupReport:
-    """What groups hold, before anything trains.
-
-    Attributes
-    ----------
-    sizes : dict from int to int
-        Number of groups of each size.
-    n_unlabeled, distinct_unlabeled : int
-        Unlabeled rows, and how many different ones.
-    repeated_within : int
-        Groups in which a row stands more than once.
-    in_two_groups, in_group_and_unlabeled : int
-        Different rows that stand in two groups or more, and in a group and among the unlabeled ones.
-    missing : dict from str to int
-        Missing values by column, where there are some.
-    text, constant : list of str
-        Columns that are no numbers, and columns of one value.
-    """
+    """What groups hold, before anything trains: counts of groups by size, and of rows, and names of columns."""
 
     sizes: dict[int, int]
     n_unlabeled: int
     distinct_unlabeled: int
-    repeated_within: int
-    in_two_groups: int
+    repeated_within: int  # groups in which a row stands more than once
+    in_two_groups: int  # different rows
     in_group_and_unlabeled: int
-    missing: dict[str, int]
-    text: list[str]
+    missing: dict[str, int]  # values by column, where there are some
+    text: list[str]  # columns that are no numbers
     constant: list[str]
 
     def __str__(self) -> str:
-        """Return the report in lines, the last ones of what to look at."""
-        sizes = [f"{count} of {size}" for size, count in sorted(self.sizes.items())]
+        """Return the report in lines, those of what is not there left out."""
+        sizes = _few([f"{count} of {size} rows" for size, count in self.sizes.items()])
         lines = [
-            f"{sum(self.sizes.values())} groups, {_few(sizes)} rows",
+            f"{sum(self.sizes.values())} groups: {sizes}",
             f"{self.n_unlabeled} unlabeled rows, {self.distinct_unlabeled} of them different",
+            self.repeated_within and f"{self.repeated_within} groups hold a row more than once",
+            self.in_two_groups and f"{self.in_two_groups} rows stand in two groups or more",
+            self.in_group_and_unlabeled and f"{self.in_group_and_unlabeled} unlabeled rows stand in groups too",
+            self.missing and f"missing values: {_few([f'{name} {count}' for name, count in self.missing.items()])}",
+            self.text and f"no numbers, which need an encoder before the classifier: {_few(self.text)}",
+            self.constant and f"columns of one value: {_few(self.constant)}",
         ]
-        counted = {
-            "groups hold a row more than once": self.repeated_within,
-            "rows stand in two groups or more": self.in_two_groups,
-            "rows stand in a group and among the unlabeled ones": self.in_group_and_unlabeled,
-        }
-        lines += [f"{count} {what}" for what, count in counted.items() if count]
-        if self.missing:
-            lines.append(f"missing values: {_few([f'{name} {count}' for name, count in self.missing.items()])}")
-        if self.text:
-            lines.append(f"no numbers, which need an encoder before the classifier: {_few(self.text)}")
-        if self.constant:
-            lines.append(f"columns of one value: {_few(self.constant)}")
-        return "\n".join(lines)
+        return "\n".join(str(line) for line in lines if line)
 
 
 def _few(names: list[str]) -> str:
@@ -85,19 +62,7 @@ def _few(names: list[str]) -> str:
 
 @dataclass(frozen=True)
 class GroupData:
-    """Rows and groups for ``fit(rows, groups)``, and the report.
-
-    Attributes
-    ----------
-    rows : DataFrame or ndarray, shape (N, ...)
-    groups : ndarray, int64, shape (N,)
-        As `mdpu.data.number_groups` gives them.
-    names : list of str
-        Of the groups, in their order.
-    files : list of Path or None
-        Of pictures, the file of each row.
-    report : GroupReport
-    """
+    """Rows (N, ...) and groups (N,) for ``fit(rows, groups)``, names of the groups, files of pictures, the report."""
 
     rows: Any
     groups: Indices
@@ -119,22 +84,14 @@ def read_groups(
     Parameters
     ----------
     source : DataFrame, str or Path
-        A frame with a column of ids, or the CSV or Parquet file of one. Or an npz file: ``rows`` and, by the name in
-        `group`, their ids, or ``tuples`` and ``unlabeled``. Or a folder of pictures: one folder for each group, while
-        pictures beside these, or in a folder `unlabeled`, are unlabeled.
+        A frame, or a CSV or Parquet file. Or an npz file of ``rows`` and ids, or of ``tuples`` and ``unlabeled``. Or a
+        folder of pictures, with one for each group: those beside these, or in a folder `unlabeled`, are unlabeled.
     group : str
         The column of ids: text or numbers, and missing, or the integer -1, for unlabeled rows.
-    table : DataFrame, str or Path, optional
-        Of a folder of pictures that lie together, the table with the columns `file` and `group`.
-    file : str
-        The column of paths below the folder.
+    table, file : DataFrame, str or Path, optional; and str
+        Of pictures that lie together: a table with `group`, and its column of paths below the folder.
     size : (height, width), optional
         To which pictures are scaled. Without it, all must have one size.
-
-    Raises
-    ------
-    UserError
-        If the source cannot be read, lacks a column, or holds no group or no unlabeled row.
     """
     files = None
     if table is not None or (isinstance(source, str | Path) and Path(source).is_dir()):
@@ -158,28 +115,23 @@ def report_groups(rows: Any, groups: Indices) -> GroupReport:
     """Return what rows (N, ...) and groups (N,) of `number_groups` hold."""
     import pandas as pd
 
-    frame = rows if isinstance(rows, pd.DataFrame) else None
-    table = frame if frame is not None else (pd.DataFrame(rows) if np.ndim(rows) == 2 else None)
-    contents = pd.util.hash_pandas_object(frame, index=False).to_numpy() if frame is not None else row_numbers(rows)
-    is_member = groups != UNLABELED
-    members = pd.DataFrame({"row": contents[is_member], "group": groups[is_member]})
+    is_frame = isinstance(rows, pd.DataFrame)
+    contents = pd.util.hash_pandas_object(rows, index=False).to_numpy() if is_frame else row_numbers(rows)
+    table = pd.DataFrame(rows if np.ndim(rows) == 2 else None)  # of pictures no column is named
+    members = pd.DataFrame({"row": contents, "group": groups})[groups != UNLABELED]
     different = members.drop_duplicates()
-    unlabeled = np.unique(contents[~is_member])
-    numbers = np.unique(members["group"])
-    missing = {} if table is None else {str(name): int(count) for name, count in table.isna().sum().items() if count}
-    kinds = (
-        {} if frame is None else {str(name): pd.api.types.is_numeric_dtype(kind) for name, kind in frame.dtypes.items()}
-    )
+    unlabeled = np.unique(contents[groups == UNLABELED])
+    sizes, counts = np.unique(np.unique(members["group"]) % SIZES, return_counts=True)
     return GroupReport(
-        {int(size): int(count) for size, count in zip(*np.unique(numbers % SIZES, return_counts=True), strict=True)},
-        int(np.sum(~is_member)),
+        dict(zip(sizes.tolist(), counts.tolist(), strict=True)),
+        int(np.sum(groups == UNLABELED)),
         len(unlabeled),
         members[members.duplicated()]["group"].nunique(),
         int((different["row"].value_counts() > 1).sum()),
         int(np.isin(unlabeled, different["row"]).sum()),
-        missing,
-        [name for name, is_number in kinds.items() if not is_number],
-        [] if table is None else [str(name) for name, count in table.nunique(dropna=False).items() if count == 1],
+        {str(name): int(count) for name, count in table.isna().sum().items() if count},
+        [str(name) for name in table.select_dtypes(exclude="number")],
+        [str(name) for name, count in table.nunique(dropna=False).items() if count == 1],
     )
 
 
@@ -189,13 +141,13 @@ def _read_frame(source: Any) -> pd.DataFrame:
 
     if isinstance(source, pd.DataFrame):
         return source.reset_index(drop=True)
-    if not isinstance(source, str | Path):
-        raise UserError(f"source is a {type(source).__name__}; a DataFrame, a file or a folder is needed")
     readers: dict[str, Callable[[Path], Any]] = {".csv": pd.read_csv, ".parquet": pd.read_parquet}
-    path = Path(source)
-    if path.suffix not in readers:
-        raise UserError(f"{path} is no folder, and its name ends in none of .csv, .parquet and .npz")
-    return _tried(path, readers[path.suffix])
+    suffix = Path(source).suffix if isinstance(source, str | Path) else None
+    if suffix not in readers:
+        raise UserError(
+            f"source is {printable(str(source))[:200]}; a frame, a folder, .csv, .parquet or .npz is needed"
+        )
+    return _tried(Path(source), readers[suffix])
 
 
 def _tried(path: Path, read: Callable[[Path], Any]) -> Any:
@@ -207,25 +159,21 @@ def _tried(path: Path, read: Callable[[Path], Any]) -> Any:
 
 
 def _column(frame: pd.DataFrame, name: str) -> Any:
-    if name not in frame.columns or frame.columns.tolist().count(name) > 1:
+    if [*frame.columns].count(name) != 1:
         raise UserError(f"one column {name} is needed; there are {_few([str(own) for own in frame.columns])}")
     return frame[name]
 
 
 def _read_npz(path: Path, group: str) -> tuple[NDArray[Any], NDArray[Any]]:
     """Return the rows and ids of an npz file."""
-    with _tried(path, lambda own: np.load(own, allow_pickle=False)) as held:
-        if {"tuples", "unlabeled"} <= set(held.files):
-            rows, groups = join_groups(_tried(path, lambda _: held["tuples"]), held["unlabeled"])
-            return rows, np.where(groups == UNLABELED, UNLABELED, groups // SIZES)
-        if not {"rows", group} <= set(held.files):
-            raise UserError(
-                f"{path} holds {', '.join(held.files)}; rows and {group} are needed, or tuples and unlabeled"
-            )
-        rows, ids = _tried(path, lambda _: (held["rows"], held[group]))
-    if len(rows) != len(ids):
-        raise UserError(f"{path} holds {len(rows)} rows and {len(ids)} ids of groups; one is needed for each row")
-    return rows, ids
+    with _tried(path, lambda own: np.load(own, allow_pickle=False)) as file:
+        held = _tried(path, lambda _: dict(file))
+    if {"tuples", "unlabeled"} <= held.keys():
+        rows, groups = join_groups(held["tuples"], held["unlabeled"])
+        return rows, np.where(groups == UNLABELED, UNLABELED, groups // SIZES)
+    if not {"rows", group} <= held.keys() or len(held["rows"]) != len(held[group]):
+        raise UserError(f"{path} holds {', '.join(held)}; rows and {group} of one length are needed, or tuples")
+    return held["rows"], held[group]
 
 
 def _list_pictures(folder: Path, group: str, table: Any, file: str) -> tuple[list[Path], NDArray[Any]]:
@@ -233,22 +181,17 @@ def _list_pictures(folder: Path, group: str, table: Any, file: str) -> tuple[lis
     if table is not None:
         frame = _read_frame(table)
         files, ids = [folder / str(name) for name in _column(frame, file)], _column(frame, group).to_numpy()
-        if lost := [str(path) for path in files if not path.is_file()]:
-            raise UserError(f"{len(lost)} files of the table are not in {folder}: {_few(lost)}")
         return files, ids
     files = sorted(path for path in folder.rglob("*") if path.suffix.lower() in PICTURES)
     if not files:
         raise UserError(f"{folder} holds no pictures ({', '.join(PICTURES)})")
     parts = [path.relative_to(folder).parts[:-1] for path in files]
-    return files, np.array([None if part in ((), (UNLABELED_FOLDER,)) else "/".join(part) for part in parts], object)
+    return files, np.array([None if part in ((), ("unlabeled",)) else "/".join(part) for part in parts], object)
 
 
 def _read_pictures(files: list[Path], size: tuple[int, int] | None) -> NDArray[np.uint8]:
     """Return pictures (N, H, W) if all are grey, or (N, H, W, 3), uint8."""
-    try:
-        from PIL import Image
-    except ImportError:
-        raise UserError("pictures need Pillow; install pillow") from None
+    from PIL import Image
 
     def read(path: Path) -> Any:
         with Image.open(path) as picture:
@@ -256,9 +199,10 @@ def _read_pictures(files: list[Path], size: tuple[int, int] | None) -> NDArray[n
         return np.asarray(own if size is None else own.resize((size[1], size[0])))
 
     pictures = [_tried(path, read) for path in files]
-    if any(picture.ndim == 3 for picture in pictures):
+    if len({picture.ndim for picture in pictures}) > 1:
         pictures = [picture if picture.ndim == 3 else np.repeat(picture[..., None], 3, axis=2) for picture in pictures]
     if len(shapes := {picture.shape[:2] for picture in pictures}) > 1:
-        few = _few([f"{height} x {width}" for height, width in sorted(shapes)])
-        raise UserError(f"pictures have several sizes, {few}; give size=(height, width), to which they are scaled")
+        raise UserError(
+            f"pictures have the sizes {_few([*map(str, shapes)])}; give size=(height, width), to scale them"
+        )
     return np.stack(pictures)

@@ -66,15 +66,14 @@ class PriorProfile:
     verdict : {'known', 'bound only', 'not known', 'does not fit'}
         Known: the interval is at most 0.5 wide and away from 0 and 1. Bound only: the interval holds, but a single
         number in it would mislead. Not known: the score does not tell tuples from unlabeled rows, or the law leaves the
-        prior free. Does not fit: at no prior do the law and two classes give the bins of tuples and unlabeled rows, so
-        that these differ by more than the class; the interval is [0, 1].
+        prior free. Does not fit: at no prior do law and classes give these bins; the interval is [0, 1].
     symmetric : bool
         Whether the law is the same with the classes exchanged. Then 1 - `prior` fits as well, with the mirrored
         interval, and the profile is that of priors of at least one half.
     gate : float
         Twice the log-likelihood ratio against bins that say nothing of the class.
     misfit : float
-        Pearson's statistic of the best fit over the value from which on it does not fit; 0 where nothing can tell.
+        Pearson's statistic of the best fit over the largest one that fits; 0 where nothing can tell.
     priors, deviance : ndarray
         The profile: twice the log-likelihood ratio of each prior against the best.
     n, n_unlabeled : int
@@ -163,11 +162,15 @@ def count_bins(fit: CrossFit, bags: Bags, seed: int | str = 0) -> Counts:
         ends = np.cumsum([own.size for own in scores])[:-1]
         for target, mask, values in zip([*bins, unlabeled], masks, np.split(ranked, ends), strict=True):
             target[mask] = values.reshape(target[mask].shape)
+    return _tabulated(bins, [part.law for part in bags.parts], unlabeled)
+
+
+def _tabulated(bins: list[Indices], laws: list[Law], unlabeled: Indices) -> Counts:
     tables = [np.unique(np.sort(own, axis=1), axis=0, return_counts=True) for own in bins]
     return Counts(
         [patterns for patterns, _ in tables],
         [numbers.astype(float) for _, numbers in tables],
-        [part.law for part in bags.parts],
+        laws,
         np.bincount(unlabeled, minlength=BINS).astype(float),
     )
 
@@ -299,46 +302,24 @@ def profile(counts: Counts, level: float = 0.95) -> PriorProfile:
     if far > 1:
         low, high, verdict = 0.0, 1.0, "does not fit"
     n = round(sum(numbers.sum() for numbers in counts.numbers))
-    return PriorProfile(
-        prior,
-        low,
-        high,
-        level,
-        verdict,
-        symmetric,
-        gate,
-        far,
-        n,
-        round(counts.unlabeled.sum()),
-        expit(points),
-        deviance,
-    )
+    found = prior, low, high, level, verdict, symmetric, gate, far
+    return PriorProfile(*found, n, round(counts.unlabeled.sum()), expit(points), deviance)
 
 
 def bin_scores(scores: Floats, sample: TupleData, laws: dict[int, Law]) -> Counts:
     """Return the bins of scores (N,) that were learned from none of the rows of a sample; `laws` by tuple size."""
     bins = np.empty(len(scores), np.int64)
     bins[np.argsort(scores, kind="stable")] = np.arange(len(scores)) * BINS // len(scores)
-    patterns, numbers = [], []
-    for size in laws:
-        own = np.sort(bins[sample.tuples[sample.sizes == size, :size]], axis=1)
-        kinds, count = np.unique(own, axis=0, return_counts=True)
-        patterns.append(kinds)
-        numbers.append(count.astype(float))
-    unlabeled = np.bincount(bins[sample.unlabeled], minlength=BINS).astype(float)
-    return Counts(patterns, numbers, list(laws.values()), unlabeled)
+    own = [bins[sample.tuples[sample.sizes == size, :size]] for size in laws]
+    return _tabulated(own, list(laws.values()), bins[sample.unlabeled])
 
 
 def share_deviance(counts: Counts, prior: float, shares: Floats) -> Floats:
     """Return twice the log-likelihood ratio of each share of broken tuples against the best, at a told prior."""
     priors, starts = starting_laws(counts, np.array([prior]))
     each = len(priors)
-    weights = [
-        np.repeat(
-            collected([law.broken(share) if share else law for share in shares], 0 * shares + prior), each, axis=0
-        )
-        for law in counts.laws
-    ]
+    at = np.repeat(shares, each)
+    weights = [collected([law.broken(own) if own else law for own in at], 0 * at + prior) for law in counts.laws]
     every = np.tile(priors, len(shares)), np.tile(starts, (len(shares), 1, 1))
     values = maximise(counts, *every, weights)[0].reshape(len(shares), each).max(axis=1)
     return 2 * (values.max() - values)
@@ -375,10 +356,7 @@ def misfit(counts: Counts, prior: float) -> float:
 
 
 def columns_apart(rows: Any, sample: TupleData, count: int = 3) -> list[tuple[int, float]]:
-    """Return the columns that tell members of tuples from unlabeled rows best, and how well, as areas under the curve.
-
-    Of many rows, `LEARN_FROM` of both kinds are seen; of pictures and sparse rows no column is named.
-    """
+    """Return the columns of a table that tell members from unlabeled rows best, and how well: areas under the curve."""
     if sparse.issparse(rows) or rows.ndim != 2:
         return []
     members = sample.tuples[sample.tuples >= 0]
@@ -486,8 +464,8 @@ def without_pool(rows: Any, sample: TupleData) -> TupleData:
 def without_repeats(rows: Any, sample: TupleData) -> TupleData:
     """Return the sample with each unlabeled row once, where they recur more often than draws do, with a warning.
 
-    Of oversampled rows and bootstraps, copies would be taken for further draws, and a score would be judged by rows
-    that it was learned from. Rows of a finite pool or of a table with few values recur in tuples as well, and are left.
+    Copies, as in a bootstrap, would be taken for further draws, and scores judged by rows that they were learned from.
+    Rows of a finite pool or of a table with few values recur in tuples as well, and are left.
     """
     used, own = only_used(np.arange(rows.shape[0]), sample)
     identity = row_numbers(rows, used)
@@ -499,8 +477,8 @@ def without_repeats(rows: Any, sample: TupleData) -> TupleData:
         return sample
     first = np.sort(np.unique(unlabeled, return_index=True)[1])
     warn(
-        f"{len(unlabeled)} unlabeled rows are {len(first)} different rows, which members of tuples do not repeat as "
-        "often; each is counted once, as copies say nothing more: give the rows as they were before they were repeated"
+        f"{len(unlabeled)} unlabeled rows are {len(first)} different rows, and recur more often than those of tuples; "
+        "each is counted once, as copies say nothing more"
     )
     return replace(sample, unlabeled=sample.unlabeled[first])
 
@@ -510,7 +488,7 @@ def row_numbers(rows: Any, places: Indices | None = None) -> Indices:
     places = np.arange(rows.shape[0]) if places is None else places
     numbers: dict[int, int] = {}
     if sparse.issparse(rows):
-        chosen: Any = sparse.csr_matrix(rows)[places]
+        chosen: Any = rows[places]  # type: ignore[index]  # scipy's base class has no rows
         chosen.sum_duplicates()
         parts = [slice(*ends) for ends in pairwise(chosen.indptr.tolist())]
         contents = (hash((chosen.indices[part].tobytes(), chosen.data[part].tobytes())) for part in parts)

@@ -136,18 +136,7 @@ def with_uncertain_prior(
 
     A value belongs to the interval if at some prior pi the deviance of pi and the squared distance from the estimate
     there, in its standard errors, add up to no more than the quantile of chi-squared. Tuples and rows are others than
-    those of the profile. Priors at which members say nothing are left out.
-
-    Parameters
-    ----------
-    at : callable
-        From a prior to estimates by name, not clipped.
-    told : float
-        Where the values are.
-    profile : PriorProfile, optional
-        Without one, the prior is known.
-    level : float
-        Of the intervals.
+    those of the profile. Priors at which members say nothing are left out. Values are `at` the told one.
     """
     found = at(told)
     if profile is None:
@@ -166,16 +155,15 @@ def with_uncertain_prior(
             continue
         reach = np.sqrt(1 - deviance[place] / most**2)
         for name, one in there.items():
-            down, up = (one.value + reach * (end - one.value) for end in (one.low, one.high))
-            so_far = found[name]
-            found[name] = replace(so_far, low=min(so_far.low, float(down)), high=max(so_far.high, float(up)))
+            down, up = (float(one.value + reach * (end - one.value)) for end in (one.low, one.high))
+            found[name] = replace(found[name], low=min(found[name].low, down), high=max(found[name].high, up))
     return found
 
 
 def estimated_profile(classifier: Any, prior: float | None = None) -> PriorProfile | None:
     """Return what a classifier knows of the prior if it estimated it, and no other prior is given."""
     told = prior is not None or getattr(classifier, "prior", 0.5) is not None
-    return None if told else getattr(classifier, "prior_estimate_", None)
+    return None if told else classifier.prior_estimate_
 
 
 def estimated_risk(
@@ -461,12 +449,10 @@ class Suspicion:
     Attributes
     ----------
     tuples : DataFrame
-        The most suspicious first: ``tuple``, its place among those given; ``q``, the probability that a random group
-        with its members' scores obeys the law; ``factor``, how many times more likely its rows are in a broken tuple
-        than in one that obeys; ``probability`` that it is broken, where the share of broken tuples is identified.
+        The most suspicious first: ``tuple``, its place; ``q``, the probability that the law holds for a random group
+        with such scores; ``factor``, how many times more likely they are in a broken tuple; ``probability`` of that.
     number : Estimate or None
-        Expected number of broken tuples, with its interval; None where it is not identified: without unlabeled rows, or
-        if all tuples are pairs or single rows, whose scores fit any share.
+        Of broken tuples; like the probability it is missing without unlabeled rows, or larger tuples than pairs.
     """
 
     tuples: pd.DataFrame
@@ -481,20 +467,7 @@ def suspicious(estimator: Any, X: Any, y: Any = None, *, level: float = 0.95) ->
     right; the interval is that of its profile, and holds no uncertainty of the prior. Of 400 held-out triples or
     quintuples of digits with 0, 10 and 20 % broken ones, 47 of 48 intervals covered. Tuples that the classifier was
     trained on look too good: the ranking serves, the number is too low.
-
-    Parameters
-    ----------
-    estimator : MDPUClassifier, or Pipeline that ends in one
-        Fitted, with scores that are log-odds.
-    X, y
-        As for `MDPUClassifier.fit`: tuples and unlabeled rows, or rows and groups; or tuples alone.
-    level : float
-        Of the interval.
-
-    Raises
-    ------
-    UserError
-        If scores are no log-odds, or the data are none.
+    Parameters are those of `scores_without_labels`, where scores must be log-odds, and `y` may be left out.
     """
     import pandas as pd
 
@@ -503,11 +476,11 @@ def suspicious(estimator: Any, X: Any, y: Any = None, *, level: float = 0.95) ->
     classifier, sample, prior, scores = _read_scores(estimator, X, X[0] if alone else y)
     getattr(classifier, "_check_posterior", str)("suspicious")
     sizes = sample.sizes
-    parts = [(own, replace(classifier.law_of(own), refused=0.0)) for own in np.unique(sizes).tolist()]
+    laws = {size: replace(classifier.law_of(size), refused=0.0) for size in np.unique(sizes).tolist()}
 
     shift = 0.0 if alone else shifted(scores[sample.unlabeled], prior)
     q, rate = np.empty(len(sizes)), np.empty(len(sizes))
-    for size, law in parts:
+    for size, law in laws.items():
         own = sizes == size
         q[own] = posteriors(np.array(law.weights), scores[sample.tuples[own, :size]] + shift)[0]
         rate[own] = law.rate(prior)
@@ -516,10 +489,10 @@ def suspicious(estimator: Any, X: Any, y: Any = None, *, level: float = 0.95) ->
     number, share = None, None
     if not alone and sizes.max() > 2:
         shares = np.concatenate([[0.0], np.geomspace(0.005, 0.98 * (1 - rate.min()), 40)])  # random groups break more
-        deviance = share_deviance(bin_scores(scores, sample, dict(parts)), prior, shares)
+        deviance = share_deviance(bin_scores(scores, sample, laws), prior, shares)
         inside = np.flatnonzero(deviance <= float(norm.ppf((1 + level) / 2)) ** 2)
         share, low, high = (float(shares[place]) for place in (deviance.argmin(), inside[0], inside[-1]))
-        number = Estimate(*(len(sizes) * own for own in (share, low, high)), level)
+        number = Estimate(len(sizes) * share, len(sizes) * low, len(sizes) * high, level)
     probability = np.full(len(q), np.nan) if share is None else share * factor / (1 - share + share * factor)
     table = pd.DataFrame({"tuple": np.arange(len(q)), "q": q, "factor": factor, "probability": probability})
     return Suspicion(table.sort_values("factor", ascending=False, kind="stable", ignore_index=True), number)

@@ -36,6 +36,5 @@ def one_thread() -> Iterator[None]:
 
 def _let_go() -> None:
     """Let another thread than the one that set OpenBLAS's limit set it, which threadpoolctl refuses in new versions."""
-    openblas = getattr(threadpoolctl, "OpenBLASController", None)
-    if clear := getattr(openblas, "clear_controlling_thread", None):
+    if clear := getattr(getattr(threadpoolctl, "OpenBLASController", None), "clear_controlling_thread", None):
         clear(force=True)
