@@ -20,7 +20,7 @@ import pandas as pd
 from shared import FILES, LAWS, Table, parser_of
 from sklearn.metrics import roc_auc_score
 
-from mdpu.data import read_groups
+from mdpu.data import number_groups, sample_of
 from mdpu.estimator import TupleClassifier
 from mdpu.randomness import Stream
 from mdpu.scores import estimated_risk, scores_without_labels
@@ -90,9 +90,9 @@ def intervals(table, law, sizes, prior, n, broken, trial):
         sample = held.draw(np.arange(len(test)), laws, prior, n, stream)
         present = sample.tuples >= 0
         rows = held.rows[np.concatenate([sample.tuples[present], sample.unlabeled])][:, None]
-        groups = np.concatenate([np.nonzero(present)[0], np.full(n, -1)])
+        groups = number_groups(np.concatenate([np.nonzero(present)[0], np.full(n, -1)]))
         estimates = scores_without_labels(stand_in, rows, groups)
-        estimates["risk"] = estimated_risk(rows[:, 0] > 0, read_groups(groups), prior, law_of, 0.95)
+        estimates["risk"] = estimated_risk(rows[:, 0] > 0, sample_of(groups), prior, law_of, 0.95)
         for name, one in estimates.items():
             if not np.isnan(true[name]):
                 covers = one.low - EXACT <= true[name] <= one.high + EXACT

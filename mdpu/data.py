@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from mdpu.randomness import Stream
 Indices = NDArray[np.int64]
 Signs = NDArray[np.int8]
 UNLABELED = -1
+SIZES = 1_000_000  # the number of a group is that of its place times this, and its size: 17000003 has three rows
 
 
 @dataclass(frozen=True)
@@ -82,9 +84,9 @@ class TupleData:
 
 
 def join_groups(tuples: Any, unlabeled: Any) -> tuple[Any, Indices]:
-    """Return all rows as one array (N, ...), and for each the number of its tuple, from 0, or -1 if it is unlabeled.
+    """Return all rows as one array (N, ...), and for each the number of its tuple, or -1 if it is unlabeled.
 
-    This is scikit-learn's form, ``fit(rows, groups)``.
+    This is scikit-learn's form, ``fit(rows, groups)``. The numbers are those of `number_groups`.
 
     Parameters
     ----------
@@ -112,8 +114,34 @@ def join_groups(tuples: Any, unlabeled: Any) -> tuple[Any, Indices]:
     else:
         rows, sizes = _concatenate(tuples, unlabeled)
     groups = np.full(rows.shape[0], UNLABELED)
-    groups[: sum(sizes)] = np.repeat(np.arange(len(sizes)), sizes)
+    groups[: sum(sizes)] = np.repeat(np.arange(len(sizes)) * SIZES + np.array(sizes), sizes)
     return rows, groups
+
+
+def number_groups(ids: Any) -> Indices:
+    """Return for each row the number of its group, which carries the group's size, or -1 if it is unlabeled.
+
+    Call it on all rows before anything cuts them: then `fit` knows a group of which rows are lacking. Groups are in the
+    order of their first rows, and have the number of their place times 1,000,000 plus their size.
+
+    Parameters
+    ----------
+    ids : array_like, shape (N,)
+        Text, integers or any other names. Missing ones, and the integer -1, are of unlabeled rows.
+    """
+    import pandas as pd
+
+    if np.ndim(ids) != 1:
+        raise UserError(f"ids have {np.ndim(ids)} axes; one id is needed for each row")
+    own = pd.Series(ids if hasattr(ids, "dtype") else np.array([*ids, None], object)[:-1]).reset_index(drop=True)
+    own = own.infer_objects()
+    if pd.api.types.is_float_dtype(own.dtype) and (own.dropna() % 1 != 0).any():
+        raise UserError("ids are numbers with fractions; names or integers are needed, or missing for unlabeled rows")
+    unlabeled = own.isna().to_numpy() | [isinstance(one, Real) and one == UNLABELED for one in own]
+    places, names = pd.factorize(own[~unlabeled].infer_objects())
+    groups = np.full(len(own), UNLABELED)
+    groups[~unlabeled] = places * SIZES + np.bincount(places, minlength=len(names))[places]
+    return groups
 
 
 def _concatenate(tuples: Any, unlabeled: Any) -> tuple[NDArray[Any], list[int]]:
@@ -147,26 +175,27 @@ def _sizes_of_alike(tuples: Sequence[Any], unlabeled: Any) -> list[int]:
     return sizes
 
 
-def read_groups(groups: NDArray[Any]) -> TupleData:
+def sample_of(groups: NDArray[Any]) -> TupleData:
     """Return the sample that groups (N,) name in their rows, tuples in the order of their numbers.
 
     Raises
     ------
     UserError
-        If they are no groups but labels, or name no tuple or no unlabeled row, or folds have cut the tuples.
+        If they are no groups but labels, or name no tuple or no unlabeled row, or do not carry the sizes of their
+        tuples as those of `number_groups` do: then something has cut these, or nobody can know.
     """
     if not np.issubdtype(groups.dtype, np.integer) or groups.ndim != 1 or (groups < UNLABELED).any():
         raise UserError(
             "y holds neither unlabeled rows (n_unlabeled, ...) nor groups, but continuous numbers or names of classes "
             f"({groups.dtype} of shape {groups.shape}); groups are an integer for each row, the number of its tuple or "
-            "-1"
+            "-1, as number_groups(ids) gives it"
         )
     unlabeled = np.flatnonzero(groups == UNLABELED)
     members = np.flatnonzero(groups != UNLABELED)
     if not len(unlabeled) or not len(members):
         raise UserError(
-            "Only binary classification is supported, from groups instead of labels: y names no unlabeled row, -1; it "
-            "names tuples only"
+            "Only binary classification is supported, from groups instead of labels: y names no unlabeled row, -1; "
+            "meta-estimators that number classes anew, such as BaggingClassifier, take none"
             if len(members)
             else "y names no tuple; it names unlabeled rows only"
         )
@@ -177,10 +206,12 @@ def read_groups(groups: NDArray[Any]) -> TupleData:
             "y holds -1 and +1, which are labels, and as groups would make one tuple of all rows that have +1; give "
             "unlabeled rows, or for each row the number of its tuple"
         )
-    if sizes.min() == 1 < sizes.max() and len(numbers) <= numbers[-1]:
+    if (wrong := numbers % SIZES != sizes).any():
         raise UserError(
-            "tuples are cut: some rows of them are in this part of the data, and others are not; cross-validation "
-            "needs cv=TupleKFold(), and parts that hold tuples of one row need numbers from 0 without gaps"
+            f"y holds numbers of which {wrong.sum()} of {len(numbers)} do not fit the sizes of their groups: a "
+            "splitter or a meta-estimator such as BaggingClassifier has cut tuples or numbered them anew, or the "
+            "numbers are plain ids, of which nothing can tell that; cross-validate with cv=TupleKFold(), and turn ids "
+            "into numbers by number_groups(ids)"
         )
     starts = np.cumsum(sizes) - sizes
     places = np.arange(sizes.max())

@@ -11,6 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
+from numbers import Integral
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -22,22 +24,22 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
-from threadpoolctl import threadpool_limits
 
-from mdpu.data import TupleData, join_groups, read_groups
+from mdpu.data import TupleData, join_groups, sample_of
 from mdpu.device import choose_device
 from mdpu.errors import UserError, check_choice, check_count, check_share, printable, warn
 from mdpu.export import PlainModule
-from mdpu.law import Law
+from mdpu.law import TINY, Law
 from mdpu.learners.features import Standardisation
-from mdpu.learners.joint import Bags, CountedTuples, Floats, only_used
+from mdpu.learners.joint import Bags, CountedTuples, Floats, only_used, shifted
 from mdpu.learners.student import check_student, event_prior, fit_linear, fit_student
 from mdpu.losses import LOSSES
 from mdpu.methods import load_method
 from mdpu.networks import Networks, make_network, prepare
-from mdpu.prior import PriorProfile, estimate_prior
-from mdpu.scores import Estimate, estimated_risk
+from mdpu.prior import PriorProfile, columns_apart, estimate_prior, without_repeats
+from mdpu.scores import Estimate, estimated_profile, estimated_risk, with_uncertain_prior
 from mdpu.settings import Settings, Task, check_sample
+from mdpu.threads import one_thread
 from mdpu.train import Trained, train
 
 CHOICES: dict[str, tuple[Any, ...]] = {
@@ -52,6 +54,8 @@ FEW_STEPS = 30
 SHORT_FROM = 3000  # tuples from which on a short training is as accurate as 100 epochs at a constant rate
 PICTURES_FROM = 1000  # tuples of pictures from which on a network is trained; with 200, a student is more accurate
 STUDENT_UP_TO = 20_000  # tuples of a table; beyond it the kernel teacher takes minutes
+TIE = 0.05  # distance of the prior from 1/2, up to which a law may leave the classes exchanged that is the same then
+SURE = 3.0  # standard errors, or log-odds of labelled rows, that tell the classes apart
 LITTLE = 0.12  # nats that a tuple says, below which every learner ended at the constant answer at priors of 0.75 on
 
 
@@ -201,6 +205,17 @@ def _check_module(settings: Settings, rows: NDArray[Any]) -> None:
         ) from error
 
 
+def _check_columns(X: Any) -> None:
+    """Raise `UserError` if columns of a frame have one name, or rows hold dates."""
+    types = X.dtypes if hasattr(X, "columns") else [getattr(X, "dtype", None)]
+    names = list(X.columns) if hasattr(X, "columns") else ["rows"]
+    if repeated := sorted({str(name) for name in names if names.count(name) > 1}):
+        raise UserError(f"columns of one name: {', '.join(repeated)}; give each column a name of its own")
+    dates = [str(name) for name, dtype in zip(names, types, strict=True) if getattr(dtype, "kind", "") in "mM"]
+    if dates:
+        raise UserError(f"{', '.join(dates)}: dates are no numbers; give numbers made of them, such as dt.dayofweek")
+
+
 def _is_complete(sample: TupleData) -> bool:
     """Whether all groups were collected, and bounds on their numbers of positives are what is known of them."""
     return isinstance(sample, CountedTuples) and sample.complete
@@ -247,6 +262,7 @@ class TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
     learner_: Choice = field(init=False)
     standardisation_: Standardisation | None = field(init=False)
     _counts: tuple[ArrayLike, ArrayLike] | None = field(init=False)
+    _moved = 0.0  # what is added to the scores of classes that were exchanged
 
     def __sklearn_tags__(self) -> Any:
         """Return what scikit-learn's tools and checks ask of an estimator."""
@@ -276,8 +292,9 @@ class TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
             The members of each tuple: uint8 grey values, or numbers. In the other forms rows (N, ...), those of tuples
             and the unlabeled ones.
         y : ndarray, shape (n_unlabeled, ...), or int64, shape (N,), or TupleData
-            Unlabeled rows. Or, for each row, the number of its tuple, from 0, and -1 where it is unlabeled. Or the
-            indices of both in the rows, where one may stand more than once and others not at all.
+            Unlabeled rows. Or, for each row, the number of its tuple as `mdpu.data.number_groups` gives it, and -1
+            where it is unlabeled. Or the indices of both in the rows, where one may stand more than once and others not
+            at all.
 
         Raises
         ------
@@ -291,6 +308,8 @@ class TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         before = dict(self.__dict__)
         try:
             self._counts = counts
+            for name in ("_exchanged", "_moved"):
+                self.__dict__.pop(name, None)
             return self._fit(X, y)
         except BaseException:
             self.__dict__.clear()
@@ -310,9 +329,11 @@ class TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
             own = event_prior(rows, Bags.of(sample, self._own_law), seed)
         else:
             estimate = estimate_prior(rows, sample, self._own_law, seed)
-            own = self._estimated(estimate)
+            own = self._estimated(estimate, rows, sample)
         if self.broken:
             self._check_broken(own, sample)
+        if isinstance(self, TupleClassifier):
+            self._check_tie(own, rows, sample)
         for name in ("history_", "n_iter_", "standardisation_"):
             self.__dict__.pop(name, None)
         if choice.name == "network":
@@ -326,6 +347,8 @@ class TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         self.learner_ = choice
         self.prior_estimate_ = estimate.mirrored() if estimate and self._sign < 0 else estimate
         self.prior_ = float(self._own(own))
+        if isinstance(self, TupleClassifier) and self.positive_by is not None:
+            self._name_classes(rows, sample)
         self.classes_ = np.array([-1, 1])
         return self
 
@@ -365,7 +388,8 @@ class TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         """Return rows (N, ...) and the sample that names them, whatever form they were given in."""
         if y is None and self._counts is None:
             raise UserError("requires y to be passed, but the target y is None; give unlabeled rows, or groups")
-        if y is None:  # groups alone, of which counts are known, are unlabeled too
+        complete = y is None
+        if complete:  # groups alone, of which counts are known, are unlabeled too
             y = X[0]
         if not isinstance(y, TupleData):
             try:
@@ -379,10 +403,11 @@ class TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         rows = self._checked(X, reset=reset, ensure_min_samples=2)
         if isinstance(y, TupleData):
             check_sample(y, rows.shape[0])
-            return rows, y
+            return rows, without_repeats(rows, y)
         if rows.shape[0] != len(y) and np.issubdtype(np.asarray(y).dtype, np.integer):
             raise UserError(f"X holds {rows.shape[0]} rows, but y the groups of {len(y)}; give one for each")
-        return rows, read_groups(np.asarray(y))
+        sample = sample_of(np.asarray(y))
+        return rows, sample if complete else without_repeats(rows, sample)
 
     def _checked(self, X: Any, *, reset: bool, **options: Any) -> Any:
         """Return rows as scikit-learn checks them, in the types that learners take."""
@@ -391,6 +416,7 @@ class TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
                 f"rows have {ndim} axes, but the classifier was trained on rows with {self._ndim}; give single "
                 "rows, such as tuples.reshape(-1, *tuples.shape[2:])"
             )
+        _check_columns(X)
         options |= {
             "accept_sparse": "csr" if self._takes("sparse") else False,
             "ensure_all_finite": "allow-nan" if self._takes("allow_nan") else True,
@@ -439,6 +465,8 @@ class TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
             return Choice("linear", "sparse rows")
         if counted:
             return Choice("student", "tuples with counts")
+        if sample.is_ragged:
+            return Choice("student", "tuples of several sizes")
         if rows.ndim > 2 and n >= PICTURES_FROM:
             return Choice("network", "pictures")
         if n <= STUDENT_UP_TO:
@@ -446,7 +474,7 @@ class TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         return Choice("network", f"a table with {n} tuples, more than {STUDENT_UP_TO}")
 
     def _fit_learner(self, name: str, rows: Any, bags: Bags, own: float, seed: int | str) -> None:
-        with threadpool_limits(1):  # on small matrices, threads that wait for each other take most of the time
+        with one_thread():
             if name == "linear":
                 self.model_ = fit_linear(rows, bags, own, seed)
             else:
@@ -504,7 +532,7 @@ class TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
 
     # -- the prior --------------------------------------------------------------------------------
 
-    def _estimated(self, estimate: PriorProfile) -> float:
+    def _estimated(self, estimate: PriorProfile, rows: Any, sample: TupleData) -> float:
         """Return the own class's prior as it is estimated.
 
         Raises
@@ -513,18 +541,19 @@ class TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
             If the sample does not tell it, and no guess is asked for.
         """
         if estimate.known:
-            if estimate.symmetric:
+            if estimate.symmetric and getattr(self, "positive_by", None) is None:
                 warn(
                     "the law is the same with the classes exchanged, so +1 is the larger class of the two that were "
-                    "found; which one that is, nothing in the data says"
+                    "found; which one that is, nothing in the data says, but positive_by can"
                 )
             return estimate.prior
         ends = sorted((self._own(estimate.low), self._own(estimate.high)))
-        says = (
-            "nothing of the prior"
-            if estimate.verdict == "not known"
-            else f"only that the prior lies between {ends[0]:.2f} and {ends[1]:.2f}"
-        )
+        says = {
+            "not known": "nothing of the prior",
+            "bound only": f"only that, if they differ by the class alone, the prior lies between {ends[0]:.2f} and "
+            f"{ends[1]:.2f}",
+            "does not fit": f"no prior: {self._apart(rows, sample)}",
+        }[estimate.verdict]
         if not self.guess_prior:
             raise UserError(
                 f"{estimate.n} tuples and {estimate.n_unlabeled} unlabeled rows say {says}; give prior, more tuples, "
@@ -534,17 +563,28 @@ class TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         warn(f"the data say {says}, and {self._own(guess):.2f} is a guess; give prior or more tuples")
         return guess
 
+    def _apart(self, rows: Any, sample: TupleData) -> str:
+        """Return the sentence for tuples and unlabeled rows that the law fits at no prior."""
+        names = getattr(self, "feature_names_in_", None)
+        best = [f"{at if names is None else names[at]} ({area:.2f})" for at, area in columns_apart(rows, sample)]
+        named = f"; the columns that tell them apart best are {', '.join(best)}" if best else ""
+        return "the law fits at none, so they differ by more than the class, or tuples break the law" + named
+
     def _compare_told_prior(self, own: float, rows: Any, sample: TupleData, seed: int | str) -> PriorProfile:
         """Return what the sample says of the prior; warn of a told one that does not fit.
 
         It is said where it would fit with the members put back.
         """
         estimate = estimate_prior(rows, sample, self._own_law, seed)
-        if not estimate.fits(own):
+        misfits = estimate.verdict == "does not fit"
+        if misfits or not estimate.fits(own):
             ends = sorted((self._own(estimate.low), self._own(estimate.high)))
             text = (
-                f"prior is {self.prior}, but tuples and unlabeled rows speak for {ends[0]:.2f} to {ends[1]:.2f}; check "
-                "prior, or whether the unlabeled rows were drawn as they come"
+                f"tuples and unlabeled rows speak for no prior: {self._apart(rows, sample)}"
+                if misfits
+                else f"prior is {self.prior}, but tuples and unlabeled rows, if they differ by the class alone, "
+                f"speak for {ends[0]:.2f} to {ends[1]:.2f}; check prior, or whether the unlabeled rows were drawn as "
+                "they come"
             )
             if self.unlabeled_is == "pool":
                 whole = estimate_prior(rows, _put_back(sample), self._own_law, seed)
@@ -587,7 +627,7 @@ class TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         """Return the own class's scores (N,) of rows that are checked."""
         if isinstance(self.model_, Trained):
             return self.model_.decision_function(self._for_network(rows))
-        with threadpool_limits(1):
+        with one_thread():
             return np.asarray(self.model_(rows))
 
     def decision_function(self, X: Any) -> NDArray[np.float32]:
@@ -606,10 +646,10 @@ class TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
     def _shift(self) -> float:
         """Return what `prior_shift` adds to the scores."""
         if self.prior_shift is None:
-            return 0.0
+            return self._moved
         self._check_posterior("prior_shift")
         check_share("prior_shift", self.prior_shift)
-        return float(logit(self.prior_shift) - logit(self.prior_))
+        return self._moved + float(logit(self.prior_shift) - logit(self.prior_))
 
     @property
     def module_(self) -> PlainModule:
@@ -671,7 +711,8 @@ class TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
 
         Theorem 1 holds for any loss, the 0-1 loss among them: Eq. 11 with the shares of positive answers among members
         of tuples and among unlabeled rows. Tuples of several sizes give one estimate for each size, and their mean
-        by numbers. Rows that the classifier was trained on give too low an estimate.
+        by numbers. Rows that the classifier was trained on give too low an estimate. The interval holds what is
+        uncertain of a prior that was estimated.
 
         Parameters
         ----------
@@ -683,7 +724,10 @@ class TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         check_is_fitted(self)
         check_share("level", level)
         rows, sample = self._read(X, y, reset=False)
-        return estimated_risk(self.predict(rows) > 0, sample, self.prior_, self.law_of, level)
+        answers = self.predict(rows) > 0
+        by_prior = partial(estimated_risk, answers, sample, law_of=self.law_of, level=level)
+        told, profile = self.prior_, estimated_profile(self)
+        return with_uncertain_prior(lambda prior: {"risk": by_prior(prior)}, told, profile, level)["risk"]
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -703,9 +747,9 @@ class MDPUClassifier(TupleEstimator):
         ``student``: boosted trees on the soft labels of a kernel machine; any scikit-learn classifier with
         ``sample_weight`` and ``predict_proba`` takes their place. ``linear``: a linear model of the joint objective,
         which takes sparse rows. ``network``: as a `Network` with other parameters. ``auto`` takes ``network`` for 1,000
-        tuples of pictures or more and for more than 20,000 of a table, ``linear`` for sparse rows, and ``student`` for
-        all else. Nothing but this parameter and the data decides the family of models. Learners without a network
-        take one thread.
+        tuples of pictures or more and for more than 20,000 of a table, if all have one size, ``linear`` for sparse
+        rows, and ``student`` for all else. Nothing but this parameter and the data decides the family of models.
+        Learners without a network take one thread.
     guess_prior : bool
         Whether a prior that the sample does not tell is guessed instead of refused.
     compare_prior : bool
@@ -743,7 +787,8 @@ class MDPUClassifier(TupleEstimator):
     Notes
     -----
     scikit-learn's tools cut `X` and `y` by rows, so `fit` takes the data as one array of rows too, with the number of
-    its tuple for each; see `fit` and `join_groups`. In that form a `Pipeline` scales the rows, and `GridSearchCV`
+    its tuple for each; see `fit`, `join_groups` and `number_groups`. The numbers carry the sizes of the tuples, so that
+    `fit` refuses any that a splitter has cut. In that form a `Pipeline` scales the rows, and `GridSearchCV`
     works with ``cv=TupleKFold()`` and ``scoring=negative_risk``.
 
     Examples
@@ -795,11 +840,70 @@ class TupleClassifier(TupleEstimator):
     law : Law, array_like or callable
         The law, or its weights w_0 .. w_M; or a function from a tuple size to a law, such as ``Law.dominant``, for
         tuples of several sizes, from which networks do not learn.
+    positive_by : int, str or (rows, labels), optional
+        What tells the classes apart where the law is the same with them exchanged, as that of similar pairs: a column
+        by number or name, whose mean is larger among positives; or a few rows with labels, -1 or +1.
     **parameters
         The others, and the attributes, are those of `MDPUClassifier`.
     """
 
     law: Any = (0, 1, 1)
+    positive_by: Any = None
+    _exchanged = False
+
+    @property
+    def _sign(self) -> int:
+        return -1 if self._exchanged else 1
+
+    def _check_tie(self, own: float, rows: Any, sample: TupleData) -> None:
+        """Warn of classes that nothing tells apart, and refuse a `positive_by` that cannot."""
+        laws = [part.law.weights for part in Bags.of(sample, self._own_law).parts]
+        symmetric = all(weights == weights[::-1] for weights in laws)
+        if self.positive_by is None:
+            if symmetric and self.prior is not None and abs(own - 0.5) <= max(TIE, len(sample.tuples) ** -0.5):
+                warn(
+                    f"the law is the same with the classes exchanged, and prior {self.prior} is too near 1/2 to tell "
+                    "them apart; set positive_by to a column with a larger mean among positives, or to labelled rows"
+                )
+            return
+        if not symmetric:
+            raise UserError("positive_by is given, but the law tells the classes apart; leave it out")
+        if not isinstance(self.positive_by, tuple) or len(self.positive_by) != 2:
+            self._column(rows)
+
+    def _column(self, rows: Any) -> Floats:
+        """Return the column (N,) that `positive_by` names."""
+        names = [*getattr(self, "feature_names_in_", ())]
+        place = names.index(self.positive_by) if self.positive_by in names else self.positive_by
+        if rows.ndim != 2 or isinstance(place, bool) or not isinstance(place, Integral) or place >= rows.shape[1]:
+            raise UserError(f"positive_by is {self.positive_by!r}; the number or name of a column, or (rows, labels)")
+        column: Any = rows[:, [place]]
+        return np.asarray(column.sum(axis=1), np.float64).ravel()  # of sparse rows too
+
+    def _name_classes(self, rows: Any, sample: TupleData) -> None:
+        """Exchange the classes if `positive_by` says so: of a told prior, the scores are moved to it again."""
+        scores = self._scores(rows[sample.unlabeled])
+        if isinstance(self.positive_by, tuple):
+            given, labels = self.positive_by
+            own, labels = self._scores(self._checked(given, reset=False)), np.asarray(labels)
+            if labels.shape != own.shape or not np.isin(labels, (-1, 1)).all():
+                raise UserError("positive_by is (rows, labels) with a label, -1 or +1, for each row; others were given")
+            excess = own * labels  # of log-likelihood
+            clear = abs(excess.sum())
+        else:
+            column = self._column(rows[sample.unlabeled])
+            seen = ~np.isnan(column)
+            excess = (column[seen] - column[seen].mean()) * (expit(scores[seen]) - expit(scores[seen]).mean())
+            clear = abs(excess.sum()) / max(float(np.sqrt((excess**2).sum())), TINY)
+        if clear < SURE:
+            warn("positive_by hardly tells the classes apart; give another column, or more labelled rows")
+        if excess.sum() < 0:
+            self._exchanged = True
+            if self.prior_estimate_ is not None and self.prior is None:
+                self.prior_ = 1 - self.prior_
+                self.prior_estimate_ = replace(self.prior_estimate_, symmetric=False).mirrored()
+            else:
+                self._moved = float(shifted(-scores.astype(np.float64), self.prior_))
 
     def fit(self, X: Any, y: Any = None, counts: tuple[ArrayLike, ArrayLike] | None = None) -> Self:
         """Train on tuples and unlabeled rows, or on tuples whose numbers of positives were observed within bounds.

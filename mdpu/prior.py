@@ -11,13 +11,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from itertools import combinations_with_replacement, pairwise
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.special import expit, logit
-from scipy.stats import chi2
+from scipy.special import expit, gammaln, logit
+from scipy.stats import chi2, rankdata
 
 from mdpu.data import TupleData
 from mdpu.errors import check_share, warn
@@ -27,7 +28,7 @@ from mdpu.learners.joint import Bags, CountedTuples, Floats, Indices, member_sum
 from mdpu.learners.linear import CrossFit, cross_fit
 from mdpu.randomness import Stream
 
-Verdict = Literal["known", "bound only", "not known"]
+Verdict = Literal["known", "bound only", "not known", "does not fit"]
 BINS = 3
 LEAST = 1e-9  # of the probability of a bin
 EDGES = (0.003, 0.997)
@@ -39,6 +40,10 @@ FOLDS = 5
 RIDGES = (1e-3, 3e-4, 1e-4, 3e-5)
 LEARN_FROM = 2000  # tuples that the score of a fold is learned from, at most; all are counted
 MOST = 20_000  # tuples that are counted, at most
+REPEATED = 0.1  # further copies of an unlabeled row, from which on rows were repeated and not drawn
+MISFIT = 1.5  # the same for the fit; of 64 samples that the law gave, the largest statistic was the quantile itself
+EXPECTED = 5.0  # tuples with a pattern, from which on it counts by itself
+LARGEST = 50  # members of a tuple whose patterns are counted for the fit
 POOL = 0.02  # share of members that recur, from which on tuples are taken for draws from a small pool
 
 
@@ -58,15 +63,17 @@ class PriorProfile:
     low, high : float
         Interval of `level`; [0, 1] where nothing is known.
     level : float
-    verdict : {'known', 'bound only', 'not known'}
+    verdict : {'known', 'bound only', 'not known', 'does not fit'}
         Known: the interval is at most 0.5 wide and away from 0 and 1. Bound only: the interval holds, but a single
         number in it would mislead. Not known: the score does not tell tuples from unlabeled rows, or the law leaves the
-        prior free.
+        prior free. Does not fit: at no prior do law and classes give these bins; the interval is [0, 1].
     symmetric : bool
         Whether the law is the same with the classes exchanged. Then 1 - `prior` fits as well, with the mirrored
         interval, and the profile is that of priors of at least one half.
     gate : float
         Twice the log-likelihood ratio against bins that say nothing of the class.
+    misfit : float
+        Pearson's statistic of the best fit over the largest one that fits; 0 where nothing can tell.
     priors, deviance : ndarray
         The profile: twice the log-likelihood ratio of each prior against the best.
     n, n_unlabeled : int
@@ -80,6 +87,7 @@ class PriorProfile:
     verdict: Verdict
     symmetric: bool
     gate: float
+    misfit: float
     n: int
     n_unlabeled: int
     priors: Floats = field(repr=False, compare=False)
@@ -154,11 +162,15 @@ def count_bins(fit: CrossFit, bags: Bags, seed: int | str = 0) -> Counts:
         ends = np.cumsum([own.size for own in scores])[:-1]
         for target, mask, values in zip([*bins, unlabeled], masks, np.split(ranked, ends), strict=True):
             target[mask] = values.reshape(target[mask].shape)
+    return _tabulated(bins, [part.law for part in bags.parts], unlabeled)
+
+
+def _tabulated(bins: list[Indices], laws: list[Law], unlabeled: Indices) -> Counts:
     tables = [np.unique(np.sort(own, axis=1), axis=0, return_counts=True) for own in bins]
     return Counts(
         [patterns for patterns, _ in tables],
         [numbers.astype(float) for _, numbers in tables],
-        [part.law for part in bags.parts],
+        laws,
         np.bincount(unlabeled, minlength=BINS).astype(float),
     )
 
@@ -199,8 +211,8 @@ def _normalised(laws: Floats) -> Floats:
 
 def maximise(
     counts: Counts, priors: Floats, laws: Floats, weights: list[Floats], cycles: int = 400, tolerance: float = 1e-6
-) -> Floats:
-    """Return the greatest log-likelihood (R,) over the laws at each prior, by EM with SQUAREM steps.
+) -> tuple[Floats, Floats]:
+    """Return the greatest log-likelihood (R,) over the laws at each prior, by EM with SQUAREM steps, and the laws.
 
     A step that lowers the likelihood is replaced by two of plain EM (Varadhan and Roland, 2008).
     """
@@ -225,7 +237,7 @@ def maximise(
         active = active[~done]
         if not len(active):
             break
-    return best
+    return best, laws
 
 
 def starting_laws(counts: Counts, priors: Floats) -> tuple[Floats, Floats]:
@@ -262,7 +274,7 @@ def profile(counts: Counts, level: float = 0.95) -> PriorProfile:
     def best_at(points: Floats) -> Floats:
         priors, laws = starting_laws(counts, expit(points))
         weights = [collected([law] * len(priors), priors) for law in counts.laws]
-        return maximise(counts, priors, laws, weights).reshape(len(points), -1).max(axis=1)
+        return maximise(counts, priors, laws, weights)[0].reshape(len(points), -1).max(axis=1)
 
     coarse = np.linspace(low_edge, high_edge, COARSE)
     values = best_at(coarse)
@@ -286,10 +298,73 @@ def profile(counts: Counts, level: float = 0.95) -> PriorProfile:
     verdict: Verdict = "known" if low > 0.01 and high < 0.99 and high - low <= 0.5 else "bound only"
     if not tells:
         prior, low, high, verdict = 0.5, 0.0, 1.0, "not known"
+    far = misfit(counts, prior) if tells else 0.0
+    if far > 1:
+        low, high, verdict = 0.0, 1.0, "does not fit"
     n = round(sum(numbers.sum() for numbers in counts.numbers))
-    return PriorProfile(
-        prior, low, high, level, verdict, symmetric, gate, n, round(counts.unlabeled.sum()), expit(points), deviance
-    )
+    found = prior, low, high, level, verdict, symmetric, gate, far
+    return PriorProfile(*found, n, round(counts.unlabeled.sum()), expit(points), deviance)
+
+
+def bin_scores(scores: Floats, sample: TupleData, laws: dict[int, Law]) -> Counts:
+    """Return the bins of scores (N,) that were learned from none of the rows of a sample; `laws` by tuple size."""
+    bins = np.empty(len(scores), np.int64)
+    bins[np.argsort(scores, kind="stable")] = np.arange(len(scores)) * BINS // len(scores)
+    own = [bins[sample.tuples[sample.sizes == size, :size]] for size in laws]
+    return _tabulated(own, list(laws.values()), bins[sample.unlabeled])
+
+
+def share_deviance(counts: Counts, prior: float, shares: Floats) -> Floats:
+    """Return twice the log-likelihood ratio of each share of broken tuples against the best, at a told prior."""
+    priors, starts = starting_laws(counts, np.array([prior]))
+    each = len(priors)
+    at = np.repeat(shares, each)
+    weights = [collected([law.broken(own) if own else law for own in at], 0 * at + prior) for law in counts.laws]
+    every = np.tile(priors, len(shares)), np.tile(starts, (len(shares), 1, 1))
+    values = maximise(counts, *every, weights)[0].reshape(len(shares), each).max(axis=1)
+    return 2 * (values.max() - values)
+
+
+def misfit(counts: Counts, prior: float) -> float:
+    """Return Pearson's statistic of the best laws at a prior over `MISFIT` times its quantile of 0.999.
+
+    Patterns of which less than `EXPECTED` tuples are expected count as one.
+    """
+    priors, starts = starting_laws(counts, np.array([prior]))
+    weights = [collected([law] * len(priors), priors) for law in counts.laws]
+    values, laws = maximise(counts, priors, starts, weights)
+    p, n = laws[values.argmax()]
+    a, b = prior * p, (1 - prior) * n
+    cells = [(counts.unlabeled, counts.unlabeled.sum() * (a + b))]
+    for patterns, numbers, of_size in zip(counts.patterns, counts.numbers, weights, strict=True):
+        size = patterns.shape[1]
+        if size > LARGEST:
+            continue
+        every = np.array(list(combinations_with_replacement(range(BINS), size)))
+        orders = np.exp(gammaln(size + 1) - sum(gammaln((every == k).sum(axis=1) + 1) for k in range(BINS)))
+        expected = numbers.sum() * orders * member_sums(of_size[0], a[every], b[every])[0]
+        seen = dict(zip(map(tuple, patterns.tolist()), numbers, strict=True))
+        observed = np.array([seen.get(tuple(pattern), 0.0) for pattern in every.tolist()])
+        rare = expected < EXPECTED
+        parts = [np.append(own[~rare], own[rare].sum()) for own in (observed, expected)]
+        cells.append((parts[0], parts[1]) if parts[1][-1] >= EXPECTED else (parts[0][:-1], parts[1][:-1]))
+    freedom = sum(len(observed) - 1 for observed, _ in cells) - 2 * BINS + 1
+    if freedom < 1:
+        return 0.0
+    statistic = sum(float(((observed - expected) ** 2 / expected).sum()) for observed, expected in cells)
+    return statistic / (MISFIT * float(chi2.ppf(0.999, df=freedom)))
+
+
+def columns_apart(rows: Any, sample: TupleData, count: int = 3) -> list[tuple[int, float]]:
+    """Return the columns of a table that tell members from unlabeled rows best, and how well: areas under the curve."""
+    if sparse.issparse(rows) or rows.ndim != 2:
+        return []
+    members = sample.tuples[sample.tuples >= 0]
+    parts = [rows[np.unique(own)][:: 1 + len(own) // LEARN_FROM] for own in (members, sample.unlabeled)]
+    ranks = rankdata(np.nan_to_num(np.concatenate(parts), nan=-np.inf), axis=0)[: len(parts[0])]
+    areas = (ranks.mean(axis=0) - (len(parts[0]) + 1) / 2) / len(parts[1])
+    best = np.argsort(-np.abs(areas - 0.5), kind="stable")[:count]
+    return [(int(column), float(max(areas[column], 1 - areas[column]))) for column in best]
 
 
 def _ends(points: Floats, deviance: Floats, threshold: float, symmetric: bool) -> tuple[float, float]:
@@ -331,16 +406,18 @@ def estimate_prior(
 
     Notes
     -----
-    `PriorProfile` names the limits. Where members recur, tuples that share some are left out, with a warning.
+    `PriorProfile` names the limits. Where members recur, tuples that share some are left out, and of
+    repeated unlabeled rows all but one, each with a warning.
     """
     check_share("level", level)
     counted = isinstance(sample, CountedTuples)
+    sample = sample if getattr(sample, "complete", False) else without_repeats(rows, sample)
     used, own = only_used(rows, sample if counted else _part(sample, seed))
     bags = Bags.of(own if counted else without_pool(used, own), law if callable(law) else lambda size: law)
     if bags.n < 2 * FOLDS or len(bags.unlabeled) < 2 * FOLDS:
         whole = np.array([0.0, 1.0])
         return PriorProfile(
-            0.5, 0.0, 1.0, level, "not known", False, 0.0, bags.n, len(bags.unlabeled), whole, np.zeros(2)
+            0.5, 0.0, 1.0, level, "not known", False, 0.0, 0.0, bags.n, len(bags.unlabeled), whole, np.zeros(2)
         )
     return profile(rank(used, bags, seed), level)
 
@@ -369,7 +446,7 @@ def without_pool(rows: Any, sample: TupleData) -> TupleData:
 
     Tuples and unlabeled rows that are drawn from one finite pool need no care.
     """
-    identity = _identity(rows)
+    identity = row_numbers(rows)
     members = identity[sample.tuples[sample.tuples >= 0]]
     distinct = np.unique(members)
     recurring = 1 - len(distinct) / len(members)
@@ -384,13 +461,40 @@ def without_pool(rows: Any, sample: TupleData) -> TupleData:
     return TupleData(sample.tuples[chosen], sample.unlabeled)
 
 
-def _identity(rows: Any) -> Indices:
-    """Return a number for each row (N,), equal for equal rows; sparse ones count as different."""
-    count = rows.shape[0]
+def without_repeats(rows: Any, sample: TupleData) -> TupleData:
+    """Return the sample with each unlabeled row once, where they recur more often than draws do, with a warning.
+
+    Copies, as in a bootstrap, would be taken for further draws, and scores judged by rows that they were learned from.
+    Rows of a finite pool or of a table with few values recur in tuples as well, and are left.
+    """
+    used, own = only_used(np.arange(rows.shape[0]), sample)
+    identity = row_numbers(rows, used)
+    unlabeled, members = identity[own.unlabeled], identity[own.tuples[own.tuples >= 0]]
+    counts, of_members = (np.bincount(part, minlength=identity.max() + 1) for part in (unlabeled, members))
+    copies = float(counts @ (counts - 1)) / len(unlabeled)
+    by_chance = float(counts @ of_members) / len(members)
+    if copies <= 2 * by_chance + REPEATED:
+        return sample
+    first = np.sort(np.unique(unlabeled, return_index=True)[1])
+    warn(
+        f"{len(unlabeled)} unlabeled rows are {len(first)} different rows, and recur more often than those of tuples; "
+        "each is counted once, as copies say nothing more"
+    )
+    return replace(sample, unlabeled=sample.unlabeled[first])
+
+
+def row_numbers(rows: Any, places: Indices | None = None) -> Indices:
+    """Return a number for the row at each of some places, or for all rows (N, ...), equal for equal rows."""
+    places = np.arange(rows.shape[0]) if places is None else places
+    numbers: dict[int, int] = {}
     if sparse.issparse(rows):
-        return np.arange(count)
-    contents: dict[bytes, int] = {}
-    return np.array([contents.setdefault(row.tobytes(), len(contents)) for row in np.ascontiguousarray(rows)])
+        chosen: Any = rows[places]  # type: ignore[index]  # scipy's base class has no rows
+        chosen.sum_duplicates()
+        parts = [slice(*ends) for ends in pairwise(chosen.indptr.tolist())]
+        contents = (hash((chosen.indices[part].tobytes(), chosen.data[part].tobytes())) for part in parts)
+    else:
+        contents = (hash(rows[place].tobytes()) for place in places)
+    return np.array([numbers.setdefault(content, len(numbers)) for content in contents])
 
 
 def disjoint_tuples(tuples: Indices, identity: Indices) -> NDArray[np.bool_]:

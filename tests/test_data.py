@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
-from mdpu.data import TupleData, join_groups, read_groups
+from mdpu.data import TupleData, join_groups, number_groups, sample_of
 from mdpu.errors import UserError
 
 
@@ -39,9 +39,9 @@ def test_groups_name_each_image_once(sizes, n_unlabeled):
     images, groups = join_groups(tuples, numbers[sum(sizes) :])
     assert sorted(images[:, 0]) == list(numbers[:, 0])
     for number, members in enumerate(tuples):
-        assert np.array_equal(images[groups == number], members)
+        assert np.array_equal(images[groups == 10**6 * number + len(members)], members)
     assert np.array_equal(images[groups == -1], numbers[sum(sizes) :])
-    sample, expected = read_groups(groups), TupleData.gather(tuples, numbers[sum(sizes) :])[1]
+    sample, expected = sample_of(groups), TupleData.gather(tuples, numbers[sum(sizes) :])[1]
     assert np.array_equal(sample.tuples, expected.tuples)
     assert np.array_equal(sample.unlabeled, expected.unlabeled)
 
@@ -49,10 +49,10 @@ def test_groups_name_each_image_once(sizes, n_unlabeled):
 def test_frames_keep_their_columns_and_sparse_rows_stay_sparse():
     frame = pd.DataFrame({"a": [1.0, 2, 3, 4, 5], "b": [6.0, 7, 8, 9, 10]})
     rows, groups = join_groups([frame[:2], frame[2:4]], frame[4:])
-    assert list(rows.columns) == ["a", "b"] and groups.tolist() == [0, 0, 1, 1, -1]
+    assert list(rows.columns) == ["a", "b"] and groups.tolist() == [2, 2, 1000002, 1000002, -1]
     matrix = sparse.csr_matrix(frame)
     rows, groups = join_groups([matrix[:2], matrix[2:4]], matrix[4:])
-    assert sparse.issparse(rows) and groups.tolist() == [0, 0, 1, 1, -1]
+    assert sparse.issparse(rows) and groups.tolist() == [2, 2, 1000002, 1000002, -1]
 
 
 PAIRS, ROWS = np.zeros((4, 2, 3)), np.zeros((5, 3))
@@ -96,9 +96,36 @@ def test_tuples_and_unlabeled_rows_that_do_not_match_are_refused(tuples, unlabel
 )
 def test_what_names_no_tuples_and_unlabeled_rows_is_refused(groups):
     with pytest.raises(UserError, match=r"y holds|y names|cut"):
-        read_groups(np.array(groups))
+        sample_of(np.array(groups))
 
 
-def test_tuples_of_one_row_among_others_are_read_where_no_number_is_missing():
-    sample = read_groups(np.array([2, 0, -1, 1, 0]))
-    assert sample.tuples.tolist() == [[1, 4], [3, -1], [0, -1]] and sample.unlabeled.tolist() == [2]
+@pytest.mark.parametrize("none", [None, np.nan, pd.NA, -1])
+@pytest.mark.parametrize("names", ["cab", (7, 3, 9), (2.0, 1.0, 0.0)])
+def test_numbers_of_groups_carry_their_sizes(names, none):
+    """Ids of one kind and of several, an array and a series, in any order."""
+    ids = [names[0], none, names[1], names[0], names[2], none, names[0], names[1]]
+    for column in (ids, np.array(ids, object), pd.Series(ids, index=range(5, 13))):
+        groups = number_groups(column)
+        assert groups.tolist() == [3, -1, 1000002, 3, 2000001, -1, 3, 1000002]
+    sample = sample_of(groups)
+    assert sample.tuples.tolist() == [[0, 3, 6], [2, 7, -1], [4, -1, -1]] and sample.unlabeled.tolist() == [1, 5]
+
+
+@given(st.lists(st.integers(1, 5), min_size=2, max_size=8), st.data())
+def test_no_cut_of_groups_goes_unseen(sizes, data):
+    """Whatever rows a splitter leaves, the groups are whole or refused; so is a row that a bootstrap repeats."""
+    groups = number_groups(np.concatenate([np.repeat(np.arange(len(sizes)), sizes), [-1, -1]]))
+    left = data.draw(st.lists(st.integers(0, len(groups) - 3), min_size=1, max_size=len(groups)))
+    kept = groups[[*left, len(groups) - 1]]
+    whole = all(np.sum(kept == number) == number % 10**6 for number in set(kept[:-1].tolist()))
+    if whole:
+        assert len(sample_of(kept).tuples) == len(set(kept.tolist())) - 1
+    else:
+        with pytest.raises(UserError):
+            sample_of(kept)
+
+
+@pytest.mark.parametrize("ids", [[[0, 1], [2, 3]], [0.5, 1.0], np.array([1.5, np.nan])])
+def test_ids_that_are_none_are_refused(ids):
+    with pytest.raises(UserError, match="ids"):
+        number_groups(ids)

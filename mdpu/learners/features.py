@@ -13,7 +13,10 @@ from mdpu.learners.joint import Floats
 from mdpu.randomness import Stream
 
 BOUND = 5.0  # standard deviations beyond which a value is an outlier, and is pulled back
-COMPONENTS = 50  # of tables wider than twice as many columns
+COMPONENTS = 50  # of pictures with more than twice as many pixels, and of wide tables
+WIDE = (
+    500  # columns of a table beyond which it is projected: one column of 105 that matters is lost with a chance of 1/2
+)
 SEEN = 5000  # rows that centre, scale and directions are learned from
 PART = 4096  # rows that are turned into doubles at once
 KERNEL = 200
@@ -54,14 +57,17 @@ class Standardisation:
         centre, scale = clipped.mean(axis=0), clipped.std(axis=0)
         scale = np.where(scale > 0, scale, inner.std(axis=0))
         learned = cls(centre, np.where(scale > 0, scale, 1.0))
-        if components is None or x.shape[1] <= 2 * components or len(x) <= components:
+        # Pixels share a unit: one scale for all, so that dead ones are not blown up. Columns of a table do not.
+        pixels = rows.ndim > 2 or rows.dtype == np.uint8
+        most = 2 * COMPONENTS if pixels else WIDE
+        if components is None or len(x) <= components or np.count_nonzero(scale) <= most:
             return learned
-        # Pixels share a unit: one scale for all, so that dead ones are not blown up.
-        pixels = cls(centre, np.full_like(centre, np.sqrt((scale**2).mean()) or 1.0))
-        z = pixels(x)
+        if pixels:
+            learned = cls(centre, np.full_like(centre, np.sqrt((learned.scale**2).mean()) or 1.0))
+        z = learned(x)
         directions = np.linalg.eigh(z.T @ z / len(z))[1][:, : -components - 1 : -1]
         unit = np.sqrt(((z @ directions) ** 2).mean()) or 1.0
-        return cls(centre, pixels.scale, directions / unit)
+        return cls(centre, learned.scale, directions / unit)
 
     def __call__(self, rows: NDArray[Any]) -> Floats:
         """Return standardised rows, (N, d) or (N, components)."""

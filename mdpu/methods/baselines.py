@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
 from torch import Tensor
 from torch.nn.functional import binary_cross_entropy, normalize, softplus
 
@@ -27,6 +26,7 @@ from mdpu.losses import LOSSES
 from mdpu.methods import EMBEDDING, Batch, Objective, shares
 from mdpu.randomness import Stream
 from mdpu.settings import Task
+from mdpu.threads import one_thread
 
 if TYPE_CHECKING:
     from mdpu.train import TestSet
@@ -203,12 +203,12 @@ def cluster(task: Task, seed: int | str, sample: TupleData, images: NDArray[Any]
 
     random_state = int(Stream(seed, "k-means").integers(2**31, 1)[0])
     tuples = vectors(images[sample.tuples.ravel()]).reshape(len(sample.tuples), -1)
-    with threadpool_limits(1):  # scikit-learn divides sums among threads, and other rounding can lead to other clusters
+    with one_thread():  # scikit-learn divides sums among threads, and other rounding can lead to other clusters
         clusters = KMeans(n_clusters=2, n_init=STARTS, random_state=random_state).fit(tuples)
     centroids = clusters.cluster_centers_.reshape(2, task.tuple_size, -1)  # (2, M, d)
 
     def in_cluster_1(rows: NDArray[Any]) -> NDArray[np.bool_]:
-        with threadpool_limits(1):
+        with one_thread():
             x = vectors(rows)
             members = range(task.tuple_size)
             distances = [euclidean_distances(x, centroids[:, member], squared=True) for member in members]  # (N, 2)

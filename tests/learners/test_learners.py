@@ -156,6 +156,28 @@ def test_missing_values_and_outliers_do_no_harm():
         assert data.accuracy(learner(rows, data.bags, 0.4, 0)(rows)) > 0.9
 
 
+@pytest.mark.parametrize("more", [0, 1])
+@pytest.mark.parametrize("width", [95, 96, 600])
+def test_wide_tables_keep_the_scale_of_each_column(width, more):
+    """Columns of one value change nothing, however many; the same column in ten thousand units is one of many."""
+    data = Blobs(LAWS["dominant pairs"], 0.4)
+    units = 10.0 ** np.arange(width) / 10.0 ** (width // 2)
+    rows = np.hstack([data.rows, more * data.rows[:, 2:3] * units.clip(1e-9, 1e9)])
+    scores = fit_teacher(rows, data.bags, 0.4, 0)(rows)
+    assert data.accuracy(scores) > 0.93
+    if not more:
+        np.testing.assert_allclose(scores, fit_teacher(data.rows, data.bags, 0.4, 0)(data.rows), atol=1e-6)
+
+
+def test_pixels_share_a_unit():
+    """A pixel that hardly ever is not 0 stays small beside the others, which a column would not."""
+    pixels = np.random.default_rng(0).integers(0, 255, (300, 11, 11)).astype(np.uint8)
+    pixels[:, 0, 0] = np.arange(300) == 7
+    for rows in (pixels, pixels.reshape(300, -1), pixels / 255.0):
+        assert np.ptp(Standardisation.learn(rows).scale) == 0
+    assert np.ptp(Standardisation.learn(pixels.reshape(300, -1) / 255.0).scale) > 0
+
+
 def test_no_fold_learns_from_a_row_that_it_is_judged_by():
     generator = np.random.default_rng(0)
     bags = Bags.of(

@@ -1,0 +1,208 @@
+"""Groups from people's files: a data frame, CSV, Parquet, npz, or pictures in folders, with a report of what they hold.
+
+>>> data = read_groups("groups.csv", group="id")
+>>> print(data.report)
+>>> MDPUClassifier().fit(data.rows, data.groups)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mdpu.data import SIZES, UNLABELED, Indices, join_groups, number_groups
+from mdpu.errors import UserError, printable
+from mdpu.prior import row_numbers
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+PICTURES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".webp")
+SHOWN = 5  # columns and sizes that the report names
+
+
+@dataclass(frozen=True)
+class GroupReport:
+    """What groups hold, before anything trains: counts of groups by size, and of rows, and names of columns."""
+
+    sizes: dict[int, int]
+    n_unlabeled: int
+    distinct_unlabeled: int
+    repeated_within: int  # groups in which a row stands more than once
+    in_two_groups: int  # different rows
+    in_group_and_unlabeled: int
+    missing: dict[str, int]  # values by column, where there are some
+    text: list[str]  # columns that are no numbers
+    constant: list[str]
+
+    def __str__(self) -> str:
+        """Return the report in lines, those of what is not there left out."""
+        sizes = _few([f"{count} of {size} rows" for size, count in self.sizes.items()])
+        lines = [
+            f"{sum(self.sizes.values())} groups: {sizes}",
+            f"{self.n_unlabeled} unlabeled rows, {self.distinct_unlabeled} of them different",
+            self.repeated_within and f"{self.repeated_within} groups hold a row more than once",
+            self.in_two_groups and f"{self.in_two_groups} rows stand in two groups or more",
+            self.in_group_and_unlabeled and f"{self.in_group_and_unlabeled} unlabeled rows stand in groups too",
+            self.missing and f"missing values: {_few([f'{name} {count}' for name, count in self.missing.items()])}",
+            self.text and f"no numbers, which need an encoder before the classifier: {_few(self.text)}",
+            self.constant and f"columns of one value: {_few(self.constant)}",
+        ]
+        return "\n".join(str(line) for line in lines if line)
+
+
+def _few(names: list[str]) -> str:
+    return ", ".join(names[:SHOWN]) + (f" and {len(names) - SHOWN} more" if len(names) > SHOWN else "")
+
+
+@dataclass(frozen=True)
+class GroupData:
+    """Rows (N, ...) and groups (N,) for ``fit(rows, groups)``, names of the groups, files of pictures, the report."""
+
+    rows: Any
+    groups: Indices
+    names: list[str]
+    files: list[Path] | None
+    report: GroupReport
+
+
+def read_groups(
+    source: Any,
+    group: str = "group",
+    *,
+    table: Any = None,
+    file: str = "file",
+    size: tuple[int, int] | None = None,
+) -> GroupData:
+    """Return the rows and groups of a source, with a report.
+
+    Parameters
+    ----------
+    source : DataFrame, str or Path
+        A frame, or a CSV or Parquet file. Or an npz file of ``rows`` and ids, or of ``tuples`` and ``unlabeled``. Or a
+        folder of pictures, with one for each group: those beside these, or in a folder `unlabeled`, are unlabeled.
+    group : str
+        The column of ids: text or numbers, and missing, or the integer -1, for unlabeled rows.
+    table, file : DataFrame, str or Path, optional; and str
+        Of pictures that lie together: a table with `group`, and its column of paths below the folder.
+    size : (height, width), optional
+        To which pictures are scaled. Without it, all must have one size.
+    """
+    files = None
+    if table is not None or (isinstance(source, str | Path) and Path(source).is_dir()):
+        files, ids = _list_pictures(Path(source), group, table, file)
+        rows: Any = _read_pictures(files, size)
+    elif isinstance(source, str | Path) and Path(source).suffix == ".npz":
+        rows, ids = _read_npz(Path(source), group)
+    else:
+        frame = _read_frame(source)
+        rows, ids = frame.drop(columns=group, errors="ignore"), _column(frame, group).to_numpy()
+    groups = number_groups(ids)
+    for count, what in ((np.sum(groups == UNLABELED), "unlabeled rows"), (np.sum(groups != UNLABELED), "groups")):
+        if not count:
+            raise UserError(f"the source has no {what}: {group} is missing for unlabeled rows, and names a group else")
+    places = np.unique(groups[groups != UNLABELED], return_index=True)[1]
+    names = [str(ids[place]) for place in np.flatnonzero(groups != UNLABELED)[places]]
+    return GroupData(rows, groups, names, files, report_groups(rows, groups))
+
+
+def report_groups(rows: Any, groups: Indices) -> GroupReport:
+    """Return what rows (N, ...) and groups (N,) of `number_groups` hold."""
+    import pandas as pd
+
+    is_frame = isinstance(rows, pd.DataFrame)
+    contents = pd.util.hash_pandas_object(rows, index=False).to_numpy() if is_frame else row_numbers(rows)
+    table = pd.DataFrame(rows if np.ndim(rows) == 2 else None)  # of pictures no column is named
+    members = pd.DataFrame({"row": contents, "group": groups})[groups != UNLABELED]
+    different = members.drop_duplicates()
+    unlabeled = np.unique(contents[groups == UNLABELED])
+    sizes, counts = np.unique(np.unique(members["group"]) % SIZES, return_counts=True)
+    return GroupReport(
+        dict(zip(sizes.tolist(), counts.tolist(), strict=True)),
+        int(np.sum(groups == UNLABELED)),
+        len(unlabeled),
+        members[members.duplicated()]["group"].nunique(),
+        int((different["row"].value_counts() > 1).sum()),
+        int(np.isin(unlabeled, different["row"]).sum()),
+        {str(name): int(count) for name, count in table.isna().sum().items() if count},
+        [str(name) for name in table.select_dtypes(exclude="number")],
+        [str(name) for name, count in table.nunique(dropna=False).items() if count == 1],
+    )
+
+
+def _read_frame(source: Any) -> pd.DataFrame:
+    """Return a frame, or that of a CSV or Parquet file."""
+    import pandas as pd
+
+    if isinstance(source, pd.DataFrame):
+        return source.reset_index(drop=True)
+    readers: dict[str, Callable[[Path], Any]] = {".csv": pd.read_csv, ".parquet": pd.read_parquet}
+    suffix = Path(source).suffix if isinstance(source, str | Path) else None
+    if suffix not in readers:
+        raise UserError(
+            f"source is {printable(str(source))[:200]}; a frame, a folder, .csv, .parquet or .npz is needed"
+        )
+    return _tried(Path(source), readers[suffix])
+
+
+def _tried(path: Path, read: Callable[[Path], Any]) -> Any:
+    """Return what a reader makes of a file, or raise `UserError`."""
+    try:
+        return read(path)
+    except Exception as error:  # pandas, pyarrow, zipfile, numpy and Pillow raise different ones for a damaged file
+        raise UserError(f"{path} cannot be read: {printable(str(error))[:200]}") from None
+
+
+def _column(frame: pd.DataFrame, name: str) -> Any:
+    if [*frame.columns].count(name) != 1:
+        raise UserError(f"one column {name} is needed; there are {_few([str(own) for own in frame.columns])}")
+    return frame[name]
+
+
+def _read_npz(path: Path, group: str) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return the rows and ids of an npz file."""
+    with _tried(path, lambda own: np.load(own, allow_pickle=False)) as file:
+        held = _tried(path, lambda _: dict(file))
+    if {"tuples", "unlabeled"} <= held.keys():
+        rows, groups = join_groups(held["tuples"], held["unlabeled"])
+        return rows, np.where(groups == UNLABELED, UNLABELED, groups // SIZES)
+    if not {"rows", group} <= held.keys() or len(held["rows"]) != len(held[group]):
+        raise UserError(f"{path} holds {', '.join(held)}; rows and {group} of one length are needed, or tuples")
+    return held["rows"], held[group]
+
+
+def _list_pictures(folder: Path, group: str, table: Any, file: str) -> tuple[list[Path], NDArray[Any]]:
+    """Return the files of pictures and the ids of their groups: from a table, or from the folders that hold them."""
+    if table is not None:
+        frame = _read_frame(table)
+        files, ids = [folder / str(name) for name in _column(frame, file)], _column(frame, group).to_numpy()
+        return files, ids
+    files = sorted(path for path in folder.rglob("*") if path.suffix.lower() in PICTURES)
+    if not files:
+        raise UserError(f"{folder} holds no pictures ({', '.join(PICTURES)})")
+    parts = [path.relative_to(folder).parts[:-1] for path in files]
+    return files, np.array([None if part in ((), ("unlabeled",)) else "/".join(part) for part in parts], object)
+
+
+def _read_pictures(files: list[Path], size: tuple[int, int] | None) -> NDArray[np.uint8]:
+    """Return pictures (N, H, W) if all are grey, or (N, H, W, 3), uint8."""
+    from PIL import Image
+
+    def read(path: Path) -> Any:
+        with Image.open(path) as picture:
+            own = picture.convert("L" if picture.mode in ("1", "L") else "RGB")
+        return np.asarray(own if size is None else own.resize((size[1], size[0])))
+
+    pictures = [_tried(path, read) for path in files]
+    if len({picture.ndim for picture in pictures}) > 1:
+        pictures = [picture if picture.ndim == 3 else np.repeat(picture[..., None], 3, axis=2) for picture in pictures]
+    if len(shapes := {picture.shape[:2] for picture in pictures}) > 1:
+        raise UserError(
+            f"pictures have the sizes {_few([*map(str, shapes)])}; give size=(height, width), to scale them"
+        )
+    return np.stack(pictures)

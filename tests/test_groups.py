@@ -1,0 +1,130 @@
+"""Groups from frames, files and folders, and the report of what they hold."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from PIL import Image
+
+from mdpu.data import number_groups, sample_of
+from mdpu.errors import UserError
+from mdpu.estimator import MDPUClassifier
+from mdpu.groups import read_groups
+
+IDS = ["b", None, "a", "b", "a", None, "c", "a", None]
+
+
+def frame():
+    """Groups of two, three and one; a row in two groups, one in a group twice, one that is unlabeled too, and gaps."""
+    return pd.DataFrame(
+        {
+            "height": [1.0, 2, 3, 1, 4, 1, 4, 4, np.nan],
+            "id": IDS,
+            "kind": ["x", "y", "x", "x", "x", "x", "x", "x", "y"],
+            "unit": 7,
+        }
+    )
+
+
+@pytest.mark.parametrize("name", ["frame", "groups.csv", "groups.parquet"])
+def test_a_table_is_read_and_reported(name, tmp_path):
+    source = frame()
+    if name.endswith("csv"):
+        source.to_csv(tmp_path / name, index=False)
+    elif name.endswith("parquet"):
+        source.to_parquet(tmp_path / name)
+    data = read_groups(source if name == "frame" else tmp_path / name, group="id")
+    assert list(data.rows.columns) == ["height", "kind", "unit"] and data.names == ["b", "a", "c"]
+    assert data.groups.tolist() == number_groups(IDS).tolist()
+    report = data.report
+    assert report.sizes == {1: 1, 2: 1, 3: 1} and (report.n_unlabeled, report.distinct_unlabeled) == (3, 3)
+    assert (report.repeated_within, report.in_two_groups, report.in_group_and_unlabeled) == (2, 1, 1)
+    assert (report.missing, report.text, report.constant) == ({"height": 1}, ["kind"], ["unit"])
+    assert all(word in str(report) for word in ("3 groups", "1 of 3", "height 1", "kind", "unit"))
+
+
+@pytest.mark.parametrize("ids", [[4, -1, 2, 4, 2, -1, 0, 2, -1], [4.0, None, 2, 4, 2, None, 0, 2, None]])
+def test_ids_are_text_or_numbers(ids):
+    assert read_groups(frame().assign(id=ids), group="id").groups.tolist() == number_groups(IDS).tolist()
+
+
+def test_arrays_are_read_in_both_forms(tmp_path):
+    generator = np.random.default_rng(0)
+    tuples, unlabeled = generator.random((4, 3, 5, 5)), generator.random((6, 5, 5))
+    np.savez(tmp_path / "both.npz", tuples=tuples, unlabeled=unlabeled)
+    both = read_groups(tmp_path / "both.npz")
+    ids = np.where(both.groups < 0, -1, both.groups // 10**6)
+    np.savez(tmp_path / "rows.npz", rows=both.rows, bag=ids)
+    rows = read_groups(str(tmp_path / "rows.npz"), group="bag")
+    for data in (both, rows):
+        sample = sample_of(data.groups)
+        assert np.array_equal(data.rows[sample.tuples], tuples) and np.array_equal(
+            data.rows[sample.unlabeled], unlabeled
+        )
+    with pytest.raises(UserError, match="zzz"):
+        read_groups(tmp_path / "rows.npz", group="zzz")
+
+
+@pytest.fixture
+def pictures(tmp_path):
+    """Two groups of pictures in folders, and unlabeled ones beside them and in a folder of their own."""
+    for place, name in enumerate(
+        ("left/1.png", "left/2.PNG", "right/1.png", "right/2.png", "0.png", "unlabeled/1.png")
+    ):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        Image.fromarray(np.full((4, 6), place, np.uint8)).save(tmp_path / name, format="png")
+    (tmp_path / "notes.txt").write_text("no picture")
+    return tmp_path
+
+
+def test_pictures_have_their_group_from_folders_or_a_table(pictures):
+    data = read_groups(pictures)
+    assert data.rows.shape == (6, 4, 6) and data.rows.dtype == np.uint8 and data.names == ["left", "right"]
+    sample = sample_of(data.groups)
+    assert data.rows[sample.tuples][:, :, 0, 0].tolist() == [[0, 1], [2, 3]]
+    assert data.rows[sample.unlabeled][:, 0, 0].tolist() == [4, 5]
+    table = pd.DataFrame({"file": [str(path.relative_to(pictures)) for path in data.files], "group": data.groups // 2})
+    table["group"] = table["group"].where(data.groups > 0)
+    told = read_groups(pictures, table=table)
+    assert np.array_equal(told.rows, data.rows) and np.array_equal(told.groups, data.groups)
+    with pytest.raises(UserError, match=r"lost\.png"):
+        read_groups(pictures, table=pd.concat([table, pd.DataFrame({"file": ["lost.png"], "group": [1]})]))
+
+
+def test_pictures_of_several_sizes_and_colours_are_made_alike(pictures):
+    Image.new("RGBA", (8, 8), (255, 0, 0, 255)).save(pictures / "right" / "3.png")
+    with pytest.raises(UserError, match="size"):
+        read_groups(pictures)
+    assert read_groups(pictures, size=(4, 6)).rows.shape == (7, 4, 6, 3)
+
+
+@pytest.mark.parametrize(
+    ("make", "word"),
+    [
+        (lambda folder: frame(), "group"),
+        (lambda folder: frame().assign(group="a"), "unlabeled"),
+        (lambda folder: frame().assign(group=None), "groups"),
+        (lambda folder: folder, "pictures"),
+        (lambda folder: folder / "lost.csv", "lost"),
+        (lambda folder: folder / "lost.xls", "xls"),
+        (lambda folder: [1, 2], "source"),
+    ],
+)
+def test_a_source_without_groups_is_refused(make, word, tmp_path):
+    with pytest.raises(UserError, match=word):
+        read_groups(make(tmp_path))
+
+
+def test_from_a_file_to_a_classifier(tmp_path):
+    generator = np.random.default_rng(0)
+    labels = generator.random((3000, 3)) < 0.4
+    labels = labels[labels.sum(axis=1) >= 2][:300].ravel()
+    labels = np.concatenate([labels, generator.random(400) < 0.4])
+    table = pd.DataFrame(generator.normal(size=(len(labels), 3)) + 3.0 * labels[:, None], columns=list("abc"))
+    table["who"] = [f"group {place // 3}" if place < 900 else None for place in range(len(labels))]
+    table.sample(frac=1, random_state=0).to_csv(tmp_path / "people.csv", index=False)
+    data = read_groups(tmp_path / "people.csv", group="who")
+    assert data.report.sizes == {3: 300} and data.report.n_unlabeled == 400
+    classifier = MDPUClassifier(0.4, learner="linear", random_state=0).fit(data.rows, data.groups)
+    assert classifier.score(table[["a", "b", "c"]], np.where(labels, 1, -1)) > 0.9
