@@ -46,8 +46,8 @@ def test_a_tool_finds_nothing(command):
 
 
 BUDGETS = {  # lines of a part; drop before you move, move before you write
-    r"mdpu/.*\.py": 13_096,
-    r"mdpu/(?!pipeline/).*\.py": 7_096,
+    r"mdpu/.*\.py": 13_090,
+    r"mdpu/(?!pipeline/).*\.py": 7_090,
     r"tests/.*\.py": 10_408,
     r"benchmarks/.*": 1_800,
     r"workflow/(Snakefile|.*\.smk|.*\.py)": 520,
