@@ -211,7 +211,7 @@ def _check_columns(X: Any) -> None:
     names = list(X.columns) if hasattr(X, "columns") else ["rows"]
     if repeated := sorted({str(name) for name in names if names.count(name) > 1}):
         raise UserError(f"columns of one name: {', '.join(repeated)}; give each column a name of its own")
-    dates = [str(name) for name, dtype in zip(names, types, strict=True) if getattr(dtype, "kind", "") in "mM"]
+    dates = [str(name) for name, dtype in zip(names, types, strict=True) if getattr(dtype, "kind", None) in ("m", "M")]
     if dates:
         raise UserError(f"{', '.join(dates)}: dates are no numbers; give numbers made of them, such as dt.dayofweek")
 

@@ -10,17 +10,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from mdpu.data import SIZES, UNLABELED, Indices, join_groups, number_groups
 from mdpu.errors import UserError, printable
 from mdpu.prior import row_numbers
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 PICTURES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".webp")
 SHOWN = 5  # columns and sizes that the report names
@@ -113,8 +111,6 @@ def read_groups(
 
 def report_groups(rows: Any, groups: Indices) -> GroupReport:
     """Return what rows (N, ...) and groups (N,) of `number_groups` hold."""
-    import pandas as pd
-
     is_frame = isinstance(rows, pd.DataFrame)
     contents = pd.util.hash_pandas_object(rows, index=False).to_numpy() if is_frame else row_numbers(rows)
     table = pd.DataFrame(rows if np.ndim(rows) == 2 else None)  # of pictures no column is named
@@ -137,8 +133,6 @@ def report_groups(rows: Any, groups: Indices) -> GroupReport:
 
 def _read_frame(source: Any) -> pd.DataFrame:
     """Return a frame, or that of a CSV or Parquet file."""
-    import pandas as pd
-
     if isinstance(source, pd.DataFrame):
         return source.reset_index(drop=True)
     readers: dict[str, Callable[[Path], Any]] = {".csv": pd.read_csv, ".parquet": pd.read_parquet}
