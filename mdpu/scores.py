@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from numbers import Integral
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, logit
 from scipy.stats import norm
@@ -22,9 +23,6 @@ from mdpu.law import Law, check_prior
 from mdpu.learners.joint import posteriors, shifted
 from mdpu.prior import INFLATION, PriorProfile, bin_scores, share_deviance
 from mdpu.randomness import Stream
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 Floats = NDArray[np.float64]
 LawOf = Callable[[int], Law]
@@ -423,8 +421,6 @@ def risk_by_prior(
         ``prior``, ``risk``, ``low``, ``high``, and ``changed``: the share of unlabeled rows whose answer changes where
         the scores are moved from the classifier's prior to this one. Priors at which members say nothing are left out.
     """
-    import pandas as pd
-
     check_share("level", level)
     classifier, sample, _, scores = _read_scores(estimator, X, y)
     laws = [classifier.law_of(size) for size in np.unique(sample.sizes).tolist()]
@@ -469,8 +465,6 @@ def suspicious(estimator: Any, X: Any, y: Any = None, *, level: float = 0.95) ->
     trained on look too good: the ranking serves, the number is too low.
     Parameters are those of `scores_without_labels`, where scores must be log-odds, and `y` may be left out.
     """
-    import pandas as pd
-
     check_share("level", level)
     alone = y is None
     classifier, sample, prior, scores = _read_scores(estimator, X, X[0] if alone else y)

@@ -500,9 +500,7 @@ def test_many_tuples_are_for_a_network(rows, n, chosen):
 
 def test_tuples_of_several_sizes_are_for_the_student(digits):
     ragged = [members[: 1 + place % 2] for place, members in enumerate(np.repeat(digits.tuples, 4, axis=0))]
-    classifier = MDPUClassifier(PRIOR, **QUICK)
-    rows, sample = classifier._sample(ragged, digits.unlabeled)
-    assert classifier._choose_learner(rows, sample).name == "student"
+    assert MDPUClassifier(PRIOR, **QUICK).fit(ragged, digits.unlabeled).learner_.name == "student"
 
 
 def test_a_learner_that_cannot_take_the_data_is_refused(table):
