@@ -66,12 +66,18 @@ def load_config(paths: Iterable[Path | str] = (), values: Iterable[str] = ()) ->
     UserError
         If a file is missing or no YAML mapping, or the result breaks the schema or contradicts itself.
     """
-    config: Config = {}
-    for path in (*map(resource, BASE_FILES), *map(Path, paths)):
-        config = merge(config, load_yaml(path))
+    config = _read_all((*map(resource, BASE_FILES), *map(Path, paths)))
     for value in values:
         config = merge(config, parse_value(value))
     check_config(config)
+    return config
+
+
+def _read_all(paths: Iterable[Path]) -> Config:
+    """Return YAML files, each laid over those before it."""
+    config: Config = {}
+    for path in paths:
+        config = merge(config, load_yaml(path))
     return config
 
 
@@ -128,10 +134,7 @@ def merge(base: Mapping[str, Any], overlay: Mapping[str, Any]) -> Config:
 
 def from_snakemake(config: Mapping[str, Any]) -> Config:
     """Return Snakemake's configuration, or that of a workflow that uses this one as a module, laid over the paper's."""
-    base: Config = {}
-    for name in BASE_FILES:
-        base = merge(base, load_yaml(resource(name)))
-    complete = merge(base, config)
+    complete = merge(_read_all(map(resource, BASE_FILES)), config)
     check_config(complete)
     return complete
 
