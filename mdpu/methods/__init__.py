@@ -146,7 +146,7 @@ class Objective:
     measures : tuple of str
         Names of what is recorded in addition to the objective.
     test_measures : tuple of str
-        Names of what `test` returns.
+        Names of what `measure` returns beyond the two rates.
     """
 
     measures: tuple[str, ...] = ()

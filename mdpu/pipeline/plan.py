@@ -111,8 +111,7 @@ def parse_run(text: str) -> Run:
     """
     match = _NAME.fullmatch(text)
     if match is None:
-        example = Run("mnist", "base", 2, 10000, "0.5", "abs", LOGISTIC, 1).name
-        raise UserError(f"{text!r} is not the name of a run; an example is {example}")
+        raise UserError(f"{text!r} names no cell or run; an example is mnist/base/m2/n10000/prior0.5/abs/seed1")
     values: dict[str, Any] = {"law": DOMINANT, "loss": LOGISTIC, "seed": "1"}
     values |= {key: value for key, value in match.groupdict().items() if value is not None}
     return Run(**{**values, **{axis: int(values[axis]) for axis in ("tuple_size", "n", "seed")}})

@@ -66,8 +66,8 @@ class Cell(NamedTuple):
         return f"{row['verdict']} ({row['difference']:+.2f} points, interval {interval}; {row['reason']})"
 
 
-def find(name: str, config: Sequence[Path] = ()) -> tuple[Plan, tuple[Run, ...]]:
-    """Return the first plan that has a run or cell called `name`, and its runs; raise `UserError` if none has.
+def find(name: str, config: Sequence[Path] = ()) -> tuple[Plan, tuple[Run, ...], list[Path]]:
+    """Return the first plan that has a run or cell `name`, its runs and its files; raise `UserError` if none has.
 
     The path of a cell's file is a name, too. The files of `config` are laid over the paper's configuration; unless
     given, those of ``config/`` are tried one by one.
@@ -81,14 +81,14 @@ def find(name: str, config: Sequence[Path] = ()) -> tuple[Plan, tuple[Run, ...]]
     for files in choices:
         try:
             plan = Plan(load_config(files)).with_own_images()
-            return plan, plan.find_runs(name)
+            return plan, plan.find_runs(name), files
         except UserError as error:
             mistakes.append(error)
-    raise mistakes[0]
+    raise mistakes[0] if config else UserError(f"{mistakes[0]}; --config FILE names a configuration of your own")
 
 
-def finished(plan: Plan, runs: Sequence[Run]) -> Cell:
-    """Return the finished runs of the cell that some runs are of; raise `UserError` if one of these is not finished."""
+def finished(plan: Plan, runs: Sequence[Run], files: Sequence[Path] = ()) -> Cell:
+    """Return the finished runs of a cell; raise `UserError` if one of `runs`, from a plan of `files`, is not there."""
     own, found = plan.layout.run_file(runs[0].cell), {}
     for run in plan.cells[runs[0].cell]:
         key = plan.key(run)
@@ -97,14 +97,15 @@ def finished(plan: Plan, runs: Sequence[Run]) -> Cell:
                 found[run] = (stored[str(key)], path)
     for run in runs:
         if run not in found:
-            raise UserError(f"{run.name} is neither shipped nor finished here; make it: snakemake --cores 2 {own}")
+            target = f"--configfile {' '.join(map(os.path.relpath, files))} -- {own}" if files else own
+            raise UserError(f"{run.name} is neither shipped nor finished here; make it: snakemake --cores 2 {target}")
     return Cell(plan, found)
 
 
 def trace(name: str, config: Sequence[Path] = ()) -> str:
     """Return where a number comes from, as text; see `find`."""
-    plan, runs = find(name, config)
-    cell = finished(plan, runs)
+    plan, runs, files = find(name, config)
+    cell = finished(plan, runs, files)
     spec, row, ours, rows = plan.spec(cell.name()), cell.published(), cell.trials(), cell.accuracies()
     first, last = rows["first_epoch"].min(), rows["last_epoch"].max()
     paper = f"{row['published_mean']} ± {row['published_std']}, table {row['table']}" if row else "none"
@@ -137,8 +138,8 @@ def _plain(values: Mapping[str, object]) -> str:
 
 def retrain(name: str, config: Sequence[Path] = ()) -> bool:
     """Train a run again, or all of a cell; print what the cell says before and after, and return whether it agrees."""
-    plan, runs = find(name, config)
-    return again(finished(plan, runs), runs)
+    plan, runs, files = find(name, config)
+    return again(finished(plan, runs, files), runs)
 
 
 def again(cell: Cell, runs: Sequence[Run]) -> bool:

@@ -80,16 +80,22 @@ def test_new_runs_are_judged_by_the_trials_of_their_cell(cell, monkeypatch, caps
 
 @pytest.mark.parametrize("name", [RELU, f"{RELU}/seed3", f"results/runs/{RELU}.parquet"])
 def test_names_of_cells_runs_and_files_are_found_in_the_configurations(name):
-    plan, runs = trace.find(name)
+    plan, runs, _ = trace.find(name)
     assert plan.config["name"] == "paper-reference"
     assert {run.cell for run in runs} == {RELU}
     assert len(runs) == (1 if "seed" in name else 5)
 
 
 def test_a_study_is_found_in_its_own_configuration():
-    plan, (run, *_) = trace.find("mnist/base/m3-exactly-1/n10000/prior0.4/bag-relu")
+    plan, (run, *_), _ = trace.find("mnist/base/m3-exactly-1/n10000/prior0.4/bag-relu")
     assert plan.config["name"] == "laws"
     assert run.law == "exactly-1"
+
+
+def test_the_command_that_makes_a_missing_run_has_its_configuration(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UserError, match=r"--configfile \S*config/quick.yaml -- results/runs/digits/"):
+        trace.trace("digits/base/m2/n800/prior0.5/abs")
 
 
 @pytest.mark.slow

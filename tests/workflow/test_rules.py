@@ -170,7 +170,8 @@ def test_a_single_number_is_made_from_nothing(fresh_clone):
     assert not (fresh_clone.folder / "results" / "runs").exists()
     fresh_clone.snakemake(ABS)
     assert sorted(keys(fresh_clone.folder / ABS).values()) == [f"digits/m2/n60/prior0.5/seed{seed}" for seed in (1, 2)]
-    assert "no selected experiment has" in fresh_clone.snakemake(ABS.replace("n60", "n61"), status=1)
+    for other in (ABS.replace("n60", "n61"), ABS.replace("/digits/", "/unknown/")):
+        assert "no selected experiment has" in fresh_clone.snakemake(other, status=1)
 
 
 def test_targets_name_parts_of_the_whole(fresh_clone):

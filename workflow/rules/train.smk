@@ -7,10 +7,10 @@
 
 rule train:
     input:
+        shipped=lambda wildcards: [ancient(str(file)) for file in PLAN.shipped_files(known_cell(wildcards))],
         images=lambda wildcards: PLAN.layout.images(wildcards.dataset),
         labels=ROOT / "labels/{dataset}.npz",
         split=ROOT / "splits" / f"{SPLIT}.npz",
-        shipped=lambda wildcards: [ancient(str(file)) for file in PLAN.shipped_files(known_cell(wildcards))],
     output:
         runs=update(ROOT / "runs" / f"{CELL}.parquet"),
     log:
