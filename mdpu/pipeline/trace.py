@@ -84,7 +84,7 @@ def find(name: str, config: Sequence[Path] = ()) -> tuple[Plan, tuple[Run, ...],
             return plan, plan.find_runs(name), files
         except UserError as error:
             mistakes.append(error)
-    raise mistakes[0] if config else UserError(f"{mistakes[0]}; --config FILE names a configuration of your own")
+    raise mistakes[0] if config else UserError(f"{mistakes[0]} (--config FILE names a configuration of your own)")
 
 
 def finished(plan: Plan, runs: Sequence[Run], files: Sequence[Path] = ()) -> Cell:
