@@ -159,23 +159,29 @@ def _task(spec: Mapping[str, Any], rows: Any, sample: Any, trial: str) -> tuple[
 
 def _progress(seeds: Sequence[str], epochs: int) -> Any:
     """Return what prints a line from time to time, and ends a job whose parent, the workflow, is gone."""
-    parent, started, last = os.getppid(), time.monotonic(), [0.0]
+    parent, first, since, last = os.getppid(), 0, 0.0, 0.0
 
     def report(epoch: int, rows: Sequence[Mapping[str, float]]) -> None:
+        nonlocal first, since, last
         if os.getppid() != parent:
             sys.exit("the workflow that started this job has ended; the job ends too, and resumes with the next")
         now = time.monotonic()
-        if epoch == epochs or now - last[0] >= 10:
-            last[0] = now
-            left = (now - started) / epoch * (epochs - epoch)
-            print(f"seed {', '.join(seeds)}: epoch {epoch} of {epochs}, {left:.0f} s left", file=sys.stderr, flush=True)
+        if not first:  # epochs of a checkpoint took no time here
+            first, since = epoch, now
+        if epoch == epochs or now - last >= 10:
+            last = now
+            left = f", {(now - since) / (epoch - first) * (epochs - epoch):.0f} s left" if epoch > first else ""
+            print(f"seed {', '.join(seeds)}: epoch {epoch} of {epochs}{left}", file=sys.stderr, flush=True)
 
     return report
 
 
 def _commit() -> str | None:
-    """Return the commit of the code, with a plus sign if it has been changed since; None outside of a clone."""
-    git = ["git", "-c", "safe.directory=*", "-C", str(REPOSITORY)]
+    """Return the commit of the code, with a plus sign if it has been changed since; None outside of a clone.
+
+    The clone is named, so that git looks neither for its owner, nor in folders above, nor into GIT_DIR.
+    """
+    git = ["git", "-C", str(REPOSITORY), f"--git-dir={REPOSITORY / '.git'}", f"--work-tree={REPOSITORY}"]
     try:
         found = subprocess.run([*git, "rev-parse", "HEAD"], capture_output=True, text=True, check=True).stdout.strip()
         changed = subprocess.run([*git, "status", "--porcelain", "-uno", "--", "mdpu"], capture_output=True).stdout

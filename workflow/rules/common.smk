@@ -1,6 +1,7 @@
 # What a configuration asks for, and the few things that several rule files need of it. Nothing is written here.
 
 import json
+import os
 import shlex
 from pathlib import Path
 
@@ -16,6 +17,8 @@ from mdpu.pipeline.data.labels import SIDES
 from mdpu.pipeline.files import digest
 from mdpu.pipeline.plan import PARTS, Plan
 from mdpu.settings import RECIPE
+
+os.environ.pop("PYTHONOPTIMIZE", None)  # claims are read from docstrings, which it can drop
 
 try:
     update_config(config, as_yaml(workflow.config_settings.config))
