@@ -3,6 +3,7 @@
 import json
 import os
 import shlex
+import sys
 from pathlib import Path
 
 from snakemake.exceptions import WorkflowError
@@ -19,6 +20,7 @@ from mdpu.pipeline.plan import PARTS, Plan
 from mdpu.settings import RECIPE
 
 os.environ.pop("PYTHONOPTIMIZE", None)  # claims are read from docstrings, which it can drop
+sys.executable = shlex.quote(sys.executable)  # Snakemake gives it to a shell as it is, and a path may hold spaces
 
 try:
     update_config(config, as_yaml(workflow.config_settings.config))
