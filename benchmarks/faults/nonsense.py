@@ -33,7 +33,7 @@ from mdpu.pipeline.config import load_config, schema
 from mdpu.pipeline.plan import Plan
 from mdpu.pipeline.store import read_runs
 
-PATIENCE = 60.0  # seconds until a case counts as hanging
+PATIENCE = 300.0  # seconds until a case counts as hanging; one takes less than a second of an idle core
 REFUSED, WORKS, LARGE = "refused", "works", "too large to try"
 NONSENSE = yaml.safe_load(r"""[null, true, -1, 0, 1.5, 1.0e-320, .nan, .inf, 100000000000000000000, "", a b, $(id), "5",
     "\0", "\e[2J", é, ../.., "{x}", -h, [], [null], [1, 1], [[]], {}, {default: null}, {x: 1}, {"": {}}, 2024-01-01]""")
