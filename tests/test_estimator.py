@@ -5,11 +5,9 @@ from __future__ import annotations
 import doctest
 import pickle
 import re
-import sys
 import threading
 import warnings
 from functools import partial
-from inspect import CO_OPTIMIZED
 from pathlib import Path
 from typing import ClassVar
 
@@ -1038,36 +1036,3 @@ def test_counts_are_for_neither_networks_nor_broken_tuples():
         TupleClassifier(0.4, broken=0.1).fit(rows, rows[:, 0], counts=(1, 2))
     with pytest.raises(UserError, match="requires y"):
         TupleClassifier(0.4).fit(rows)
-
-
-# -- the path to the first step -----------------------------------------------------------------------
-
-
-def test_from_fit_to_the_first_step_of_the_optimizer_is_a_short_way(digits, monkeypatch):
-    """At most 14 files of the package and 90 functions, so that one can follow it."""
-    package, seen = str(Path(module.__file__).parent), set()
-
-    class FirstStep(Exception):
-        pass
-
-    def trace(frame, event, _):
-        code = frame.f_code
-        is_function = code.co_flags & CO_OPTIMIZED and not code.co_name.startswith("<")  # no body of a class or file
-        if event == "call" and is_function and code.co_filename.startswith(package):
-            seen.add((code.co_filename, code.co_qualname))
-
-    def stop(*_):
-        raise FirstStep
-
-    monkeypatch.setattr("mdpu.train.Adam.step", stop)
-    classifier = MDPUClassifier(PRIOR, learner=Network(device="cpu"), random_state=0)
-    before = sys.getprofile()
-    sys.setprofile(trace)
-    try:
-        with pytest.raises(FirstStep):
-            classifier.fit(digits.tuples, digits.unlabeled)
-    finally:
-        sys.setprofile(before)
-    files = {file for file, _ in seen}
-    assert len(files) <= 14, sorted(files)
-    assert len(seen) <= 90, sorted(seen)

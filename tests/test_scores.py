@@ -6,9 +6,11 @@ import pickle
 from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import sparse
 from scipy.stats import norm
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
@@ -47,6 +49,17 @@ def test_folds_cut_no_tuple_and_hold_each_image_out_once(sizes, n_unlabeled, fol
         assert tuples in (len(sizes) // folds, -(-len(sizes) // folds))
         assert unlabeled in (n_unlabeled // folds, -(-n_unlabeled // folds))
     assert sorted(held_out) == list(range(len(groups)))
+
+
+@pytest.mark.parametrize("kind", [np.asarray, pd.DataFrame, sparse.csr_matrix, np.ndarray.tolist])
+def test_equal_unlabeled_rows_are_held_out_together(kind):
+    rows, groups = np.arange(60.0).reshape(30, 2), number_groups(np.append(np.repeat(np.arange(5), 2), [-1] * 20))
+    rows[15:] = np.repeat(rows[10:15], 3, axis=0)  # five rows, four times each
+    for train, test in TupleKFold(3).split(kind(rows), groups):
+        held = rows[test[groups[test] == -1], 0]
+        assert len(held) in (4, 8) and not set(held) & set(rows[train[groups[train] == -1], 0])
+    with pytest.raises(UserError, match="5 different unlabeled rows"):
+        next(TupleKFold(6).split(kind(rows), number_groups(np.append(np.arange(10), [-1] * 20))))
 
 
 @pytest.mark.parametrize("n_splits", [1, 5])

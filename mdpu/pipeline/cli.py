@@ -99,7 +99,7 @@ def _parser() -> argparse.ArgumentParser:
             own.add_argument(name, **facts)
 
     config = {"action": "append", "default": [], "type": Path, "metavar": "FILE", "help": "Configuration, repeatable."}
-    spec = {"type": _json, "required": True, "metavar": "JSON"}
+    spec = {"type": json.loads, "required": True, "metavar": "JSON"}
     command(
         dataset,
         "--out",
@@ -109,7 +109,7 @@ def _parser() -> argparse.ArgumentParser:
         **{"--sha256": {"metavar": "DIGITS", "help": "What the images have to be."}},
     )
     sides = {**spec, "help": "The classes that are positive, negative and dropped."}
-    counts = {"type": _json, "default": {}, "metavar": "JSON", "help": "Known numbers of images by part and side."}
+    counts = {"type": json.loads, "default": {}, "metavar": "JSON", "help": "Known numbers of images by part and side."}
     command(labels, "--images", "--out", **{"--sides": sides, "--counts": counts})
     pair = {"nargs": 2, "type": Path, "required": True, "metavar": ("POSITIVE", "NEGATIVE")}
     command(sheet, "--images", "--labels", **{"--out": pair})
@@ -133,13 +133,6 @@ def _parser() -> argparse.ArgumentParser:
     runs, seed = {**number, "default": 3}, {**number, "default": 0, "help": "Which runs are drawn."}
     command(verify, **{"--runs": runs, "--seed": seed, "--config": config})
     return parser
-
-
-def _json(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(f"{text[:60]!r} is no JSON ({error})") from None
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

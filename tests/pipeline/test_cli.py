@@ -14,9 +14,7 @@ import numpy as np
 import pytest
 
 from mdpu.pipeline import cli
-from mdpu.pipeline.data.labels import read_labels
-from mdpu.pipeline.data.splits import read_split
-from mdpu.pipeline.files import REPOSITORY
+from mdpu.pipeline.files import REPOSITORY, load_npz
 
 COMMANDS = ("dataset", "labels", "sheet", "split", "train", "trace", "retrain", "verify")
 SIDES = {"positive": [0, 2, 4, 6, 8], "negative": [1, 3, 5, 7, 9]}
@@ -62,11 +60,10 @@ def test_every_command_has_help(capsys):
 
 
 def test_labels_and_splits_are_made_from_files_and_json(made, tmp_path):
-    assert (read_labels(made / "labels.npz")["train"] > 0).sum() == 669
+    assert (load_npz(made / "labels.npz", "train")["train"] > 0).sum() == 669
     assert cli.main(split(made / "labels.npz", tmp_path / "split.npz")) == 0
-    sample = read_split(tmp_path / "split.npz", 1)
-    assert sample.tuples.shape == (20, 2)
-    assert sample.unlabeled.shape == (30,)
+    tuples, unlabeled = load_npz(tmp_path / "split.npz", "tuples_1", "unlabeled_1").values()
+    assert tuples.shape == (20, 2) and unlabeled.shape == (30,)
     sheets = [str(tmp_path / f"{side}.png") for side in ("positive", "negative")]
     files = ["--images", f"{made}/images.npz", "--labels", f"{made}/labels.npz"]
     assert cli.main(["sheet", *files, "--out", *sheets]) == 0
