@@ -14,7 +14,6 @@ from scipy import sparse
 from scipy.stats import norm
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
-from sklearn.model_selection import KFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -66,15 +65,6 @@ def test_equal_unlabeled_rows_are_held_out_together(kind):
 def test_folds_without_a_tuple_are_refused(n_splits):
     with pytest.raises(UserError, match="n_splits"):
         next(TupleKFold(n_splits).split(None, number_groups([0, 1, 2, 3, *[-1] * 9])))
-
-
-def test_folds_that_cut_tuples_are_noticed():
-    _, groups = join_groups(np.zeros((30, 2, 1)), np.zeros((30, 1)))
-    train, _ = next(KFold(3, shuffle=True, random_state=0).split(groups))
-    with pytest.raises(UserError, match="TupleKFold"):
-        sample_of(groups[train])
-    for train, test in TupleKFold(3).split(None, groups):
-        assert len(sample_of(groups[train]).tuples) + len(sample_of(groups[test]).tuples) == 30
 
 
 # -- scores without labels ----------------------------------------------------------------------------
@@ -222,10 +212,9 @@ def test_misuse_of_scores_and_folds_is_refused(call, key):
 # -- broken tuples ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("broken", [0.1, 0.25])
-def test_broken_tuples_come_first_and_their_number_is_within_its_interval(broken):
+def test_broken_tuples_come_first_and_their_number_is_within_its_interval():
     """Of 12 intervals that cover in 95 %, 8 or fewer cover in one of 500 trials."""
-    law, covered, areas = DOMINANT[3].broken(broken), [], []
+    law, covered, areas = DOMINANT[3].broken(0.2), [], []
     for seed in range(12):
         data = Scored({3: law}, 0.4, 400, 400, seed)
         is_broken = (law.draw(0.4, 400, Stream(seed, "scored")) > 0).sum(axis=1) < 2

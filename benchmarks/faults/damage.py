@@ -31,10 +31,11 @@ READERS = {
 def main() -> None:
     """Try all, and count."""
     parser = parser_of(__doc__)
-    parser.add_argument("--sample", action="store_true", help="one file of each kind alone, cut")
+    parser.add_argument("--sample", action="store_true", help="of results that are there, one file of each kind")
     given = parser.parse_args()
     rounds, started = Rounds(given.out, "damage", "file", "noticed", "afterwards"), time.monotonic()
-    clear()
+    if not given.sample:
+        clear()
     succeed()
     reference = numbers()
     files = [(path, reader) for pattern, reader in READERS.items() for path in sorted(RESULTS.glob(pattern))]

@@ -110,13 +110,13 @@ def test_the_largest_n_that_is_named_fits_and_the_next_does_not(sides, size, pri
 def test_a_remainder_has_what_the_same_tuples_left_of_a_pool_at_the_prior(replacement):
     """60,000 images at 0.40 less 10,000 pairs leave 0.2875: here in small, over many pools."""
     labels = np.tile(LABELS, 20)
-    fresh = [draw(labels, PAIRS, 0.4, 20, 80, f"{i}", replacement=replacement) for i in range(150)]
-    rest = [draw(labels, PAIRS, 0.4, 20, 80, f"{i}", "remainder", replacement=replacement) for i in range(150)]
+    fresh = [draw(labels, PAIRS, 0.4, 20, 80, f"{i}", replacement=replacement) for i in range(60)]
+    rest = [draw(labels, PAIRS, 0.4, 20, 80, f"{i}", "remainder", replacement=replacement) for i in range(60)]
     for own, other in zip(fresh, rest, strict=True):
         assert np.array_equal(own.tuples, other.tuples)
         assert not np.isin(other.unlabeled, other.tuples).any() and (labels[other.unlabeled] != 0).all()
-    assert np.mean([(labels[split.unlabeled] > 0).mean() for split in fresh]) == pytest.approx(0.4, abs=0.015)
-    assert np.mean([(labels[split.unlabeled] > 0).mean() for split in rest]) == pytest.approx(0.2875, abs=0.015)
+    assert np.mean([(labels[split.unlabeled] > 0).mean() for split in fresh]) == pytest.approx(0.4, abs=0.02)
+    assert np.mean([(labels[split.unlabeled] > 0).mean() for split in rest]) == pytest.approx(0.2875, abs=0.02)
     whole = draw(labels, PAIRS, 0.4, 20, 80, "0", "put-back", replacement=replacement)
     assert np.array_equal(whole.unlabeled, np.append(rest[0].unlabeled, rest[0].tuples))
 
