@@ -41,7 +41,7 @@ def main() -> None:
     files = [(path, reader) for pattern, reader in READERS.items() for path in sorted(RESULTS.glob(pattern))]
     ways = [*CHANGES]
     if given.sample:
-        ways, files = ["cut"], [*{reader: (path, reader) for path, reader in files}.values()]
+        ways, files = ["cut"], [*{reader: (path, reader) for path, reader in files}.values()][::-1]
     for way, (path, reader) in product(ways, files):
         name = str(path.relative_to(ROOT))
         if rounds.has(way, name):
@@ -57,8 +57,10 @@ def main() -> None:
             noticed = HARMLESS
         path.unlink()
         again = run(name)
-        back = run()
-        same = again.returncode == back.returncode == 0 and numbers().equals(reference) and not leftovers()
+        is_last = not given.sample or path == files[-1][0]  # a sample goes upstream, and the rest is made once
+        back = run() if is_last else again
+        same = again.returncode == back.returncode == 0 and not leftovers()
+        same = same and (not is_last or numbers().equals(reference))
         same = same and (path.suffix != ".npz" or path.read_bytes() == content)
         rounds.add(way, name, noticed, SAME if same else OTHER)
         print(f"{time.monotonic() - started:.0f} s: {dict(rounds.count('noticed'))}", flush=True)
