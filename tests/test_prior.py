@@ -141,15 +141,15 @@ def gaussians(law, prior, n, seed):
 @pytest.mark.parametrize(("law", "prior"), [(DOMINANT[2], 0.4), (DOMINANT[3], 0.4), (ONE, 1 / 3)])
 def test_from_rows_to_the_prior(law, prior):
     """The share of positives in the last law is the prior, so that the mean of members says nothing."""
-    rows, sample, law = gaussians(law, prior, 1500, 1)
+    rows, sample, law = gaussians(law, prior, 600, 1)
     found = estimate_prior(rows, sample, law, 0)
     assert found.known and found.low < prior < found.high
     assert found == estimate_prior(rows, sample, lambda size: law, 0)
-    assert found.n == 1500 and found.n_unlabeled == 1500
+    assert found.n == found.n_unlabeled == 600
 
 
 def test_pictures_of_bytes_are_rows_too():
-    rows, sample, law = gaussians(DOMINANT[3], 0.4, 1500, 1)
+    rows, sample, law = gaussians(DOMINANT[3], 0.4, 600, 1)
     rows = np.clip(rows * 20 + 128, 0, 255).astype(np.uint8).reshape(-1, 3, 1)
     assert estimate_prior(rows, sample, law, "trial").fits(0.4)
 

@@ -47,7 +47,7 @@ def test_a_lock_that_a_killed_run_left_is_released_and_a_working_one_is_not(fres
     locks.mkdir(parents=True)
     for number in ("0.input.lock", "0.output.lock"):
         (locks / number).write_text("results/datasets/digits.npz\n")
-    fresh_clone.change_config(protocol__training__epochs=2000)
+    fresh_clone.change_config(protocol__training__epochs=600)
     first = subprocess.Popen(
         [*fresh_clone.RUN, "results/runs/digits/base/m2/n60/prior0.5/abs.parquet"],
         cwd=fresh_clone.folder,
