@@ -11,7 +11,8 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NoReturn
@@ -121,9 +122,9 @@ def _parser() -> argparse.ArgumentParser:
         **{"--mirror": {"metavar": "PLACE", "help": "Address or folder to fetch from; also $MDPU_MIRROR."}},
         **{"--sha256": {"metavar": "DIGITS", "help": "What the images have to be."}},
     )
-    sides = {**spec, "type": _json(SIDES), "help": "The classes that are positive, negative and dropped."}
+    sides = {**spec, "type": partial(_json, SIDES), "help": "The classes that are positive, negative and dropped."}
     counts = {
-        "type": _json(COUNTS),
+        "type": partial(_json, COUNTS),
         "default": {},
         "metavar": "JSON",
         "help": "Known numbers of images by part and side.",
@@ -133,7 +134,7 @@ def _parser() -> argparse.ArgumentParser:
     command(sheet, "--images", "--labels", **{"--out": pair})
     drawing = {
         **spec,
-        "type": _json(DRAWING),
+        "type": partial(_json, DRAWING),
         "help": "tuple_size, prior, n, n_unlabeled, trials and more: mdpu.pipeline.data.splits.",
     }
     command(split, "--labels", "--out", **{"--spec": drawing})
@@ -143,7 +144,7 @@ def _parser() -> argparse.ArgumentParser:
         "--labels",
         "--split",
         "--out",
-        **{"--spec": {**spec, "type": _json(CELL), "help": "All that the runs of a cell are: Plan.spec."}},
+        **{"--spec": {**spec, "type": partial(_json, CELL), "help": "All that the runs of a cell are: Plan.spec."}},
         **{"--shipped": {"nargs": "*", "type": Path, "default": [], "metavar": "FILE", "help": "Packed runs."}},
         **{"--device": {"choices": ("auto", "cpu", "cuda"), "default": "auto"}},
         **{"--checkpoint-seconds": {"type": float, "default": 120.0, "metavar": "SECONDS"}},
@@ -157,22 +158,18 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _json(schema: Mapping[str, Any]) -> Callable[[str], Any]:
-    """Return what reads JSON that fits a schema."""
+def _json(schema: Mapping[str, Any], text: str) -> Any:
+    """Return what a text of JSON says, which fits a schema."""
+    from jsonschema import Draft202012Validator
+    from jsonschema.exceptions import best_match
 
-    def read(text: str) -> Any:
-        from jsonschema import Draft202012Validator
-        from jsonschema.exceptions import best_match
-
-        try:
-            value = json.loads(text)
-        except (ValueError, RecursionError) as error:
-            raise argparse.ArgumentTypeError(f"{text[:60]!r} is no JSON ({error})") from None
-        if wrong := best_match(Draft202012Validator(schema).iter_errors(value)):
-            raise argparse.ArgumentTypeError(f"{wrong.json_path}: {wrong.message[:200]}")
-        return value
-
-    return read
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise argparse.ArgumentTypeError(f"{text[:60]!r} is no JSON ({error})") from None
+    if wrong := best_match(Draft202012Validator(schema).iter_errors(value)):
+        raise argparse.ArgumentTypeError(f"{wrong.json_path}: {wrong.message[:200]}")
+    return value
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
