@@ -10,6 +10,7 @@ DOCS = Path(__file__).resolve().parent
 sys.path[:0] = [str(DOCS / "_ext"), str(DOCS.parent)]
 
 from sphinx.ext import autosummary  # noqa: E402
+from sphinx_gallery.sorting import ExplicitOrder  # noqa: E402
 
 from mdpu import __version__  # noqa: E402
 
@@ -50,12 +51,14 @@ templates_path = ["_templates"]
 default_role = "literal"
 numpydoc_show_class_members = False
 
-# The tutorials are run by every build.
+# The tutorials are run by every build, and shown in this order.
+LESSONS = ["five_minutes", "prior_unknown", "photographs", "table", "text", "noisy_tuples", "counts", "laws"]
+LESSONS += ["reproduce", "theorems"]
 sphinx_gallery_conf = {
     "examples_dirs": "tutorials",
     "gallery_dirs": "auto_tutorials",
     "filename_pattern": r"\.py$",
-    "within_subsection_order": "FileNameSortKey",
+    "within_subsection_order": ExplicitOrder([f"{lesson}.py" for lesson in LESSONS]),
     "remove_config_comments": True,
     "plot_gallery": "True",
     "abort_on_example_error": True,

@@ -130,7 +130,7 @@ class Network(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
         choose_device(self.device)
         method = load_method(self.method)
         if not method.needs_network or method.outputs > 1 or method.sees_labels or method.estimates_prior:
-            raise UserError(f"method {self.method} is none that scores rows, sees no labels and is told the prior")
+            raise UserError(f"method is {self.method}; it must score rows, see no labels and use the given prior")
         check_choice("loss", self.loss, tuple(LOSSES))
         if self.n_epochs is not None:
             check_count("n_epochs", self.n_epochs)
@@ -255,14 +255,14 @@ class TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
     prior_shift: float | None = None
     random_state: Any = None
 
-    # What `fit` learns.
+    # Attributes that `fit` learns.
     model_: Any = field(init=False)
     prior_: float = field(init=False)
     prior_estimate_: PriorProfile | None = field(init=False)
     learner_: Choice = field(init=False)
     standardisation_: Standardisation | None = field(init=False)
     _counts: tuple[ArrayLike, ArrayLike] | None = field(init=False)
-    _moved = 0.0  # what is added to the scores of classes that were exchanged
+    _moved = 0.0  # added to the scores if the classes were exchanged
 
     def __sklearn_tags__(self) -> Any:
         """Return what scikit-learn's tools and checks ask of an estimator."""
@@ -544,7 +544,7 @@ class TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
             if estimate.symmetric and getattr(self, "positive_by", None) is None:
                 warn(
                     "the law is the same with the classes exchanged, so +1 is the larger class of the two that were "
-                    "found; which one that is, nothing in the data says, but positive_by can"
+                    "found; the data do not say which one that is; set positive_by to decide it"
                 )
             return estimate.prior
         ends = sorted((self._own(estimate.low), self._own(estimate.high)))
@@ -599,8 +599,8 @@ class TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         by_chance = max(1 - law.rate(own) for law in laws)
         if self.broken >= by_chance:
             raise UserError(
-                f"broken is {self.broken:.2f}, but of random groups at prior {self._own(own):.2f} no more than "
-                f"{by_chance:.2f} break the law; check broken and prior"
+                f"broken is {self.broken:.2f}, but only a share {by_chance:.2f} of random groups at prior "
+                f"{self._own(own):.2f} breaks the law; check broken and prior"
             )
 
     def _warn_of_little_information(self, own: float, sample: TupleData) -> None:
@@ -656,7 +656,7 @@ class TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         """The trained network as a plain module on the CPU, from rows (N, ...) to scores (N,)."""
         check_is_fitted(self)
         if not isinstance(self.model_, Trained) or self.model_.preparation is None:
-            raise AttributeError(f"module_ is of networks, but the learner is {self.learner_}")
+            raise AttributeError(f"module_ exists for networks only; the learner is {self.learner_}")
         return PlainModule(
             self.model_.module, self.model_.preparation, self.standardisation_, float(self._sign), self._shift()
         ).eval()
@@ -887,7 +887,7 @@ class TupleClassifier(TupleEstimator):
             given, labels = self.positive_by
             own, labels = self._scores(self._checked(given, reset=False)), np.asarray(labels)
             if labels.shape != own.shape or not np.isin(labels, (-1, 1)).all():
-                raise UserError("positive_by is (rows, labels) with a label, -1 or +1, for each row; others were given")
+                raise UserError("positive_by must be (rows, labels) with a label, -1 or +1, for each row")
             excess = own * labels  # of log-likelihood
             clear = abs(excess.sum())
         else:
@@ -946,7 +946,7 @@ class TupleClassifier(TupleEstimator):
             raise UserError(f"law is {self.law!r}; a Law is needed, or the weights w_0 .. w_M, as (0, 1, 1)") from None
         if law.size != size:
             raise UserError(
-                f"law is one of {law.size} members, but a tuple has {size}; give a function from the size, as "
+                f"law is for {law.size} members, but a tuple has {size}; give a function from the size, as "
                 "Law.dominant, for tuples of several sizes"
             )
         return law.broken(self.broken) if self.broken else law

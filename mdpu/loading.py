@@ -1,4 +1,4 @@
-"""Minibatches of tuples for a training loop of one's own, from any source of instances by their index.
+"""Minibatches of tuples for your own training loop, from any source of instances by their index.
 
 >>> loader = DataLoader(TupleDataset(images, data), batch_size=64, shuffle=True, collate_fn=collate)
 >>> for batch in loader:

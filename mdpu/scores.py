@@ -240,7 +240,7 @@ def _read_scores(estimator: Any, X: Any, y: Any, prior: float | None = None) -> 
     classifier = getattr(estimator, "_final_estimator", estimator)  # of a pipeline
     if not hasattr(classifier, "law_of"):
         raise UserError(
-            f"{type(classifier).__name__} is no classifier of tuples; give an MDPUClassifier or TupleClassifier, or a "
+            f"{type(classifier).__name__} does not learn from tuples; give an MDPUClassifier or TupleClassifier, or a "
             "Pipeline that ends in one"
         )
     if np.ndim(y) != 1:

@@ -169,14 +169,14 @@ def check_sample(sample: TupleData, rows: int, task: Task | None = None) -> None
         if not indices.size:
             raise UserError(f"the sample holds no {name}")
         if indices.min() < least or indices.max() >= rows:
-            raise UserError(f"the sample's {name} name rows that are not there; there are {rows}")
+            raise UserError(f"the sample's {name} name rows that do not exist; there are {rows}")
     present = sample.tuples >= 0
     if not present[:, 0].all() or (present[:, 1:] > present[:, :-1]).any():
         raise UserError("a tuple of the sample has no member, or has -1 before its last member")
     if task is None:
         return
     if task.law is not None and not present.all():
-        raise UserError("a law is one of tuples of one size, but the sample's tuples have several")
+        raise UserError("a law is for tuples of one size, but the sample's tuples have several")
     if sample.tuples.shape[1] != task.tuple_size or (task.law is not None and task.law.size != task.tuple_size):
-        law = "" if task.law is None else f", and the law is one of {task.law.size}"
+        law = "" if task.law is None else f", and the law is for {task.law.size}"
         raise UserError(f"tuple_size is {task.tuple_size}, but the tuples hold {sample.tuples.shape[1]} rows{law}")

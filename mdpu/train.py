@@ -464,13 +464,13 @@ def _check(
 ) -> None:
     """Raise `UserError` unless task, images, samples and labels match."""
     if not len(samples) == len(seeds) > 0:
-        raise UserError(f"samples are {len(samples)} and seeds {len(seeds)}; as many of one as of the other are needed")
+        raise UserError(f"there are {len(samples)} samples and {len(seeds)} seeds; give one seed for each sample")
     for sample in samples:
         check_sample(sample, len(images), task)
         if (sample.tuples < 0).any() and not method.takes_ragged:
             raise UserError(f"method {task.method} learns from tuples of one size, but there are several; take another")
         if (len(sample.tuples), len(sample.unlabeled)) != (len(samples[0].tuples), len(samples[0].unlabeled)):
-            raise UserError("samples that train together hold equal numbers of tuples, and of unlabeled rows")
+            raise UserError("samples that train together must have equal numbers of tuples and of unlabeled rows")
     if labels is None and method.sees_labels:
         raise UserError(f"method {task.method} is a control that sees true labels; give it labels")
 

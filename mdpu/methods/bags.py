@@ -69,7 +69,7 @@ class Bags(Objective):
         law = self.task.law_of(self.task.tuple_size)
         steps = [after - before for before, after in pairwise(law.at(self.task.prior).weights)]
         if not min(steps) < 0 < max(steps):
-            return None  # what only rises, as the dominant law does, is no such law, and scipy stays unloaded
+            return None  # weights that only rise need no start, and scipy stays unloaded
         from mdpu.learners.linear import network_start
 
         return network_start(images, sample, law, self.task.prior, seed)

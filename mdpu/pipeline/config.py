@@ -27,7 +27,7 @@ except ImportError:
 Config = dict[str, Any]
 
 SCHEMA = "mdpu/pipeline/config.schema.yaml"
-# What every configuration is laid over: definitions of datasets, studies beyond the paper, readings, the paper's own.
+# Every configuration is laid over these: definitions of datasets, studies beyond the paper, readings, the paper's own.
 BASE_FILES = ("config/datasets.yaml", "config/studies.yaml", "config/readings.yaml", "config.yaml")
 BASE = "base"  # the variant that changes nothing
 # Settings that every network has, beside its own.

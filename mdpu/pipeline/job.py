@@ -25,7 +25,7 @@ from mdpu.settings import Settings, Task
 
 TERMS = ("tuple_positive", "tuple_negative", "unlabeled_positive", "unlabeled_negative")
 RATES = ["true_positive_rate", "true_negative_rate"]
-MEASURES = ("objective", *(f"risk_{term}" for term in TERMS), *RATES)  # what every history has
+MEASURES = ("objective", *(f"risk_{term}" for term in TERMS), *RATES)  # columns of every history
 PACKAGES = ("mdpu", "numpy", "torch", "torchvision")
 
 
@@ -65,7 +65,7 @@ def train_cell(
     if images.parent.name == "own":  # whose checksum need not be known before they are read
         checksum = read_json(images.with_suffix(".json"))["checksum"]
         if spec["images"] not in (None, checksum):
-            raise UserError(f"{images} holds other images than the configuration's sha256 says; make it again")
+            raise UserError(f"{images} has other images than the configuration's sha256; make it again")
         spec = {**spec, "images": checksum}
     part = out.with_name(f".{out.stem}.part.parquet")
     kept = {key: run for path in (out, part) if path.exists() for key, run in read_runs(path).items()}

@@ -204,7 +204,7 @@ class Protocol:
         """Return the trainer's settings for a network under a variant."""
         training = dict(self.variant(variant)["training"])
         own = training.pop("networks").get(network, {})
-        del training["prior_offset"]  # it concerns what methods are told
+        del training["prior_offset"]  # it changes the methods' prior, not the network
         try:
             return Settings.parse({**training, "network": network, **own})
         except UserError as error:
@@ -426,7 +426,7 @@ class Plan:
         try:
             return named_law(self.law_text(run), run.tuple_size)
         except UserError as error:
-            raise UserError(f"config key law: {error}; definitions.laws holds laws of one's own") from None
+            raise UserError(f"config key law: {error}; define your own under definitions.laws") from None
 
     def checksum(self, dataset: str) -> str | None:
         """Return what identifies the images of a dataset in the keys of its runs, None if that is not known yet."""

@@ -17,7 +17,7 @@ from mdpu.pipeline.evaluate.comparison import Trials, welch_interval
 from mdpu.pipeline.evaluate.published import PROPOSED, published_summary
 from mdpu.pipeline.plan import AXES, CELL, DOMINANT, ROW, Plan
 
-MEASURES = ("epoch", *REPORTED, "risk", "objective")  # of the metrics, what `run_facts` needs
+MEASURES = ("epoch", *REPORTED, "risk", "objective")  # columns of the metrics that `run_facts` needs
 FACTS = ("best", "lowest_risk", "lowest_objective", "risk_and_accuracy", "accuracy")  # of a run
 WINDOW = 5  # epochs of the moving average whose highest value is a run's best accuracy
 
@@ -125,7 +125,7 @@ def run_facts(metrics: pd.DataFrame, accuracies: pd.DataFrame, test_prior: str) 
     return facts.join(accuracies.set_index(keys)["accuracy"]).reset_index()
 
 
-# Pairs. What a row is compared with stands in columns that end in ``_right``.
+# Pairs. The columns of the other side of a comparison end in ``_right``.
 
 
 def pairs_of(cells: pd.DataFrame, axis: str, left: Collection[Any], right: Any) -> pd.DataFrame:

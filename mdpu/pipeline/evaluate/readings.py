@@ -28,7 +28,7 @@ from mdpu.pipeline.store import Stored
 Array = NDArray[np.float64]
 Reading = Mapping[str, str]  # the value of each choice, by name
 
-FACTOR = 0.2  # deviation of the logarithm of what all published deviations are multiplied by
+FACTOR = 0.2  # deviation of the logarithm of the factor of all published deviations
 FACTORS = np.linspace(-2.5, 2.5, 11)  # of that logarithm, in deviations
 SCALE = 1.0  # of the half-normal priors of tau and kappa, in points
 GRID = np.array([0.1, 0.3, 0.6, 1.0, 1.6, 2.6, 4.2, 6.8])  # of tau and kappa
@@ -396,7 +396,7 @@ def best_power(panel: Panel, papers: Papers) -> float:
     return float(POWERS[int(np.argmax([np.log(np.maximum(own, 1e-300)).mean() for own in shares]))])
 
 
-# -- what comes out -------------------------------------------------------------------------------
+# -- results --------------------------------------------------------------------------------------
 
 
 def verdicts(panel: Panel, rule: Mapping[str, float]) -> NDArray[np.object_]:

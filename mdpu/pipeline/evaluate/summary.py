@@ -49,10 +49,13 @@ def headline(comparison: pd.DataFrame, summary: pd.DataFrame, verification: Mapp
     if len(run):
         official = _counted(run[~own], published)
         if own.all():
-            official = f"{_counted(run, published)}. Their images are the paper’s in another split"
+            official = f"{_counted(run, published)}, with our own split into training and test images"
         elif own.any():
-            official = f"{official}. On the same images in another split, {_counted(run[own], published)}"
-        return f"Of the paper’s {len(published)} numbers of {titles(PROPOSED)}, {official}."
+            official += f". With our own split into training and test images, {_counted(run[own], published)}"
+        implied = run[~own & (run["dataset"] != run["published_dataset"])]
+        names = implied.drop_duplicates("dataset")[["published_dataset", "dataset"]].to_numpy().tolist()
+        others = "".join(f" {paper} counts as {ours}." for paper, ours in names)
+        return f"Of the paper’s {len(published)} numbers of {titles(PROPOSED)}, {official}.{others}"
     what = titles(dict.fromkeys(summary["method"]))
     if verification and verification["cells"]:
         within = f"{verification['within']} of {verification['cells']} expected numbers confirmed"
@@ -127,6 +130,6 @@ def _best_beyond(cells: pd.DataFrame) -> str:
         return ""
     method, gain = max(((m, g) for m, g in gains.items() if len(g) == most), key=lambda pair: pair[1].mean())
     return (
-        f"{load_method(str(method)).title} is above the best of the paper’s methods in {(gain > 0).sum()} of {most} "
-        f"rows, {in_points(gain.mean())} points on average."
+        f"{load_method(str(method)).title} is above the best of {titles(PROPOSED)}, as trained here, in "
+        f"{(gain > 0).sum()} of {most} rows, {in_points(gain.mean())} points on average."
     )

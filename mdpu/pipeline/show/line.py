@@ -43,7 +43,7 @@ def check(definition: Mapping[str, Any], config: Mapping[str, Any], where: str) 
     for name in definition["variant"] if len(definition["variant"]) > 1 else ():
         departures = config["definitions"]["variants"].get(name) or {}
         if any(set(values) != {key} for values in departures.values()):
-            raise UserError(f"{where}.variant: {name} departs from the protocol in something else than {key}")
+            raise UserError(f"{where}.variant: {name} changes the protocol in more than {key}")
 
 
 def draw(plan: Plan, experiment: Experiment, inputs: Inputs) -> Figure:
