@@ -1,4 +1,4 @@
-"""What the benchmarks share: images with their labels, tables and texts, tuples of any law drawn from them."""
+"""Shared by the benchmarks: images with their labels, tables and texts, tuples of any law drawn from them."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ sphinx_gallery_conf = {
     "show_signature": False,
     "write_computation_times": False,
 }
-os.environ.setdefault("OMP_NUM_THREADS", "2")  # what the tutorials promise to run on
+os.environ.setdefault("OMP_NUM_THREADS", "2")  # the tutorials promise to run on two cores
 os.environ["COLUMNS"] = "88"  # of the commands' help
 
 # Figures of other pages

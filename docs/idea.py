@@ -1,6 +1,8 @@
-"""Draw docs/_static/idea.svg, the picture at the top of the README and of the site, from digits and a trained classifier.
+"""Draw docs/_static/idea.svg, the picture at the top of the README and of the site.
 
     python docs/idea.py
+
+The digits are scikit-learn's, and the probabilities those of a classifier that is trained here, as in the README.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ SIZES = 1_000_000  # the number of a group is that of its place times this, and 
 
 @dataclass(frozen=True)
 class TupleData:
-    """What the learner sees: indices of images, and no labels.
+    """The data that a learner sees: indices of images, and no labels.
 
     Attributes
     ----------

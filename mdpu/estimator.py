@@ -244,7 +244,7 @@ class Choice:
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
-    """What both classifiers share. Inside, scores and priors are those of the class that the law favours (`_sign`)."""
+    """Shared by both classifiers. Inside, scores and priors are those of the class that the law favours (`_sign`)."""
 
     prior: float | None = field(default=None, kw_only=False)
     broken: float = 0.0
@@ -265,7 +265,7 @@ class TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
     _moved = 0.0  # added to the scores if the classes were exchanged
 
     def __sklearn_tags__(self) -> Any:
-        """Return what scikit-learn's tools and checks ask of an estimator."""
+        """Return the tags that scikit-learn's tools and checks ask for."""
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
         tags.input_tags.three_d_array = True
@@ -571,7 +571,7 @@ class TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         return "the law fits at none, so they differ by more than the class, or tuples break the law" + named
 
     def _compare_told_prior(self, own: float, rows: Any, sample: TupleData, seed: int | str) -> PriorProfile:
-        """Return what the sample says of the prior; warn of a told one that does not fit.
+        """Return the sample's estimate of the prior; warn if the given prior does not fit.
 
         It is said where it would fit with the members put back.
         """
@@ -644,7 +644,7 @@ class TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         return (scores + self._shift()).astype(np.float32)
 
     def _shift(self) -> float:
-        """Return what `prior_shift` adds to the scores."""
+        """Return the number that `prior_shift` adds to the scores."""
         if self.prior_shift is None:
             return self._moved
         self._check_posterior("prior_shift")

@@ -36,7 +36,7 @@ class Coefficients(NamedTuple):
 
 
 class RiskWeights(NamedTuple):
-    """What multiplies the mean losses l(g, +1) and l(g, -1) of members and of unlabeled instances in Eq. 11."""
+    """Factors of the mean losses l(g, +1) and l(g, -1) of members and of unlabeled instances in Eq. 11."""
 
     tuple_positive: float
     tuple_negative: float
@@ -54,7 +54,7 @@ SCOPES: dict[Scope, tuple[tuple[int, int, int, int], tuple[int, int, int, int]]]
 
 
 class Identified(NamedTuple):
-    """What tuples and unlabeled instances say about r and the prior, if the prior is not told.
+    """The part of r and the prior that tuples and unlabeled instances determine, if the prior is not given.
 
     Attributes
     ----------
@@ -191,7 +191,7 @@ class Law:
         return weight - math.log(passed) if passed < 0.5 else weight - math.log1p(-other)  # 1 - Z has the digits
 
     def marginal_information(self, prior: float) -> float:
-        """Return what is left of `joint_information` when each member is seen by itself, in nats per tuple.
+        """Return the part of `joint_information` that is left if each member is seen by itself, in nats per tuple.
 
         It is M times the divergence of a member's Bernoulli law of the class from Bernoulli(pi_+).
         """
@@ -302,7 +302,7 @@ class Law:
         return np.asarray(self.rate(prior) * (1 - 2 * _weigh(shares, weights)) + squares)
 
     def identifies(self) -> Identified:
-        """Return what tuples and unlabeled instances determine without the prior (``laws.md``, Theorem 2).
+        """Return how far tuples and unlabeled instances determine r without the prior (``laws.md``, Theorem 2).
 
         With broken tuples: without their share as well, if it is below that of random groups which the law refuses.
         """

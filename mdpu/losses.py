@@ -144,7 +144,7 @@ def by_kind(
 
 
 class _Loss(nn.Module):
-    """What both losses share. Laws are read once, so that a compiled loss is one graph."""
+    """The part that both losses share. Laws are read once, so that a compiled loss is one graph."""
 
     read: Callable[[Law], tuple[Any, ...]]  # values of a law, which `part` takes first
     part: Callable[[int, Tensor, Tensor, Tensor], Tensor]  # of kind, its tuples, its unlabeled scores, and all of them
@@ -157,7 +157,7 @@ class _Loss(nn.Module):
         self._read = {law.size: self.read(law)} if isinstance(law, Law) else {}
 
     def of_kind(self, kind: int) -> tuple[Any, ...]:
-        """Return what `read` gives for the law of a kind of tuples: of a size, or at a place in the sequence."""
+        """Return the values of `read` for the law of a kind of tuples: of a size, or at a place in the sequence."""
         if kind not in self._read:
             if isinstance(self.law, Law):
                 raise UserError(f"the law is for {self.law.size} members, but tuples have {kind}")

@@ -31,7 +31,7 @@ SEEN = 10_000  # images that the components are learned from, spread over all
 
 @dataclass(frozen=True)
 class Preparation:
-    """What a network wants as input, learned from the training images: vectors of some pixels, or pictures.
+    """The input of a network, prepared as learned from the training images: vectors of some pixels, or pictures.
 
     Attributes
     ----------
@@ -84,7 +84,7 @@ class Preparation:
 
 
 def prepare(settings: Settings, images: NDArray[Any]) -> Preparation:
-    """Return what the network wants as input, given the training images (N, ...), uint8 or float.
+    """Return how to prepare the input of the network, given the training images (N, ...), uint8 or float.
 
     Raises
     ------

@@ -50,7 +50,7 @@ POOL = 0.02  # share of members that recur, from which on tuples are taken for d
 
 @dataclass(frozen=True)
 class PriorProfile:
-    """What a sample says of its class prior.
+    """The estimate of a sample's class prior.
 
     The model assumes that tuples were collected by the law and that unlabeled rows were drawn at the prior. With some
     thousand tuples nothing in the data shows where this is wrong: 10 % of tuples that break the law move the estimate

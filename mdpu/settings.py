@@ -1,4 +1,4 @@
-"""What a model is trained for, and how. There is no torch here, so plans and reports load fast."""
+"""The task that a model is trained for, and the settings. Without torch, so that plans and reports load fast."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ MOST_SIZES, LARGEST_SIZE = 100, 100_000  # of a list of sizes: one digit too man
 
 @dataclass(frozen=True)
 class Task:
-    """What a model is trained for.
+    """The task that a model is trained for.
 
     Attributes
     ----------
@@ -152,7 +152,7 @@ def _check_sizes(name: str, value: Any) -> None:
 
 
 def rate_factor(settings: Settings, step: int, steps: int) -> float:
-    """Return what the learning rate is multiplied with at a step, from 0, of so many."""
+    """Return the factor of the learning rate at a step, from 0, of so many."""
     if settings.schedule == "constant":
         return 1.0
     return min((step + 1) / (RISE * steps), (steps - step) / ((1 - RISE) * steps), 1.0)

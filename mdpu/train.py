@@ -101,7 +101,7 @@ class Trained:
 
 
 class TestSet:
-    """What is measured at the end of each epoch: the two rates on test images, and the method's own measures there.
+    """The test at the end of each epoch: the two rates on test images, and the method's own measures there.
 
     Parameters
     ----------

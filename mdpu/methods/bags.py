@@ -97,7 +97,7 @@ class Expectation(Bags):
 
 
 def shift_to(prior: float, scores: Tensor, halvings: int = 30) -> Tensor:
-    """Return what to add to scores (S, N) for r to have the mean `prior`, at most 30 log-odds, (S, 1)."""
+    """Return the shift of scores (S, N) that gives r the mean `prior`, at most 30 log-odds, (S, 1)."""
     low = scores.new_full((len(scores), 1), -30.0)
     high = -low
     for _ in range(halvings):

@@ -1,6 +1,6 @@
 """The command line: a command for each rule that starts one, and for ./run trace, retrain and verify.
 
-What takes seconds to load is imported by the command that needs it.
+Modules that take seconds to load are imported by the command that needs them.
 """
 
 from __future__ import annotations

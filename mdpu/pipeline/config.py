@@ -265,7 +265,7 @@ def _hint(name: str, names: Sequence[str]) -> str:
 
 
 def explain(error: Any, within: str = "") -> str:
-    """Return what an error of jsonschema says, in one sentence with the key, which lies `within` another one."""
+    """Return an error of jsonschema as one sentence with the key, which lies `within` another one."""
     where = ".".join(filter(None, (within, *map(str, error.absolute_path))))
     if error.validator == "additionalProperties" and isinstance(error.instance, Mapping):
         allowed = error.schema.get("properties", {})

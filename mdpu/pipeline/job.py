@@ -138,7 +138,7 @@ def _train(
 
 
 def _task(spec: Mapping[str, Any], rows: Any, sample: Any, trial: str) -> tuple[Task, dict[str, float]]:
-    """Return what a run is trained for, and the estimate of its prior by the names in its history, if there is one."""
+    """Return the task of a run, and the estimate of its prior by the names in its history, if there is one."""
     sampling = spec["sampling"]
     law = named_law(sampling["law"], sampling["tuple_size"]) if "law" in sampling else None
     prior, estimate = round(float(sampling["prior"]) + spec["prior_offset"], 12), {}
@@ -157,7 +157,7 @@ def _task(spec: Mapping[str, Any], rows: Any, sample: Any, trial: str) -> tuple[
 
 
 def _progress(seeds: Sequence[str], epochs: int) -> Any:
-    """Return what prints a line from time to time, and ends a job whose parent, the workflow, is gone."""
+    """Return a callback that prints a line from time to time, and ends the job if its parent, the workflow, is gone."""
     parent, first, since, last = os.getppid(), 0, 0.0, 0.0
 
     def report(epoch: int, rows: Sequence[Mapping[str, float]]) -> None:

@@ -1,4 +1,4 @@
-"""What a configuration asks for, from top to bottom: runs, their grids, how each is trained, and every path.
+"""The plan of a configuration: its runs, their grids, how each is trained, and every path.
 
 A *run* is one trained model. A *cell* is a set of runs that differ only in the seed; one training job trains it. An
 *experiment* is a named grid of runs. Experiments overlap; a run that several need is trained once.
@@ -429,7 +429,7 @@ class Plan:
             raise UserError(f"config key law: {error}; define your own under definitions.laws") from None
 
     def checksum(self, dataset: str) -> str | None:
-        """Return what identifies the images of a dataset in the keys of its runs, None if that is not known yet."""
+        """Return the text that identifies a dataset's images in the keys of its runs, None if it is not known yet."""
         definition = self.dataset(dataset)
         if not is_path(definition["source"]):
             return SOURCES[definition["source"]].checksum

@@ -66,7 +66,7 @@ def draw(
 
 
 def _remainder(labels: Signs, split: TupleData, prior: float, trial: str, replacement: bool) -> Indices:
-    """Return what the tuples of a split left of a pool, none of which is a member."""
+    """Return the rest of a pool after the tuples of a split were taken out."""
     members, n = split.tuples.size, split.unlabeled.size
     pool = int((Stream(trial, "labels of the pool").uniform(members + n) < prior).sum())
     left = pool - int((labels[split.tuples] > 0).sum())

@@ -1,4 +1,4 @@
-"""What claims are checked on, our cells and runs or the paper's own 504 numbers, and how their rows are paired."""
+"""The evidence for claims, our cells and runs or the paper's own 504 numbers, and how its rows are paired."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ WINDOW = 5  # epochs of the moving average whose highest value is a run's best a
 
 @dataclass(frozen=True)
 class Evidence:
-    """What a claim is checked on.
+    """The cells and runs that a claim is checked on.
 
     `cells` have ``mean``, ``std`` (percent) and ``trials``, without those that diverged; `rule` is the configuration's
     ``comparison``. `runs` are as `run_facts` returns them, `trials` the accuracy of every run, missing if it diverged;

@@ -68,7 +68,7 @@ class Readings:
         return ", ".join(f"{choice} {value}" for choice, value in self.departures(reading).items()) or "protocol"
 
     def changes(self, reading: Reading) -> Config:
-        """Return what all values of a reading change, merged: ``protocol``, ``methods``, ``datasets``."""
+        """Return the changes of all values of a reading, merged: ``protocol``, ``methods``, ``datasets``."""
         merged: Config = {"protocol": {}, "methods": {}, "datasets": {}}
         for choice, value in reading.items():
             merged = merge(merged, self.choices[choice]["values"][value])
@@ -155,7 +155,7 @@ class Readings:
 
 
 def _asked(sampling: Mapping[str, Any], settings: Mapping[str, Any]) -> str:
-    """Return what is asked of a drawing and a training, as text; the precision is no choice here."""
+    """Return the settings of a drawing and a training, as text; the precision is not a choice here."""
     return json.dumps([sampling, {**settings, "precision": None}], sort_keys=True)
 
 

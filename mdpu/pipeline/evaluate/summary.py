@@ -33,13 +33,13 @@ def in_points(difference: float, digits: int = 1) -> str:
 
 
 def titles(methods: Iterable[str]) -> str:
-    """Return what readers call some methods, as a list in words."""
+    """Return the titles of some methods, as a list in words."""
     *others, last = [load_method(method).title for method in methods]
     return f"{', '.join(others)} and {last}" if others else last
 
 
 def headline(comparison: pd.DataFrame, summary: pd.DataFrame, verification: Mapping[str, Any] | None = None) -> str:
-    """Return what the runs say of the paper in one sentence, or what was run if no published number was.
+    """Return the result of the comparison with the paper, or, without one, the methods that were run.
 
     `verification` is what `mdpu.pipeline.evaluate.verify.verify` returns, if numbers are expected.
     """
@@ -90,7 +90,7 @@ def verdict_counts(comparison: pd.DataFrame) -> list[dict[str, Any]]:
 def lines(
     comparison: pd.DataFrame, claims: Sequence[Mapping[str, Any]], cells: pd.DataFrame, beyond: str | None = None
 ) -> list[Line]:
-    """Return what a reader should know after the headline.
+    """Return the main findings, which stand below the headline.
 
     `cells` are those of the tables; `beyond` is the section of the methods beyond the paper.
     """

@@ -27,7 +27,7 @@ share of tuples that hold fewer positives than negatives. A line is the mean ove
 deviation to each side; trials that diverged are left out. Controls, where they were run, are thin lines without a band.
 Panels of one dataset have the same axes.
 """
-# What the axis says, and how many make one on it.
+# The label of the axis, and how many make one on it.
 LABELS = {
     "n": ("Tuples $n$ (thousands)", 1000),
     "tuple_size": ("Tuple size $M$", 1),
