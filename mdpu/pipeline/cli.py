@@ -99,7 +99,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(prog="python -m mdpu", description=__doc__, allow_abbrev=False)
+    parser = _Parser(prog="python -m mdpu", description=(__doc__ or "").partition("\n")[0], allow_abbrev=False)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
     def command(function: Any, *options: str, **more: dict[str, Any]) -> None:
