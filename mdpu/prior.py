@@ -52,20 +52,20 @@ POOL = 0.02  # share of members that recur, from which on tuples are taken for d
 class PriorProfile:
     """The estimate of a sample's class prior.
 
-    The model assumes that tuples were collected by the law and that unlabeled rows were drawn at the prior. With some
-    thousand tuples nothing in the data shows where this is wrong: 10 % of tuples that break the law move the estimate
-    by about -0.12 for pairs, and unlabeled rows with another prior by more than that, outside of the interval. Tuples
-    from a small fixed pool of members are no independent draws either.
+    The model assumes that tuples were collected by the law and that unlabeled rows were drawn at the prior. With a few
+    thousand tuples, the data do not show when this is wrong: 10 % of tuples that break the law move the estimate by
+    about -0.12 for pairs, and unlabeled rows with another prior by more than that, outside of the interval. Tuples from
+    a small fixed pool of members are not independent draws either.
 
     Attributes
     ----------
     prior : float
-        Of the highest likelihood; 0.5 where nothing is known.
+        The prior of the highest likelihood; 0.5 where nothing is known.
     low, high : float
         Interval of `level`; [0, 1] where nothing is known.
     level : float
     verdict : {'known', 'bound only', 'not known', 'does not fit'}
-        Known: the interval is at most 0.5 wide and away from 0 and 1. Bound only: the interval holds, but a single
+        Known: the interval is at most 0.5 wide and away from 0 and 1. Bound only: the interval is right, but a single
         number in it would mislead. Not known: the score does not tell tuples from unlabeled rows, or the law leaves the
         prior free. Does not fit: at no prior do law and classes give these bins; the interval is [0, 1].
     symmetric : bool
@@ -74,7 +74,7 @@ class PriorProfile:
     gate : float
         Twice the log-likelihood ratio against bins that say nothing of the class.
     misfit : float
-        Pearson's statistic of the best fit over the largest one that fits; 0 where nothing can tell.
+        Pearson's statistic of the best fit over the largest one that fits; 0 where it cannot be computed.
     priors, deviance : ndarray
         The profile: twice the log-likelihood ratio of each prior against the best.
     n, n_unlabeled : int

@@ -47,7 +47,7 @@ class Task:
     law : Law, optional
         Of the tuples, all of one size; dominant tuples unless given.
     target_prior : float, optional
-        The class prior of what the model will classify, if it is not that of the unlabeled instances.
+        The class prior where the model will be used, if it is not that of the unlabeled instances.
     """
 
     method: str
@@ -74,13 +74,13 @@ class Settings:
     batch_counts : {'tuples', 'images'}
         What `batch_size` counts: tuples, or their members.
     optimizer : {'adam', 'adamw'}
-        With weight decay as an L2 penalty, or decoupled.
+        Adam with weight decay as an L2 penalty, or with decoupled weight decay.
     schedule : {'constant', 'one-cycle'}
-        Of the learning rate: the same at every step; or rising to `learning_rate` over the first fifth of all steps,
-        then falling to zero, both linearly (Smith and Topin, 2018).
+        Schedule of the learning rate: the same at every step; or rising to `learning_rate` over the first fifth of all
+        steps, then falling to zero, both linearly (Smith and Topin, 2018).
     learning_rate, weight_decay : float
     precision : {'float32', 'bfloat16', 'tf32'}
-        Of the matrix products; weights, scores and losses are always float32.
+        Precision of the matrix products; weights, scores and losses are always float32.
     network : str, Module or callable
         A key of `NETWORKS`, a PyTorch module, or a function from the shape of a row to a module.
     architecture : mapping

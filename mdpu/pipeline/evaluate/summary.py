@@ -53,7 +53,7 @@ def headline(comparison: pd.DataFrame, summary: pd.DataFrame, verification: Mapp
         elif own.any():
             official += f". With our own split into training and test images, {_counted(run[own], published)}"
         implied = run[~own & (run["dataset"] != run["published_dataset"])]
-        names = implied.drop_duplicates("dataset")[["published_dataset", "dataset"]].to_numpy().tolist()
+        names = implied.groupby("published_dataset")["dataset"].first().items()
         others = "".join(f" {paper} counts as {ours}." for paper, ours in names)
         return f"Of the paper’s {len(published)} numbers of {titles(PROPOSED)}, {official}.{others}"
     what = titles(dict.fromkeys(summary["method"]))
