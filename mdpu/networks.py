@@ -70,7 +70,7 @@ class Preparation:
         if images.shape[1:] != self.shape:
             raise UserError(f"rows of shape {images.shape[1:]} are given; the network was trained on {self.shape}")
         if (images.dtype == np.uint8) != (self.unit == 255):
-            raise UserError(f"rows are {images.dtype}; give {'uint8' if self.unit == 255 else 'floats'} as in training")
+            raise UserError(f"type is {images.dtype}, but training had {'uint8' if self.unit == 255 else 'floats'}")
         if self.directions is not None and self.centre is not None:
             projected = [(_in_units(part, self.unit) - self.centre) @ self.directions for part in in_parts(images)]
             return torch.from_numpy(np.concatenate(projected).astype(np.float32))
