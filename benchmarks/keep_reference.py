@@ -27,7 +27,7 @@ from mdpu.pipeline.store import Stored, pack, read_runs, shipped_keys
 
 RESULTS = REPOSITORY / "results"
 REFERENCE = RESULTS / "reference"
-# What is kept of the results of each configuration, and where.
+# For each configuration, the results that are kept, and where.
 KEPT = {
     "paper-reference": ("", {"report.html": "report.html"}, ("tables", "figures")),
     "laws": ("laws", {"tables/laws.csv": "cells.csv", "figures/laws.svg": "laws.svg"}, ()),

@@ -39,7 +39,7 @@ def recovery(panel: Panel, papers: Papers, power: float, level: float = 0.9) -> 
     """
     weights, rows = panel.posterior(papers.likelihood, power), []
     labels = {choice: [reading[choice] for reading in panel.readings] for choice in panel.by_choice(panel.prior)}
-    if "replacement" in labels:  # what more data do is hard to tell from one another
+    if "replacement" in labels:  # the ways to more data are hard to tell apart
         more = [reading["replacement"] == "without" or reading["unlabeled"] != "n" for reading in panel.readings]
         labels["more information"] = ["yes" if one else "no" for one in more]
     for choice, own in labels.items():

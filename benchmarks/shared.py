@@ -1,4 +1,4 @@
-"""What the benchmarks share: images with their labels, tables and texts, tuples of any law drawn from them."""
+"""Shared by the benchmarks: images with their labels, tables and texts, tuples of any law drawn from them."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Labelled:
 # -- tables and texts -----------------------------------------------------------------------------
 
 FILES = {"magic": "the CSV of MAGIC", "reviews": "finegrained.txt of Taeckstroem and McDonald", "mnist": "mnist.npz"}
-# What is positive among the classes, or targets, of scikit-learn's sets.
+# The positive classes, or targets, of scikit-learn's sets.
 SETS = {
     "cancer": (load_breast_cancer, lambda classes: classes == 1),
     "digits": (load_digits, lambda classes: classes % 2 == 0),

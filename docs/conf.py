@@ -10,6 +10,7 @@ DOCS = Path(__file__).resolve().parent
 sys.path[:0] = [str(DOCS / "_ext"), str(DOCS.parent)]
 
 from sphinx.ext import autosummary  # noqa: E402
+from sphinx_gallery.sorting import ExplicitOrder  # noqa: E402
 
 from mdpu import __version__  # noqa: E402
 
@@ -50,12 +51,14 @@ templates_path = ["_templates"]
 default_role = "literal"
 numpydoc_show_class_members = False
 
-# The tutorials are run by every build.
+# The tutorials are run by every build, and shown in this order.
+LESSONS = ["five_minutes", "prior_unknown", "photographs", "table", "text", "noisy_tuples", "counts", "laws"]
+LESSONS += ["reproduce", "theorems"]
 sphinx_gallery_conf = {
     "examples_dirs": "tutorials",
     "gallery_dirs": "auto_tutorials",
     "filename_pattern": r"\.py$",
-    "within_subsection_order": "FileNameSortKey",
+    "within_subsection_order": ExplicitOrder([f"{lesson}.py" for lesson in LESSONS]),
     "remove_config_comments": True,
     "plot_gallery": "True",
     "abort_on_example_error": True,
@@ -63,7 +66,7 @@ sphinx_gallery_conf = {
     "show_signature": False,
     "write_computation_times": False,
 }
-os.environ.setdefault("OMP_NUM_THREADS", "2")  # what the tutorials promise to run on
+os.environ.setdefault("OMP_NUM_THREADS", "2")  # the tutorials promise to run on two cores
 os.environ["COLUMNS"] = "88"  # of the commands' help
 
 # Figures of other pages

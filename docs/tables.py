@@ -2,7 +2,7 @@
 
     python docs/tables.py
 
-A table stands between `<!-- table: NAME -->` and `<!-- end of table -->`. tests/docs/test_tables.py holds the documents
+A table stands between `<!-- table: NAME -->` and `<!-- end of table -->`. tests/docs/test_pages.py holds the documents
 to it. Accuracies are in percent, mean and deviation over trials.
 """
 

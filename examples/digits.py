@@ -1,4 +1,4 @@
-"""What the examples train on: pairs of scikit-learn's digits with at least one even member, and unlabeled digits."""
+"""The data of the examples: pairs of scikit-learn's digits with at least one even member, and unlabeled digits."""
 
 import numpy as np
 from sklearn.datasets import load_digits

@@ -1,4 +1,4 @@
-"""What to watch without labels while a network trains, by scores of tuples that it did not learn from.
+"""Measures without labels while a network trains, from scores of tuples that it did not learn from.
 
 A run goes wrong where the model's own prior stays away from the told one, where the law that the tuples fit is another
 than the told one, or where the likelihood falls: its peak is where training should stop.

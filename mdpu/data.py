@@ -26,7 +26,7 @@ SIZES = 1_000_000  # the number of a group is that of its place times this, and 
 
 @dataclass(frozen=True)
 class TupleData:
-    """What the learner sees: indices of images, and no labels.
+    """The data that a learner sees: indices of images, and no labels.
 
     Attributes
     ----------
@@ -195,7 +195,7 @@ def sample_of(groups: NDArray[Any]) -> TupleData:
     if not len(unlabeled) or not len(members):
         raise UserError(
             "Only binary classification is supported, from groups instead of labels: y names no unlabeled row, -1; "
-            "meta-estimators that number classes anew, such as BaggingClassifier, take none"
+            "meta-estimators that number classes anew, such as BaggingClassifier, cannot be used"
             if len(members)
             else "y names no tuple; it names unlabeled rows only"
         )
@@ -210,7 +210,7 @@ def sample_of(groups: NDArray[Any]) -> TupleData:
         raise UserError(
             f"y holds numbers of which {wrong.sum()} of {len(numbers)} do not fit the sizes of their groups: a "
             "splitter or a meta-estimator such as BaggingClassifier has cut tuples or numbered them anew, or the "
-            "numbers are plain ids, of which nothing can tell that; cross-validate with cv=TupleKFold(), and turn ids "
+            "numbers are plain ids, which do not carry the sizes; cross-validate with cv=TupleKFold(), and turn ids "
             "into numbers by number_groups(ids)"
         )
     starts = np.cumsum(sizes) - sizes

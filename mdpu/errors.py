@@ -52,7 +52,7 @@ def warn(text: str, category: type[Warning] = UserWarning) -> None:
     warnings.warn(text, category, stacklevel=level)
 
 
-# What a terminal would obey, and halves of characters, which no file can hold.
+# Control characters that a terminal would obey, and halves of characters, which no file can hold.
 CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
@@ -65,7 +65,7 @@ def printable(text: str) -> str:
     return CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), " ".join(text.split()))
 
 
-# What cuBLAS and cuDNN say where torch's own exception is not raised.
+# Messages of cuBLAS and cuDNN, for which torch does not raise its own exception.
 NO_GPU_MEMORY = ("CUDA out of memory", "CUDA error: out of memory", "STATUS_ALLOC_FAILED", "calling `cublasCreate")
 
 

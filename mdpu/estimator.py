@@ -3,8 +3,8 @@
     classifier = MDPUClassifier(prior=0.4, random_state=0).fit(tuples, unlabeled)
     classifier.predict(rows)
 
-`MDPUClassifier` takes tuples at least half of whose members are of one class, `TupleClassifier` tuples of any symmetric
-law. `Network` holds what only networks know. ``docs/how-to/estimator.md`` has examples.
+`MDPUClassifier` takes tuples in which at least half of the members are of one class, `TupleClassifier` tuples of any
+symmetric law. `Network` has the options of networks. ``docs/how-to/estimator.md`` has examples.
 """
 
 from __future__ import annotations
@@ -77,20 +77,20 @@ class Network(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     short : bool, optional
         Whether training is short: 20 epochs of a one-cycle schedule on principal components. With many tuples that is
         as accurate as 100 epochs on all pixels at a constant rate, in a tenth of the time; with few it is not. By
-        default it is short from 3,000 tuples on, and where tuples are broken, which longer training learns by heart.
+        default it is short from 3,000 tuples on, and where tuples are broken, because longer training memorises them.
     n_epochs, batch_size : int, optional
-        A minibatch has so many tuples. By default `short` and the number of tuples decide: beyond 50,000, a million are
-        seen in all, and each at least five times.
+        Number of epochs, and of tuples in a minibatch. By default `short` and the number of tuples decide: beyond
+        50,000, a million are seen in all, and each at least five times.
     learning_rate, weight_decay : float, optional
-        Of Adam; the weight decay is an L2 penalty. By default `short` decides.
+        Settings of Adam; the weight decay is an L2 penalty. By default `short` decides.
     method : str
         A name of `mdpu.methods` that sees no labels and scores rows. ``bag-relu`` uses what the members of a tuple say
         together; ``relu``, ``abs`` and ``ure`` are the paper's.
     loss : {'logistic', 'ramp', 'squared', 'hinge', 'sigmoid'}
-        Of Table I. Methods on bags have a loss of their own and ignore it.
+        A loss of Table I. Methods on bags have their own loss and ignore it.
     standardize : bool
-        Whether the columns of a table of floats are given with their outliers pulled in, centred and scaled. The other
-        learners do this by themselves.
+        Whether the columns of a table of floats are centred and scaled, and their outliers pulled in. The other
+        learners always do this.
     precision : {'float32', 'bfloat16', 'tf32'}
         Of the products.
     device : {'auto', 'cpu', 'cuda'}
@@ -130,7 +130,7 @@ class Network(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
         choose_device(self.device)
         method = load_method(self.method)
         if not method.needs_network or method.outputs > 1 or method.sees_labels or method.estimates_prior:
-            raise UserError(f"method {self.method} is none that scores rows, sees no labels and is told the prior")
+            raise UserError(f"method is {self.method}; it must score rows, see no labels and use the given prior")
         check_choice("loss", self.loss, tuple(LOSSES))
         if self.n_epochs is not None:
             check_count("n_epochs", self.n_epochs)
@@ -244,7 +244,7 @@ class Choice:
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
-    """What both classifiers share. Inside, scores and priors are those of the class that the law favours (`_sign`)."""
+    """Shared by both classifiers. Inside, scores and priors are those of the class that the law favours (`_sign`)."""
 
     prior: float | None = field(default=None, kw_only=False)
     broken: float = 0.0
@@ -255,17 +255,17 @@ class TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
     prior_shift: float | None = None
     random_state: Any = None
 
-    # What `fit` learns.
+    # Attributes that `fit` learns.
     model_: Any = field(init=False)
     prior_: float = field(init=False)
     prior_estimate_: PriorProfile | None = field(init=False)
     learner_: Choice = field(init=False)
     standardisation_: Standardisation | None = field(init=False)
     _counts: tuple[ArrayLike, ArrayLike] | None = field(init=False)
-    _moved = 0.0  # what is added to the scores of classes that were exchanged
+    _moved = 0.0  # added to the scores if the classes were exchanged
 
     def __sklearn_tags__(self) -> Any:
-        """Return what scikit-learn's tools and checks ask of an estimator."""
+        """Return the tags that scikit-learn's tools and checks ask for."""
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
         tags.input_tags.three_d_array = True
@@ -299,8 +299,8 @@ class TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         Raises
         ------
         UserError
-            If a parameter is refused, parameters and data do not fit together, or `prior` is None and the sample does
-            not tell it.
+            If a parameter is refused, parameters and data do not fit together, or `prior` is None and the sample is not
+            enough to estimate it.
         """
         return self._fit_or_restore(X, y, None)
 
@@ -538,13 +538,13 @@ class TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         Raises
         ------
         UserError
-            If the sample does not tell it, and no guess is asked for.
+            If the sample is not enough to estimate it, and no guess is asked for.
         """
         if estimate.known:
             if estimate.symmetric and getattr(self, "positive_by", None) is None:
                 warn(
                     "the law is the same with the classes exchanged, so +1 is the larger class of the two that were "
-                    "found; which one that is, nothing in the data says, but positive_by can"
+                    "found; the data do not say which one that is; set positive_by to decide it"
                 )
             return estimate.prior
         ends = sorted((self._own(estimate.low), self._own(estimate.high)))
@@ -571,7 +571,7 @@ class TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         return "the law fits at none, so they differ by more than the class, or tuples break the law" + named
 
     def _compare_told_prior(self, own: float, rows: Any, sample: TupleData, seed: int | str) -> PriorProfile:
-        """Return what the sample says of the prior; warn of a told one that does not fit.
+        """Return the sample's estimate of the prior; warn if the given prior does not fit.
 
         It is said where it would fit with the members put back.
         """
@@ -599,8 +599,8 @@ class TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         by_chance = max(1 - law.rate(own) for law in laws)
         if self.broken >= by_chance:
             raise UserError(
-                f"broken is {self.broken:.2f}, but of random groups at prior {self._own(own):.2f} no more than "
-                f"{by_chance:.2f} break the law; check broken and prior"
+                f"broken is {self.broken:.2f}, but only a share {by_chance:.2f} of random groups at prior "
+                f"{self._own(own):.2f} breaks the law; check broken and prior"
             )
 
     def _warn_of_little_information(self, own: float, sample: TupleData) -> None:
@@ -644,7 +644,7 @@ class TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         return (scores + self._shift()).astype(np.float32)
 
     def _shift(self) -> float:
-        """Return what `prior_shift` adds to the scores."""
+        """Return the number that `prior_shift` adds to the scores."""
         if self.prior_shift is None:
             return self._moved
         self._check_posterior("prior_shift")
@@ -656,7 +656,7 @@ class TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         """The trained network as a plain module on the CPU, from rows (N, ...) to scores (N,)."""
         check_is_fitted(self)
         if not isinstance(self.model_, Trained) or self.model_.preparation is None:
-            raise AttributeError(f"module_ is of networks, but the learner is {self.learner_}")
+            raise AttributeError(f"module_ exists for networks only; the learner is {self.learner_}")
         return PlainModule(
             self.model_.module, self.model_.preparation, self.standardisation_, float(self._sign), self._shift()
         ).eval()
@@ -711,8 +711,8 @@ class TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
 
         Theorem 1 holds for any loss, the 0-1 loss among them: Eq. 11 with the shares of positive answers among members
         of tuples and among unlabeled rows. Tuples of several sizes give one estimate for each size, and their mean
-        by numbers. Rows that the classifier was trained on give too low an estimate. The interval holds what is
-        uncertain of a prior that was estimated.
+        by numbers. Rows that the classifier was trained on give too low an estimate. If the prior was estimated, the
+        interval includes its uncertainty.
 
         Parameters
         ----------
@@ -738,7 +738,7 @@ class MDPUClassifier(TupleEstimator):
     ----------
     prior : float, optional
         Share of positives among the unlabeled rows, in (0, 1). By default it is estimated (`PriorProfile` has the
-        limits); a sample that does not tell it is refused.
+        limits). `fit` refuses a sample that is not enough to estimate it.
     dominant : {'positive', 'negative'}
         The class that at least half of each tuple's members are of.
     broken : float
@@ -751,17 +751,17 @@ class MDPUClassifier(TupleEstimator):
         rows, and ``student`` for all else. Nothing but this parameter and the data decides the family of models.
         Learners without a network take one thread.
     guess_prior : bool
-        Whether a prior that the sample does not tell is guessed instead of refused.
+        Whether `fit` guesses the prior if the sample is not enough to estimate it, instead of refusing the sample.
     compare_prior : bool
-        Whether `fit` compares a told prior with what the tuples say, and warns.
+        Whether `fit` compares a given `prior` with its estimate, and warns if they do not fit.
     unlabeled_is : {'pool', 'remainder'}
-        Whether the unlabeled rows are draws from the pool, or what was left of it when the tuples had been taken out.
-        In the second case the members are put back, and `prior` is that of the whole pool.
+        Whether the unlabeled rows are draws from the pool, or the rest of the pool after the tuples were taken out. In
+        the second case the members are put back, and `prior` is that of the whole pool.
     prior_shift : float, optional
-        Prior where the classifier will be used, if it is another than that of the unlabeled rows. It moves the
-        scores by the difference of the log-odds of the two priors, and can be set after `fit`.
+        Prior where the classifier will be used, if it differs from that of the unlabeled rows. It moves the scores by
+        the difference of the log-odds of the two priors, and can be set after `fit`.
     random_state : int, RandomState, str or None
-        Of all random numbers of `fit`. A text names a trial as those of the pipeline are.
+        Seed of all random numbers of `fit`. A text names a trial, as in the pipeline.
 
     Attributes
     ----------
@@ -770,19 +770,19 @@ class MDPUClassifier(TupleEstimator):
     prior_ : float
         As it was given or estimated.
     prior_estimate_ : PriorProfile or None
-        What the sample says of the positive class's prior, with its interval. None if the prior was told and
+        The sample's estimate of the prior of the positive class, with its interval. None if `prior` is given and
         `compare_prior` is False.
     learner_ : Choice
         The learner and the reason for it.
     history_ : DataFrame
-        Of networks, one row per epoch: ``epoch``, from 1, ``objective``, and what the method records.
+        One row per epoch, for networks: ``epoch``, from 1, ``objective``, and the measures of the method.
     n_iter_ : int
         Epochs that a network was trained for.
     module_ : Module
-        Of networks, a plain PyTorch module: from rows (N, ...) as they are, standardisation included, to the scores of
+        A plain PyTorch module, for networks: from rows (N, ...) as they are, standardisation included, to the scores of
         `decision_function`.
     model_ : mdpu.train.Trained or callable
-        What the library trained.
+        The trained model inside.
 
     Notes
     -----
@@ -835,16 +835,16 @@ class TupleClassifier(TupleEstimator):
     Parameters
     ----------
     prior : float, optional
-        Share of positives among the unlabeled rows, in (0, 1). By default it is estimated, see `PriorProfile`; a
-        sample that does not tell it is refused.
+        Share of positives among the unlabeled rows, in (0, 1). By default it is estimated, see `PriorProfile`. `fit`
+        refuses a sample that is not enough to estimate it.
     law : Law, array_like or callable
         The law, or its weights w_0 .. w_M; or a function from a tuple size to a law, such as ``Law.dominant``, for
         tuples of several sizes, from which networks do not learn.
     positive_by : int, str or (rows, labels), optional
-        What tells the classes apart where the law is the same with them exchanged, as that of similar pairs: a column
-        by number or name, whose mean is larger among positives; or a few rows with labels, -1 or +1.
+        Decides which class is +1 if the law stays the same when the classes are exchanged, as that of similar pairs
+        does: a column by number or name, whose mean is larger among positives; or a few rows with labels, -1 or +1.
     **parameters
-        The others, and the attributes, are those of `MDPUClassifier`.
+        The other parameters, and the attributes, are those of `MDPUClassifier`.
     """
 
     law: Any = (0, 1, 1)
@@ -887,7 +887,7 @@ class TupleClassifier(TupleEstimator):
             given, labels = self.positive_by
             own, labels = self._scores(self._checked(given, reset=False)), np.asarray(labels)
             if labels.shape != own.shape or not np.isin(labels, (-1, 1)).all():
-                raise UserError("positive_by is (rows, labels) with a label, -1 or +1, for each row; others were given")
+                raise UserError("positive_by must be (rows, labels) with a label, -1 or +1, for each row")
             excess = own * labels  # of log-likelihood
             clear = abs(excess.sum())
         else:
@@ -911,13 +911,13 @@ class TupleClassifier(TupleEstimator):
         Parameters
         ----------
         X, y
-            As for `MDPUClassifier.fit`. With `counts`, `y` may be left out where all groups were collected, whatever
-            was observed of them: then the members are draws at the prior, which need not be told, and the log loss of
-            the observations is minimised.
+            As for `MDPUClassifier.fit`. With `counts`, `y` may be left out if all groups were collected, whatever was
+            observed of them. Then the members are draws at the prior, which need not be given, and the log loss of the
+            observations is minimised.
         counts : (low, high), optional
             The least and the largest number of positives in each tuple, numbers or integers (n,); they take the place
             of `law`. Equal ones are exact counts (label proportions), (1, size) and (0, 0) the positive and negative
-            bags of multiple-instance learning. Which bounds were given may depend on the number only in that they hold
+            bags of multiple-instance learning. The choice of the bounds may depend on the number only in that they hold
             it. Networks do not learn from them.
 
         Raises
@@ -946,7 +946,7 @@ class TupleClassifier(TupleEstimator):
             raise UserError(f"law is {self.law!r}; a Law is needed, or the weights w_0 .. w_M, as (0, 1, 1)") from None
         if law.size != size:
             raise UserError(
-                f"law is one of {law.size} members, but a tuple has {size}; give a function from the size, as "
+                f"law is for {law.size} members, but a tuple has {size}; give a function from the size, as "
                 "Law.dominant, for tuples of several sizes"
             )
         return law.broken(self.broken) if self.broken else law

@@ -26,7 +26,7 @@ SHOWN = 5  # columns and sizes that the report names
 
 @dataclass(frozen=True)
 class GroupReport:
-    """What groups hold, before anything trains: counts of groups by size, and of rows, and names of columns."""
+    """A description of groups before training: counts of groups by size, counts of rows, and names of columns."""
 
     sizes: dict[int, int]
     n_unlabeled: int
@@ -110,7 +110,7 @@ def read_groups(
 
 
 def report_groups(rows: Any, groups: Indices) -> GroupReport:
-    """Return what rows (N, ...) and groups (N,) of `number_groups` hold."""
+    """Return the report on rows (N, ...) and on groups (N,) of `number_groups`."""
     contents = row_numbers(rows)
     table = pd.DataFrame(rows if np.ndim(rows) == 2 else None)  # of pictures no column is named
     members = pd.DataFrame({"row": contents, "group": groups})[groups != UNLABELED]
@@ -144,7 +144,7 @@ def _read_frame(source: Any) -> pd.DataFrame:
 
 
 def _tried(path: Path, read: Callable[[Path], Any]) -> Any:
-    """Return what a reader makes of a file, or raise `UserError`."""
+    """Read a file by a function, or raise `UserError`."""
     try:
         return read(path)
     except Exception as error:  # pandas, pyarrow, zipfile, numpy and Pillow raise different ones for a damaged file

@@ -24,7 +24,7 @@ from mdpu.errors import UserError, check_count, check_share
 from mdpu.randomness import Stream
 
 Floats = NDArray[np.float64]
-TINY = 1e-12  # what probabilities are raised to before their logarithm is taken
+TINY = 1e-12  # smaller probabilities are raised to it before their logarithm is taken
 
 
 class Coefficients(NamedTuple):
@@ -36,7 +36,7 @@ class Coefficients(NamedTuple):
 
 
 class RiskWeights(NamedTuple):
-    """What multiplies the mean losses l(g, +1) and l(g, -1) of members and of unlabeled instances in Eq. 11."""
+    """Factors of the mean losses l(g, +1) and l(g, -1) of members and of unlabeled instances in Eq. 11."""
 
     tuple_positive: float
     tuple_negative: float
@@ -54,7 +54,7 @@ SCOPES: dict[Scope, tuple[tuple[int, int, int, int], tuple[int, int, int, int]]]
 
 
 class Identified(NamedTuple):
-    """What tuples and unlabeled instances say about r and the prior, if the prior is not told.
+    """The part of r and the prior that tuples and unlabeled instances determine, if the prior is not given.
 
     Attributes
     ----------
@@ -105,7 +105,7 @@ class Law:
         if not all(0 <= w <= 1 for w in self.weights):
             raise UserError(f"weights {self.weights} of a law are not all between 0 and 1")
         if len(set(self.weights)) < 2:
-            raise UserError(f"a law that lets every group pass alike says nothing; its weights are {self.weights}")
+            raise UserError(f"a law that collects all groups alike says nothing; its weights are {self.weights}")
         if not 0 <= self.refused < 1:
             raise UserError(f"broken is {self.refused}; a share of tuples, from 0 to below 1, is needed")
 
@@ -171,7 +171,7 @@ class Law:
         q, other : ndarray or Tensor, shape (...)
         """
         if positive.shape[-1:] != (self.size,):
-            raise UserError(f"the law is one of {self.size} members, but groups have the shape {tuple(positive.shape)}")
+            raise UserError(f"the law is for {self.size} members, but groups have the shape {tuple(positive.shape)}")
         counts = count_law(positive, negative)
         return _weigh(counts, self.weights), _weigh(counts, tuple(1 - w for w in self.weights))
 
@@ -191,7 +191,7 @@ class Law:
         return weight - math.log(passed) if passed < 0.5 else weight - math.log1p(-other)  # 1 - Z has the digits
 
     def marginal_information(self, prior: float) -> float:
-        """Return what is left of `joint_information` when each member is seen by itself, in nats per tuple.
+        """Return the part of `joint_information` that is left if each member is seen by itself, in nats per tuple.
 
         It is M times the divergence of a member's Bernoulli law of the class from Bernoulli(pi_+).
         """
@@ -302,7 +302,7 @@ class Law:
         return np.asarray(self.rate(prior) * (1 - 2 * _weigh(shares, weights)) + squares)
 
     def identifies(self) -> Identified:
-        """Return what tuples and unlabeled instances determine without the prior (``laws.md``, Theorem 2).
+        """Return how far tuples and unlabeled instances determine r without the prior (``laws.md``, Theorem 2).
 
         With broken tuples: without their share as well, if it is below that of random groups which the law refuses.
         """
@@ -338,9 +338,9 @@ def named_law(name: str, size: int) -> Law:
         law = Law(tuple(map(float, name.split(",")))) if "," in name else makers[kind](size, *map(int, numbers))
     except (KeyError, TypeError, ValueError):
         known = "dominant, similar, at-least-K, exactly-K, between-K-L, or M + 1 weights: 0,0.2,1"
-        raise UserError(f"{name!r} is no law of tuples of {size}; known are {known}") from None
+        raise UserError(f"{name!r} is not a law for tuples of {size}; known are {known}") from None
     if law.size != size:
-        raise UserError(f"{name!r} is a law of {law.size} members, but tuples have {size}")
+        raise UserError(f"{name!r} is a law for {law.size} members, but tuples have {size}")
     return law
 
 

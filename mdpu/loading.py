@@ -1,11 +1,11 @@
-"""Minibatches of tuples for a training loop of one's own, from any source of instances by their index.
+"""Minibatches of tuples for your own training loop, from any source of instances by their index.
 
 >>> loader = DataLoader(TupleDataset(images, data), batch_size=64, shuffle=True, collate_fn=collate)
 >>> for batch in loader:
 ...     loss(*batch.split(network(batch.instances).squeeze(1))).backward()
 
-The dataset holds indices alone. These and the source may be memory maps: what is copied is the minibatch. Under several
-processes torch's ``DistributedSampler`` gives each its part, and `mdpu.losses` sums the loss over them.
+The dataset holds indices alone. These and the source may be memory maps, because only the minibatch is copied. Under
+several processes torch's ``DistributedSampler`` gives each its part, and `mdpu.losses` sums the loss over them.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class TupleBatch:
     Attributes
     ----------
     instances : Tensor, shape (rows, ...), or mapping of Tensor
-        All members, tuple by tuple, and after them the unlabeled instances; what `default_collate` makes of them.
+        All members, tuple by tuple, and after them the unlabeled instances, put together by `default_collate`.
     sizes : Tensor, int64, shape (B,)
         Number of members of each tuple.
     """
@@ -59,7 +59,7 @@ class TupleDataset(Dataset[Item]):
         Instances by their index: an array, tensor or memory map, an image folder, a Hugging Face dataset.
     data : TupleData
     transform : callable, optional
-        From what the source holds to an instance.
+        Makes an instance of an item of the source.
     """
 
     def __init__(self, source: Any, data: TupleData, transform: Callable[[Any], Any] | None = None) -> None:

@@ -138,15 +138,15 @@ def by_kind(
         if not own.shape[-2]:  # on this rank
             own = functional.pad(own, (0, max(0, size - own.shape[-1])))
         elif own.shape[-1] < size:
-            raise UserError(f"the law is one of {size} members, but tuples have {own.shape[-1]}")
+            raise UserError(f"the law is for {size} members, but tuples have {own.shape[-1]}")
         others = unlabeled[..., start : max(ends[kind], start + 1)]
         yield counts[kind].to(tuples.dtype) / count, kind, own[..., :size], others
 
 
 class _Loss(nn.Module):
-    """What both losses share. Laws are read once, so that a compiled loss is one graph."""
+    """The part that both losses share. Laws are read once, so that a compiled loss is one graph."""
 
-    read: Callable[[Law], tuple[Any, ...]]  # what `part` needs of a law, which comes first
+    read: Callable[[Law], tuple[Any, ...]]  # values of a law, which `part` takes first
     part: Callable[[int, Tensor, Tensor, Tensor], Tensor]  # of kind, its tuples, its unlabeled scores, and all of them
 
     def __init__(self, law: Laws, prior: float, correction: str | None = "relu", process_group: Any = None) -> None:
@@ -157,10 +157,10 @@ class _Loss(nn.Module):
         self._read = {law.size: self.read(law)} if isinstance(law, Law) else {}
 
     def of_kind(self, kind: int) -> tuple[Any, ...]:
-        """Return what `read` gives for the law of a kind of tuples: of a size, or at a place in the sequence."""
+        """Return the values of `read` for the law of a kind of tuples: of a size, or at a place in the sequence."""
         if kind not in self._read:
             if isinstance(self.law, Law):
-                raise UserError(f"the law is one of {self.law.size} members, but tuples have {kind}")
+                raise UserError(f"the law is for {self.law.size} members, but tuples have {kind}")
             self._read[kind] = self.read(self.law(kind) if callable(self.law) else self.law[kind])
         return self._read[kind]
 

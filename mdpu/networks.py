@@ -31,7 +31,7 @@ SEEN = 10_000  # images that the components are learned from, spread over all
 
 @dataclass(frozen=True)
 class Preparation:
-    """What a network wants as input, learned from the training images: vectors of some pixels, or pictures.
+    """The input of a network, prepared as learned from the training images: vectors of some pixels, or pictures.
 
     Attributes
     ----------
@@ -70,7 +70,7 @@ class Preparation:
         if images.shape[1:] != self.shape:
             raise UserError(f"rows of shape {images.shape[1:]} are given; the network was trained on {self.shape}")
         if (images.dtype == np.uint8) != (self.unit == 255):
-            raise UserError(f"rows of type {images.dtype} are given; uint8 and floats are not alike to the network")
+            raise UserError(f"type is {images.dtype}, but training had {'uint8' if self.unit == 255 else 'floats'}")
         if self.directions is not None and self.centre is not None:
             projected = [(_in_units(part, self.unit) - self.centre) @ self.directions for part in in_parts(images)]
             return torch.from_numpy(np.concatenate(projected).astype(np.float32))
@@ -84,7 +84,7 @@ class Preparation:
 
 
 def prepare(settings: Settings, images: NDArray[Any]) -> Preparation:
-    """Return what the network wants as input, given the training images (N, ...), uint8 or float.
+    """Return how to prepare the input of the network, given the training images (N, ...), uint8 or float.
 
     Raises
     ------
@@ -102,7 +102,7 @@ def prepare(settings: Settings, images: NDArray[Any]) -> Preparation:
         centre, directions = _components(images, unit)
         return Preparation(shape, unit, centre=centre, directions=directions)
     if settings.network == "resnet34" and len(shape) not in (2, 3):
-        raise UserError(f"rows of shape {shape} are no pictures; resnet34 needs (H, W) or (H, W, C)")
+        raise UserError(f"rows of shape {shape} are not pictures; resnet34 needs (H, W) or (H, W, C)")
     return Preparation(shape, unit, is_picture=len(shape) in (2, 3))
 
 

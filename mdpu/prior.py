@@ -36,7 +36,7 @@ EDGES = (0.003, 0.997)
 COARSE, FINE = 25, 17
 INFLATION = 1.25  # of the chi-squared quantile: scores of different folds share their training tuples
 SHARED = 2.0  # the same for the gate, where the score may be noise, and each pair of folds is counted twice
-SEARCH = 4.8  # what the fine grid spans
+SEARCH = 4.8  # span of the fine grid
 FOLDS = 5
 RIDGES = (1e-3, 3e-4, 1e-4, 3e-5)
 LEARN_FROM = 2000  # tuples that the score of a fold is learned from, at most; all are counted
@@ -50,22 +50,22 @@ POOL = 0.02  # share of members that recur, from which on tuples are taken for d
 
 @dataclass(frozen=True)
 class PriorProfile:
-    """What a sample says of its class prior.
+    """The estimate of a sample's class prior.
 
-    The model assumes that tuples were collected by the law and that unlabeled rows were drawn at the prior. With some
-    thousand tuples nothing in the data shows where this is wrong: 10 % of tuples that break the law move the estimate
-    by about -0.12 for pairs, and unlabeled rows with another prior by more than that, outside of the interval. Tuples
-    from a small fixed pool of members are no independent draws either.
+    The model assumes that tuples were collected by the law and that unlabeled rows were drawn at the prior. With a few
+    thousand tuples, the data do not show when this is wrong: 10 % of tuples that break the law move the estimate by
+    about -0.12 for pairs, and unlabeled rows with another prior by more than that, outside of the interval. Tuples from
+    a small fixed pool of members are not independent draws either.
 
     Attributes
     ----------
     prior : float
-        Of the highest likelihood; 0.5 where nothing is known.
+        The prior of the highest likelihood; 0.5 where nothing is known.
     low, high : float
         Interval of `level`; [0, 1] where nothing is known.
     level : float
     verdict : {'known', 'bound only', 'not known', 'does not fit'}
-        Known: the interval is at most 0.5 wide and away from 0 and 1. Bound only: the interval holds, but a single
+        Known: the interval is at most 0.5 wide and away from 0 and 1. Bound only: the interval is right, but a single
         number in it would mislead. Not known: the score does not tell tuples from unlabeled rows, or the law leaves the
         prior free. Does not fit: at no prior do law and classes give these bins; the interval is [0, 1].
     symmetric : bool
@@ -74,7 +74,7 @@ class PriorProfile:
     gate : float
         Twice the log-likelihood ratio against bins that say nothing of the class.
     misfit : float
-        Pearson's statistic of the best fit over the largest one that fits; 0 where nothing can tell.
+        Pearson's statistic of the best fit over the largest one that fits; 0 where it cannot be computed.
     priors, deviance : ndarray
         The profile: twice the log-likelihood ratio of each prior against the best.
     n, n_unlabeled : int

@@ -1,4 +1,4 @@
-"""What tuples and unlabeled rows say of a fitted classifier without labels, with intervals; folds that cut no tuple.
+"""Scores of a fitted classifier from tuples and unlabeled rows, with intervals; folds that cut no tuple.
 
 Classifiers are fitted `MDPUClassifier` or `TupleClassifier`, or a scikit-learn ``Pipeline`` that ends in one. Rows and
 groups are as for their ``fit``. ``docs/how-to/estimator.md`` has examples.
@@ -88,7 +88,7 @@ class TupleKFold:
 
 @dataclass(frozen=True)
 class Estimate:
-    """What is estimated of a classifier without labels.
+    """An estimate about a classifier without labels.
 
     Attributes
     ----------
@@ -164,7 +164,7 @@ def with_uncertain_prior(
 
 
 def estimated_profile(classifier: Any, prior: float | None = None) -> PriorProfile | None:
-    """Return what a classifier knows of the prior if it estimated it, and no other prior is given."""
+    """Return the prior's estimate of a classifier that has one, if no other prior is given."""
     told = prior is not None or getattr(classifier, "prior", 0.5) is not None
     return None if told else classifier.prior_estimate_
 
@@ -240,7 +240,7 @@ def _read_scores(estimator: Any, X: Any, y: Any, prior: float | None = None) -> 
     classifier = getattr(estimator, "_final_estimator", estimator)  # of a pipeline
     if not hasattr(classifier, "law_of"):
         raise UserError(
-            f"{type(classifier).__name__} is no classifier of tuples; give an MDPUClassifier or TupleClassifier, or a "
+            f"{type(classifier).__name__} does not learn from tuples; give an MDPUClassifier or TupleClassifier, or a "
             "Pipeline that ends in one"
         )
     if np.ndim(y) != 1:
@@ -410,7 +410,7 @@ def risk_by_prior(
     priors: ArrayLike = PRIORS,
     level: float = 0.95,
 ) -> pd.DataFrame:
-    """Return what the classifier's error rate is estimated to be if another prior is true.
+    """Return the estimate of the classifier's error rate if another prior is true.
 
     Parameters
     ----------

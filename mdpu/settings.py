@@ -1,4 +1,4 @@
-"""What a model is trained for, and how. There is no torch here, so plans and reports load fast."""
+"""The task that a model is trained for, and the settings. Without torch, so that plans and reports load fast."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ MOST_SIZES, LARGEST_SIZE = 100, 100_000  # of a list of sizes: one digit too man
 
 @dataclass(frozen=True)
 class Task:
-    """What a model is trained for.
+    """The task that a model is trained for.
 
     Attributes
     ----------
@@ -47,7 +47,7 @@ class Task:
     law : Law, optional
         Of the tuples, all of one size; dominant tuples unless given.
     target_prior : float, optional
-        The class prior of what the model will classify, if it is not that of the unlabeled instances.
+        The class prior where the model will be used, if it is not that of the unlabeled instances.
     """
 
     method: str
@@ -74,13 +74,13 @@ class Settings:
     batch_counts : {'tuples', 'images'}
         What `batch_size` counts: tuples, or their members.
     optimizer : {'adam', 'adamw'}
-        With weight decay as an L2 penalty, or decoupled.
+        Adam with weight decay as an L2 penalty, or with decoupled weight decay.
     schedule : {'constant', 'one-cycle'}
-        Of the learning rate: the same at every step; or rising to `learning_rate` over the first fifth of all steps,
-        then falling to zero, both linearly (Smith and Topin, 2018).
+        Schedule of the learning rate: the same at every step; or rising to `learning_rate` over the first fifth of all
+        steps, then falling to zero, both linearly (Smith and Topin, 2018).
     learning_rate, weight_decay : float
     precision : {'float32', 'bfloat16', 'tf32'}
-        Of the matrix products; weights, scores and losses are always float32.
+        Precision of the matrix products; weights, scores and losses are always float32.
     network : str, Module or callable
         A key of `NETWORKS`, a PyTorch module, or a function from the shape of a row to a module.
     architecture : mapping
@@ -152,7 +152,7 @@ def _check_sizes(name: str, value: Any) -> None:
 
 
 def rate_factor(settings: Settings, step: int, steps: int) -> float:
-    """Return what the learning rate is multiplied with at a step, from 0, of so many."""
+    """Return the factor of the learning rate at a step, from 0, of so many."""
     if settings.schedule == "constant":
         return 1.0
     return min((step + 1) / (RISE * steps), (steps - step) / ((1 - RISE) * steps), 1.0)
@@ -169,14 +169,14 @@ def check_sample(sample: TupleData, rows: int, task: Task | None = None) -> None
         if not indices.size:
             raise UserError(f"the sample holds no {name}")
         if indices.min() < least or indices.max() >= rows:
-            raise UserError(f"the sample's {name} name rows that are not there; there are {rows}")
+            raise UserError(f"the sample's {name} name rows that do not exist; there are {rows}")
     present = sample.tuples >= 0
     if not present[:, 0].all() or (present[:, 1:] > present[:, :-1]).any():
         raise UserError("a tuple of the sample has no member, or has -1 before its last member")
     if task is None:
         return
     if task.law is not None and not present.all():
-        raise UserError("a law is one of tuples of one size, but the sample's tuples have several")
+        raise UserError("a law is for tuples of one size, but the sample's tuples have several")
     if sample.tuples.shape[1] != task.tuple_size or (task.law is not None and task.law.size != task.tuple_size):
-        law = "" if task.law is None else f", and the law is one of {task.law.size}"
+        law = "" if task.law is None else f", and the law is for {task.law.size}"
         raise UserError(f"tuple_size is {task.tuple_size}, but the tuples hold {sample.tuples.shape[1]} rows{law}")

@@ -101,7 +101,7 @@ class Trained:
 
 
 class TestSet:
-    """What is measured at the end of each epoch: the two rates on test images, and the method's own measures there.
+    """The test at the end of each epoch: the two rates on test images, and the method's own measures there.
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ class TestSet:
     labels : ndarray, shape (N,)
         +1 or -1; images with label 0 are left out.
     train_images, train_labels : ndarray
-        From which methods without a score take prototypes.
+        Methods without a score take prototypes from these.
 
     Attributes
     ----------
@@ -165,14 +165,14 @@ def train(
     images : ndarray, shape (N, ...), uint8 or float
         uint8 grey values are scaled to [0, 1]; floats are not scaled.
     samples : sequence of TupleData, length S
-        What each is trained on; with equal numbers of tuples and of unlabeled images.
+        The data of each model; all have equal numbers of tuples and of unlabeled images.
     seeds : sequence of int or str, length S
-        Of initial weights, minibatches and whatever else is drawn.
+        Seeds of initial weights, minibatches and all other random numbers.
     settings : Settings
     labels : ndarray, int8, shape (N,), optional
         +1, -1 or 0, for the methods that see them, which are controls.
     evaluation : TestSet, optional
-        What is measured at the end of each epoch.
+        The test at the end of each epoch.
     device : torch.device or str
     on_epoch_end : callable, optional
         Called with the epoch, from 1, and its measures by name, a mapping for each seed. If it returns true, this epoch
@@ -370,7 +370,7 @@ class Checkpoint:
     def restore(self, *trained: Any) -> list[Any]:
         """Restore the state and return the history, which is empty without a file of the same training.
 
-        It is the same if what is trained, arrays and other values, and the state at the beginning are.
+        Two trainings are the same if their data, their settings and their states at the beginning are.
         """
         if self.path is None:
             return []
@@ -464,13 +464,13 @@ def _check(
 ) -> None:
     """Raise `UserError` unless task, images, samples and labels match."""
     if not len(samples) == len(seeds) > 0:
-        raise UserError(f"samples are {len(samples)} and seeds {len(seeds)}; as many of one as of the other are needed")
+        raise UserError(f"there are {len(samples)} samples and {len(seeds)} seeds; give one seed for each sample")
     for sample in samples:
         check_sample(sample, len(images), task)
         if (sample.tuples < 0).any() and not method.takes_ragged:
             raise UserError(f"method {task.method} learns from tuples of one size, but there are several; take another")
         if (len(sample.tuples), len(sample.unlabeled)) != (len(samples[0].tuples), len(samples[0].unlabeled)):
-            raise UserError("samples that train together hold equal numbers of tuples, and of unlabeled rows")
+            raise UserError("samples that train together must have equal numbers of tuples and of unlabeled rows")
     if labels is None and method.sees_labels:
         raise UserError(f"method {task.method} is a control that sees true labels; give it labels")
 

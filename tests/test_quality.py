@@ -34,7 +34,7 @@ MODULES = {
 }
 TREES = {name: ast.parse(path.read_text(encoding="utf-8")) for name, path in MODULES.items()}
 SLOW = ("mypy", "python -m snakemake --lint")
-QUICK = ("ruff check .", "ruff format --check .", "snakefmt --check workflow", "deptry .")
+QUICK = ("ruff check .", "ruff format --check .", "snakefmt --check workflow", "deptry .", "codespell")
 
 
 @pytest.mark.parametrize("command", [*QUICK, *(pytest.param(command, marks=pytest.mark.slow) for command in SLOW)])

@@ -1,4 +1,4 @@
-"""What the fault harnesses share: a workflow to disturb and compare, and rounds in a file.
+"""Shared by the fault harnesses: a workflow to disturb and compare, and rounds in a file.
 
 A harness writes each round into the file of ``--out``. Started again with the same file, it goes on from it; to try
 everything anew, delete the file. At its end it prints how many rounds had each outcome.

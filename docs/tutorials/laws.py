@@ -2,10 +2,11 @@
 Five kinds of tuples
 ====================
 
-"At least half are positive" is one rule by which groups are collected. The same classifier learns from others: tell it
-the rule as the *law* of the tuples. Here a digit is positive if it is even.
+"At least half are positive" is one rule by which groups are collected. :class:`~mdpu.estimator.TupleClassifier` learns
+from groups by other rules, too: give it the rule as the *law* of the tuples. Here a digit is positive if it is even.
 """
 
+import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.datasets import load_digits
 
@@ -25,15 +26,23 @@ laws = {
     "one or two of three are even": Law.between(3, 1, 2),
 }
 
+reached = {}
 for name, law in laws.items():
     split = draw_split(labels[:1200], law, prior=0.4, n=800, n_unlabeled=800, trial=0)
     classifier = TupleClassifier(0.4, law=law, compare_prior=False, random_state=0)
     classifier.fit(images[split.tuples], images[split.unlabeled])
-    print(f"{100 * classifier.score(images[1200:], labels[1200:]):5.1f} %  {name}")
+    reached[name] = 100 * classifier.score(images[1200:], labels[1200:])
+    print(f"{reached[name]:5.1f} %  {name}")
+
+figure, axis = plt.subplots(figsize=(6, 2.4), layout="constrained")
+bars = axis.barh(list(reached)[::-1], list(reached.values())[::-1])
+axis.bar_label(bars, fmt="%.1f", padding=3)
+axis.set(xlim=(50, 100), xlabel="Accuracy (%)")
+plt.show()
 
 # %%
-# What a law tells can be asked before anything is trained. "all" means the classes and the prior. "mirror" means that
-# the tuples look the same with the classes swapped, so only the prior, here 0.4, tells which class is which.
+# You can ask what a law identifies before you train. "all" means the classes and the prior. "mirror" means that the
+# tuples look the same if the classes are swapped. Then only the prior, here 0.4, tells which class is which.
 
 for name, law in laws.items():
     print(f"{law.identifies().what:6}  {name}")

@@ -2,14 +2,15 @@
 Noisy tuples
 ============
 
-Whoever groups things makes mistakes. Here one triple in five breaks the rule: fewer than two of its digits are even.
-If you know about how often that happens, say so.
+People who group things make mistakes. Here one triple in five breaks the rule: fewer than two of its digits are even.
+If you know about how often that happens, give this share to the classifier.
 """
 
 # %%
 # Tuples, one in five of them wrong
 # ---------------------------------
 
+import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.datasets import load_digits
 
@@ -46,7 +47,7 @@ knowing = MDPUClassifier(PRIOR, broken=WRONG, **same).fit(tuples, unlabeled)
 # %%
 # What the mistakes cost
 # ----------------------
-# The last classifier saw as many triples without mistakes.
+# The last classifier sees equally many triples without mistakes.
 
 clean = draw_split(known, 3, **sizes)
 flawless = MDPUClassifier(PRIOR, **same)
@@ -58,5 +59,12 @@ classifiers = {
     "mistakes, their share known": knowing,
     "no mistakes": flawless,
 }
-for name, classifier in classifiers.items():
-    print(f"{100 * classifier.score(new, truth):5.1f} %  {name}")
+accuracies = [100 * each.score(new, truth) for each in classifiers.values()]
+for name, accuracy in zip(classifiers, accuracies, strict=True):
+    print(f"{accuracy:5.1f} %  {name}")
+
+figure, axis = plt.subplots(figsize=(6, 1.8), layout="constrained")
+bars = axis.barh(list(classifiers)[::-1], accuracies[::-1])
+axis.bar_label(bars, fmt="%.1f", padding=3)
+axis.set(xlim=(50, 100), xlabel="Accuracy (%)")
+plt.show()

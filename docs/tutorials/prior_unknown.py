@@ -9,7 +9,8 @@ accuracy. This lesson trains without it: tuples and unlabeled images together sa
 # %%
 # The data
 # --------
-# Pairs of handwritten digits, at least one of them even. The prior is 0.3. The classifier is not told.
+# These are pairs of handwritten digits, each with at least one even digit. The prior is 0.3. The classifier does not
+# know it.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -43,8 +44,9 @@ print(f"the verdict: {estimate.verdict}")
 #
 # What a wrong prior costs
 # ------------------------
-# Accuracy on the images that were set aside, for priors that one might have guessed. A told prior that the sample speaks
-# against brings a warning. Here three of the four do, so the warnings are caught and the first is shown.
+# The figure shows the accuracy on the images that were set aside, for priors that you might have guessed. If the sample
+# speaks against a prior that you give, ``fit`` warns. Here it warns for three of the four, so the warnings are caught and
+# the first is shown.
 
 import textwrap
 import warnings

@@ -10,9 +10,10 @@ tumours is malignant. This lesson learns from such pairs, and asks how far the r
 # %%
 # The pairs
 # ---------
-# Malignant tumours are positive. A third of the patients is set aside. Between them, the others give 300 pairs; the
-# unlabeled rows are patients as they come.
+# Malignant tumours are positive. A third of the patients is set aside. The others are in 300 pairs, some of them several
+# times; the unlabeled rows are patients as they come.
 
+import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.datasets import load_breast_cancer
 
@@ -32,9 +33,9 @@ print("tuples", tuples.shape, "and unlabeled rows", unlabeled.shape)
 # %%
 # Two learners
 # ------------
-# On a table the classifier takes boosted trees that learn from the answers of a kernel machine. A linear model is the
-# other candidate on few rows. Which is better can be asked without labels: of held-out pairs and random pairs, how many
-# are put on the wrong side?
+# On a table, the classifier trains boosted trees on the answers of a kernel machine. On few rows a linear model is the
+# other candidate. You can compare the two without labels: how many of the held-out pairs and random pairs does each put
+# on the wrong side?
 
 from functools import partial
 
@@ -63,7 +64,7 @@ for learner in ("auto", "linear"):
     )
 
 # %%
-# Labels are what one does not have, so the risk without them decides. On so few pairs it may decide wrongly.
+# In practice there are no labels, so the risk without labels decides. On so few pairs it may decide wrongly.
 #
 # Mistakes that differ in cost
 # ----------------------------
@@ -81,3 +82,13 @@ for cut in (0.0, threshold):
     overlooked = np.sum((scores <= cut) & (labels[test] == 1))
     called = np.sum((scores > cut) & (labels[test] == -1))
     print(f"threshold {cut:6.2f}: {overlooked} overlooked, {called} called in vain")
+
+figure, axis = plt.subplots(figsize=(6, 2.6), layout="constrained")
+bins = np.linspace(scores.min(), scores.max(), 30)
+sides = [scores[labels[test] == side] for side in (-1, 1)]
+axis.hist(sides, bins, stacked=True, label=["benign", "malignant"])
+axis.axvline(0, color="black", linestyle=":", label="threshold 0")
+axis.axvline(threshold, color="black", label="threshold of least cost")
+axis.set(xlabel="Score", ylabel="Patients set aside")
+axis.legend(loc="upper center")
+plt.show()

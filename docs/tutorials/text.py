@@ -16,6 +16,7 @@ import inspect
 import re
 import textwrap
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas
 from scipy import linalg, optimize, signal, stats
@@ -61,7 +62,7 @@ print(rows.shape, "rows;", sample.tuples.shape, "indices of tuples")
 # %%
 # The classifier
 # --------------
-# Sparse rows get the linear learner by themselves. ``learner_`` says so.
+# For sparse rows the classifier takes the linear learner. ``learner_`` says so.
 
 from mdpu.estimator import MDPUClassifier
 
@@ -75,5 +76,13 @@ print(f"texts that were set aside, accuracy: {100 * accuracy:.1f} %")
 # ---------------------------------
 
 scores = classifier.decision_function(rows[known:])
+figure, axis = plt.subplots(figsize=(6, 2.4), layout="constrained")
+sides = [scores[labels[known:] == side] for side in (-1, 1)]
+axis.hist(sides, 40, stacked=True, label=["mathematics", "tables"])
+axis.axvline(0, color="black", linestyle=":")
+axis.set(xlabel="Score", ylabel="Texts set aside")
+axis.legend()
+plt.show()
+
 for title, place in (("mathematics", scores.argmin()), ("tables", scores.argmax())):
     print(textwrap.shorten(f"{title}: {texts[known:][place]}", 80))

@@ -47,9 +47,9 @@ def weights(size, prior):
 
 
 # %%
-# What is known
-# -------------
-# Risk, partial risks and the deviation of the estimate at a threshold. The variance of a tuple's mean is that of its
+# The exact values
+# ----------------
+# These functions return the risk, the partial risks and the deviation of the estimate at a threshold. The variance of a tuple's mean is that of its
 # members given their classes, and that of the number of its negatives.
 
 

@@ -58,14 +58,14 @@ class CountedTuples(TupleData):
             low, high = (bound.astype(np.int64, casting="same_kind") for bound in given)
         except (TypeError, ValueError):
             raise UserError(
-                f"counts are (low, high), two integers or two arrays of {len(sizes)} of them; others were given"
+                f"counts must be (low, high): two integers, or two arrays of {len(sizes)} integers"
             ) from None
         wrong = (low < 0) | (low > high) | (high > sizes) | ((low == 0) & (high == sizes))
         if wrong.any():
             i = int(np.flatnonzero(wrong)[0])
             raise UserError(
                 f"counts of tuple {i} are {low[i]} to {high[i]} of {sizes[i]}, which is impossible or says nothing; "
-                "give the rows of tuples of which nothing is known as unlabeled ones"
+                "give rows of tuples about which nothing is known as unlabeled rows"
             )
         bounds, unlabeled = np.stack([low, high], axis=1), sample.unlabeled
         if complete:
@@ -227,7 +227,7 @@ class Objective:
         self._rates = [part.law.rate(prior) for part in bags.parts]
         self._weights = [weights_at(part.law, prior) for part in bags.parts]
         if min(self._rates) < TINY:
-            raise UserError(f"at prior {prior} the law lets no group pass; check law and prior")
+            raise UserError(f"at prior {prior} the law collects no group; check law and prior")
         self.regroup()
 
     def regroup(self) -> None:

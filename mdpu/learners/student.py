@@ -27,7 +27,7 @@ from mdpu.randomness import Stream
 # Their probabilities come from folds of their own, which hold one copy of a row and are scored on the other.
 INNER_FOLDS = ("SVC", "NuSVC", "CalibratedClassifierCV")
 DEFAULT = HistGradientBoostingClassifier(max_iter=60, learning_rate=0.1, max_leaf_nodes=8)
-SURE = 1e-6  # from 0 and 1: what a student's probability may be
+SURE = 1e-6  # a student's probability keeps this distance from 0 and 1
 
 
 @dataclass(frozen=True)
@@ -94,15 +94,15 @@ def check_student(student: Any) -> Any:
     """Return a classifier that can learn from soft labels, or raise `UserError`."""
     if isinstance(student, type) or not isinstance(student, BaseEstimator) or not is_classifier(student):
         raise UserError(
-            f"learner is {student!r}; 'auto', 'network', 'student', 'linear', a Network or a scikit-learn "
-            "classifier is needed, such as RandomForestClassifier()"
+            f"learner is {student!r}; it must be 'auto', 'network', 'student', 'linear', a Network, or a scikit-learn "
+            "classifier such as RandomForestClassifier()"
         )
     last = getattr(student, "_final_estimator", student)
     name = type(last).__name__
     if name in INNER_FOLDS:
         raise UserError(
-            f"learner {name} takes its probabilities from folds of its own, which hold both copies of a row; take one "
-            "with probabilities of its own, such as HistGradientBoostingClassifier or LogisticRegression"
+            f"learner {name} cross-validates its probabilities, but a row is in the data twice, so folds share "
+            "it; take one without folds, such as HistGradientBoostingClassifier or LogisticRegression"
         )
     if not hasattr(last, "predict_proba"):
         raise UserError(f"learner {name} gives no probabilities; take a classifier with predict_proba")

@@ -1,4 +1,4 @@
-"""What a method is, and the methods there are.
+"""The definition of a method, and the methods there are.
 
 `METHODS` declares them by name. Objectives are in the files of this folder, and named by text, because plans and
 reports read titles, and torch takes seconds to load. A further file that declares ``METHODS`` has further methods: it
@@ -30,7 +30,7 @@ EMBEDDING = 64  # outputs of a network that embeds images
 
 @dataclass(frozen=True, kw_only=True)
 class Method:
-    """What is known about a method.
+    """The facts about a method.
 
     Attributes
     ----------
@@ -94,12 +94,12 @@ class Method:
         return self.objective is not None
 
     def make_objective(self, task: Task, seeds: Sequence[int | str], device: torch.device) -> Objective:
-        """Return what networks of a task minimise, one for each seed."""
+        """Return the objective of the networks of a task, one for each seed."""
         objective: Objective = _named(self.objective)(task, self, seeds, device)
         return objective
 
     def run_fit(self, task: Task, seed: int | str, sample: TupleData, images: Any) -> tuple[float, Any]:
-        """Return what `fit` returns, of a method without a network."""
+        """Return the result of `fit`, for a method without a network."""
         fitted: tuple[float, Any] = _named(self.fit)(task, seed, sample, images)
         return fitted
 
@@ -130,7 +130,7 @@ class Batch(NamedTuple):
 
 
 class Objective:
-    """What S networks of one task minimise, one for each seed; a base, whose networks have one output, the score.
+    """The objective of S networks of one task, one for each seed; a base, whose networks have one output, the score.
 
     Parameters
     ----------
@@ -169,7 +169,7 @@ class Objective:
         return None
 
     def measure(self, outputs: Callable[[Tensor], Tensor], test: TestSet) -> list[Tensor]:
-        """Return what the test images say: true-positive rate, true-negative rate, `test_measures`, (S,) each.
+        """Return the measures on test images: true-positive rate, true-negative rate, `test_measures`, (S,) each.
 
         `outputs` computes the networks' outputs, (S, N) or (S, N, E), for images that are laid out.
         """

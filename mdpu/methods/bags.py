@@ -69,7 +69,7 @@ class Bags(Objective):
         law = self.task.law_of(self.task.tuple_size)
         steps = [after - before for before, after in pairwise(law.at(self.task.prior).weights)]
         if not min(steps) < 0 < max(steps):
-            return None  # what only rises, as the dominant law does, is no such law, and scipy stays unloaded
+            return None  # weights that only rise need no start, and scipy stays unloaded
         from mdpu.learners.linear import network_start
 
         return network_start(images, sample, law, self.task.prior, seed)
@@ -97,7 +97,7 @@ class Expectation(Bags):
 
 
 def shift_to(prior: float, scores: Tensor, halvings: int = 30) -> Tensor:
-    """Return what to add to scores (S, N) for r to have the mean `prior`, at most 30 log-odds, (S, 1)."""
+    """Return the shift of scores (S, N) that gives r the mean `prior`, at most 30 log-odds, (S, 1)."""
     low = scores.new_full((len(scores), 1), -30.0)
     high = -low
     for _ in range(halvings):

@@ -1,6 +1,6 @@
 """The command line: a command for each rule that starts one, and for ./run trace, retrain and verify.
 
-What takes seconds to load is imported by the command that needs it.
+Modules that take seconds to load are imported by the command that needs them.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from mdpu.pipeline.data.sources import write_source
 from mdpu.pipeline.data.splits import write_split
 
 GPU_ERRORS = ("CUDA", "cuDNN", "cuBLAS", "NCCL", "NVML", "No CUDA GPUs")  # how errors of a device begin
-NO_MEMORY = "can't allocate memory"  # what torch says in a RuntimeError like any other
+NO_MEMORY = "can't allocate memory"  # torch says so in an ordinary RuntimeError
 UNWRITTEN = ("basic_ios", "PytorchStreamWriter")  # likewise, where a checkpoint could not be written
 
 # JSON schemas of what the rules give to commands.
@@ -72,7 +72,7 @@ def train(given: Any) -> None:
 
 
 def trace(given: Any) -> None:
-    """Say where a number comes from: settings, trials, keys, files, and the command that makes it again."""
+    """Show where a number comes from: settings, trials, keys, files, and the command that makes it again."""
     print(_tracing().trace(given.name, given.config))
 
 
@@ -96,11 +96,11 @@ class _Parser(argparse.ArgumentParser):
     """Says what is wrong with arguments in one sentence."""
 
     def error(self, message: str) -> NoReturn:
-        raise UserError(f"{message}; {self.prog} --help says what there is")
+        raise UserError(f"{message}; see {self.prog} --help")
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(prog="python -m mdpu", description=__doc__, allow_abbrev=False)
+    parser = _Parser(prog="python -m mdpu", description=(__doc__ or "").partition("\n")[0], allow_abbrev=False)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
     def command(function: Any, *options: str, **more: dict[str, Any]) -> None:
@@ -117,17 +117,17 @@ def _parser() -> argparse.ArgumentParser:
     command(
         dataset,
         "--out",
-        source={"help": "A name, e.g. mnist, or the path of one's own images."},
-        **{"--data-dir": {"type": Path, "default": Path("data"), "metavar": "DIR", "help": "Of raw downloads."}},
-        **{"--mirror": {"metavar": "PLACE", "help": "Address or folder to fetch from; also $MDPU_MIRROR."}},
-        **{"--sha256": {"metavar": "DIGITS", "help": "What the images have to be."}},
+        source={"help": "A name, such as mnist, or the path of your own images."},
+        **{"--data-dir": {"type": Path, "default": Path("data"), "metavar": "DIR", "help": "Folder of raw downloads."}},
+        **{"--mirror": {"metavar": "PLACE", "help": "Address or folder to download from; default: $MDPU_MIRROR."}},
+        **{"--sha256": {"metavar": "DIGITS", "help": "Digest that the images must have."}},
     )
     sides = {**spec, "type": partial(_json, SIDES), "help": "The classes that are positive, negative and dropped."}
     counts = {
         "type": partial(_json, COUNTS),
         "default": {},
         "metavar": "JSON",
-        "help": "Known numbers of images by part and side.",
+        "help": "Numbers of images that each part must have.",
     }
     command(labels, "--images", "--out", **{"--sides": sides, "--counts": counts})
     pair = {"nargs": 2, "type": Path, "required": True, "metavar": ("POSITIVE", "NEGATIVE")}
@@ -144,29 +144,35 @@ def _parser() -> argparse.ArgumentParser:
         "--labels",
         "--split",
         "--out",
-        **{"--spec": {**spec, "type": partial(_json, CELL), "help": "All that the runs of a cell are: Plan.spec."}},
-        **{"--shipped": {"nargs": "*", "type": Path, "default": [], "metavar": "FILE", "help": "Packed runs."}},
+        **{
+            "--spec": {
+                **spec,
+                "type": partial(_json, CELL),
+                "help": "Everything that defines a cell's runs: Plan.spec.",
+            }
+        },
+        **{"--shipped": {"nargs": "*", "type": Path, "default": [], "metavar": "FILE", "help": "Shipped runs."}},
         **{"--device": {"choices": ("auto", "cpu", "cuda"), "default": "auto"}},
         **{"--checkpoint-seconds": {"type": float, "default": 120.0, "metavar": "SECONDS"}},
     )
-    name = {"help": "Of a cell, mnist/base/m2/n10000/prior0.5/relu, or of its run /seed1; a file of runs will do."}
+    name = {"help": "A cell, mnist/base/m2/n10000/prior0.5/relu, one of its runs, .../seed1, or its file of runs."}
     command(trace, name=name, **{"--config": config})
     command(retrain, name=name, **{"--config": config})
     number = {"type": int, "metavar": "NUMBER"}
-    runs, seed = {**number, "default": 3}, {**number, "default": 0, "help": "Which runs are drawn."}
+    runs, seed = {**number, "default": 3, "help": "How many."}, {**number, "default": 0, "help": "Seed of the draw."}
     command(verify, **{"--runs": runs, "--seed": seed, "--config": config})
     return parser
 
 
 def _json(schema: Mapping[str, Any], text: str) -> Any:
-    """Return what a text of JSON says, which fits a schema."""
+    """Read JSON and check it by a schema."""
     from jsonschema import Draft202012Validator
     from jsonschema.exceptions import best_match
 
     try:
         value = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise argparse.ArgumentTypeError(f"{text[:60]!r} is no JSON ({error})") from None
+        raise argparse.ArgumentTypeError(f"{text[:60]!r} is not JSON ({error})") from None
     if wrong := best_match(Draft202012Validator(schema).iter_errors(value)):
         raise argparse.ArgumentTypeError(f"{wrong.json_path}: {wrong.message[:200]}")
     return value
@@ -186,20 +192,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def explain(error: Exception) -> str | None:
-    """Return in one sentence what a user has to mend, or None if the mistake is ours."""
+    """Return one sentence that tells a user what to fix, or None if the mistake is in the program."""
     text = str(error)
     if isinstance(error, UserError):
         return text
     if isinstance(error, MemoryError) or (isinstance(error, RuntimeError) and NO_MEMORY in text):
         return "there is not enough memory; give the job more, or ask for less"
     if isinstance(error, OSError) and not isinstance(error, FileNotFoundError):  # a reader would have named that
-        return f"{error.filename or 'a file'} could not be read or written ({error.strerror}); mend that and run again"
+        return f"{error.filename or 'a file'} could not be read or written ({error.strerror}); fix that and run again"
     if is_out_of_memory(error):
-        return "the GPU's memory is full; end what else uses it, or set device to cpu"
+        return "the GPU's memory is full; stop other programs that use it, or set device to cpu"
     if isinstance(error, RuntimeError) and any(words in text for words in UNWRITTEN):
-        return "a checkpoint could not be written; see whether the disk is full or fails, and run again"
+        return "a checkpoint could not be written; check whether the disk is full or failing, and run again"
     if isinstance(error, RuntimeError) and text.startswith(GPU_ERRORS):
-        return f"the GPU failed ({text.splitlines()[0]}); see whether nvidia-smi still lists it, and run again"
+        return f"the GPU failed ({text.splitlines()[0]}); check whether nvidia-smi still lists it, and run again"
     return None
 
 

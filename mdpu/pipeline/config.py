@@ -27,7 +27,7 @@ except ImportError:
 Config = dict[str, Any]
 
 SCHEMA = "mdpu/pipeline/config.schema.yaml"
-# What every configuration is laid over: definitions of datasets, studies beyond the paper, readings, the paper's own.
+# Every configuration is laid over these: definitions of datasets, studies beyond the paper, readings, the paper's own.
 BASE_FILES = ("config/datasets.yaml", "config/studies.yaml", "config/readings.yaml", "config.yaml")
 BASE = "base"  # the variant that changes nothing
 # Settings that every network has, beside its own.
@@ -265,7 +265,7 @@ def _hint(name: str, names: Sequence[str]) -> str:
 
 
 def explain(error: Any, within: str = "") -> str:
-    """Return what an error of jsonschema says, in one sentence with the key, which lies `within` another one."""
+    """Return an error of jsonschema as one sentence with the key, which lies `within` another one."""
     where = ".".join(filter(None, (within, *map(str, error.absolute_path))))
     if error.validator == "additionalProperties" and isinstance(error.instance, Mapping):
         allowed = error.schema.get("properties", {})

@@ -28,7 +28,7 @@ def resource(name: str) -> Path:
     for path in (PACKAGE / "resources" / name, REPOSITORY / name):
         if path.exists():
             return path
-    raise FileNotFoundError(f"mdpu is not installed whole: it lacks {name}")
+    raise FileNotFoundError(f"the installation of mdpu is incomplete: it lacks {name}")
 
 
 def digest(value: object) -> str:
@@ -61,7 +61,7 @@ def atomic(path: Path) -> Iterator[Path]:
             os.fsync(written.fileno())  # the contents reach the disk before the name does
         temporary.replace(path)
     except OSError as error:
-        raise UserError(f"{path} could not be written ({error.strerror or error}); mend that and run again") from error
+        raise UserError(f"{path} could not be written ({error.strerror or error}); fix that and run again") from error
     finally:
         temporary.unlink(missing_ok=True)
 
@@ -114,7 +114,7 @@ def _reading(path: Path, what: str = "readable") -> Iterator[None]:
         if isinstance(error, UserError | MemoryError):
             raise
         if isinstance(error, OSError) and error.errno:
-            raise UserError(f"{path} could not be read ({error.strerror or error}); mend that and run again") from None
+            raise UserError(f"{path} could not be read ({error.strerror or error}); fix that and run again") from None
         raise UserError(f"{path} is not {what} ({error}); delete it and run again, with it as the target") from None
 
 

@@ -25,7 +25,7 @@ from mdpu.settings import Settings, Task
 
 TERMS = ("tuple_positive", "tuple_negative", "unlabeled_positive", "unlabeled_negative")
 RATES = ["true_positive_rate", "true_negative_rate"]
-MEASURES = ("objective", *(f"risk_{term}" for term in TERMS), *RATES)  # what every history has
+MEASURES = ("objective", *(f"risk_{term}" for term in TERMS), *RATES)  # columns of every history
 PACKAGES = ("mdpu", "numpy", "torch", "torchvision")
 
 
@@ -65,7 +65,7 @@ def train_cell(
     if images.parent.name == "own":  # whose checksum need not be known before they are read
         checksum = read_json(images.with_suffix(".json"))["checksum"]
         if spec["images"] not in (None, checksum):
-            raise UserError(f"{images} holds other images than the configuration's sha256 says; make it again")
+            raise UserError(f"{images} has other images than the configuration's sha256; make it again")
         spec = {**spec, "images": checksum}
     part = out.with_name(f".{out.stem}.part.parquet")
     kept = {key: run for path in (out, part) if path.exists() for key, run in read_runs(path).items()}
@@ -138,7 +138,7 @@ def _train(
 
 
 def _task(spec: Mapping[str, Any], rows: Any, sample: Any, trial: str) -> tuple[Task, dict[str, float]]:
-    """Return what a run is trained for, and the estimate of its prior by the names in its history, if there is one."""
+    """Return the task of a run, and the estimate of its prior by the names in its history, if there is one."""
     sampling = spec["sampling"]
     law = named_law(sampling["law"], sampling["tuple_size"]) if "law" in sampling else None
     prior, estimate = round(float(sampling["prior"]) + spec["prior_offset"], 12), {}
@@ -157,7 +157,7 @@ def _task(spec: Mapping[str, Any], rows: Any, sample: Any, trial: str) -> tuple[
 
 
 def _progress(seeds: Sequence[str], epochs: int) -> Any:
-    """Return what prints a line from time to time, and ends a job whose parent, the workflow, is gone."""
+    """Return a callback that prints a line from time to time, and ends the job if its parent, the workflow, is gone."""
     parent, first, since, last = os.getppid(), 0, 0.0, 0.0
 
     def report(epoch: int, rows: Sequence[Mapping[str, float]]) -> None:

@@ -1,4 +1,4 @@
-"""What a configuration asks for, from top to bottom: runs, their grids, how each is trained, and every path.
+"""The plan of a configuration: its runs, their grids, how each is trained, and every path.
 
 A *run* is one trained model. A *cell* is a set of runs that differ only in the seed; one training job trains it. An
 *experiment* is a named grid of runs. Experiments overlap; a run that several need is trained once.
@@ -204,7 +204,7 @@ class Protocol:
         """Return the trainer's settings for a network under a variant."""
         training = dict(self.variant(variant)["training"])
         own = training.pop("networks").get(network, {})
-        del training["prior_offset"]  # it concerns what methods are told
+        del training["prior_offset"]  # it changes the methods' prior, not the network
         try:
             return Settings.parse({**training, "network": network, **own})
         except UserError as error:
@@ -426,10 +426,10 @@ class Plan:
         try:
             return named_law(self.law_text(run), run.tuple_size)
         except UserError as error:
-            raise UserError(f"config key law: {error}; definitions.laws holds laws of one's own") from None
+            raise UserError(f"config key law: {error}; define your own under definitions.laws") from None
 
     def checksum(self, dataset: str) -> str | None:
-        """Return what identifies the images of a dataset in the keys of its runs, None if that is not known yet."""
+        """Return the text that identifies a dataset's images in the keys of its runs, None if it is not known yet."""
         definition = self.dataset(dataset)
         if not is_path(definition["source"]):
             return SOURCES[definition["source"]].checksum

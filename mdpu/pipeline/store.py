@@ -31,7 +31,7 @@ KEY, ABOUT = "key", "about"
 
 
 def asked(spec: Mapping[str, Any], seed: int | str) -> dict[str, Any]:
-    """Return what is asked of one run of a cell, by `mdpu.pipeline.plan.Plan.spec`: all that its numbers depend on."""
+    """Return everything that the numbers of one run of a cell depend on, from `mdpu.pipeline.plan.Plan.spec`."""
     shared = {name: value for name, value in spec.items() if name not in ("cell", "trials")}
     return {"recipe": RECIPE, "trial": spec["trials"][str(seed)], **shared}
 

@@ -59,7 +59,7 @@ class Cell(NamedTuple):
         return next(iter(rows[rows["cell"] == self.name()].to_dict("records")), {})
 
     def verdict(self) -> str:
-        """Return what the comparison with the paper says, in a line."""
+        """Return the verdict of the comparison with the paper, in a line."""
         if not (row := self.published()):
             return "the paper has no such number"
         interval = f"[{row['interval_low']:+.2f}, {row['interval_high']:+.2f}]"

@@ -1,4 +1,4 @@
-# What a configuration asks for, and the few things that several rule files need of it. Nothing is written here.
+# The plan of a configuration, and helpers that several rule files need. Nothing is written here.
 
 import json
 import os

@@ -1,5 +1,5 @@
 # INPUTS   the network and files already in data_dir, or a user's own files
-# OUTPUTS  <results_dir>/datasets/<source>.npz, the images, and .json, what they are
+# OUTPUTS  <results_dir>/datasets/<source>.npz, the images, and .json, their description
 
 
 rule dataset:

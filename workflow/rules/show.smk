@@ -1,7 +1,7 @@
 # INPUTS   summary.csv, metrics.parquet; for Figure 1 the images and labels of the first dataset
 # OUTPUTS  tables/<experiment>.csv, .tex, -paper.tex; figures/<experiment>.svg, .pdf
 #
-# What the kind of an experiment reads and writes decides its rule. So a new kind of figure of the metrics, or of table
+# The files that a kind reads and writes decide its rule. So a new kind of figure of the metrics, or of table
 # or figure without runs, needs only a file in mdpu/pipeline/show.
 
 

@@ -144,7 +144,7 @@ def _fault(path: Path, archive: Archive) -> str:
 
 
 def _chunks(url: str) -> Iterator[bytes]:
-    """Yield what a server sends; trouble is a `DownloadError`, whose text may be the server's and is made printable."""
+    """Yield the bytes of a server; trouble is a `DownloadError` with a printable text."""
     # A server that unpacks .gz files in transit would break the checksum.
     request = urllib.request.Request(url, headers={"User-Agent": "mdpu", "Accept-Encoding": "identity"})
     try:
@@ -161,6 +161,6 @@ def _md5(path: Path) -> str:
 
 
 def read_content(path: Path) -> bytes:
-    """Return what a file holds; what is gzipped is unpacked, whatever its name."""
+    """Return the bytes of a file; a gzipped file is unpacked, whatever its name."""
     content = path.read_bytes()
     return gzip.decompress(content) if content.startswith(b"\x1f\x8b") else content

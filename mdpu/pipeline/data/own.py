@@ -72,7 +72,7 @@ def _read_npz(path: Path) -> ImageSet:
     if names is None:
         names = range(1 + max(int(arrays[f"{part}_labels"].max(initial=0)) for part in PARTS))
     elif not isinstance(names, list):
-        raise UserError(f"{description}: classes is {names!r}, not a list of names, the id being the position")
+        raise UserError(f"{description}: classes is {names!r}, not a list of names in the order of the ids")
     origin, licence = str(facts.get("origin", path)), str(facts.get("licence", "not stated"))
     return ImageSet(**arrays, classes=list(map(str, names)), origin=origin, licence=licence)
 
@@ -113,16 +113,16 @@ def _pictures(path: Path, part: str, classes: list[str]) -> list[tuple[int, Path
 def _picture(file: Path, first: Image.Image | None = None) -> Image.Image:
     """Return a picture in grey (``L``) or colour (``RGB``), in the mode and size of the first if that is given."""
     if not file.is_file():  # reading a pipe would block
-        raise UserError(f"{file} is no file, but a folder, a pipe or a link to nothing")
+        raise UserError(f"{file} is not a file but a folder, a pipe or a broken link")
     try:
         with Image.open(file) as picture:
             if picture.mode not in ((*GREY, *COLOUR) if first is None or first.mode == "RGB" else GREY):
-                raise UserError(f"{file} has mode {picture.mode}; use 8 bits a channel, in colour from the first on")
+                raise UserError(f"{file} has mode {picture.mode}; use 8 bits a channel, the first in colour if any is")
             if first is not None and picture.size != first.size:
                 raise UserError(f"{file} is {picture.size}, but the first picture {first.size}; make them one size")
             return picture.convert(first.mode if first else "L" if picture.mode in GREY else "RGB")
     except (OSError, SyntaxError, Image.DecompressionBombError) as error:  # a broken PNG is a SyntaxError
-        raise UserError(f"{file} is no whole picture ({error})") from None
+        raise UserError(f"{file} is not a whole picture ({error})") from None
 
 
 @contextlib.contextmanager

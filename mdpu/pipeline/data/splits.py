@@ -66,7 +66,7 @@ def draw(
 
 
 def _remainder(labels: Signs, split: TupleData, prior: float, trial: str, replacement: bool) -> Indices:
-    """Return what the tuples of a split left of a pool, none of which is a member."""
+    """Return the rest of a pool after the tuples of a split were taken out."""
     members, n = split.tuples.size, split.unlabeled.size
     pool = int((Stream(trial, "labels of the pool").uniform(members + n) < prior).sum())
     left = pool - int((labels[split.tuples] > 0).sum())
@@ -78,7 +78,7 @@ def _remainder(labels: Signs, split: TupleData, prior: float, trial: str, replac
     for side, sign, count in (("positive", 1, left), ("negative", -1, n - left)):
         others, stream = np.setdiff1d(np.flatnonzero(labels == sign), split.tuples), Stream(trial, f"{side} remainder")
         if others.size < (count if not replacement else min(count, 1)):
-            raise UserError(f"{others.size} {side} training images are no members, but the remainder needs {count}")
+            raise UserError(f"{others.size} {side} training images are in no tuple, but the remainder needs {count}")
         rest.append(
             others[stream.integers(others.size, count) if replacement else stream.permutation(others.size)[:count]]
         )

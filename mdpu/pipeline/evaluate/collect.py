@@ -15,9 +15,9 @@ from mdpu.pipeline.files import REPOSITORY, read_table, write_csv, write_table
 from mdpu.pipeline.plan import AXES, CELL, Plan, Run
 from mdpu.pipeline.store import Stored, read_runs
 
-# What `reported_accuracy` reads of the metrics, beside the axes.
+# Columns of the metrics that `reported_accuracy` reads, beside the axes.
 REPORTED = ("accuracy", "true_positive_rate", "true_negative_rate")
-PROVENANCE = ("device", "precision", "date")  # of what a stored run says about itself
+PROVENANCE = ("device", "precision", "date")  # facts that a stored run carries
 MIXED = "mixed precisions"  # the precision of a cell whose runs differ in it
 
 

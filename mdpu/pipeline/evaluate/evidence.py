@@ -1,4 +1,4 @@
-"""What claims are checked on, our cells and runs or the paper's own 504 numbers, and how their rows are paired."""
+"""The evidence for claims, our cells and runs or the paper's own 504 numbers, and how its rows are paired."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from mdpu.pipeline.evaluate.comparison import Trials, welch_interval
 from mdpu.pipeline.evaluate.published import PROPOSED, published_summary
 from mdpu.pipeline.plan import AXES, CELL, DOMINANT, ROW, Plan
 
-MEASURES = ("epoch", *REPORTED, "risk", "objective")  # of the metrics, what `run_facts` needs
+MEASURES = ("epoch", *REPORTED, "risk", "objective")  # columns of the metrics that `run_facts` needs
 FACTS = ("best", "lowest_risk", "lowest_objective", "risk_and_accuracy", "accuracy")  # of a run
 WINDOW = 5  # epochs of the moving average whose highest value is a run's best accuracy
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """What a claim is checked on.
+    """The cells and runs that a claim is checked on.
 
     `cells` have ``mean``, ``std`` (percent) and ``trials``, without those that diverged; `rule` is the configuration's
     ``comparison``. `runs` are as `run_facts` returns them, `trials` the accuracy of every run, missing if it diverged;
@@ -125,7 +125,7 @@ def run_facts(metrics: pd.DataFrame, accuracies: pd.DataFrame, test_prior: str) 
     return facts.join(accuracies.set_index(keys)["accuracy"]).reset_index()
 
 
-# Pairs. What a row is compared with stands in columns that end in ``_right``.
+# Pairs. The columns of the other side of a comparison end in ``_right``.
 
 
 def pairs_of(cells: pd.DataFrame, axis: str, left: Collection[Any], right: Any) -> pd.DataFrame:

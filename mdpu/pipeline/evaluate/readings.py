@@ -28,7 +28,7 @@ from mdpu.pipeline.store import Stored
 Array = NDArray[np.float64]
 Reading = Mapping[str, str]  # the value of each choice, by name
 
-FACTOR = 0.2  # deviation of the logarithm of what all published deviations are multiplied by
+FACTOR = 0.2  # deviation of the logarithm of the factor of all published deviations
 FACTORS = np.linspace(-2.5, 2.5, 11)  # of that logarithm, in deviations
 SCALE = 1.0  # of the half-normal priors of tau and kappa, in points
 GRID = np.array([0.1, 0.3, 0.6, 1.0, 1.6, 2.6, 4.2, 6.8])  # of tau and kappa
@@ -68,7 +68,7 @@ class Readings:
         return ", ".join(f"{choice} {value}" for choice, value in self.departures(reading).items()) or "protocol"
 
     def changes(self, reading: Reading) -> Config:
-        """Return what all values of a reading change, merged: ``protocol``, ``methods``, ``datasets``."""
+        """Return the changes of all values of a reading, merged: ``protocol``, ``methods``, ``datasets``."""
         merged: Config = {"protocol": {}, "methods": {}, "datasets": {}}
         for choice, value in reading.items():
             merged = merge(merged, self.choices[choice]["values"][value])
@@ -155,7 +155,7 @@ class Readings:
 
 
 def _asked(sampling: Mapping[str, Any], settings: Mapping[str, Any]) -> str:
-    """Return what is asked of a drawing and a training, as text; the precision is no choice here."""
+    """Return the settings of a drawing and a training, as text; the precision is not a choice here."""
     return json.dumps([sampling, {**settings, "precision": None}], sort_keys=True)
 
 
@@ -396,7 +396,7 @@ def best_power(panel: Panel, papers: Papers) -> float:
     return float(POWERS[int(np.argmax([np.log(np.maximum(own, 1e-300)).mean() for own in shares]))])
 
 
-# -- what comes out -------------------------------------------------------------------------------
+# -- results --------------------------------------------------------------------------------------
 
 
 def verdicts(panel: Panel, rule: Mapping[str, float]) -> NDArray[np.object_]:

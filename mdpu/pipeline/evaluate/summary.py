@@ -33,13 +33,13 @@ def in_points(difference: float, digits: int = 1) -> str:
 
 
 def titles(methods: Iterable[str]) -> str:
-    """Return what readers call some methods, as a list in words."""
+    """Return the titles of some methods, as a list in words."""
     *others, last = [load_method(method).title for method in methods]
     return f"{', '.join(others)} and {last}" if others else last
 
 
 def headline(comparison: pd.DataFrame, summary: pd.DataFrame, verification: Mapping[str, Any] | None = None) -> str:
-    """Return what the runs say of the paper in one sentence, or what was run if no published number was.
+    """Return the result of the comparison with the paper, or, without one, the methods that were run.
 
     `verification` is what `mdpu.pipeline.evaluate.verify.verify` returns, if numbers are expected.
     """
@@ -49,10 +49,13 @@ def headline(comparison: pd.DataFrame, summary: pd.DataFrame, verification: Mapp
     if len(run):
         official = _counted(run[~own], published)
         if own.all():
-            official = f"{_counted(run, published)}. Their images are the paper’s in another split"
+            official = f"{_counted(run, published)}, with our own split into training and test images"
         elif own.any():
-            official = f"{official}. On the same images in another split, {_counted(run[own], published)}"
-        return f"Of the paper’s {len(published)} numbers of {titles(PROPOSED)}, {official}."
+            official += f". With our own split into training and test images, {_counted(run[own], published)}"
+        implied = run[~own & (run["dataset"] != run["published_dataset"])]
+        names = implied.groupby("published_dataset")["dataset"].first().items()
+        others = "".join(f" {paper} counts as {ours}." for paper, ours in names)
+        return f"Of the paper’s {len(published)} numbers of {titles(PROPOSED)}, {official}.{others}"
     what = titles(dict.fromkeys(summary["method"]))
     if verification and verification["cells"]:
         within = f"{verification['within']} of {verification['cells']} expected numbers confirmed"
@@ -87,7 +90,7 @@ def verdict_counts(comparison: pd.DataFrame) -> list[dict[str, Any]]:
 def lines(
     comparison: pd.DataFrame, claims: Sequence[Mapping[str, Any]], cells: pd.DataFrame, beyond: str | None = None
 ) -> list[Line]:
-    """Return what a reader should know after the headline.
+    """Return the main findings, which stand below the headline.
 
     `cells` are those of the tables; `beyond` is the section of the methods beyond the paper.
     """
@@ -127,6 +130,6 @@ def _best_beyond(cells: pd.DataFrame) -> str:
         return ""
     method, gain = max(((m, g) for m, g in gains.items() if len(g) == most), key=lambda pair: pair[1].mean())
     return (
-        f"{load_method(str(method)).title} is above the best of the paper’s methods in {(gain > 0).sum()} of {most} "
-        f"rows, {in_points(gain.mean())} points on average."
+        f"{load_method(str(method)).title} is above the best of {titles(PROPOSED)}, as trained here, in "
+        f"{(gain > 0).sum()} of {most} rows, {in_points(gain.mean())} points on average."
     )

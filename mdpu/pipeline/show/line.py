@@ -27,7 +27,7 @@ share of tuples that hold fewer positives than negatives. A line is the mean ove
 deviation to each side; trials that diverged are left out. Controls, where they were run, are thin lines without a band.
 Panels of one dataset have the same axes.
 """
-# What the axis says, and how many make one on it.
+# The label of the axis, and how many make one on it.
 LABELS = {
     "n": ("Tuples $n$ (thousands)", 1000),
     "tuple_size": ("Tuple size $M$", 1),
@@ -43,7 +43,7 @@ def check(definition: Mapping[str, Any], config: Mapping[str, Any], where: str) 
     for name in definition["variant"] if len(definition["variant"]) > 1 else ():
         departures = config["definitions"]["variants"].get(name) or {}
         if any(set(values) != {key} for values in departures.values()):
-            raise UserError(f"{where}.variant: {name} departs from the protocol in something else than {key}")
+            raise UserError(f"{where}.variant: {name} changes the protocol in more than {key}")
 
 
 def draw(plan: Plan, experiment: Experiment, inputs: Inputs) -> Figure:

@@ -21,7 +21,7 @@ SOURCES: Mapping[str, Source] = {name: source for file in _FILES for name, sourc
 
 
 def load_source(name: str, data_dir: Path, mirror: str | None = None) -> ImageSet:
-    """Return the images of a source, by its name or the path of one's own; see `write_source`."""
+    """Return the images of a source, by its name or by the path of your own; see `write_source`."""
     if is_path(name):
         return own.read(Path(name).expanduser())
     if name not in SOURCES:
@@ -44,6 +44,6 @@ def write_source(source: str, data_dir: Path, mirror: str | None, out: Path, sha
     if sha256 is not None and images.checksum != sha256:
         raise UserError(
             f"config key definitions.datasets.{out.stem}.sha256 is {sha256}, but the images of {source} have "
-            f"{images.checksum}; correct it, or give the files that it was taken of"
+            f"{images.checksum}; correct it, or give the files that it describes"
         )
     write_images(images, out)

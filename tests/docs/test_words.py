@@ -1,0 +1,116 @@
+"""Sentences of the documents: their numbers are those of the shipped rows, and what they name is there."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+
+import pandas as pd
+import pytest
+from markdown_it import MarkdownIt
+from tracked import list_files
+
+from mdpu.pipeline.evaluate.published import PROPOSED, in_one_reading, published_cells
+from mdpu.pipeline.files import REPOSITORY
+
+REFERENCE = REPOSITORY / "results" / "reference"
+ENDS = "md|py|smk|yaml|j2|rst|toml|sh"
+TEXTS = {
+    name: (REPOSITORY / name).read_text(encoding="utf-8")
+    for name in list_files("--others", "--exclude-standard")
+    if re.fullmatch(rf"(?!results/|tests/|\.|CHANGELOG).*\.({ENDS})|run|Snakefile", name)
+}
+SUMMARIES = ["README.md", "ARTIFACT.md", "docs/explanation/article.md"]
+VERDICTS = ("reproduced", "close", "inconclusive", "differs")
+COUNTS = (
+    r"\b(\d+)(?: of the \d+ numbers)? reproduced, (\d+) close, (\d+) inconclusive[^|\d]* and (\d+) (?:that )?differ"
+)
+LISTED = r"\b(\d+), (\d+), (\d+) and (\d+)\b"  # the same without words
+AXES = ["dataset", "tuple_size", "n", "prior"]
+
+
+def compared(folder: str = "") -> pd.DataFrame:
+    """Return the shipped comparisons of URE, ReLU and ABS, each published number once."""
+    rows = pd.read_csv(REFERENCE / folder / "comparison.csv", dtype={"prior": str})
+    return in_one_reading(rows).query("method in @PROPOSED")
+
+
+def counts(rows: pd.DataFrame) -> tuple[int, ...]:
+    return tuple(int((rows["verdict"] == name).sum()) for name in VERDICTS)
+
+
+def found(pattern: str, text: str) -> list[tuple[int, ...]]:
+    return [tuple(map(int, numbers)) for numbers in re.findall(pattern, " ".join(text.replace(" are ", " ").split()))]
+
+
+def ahead(*pairs: tuple[pd.Series, pd.Series]) -> tuple[int, int]:
+    leads = pd.concat([(first - second).dropna() for first, second in pairs])
+    return int((leads > 0).sum()), len(leads)
+
+
+def known_shares() -> set[tuple[int, ...]]:
+    """Return the pairs (k, n) of "k of n" that follow from the rows."""
+    claims, run = pd.read_csv(REFERENCE / "claims.csv"), compared()
+    published = published_cells().query("method in @PROPOSED").set_index([*AXES, "method"])["published_mean"]
+    shares = {pair for said in [*claims["ours"], *claims["paper"]] for pair in found(r"^(\d+) of (\d+)$", said)}
+    shares |= {(len(run), len(published))}
+    shares |= {(k, len(rows)) for rows in (run, *(own for _, own in run.groupby("method"))) for k in counts(rows)}
+    rows = pd.read_csv(REFERENCE / "runs.csv", dtype={"prior": str}).query("variant == 'base' and loss == 'logistic'")
+    means = rows.groupby([*AXES, "method"])["accuracy"].mean().unstack("method").dropna(subset="siamese")  # of tables
+    as_published = means.drop("emnist-letters").rename({"emnist-letters-a-i": "emnist-letters"})
+    highest = published_cells().groupby(AXES)["published_mean"].max()
+    shares |= {ahead((means["bag-relu"], means[[*PROPOSED]].max(axis=1))), ahead((as_published["bag-relu"], highest))}
+    for cells in (means[[*PROPOSED]].stack(), published):
+        size, prior = cells.unstack("tuple_size"), cells.unstack("prior")
+        shares |= {ahead((size[3], size[2])), ahead((prior["0.4"], prior["0.5"]), (prior["0.5"], prior["0.6"]))}
+    return shares
+
+
+def test_the_headline_has_the_same_counts_everywhere():
+    """In the shipped page, which `./run demo` reads, and in the documents; other readings are in one table."""
+    readings = found(r"\| (\d+) \| (\d+) \| (\d+) \| (\d+) \|", TEXTS["docs/explanation/readings.md"])
+    demo = subprocess.run([sys.executable, "run", "demo"], cwd=REPOSITORY, capture_output=True, text=True, check=True)
+    here, own = counts(compared()), counts(compared("own-split"))
+    assert found(COUNTS, demo.stdout) == [here, own]
+    assert f" {sum(own)} were run" in demo.stdout
+    for name in (*SUMMARIES, "docs/explanation/findings.md"):
+        said = {*found(COUNTS, TEXTS[name]), *found(LISTED, TEXTS[name])}
+        assert said <= {here, *readings} and (here in said or "findings" in name), name
+
+
+@pytest.mark.parametrize("name", SUMMARIES)
+def test_shares_are_those_of_the_rows(name):
+    said = {*found(r"(?<![\d,.])(\d+) of (?:the |its )?(\d+)(?![\d,.]*\d)", TEXTS[name])}
+    estimates = {(200, 264)}  # of the prior, which are in the histories of the runs
+    assert said and said <= known_shares() | estimates
+
+
+def test_commands_and_files_that_texts_name_are_there():
+    """But for files of a commit that is named with them, and files that a page makes."""
+    commands = {
+        "NAME",
+        *re.findall(r'"(\w+)"', TEXTS["run"]),
+        *(path.stem for path in REPOSITORY.glob("config/*.yaml")),
+    }
+    folders = "tests|docs|mdpu|workflow|benchmarks|examples|report|profiles|envs"
+    file = re.compile(rf"(?<![\w/<.])((?:{folders})/[\w/.-]+\.(?:{ENDS}|csv|json|html|svg))\b(?!`? of\s+commit)")
+    for name, text in TEXTS.items():
+        assert {*re.findall(r"(?m)(?:^ *|`)\./run ([a-z][a-z-]*)\b", text)} <= commands, name
+        lost = {path for path in file.findall(text) if not (REPOSITORY / path).exists() and "_build" not in path}
+        assert lost == set() or "/how-to/add-" in name, name
+
+
+# Words of the builders, and turns of phrase that need a second reading.
+UNWANTED = r"rooms?|recipes?|seals?|sealed|fingerprints?|one's own|for ever|of which a|is told|are told|mend"
+
+
+def test_prose_is_plain_and_comments_begin_with_a_thing():
+    """With "what ..." at its beginning, a comment makes the reader wait for what it is about."""
+    for name, text in TEXTS.items():
+        if name.endswith(".md"):
+            parts = (part for token in MarkdownIt().enable("table").parse(text) for part in token.children or [])
+            words = " ".join(part.content for part in parts if part.type == "text")
+            assert re.findall(rf"\b(?:{UNWANTED})\b", words) == [], name
+        elif not name.endswith(".rst") and not name.startswith("docs/tutorials/"):
+            assert re.findall(r"(?m)(?:^|\s)# ?[Ww]hat [^?\n]*$", text) == [], name
