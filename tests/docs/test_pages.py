@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import re
 import shlex
@@ -157,3 +158,14 @@ def test_code_hosts_see_a_formula_whole(page):
             assert holding, f"{line} is not whole: look for _ after a brace, \\\\, \\, and a line that begins with -"
             before = {text[: text.index(line)][-1:] for text in holding}
             assert not inline or before & {"", " ", "("}, f"{line} needs a space or a parenthesis before it"
+
+
+def test_each_warning_of_the_library_has_its_section_by_its_words():
+    library = [path for path in (REPOSITORY / "mdpu").rglob("*.py") if "pipeline" not in path.parts]
+    nodes = [node for path in library for node in ast.walk(ast.parse(path.read_text("utf-8")))]
+    said = {node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)}
+    headings = re.findall("^### (.*)", TEXTS["docs/how-to/warnings.md"], re.MULTILINE)
+    assert [heading for heading in headings if not any(heading in text for text in said)] == []
+    warned = [node for node in nodes if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "warn"]
+    texts = [" ".join(part.value for part in ast.walk(node) if getattr(part, "value", 0) in said) for node in warned]
+    assert [text for text in texts if text and not any(heading in text for heading in headings)] == []
