@@ -46,6 +46,7 @@ VALUES = {
     "ramp": lambda t, z: min(1, max(0, 1 - t * z)),
     "squared": lambda t, z: (t * z - 1) ** 2 / 4,
     "hinge": lambda t, z: max(0, 1 - t * z),
+    "usual-ramp": lambda t, z: min(1, max(0, (1 - t * z) / 2)),
     "sigmoid": lambda t, z: 1 / (1 + math.exp(t * z)),
 }
 

@@ -212,7 +212,7 @@ def _risk(title: str, k: float, **others: Any) -> Method:
 
 def _bag_risk(title: str, **others: Any) -> Method:
     # The running mean spans some fifty steps, twelve epochs of the protocol. Scores are log-odds, whatever the loss.
-    always = ("logistic", "ramp", "squared", "hinge", "sigmoid")
+    always = ("logistic", "ramp", "squared", "hinge", "usual-ramp", "sigmoid")
     facts: dict[str, Any] = {"objective": "bags:BagRisk", "takes_ragged": True, "log_odds": always}
     facts |= {"k": 0.0, "ema_decay": 0.98}
     return Method(title=title, **facts, **others)
