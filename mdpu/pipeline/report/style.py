@@ -27,6 +27,7 @@ METHOD_STYLES: dict[str, dict[str, Any]] = {
     "bag-em": {"color": "#CC79A7", "linestyle": "--", "marker": "*"},
     "bag-free": {"color": "#56B4E9", "linestyle": "--", "marker": "d"},
     "supervised": {"color": "#000000", "linestyle": "--", "marker": ""},
+    "untrained": {"color": "#999999", "linestyle": ":", "marker": ""},
     "chance": {"color": "#999999", "linestyle": "--", "marker": ""},
 }
 # Losses are told apart from methods too: no figure shows both in colour.

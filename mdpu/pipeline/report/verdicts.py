@@ -112,6 +112,7 @@ def claims_section(json: Path, cases: Path) -> list[dict[str, Any]]:
         for source in ("ours", "paper"):
             rate = row[f"{source}_rate"]
             row[source] += "" if rate is None else f" ({100 * rate:.0f} %)"
+        row["readings"] = {key.removesuffix("_status"): row[key] for key in row if key.endswith("_status")}
     return rows
 
 

@@ -89,7 +89,13 @@ def test_the_papers_numbers_by_an_independent_count():
 THREE = (("siamese", 60), ("contrastive", 85), ("kmeans", 50))
 LOSSES = [cells(("abs", mean), loss=loss) for loss, mean in (("logistic", 80), ("ramp", 82))]
 HARD = [cells(("abs", mean), n=n, dataset="svhn") for n, mean in ((2000, 60), (4000, 70), (6000, 69))]
-MORE = [cells(("ure", 80), ("abs", 90)), cells(("ure", 81), ("abs", 89), variant="unlabeled-2n")]
+MORE = [cells(("ure", 80), ("abs", 90)), cells(("ure", 81), ("abs", 89), variant="unlabeled 2n")]
+USUAL = [*LOSSES, cells(("abs", 81), loss="usual-ramp"), cells(("abs", 60), loss="hinge", n=12000)]
+ADAMW = [cells(("ure", 80), ("abs", 90)), cells(("ure", 81), ("abs", 87.9), variant="optimizer adamw")]
+RATE = [
+    cells(("ure", 100 - a), ("relu", 100 - b), ("abs", 90), n=n)
+    for a, b, n in ((20, 20, 2500), (9, 18, 10_000), (4.5, 16, 40_000))
+]
 # Claim, cells, and the outcome of each case; the histories are there and hold nothing.
 CASES = [
     # A corrected method is compared with the URE of its own cell.
@@ -125,6 +131,16 @@ CASES = [
     ("loss-hardly-matters", [*LOSSES, cells(("abs", 82.1), loss="hinge")], [False]),
     ("loss-hardly-matters", [*LOSSES, cells(("abs", np.nan), loss="hinge")], [False]),
     ("loss-hardly-matters", LOSSES[:1], []),
+    # Each ramp loss is judged without the other, the usual one in its own rows alone.
+    ("loss-hardly-matters", [*USUAL, cells(("abs", 90), loss="usual-ramp", n=2000)], [True]),
+    ("loss-hardly-matters-with-the-usual-ramp", [USUAL[0], USUAL[1].assign(mean=50.0), *USUAL[2:]], [True]),
+    ("loss-hardly-matters-with-the-usual-ramp", LOSSES, []),
+    ("every-loss-beats-the-baselines", [cells(*THREE), USUAL[2].assign(mean=90.0)], []),
+    ("every-loss-beats-the-baselines-with-the-usual-ramp", [cells(*THREE), *USUAL], [False, False]),
+    ("optimizer-hardly-matters", ADAMW, [True, False]),
+    ("optimizer-hardly-matters", ADAMW[:1], []),
+    ("error-falls-at-the-parametric-rate", RATE, [False, False, True]),
+    ("error-falls-at-the-parametric-rate", RATE[:2], []),
 ]
 
 
@@ -142,7 +158,7 @@ def test_the_pass_rate_by_chance_is_that_of_noise():
         for m in (2, 3)
         for n in (2000, 4000)
         for p in ("0.4", "0.5")
-        for v, methods in (("base", METHODS), ("unlabeled-2n", METHODS[:3]))
+        for v, methods in (("base", METHODS), ("unlabeled 2n", METHODS[:3]))
         for method in methods
     ]
     trials = random.normal(80, 1, (len(rows), 3))
@@ -262,7 +278,7 @@ SWAPPED = [FALLING.assign(method="abs"), STEADY.assign(method="ure", risk=1.0)]
         ("ure-accuracy-falls-with-its-risk", SWAPPED, []),
         ("ure-overfits", [FALLING, STEADY], [True]),
         ("ure-overfits", SWAPPED, []),
-        ("weight-decay-does-not-help", [FALLING.assign(variant="decay-2e-3"), FALLING], [True]),
+        ("weight-decay-does-not-help", [FALLING.assign(variant="decay 2e-3"), FALLING], [True]),
         ("weight-decay-does-not-help", [FALLING], []),
         ("corrected-objective-stays-non-negative", [FALLING, STEADY], [True]),
         ("corrected-objective-stays-non-negative", SWAPPED, [False]),

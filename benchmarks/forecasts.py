@@ -1,0 +1,122 @@
+"""Forecast what runs of ours will give on the datasets that nobody has run, and rehearse it on runs that are there.
+
+    python benchmarks/forecasts.py
+
+writes ``results/reference/forecasts.csv``. Then it scores forecasts that were made in the same way without the runs
+that score them: of each dataset by the two others, and of the draws of ``config/own-split.yaml``. Ten seconds.
+``docs/explanation/readings.md``, "Forecasts", explains it.
+"""
+
+from __future__ import annotations
+
+import itertools
+import subprocess
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from readings import panels, show
+
+from mdpu.pipeline.config import load_config
+from mdpu.pipeline.evaluate.forecasts import FILE, score_forecasts
+from mdpu.pipeline.evaluate.published import PROPOSED, TRIALS
+from mdpu.pipeline.evaluate.readings import GRID, SCALE, Model, Panel, Readings
+from mdpu.pipeline.files import REPOSITORY, write_csv
+from mdpu.pipeline.plan import Plan, Run
+from mdpu.pipeline.store import read_runs
+
+RUNS, DRAWS = REPOSITORY / "results" / "reference" / "runs", 20_000
+NUMBERS = ["published_dataset", "dataset", "tuple_size", "n", "prior", "method", "published_mean", "published_std"]
+# Draws of the images of a dataset; own-balanced has all 47 classes, and own-cifar-10 one trial of 15 epochs.
+DRAWN = {"own-digits": "emnist-digits", "own-balanced-digits": "emnist-balanced-digits"}
+DRAWN |= {"own-balanced": "emnist-balanced-digits", "own-cifar-10": "cifar-10"}
+
+
+def forecast(model: Model, place: int, cells: pd.DataFrame, level: float) -> pd.DataFrame:
+    """Return ``forecast``, ``low`` and ``high`` of our mean over three trials in cells of datasets that were not run.
+
+    The published number minus ours is the offset of its method, an offset that its dataset gives the method, what
+    nothing explains, and the noise of both sides. The deviations of the first three, kappa, delta and tau, have the
+    posterior that the cells of the model give them in the reading at `place`.
+    """
+    panel, methods = model.panel, model.methods[model.method]
+    gap, noise = panel.published[0] - model.mean[place], model.covariance[place]
+    same = (methods[:, None] == methods).astype(float)
+    both = same * (panel.cells["dataset"].to_numpy()[:, None] == panel.cells["dataset"].to_numpy())
+    across = (cells["method"].to_numpy()[:, None] == methods).astype(float)  # (new, known)
+    prior = -((GRID / SCALE) ** 2) / 2 + np.log(np.gradient(GRID))
+    logs, centres, variances = [], [], []
+    for (i, tau), (j, kappa), (k, delta) in itertools.product(enumerate(GRID), repeat=3):
+        whole = noise + tau**2 * np.eye(len(gap)) + kappa**2 * same + delta**2 * both
+        weigh = kappa**2 * np.linalg.solve(whole, across.T).T
+        logs.append(prior[[i, j, k]].sum() - np.linalg.slogdet(whole)[1] / 2 - gap @ np.linalg.solve(whole, gap) / 2)
+        centres.append(weigh @ gap)
+        variances.append(kappa**2 + delta**2 + tau**2 - kappa**2 * (weigh * across).sum(axis=1))
+    # The variance of a trial is the method's in the reading, shrunk to what the paper prints for the cell.
+    pooled = pd.Series(model.variance[place]).groupby(methods).mean()[cells["method"]].to_numpy()
+    printed = cells["published_std"].to_numpy() ** 2 * model.variance[place].mean() / (panel.published[1] ** 2).mean()
+    own = model.freedom - panel.trials.shape[2] + 1  # degrees of freedom that the pooled variance counts
+    trial = (own * pooled + (TRIALS - 1) * printed) / (own + TRIALS - 1)
+    random, weights = np.random.default_rng(1), np.exp(np.array(logs) - max(logs))
+    drawn = random.choice(len(logs), DRAWS, p=weights / weights.sum())
+    spread = np.sqrt(np.array(variances)[drawn] + 2 / TRIALS * trial)
+    ours = cells["published_mean"].to_numpy() - np.array(centres)[drawn] - spread * random.standard_normal(spread.shape)
+    low, middle, high = np.quantile(ours, [(1 - level) / 2, 0.5, (1 + level) / 2], axis=0).round(2)
+    return cells.assign(forecast=middle, low=low, high=high, level=level, trials=TRIALS)
+
+
+def forecasts(readings: Readings, panel: Panel, cells: pd.DataFrame, names: list[str], level: float) -> pd.DataFrame:
+    """Return the forecasts of cells under some named readings by the cells of a panel."""
+    model, frames = Model(panel), []
+    for name in names:
+        datasets = readings.changes(readings.named[name])["datasets"]
+        own = cells.assign(published_dataset=cells["dataset"]).replace({"dataset": datasets})[NUMBERS]
+        place = panel.readings.index(readings.named[name])
+        frames.append(forecast(model, place, own, level).assign(reading=name))
+    return pd.concat(frames, ignore_index=True)
+
+
+def histories(readings: Readings, path: Path) -> pd.DataFrame:
+    """Return the histories of the first three trials of the protocol in a packed file, with their axes."""
+    frames = []
+    for run in read_runs(path).values():
+        asked, (dataset, size, n, prior, seed) = run.about["asked"], run.about["asked"]["trial"].split("/")
+        axes = readings.axes(asked)
+        usual = axes["variant"] == "protocol" if axes else dataset == "own-cifar-10"
+        if usual and asked["method"] in PROPOSED and int(seed[4:]) <= TRIALS:
+            named = (int(size[1:]), int(n[1:]), prior[5:], asked["method"], "logistic", int(seed[4:]))
+            frames.append(run.history.assign(**vars(Run(DRAWN.get(dataset, dataset), "base", *named))))
+    return pd.concat(frames, ignore_index=True)
+
+
+def main() -> None:
+    """Write the forecasts, and print how rehearsed ones fare."""
+    readings, files = Readings(config := load_config()), sorted(RUNS.glob("*.parquet"))
+    trials = readings.read_trials(run for file in files if file.stem[:4] != "own-" for run in read_runs(file).values())
+    everything, level = readings.panel(trials), config["comparison"]["level"]
+    panel = everything.on(panels(everything.cells)["Three datasets"])
+    found = panel.posterior(Model(panel).likelihood(*panel.published).both[0])
+    named = {name: found[panel.readings.index(own)] for name, own in readings.named.items() if own in panel.readings}
+    names = list(dict.fromkeys([max(named, key=lambda name: named[name]), "protocol"]))  # the best first
+    cells = everything.cells[~everything.cells["dataset"].isin(panel.cells["dataset"])]
+    git = ["git", "-C", str(REPOSITORY), "rev-parse", "HEAD"]
+    commit = subprocess.run(git, capture_output=True, text=True, check=True).stdout.strip()
+    told = forecasts(readings, panel, cells, names, level)
+    write_csv(told.assign(date=datetime.now(UTC).date().isoformat(), commit=commit), FILE)
+    print(f"{len(told)} forecasts of {len(cells)} numbers, by the readings {', '.join(names)}.")
+    plan, scores = Plan(config), []
+    for dataset in panel.cells["dataset"].unique():
+        own = (panel.cells["dataset"] == dataset).to_numpy()
+        rest = Panel(panel.readings, panel.cells[~own].reset_index(drop=True), panel.trials[:, ~own])
+        without = forecasts(readings, rest, panel.cells[own], names, level)
+        metrics = histories(readings, RUNS / f"{without['dataset'].iloc[0]}.parquet")
+        scores += [{"runs": dataset, **row} for row in score_forecasts(plan, metrics, without)]
+    for dataset in DRAWN:
+        metrics = histories(readings, RUNS / f"{dataset}.parquet")
+        scores += [{"runs": dataset, **row} for row in score_forecasts(plan, metrics, told)]
+    show("Rehearsed forecasts", scores)
+
+
+if __name__ == "__main__":
+    main()
