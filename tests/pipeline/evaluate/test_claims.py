@@ -9,13 +9,15 @@ import pandas as pd
 import pytest
 from scipy import stats
 
+from mdpu.pipeline.config import load_config
 from mdpu.pipeline.evaluate.claims import CLAIMS, check_claims, status
 from mdpu.pipeline.evaluate.collect import run_accuracies
 from mdpu.pipeline.evaluate.comparison import share_interval
-from mdpu.pipeline.evaluate.evidence import Evidence, paper_evidence, run_facts
+from mdpu.pipeline.evaluate.evidence import Evidence, our_evidence, paper_evidence, run_facts
 from mdpu.pipeline.evaluate.published import METHODS, published_cells
+from mdpu.pipeline.evaluate.readings import Readings
 from mdpu.pipeline.files import REPOSITORY
-from mdpu.pipeline.plan import AXES, CELL, Run
+from mdpu.pipeline.plan import AXES, CELL, Plan, Run
 
 PAPER = REPOSITORY.parent / "shared" / "paper" / "mdpu.tex"
 RULE = {"level": 0.95, "margin": 1.0, "wider_margin": 2.0}
@@ -289,3 +291,53 @@ SWAPPED = [FALLING.assign(method="abs"), STEADY.assign(method="ure", risk=1.0)]
 )
 def test_a_claim_about_histories_holds_run_by_run(name, histories, outcome):
     assert held(name, evidence(cells(("ure", 80)), runs=facts(*histories))) == outcome
+
+
+# Runs by dataset, training and method, and the accuracy of their last epoch; of the two before it is 90 and 50 %.
+READ = [
+    ("mnist", "base", "ure", 70),
+    ("emnist-letters", "base", "ure", 72),
+    ("emnist-letters-a-i", "base", "ure", 74),
+    ("emnist-letters-a-i", "base", "relu", 76),
+    ("emnist-letters-a-i", "base", "relu-part", 78),
+    ("emnist-letters-a-i", "optimizer adamw", "ure", 80),
+    ("emnist-letters-a-i", "optimizer adamw", "relu", 82),
+]
+
+
+@pytest.mark.parametrize(
+    ("reading", "last"),
+    [
+        ({}, [70, 74, 76, 78, 80, 82]),
+        ({"letters": "all-26"}, [70, 72]),
+        ({"scope": "part"}, [70, 74, 78, 80]),
+        ({"optimizer": "adamw"}, [80, 82]),
+        ({"optimizer": "adamw", "rate": "2e-5"}, []),
+    ],
+)
+def test_a_reading_takes_its_own_runs_and_epochs(reading, last):
+    config = load_config()
+    rates = dict.fromkeys(("true_positive_rate", "true_negative_rate"), 0.5)
+    metrics = [
+        history(method, accuracy=[90, 50, end], risk=[1, 1, -1], variant=variant).assign(dataset=dataset, **rates)
+        for dataset, variant, method, end in READ
+    ]
+    readings = Readings(config)
+    for epochs, means in (("last", last), ("all", [(140 + end) / 3 for end in last]), ("best", [90] * len(last))):
+        own = readings.reading({**reading, "epochs": epochs})
+        found = our_evidence(Plan(config), pd.concat(metrics, ignore_index=True), own)
+        assert sorted(found.cells["mean"]) == pytest.approx(means)
+    if "optimizer" in reading:
+        assert set(found.cells["variant"]) <= {"base"}
+    if "scope" in reading:
+        assert "relu-part" not in set(found.cells["method"])
+
+
+def test_claims_stand_side_by_side_under_readings():
+    """ReLU beats URE as the protocol reads the runs, not as another does, and a third has no runs."""
+    sides = [evidence(cells(("ure", 80), ("relu", mean))) for mean in (81, 79)]
+    table = check_claims(sides[0], paper_evidence(RULE), {"other": sides[1], "none": evidence(cells(("ure", 80)))})[0]
+    row = table.set_index("claim").loc["corrected-beats-ure"]
+    assert row[["ours", "status", "other", "other_status", "none", "none_status"]].tolist() == [
+        "1 of 1", "holds", "0 of 1", "fails", "not run", "not run"
+    ]  # fmt: skip
