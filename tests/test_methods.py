@@ -41,7 +41,6 @@ RISKS = {
     "relu-part": (0, "part"),
     "abs-part": (1, "part"),
 }
-ALTERNATIVES = ["siamese-unlabeled", "siamese-labels", "contrastive-distance", "kmeans-members", "kmeans-means"]
 # l(t, z) of Table I, the ramp loss as it is usually written, and the sigmoid loss.
 VALUES = {
     "logistic": lambda t, z: math.log(1 + math.exp(-t * z)),
@@ -69,7 +68,7 @@ def scores(S, B, M, unlabeled, *outputs, shift=0.0):
 
 def test_there_are_these_methods_and_each_says_what_it_is():
     others = ["nnpu", "bag-relu", "bag-free", "bag-em", "siamese", "contrastive", "kmeans", "llp", "supervised"]
-    assert available_methods() == sorted([*RISKS, *others, *ALTERNATIVES, "untrained", "chance"])
+    assert available_methods() == sorted([*RISKS, *others, "kmeans-members", "kmeans-means", "untrained", "chance"])
     known = [load_method(name) for name in available_methods()]
     assert len({method.title for method in known}) == len(known)
     assert {method.origin for method in known} == {"paper", "baseline", "literature", "project"}
@@ -459,8 +458,7 @@ def test_the_test_risk_is_eq_2_at_the_prior_of_the_target():
 def test_every_method_beats_chance_on_easy_images(name):
     """Embeddings do where members are of one class; with dominant pairs their supervision is wrong."""
     settings = replace(SETTINGS, epochs=25, batch_size=100, learning_rate=0.01, weight_decay=1e-4)
-    embeds = name.startswith(("siamese", "contrastive")) and name != "siamese-labels"
-    law = Law.similar(2) if embeds else None
+    law = Law.similar(2) if name in ("siamese", "contrastive") else None
     samples = [draw_sample(seed, n=400, unlabeled=400, law=law) for seed in (1, 2)]
     for trained in train_blobs(name, samples, [1, 2], settings, law=law):
         balanced = trained.history[["true_positive_rate", "true_negative_rate"]].iloc[-1].mean()
@@ -486,26 +484,6 @@ def test_untrained_is_the_nearest_of_two_images_on_average_over_the_selections_o
     np.testing.assert_allclose(shares, np.mean(hits, axis=0))
     assert trained.history["true_positive_rate"][0] == pytest.approx(np.mean(hits, axis=0)[TEST_LABELS > 0].mean())
     assert (trained.predict(TEST_IMAGES) == np.where(shares > 0.5, 1, -1)).all()
-
-
-def test_the_other_readings_of_siamese_pair_images_as_they_say():
-    batch = scores(1, 4, 3, 6, 64)
-    first, second, same, other = *np.triu_indices(3, 1), *([], [])
-    method = objective("siamese-unlabeled", size=3)
-    members, unlabeled = batch.tuples.sigmoid(), batch.unlabeled.sigmoid()
-    expected = [
-        method.pair_loss(members[:, :, list(first)].flatten(1, 2), members[:, :, list(second)].flatten(1, 2), True),
-        method.pair_loss(members[:, :, 0], unlabeled[:, :4], False),
-    ]
-    assert method(batch)[0].item() == pytest.approx(sum(float(part.detach().mean()) for part in expected) / 2)
-    labels = torch.tensor([[[1, 1, 1], [1, 1, -1], [1, -1, 1], [1, 1, 1]]], dtype=torch.int8)
-    method = objective("siamese-labels", size=3)
-    for b, (i, j) in itertools.product(range(4), zip(first, second, strict=True)):
-        alike = bool(labels[0, b, i] == labels[0, b, j])
-        loss = method.pair_loss(members[:, b : b + 1, i], members[:, b : b + 1, j], alike)
-        (same if alike else other).append(float(loss.detach()))
-    found = float(method(batch._replace(labels=(labels, torch.ones(1, 6))))[0])
-    assert found == pytest.approx((np.mean(same) + np.mean(other)) / 2, rel=1e-5)
 
 
 @pytest.mark.parametrize("name", ["kmeans-members", "kmeans-means"])

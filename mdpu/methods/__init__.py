@@ -233,6 +233,10 @@ METHODS = {
     "siamese": Method(title="Siamese", objective="baselines:Siamese", outputs=EMBEDDING, origin="baseline"),
     "contrastive": Method(title="Contrastive", objective="baselines:Contrastive", outputs=EMBEDDING, origin="baseline"),
     "kmeans": Method(title="K-Means", fit="baselines:cluster", unnamed=True, origin="baseline"),
+    "kmeans-members": Method(
+        title="K-Means (members)", fit="baselines:cluster_members", unnamed=True, origin="baseline"
+    ),
+    "kmeans-means": Method(title="K-Means (means)", fit="baselines:cluster_means", unnamed=True, origin="baseline"),
     "llp": Method(title="LLP", objective="baselines:Proportions", origin="literature"),
     "supervised": Method(title="Supervised", objective="baselines:Supervised", sees_labels=True, control=True),
     "untrained": Method(title="Untrained", fit="baselines:nearest_prototype", sees_labels=True, control=True),

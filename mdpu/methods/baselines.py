@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -35,6 +36,7 @@ SELECTIONS = 10  # of prototypes
 MARGIN = 1.0  # of the contrastive loss
 BAG = 100  # unlabeled images in a bag of `llp`
 STARTS = 10  # of k-means
+Fitted = tuple[float, Callable[[Any], Any]]  # the objective, and a function from images to answers
 
 
 class Pairs(Objective):
@@ -65,23 +67,16 @@ class Pairs(Objective):
         """Return the similarities (S, N) of images (S, N, E) to a prototype (S, 1, E), by embedding."""
         raise NotImplementedError
 
-    def members(self, values: Tensor) -> list[Tensor]:
-        """Return values (S, B, M, ...) of the first and of the second member of each pair in a tuple, (S, P, ...)."""
-        return [values[:, :, list(places)].flatten(1, 2) for places in (self.first, self.second)]
-
-    def others(self, tuples: Tensor, unlabeled: Tensor) -> tuple[Tensor, Tensor]:
-        """Return embeddings (S, P, E) of the two images of pairs that are not of one group.
-
-        Given are those of the tuples, (S, B, M, E), and of unlabeled images, (S, B_U, E). Here the two
-        are each unlabeled image and its successor in the minibatch's random order; the first follows the last.
-        """
-        return unlabeled, unlabeled.roll(-1, dims=1)
-
     def __call__(self, batch: Batch) -> tuple[Tensor, None]:
-        """Return the objective (S,). All pairs of a tuple's members are of one group, `others` are not."""
+        """Return the objective (S,).
+
+        All pairs of a tuple's members are of one group. Each unlabeled image and its successor in the minibatch's
+        random order are not; the first image follows the last.
+        """
         tuples, unlabeled = self.embedding(batch.tuples), self.embedding(batch.unlabeled)
-        same = self.pair_loss(*self.members(tuples), True)
-        other = self.pair_loss(*self.others(tuples, unlabeled), False)
+        left, right = (tuples[:, :, list(places)].flatten(1, 2) for places in (self.first, self.second))
+        same = self.pair_loss(left, right, True)
+        other = self.pair_loss(unlabeled, unlabeled.roll(-1, dims=1), False)
         return (same.mean(dim=1) + other.mean(dim=1)) / 2, None
 
     def measure(self, outputs: Callable[[Tensor], Tensor], test: TestSet) -> list[Tensor]:
@@ -152,41 +147,6 @@ class Contrastive(Pairs):
         return (normalize(images, dim=2) @ normalize(prototype, dim=2).mT).squeeze(2)
 
 
-# -- other readings of the baselines, which mdpu/methods/alternatives.py declares ------------------
-
-
-class AgainstUnlabeled(Siamese):
-    """Siamese with pairs of a tuple's first member and an unlabeled image for those that are not of one group."""
-
-    def others(self, tuples: Tensor, unlabeled: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the first members, and as many unlabeled images."""
-        pairs = min(tuples.shape[1], unlabeled.shape[1])
-        return tuples[:, :pairs, 0], unlabeled[:, :pairs]
-
-
-class ByLabels(Siamese):
-    """Siamese with the members of a tuple told apart by their true labels: the supervision of Koch (2015)."""
-
-    def __call__(self, batch: Batch) -> tuple[Tensor, None]:
-        """Return the objective (S,): the mean losses of pairs of one class and of pairs of two weigh the same."""
-        assert batch.labels is not None
-        left, right = self.members(self.embedding(batch.tuples))
-        first, second = self.members(batch.labels[0])
-        parts = []
-        for chosen, same in ((first == second, True), (first != second, False)):  # (S, P)
-            total = (self.pair_loss(left, right, same) * chosen).sum(dim=1)
-            parts.append(total / chosen.sum(dim=1).clamp(min=1))
-        return (parts[0] + parts[1]) / 2, None
-
-
-class ByDistance(Contrastive):
-    """Contrastive scored by the Euclidean distance that its loss is of."""
-
-    def similarity(self, images: Tensor, prototype: Tensor) -> Tensor:
-        """Return the negative distances (S, N)."""
-        return -torch.linalg.vector_norm(images - prototype, dim=2)
-
-
 class Proportions(Objective):
     """Learning from label proportions with the expected proportions, because the exact ones are hidden here.
 
@@ -225,28 +185,7 @@ class Supervised(Objective):
         return LOSSES[self.task.loss](margins, 1).mean(dim=1), None
 
 
-def nearest_prototype(
-    task: Task, seed: int | str, sample: TupleData, images: NDArray[Any], labels: NDArray[Any]
-) -> tuple[float, Callable[[Any], Any]]:
-    """Control: one labelled image per class and no learning; the objective is 0.
-
-    A test image takes the class of the prototype at the smaller Euclidean distance of the grey values. The selections
-    are those of `siamese` and `contrastive`; an answer is the share of them that say positive. What these two reach
-    above it comes from their training, and not from the labels of the prototypes.
-    """
-    chosen = images[prototypes(labels, seed)].reshape(SELECTIONS, 2, -1).astype(np.float64)
-
-    def share_positive(rows: NDArray[Any]) -> NDArray[np.float64]:
-        x = rows.reshape(len(rows), -1).astype(np.float64)
-        nearer = [2 * x @ (p - q) > p @ p - q @ q for p, q in chosen]  # |x - p| < |x - q|
-        return np.mean(nearer, axis=0)
-
-    return 0.0, share_positive
-
-
-def cluster(
-    task: Task, seed: int | str, sample: TupleData, images: NDArray[Any], *_: Any
-) -> tuple[float, Callable[[Any], Any]]:
+def cluster(task: Task, seed: int | str, sample: TupleData, images: NDArray[Any], *_: Any) -> Fitted:
     """K-Means on concatenated tuples (MacQueen, 1967): mean squared distance to the centroids, and the answers.
 
     The paper concatenates "three constituent images" and sets K = 2. It does not say what happens for pairs, how one
@@ -279,7 +218,39 @@ def cluster(
     return clusters.inertia_ / len(tuples), in_cluster_1
 
 
-def always_positive(task: Task, *_: Any) -> tuple[float, Callable[[Any], Any]]:
+def cluster_members(task: Task, seed: int | str, sample: TupleData, images: NDArray[Any], *_: Any) -> Fitted:
+    """K-Means on the members of the tuples one by one, another reading of the paper: centroids are single images."""
+    single = TupleData(sample.tuples.reshape(-1, 1), sample.unlabeled)
+    return cluster(replace(task, tuple_size=1), seed, single, images)
+
+
+def cluster_means(task: Task, seed: int | str, sample: TupleData, images: NDArray[Any], *_: Any) -> Fitted:
+    """K-Means on the mean images of the tuples, another reading of the paper."""
+    means = (images[sample.tuples] / (255 if images.dtype == np.uint8 else 1)).mean(axis=1)
+    single = TupleData(np.arange(len(means))[:, None], sample.unlabeled)
+    return cluster(replace(task, tuple_size=1), seed, single, means)
+
+
+def nearest_prototype(
+    task: Task, seed: int | str, sample: TupleData, images: NDArray[Any], labels: NDArray[Any]
+) -> Fitted:
+    """Control: one labelled image per class and no learning; the objective is 0.
+
+    A test image takes the class of the prototype at the smaller Euclidean distance of the grey values. The selections
+    are those of `siamese` and `contrastive`; an answer is the share of them that say positive. What these two reach
+    above it comes from their training, and not from the labels of the prototypes.
+    """
+    chosen = images[prototypes(labels, seed)].reshape(SELECTIONS, 2, -1).astype(np.float64)
+
+    def share_positive(rows: NDArray[Any]) -> Any:
+        x = rows.reshape(len(rows), -1).astype(np.float64)
+        nearer = [2 * x @ (p - q) > p @ p - q @ q for p, q in chosen]  # |x - p| < |x - q|
+        return np.mean(nearer, axis=0)
+
+    return 0.0, share_positive
+
+
+def always_positive(task: Task, *_: Any) -> Fitted:
     """Control: one answer for every image, the floor; the objective is its 0-1 risk at the training prior.
 
     The better of the two constant answers counts, so the accuracy is the majority rate of the test set.
