@@ -2,9 +2,8 @@
 
     python benchmarks/forecasts.py
 
-writes ``results/reference/forecasts.csv``. Then it scores forecasts that were made in the same way without the runs
-that score them: of each dataset by the two others, and of the draws of ``config/own-split.yaml``. A minute.
-``docs/explanation/readings.md``, "Forecasts", explains it.
+writes ``results/reference/forecasts.csv``, then scores forecasts by runs that they were made without: of each dataset
+by the two others, and of the draws of ``config/own-split.yaml``. A minute. ``docs/explanation/readings.md`` explains.
 """
 
 from __future__ import annotations
@@ -40,8 +39,7 @@ def forecast(model: Model, place: int, cells: pd.DataFrame, level: float) -> pd.
     """Return ``forecast``, ``low`` and ``high`` of our mean over three trials in cells of datasets that were not run.
 
     The published number minus ours is the offset of its method, one that its dataset gives the method, what nothing
-    explains, and noise. The first three's deviations, kappa, delta and tau, have the posterior of the reading at
-    `place`.
+    explains, and noise. Deviations of the first three, kappa, delta, tau, have the posterior of the reading at `place`.
     """
     panel, methods = model.panel, model.methods[model.method]
     gap, noise = panel.published[0] - model.mean[place], model.covariance[place]
@@ -59,8 +57,8 @@ def forecast(model: Model, place: int, cells: pd.DataFrame, level: float) -> pd.
     # The variance of a trial is the method's in the reading, shrunk to what the paper prints for the cell.
     pooled = pd.Series(model.variance[place]).groupby(methods).mean()[cells["method"]].to_numpy()
     printed = cells["published_std"].to_numpy() ** 2 * model.variance[place].mean() / (panel.published[1] ** 2).mean()
-    own = model.freedom - panel.trials.shape[2] + 1  # degrees of freedom that the pooled variance counts
-    trial = (own * pooled + (TRIALS - 1) * printed) / (own + TRIALS - 1)
+    counts = model.freedom - panel.trials.shape[2] + 1  # degrees of freedom, of the pooled variance
+    trial = (counts * pooled + (TRIALS - 1) * printed) / (counts + TRIALS - 1)
     random, weights = np.random.default_rng(1), np.exp(np.array(logs) - max(logs))
     drawn = random.choice(len(logs), DRAWS, p=weights / weights.sum())
     other = NETWORK**2 * cells["published_dataset"].isin(RESNETS).to_numpy()
@@ -100,8 +98,10 @@ def main() -> None:
     trials = readings.read_trials(run for file in files if file.stem[:4] != "own-" for run in read_runs(file).values())
     everything, level = readings.panel(trials), config["comparison"]["level"]
     panel = everything.on(panels(everything.cells)["Three datasets"])
-    found = panel.posterior(Model(panel).likelihood(*panel.published).both[0])
-    named = {name: found[panel.readings.index(own)] for name, own in readings.named.items() if own in panel.readings}
+    posterior = panel.posterior(Model(panel).likelihood(*panel.published).both[0])
+    named = {
+        name: posterior[panel.readings.index(own)] for name, own in readings.named.items() if own in panel.readings
+    }
     names = list(dict.fromkeys([max(named, key=lambda name: named[name]), "protocol"]))  # the best first
     cells = everything.cells[~everything.cells["dataset"].isin(panel.cells["dataset"])]
     head = ["git", "-C", str(REPOSITORY), "rev-parse", "HEAD"]
@@ -110,15 +110,15 @@ def main() -> None:
     write_csv(told.assign(date=datetime.now(UTC).date().isoformat(), commit=commit), FILE)
     print(f"{len(told)} forecasts of {len(cells)} numbers, by the readings {', '.join(names)}.")
     plan, scores = Plan(config), []
-    for dataset in panel.cells["dataset"].unique():
-        own = (panel.cells["dataset"] == dataset).to_numpy()
-        rest = Panel(panel.readings, panel.cells[~own].reset_index(drop=True), panel.trials[:, ~own])
-        without = forecasts(readings, rest, panel.cells[own], names, level)
-        metrics = histories(readings, RUNS / f"{without['dataset'].iloc[0]}.parquet")
-        scores += [{"runs": dataset, **row} for row in score_forecasts(plan, metrics, without)]
-    for dataset in DRAWN:
-        metrics = histories(readings, RUNS / f"{dataset}.parquet")
-        scores += [{"runs": dataset, **row} for row in score_forecasts(plan, metrics, told)]
+    for dataset in [*panel.cells["dataset"].unique(), *DRAWN]:
+        made, file = told, dataset
+        if dataset not in DRAWN:
+            own = (panel.cells["dataset"] == dataset).to_numpy()
+            rest = Panel(panel.readings, panel.cells[~own].reset_index(drop=True), panel.trials[:, ~own])
+            made = forecasts(readings, rest, panel.cells[own], names, level)
+            file = made["dataset"].iloc[0]
+        found = score_forecasts(plan, histories(readings, RUNS / f"{file}.parquet"), made)
+        scores += [{"runs": dataset, **row} for row in found]
     show("Rehearsed forecasts", scores)
 
 

@@ -43,7 +43,7 @@ def score_forecasts(plan: Plan, metrics: pd.DataFrame, forecasts: pd.DataFrame) 
         means = run_accuracies(metrics, reporting).groupby(list(CELL), as_index=False)["accuracy"].mean()
         run = own.merge(means, on=["dataset", "tuple_size", "n", "prior", "method"])
         level, paper = float(own["level"].iloc[0]), Trials(run["published_mean"], run["published_std"], TRIALS)
-        sides = {"": (run["low"], run["high"]), "paper_": prediction_interval(paper, TRIALS, level)}
+        sides: dict[str, Any] = {"": (run["low"], run["high"]), "paper_": prediction_interval(paper, TRIALS, level)}
         for prefix, (low, high) in sides.items():
             outside = np.maximum(low - run["accuracy"], 0) + np.maximum(run["accuracy"] - high, 0)
             run[f"{prefix}inside"], run[f"{prefix}width"] = outside == 0, high - low

@@ -137,7 +137,8 @@ class Readings:
     def find_runs(self, runs: Iterable[Stored]) -> dict[tuple[Any, ...], Stored]:
         """Return the runs that a reading asks for by the values of `AXES`; of two of one trial, that in float32."""
         scopes = [self.changes({"scope": value})["methods"].values() for value in self.values("scope")]
-        methods, found = {*PROPOSED}.union(*scopes), {}
+        methods = {*PROPOSED}.union(*scopes)
+        found: dict[tuple[Any, ...], Stored] = {}
         for run in sorted(runs, key=lambda run: run.about["precision"] != "float32"):
             axes = self.axes(run.about["asked"]) if run.about["asked"]["method"] in methods else None
             if axes is not None:
