@@ -71,11 +71,13 @@ def test_forecasts_hold_what_comes_and_move_by_the_offset_of_the_method(forecast
     own = cells["dataset"].isin(["mnist", "fashion-mnist", "emnist-letters"]).to_numpy()
     trials = true[:, None] + random.normal(0, 0.5, (len(made), len(cells), 3))
     panel = Panel(made, cells[own].reset_index(drop=True), trials[:, own])
-    new = cells[~own].assign(published_std=0.5)
+    new = cells[~own].assign(published_std=0.5, published_dataset=cells["dataset"])
     found = forecast(Model(panel), 0, new, 0.95)
     inside = (found["low"] <= true[~own]) & (true[~own] <= found["high"])
-    assert 0.9 <= inside.mean() <= 1
-    assert (found["high"] - found["low"]).mean() < 8
+    assert inside.mean() >= 0.9
+    width = (found["high"] - found["low"]).groupby(found["dataset"].isin(["cifar-10", "svhn"])).mean()
+    assert width[False] < 8 < 24 < width[True]  # nothing is known of the other network
+    found = found[~found["dataset"].isin(["cifar-10", "svhn"])]
     moved = (found["forecast"] - found["published_mean"]).groupby(found["method"]).mean()
     assert moved.to_dict() == pytest.approx({"ure": -3.0, "relu": 2.0, "abs": 0.0}, abs=0.8)
 
