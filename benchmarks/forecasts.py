@@ -68,17 +68,6 @@ def forecast(model: Model, place: int, cells: pd.DataFrame, level: float) -> pd.
     return cells.assign(forecast=middle, low=low, high=high, level=level, trials=TRIALS)
 
 
-def forecasts(readings: Readings, panel: Panel, cells: pd.DataFrame, names: list[str], level: float) -> pd.DataFrame:
-    """Return the forecasts of cells under some named readings by the cells of a panel."""
-    model, frames = Model(panel), []
-    for name in names:
-        datasets = readings.changes(readings.named[name])["datasets"]
-        own = cells.assign(published_dataset=cells["dataset"]).replace({"dataset": datasets})[NUMBERS]
-        place = panel.readings.index(readings.named[name])
-        frames.append(forecast(model, place, own, level).assign(reading=name))
-    return pd.concat(frames, ignore_index=True)
-
-
 def histories(readings: Readings, path: Path) -> pd.DataFrame:
     """Return the histories of the first three trials of the protocol in a packed file, with their axes."""
     frames = []
@@ -99,27 +88,32 @@ def main() -> None:
     everything, level = readings.panel(trials), config["comparison"]["level"]
     panel = everything.on(panels(everything.cells)["Three datasets"])
     posterior = panel.posterior(Model(panel).likelihood(*panel.published).both[0])
-    named = {
-        name: posterior[panel.readings.index(own)] for name, own in readings.named.items() if own in panel.readings
-    }
-    names = list(dict.fromkeys([max(named, key=lambda name: named[name]), "protocol"]))  # the best first
-    cells = everything.cells[~everything.cells["dataset"].isin(panel.cells["dataset"])]
+    places = {name: panel.readings.index(own) for name, own in readings.named.items() if own in panel.readings}
+    names = list(dict.fromkeys([max(places, key=lambda name: posterior[places[name]]), "protocol"]))  # the best first
+
+    def told(panel: Panel, cells: pd.DataFrame) -> pd.DataFrame:
+        """Return the forecasts of some cells by those of a panel, under each reading."""
+        model, frames = Model(panel), []
+        for name in names:
+            datasets = readings.changes(readings.named[name])["datasets"]
+            own = cells.assign(published_dataset=cells["dataset"]).replace({"dataset": datasets})[NUMBERS]
+            frames.append(forecast(model, places[name], own, level).assign(reading=name))
+        return pd.concat(frames, ignore_index=True)
+
+    unrun = told(panel, everything.cells[~everything.cells["dataset"].isin(panel.cells["dataset"])])
     head = ["git", "-C", str(REPOSITORY), "rev-parse", "HEAD"]
     commit = subprocess.run(head, capture_output=True, text=True, check=True).stdout.strip()
-    told = forecasts(readings, panel, cells, names, level)
-    write_csv(told.assign(date=datetime.now(UTC).date().isoformat(), commit=commit), FILE)
-    print(f"{len(told)} forecasts of {len(cells)} numbers, by the readings {', '.join(names)}.")
-    plan, scores = Plan(config), []
+    write_csv(unrun.assign(date=datetime.now(UTC).date().isoformat(), commit=commit), FILE)
+    scores = []
     for dataset in [*panel.cells["dataset"].unique(), *DRAWN]:
-        made, file = told, dataset
-        if dataset not in DRAWN:
-            own = (panel.cells["dataset"] == dataset).to_numpy()
+        own, made, file = (panel.cells["dataset"] == dataset).to_numpy(), unrun, dataset
+        if own.any():
             rest = Panel(panel.readings, panel.cells[~own].reset_index(drop=True), panel.trials[:, ~own])
-            made = forecasts(readings, rest, panel.cells[own], names, level)
+            made = told(rest, panel.cells[own])
             file = made["dataset"].iloc[0]
-        found = score_forecasts(plan, histories(readings, RUNS / f"{file}.parquet"), made)
+        found = score_forecasts(Plan(config), histories(readings, RUNS / f"{file}.parquet"), made)
         scores += [{"runs": dataset, **row} for row in found]
-    show("Rehearsed forecasts", scores)
+    show(f"{len(unrun)} forecasts, by the readings {', '.join(names)}; rehearsed", scores)
 
 
 if __name__ == "__main__":
