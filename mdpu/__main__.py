@@ -1,5 +1,6 @@
 """``python -m mdpu``: the commands of the workflow's rules, and those that go from a number back to its runs."""
 
+import io
 import sys
 
 
@@ -9,6 +10,8 @@ def main() -> None:
         from mdpu.pipeline.cli import main as run
     except ModuleNotFoundError as error:
         sys.exit(f"error: the command line needs {error.name}; run pip install '.[pipeline]' in a checkout")
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # a terminal that has ASCII alone lacks ±
     sys.exit(run())
 
 

@@ -111,8 +111,7 @@ def read_groups(
 
 def report_groups(rows: Any, groups: Indices) -> GroupReport:
     """Return what rows (N, ...) and groups (N,) of `number_groups` hold."""
-    is_frame = isinstance(rows, pd.DataFrame)
-    contents = pd.util.hash_pandas_object(rows, index=False).to_numpy() if is_frame else row_numbers(rows)
+    contents = row_numbers(rows)
     table = pd.DataFrame(rows if np.ndim(rows) == 2 else None)  # of pictures no column is named
     members = pd.DataFrame({"row": contents, "group": groups})[groups != UNLABELED]
     different = members.drop_duplicates()

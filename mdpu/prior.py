@@ -8,13 +8,14 @@ maximised over p and n by EM, and twice its fall from the maximum is the profile
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import combinations_with_replacement, pairwise
 from typing import Any, Literal
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 from scipy import sparse
 from scipy.special import expit, gammaln, logit
@@ -484,10 +485,16 @@ def without_repeats(rows: Any, sample: TupleData) -> TupleData:
 
 
 def row_numbers(rows: Any, places: Indices | None = None) -> Indices:
-    """Return a number for the row at each of some places, or for all rows (N, ...), equal for equal rows."""
+    """Return a number for the row at each of some places, or for all rows (N, ...), equal for equal rows.
+
+    They count from 0, in the order of first appearance.
+    """
     places = np.arange(rows.shape[0]) if places is None else places
     numbers: dict[int, int] = {}
-    if sparse.issparse(rows):
+    contents: Iterable[int]
+    if isinstance(rows, pd.DataFrame):
+        contents = pd.util.hash_pandas_object(rows.iloc[places], index=False).tolist()
+    elif sparse.issparse(rows):
         chosen: Any = rows[places]  # type: ignore[index]  # scipy's base class has no rows
         chosen.sum_duplicates()
         parts = [slice(*ends) for ends in pairwise(chosen.indptr.tolist())]

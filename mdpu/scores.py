@@ -21,7 +21,7 @@ from mdpu.data import UNLABELED, TupleData, join_groups, sample_of
 from mdpu.errors import UserError, check_choice, check_count, check_number, check_share
 from mdpu.law import Law, check_prior
 from mdpu.learners.joint import posteriors, shifted
-from mdpu.prior import INFLATION, PriorProfile, bin_scores, share_deviance
+from mdpu.prior import INFLATION, PriorProfile, bin_scores, row_numbers, share_deviance
 from mdpu.randomness import Stream
 
 Floats = NDArray[np.float64]
@@ -34,6 +34,8 @@ MEASURES: tuple[Measure, ...] = get_args(Measure)
 
 class TupleKFold:
     """Folds for cross-validation of rows with groups: no tuple is cut, and each fold has its share of both kinds.
+
+    Equal unlabeled rows, as a bootstrap has them, are in one fold: copies would be held out from themselves.
 
     Parameters
     ----------
@@ -51,12 +53,12 @@ class TupleKFold:
 
     def split(self, X: Any, y: ArrayLike, groups: Any = None) -> Iterator[tuple[NDArray[Any], NDArray[Any]]]:
         """Yield indices of the rows to train on and of those that are held out; `y` are the groups as for `fit`,
-        of `join_groups` or `number_groups`.
+        of `join_groups` or `number_groups`. Without the rows `X`, all of them count as different.
 
         Raises
         ------
         UserError
-            If there are fewer tuples or unlabeled rows than folds, or `y` are no groups.
+            If there are fewer tuples or different unlabeled rows than folds, or `y` are no groups.
         """
         check_count("n_splits", self.n_splits)
         check_number("random_state", self.random_state, Integral)
@@ -64,7 +66,10 @@ class TupleKFold:
         sample_of(own)
         numbers, places = np.unique(own, return_inverse=True)
         unlabeled = np.flatnonzero(own == UNLABELED)
-        for count, what in ((np.sum(numbers != UNLABELED), "tuples"), (len(unlabeled), "unlabeled rows")):
+        rows = np.arange(len(own)) if X is None else X if hasattr(X, "shape") else np.asarray(X)
+        kinds = row_numbers(rows, unlabeled)
+        different = int(kinds.max()) + 1
+        for count, what in ((np.sum(numbers != UNLABELED), "tuples"), (different, "different unlabeled rows")):
             if not 2 <= self.n_splits <= count:
                 raise UserError(f"n_splits is {self.n_splits}; with {count} {what}, 2 to {count} are possible")
         order = Stream(self.random_state, "fold of each tuple").permutation(len(numbers))
@@ -72,8 +77,8 @@ class TupleKFold:
         fold_of_number = np.zeros(len(numbers), np.int64)
         fold_of_number[order] = np.arange(len(order)) % self.n_splits
         folds = fold_of_number[places]
-        shuffled = Stream(self.random_state, "fold of each unlabeled image").permutation(len(unlabeled))
-        folds[unlabeled[shuffled]] = np.arange(len(unlabeled)) % self.n_splits
+        shuffled = Stream(self.random_state, "fold of each unlabeled image").permutation(different)
+        folds[unlabeled] = np.argsort(shuffled)[kinds] % self.n_splits
         for fold in range(self.n_splits):
             yield np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
 

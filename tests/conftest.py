@@ -8,7 +8,6 @@ import shutil
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -138,12 +137,6 @@ def finished(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Clone:
             done = clone_repository(clone.folder).run(*Clone.RUN)
             (base / "finished.log").write_text(done.stderr + done.stdout)
     return clone
-
-
-@pytest.fixture(scope="session")
-def make_clone() -> Callable[[Path], Clone]:
-    """Return what makes a clone in a folder, in which nothing has run."""
-    return clone_repository
 
 
 @pytest.fixture

@@ -79,6 +79,7 @@ def test_a_table_is_standardised_in_double_precision():
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("trained", ["pixels", "components", "colour"], indirect=True)
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
 def test_export_and_onnx_give_the_same_answers_to_any_number_of_rows(trained, tmp_path):
     model, rows = trained

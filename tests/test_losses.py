@@ -159,9 +159,8 @@ def test_half_precision_scores_under_autocast_are_computed_in_single_precision(m
 
 @pytest.mark.slow
 @pytest.mark.parametrize("make", MAKE)
-@pytest.mark.parametrize("law", [DOMINANT, Law.similar(2)])
-def test_a_compiled_loss_is_one_graph_with_the_same_value(make, law):
-    tuples, unlabeled, loss = scores(5, law.size), scores(9, seed=1), make(law)
+def test_a_compiled_loss_is_one_graph_with_the_same_value(make):
+    tuples, unlabeled, loss = scores(5, 3), scores(9, seed=1), make(DOMINANT)
     compiled = torch.compile(loss, fullgraph=True, backend="aot_eager")
     assert compiled(tuples, unlabeled).item() == pytest.approx(loss(tuples, unlabeled).item(), rel=1e-12)
 
@@ -269,14 +268,13 @@ PARALLEL = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("ranks", [2, 3])
-def test_several_processes_do_what_one_does_with_the_whole_batch(ranks, tmp_path):
-    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={ranks}", __file__]
+def test_several_processes_do_what_one_does_with_the_whole_batch(tmp_path):
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=3", __file__]
     done = subprocess.run([*command, str(tmp_path)], capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     for name, make in PARALLEL.items():
         whole = train(0, 1, make)
-        for rank in range(ranks):
+        for rank in range(3):
             np.testing.assert_allclose(torch.load(tmp_path / f"{name}-{rank}.pt"), whole, rtol=1e-9, atol=1e-12)
 
 

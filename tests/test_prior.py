@@ -141,15 +141,15 @@ def gaussians(law, prior, n, seed):
 @pytest.mark.parametrize(("law", "prior"), [(DOMINANT[2], 0.4), (DOMINANT[3], 0.4), (ONE, 1 / 3)])
 def test_from_rows_to_the_prior(law, prior):
     """The share of positives in the last law is the prior, so that the mean of members says nothing."""
-    rows, sample, law = gaussians(law, prior, 1500, 1)
+    rows, sample, law = gaussians(law, prior, 600, 1)
     found = estimate_prior(rows, sample, law, 0)
     assert found.known and found.low < prior < found.high
     assert found == estimate_prior(rows, sample, lambda size: law, 0)
-    assert found.n == 1500 and found.n_unlabeled == 1500
+    assert found.n == found.n_unlabeled == 600
 
 
 def test_pictures_of_bytes_are_rows_too():
-    rows, sample, law = gaussians(DOMINANT[3], 0.4, 1500, 1)
+    rows, sample, law = gaussians(DOMINANT[3], 0.4, 600, 1)
     rows = np.clip(rows * 20 + 128, 0, 255).astype(np.uint8).reshape(-1, 3, 1)
     assert estimate_prior(rows, sample, law, "trial").fits(0.4)
 
@@ -157,9 +157,9 @@ def test_pictures_of_bytes_are_rows_too():
 @pytest.mark.slow
 @pytest.mark.parametrize(("law", "prior"), [(DOMINANT[2], 0.4), (DOMINANT[3], 0.5), (ONE, 1 / 3)])
 def test_the_interval_covers(law, prior):
-    """Of an interval that covers in 95 %, 24 or fewer of 30 cover in one of 300 trials."""
-    found = [estimate_prior(*gaussians(law, prior, 600, seed), seed) for seed in range(30)]
-    assert sum(one.fits(prior) for one in found) > 24
+    """Of an interval that covers in 95 %, 15 or fewer of 20 cover in one of 390 trials."""
+    found = [estimate_prior(*gaussians(law, prior, 600, seed), seed) for seed in range(20)]
+    assert sum(one.fits(prior) for one in found) > 15
 
 
 def test_noise_and_a_handful_of_tuples_are_not_known():
@@ -204,14 +204,14 @@ def test_rows_of_few_values_or_of_one_pool_are_not_taken_for_repeated_ones():
 
 @pytest.mark.slow
 def test_intervals_cover_with_repeated_rows():
-    """Of intervals that cover in 95 %, 24 or fewer of 30 cover in one of 300 trials."""
+    """Of intervals that cover in 95 %, 15 or fewer of 20 cover in one of 390 trials."""
     found = []
-    for seed in range(30):
+    for seed in range(20):
         rows, sample, law = gaussians(DOMINANT[3], 0.5, 400, seed)
         drawn = np.random.default_rng(seed).choice(sample.unlabeled[:200], 800)
         with pytest.warns(UserWarning, match="different rows"):
             found.append(estimate_prior(rows, TupleData(sample.tuples, drawn), law, seed))
-    assert sum(one.fits(0.5) for one in found) > 24
+    assert sum(one.fits(0.5) for one in found) > 15
 
 
 @pytest.mark.parametrize("size", [2, 3])

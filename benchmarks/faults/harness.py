@@ -11,7 +11,6 @@ import os
 import shutil
 import subprocess
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 
 import pandas as pd
@@ -57,30 +56,6 @@ def leftovers() -> list[Path]:
     """Return temporary files and checkpoints that nothing should have left."""
     files = [path for name in SHARED for path in (RESULTS / name).rglob("*")]
     return [path for path in files if path.name.startswith(".") or path.suffix == ".checkpoint"]
-
-
-# -- damage ---------------------------------------------------------------------------------------
-
-
-def cut(content: bytes) -> bytes:
-    """Return the first half."""
-    return content[: len(content) // 2]
-
-
-def flip(content: bytes) -> bytes:
-    """Return the same with one bit flipped in the middle."""
-    middle = len(content) // 2
-    return content[:middle] + bytes([content[middle] ^ 1]) + content[middle + 1 :]
-
-
-CHANGES: dict[str, Callable[[bytes], bytes]] = {"cut": cut, "flipped": flip}
-
-
-def change(path: Path, way: str) -> None:
-    """Change a file in one of the ways of `CHANGES`; its time stamps stay, so Snakemake does not notice."""
-    times = path.stat()
-    path.write_bytes(CHANGES[way](path.read_bytes()))
-    os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
 
 
 # -- rounds ---------------------------------------------------------------------------------------

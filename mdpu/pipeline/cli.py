@@ -11,7 +11,8 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NoReturn
@@ -24,6 +25,19 @@ from mdpu.pipeline.data.splits import write_split
 GPU_ERRORS = ("CUDA", "cuDNN", "cuBLAS", "NCCL", "NVML", "No CUDA GPUs")  # how errors of a device begin
 NO_MEMORY = "can't allocate memory"  # what torch says in a RuntimeError like any other
 UNWRITTEN = ("basic_ios", "PytorchStreamWriter")  # likewise, where a checkpoint could not be written
+
+# JSON schemas of what the rules give to commands.
+SIDES = {"type": "object", "additionalProperties": {"type": "array"}}
+COUNTS = {"type": "object", "additionalProperties": {"type": "object", "additionalProperties": {"type": "integer"}}}
+NUMBERS = {name: {"type": "integer"} for name in ("tuple_size", "n", "n_unlabeled")}
+TEXTS = {name: {"type": "string"} for name in ("cell", "method", "loss", "law")}
+SAMPLING: dict[str, Any] = {"type": "object", "required": [*NUMBERS, "prior"]}
+SAMPLING |= {"properties": {**NUMBERS, **TEXTS, "prior": {"type": ["number", "string"]}, "broken": {"type": "number"}}}
+TRIALS = {"type": "object", "propertyNames": {"pattern": "^[0-9]+$"}, "additionalProperties": {"type": "string"}}
+DRAWING = {"allOf": [SAMPLING, {"required": ["trials"], "properties": {"trials": TRIALS}}]}
+TRAINING: dict[str, Any] = {"sides": SIDES, "sampling": SAMPLING, "settings": {"type": "object"}, "trials": TRIALS}
+TRAINING |= {"images": {"type": ["string", "null"]}, "prior_offset": {"type": "number"}, **TEXTS}
+CELL = {"type": "object", "required": sorted({*TRAINING} - {"law"}), "properties": TRAINING}
 
 
 def dataset(given: Any) -> None:
@@ -99,7 +113,7 @@ def _parser() -> argparse.ArgumentParser:
             own.add_argument(name, **facts)
 
     config = {"action": "append", "default": [], "type": Path, "metavar": "FILE", "help": "Configuration, repeatable."}
-    spec = {"type": _json, "required": True, "metavar": "JSON"}
+    spec = {"required": True, "metavar": "JSON"}
     command(
         dataset,
         "--out",
@@ -108,12 +122,21 @@ def _parser() -> argparse.ArgumentParser:
         **{"--mirror": {"metavar": "PLACE", "help": "Address or folder to fetch from; also $MDPU_MIRROR."}},
         **{"--sha256": {"metavar": "DIGITS", "help": "What the images have to be."}},
     )
-    sides = {**spec, "help": "The classes that are positive, negative and dropped."}
-    counts = {"type": _json, "default": {}, "metavar": "JSON", "help": "Known numbers of images by part and side."}
+    sides = {**spec, "type": partial(_json, SIDES), "help": "The classes that are positive, negative and dropped."}
+    counts = {
+        "type": partial(_json, COUNTS),
+        "default": {},
+        "metavar": "JSON",
+        "help": "Known numbers of images by part and side.",
+    }
     command(labels, "--images", "--out", **{"--sides": sides, "--counts": counts})
     pair = {"nargs": 2, "type": Path, "required": True, "metavar": ("POSITIVE", "NEGATIVE")}
     command(sheet, "--images", "--labels", **{"--out": pair})
-    drawing = {**spec, "help": "tuple_size, prior, n, n_unlabeled, trials and more: mdpu.pipeline.data.splits."}
+    drawing = {
+        **spec,
+        "type": partial(_json, DRAWING),
+        "help": "tuple_size, prior, n, n_unlabeled, trials and more: mdpu.pipeline.data.splits.",
+    }
     command(split, "--labels", "--out", **{"--spec": drawing})
     command(
         train,
@@ -121,7 +144,7 @@ def _parser() -> argparse.ArgumentParser:
         "--labels",
         "--split",
         "--out",
-        **{"--spec": {**spec, "help": "All that the runs of a cell are: Plan.spec."}},
+        **{"--spec": {**spec, "type": partial(_json, CELL), "help": "All that the runs of a cell are: Plan.spec."}},
         **{"--shipped": {"nargs": "*", "type": Path, "default": [], "metavar": "FILE", "help": "Packed runs."}},
         **{"--device": {"choices": ("auto", "cpu", "cuda"), "default": "auto"}},
         **{"--checkpoint-seconds": {"type": float, "default": 120.0, "metavar": "SECONDS"}},
@@ -135,11 +158,18 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _json(text: str) -> Any:
+def _json(schema: Mapping[str, Any], text: str) -> Any:
+    """Return what a text of JSON says, which fits a schema."""
+    from jsonschema import Draft202012Validator
+    from jsonschema.exceptions import best_match
+
     try:
-        return json.loads(text)
-    except ValueError as error:
+        value = json.loads(text)
+    except (ValueError, RecursionError) as error:
         raise argparse.ArgumentTypeError(f"{text[:60]!r} is no JSON ({error})") from None
+    if wrong := best_match(Draft202012Validator(schema).iter_errors(value)):
+        raise argparse.ArgumentTypeError(f"{wrong.json_path}: {wrong.message[:200]}")
+    return value
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -14,13 +14,12 @@ from typing import Any
 
 import pandas as pd
 
+from mdpu.data import TupleData
 from mdpu.errors import UserError
 from mdpu.law import Law, named_law
 from mdpu.methods import load_method
-from mdpu.pipeline.data.images import read_images
-from mdpu.pipeline.data.labels import read_labels
-from mdpu.pipeline.data.splits import describe_split, read_split
-from mdpu.pipeline.files import REPOSITORY, read_json
+from mdpu.pipeline.data.splits import describe_split
+from mdpu.pipeline.files import REPOSITORY, load_npz, read_json
 from mdpu.pipeline.store import Stored, asked, read_runs, run_key, write_runs
 from mdpu.settings import Settings, Task
 
@@ -63,11 +62,11 @@ def train_cell(
     UserError
         If a file is missing or damaged, or the images are not those that the cell is of.
     """
-    described = read_json(images.with_suffix(".json"))["checksum"]
-    own = images.parent.name == "own"
-    if own and spec["images"] not in (None, described):
-        raise UserError(f"{images} holds other images than the configuration's sha256 says; run the rule that makes it")
-    spec = {**spec, "images": described if own else spec["images"]}
+    if images.parent.name == "own":  # whose checksum need not be known before they are read
+        checksum = read_json(images.with_suffix(".json"))["checksum"]
+        if spec["images"] not in (None, checksum):
+            raise UserError(f"{images} holds other images than the configuration's sha256 says; make it again")
+        spec = {**spec, "images": checksum}
     part = out.with_name(f".{out.stem}.part.parquet")
     kept = {key: run for path in (out, part) if path.exists() for key, run in read_runs(path).items()}
     keys = {seed: run_key(spec, seed) for seed in spec["trials"]}
@@ -102,18 +101,18 @@ def _train(
 
     torch.set_num_threads(1)  # sums round by their number of parts; several jobs use several cores
     method, settings = load_method(spec["method"]), Settings.parse(spec["settings"])
-    pictures, sides = read_images(images), read_labels(labels)
-    evaluation = TestSet(pictures.test_images, sides["test"], pictures.train_images, sides["train"])
+    rows, sides = load_npz(images, "train_images", "test_images"), load_npz(labels, "train", "test")
+    evaluation = TestSet(rows["test_images"], sides["test"], rows["train_images"], sides["train"])
     with leased_device(device if method.needs_network else "cpu") as where:
         # A GPU trains small networks of several seeds in the time of one, but not on priors of their own.
         together = where.type == "cuda" and not method.estimates_prior and settings.network != "resnet34"
         for group in [seeds] if together else [[seed] for seed in seeds]:
-            samples = [read_split(split, int(seed)) for seed in group]
+            samples = [TupleData(*load_npz(split, f"tuples_{seed}", f"unlabeled_{seed}").values()) for seed in group]
             trials = [spec["trials"][seed] for seed in group]
-            task, estimate = _task(spec, pictures.train_images, samples[0], trials[0])
+            task, estimate = _task(spec, rows["train_images"], samples[0], trials[0])
             trained = train(
                 task,
-                pictures.train_images,
+                rows["train_images"],
                 samples,
                 trials,
                 settings,
@@ -159,23 +158,29 @@ def _task(spec: Mapping[str, Any], rows: Any, sample: Any, trial: str) -> tuple[
 
 def _progress(seeds: Sequence[str], epochs: int) -> Any:
     """Return what prints a line from time to time, and ends a job whose parent, the workflow, is gone."""
-    parent, started, last = os.getppid(), time.monotonic(), [0.0]
+    parent, first, since, last = os.getppid(), 0, 0.0, 0.0
 
     def report(epoch: int, rows: Sequence[Mapping[str, float]]) -> None:
+        nonlocal first, since, last
         if os.getppid() != parent:
             sys.exit("the workflow that started this job has ended; the job ends too, and resumes with the next")
         now = time.monotonic()
-        if epoch == epochs or now - last[0] >= 10:
-            last[0] = now
-            left = (now - started) / epoch * (epochs - epoch)
-            print(f"seed {', '.join(seeds)}: epoch {epoch} of {epochs}, {left:.0f} s left", file=sys.stderr, flush=True)
+        if not first:  # epochs of a checkpoint took no time here
+            first, since = epoch, now
+        if epoch == epochs or now - last >= 10:
+            last = now
+            left = f", {(now - since) / (epoch - first) * (epochs - epoch):.0f} s left" if epoch > first else ""
+            print(f"seed {', '.join(seeds)}: epoch {epoch} of {epochs}{left}", file=sys.stderr, flush=True)
 
     return report
 
 
 def _commit() -> str | None:
-    """Return the commit of the code, with a plus sign if it has been changed since; None outside of a clone."""
-    git = ["git", "-c", "safe.directory=*", "-C", str(REPOSITORY)]
+    """Return the commit of the code, with a plus sign if it has been changed since; None outside of a clone.
+
+    The clone is named, so that git looks neither for its owner, nor in folders above, nor into GIT_DIR.
+    """
+    git = ["git", "-C", str(REPOSITORY), f"--git-dir={REPOSITORY / '.git'}", f"--work-tree={REPOSITORY}"]
     try:
         found = subprocess.run([*git, "rev-parse", "HEAD"], capture_output=True, text=True, check=True).stdout.strip()
         changed = subprocess.run([*git, "status", "--porcelain", "-uno", "--", "mdpu"], capture_output=True).stdout

@@ -126,7 +126,7 @@ def trace(name: str, config: Sequence[Path] = ()) -> str:
             f"  accuracy  {accuracy[run.seed]:.4f} %",
             f"  key       {stored.key}, in {path}",
             f"  trained   {about.get('date')} on {about.get('device')}, {about.get('precision')}; "
-            f"commit {about.get('commit')}",
+            f"commit {about.get('commit') or 'unknown'}",
             f"  again     ./run retrain {run.name}" + "".join(f" --config {file}" for file in config),
         ]
     return "\n".join(lines)

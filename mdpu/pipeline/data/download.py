@@ -85,7 +85,9 @@ def fetch(archives: Sequence[Archive], data_dir: Path, mirror: str | None = None
         try:
             files += next(filter(None, map(archive.find, folders)), []) or _download(archive, data_dir, urls)
         except DownloadError as error:
-            reasons.append(f"{archive.path} could not be fetched ({error})")
+            there = [path for folder in folders if (path := folder / archive.path).is_file()]
+            wrong = [f"{path} {_fault(path, archive)}" for path in there]
+            reasons.append(f"{archive.path} could not be fetched ({'; '.join([str(error), *wrong])})")
             places.append(f"{(data_dir / archive.path).absolute()} (MD5 {archive.md5})")
     if reasons:
         raise UserError(
@@ -120,10 +122,25 @@ def _transfer(url: str, path: Path, archive: Archive) -> None:
     total = math.ceil(archive.size / MEBIBYTE)
     with path.open("wb") as file, Steps(Path(archive.path).name, total, "MiB") as steps:
         for chunk in _chunks(url):
+            if file.tell() > archive.size:  # a server may go on for ever
+                break
             file.write(chunk)
             steps.advance()
-    if (md5 := _md5(path)) != archive.md5:
-        raise DownloadError(f"its MD5 is {md5}, not {archive.md5}")
+    if _md5(path) != archive.md5:
+        raise DownloadError(f"what it sends {_fault(path, archive)}")
+
+
+def _fault(path: Path, archive: Archive) -> str:
+    """Return what is wrong with a file that is not the archive."""
+    with path.open("rb") as stream:
+        start = stream.read(1000).lstrip(b"\xef\xbb\xbf \t\r\n").lower()
+    if start.startswith((b"<!doctype html", b"<html")):
+        return "is a web page, perhaps one for signing in"
+    if start.startswith(b"version https://git-lfs"):
+        return "is a pointer of Git LFS, not the file"
+    if (size := path.stat().st_size) != archive.size:
+        return f"has {size} bytes instead of {archive.size}"
+    return f"has the MD5 {_md5(path)} instead of {archive.md5}"
 
 
 def _chunks(url: str) -> Iterator[bytes]:

@@ -84,7 +84,10 @@ def read_images(path: Path) -> ImageSet:
         facts: dict[str, Any] = {key: description[key] for key in ("classes", "origin", "licence")}
     except (KeyError, TypeError):
         raise UserError(f"{path.with_suffix('.json')} does not describe images; delete it and run again") from None
-    return ImageSet(**facts | load_npz(path, *ARRAYS))
+    images = ImageSet(**facts | load_npz(path, *ARRAYS))
+    if images.checksum != description.get("checksum"):
+        raise UserError(f"{path} holds other images than the .json beside it describes; delete both and run again")
+    return images
 
 
 def is_path(source: str) -> bool:

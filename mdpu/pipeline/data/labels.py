@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from mdpu.errors import UserError
 from mdpu.pipeline.data.images import ImageSet, read_images
-from mdpu.pipeline.files import load_npz, save_npz, write_json
+from mdpu.pipeline.files import save_npz, write_json
 
 Labels = dict[str, NDArray[np.int8]]  # of the parts ``train`` and ``test``
 
@@ -64,8 +64,3 @@ def write_labels(
                 raise UserError(f"{where}.counts.{part}.{side} is {count}, but there are {own} such images")
     save_npz(out, **labels)
     write_json(out.with_suffix(".json"), {"counts": found})
-
-
-def read_labels(path: Path) -> Labels:
-    """Read labels; raise `UserError` if the file is missing or damaged."""
-    return load_npz(path, "train", "test")

@@ -8,15 +8,15 @@ import numpy as np
 from PIL import Image
 
 from mdpu.pipeline.data.images import ImageSet, read_images
-from mdpu.pipeline.data.labels import Labels, read_labels
-from mdpu.pipeline.files import atomic
+from mdpu.pipeline.data.labels import Labels
+from mdpu.pipeline.files import atomic, load_npz
 
 ROWS, COLUMNS, GAP = 4, 12, 1
 
 
 def write_sheets(images: Path, labels: Path, positive: Path, negative: Path) -> None:
     """Draw a contact sheet of each side of a dataset, as PNG; raise `UserError` if an input is missing or damaged."""
-    image_set, sides = read_images(images), read_labels(labels)
+    image_set, sides = read_images(images), load_npz(labels, "train")
     for sign, path in ((1, positive), (-1, negative)):
         with atomic(path) as temporary:
             contact_sheet(image_set, sides, sign).save(temporary, format="PNG")

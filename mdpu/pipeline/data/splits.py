@@ -11,7 +11,6 @@ import numpy as np
 from mdpu.data import Indices, Signs, TupleData, draw_split
 from mdpu.errors import UserError
 from mdpu.law import Law, named_law
-from mdpu.pipeline.data.labels import read_labels
 from mdpu.pipeline.files import load_npz, save_npz
 from mdpu.randomness import Stream
 
@@ -32,18 +31,12 @@ def write_split(labels: Path, out: Path, spec: Mapping[str, Any]) -> None:
     options = dict(spec)
     law = named_law(options.pop("law", None) or "dominant", options.pop("tuple_size"))
     law = law.broken(options.pop("broken", 0.0))
-    prior, trials, train = float(options.pop("prior")), options.pop("trials"), read_labels(labels)["train"]
+    prior, trials, train = float(options.pop("prior")), options.pop("trials"), load_npz(labels, "train")["train"]
     arrays: dict[str, Indices] = {}
     for seed, trial in trials.items():
         sample = draw(train, law, prior, trial=trial, **options)
         arrays |= {f"tuples_{seed}": sample.tuples, f"unlabeled_{seed}": sample.unlabeled}
     save_npz(out, **arrays)
-
-
-def read_split(path: Path, seed: int | str) -> TupleData:
-    """Read the split of one seed; raise `UserError` if the file is missing or damaged, or lacks the seed."""
-    arrays = load_npz(path, f"tuples_{seed}", f"unlabeled_{seed}")
-    return TupleData(*arrays.values())
 
 
 def describe_split(sample: TupleData, labels: Signs) -> dict[str, Any]:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 from mdpu.pipeline.files import resource
 
+os.environ["MPLBACKEND"] = "agg"  # matplotlib refuses a notebook's, which jobs inherit, where it is not installed
 STYLE = resource("mdpu/pipeline/report/paper.mplstyle")
 
 # Okabe and Ito's palette; the dashes and markers tell the methods apart without colour. Methods of one

@@ -11,7 +11,7 @@ from mdpu.errors import UserError
 from mdpu.law import Law
 from mdpu.pipeline.config import selected
 from mdpu.pipeline.data.images import read_images
-from mdpu.pipeline.data.labels import read_labels
+from mdpu.pipeline.files import load_npz
 from mdpu.pipeline.plan import Experiment, Plan
 from mdpu.pipeline.report.drawing import PAGE, draw_panels, literal
 from mdpu.pipeline.show import Inputs, figure_kind
@@ -86,7 +86,7 @@ def setting_figure(pictures: np.ndarray, parts: dict[str, list[Part]], title: st
 def draw(plan: Plan, experiment: Experiment, inputs: Inputs) -> Figure:
     """Draw an experiment of this kind."""
     options: dict[str, Any] = {"tuple_size": 3, "prior": 0.5, "n": 100, **experiment.options}
-    parts = setting_parts(read_labels(inputs["labels"])["train"], **options)
+    parts = setting_parts(load_npz(inputs["labels"], "train")["train"], **options)
     title = plan.dataset(selected(plan.config, "datasets")[0])["title"]
     return setting_figure(read_images(inputs["images"]).train_images, parts, title)
 

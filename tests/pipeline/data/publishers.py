@@ -55,6 +55,10 @@ def _handler(mirror):
             self.end_headers()
             if fault == "wrong bytes":
                 body = bytes(byte ^ 1 for byte in body)
+            if fault == "a web page":
+                body = b"\n<!DOCTYPE html><title>Sign in</title>"
+            while fault == "never ends":
+                self.wfile.write(body)
             self.wfile.write(body[: len(body) // 2] if fault in ("closes midway", "stalls") else body)
             if fault == "stalls":
                 mirror.release.wait(20)

@@ -14,14 +14,13 @@ BLOCK = re.compile(r"^```(?P<language>\w+)(?: (?P<file>\S+))?\n(?P<text>.*?)^```
 
 
 @pytest.mark.slow
-def test_a_new_dataset_is_a_row_of_the_tables(make_clone, tmp_path):
-    clone = make_clone(tmp_path / "clone")
+def test_a_new_dataset_is_a_row_of_the_tables(fresh_clone):
     for block in BLOCK.finditer((REPOSITORY / "docs" / "how-to" / "add-dataset.md").read_text()):
         if block["file"]:
-            (clone.folder / block["file"]).write_text(block["text"])
+            (fresh_clone.folder / block["file"]).write_text(block["text"])
         elif block["language"] == "bash":
-            clone.run("env", f"PYTHONPATH={clone.folder}", "bash", "-euo", "pipefail", "-c", block["text"])
-    results = clone.folder / "results"
+            fresh_clone.run("bash", "-euo", "pipefail", "-c", block["text"])
+    results = fresh_clone.folder / "results"
     for name in ("rings", "stripes"):
         table = pd.read_csv(results / name / "tables" / "quick-pairs.csv")
         assert set(table["dataset"]) == {name} and set(table["method"]) == {"ure", "relu", "abs"}

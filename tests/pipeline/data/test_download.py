@@ -41,7 +41,10 @@ def test_a_file_is_fetched_unless_data_dir_has_it_whole(offered, tmp_path, befor
     assert {file.name for file in path.parent.iterdir()} == {"file.gz", ".file.gz.lock"}
 
 
-@pytest.mark.parametrize("fault", ["error", "closes midway", "stalls", "wrong bytes", "full disk"])
+FAULTS = ["error", "closes midway", "stalls", "wrong bytes", "a web page", "never ends", "full disk"]
+
+
+@pytest.mark.parametrize("fault", FAULTS)
 def test_trouble_names_the_file_and_the_next_run_recovers(offered, tmp_path, fault):
     offered.faults[PATH] = fault
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -85,6 +88,16 @@ def test_a_mirror_is_asked_instead_of_the_publisher_for_what_it_has(offered, tmp
         assert fetch([ARCHIVE], tmp_path, place) == [offered.folder / PATH]
         with pytest.raises(UserError, match="mirror"):
             fetch([ARCHIVE], tmp_path, str(tmp_path / "nothing"))
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [(b"\n<!doctype HTML>", "web page"), (b"version https://git-lfs.github.com/spec/v1", "Git LFS"), (b"", "0 bytes")],
+)
+def test_what_lies_in_the_place_of_a_file_is_said(offered, tmp_path, content, words):
+    (offered.folder / PATH).write_bytes(content)
+    with pytest.raises(UserError, match=rf"{offered.folder / PATH}[^;]*{words}"):
+        fetch([ARCHIVE], tmp_path, str(offered.folder))
 
 
 @pytest.mark.parametrize("suffix", ["", ".gz"])

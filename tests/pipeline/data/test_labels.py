@@ -8,9 +8,9 @@ from PIL import Image
 
 from mdpu.errors import UserError
 from mdpu.pipeline.data.images import ImageSet, read_images, write_images
-from mdpu.pipeline.data.labels import binarize, count_sides, read_labels, write_labels
+from mdpu.pipeline.data.labels import binarize, count_sides, write_labels
 from mdpu.pipeline.data.sheets import GAP, contact_sheet, write_sheets
-from mdpu.pipeline.files import read_json
+from mdpu.pipeline.files import load_npz, read_json
 
 SIDES = {"positive": ["cat", "fox"], "negative": ["dog"], "dropped": ["eel"]}
 
@@ -31,7 +31,7 @@ def files(tmp_path):
 def test_sides_become_signs(files):
     counts = {"positive": 3, "negative": 1, "dropped": 1}
     write_labels(*files, SIDES, {"train": counts})
-    found = read_labels(files[1])
+    found = load_npz(files[1], "train", "test")
     assert found["train"].tolist() == found["test"].tolist() == [1, 1, -1, 0, 1]
     assert found["train"].dtype == np.int8
     assert read_json(files[1].with_suffix(".json"))["counts"] == count_sides(found) == {"train": counts, "test": counts}
