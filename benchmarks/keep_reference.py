@@ -48,7 +48,9 @@ def keep_results(name: str) -> None:
         write_csv(comparison[comparison["verdict"] != NOT_RUN], kept / "comparison.csv")
     if name == "paper-reference":
         claims = read_csv(results / "claims.csv")
-        write_csv(claims.loc[claims["ours_cases"] > 0, CLAIMS], kept / "claims.csv")
+        readings = [name.removesuffix("_status") for name in claims if name.endswith("_status")]
+        columns = [*CLAIMS, *(column for name in readings for column in (name, f"{name}_status"))]
+        write_csv(claims.loc[claims["ours_cases"] > 0, columns], kept / "claims.csv")
     for file, named in files.items():
         shutil.copy(results / file, kept / named)
     for inner in folders:

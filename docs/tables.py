@@ -160,8 +160,13 @@ def colour() -> str:
 def claims() -> str:
     """Return the paper's claims, with the share that holds in our cells and in the paper's."""
     rows = pd.read_csv(REFERENCE / "claims.csv")
-    body = [[f"`{row.claim}`", row.status, row.ours, str(row.paper)] for row in rows.itertuples()]
-    return markdown(["claim", "status", "ours", "paper's numbers"], body)
+    readings = [name.removesuffix("_status") for name in rows if name.endswith("_status")]
+    body = [
+        [f"`{row['claim']}`", row["status"], row["ours"],
+         *(f"{row[f'{name}_status']}, {row[name]}" for name in readings), str(row["paper"])]
+        for row in rows.to_dict("records")
+    ]  # fmt: skip
+    return markdown(["claim", "status", "ours", *readings, "paper's numbers"], body)
 
 
 def laws(dataset: str) -> str:

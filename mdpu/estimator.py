@@ -86,8 +86,8 @@ class Network(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     method : str
         A name of `mdpu.methods` that sees no labels and scores rows. ``bag-relu`` uses what the members of a tuple say
         together; ``relu``, ``abs`` and ``ure`` are the paper's.
-    loss : {'logistic', 'ramp', 'squared', 'hinge', 'sigmoid'}
-        A loss of Table I. Methods on bags have their own loss and ignore it.
+    loss : {'logistic', 'ramp', 'squared', 'hinge', 'usual-ramp', 'sigmoid'}
+        A loss of Table I, or one of the last two. Methods on bags have their own loss and ignore it.
     standardize : bool
         Whether the columns of a table of floats are centred and scaled, and their outliers pulled in. The other
         learners always do this.

@@ -52,6 +52,9 @@ LOSSES = {
     "ramp": Loss("Ramp", r"\min(1, \max(0, 1 - tz))", lambda z: torch.clamp(1 - z, 0, 1)),
     "squared": Loss("Squared", r"\frac{1}{4}(tz - 1)^2", lambda z: (z - 1).square() / 4),
     "hinge": Loss("Hinge", r"\max(0, 1 - tz)", lambda z: functional.relu(1 - z)),
+    "usual-ramp": Loss(  # as in the literature; Table I leaves the half out
+        "Usual ramp", r"\min(1, \max(0, \frac{1}{2}(1 - tz)))", lambda z: torch.clamp((1 - z) / 2, 0, 1), in_table=False
+    ),
     "sigmoid": Loss("Sigmoid", r"\frac{1}{1 + \exp(tz)}", lambda z: torch.sigmoid(-z), in_table=False),
 }
 
@@ -215,8 +218,8 @@ class RiskLoss(_Loss):
     correction : {'relu', 'abs', None}
     scope : {'whole', 'class', 'part'}
         What is corrected: the risk; its positive and its negative part; or the tuples' and the unlabeled part.
-    loss : {'logistic', 'ramp', 'squared', 'hinge', 'sigmoid'}
-        A row of Table I, or the sigmoid loss.
+    loss : {'logistic', 'ramp', 'squared', 'hinge', 'usual-ramp', 'sigmoid'}
+        A row of Table I, the ramp loss as it is usually written, or the sigmoid loss.
     process_group : ProcessGroup, optional
         Whose ranks hold the batch.
 

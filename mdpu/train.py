@@ -53,7 +53,7 @@ class Trained:
     seed : int or str
     module : Module or callable
         The network, for what `preparation` gives; or, of a method without one, a function from images (N, ...) to
-        whether each is positive.
+        whether each is positive, or to shares of answers that say so.
     preparation : Preparation or None
     history : DataFrame
         One row per epoch: ``epoch``, from 1; ``objective``; the measures of the method and of the evaluation by name.
@@ -75,7 +75,7 @@ class Trained:
     def outputs(self, images: NDArray[Any]) -> NDArray[np.float32]:
         """Return the network's outputs, (N,) or (N, outputs), for images (N, ...) like those of the training."""
         if self.preparation is None:
-            return np.where(self.module(images), 1, -1).astype(np.float32)
+            return np.where(self.module(images) > 0.5, 1, -1).astype(np.float32)
         device = next(self.module.parameters()).device
         found = []
         for part in in_parts(images, self.preparation.chunk):
@@ -188,7 +188,7 @@ def train(
     method, device = load_method(task.method), torch.device(device)
     _check(task, method, images, samples, seeds, labels)
     if method.objective is None:
-        return _fit(task, images, samples, seeds, settings.epochs, evaluation, on_epoch_end)
+        return _fit(task, images, samples, seeds, labels, settings.epochs, evaluation, on_epoch_end)
     with _generators_and_precision(device, settings.precision):
         preparation = prepare(settings, images)
         modules = [make_network(settings, preparation, method.outputs, seed) for seed in seeds]
@@ -475,11 +475,13 @@ def _check(
         raise UserError(f"method {task.method} is a control that sees true labels; give it labels")
 
 
-def _fit(task: Task, images: Any, samples: Any, seeds: Any, epochs: int, evaluation: Any, hook: Any) -> list[Trained]:
+def _fit(
+    task: Task, images: Any, samples: Any, seeds: Any, labels: Any, epochs: int, evaluation: Any, hook: Any
+) -> list[Trained]:
     """Fit a method without a network; its history has the same measures at every epoch, as lines in figures want."""
     rows, trained = [], []
     for sample, seed in zip(samples, seeds, strict=True):
-        objective, says_positive = load_method(task.method).run_fit(task, seed, sample, images)
+        objective, says_positive = load_method(task.method).run_fit(task, seed, sample, images, labels)
         rows.append({"objective": float(objective)})
         if evaluation:
             answers, positive = says_positive(evaluation.images), evaluation.labels > 0

@@ -11,10 +11,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from blobs import IMAGES, SETTINGS, draw_sample, train_blobs
+from blobs import IMAGES, LABELS, SETTINGS, TEST_IMAGES, TEST_LABELS, draw_sample, train_blobs
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import integrate, stats
+from sklearn.cluster import KMeans
 from sklearn.metrics import log_loss
 from torch.nn import functional
 
@@ -40,12 +41,13 @@ RISKS = {
     "relu-part": (0, "part"),
     "abs-part": (1, "part"),
 }
-# l(t, z) of Table I, and the sigmoid loss.
+# l(t, z) of Table I, the ramp loss as it is usually written, and the sigmoid loss.
 VALUES = {
     "logistic": lambda t, z: math.log(1 + math.exp(-t * z)),
     "ramp": lambda t, z: min(1, max(0, 1 - t * z)),
     "squared": lambda t, z: (t * z - 1) ** 2 / 4,
     "hinge": lambda t, z: max(0, 1 - t * z),
+    "usual-ramp": lambda t, z: min(1, max(0, (1 - t * z) / 2)),
     "sigmoid": lambda t, z: 1 / (1 + math.exp(t * z)),
 }
 
@@ -66,7 +68,7 @@ def scores(S, B, M, unlabeled, *outputs, shift=0.0):
 
 def test_there_are_these_methods_and_each_says_what_it_is():
     others = ["nnpu", "bag-relu", "bag-free", "bag-em", "siamese", "contrastive", "kmeans", "llp", "supervised"]
-    assert available_methods() == sorted([*RISKS, *others, "chance"])
+    assert available_methods() == sorted([*RISKS, *others, "kmeans-members", "kmeans-means", "untrained", "chance"])
     known = [load_method(name) for name in available_methods()]
     assert len({method.title for method in known}) == len(known)
     assert {method.origin for method in known} == {"paper", "baseline", "literature", "project"}
@@ -468,6 +470,30 @@ def test_chance_says_positive_and_its_objective_is_the_rarer_class():
         [trained] = train_blobs("chance", [draw_sample()], [1], prior=prior)
         assert trained.history["objective"][0] == pytest.approx(min(prior, 1 - prior))
         assert (trained.predict(IMAGES) == 1).all()
+
+
+def test_untrained_is_the_nearest_of_two_images_on_average_over_the_selections_of_siamese():
+    [trained] = train_blobs("untrained", [draw_sample()], [1])
+    shares = trained.module(TEST_IMAGES)
+    vectors, test = (rows.reshape(len(rows), -1).astype(float) for rows in (IMAGES, TEST_IMAGES))
+    hits = []
+    for pair in prototypes(LABELS, 1):
+        assert LABELS[pair].tolist() == [1, -1]
+        distances = np.linalg.norm(test[:, None] - vectors[pair], axis=2)
+        hits.append(distances[:, 0] < distances[:, 1])
+    np.testing.assert_allclose(shares, np.mean(hits, axis=0))
+    assert trained.history["true_positive_rate"][0] == pytest.approx(np.mean(hits, axis=0)[TEST_LABELS > 0].mean())
+    assert (trained.predict(TEST_IMAGES) == np.where(shares > 0.5, 1, -1)).all()
+
+
+@pytest.mark.parametrize("name", ["kmeans-members", "kmeans-means"])
+def test_the_other_readings_of_kmeans_cluster_images(name):
+    sample = draw_sample()
+    [trained] = train_blobs(name, [sample], [1])
+    rows = (IMAGES.reshape(len(IMAGES), -1) / 255)[sample.tuples]
+    rows = rows.reshape(-1, rows.shape[2]) if name == "kmeans-members" else rows.mean(axis=1)
+    inertia = KMeans(2, n_init=10, random_state=0).fit(rows).inertia_
+    assert trained.history["objective"][0] == pytest.approx(inertia / len(rows), rel=1e-4)
 
 
 def test_kmeans_is_the_one_of_scikit_learn_on_the_members_in_order():

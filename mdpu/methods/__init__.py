@@ -40,8 +40,8 @@ class Method:
         The `Objective` that a network minimises, or its name, such as ``risks:CorrectedRisk``. Without one there is no
         network, but `fit`.
     fit : callable or str, optional
-        From (task, seed, sample, images) to the objective's value and a function from images (N, ...) to whether
-        each is positive, bool (N,).
+        From (task, seed, sample, images, labels) to the objective's value and a function from images (N, ...) to
+        whether each is positive, bool (N,), or the share of several answers that say so. Labels are for controls.
     control : bool
         Whether it bounds the others instead of competing with them.
     unnamed : bool
@@ -98,9 +98,9 @@ class Method:
         objective: Objective = _named(self.objective)(task, self, seeds, device)
         return objective
 
-    def run_fit(self, task: Task, seed: int | str, sample: TupleData, images: Any) -> tuple[float, Any]:
+    def run_fit(self, task: Task, seed: int | str, sample: TupleData, images: Any, labels: Any) -> tuple[float, Any]:
         """Return the result of `fit`, for a method without a network."""
-        fitted: tuple[float, Any] = _named(self.fit)(task, seed, sample, images)
+        fitted: tuple[float, Any] = _named(self.fit)(task, seed, sample, images, labels)
         return fitted
 
     def gives_log_odds(self, loss: str) -> bool:
@@ -212,7 +212,7 @@ def _risk(title: str, k: float, **others: Any) -> Method:
 
 def _bag_risk(title: str, **others: Any) -> Method:
     # The running mean spans some fifty steps, twelve epochs of the protocol. Scores are log-odds, whatever the loss.
-    always = ("logistic", "ramp", "squared", "hinge", "sigmoid")
+    always = ("logistic", "ramp", "squared", "hinge", "usual-ramp", "sigmoid")
     facts: dict[str, Any] = {"objective": "bags:BagRisk", "takes_ragged": True, "log_odds": always}
     facts |= {"k": 0.0, "ema_decay": 0.98}
     return Method(title=title, **facts, **others)
@@ -233,8 +233,13 @@ METHODS = {
     "siamese": Method(title="Siamese", objective="baselines:Siamese", outputs=EMBEDDING, origin="baseline"),
     "contrastive": Method(title="Contrastive", objective="baselines:Contrastive", outputs=EMBEDDING, origin="baseline"),
     "kmeans": Method(title="K-Means", fit="baselines:cluster", unnamed=True, origin="baseline"),
+    "kmeans-members": Method(
+        title="K-Means (members)", fit="baselines:cluster_members", unnamed=True, origin="baseline"
+    ),
+    "kmeans-means": Method(title="K-Means (means)", fit="baselines:cluster_means", unnamed=True, origin="baseline"),
     "llp": Method(title="LLP", objective="baselines:Proportions", origin="literature"),
     "supervised": Method(title="Supervised", objective="baselines:Supervised", sees_labels=True, control=True),
+    "untrained": Method(title="Untrained", fit="baselines:nearest_prototype", sees_labels=True, control=True),
     "chance": Method(title="Chance", fit="baselines:always_positive", control=True, unnamed=True),
 }
 OWN_FILES = {"risks", "bags", "baselines"}

@@ -1,4 +1,4 @@
-"""The paper's baselines, `siamese`, `contrastive` and `kmeans`; `llp`; and the controls `supervised` and `chance`.
+"""The paper's baselines: `siamese`, `contrastive`, `kmeans`. Also `llp`, and the controls: `supervised` and others.
 
 `siamese` and `contrastive` learn an embedding from pairs. The supervision is what these data can give: members of one
 tuple are one group, two unlabeled images are not. For M > 2 every pair of a tuple counts; both kinds of pairs weigh the
@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -35,6 +36,7 @@ SELECTIONS = 10  # of prototypes
 MARGIN = 1.0  # of the contrastive loss
 BAG = 100  # unlabeled images in a bag of `llp`
 STARTS = 10  # of k-means
+Fitted = tuple[float, Callable[[Any], Any]]  # the objective, and a function from images to answers
 
 
 class Pairs(Objective):
@@ -183,7 +185,7 @@ class Supervised(Objective):
         return LOSSES[self.task.loss](margins, 1).mean(dim=1), None
 
 
-def cluster(task: Task, seed: int | str, sample: TupleData, images: NDArray[Any]) -> tuple[float, Callable[[Any], Any]]:
+def cluster(task: Task, seed: int | str, sample: TupleData, images: NDArray[Any], *_: Any) -> Fitted:
     """K-Means on concatenated tuples (MacQueen, 1967): mean squared distance to the centroids, and the answers.
 
     The paper concatenates "three constituent images" and sets K = 2. It does not say what happens for pairs, how one
@@ -196,9 +198,8 @@ def cluster(task: Task, seed: int | str, sample: TupleData, images: NDArray[Any]
     from sklearn.cluster import KMeans
     from sklearn.metrics.pairwise import euclidean_distances
 
-    unit = 255 if images.dtype == np.uint8 else 1
-
     def vectors(rows: NDArray[Any]) -> NDArray[np.float32]:
+        unit = 255 if rows.dtype == np.uint8 else 1
         return (rows.reshape(len(rows), -1) / unit).astype(np.float32)  # (N, d)
 
     random_state = int(Stream(seed, "k-means").integers(2**31, 1)[0])
@@ -217,7 +218,39 @@ def cluster(task: Task, seed: int | str, sample: TupleData, images: NDArray[Any]
     return clusters.inertia_ / len(tuples), in_cluster_1
 
 
-def always_positive(task: Task, *_: Any) -> tuple[float, Callable[[Any], Any]]:
+def cluster_members(task: Task, seed: int | str, sample: TupleData, images: NDArray[Any], *_: Any) -> Fitted:
+    """K-Means on the members of the tuples one by one, another reading of the paper: centroids are single images."""
+    single = TupleData(sample.tuples.reshape(-1, 1), sample.unlabeled)
+    return cluster(replace(task, tuple_size=1), seed, single, images)
+
+
+def cluster_means(task: Task, seed: int | str, sample: TupleData, images: NDArray[Any], *_: Any) -> Fitted:
+    """K-Means on the mean images of the tuples, another reading of the paper."""
+    means = (images[sample.tuples] / (255 if images.dtype == np.uint8 else 1)).mean(axis=1)
+    single = TupleData(np.arange(len(means))[:, None], sample.unlabeled)
+    return cluster(replace(task, tuple_size=1), seed, single, means)
+
+
+def nearest_prototype(
+    task: Task, seed: int | str, sample: TupleData, images: NDArray[Any], labels: NDArray[Any]
+) -> Fitted:
+    """Control: one labelled image per class and no learning; the objective is 0.
+
+    A test image takes the class of the prototype at the smaller Euclidean distance of the grey values. The selections
+    are those of `siamese` and `contrastive`; an answer is the share of them that say positive. What these two reach
+    above it comes from their training, and not from the labels of the prototypes.
+    """
+    chosen = images[prototypes(labels, seed)].reshape(SELECTIONS, 2, -1).astype(np.float64)
+
+    def share_positive(rows: NDArray[Any]) -> Any:
+        x = rows.reshape(len(rows), -1).astype(np.float64)
+        nearer = [2 * x @ (p - q) > p @ p - q @ q for p, q in chosen]  # |x - p| < |x - q|
+        return np.mean(nearer, axis=0)
+
+    return 0.0, share_positive
+
+
+def always_positive(task: Task, *_: Any) -> Fitted:
     """Control: one answer for every image, the floor; the objective is its 0-1 risk at the training prior.
 
     The better of the two constant answers counts, so the accuracy is the majority rate of the test set.

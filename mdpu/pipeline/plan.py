@@ -483,6 +483,11 @@ class Plan:
         folder = self.config.get("shipped")
         return shipped_keys(Path(os.path.relpath(REPOSITORY / folder))) if folder else {}
 
+    @cached_property
+    def shipped_on_datasets(self) -> list[Path]:
+        """The packed files of the plan's datasets, with all runs on them."""
+        return sorted({path for path in self.shipped.values() if path.stem.removesuffix("-2") in self.datasets})
+
     def shipped_files(self, cell: str) -> list[Path]:
         """Return the packed files that hold finished runs of a cell."""
         return sorted({self.shipped[key] for run in self.cells[cell] if (key := self.key(run)) in self.shipped})

@@ -45,7 +45,7 @@ wildcard_constraints:
     size="[0-9]+(-[a-z0-9-]+)?",
     n="[0-9]+",
     prior="0[.][0-9]+",
-    method="[a-z0-9-]+([.][a-z]+)?",
+    method="[a-z0-9-]+([.][a-z-]+)?",
     experiment="[a-z0-9-]+",
 
 

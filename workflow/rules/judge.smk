@@ -1,4 +1,4 @@
-# INPUTS   summary.csv, metrics.parquet
+# INPUTS   summary.csv, metrics.parquet; for the claims the packed files of shipped runs on the same datasets
 # OUTPUTS  comparison.csv, a verdict per published number; claims.csv and claims_cases.csv; details (.json) beside each
 
 
@@ -21,8 +21,8 @@ rule compare:
 
 rule claims:
     input:
-        summary=rules.collect.output.summary,
         metrics=rules.collect.output.metrics,
+        shipped=PLAN.shipped_on_datasets,  # runs of other readings
     output:
         csv=offered("claims.csv", "claims", "Evaluation", "Claims"),
         json=RESULTS / "claims.json",
@@ -34,6 +34,7 @@ rule claims:
     params:
         rule=text(config["comparison"]),
         reporting=text(PLAN.protocol.reporting),
+        readings=text([config["definitions"][name] for name in ("choices", "readings")]),
         rows=text(sorted(PLAN.table_rows)),
     script:
         "../scripts/claims.py"

@@ -4,4 +4,4 @@ from mdpu.pipeline.cli import script
 from mdpu.pipeline.evaluate.claims import write_claims
 
 with script(snakemake) as (plan, given, made):
-    write_claims(plan, given.summary, given.metrics, made.csv, made.json, made.cases)
+    write_claims(plan, given.metrics, made.csv, made.json, made.cases)

@@ -11,11 +11,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from mdpu.pipeline.config import BASE
-from mdpu.pipeline.evaluate.collect import REPORTED, reported_accuracy, run_accuracies
+from mdpu.pipeline.config import BASE, merge
+from mdpu.pipeline.evaluate.collect import REPORTED, reported_accuracy, run_accuracies, summarize
 from mdpu.pipeline.evaluate.comparison import Trials, welch_interval
 from mdpu.pipeline.evaluate.published import PROPOSED, published_summary
+from mdpu.pipeline.evaluate.readings import PROTOCOL, Reading, Readings
 from mdpu.pipeline.plan import AXES, CELL, DOMINANT, ROW, Plan
+from mdpu.pipeline.store import read_runs
 
 MEASURES = ("epoch", *REPORTED, "risk", "objective")  # columns of the metrics that `run_facts` needs
 FACTS = ("best", "lowest_risk", "lowest_objective", "risk_and_accuracy", "accuracy")  # of a run
@@ -87,10 +89,18 @@ def paper_evidence(rule: Mapping[str, float]) -> Evidence:
     return Evidence(published_summary(), rule)
 
 
-def our_evidence(plan: Plan, summary: pd.DataFrame, metrics: pd.DataFrame) -> Evidence:
-    """Return our runs as evidence; `summary` and `metrics` are as `mdpu.pipeline.evaluate.collect` makes them."""
+def our_evidence(plan: Plan, metrics: pd.DataFrame, reading: Reading | None = None) -> Evidence:
+    """Return our runs as evidence, as the protocol or another reading has it.
+
+    `metrics` are as `mdpu.pipeline.evaluate.collect` makes them, and `training_metrics` beside them.
+    """
     reporting = plan.protocol.reporting
+    if reading is not None:
+        readings = Readings(plan.config)
+        reporting = merge(plan.config["protocol"], readings.changes(reading)["protocol"])["reporting"]
+        metrics = read_as(metrics, readings, reading, plan.published_names)
     accuracies = run_accuracies(metrics, reporting)
+    summary = summarize(accuracies)
     return Evidence(
         summary.assign(trials=summary["trials"] - summary["diverged"]),
         plan.config["comparison"],
@@ -98,6 +108,36 @@ def our_evidence(plan: Plan, summary: pd.DataFrame, metrics: pd.DataFrame) -> Ev
         accuracies[[*AXES, "accuracy"]],
         plan.table_rows,
     )
+
+
+def training_metrics(plan: Plan) -> pd.DataFrame:
+    """Return the histories of shipped runs of readings that need a training of their own, on the plan's datasets.
+
+    Their ``variant`` is the name of the training, such as ``optimizer adamw``.
+    """
+    stored = (run for path in plan.shipped_on_datasets for run in read_runs(path).values())
+    found = Readings(plan.config).find_runs(stored)
+    rows = [(dict(zip(AXES, axes, strict=True)), run.history) for axes, run in found.items()]
+    frames = [history.reindex(columns=list(MEASURES)).assign(**axes) for axes, history in rows]
+    metrics = pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=[*AXES, *MEASURES])
+    return metrics[metrics["variant"] != PROTOCOL]
+
+
+def read_as(
+    metrics: pd.DataFrame, readings: Readings, reading: Reading, published_names: Mapping[str, str]
+) -> pd.DataFrame:
+    """Return the metrics of the runs that stand for the paper's in a reading, by the paper's names of methods.
+
+    Where a dataset was run in several readings, that of this one is left.
+    """
+    change, training = readings.changes(reading), readings.training(reading)
+    if training != PROTOCOL:
+        metrics = metrics[metrics["variant"] == training].assign(variant=BASE)
+    chosen = {paper: ours for paper, ours in change["datasets"].items() if ours in set(metrics["dataset"])}
+    others = [ours for ours, paper in published_names.items() if chosen.get(paper, ours) != ours]
+    methods = {ours: paper for paper, ours in change["methods"].items() if ours != paper}
+    kept = metrics[~metrics["dataset"].isin(others) & ~metrics["method"].isin(methods.values())]
+    return kept.assign(method=kept["method"].replace(methods))
 
 
 def run_facts(metrics: pd.DataFrame, accuracies: pd.DataFrame, test_prior: str) -> pd.DataFrame:

@@ -28,6 +28,7 @@ from mdpu.pipeline.store import Stored
 Array = NDArray[np.float64]
 Reading = Mapping[str, str]  # the value of each choice, by name
 
+PROTOCOL = "protocol"  # the reading, and the training, without departures
 FACTOR = 0.2  # deviation of the logarithm of the factor of all published deviations
 FACTORS = np.linspace(-2.5, 2.5, 11)  # of that logarithm, in deviations
 SCALE = 1.0  # of the half-normal priors of tau and kappa, in points
@@ -65,7 +66,11 @@ class Readings:
 
     def name(self, reading: Reading) -> str:
         """Return where a reading departs from the protocol, as text."""
-        return ", ".join(f"{choice} {value}" for choice, value in self.departures(reading).items()) or "protocol"
+        return ", ".join(f"{choice} {value}" for choice, value in self.departures(reading).items()) or PROTOCOL
+
+    def training(self, reading: Reading) -> str:
+        """Return the name of the training that a reading needs."""
+        return self.name({choice: reading[choice] for choice in self._trained})
 
     def changes(self, reading: Reading) -> Config:
         """Return the changes of all values of a reading, merged: ``protocol``, ``methods``, ``datasets``."""
@@ -116,25 +121,29 @@ class Readings:
     def read_trials(self, runs: Iterable[Stored]) -> pd.DataFrame:
         """Return the accuracy of each run that a reading asks for, in percent, by value of the choice ``epochs``.
 
-        A row has the axes of its run, ``epochs``, ``accuracy``, missing if the run diverged, and ``precision``. Of two
-        runs of one trial, that in float32 counts.
+        A row has the axes of its run, ``epochs``, ``accuracy``, missing if the run diverged, and ``precision``.
         """
-        scopes = [self.changes({"scope": value})["methods"].values() for value in self.values("scope")]
-        methods = {*PROPOSED}.union(*scopes)
-        frames, precisions = [], {}
-        for run in sorted(runs, key=lambda run: run.about["precision"] != "float32"):
-            axes = self.axes(run.about["asked"]) if run.about["asked"]["method"] in methods else None
-            if axes is not None and tuple(axes.values()) not in precisions:
-                precisions[tuple(axes.values())] = run.about["precision"]
-                measured = run.history[["epoch", "accuracy", "true_positive_rate", "true_negative_rate"]]
-                frames.append(measured.assign(**axes))
-        metrics, reported = pd.concat(frames, ignore_index=True), []
+        found, reported = self.find_runs(runs), []
+        measures = ["epoch", "accuracy", "true_positive_rate", "true_negative_rate"]
+        frames = [run.history[measures].assign(**dict(zip(AXES, axes, strict=True))) for axes, run in found.items()]
+        metrics = pd.concat(frames, ignore_index=True)
         for value in self.values("epochs"):
             reporting = merge(self._config["protocol"], self.changes({"epochs": value})["protocol"])["reporting"]
             reported.append(run_accuracies(metrics, reporting).assign(epochs=value))
         trials = pd.concat(reported, ignore_index=True)
         rows = trials[list(AXES)].itertuples(index=False, name=None)
-        return trials.assign(precision=[precisions[row] for row in rows])
+        return trials.assign(precision=[found[row].about["precision"] for row in rows])
+
+    def find_runs(self, runs: Iterable[Stored]) -> dict[tuple[Any, ...], Stored]:
+        """Return the runs that a reading asks for by the values of `AXES`; of two of one trial, that in float32."""
+        scopes = [self.changes({"scope": value})["methods"].values() for value in self.values("scope")]
+        methods = {*PROPOSED}.union(*scopes)
+        found: dict[tuple[Any, ...], Stored] = {}
+        for run in sorted(runs, key=lambda run: run.about["precision"] != "float32"):
+            axes = self.axes(run.about["asked"]) if run.about["asked"]["method"] in methods else None
+            if axes is not None:
+                found.setdefault(tuple(axes.values()), run)
+        return found
 
     def panel(self, trials: pd.DataFrame) -> Panel:
         """Return all readings that some trial is of, and all published cells of URE, ReLU and ABS."""

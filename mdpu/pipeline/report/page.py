@@ -22,6 +22,7 @@ from markupsafe import Markup, escape
 from mdpu.pipeline.config import BASE
 from mdpu.pipeline.evaluate.collect import REPORTED
 from mdpu.pipeline.evaluate.evidence import table_cells
+from mdpu.pipeline.evaluate.forecasts import read_scores
 from mdpu.pipeline.evaluate.published import FAMILIES, family, published_cells
 from mdpu.pipeline.evaluate.summary import headline, in_points, lines, verdict_counts
 from mdpu.pipeline.files import REPOSITORY, read_csv, read_json, read_table, resource, write_text
@@ -113,7 +114,8 @@ def column_groups(methods: list[str]) -> list[dict[str, Any]]:
 
 def _no_results() -> dict[str, Any]:
     """Return what the page says where nothing was trained."""
-    empty: dict[str, Any] = {"lines": [], "bars": [], "comparisons": [], "cells": [], "verdicts": {}, "claims": []}
+    none = ("lines", "bars", "comparisons", "cells", "claims", "forecasts")
+    empty: dict[str, Any] = {**{name: [] for name in none}, "verdicts": {}}
     data: dict[str, Any] = {"files": [], "cells": {}}
     verdict = {"compared": 0, "cells": len(published_cells())}
     missing = dict.fromkeys(("verification", "forest", "picture", "training"))
@@ -146,6 +148,7 @@ def _results(plan: Plan, shown: Mapping[str, list[dict[str, Any]]]) -> dict[str,
         },
         "verdict": verdict_section(plan, comparison, read_json(at / "comparison.json")),
         "claims": claims,
+        "forecasts": read_scores(plan, metrics),
         "comparisons": comparison_rows(plan, comparison),
         "verification": verification,
         "cells": cells,

@@ -29,6 +29,7 @@ METHOD_STYLES: dict[str, dict[str, Any]] = {
     "bag-em": {"color": "#CC79A7", "linestyle": "--", "marker": "*"},
     "bag-free": {"color": "#56B4E9", "linestyle": "--", "marker": "d"},
     "supervised": {"color": "#000000", "linestyle": "--", "marker": ""},
+    "untrained": {"color": "#999999", "linestyle": ":", "marker": ""},
     "chance": {"color": "#999999", "linestyle": "--", "marker": ""},
 }
 # Losses are told apart from methods too: no figure shows both in colour.
@@ -37,6 +38,7 @@ LOSS_STYLES: dict[str, dict[str, Any]] = {
     "ramp": {"color": "#E69F00", "linestyle": "--", "marker": "s"},
     "squared": {"color": "#56B4E9", "linestyle": "-.", "marker": "^"},
     "hinge": {"color": "#CC79A7", "linestyle": (0, (1, 1)), "marker": "D"},
+    "usual-ramp": {"color": "#0072B2", "linestyle": "--", "marker": "P"},
     "sigmoid": {"color": "#009E73", "linestyle": "-", "marker": "v"},
 }
 _SPARE = ("#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999999")

@@ -112,6 +112,7 @@ def claims_section(json: Path, cases: Path) -> list[dict[str, Any]]:
         for source in ("ours", "paper"):
             rate = row[f"{source}_rate"]
             row[source] += "" if rate is None else f" ({100 * rate:.0f} %)"
+        row["readings"] = {key.removesuffix("_status"): row[key] for key in row if key.endswith("_status")}
     return rows
 
 
@@ -122,7 +123,7 @@ def _case(case: dict[Any, Any]) -> dict[str, Any]:
     cell = cell_name(there) if len(there) == len(CELL) else None
     return {
         "words": cell or ", ".join(f"{axis} {value}" for axis, value in there.items()),
-        "cell": cell,
+        "cell": cell if " " not in there.get("variant", "") else None,  # trainings of readings have no line on the page
         "seed": None if pd.isna(case["seed"]) else int(case["seed"]),
         **{side: None if pd.isna(case[side]) else f"{case[side]:.4g}" for side in ("left", "right")},
     }

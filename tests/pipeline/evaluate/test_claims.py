@@ -9,13 +9,15 @@ import pandas as pd
 import pytest
 from scipy import stats
 
+from mdpu.pipeline.config import load_config
 from mdpu.pipeline.evaluate.claims import CLAIMS, check_claims, status
 from mdpu.pipeline.evaluate.collect import run_accuracies
 from mdpu.pipeline.evaluate.comparison import share_interval
-from mdpu.pipeline.evaluate.evidence import Evidence, paper_evidence, run_facts
+from mdpu.pipeline.evaluate.evidence import Evidence, our_evidence, paper_evidence, run_facts
 from mdpu.pipeline.evaluate.published import METHODS, published_cells
+from mdpu.pipeline.evaluate.readings import Readings
 from mdpu.pipeline.files import REPOSITORY
-from mdpu.pipeline.plan import AXES, CELL, Run
+from mdpu.pipeline.plan import AXES, CELL, Plan, Run
 
 PAPER = REPOSITORY.parent / "shared" / "paper" / "mdpu.tex"
 RULE = {"level": 0.95, "margin": 1.0, "wider_margin": 2.0}
@@ -89,7 +91,13 @@ def test_the_papers_numbers_by_an_independent_count():
 THREE = (("siamese", 60), ("contrastive", 85), ("kmeans", 50))
 LOSSES = [cells(("abs", mean), loss=loss) for loss, mean in (("logistic", 80), ("ramp", 82))]
 HARD = [cells(("abs", mean), n=n, dataset="svhn") for n, mean in ((2000, 60), (4000, 70), (6000, 69))]
-MORE = [cells(("ure", 80), ("abs", 90)), cells(("ure", 81), ("abs", 89), variant="unlabeled-2n")]
+MORE = [cells(("ure", 80), ("abs", 90)), cells(("ure", 81), ("abs", 89), variant="unlabeled 2n")]
+USUAL = [*LOSSES, cells(("abs", 81), loss="usual-ramp"), cells(("abs", 60), loss="hinge", n=12000)]
+ADAMW = [cells(("ure", 80), ("abs", 90)), cells(("ure", 81), ("abs", 87.9), variant="optimizer adamw")]
+RATE = [
+    cells(("ure", 100 - a), ("relu", 100 - b), ("abs", 90), n=n)
+    for a, b, n in ((20, 20, 2500), (9, 18, 10_000), (4.5, 16, 40_000))
+]
 # Claim, cells, and the outcome of each case; the histories are there and hold nothing.
 CASES = [
     # A corrected method is compared with the URE of its own cell.
@@ -125,6 +133,16 @@ CASES = [
     ("loss-hardly-matters", [*LOSSES, cells(("abs", 82.1), loss="hinge")], [False]),
     ("loss-hardly-matters", [*LOSSES, cells(("abs", np.nan), loss="hinge")], [False]),
     ("loss-hardly-matters", LOSSES[:1], []),
+    # Each ramp loss is judged without the other, the usual one in its own rows alone.
+    ("loss-hardly-matters", [*USUAL, cells(("abs", 90), loss="usual-ramp", n=2000)], [True]),
+    ("loss-hardly-matters-with-the-usual-ramp", [USUAL[0], USUAL[1].assign(mean=50.0), *USUAL[2:]], [True]),
+    ("loss-hardly-matters-with-the-usual-ramp", LOSSES, []),
+    ("every-loss-beats-the-baselines", [cells(*THREE), USUAL[2].assign(mean=90.0)], []),
+    ("every-loss-beats-the-baselines-with-the-usual-ramp", [cells(*THREE), *USUAL], [False, False]),
+    ("optimizer-hardly-matters", ADAMW, [True, False]),
+    ("optimizer-hardly-matters", ADAMW[:1], []),
+    ("error-falls-at-the-parametric-rate", RATE, [False, False, True]),
+    ("error-falls-at-the-parametric-rate", RATE[:2], []),
 ]
 
 
@@ -142,7 +160,7 @@ def test_the_pass_rate_by_chance_is_that_of_noise():
         for m in (2, 3)
         for n in (2000, 4000)
         for p in ("0.4", "0.5")
-        for v, methods in (("base", METHODS), ("unlabeled-2n", METHODS[:3]))
+        for v, methods in (("base", METHODS), ("unlabeled 2n", METHODS[:3]))
         for method in methods
     ]
     trials = random.normal(80, 1, (len(rows), 3))
@@ -262,7 +280,7 @@ SWAPPED = [FALLING.assign(method="abs"), STEADY.assign(method="ure", risk=1.0)]
         ("ure-accuracy-falls-with-its-risk", SWAPPED, []),
         ("ure-overfits", [FALLING, STEADY], [True]),
         ("ure-overfits", SWAPPED, []),
-        ("weight-decay-does-not-help", [FALLING.assign(variant="decay-2e-3"), FALLING], [True]),
+        ("weight-decay-does-not-help", [FALLING.assign(variant="decay 2e-3"), FALLING], [True]),
         ("weight-decay-does-not-help", [FALLING], []),
         ("corrected-objective-stays-non-negative", [FALLING, STEADY], [True]),
         ("corrected-objective-stays-non-negative", SWAPPED, [False]),
@@ -273,3 +291,53 @@ SWAPPED = [FALLING.assign(method="abs"), STEADY.assign(method="ure", risk=1.0)]
 )
 def test_a_claim_about_histories_holds_run_by_run(name, histories, outcome):
     assert held(name, evidence(cells(("ure", 80)), runs=facts(*histories))) == outcome
+
+
+# Runs by dataset, training and method, and the accuracy of their last epoch; of the two before it is 90 and 50 %.
+READ = [
+    ("mnist", "base", "ure", 70),
+    ("emnist-letters", "base", "ure", 72),
+    ("emnist-letters-a-i", "base", "ure", 74),
+    ("emnist-letters-a-i", "base", "relu", 76),
+    ("emnist-letters-a-i", "base", "relu-part", 78),
+    ("emnist-letters-a-i", "optimizer adamw", "ure", 80),
+    ("emnist-letters-a-i", "optimizer adamw", "relu", 82),
+]
+
+
+@pytest.mark.parametrize(
+    ("reading", "last"),
+    [
+        ({}, [70, 74, 76, 78, 80, 82]),
+        ({"letters": "all-26"}, [70, 72]),
+        ({"scope": "part"}, [70, 74, 78, 80]),
+        ({"optimizer": "adamw"}, [80, 82]),
+        ({"optimizer": "adamw", "rate": "2e-5"}, []),
+    ],
+)
+def test_a_reading_takes_its_own_runs_and_epochs(reading, last):
+    config = load_config()
+    rates = dict.fromkeys(("true_positive_rate", "true_negative_rate"), 0.5)
+    metrics = [
+        history(method, accuracy=[90, 50, end], risk=[1, 1, -1], variant=variant).assign(dataset=dataset, **rates)
+        for dataset, variant, method, end in READ
+    ]
+    readings = Readings(config)
+    for epochs, means in (("last", last), ("all", [(140 + end) / 3 for end in last]), ("best", [90] * len(last))):
+        own = readings.reading({**reading, "epochs": epochs})
+        found = our_evidence(Plan(config), pd.concat(metrics, ignore_index=True), own)
+        assert sorted(found.cells["mean"]) == pytest.approx(means)
+    if "optimizer" in reading:
+        assert set(found.cells["variant"]) <= {"base"}
+    if "scope" in reading:
+        assert "relu-part" not in set(found.cells["method"])
+
+
+def test_claims_stand_side_by_side_under_readings():
+    """ReLU beats URE as the protocol reads the runs, not as another does, and a third has no runs."""
+    sides = [evidence(cells(("ure", 80), ("relu", mean))) for mean in (81, 79)]
+    table = check_claims(sides[0], paper_evidence(RULE), {"other": sides[1], "none": evidence(cells(("ure", 80)))})[0]
+    row = table.set_index("claim").loc["corrected-beats-ure"]
+    assert row[["ours", "status", "other", "other_status", "none", "none_status"]].tolist() == [
+        "1 of 1", "holds", "0 of 1", "fails", "not run", "not run"
+    ]  # fmt: skip

@@ -67,7 +67,7 @@ def evaluate(plan: Plan, runs: Path) -> None:
     write_collection(plan, [runs], layout.metrics, layout.summary, layout.runs)
     write_comparison(plan, layout.summary, at / "comparison.csv", at / "comparison.json")
     claims = (at / "claims.csv", at / "claims.json", at / "claims_cases.csv")
-    write_claims(plan, layout.summary, layout.metrics, *claims)
+    write_claims(plan, layout.metrics, *claims)
     files = {"summary": layout.summary, "metrics": layout.metrics}
     files |= {"images": layout.images(plan.datasets[-1]), "labels": layout.labels(plan.datasets[-1])}
     for name in plan.experiments:

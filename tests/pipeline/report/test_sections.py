@@ -75,6 +75,22 @@ def test_a_claim_lists_our_failing_cases_and_leads_to_their_cells(plan, tmp_path
     assert f'<li><a href="#{cell}">{cell}</a>: 76, 84</li>' in page
 
 
+def test_claims_stand_beside_other_readings_and_a_case_of_one_leads_nowhere(plan, tmp_path):
+    key = {"dataset": "mnist", "tuple_size": 2, "n": 10000, "prior": "0.5", "method": "ure", "loss": "logistic"}
+    frames = [pd.DataFrame([{**key, "variant": v, "mean": m}]) for v, m in (("base", 80.0), ("optimizer adamw", 85.0))]
+    cells = pd.concat(frames, ignore_index=True).assign(law="dominant", std=1.0, trials=3)
+    sides = [Evidence(own, plan.config["comparison"]) for own in (cells, cells.assign(mean=80.0))]
+    claims, cases = check_claims(sides[0], paper_evidence(plan.config["comparison"]), {"literal": sides[1]})
+    write_csv(cases, tmp_path / "cases.csv")
+    write_json(
+        tmp_path / "claims.json", {"claims": claims.astype(object).where(claims.notna(), None).to_dict("records")}
+    )
+    rows = claims_section(tmp_path / "claims.json", tmp_path / "cases.csv")
+    page = environment().get_template("sections/claims.html.j2").render(claims=rows, level="95 %", files={"claims": []})
+    assert re.search(r'data-label="Literal"><span class="chip holds">holds</span> <span class="quiet">1 of 1<', page)
+    assert "<li>mnist/optimizer adamw/m2/n10000/prior0.5/ure: 5, 2</li>" in page
+
+
 @pytest.mark.parametrize(
     ("text", "shown"),
     [
