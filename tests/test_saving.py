@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import zipfile
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -36,25 +37,22 @@ def own(shape):
     return nn.Sequential(nn.Flatten(), nn.Linear(int(np.prod(shape)), 1))
 
 
+dominant, by_law = (partial(kind, 0.4, compare_prior=False) for kind in (MDPUClassifier, TupleClassifier))
 TRAINED = {
-    "student": lambda: MDPUClassifier(0.4, learner="student", dominant="negative").fit(ROWS, SAMPLE),
-    "linear": lambda: MDPUClassifier(0.4, learner="linear", prior_shift=0.6).fit(ROWS, SAMPLE),
-    "sparse": lambda: MDPUClassifier(0.4).fit(sparse.csr_matrix(ROWS), SAMPLE),
+    "student": lambda: dominant(learner="student", dominant="negative").fit(ROWS, SAMPLE),
+    "linear": lambda: dominant(learner="linear", prior_shift=0.6).fit(ROWS, SAMPLE),
+    "sparse": lambda: dominant().fit(sparse.csr_matrix(ROWS), SAMPLE),
     "prior estimated": lambda: MDPUClassifier(
         guess_prior=True, learner="linear", random_state=np.random.RandomState(0)
     ).fit(ROWS, SAMPLE),
-    "boosting": lambda: MDPUClassifier(0.4, learner=HistGradientBoostingClassifier(max_iter=3)).fit(ROWS, SAMPLE),
-    "pixels": lambda: MDPUClassifier(0.4, learner=Network(n_epochs=2, hidden=(9, 5))).fit(IMAGES, SAMPLE),
-    "components": lambda: MDPUClassifier(0.4, learner=Network(n_epochs=2, short=True)).fit(ROWS, SAMPLE),
-    "stopped": lambda: MDPUClassifier(0.4, learner=Network(callbacks=[lambda epoch, row: epoch == 2])).fit(
-        ROWS, SAMPLE
-    ),
-    "sizes": lambda: TupleClassifier(0.4, law=Law.dominant, learner="linear").fit(ROWS, RAGGED),
-    "similar": lambda: TupleClassifier(0.4, law=(1, 0, 1), positive_by=0, learner="linear").fit(ROWS, SAMPLE),
-    "labelled": lambda: TupleClassifier(0.4, law=(1, 0, 1), positive_by=(ROWS[:2], [1, -1]), learner="linear").fit(
-        ROWS, SAMPLE
-    ),
-    "counts": lambda: TupleClassifier(0.4, learner="linear").fit(ROWS, SAMPLE, COUNTS),
+    "boosting": lambda: dominant(learner=HistGradientBoostingClassifier(max_iter=3)).fit(ROWS, SAMPLE),
+    "pixels": lambda: dominant(learner=Network(n_epochs=2, hidden=(9, 5))).fit(IMAGES, SAMPLE),
+    "components": lambda: dominant(learner=Network(n_epochs=2, short=True)).fit(ROWS, SAMPLE),
+    "stopped": lambda: dominant(learner=Network(callbacks=[lambda epoch, row: epoch == 2])).fit(ROWS, SAMPLE),
+    "sizes": lambda: by_law(law=Law.dominant, learner="linear").fit(ROWS, RAGGED),
+    "similar": lambda: by_law(law=(1, 0, 1), positive_by=0, learner="linear").fit(ROWS, SAMPLE),
+    "labelled": lambda: by_law(law=(1, 0, 1), positive_by=(ROWS[:2], [1, -1]), learner="linear").fit(ROWS, SAMPLE),
+    "counts": lambda: by_law(learner="linear").fit(ROWS, SAMPLE, COUNTS),
 }
 
 

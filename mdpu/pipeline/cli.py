@@ -1,4 +1,4 @@
-"""The command line: a command for each rule that starts one, and for ./run trace, retrain and verify.
+"""The command line: a command for each rule that starts one, for ./run trace, retrain and verify, and for own groups.
 
 What takes seconds to load is imported by the command that needs it.
 """
@@ -92,6 +92,26 @@ def _tracing() -> Any:
     return trace
 
 
+def fit(given: Any) -> None:
+    """Train a classifier on your own groups, and write it with a page on what is known of it."""
+    files = {"table": given.table, "file": given.file, "size": given.size}
+    parameters = {name: getattr(given, name) for name in ("prior", "guess_prior", "dominant", "learner")}
+    parameters["random_state"] = given.seed
+    _classifying().fit_groups(given.source, given.out, given.group, given.drop, files, **parameters)
+    print(f"{given.out}/page.html says what is known of the classifier", file=sys.stderr)
+
+
+def predict(given: Any) -> None:
+    """Write new rows with the answers of a classifier that `fit` made."""
+    _classifying().predict_rows(given.model, given.source, given.out, {"table": given.table, "file": given.file})
+
+
+def _classifying() -> Any:
+    from mdpu.pipeline import classify
+
+    return classify
+
+
 class _Parser(argparse.ArgumentParser):
     """Says what is wrong with arguments in one sentence."""
 
@@ -155,6 +175,24 @@ def _parser() -> argparse.ArgumentParser:
     number = {"type": int, "metavar": "NUMBER"}
     runs, seed = {**number, "default": 3}, {**number, "default": 0, "help": "Which runs are drawn."}
     command(verify, **{"--runs": runs, "--seed": seed, "--config": config})
+    source = {"help": "CSV, Parquet or npz, or a folder of pictures."}
+    pictures: dict[str, dict[str, Any]] = {
+        "--table": {"type": Path, "metavar": "FILE", "help": "Of pictures that lie together."},
+        "--file": {"default": "file", "metavar": "COLUMN", "help": "The table's column of file names."},
+    }
+    size = {"nargs": 2, "type": int, "metavar": ("HEIGHT", "WIDTH"), "help": "To which pictures are scaled."}
+    own: dict[str, dict[str, Any]] = {
+        "--out": {"type": Path, "required": True, "metavar": "DIR"},
+        "--group": {"metavar": "COLUMN", "default": "group", "help": "Of ids, which are missing for unlabeled rows."},
+        "--drop": {"nargs": "+", "default": [], "metavar": "COLUMN", "help": "Columns to leave out."},
+        "--prior": {"type": float, "help": "Share of positives in the unlabeled rows; by default it is estimated."},
+        "--guess-prior": {"action": "store_true", "help": "Guess a prior that the groups do not tell."},
+        "--dominant": {"choices": ("positive", "negative"), "default": "positive", "help": "Half of a group or more."},
+        "--learner": {"default": "auto", "metavar": "NAME", "help": "auto, student, linear or network."},
+        "--seed": {"type": int, "default": 0},
+    }
+    command(fit, source=source, **own, **pictures, **{"--size": size})
+    command(predict, "--out", model={"type": Path, "help": "The folder that fit wrote."}, source=source, **pictures)
     return parser
 
 
