@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from numbers import Real
 from pathlib import Path
 from typing import Any
 
@@ -99,7 +98,7 @@ def read_groups(
             raise UserError(f"the source has no {what}: {group} is missing for unlabeled rows, and names a group else")
     places = np.unique(groups[groups != UNLABELED], return_index=True)[1]
     first = ids[np.flatnonzero(groups != UNLABELED)[places]]
-    names = [str(int(one)) if isinstance(one, Real) else str(one) for one in first]  # missing ones make numbers floats
+    names = [str(int(one)) if isinstance(one, float) else str(one) for one in first]  # missing ones make numbers floats
     return GroupData(rows, groups, names, files, report_groups(rows, groups))
 
 
