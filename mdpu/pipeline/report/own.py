@@ -87,6 +87,7 @@ def _curve(study: Study, axis: Axes) -> None:
     axis.set(xlabel="groups in training", ylabel="right answers in percent", xscale="log")
     axis.set_xticks(n, [f"{one:,}" for one in n])
     axis.minorticks_off()
+    axis.set_ylim(top=min(102, axis.get_ylim()[1]))
 
 
 def _heat(study: Study, axis: Axes) -> None:
