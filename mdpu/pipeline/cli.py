@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import importlib
 import json
 import os
 import shutil
@@ -73,23 +74,17 @@ def train(given: Any) -> None:
 
 def trace(given: Any) -> None:
     """Say where a number comes from: settings, trials, keys, files, and the command that makes it again."""
-    print(_tracing().trace(given.name, given.config))
+    print(_module("trace").trace(given.name, given.config))
 
 
 def retrain(given: Any) -> int:
     """Train a run, or all of a cell, again, and judge the cell with the new runs; status 1 if it differs."""
-    return 0 if _tracing().retrain(given.name, given.config) else 1
+    return 0 if _module("trace").retrain(given.name, given.config) else 1
 
 
 def verify(given: Any) -> int:
     """Train a sample of the shipped runs again, and judge their cells; status 1 if one differs."""
-    return 0 if _tracing().verify(given.runs, given.seed, given.config) else 1
-
-
-def _tracing() -> Any:
-    from mdpu.pipeline import trace
-
-    return trace
+    return 0 if _module("trace").verify(given.runs, given.seed, given.config) else 1
 
 
 def fit(given: Any) -> None:
@@ -97,19 +92,18 @@ def fit(given: Any) -> None:
     files = {"table": given.table, "file": given.file, "size": given.size}
     parameters = {name: getattr(given, name) for name in ("prior", "guess_prior", "dominant", "learner")}
     parameters["random_state"] = given.seed
-    _classifying().fit_groups(given.source, given.out, given.group, given.drop, files, **parameters)
+    _module("classify").fit_groups(given.source, given.out, given.group, given.drop, files, **parameters)
     print(f"{given.out}/page.html says what is known of the classifier", file=sys.stderr)
 
 
 def predict(given: Any) -> None:
     """Write new rows with the answers of a classifier that `fit` made."""
-    _classifying().predict_rows(given.model, given.source, given.out, {"table": given.table, "file": given.file})
+    _module("classify").predict_rows(given.model, given.source, given.out, {"table": given.table, "file": given.file})
 
 
-def _classifying() -> Any:
-    from mdpu.pipeline import classify
-
-    return classify
+def _module(name: str) -> Any:
+    """Return a module of the pipeline that takes seconds to load."""
+    return importlib.import_module(f"mdpu.pipeline.{name}")
 
 
 class _Parser(argparse.ArgumentParser):
