@@ -48,7 +48,7 @@ class GroupReport:
             self.in_two_groups and f"{self.in_two_groups} rows stand in two groups or more",
             self.in_group_and_unlabeled and f"{self.in_group_and_unlabeled} unlabeled rows stand in groups too",
             self.missing and f"missing values: {_few([f'{name} {count}' for name, count in self.missing.items()])}",
-            self.text and f"no numbers, which need an encoder before the classifier: {_few(self.text)}",
+            self.text and f"columns that are no numbers, which in Python need an encoder: {_few(self.text)}",
             self.constant and f"columns of one value: {_few(self.constant)}",
         ]
         return "\n".join(str(line) for line in lines if line)
@@ -91,22 +91,35 @@ def read_groups(
     size : (height, width), optional
         To which pictures are scaled. Without it, all must have one size.
     """
-    files = None
-    if table is not None or (isinstance(source, str | Path) and Path(source).is_dir()):
-        files, ids = _list_pictures(Path(source), group, table, file)
-        rows: Any = _read_pictures(files, size)
-    elif isinstance(source, str | Path) and Path(source).suffix == ".npz":
-        rows, ids = _read_npz(Path(source), group)
-    else:
-        frame = _read_frame(source)
-        rows, ids = frame.drop(columns=group, errors="ignore"), _column(frame, group).to_numpy()
+    rows, ids, files = read_rows(source, group, table=table, file=file, size=size)
     groups = number_groups(ids)
     for count, what in ((np.sum(groups == UNLABELED), "unlabeled rows"), (np.sum(groups != UNLABELED), "groups")):
         if not count:
             raise UserError(f"the source has no {what}: {group} is missing for unlabeled rows, and names a group else")
     places = np.unique(groups[groups != UNLABELED], return_index=True)[1]
-    names = [str(ids[place]) for place in np.flatnonzero(groups != UNLABELED)[places]]
+    first = ids[np.flatnonzero(groups != UNLABELED)[places]]
+    names = [str(int(one)) if isinstance(one, float) else str(one) for one in first]  # missing ones make numbers floats
     return GroupData(rows, groups, names, files, report_groups(rows, groups))
+
+
+def read_rows(
+    source: Any,
+    group: str | None = None,
+    *,
+    table: Any = None,
+    file: str = "file",
+    size: tuple[int, int] | None = None,
+) -> tuple[Any, NDArray[Any], list[Path] | None]:
+    """Return the rows of a source as `read_groups` reads it, their ids if `group` is given, and files of pictures."""
+    if table is not None or (isinstance(source, str | Path) and Path(source).is_dir()):
+        files, ids = _list_pictures(Path(source), group, table, file)
+        return _read_pictures(files, size), ids, files
+    if isinstance(source, str | Path) and Path(source).suffix == ".npz":
+        return *_read_npz(Path(source), group), None
+    frame = _read_frame(source)
+    if group is None:
+        return frame, np.empty(0), None
+    return frame.drop(columns=group, errors="ignore"), _column(frame, group).to_numpy(), None
 
 
 def report_groups(rows: Any, groups: Indices) -> GroupReport:
@@ -157,11 +170,13 @@ def _column(frame: pd.DataFrame, name: str) -> Any:
     return frame[name]
 
 
-def _read_npz(path: Path, group: str) -> tuple[NDArray[Any], NDArray[Any]]:
+def _read_npz(path: Path, group: str | None) -> tuple[NDArray[Any], NDArray[Any]]:
     """Return the rows and ids of an npz file."""
     with _tried(path, lambda own: np.load(own, allow_pickle=False)) as file:
         held = _tried(path, lambda _: dict(file))
-    if {"tuples", "unlabeled"} <= held.keys():
+    if group is None and "rows" in held:
+        return held["rows"], np.empty(0)
+    if group is not None and {"tuples", "unlabeled"} <= held.keys():
         rows, groups = join_groups(held["tuples"], held["unlabeled"])
         return rows, np.where(groups == UNLABELED, UNLABELED, groups // SIZES)
     if not {"rows", group} <= held.keys() or len(held["rows"]) != len(held[group]):
@@ -169,12 +184,12 @@ def _read_npz(path: Path, group: str) -> tuple[NDArray[Any], NDArray[Any]]:
     return held["rows"], held[group]
 
 
-def _list_pictures(folder: Path, group: str, table: Any, file: str) -> tuple[list[Path], NDArray[Any]]:
+def _list_pictures(folder: Path, group: str | None, table: Any, file: str) -> tuple[list[Path], NDArray[Any]]:
     """Return the files of pictures and the ids of their groups: from a table, or from the folders that hold them."""
     if table is not None:
         frame = _read_frame(table)
-        files, ids = [folder / str(name) for name in _column(frame, file)], _column(frame, group).to_numpy()
-        return files, ids
+        files = [folder / str(name) for name in _column(frame, file)]
+        return files, np.empty(0) if group is None else _column(frame, group).to_numpy()
     files = sorted(path for path in folder.rglob("*") if path.suffix.lower() in PICTURES)
     if not files:
         raise UserError(f"{folder} holds no pictures ({', '.join(PICTURES)})")

@@ -320,24 +320,73 @@ def scores_without_labels(
         recall, _ = _rates(members, rest, share, own)
         gap = share - own
         by_member, by_rest = (1 - own) / gap, 1 - (1 - own) / gap  # derivatives of recall
-        precision = own * recall / rest if rest > 0 else np.nan
-        inverse = own / rest if rest > 0 else np.nan
         return {
             "auc": interval(0.5 + (tuple_below.mean() - 0.5) / gap, tuple_below / gap, above / gap, level),
             "balanced_accuracy": interval(
                 0.5 + (members - rest) / (2 * gap), tuple_yes / (2 * gap), unlabeled_yes / (2 * gap), level
             ),
-            "precision": interval(
-                precision,
-                inverse * by_member * tuple_yes,
-                (inverse * by_rest - precision / max(rest, 1e-12)) * unlabeled_yes,
-                level,
-            ),
+            "precision": _precision(tuple_yes, unlabeled_yes, share, own, level),
             "recall": interval(recall, by_member * tuple_yes, by_rest * unlabeled_yes, level),
         }
 
     found = with_uncertain_prior(at, told, estimated_profile(classifier, prior), level)
     return {name: replace(one, low=max(0.0, one.low), high=min(1.0, one.high)) for name, one in found.items()}
+
+
+def _precision(by_tuple: Floats, by_unlabeled: Floats, share: float, prior: float, level: float) -> Estimate:
+    """Return the share of positives among rows that were chosen, from their shares in tuples and unlabeled rows."""
+    rest = by_unlabeled.mean()
+    recall, _ = _rates(by_tuple.mean(), rest, share, prior)
+    value, inverse = (prior * recall / rest, prior / rest) if rest > 0 else (np.nan, np.nan)
+    by_member = (1 - prior) / (share - prior)  # derivative of recall
+    slope = inverse * (1 - by_member) - value / max(rest, 1e-12)
+    return interval(value, inverse * by_member * by_tuple, slope * by_unlabeled, level)
+
+
+def calibration_without_labels(
+    estimator: Any, X: Any, y: Any, *, bins: int = 8, prior: float | None = None, level: float = 0.95
+) -> pd.DataFrame:
+    """Compare the probabilities of rows with the shares of positives that tuples and unlabeled rows speak for.
+
+    Unlabeled rows are put into bins of equal numbers by their probability. The share of positives in a bin is the
+    precision of the answer "it lies in this bin", as in `scores_without_labels`, whose parameters these are.
+
+    Returns
+    -------
+    DataFrame
+        By bin: ``probability``, the mean of its unlabeled rows; ``share`` of positives, with ``low`` and ``high``; and
+        ``rows``, the number of unlabeled ones. Shares lie in [0, 1] as far as they are cut there.
+
+    Raises
+    ------
+    UserError
+        As `scores_without_labels`, and if scores are no log-odds.
+    """
+    check_share("level", level)
+    check_count("bins", bins)
+    classifier, sample, told, scores = _read_scores(estimator, X, y, prior)
+    getattr(classifier, "_check_posterior", str)("calibration_without_labels")
+    present, unlabeled = sample.tuples >= 0, scores[sample.unlabeled]
+    edges = np.unique(np.quantile(unlabeled, np.arange(1, bins) / bins))
+    place = np.searchsorted(edges, scores, "right")
+    own_bins = np.unique(place[sample.unlabeled]).tolist()
+
+    def at(own: float) -> dict[str, Estimate]:
+        share = _share(classifier, sample.sizes, own)
+        parts = ((place[sample.tuples] == one) & present for one in own_bins)
+        members = [part.sum(axis=1) / sample.sizes for part in parts]
+        rest = [(place[sample.unlabeled] == one).astype(float) for one in own_bins]
+        pairs = zip(own_bins, members, rest, strict=True)
+        return {str(one): _precision(by_tuple, by_row, share, own, level) for one, by_tuple, by_row in pairs}
+
+    found = with_uncertain_prior(at, told, estimated_profile(classifier, prior), level)
+    rows = []
+    for one in own_bins:
+        inside, estimate = unlabeled[place[sample.unlabeled] == one], found[str(one)]
+        share, low, high = np.clip([estimate.value, estimate.low, estimate.high], 0, 1).tolist()
+        mean = float(expit(inside).mean())
+        rows.append({"probability": mean, "share": share, "low": low, "high": high, "rows": len(inside)})
+    return pd.DataFrame(rows)
 
 
 @dataclass(frozen=True)

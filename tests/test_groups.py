@@ -46,7 +46,8 @@ def test_a_table_is_read_and_reported(name, tmp_path):
 
 @pytest.mark.parametrize("ids", [[4, -1, 2, 4, 2, -1, 0, 2, -1], [4.0, None, 2, 4, 2, None, 0, 2, None]])
 def test_ids_are_text_or_numbers(ids):
-    assert read_groups(frame().assign(id=ids), group="id").groups.tolist() == number_groups(IDS).tolist()
+    data = read_groups(frame().assign(id=ids), group="id")
+    assert data.groups.tolist() == number_groups(IDS).tolist() and data.names == ["4", "2", "0"]
 
 
 def test_arrays_are_read_in_both_forms(tmp_path):

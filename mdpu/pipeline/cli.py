@@ -1,4 +1,4 @@
-"""The command line: a command for each rule that starts one, and for ./run trace, retrain and verify.
+"""The command line: a command for each rule that starts one, for ./run trace, retrain and verify, and for own groups.
 
 Modules that take seconds to load are imported by the command that needs them.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import importlib
 import json
 import os
 import shutil
@@ -73,23 +74,36 @@ def train(given: Any) -> None:
 
 def trace(given: Any) -> None:
     """Show where a number comes from: settings, trials, keys, files, and the command that makes it again."""
-    print(_tracing().trace(given.name, given.config))
+    print(_module("trace").trace(given.name, given.config))
 
 
 def retrain(given: Any) -> int:
     """Train a run, or all of a cell, again, and judge the cell with the new runs; status 1 if it differs."""
-    return 0 if _tracing().retrain(given.name, given.config) else 1
+    return 0 if _module("trace").retrain(given.name, given.config) else 1
 
 
 def verify(given: Any) -> int:
     """Train a sample of the shipped runs again, and judge their cells; status 1 if one differs."""
-    return 0 if _tracing().verify(given.runs, given.seed, given.config) else 1
+    return 0 if _module("trace").verify(given.runs, given.seed, given.config) else 1
 
 
-def _tracing() -> Any:
-    from mdpu.pipeline import trace
+def fit(given: Any) -> None:
+    """Train a classifier on your own groups, and write it with a page on what is known of it."""
+    files = {"table": given.table, "file": given.file, "size": given.size}
+    parameters = {name: getattr(given, name) for name in ("prior", "guess_prior", "dominant", "learner")}
+    parameters["random_state"] = given.seed
+    _module("classify").fit_groups(given.source, given.out, given.group, given.drop, files, **parameters)
+    print(f"{given.out}/page.html says what is known of the classifier", file=sys.stderr)
 
-    return trace
+
+def predict(given: Any) -> None:
+    """Write new rows with the answers of a classifier that `fit` made."""
+    _module("classify").predict_rows(given.model, given.source, given.out, {"table": given.table, "file": given.file})
+
+
+def _module(name: str) -> Any:
+    """Return a module of the pipeline that takes seconds to load."""
+    return importlib.import_module(f"mdpu.pipeline.{name}")
 
 
 class _Parser(argparse.ArgumentParser):
@@ -161,6 +175,24 @@ def _parser() -> argparse.ArgumentParser:
     number = {"type": int, "metavar": "NUMBER"}
     runs, seed = {**number, "default": 3, "help": "How many."}, {**number, "default": 0, "help": "Seed of the draw."}
     command(verify, **{"--runs": runs, "--seed": seed, "--config": config})
+    source = {"help": "CSV, Parquet or npz, or a folder of pictures."}
+    pictures: dict[str, dict[str, Any]] = {
+        "--table": {"type": Path, "metavar": "FILE", "help": "Of pictures that lie together."},
+        "--file": {"default": "file", "metavar": "COLUMN", "help": "The table's column of file names."},
+    }
+    size = {"nargs": 2, "type": int, "metavar": ("HEIGHT", "WIDTH"), "help": "To which pictures are scaled."}
+    own: dict[str, dict[str, Any]] = {
+        "--out": {"type": Path, "required": True, "metavar": "DIR"},
+        "--group": {"metavar": "COLUMN", "default": "group", "help": "Of ids, which are missing for unlabeled rows."},
+        "--drop": {"nargs": "+", "default": [], "metavar": "COLUMN", "help": "Columns to leave out."},
+        "--prior": {"type": float, "help": "Share of positives in the unlabeled rows; by default it is estimated."},
+        "--guess-prior": {"action": "store_true", "help": "Guess a prior that the groups do not tell."},
+        "--dominant": {"choices": ("positive", "negative"), "default": "positive", "help": "Half of a group or more."},
+        "--learner": {"default": "auto", "metavar": "NAME", "help": "auto, student, linear or network."},
+        "--seed": {"type": int, "default": 0},
+    }
+    command(fit, source=source, **own, **pictures, **{"--size": size})
+    command(predict, "--out", model={"type": Path, "help": "The folder that fit wrote."}, source=source, **pictures)
     return parser
 
 

@@ -15,7 +15,7 @@ import pytest
 from mdpu.pipeline import cli
 from mdpu.pipeline.files import REPOSITORY, load_npz
 
-COMMANDS = ("dataset", "labels", "sheet", "split", "train", "trace", "retrain", "verify")
+COMMANDS = ("dataset", "labels", "sheet", "split", "train", "trace", "retrain", "verify", "fit", "predict")
 SIDES = {"positive": [0, 2, 4, 6, 8], "negative": [1, 3, 5, 7, 9]}
 DRAWING = {"tuple_size": 2, "prior": "0.5", "n": 20, "n_unlabeled": 30, "trials": {"1": "digits/m2/n20/prior0.5/seed1"}}
 

@@ -7,7 +7,7 @@ import shutil
 import subprocess
 
 import pytest
-from browsing import click
+from browsing import click, lay_out, set_up, violations, visit
 from contrast import contrast
 
 from mdpu.pipeline.files import read_csv
@@ -15,32 +15,16 @@ from mdpu.pipeline.files import read_csv
 Keys = pytest.importorskip("selenium.webdriver.common.keys").Keys
 By = pytest.importorskip("selenium.webdriver.common.by").By
 Select = pytest.importorskip("selenium.webdriver.support.select").Select
-WebDriverWait = pytest.importorskip("selenium.webdriver.support.wait").WebDriverWait
 
 pytestmark = pytest.mark.slow
 
 CELL = "mnist/base/m2/n10000/prior0.4/ure"
 LINK = f"#table2 a.ours[href='#{CELL}']"
-READY = "return location.href === arguments[0] && document.readyState === 'complete'"
 SHOWN = "#comparisons-table tbody tr:not([hidden])"
-
-
-def set_up(browser, width=1400, scheme="light", media="screen"):
-    metrics = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
-    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
-    features = [{"name": "prefers-color-scheme", "value": scheme}]
-    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": media, "features": features})
 
 
 def address(plan, fragment=""):
     return (plan.layout.results / "report.html").resolve().as_uri() + fragment
-
-
-def visit(browser, place):
-    """Open an address anew, and wait until the page's script has run: the driver may return before."""
-    browser.get("about:blank")
-    browser.get(place)
-    WebDriverWait(browser, 60).until(lambda browser: browser.execute_script(READY, place))
 
 
 @pytest.fixture
@@ -75,12 +59,6 @@ def visible(page, selector):
 
 def count(page, selector):
     return len(page.find_elements(By.CSS_SELECTOR, selector))
-
-
-def lay_out(page):
-    """Lay out every section, also those that are out of sight."""
-    sections = "document.querySelectorAll('.parts > section')"
-    page.execute_script(f"for (const section of {sections}) section.style.contentVisibility = 'visible'")
 
 
 def column(page, label):
@@ -289,14 +267,9 @@ def test_hostile_names_are_text(page, hostile):
 def test_axe_finds_no_violation(page, checkers, width, scheme):
     set_up(page, width, scheme)
     lay_out(page)
-    page.execute_script((checkers / "axe-core" / "axe.min.js").read_text(encoding="utf-8"))
-    tags = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
-    page.set_script_timeout(300)
-    run = "axe.run(arguments[0], {runOnly: {type: 'tag', values: arguments[1]}, resultTypes: ['violations']})"
-    listed = ".then(found => arguments[2](found.violations.map(v => [v.id, v.help, v.nodes.map(n => n.html)])))"
-    assert page.execute_async_script(run + listed, "body", tags) == []
+    assert violations(page, checkers) == []
     click(page.find_element(By.CSS_SELECTOR, LINK))
-    assert page.execute_async_script(run + listed, "#drawer", tags) == []
+    assert violations(page, checkers, "#drawer") == []
 
 
 def test_the_nu_validator_finds_no_error(synthetic, checkers):

@@ -1,0 +1,235 @@
+"""A classifier from a user's own files, what is known of it without labels, and predictions for new rows.
+
+``python -m mdpu fit`` and ``predict`` call this; ``docs/how-to/from-files.md`` shows them. What is said of a classifier
+is from folds of whole groups: each row is scored by a model that has seen neither it nor its group.
+"""
+
+from __future__ import annotations
+
+import copy
+import sys
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise, product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.compose import make_column_transformer
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import OneHotEncoder
+
+from mdpu import scores
+from mdpu.data import UNLABELED, Indices, sample_of
+from mdpu.errors import UserError, printable
+from mdpu.estimator import MDPUClassifier
+from mdpu.groups import GroupData, read_groups, read_rows
+from mdpu.pipeline.files import read_json, write_csv, write_json, write_table
+from mdpu.pipeline.report.own import write_own_page
+from mdpu.prior import without_repeats
+from mdpu.progress import Steps
+from mdpu.saving import load, save
+
+FOLDS = 5
+PARTS = (8, 4, 2, 1)  # of the groups in training, the learning curve has an eighth, a quarter, a half, and all
+LEAST = 20  # groups in such a part
+KINDS = {"min_frequency": 10, "max_categories": 30}  # of a column of text: others are taken together
+NAMES = 0.5  # share of different values in a column of text, from which on it names rows
+SCORED = 1000  # columns times folds whose importance is measured, at most
+GRID = 7  # parts of a picture in each direction
+
+
+@dataclass(frozen=True)
+class Study:
+    """A classifier, or the pipeline that ends in it, and what is known of it without labels.
+
+    `importance` says by how much the AUC falls where a column's values are exchanged between rows: ``loss``, the mean
+    over folds, ``low`` and ``high``, the least and the largest. Of pictures, columns are parts, row by row.
+    """
+
+    data: GroupData  # as it was learned from: repeated unlabeled rows stand once
+    left_out: list[str]  # columns
+    estimator: Any
+    classifier: Any  # the last step of the estimator
+    held_out: NDArray[np.float64]  # scores (N,) of the rows by models that have not seen them
+    warned: list[str]
+    curve: list[tuple[int, scores.Estimate]]  # error rates by the number of groups in training
+    measures: dict[str, scores.Estimate]
+    calibration: pd.DataFrame
+    importance: pd.DataFrame
+    suspicion: scores.Suspicion
+
+    @property
+    def error(self) -> scores.Estimate:
+        """The error rate."""
+        return self.curve[-1][1]
+
+
+def fit_groups(
+    source: Any, out: Path, group: str, drop: Sequence[str], files: dict[str, Any], **parameters: Any
+) -> None:
+    """Write a classifier, the page on it, and its groups, ranked, to a folder.
+
+    `source`, `group` and `files` are the arguments of `read_groups`, `parameters` those of `MDPUClassifier`; `drop`
+    names columns to leave out.
+    """
+    data = read_groups(source, group, **files)
+    print(data.report, file=sys.stderr)
+    study = study_groups(data, drop, **parameters)
+    for text in study.warned:
+        print(f"warning: {text}", file=sys.stderr)
+    out.mkdir(parents=True, exist_ok=True)
+    save(study.estimator, out / "classifier.skops")
+    rows, ranked = study.data.rows, study.suspicion.tuples
+    is_table = isinstance(rows, pd.DataFrame)
+    held = (
+        {"columns": [*rows], "text": [*rows.select_dtypes(exclude="number")]} if is_table else {"shape": rows.shape[1:]}
+    )
+    write_json(out / "rows.json", held)
+    write_csv(ranked.assign(tuple=[data.names[place] for place in ranked["tuple"]]), out / "groups.csv")
+    write_own_page(study, out / "page.html")
+
+
+def predict_rows(model: Path, source: Any, out: Path, files: dict[str, Any]) -> None:
+    """Write new rows with their answers, -1 or +1, and probabilities of +1, as CSV or Parquet.
+
+    Of pictures and arrays, file names and places stand for the rows.
+    """
+    held, classifier = read_json(model / "rows.json"), load(model / "classifier.skops")
+    shape = held.get("shape", ())
+    rows, _, paths = read_rows(source, **files, size=shape[:2] if len(shape) > 1 else None)
+    shown = pd.DataFrame({"row": range(len(rows))} if paths is None else {"file": [*map(str, paths)]})
+    if columns := held.get("columns"):
+        if lacking := [name for name in columns if name not in getattr(rows, "columns", ())]:
+            raise UserError(f"{source} lacks the columns {', '.join(lacking)}, which the classifier was trained on")
+        shown, rows = rows, _plain(rows[columns], held["text"])
+    elif rows.ndim == 3 and len(shape) == 3:  # grey pictures for a classifier of colours
+        rows = np.repeat(rows[..., None], 3, axis=3)
+    shown = shown.assign(answer=classifier.predict(rows), probability=classifier.predict_proba(rows)[:, 1])
+    (write_table if out.suffix == ".parquet" else write_csv)(shown, out)
+
+
+def study_groups(data: GroupData, drop: Sequence[str] = (), **parameters: Any) -> Study:
+    """Train a classifier on groups, and find out what can be said of it."""
+    n = len(data.names) * (FOLDS - 1) / FOLDS
+    parts = [part for part in PARTS if part == 1 or n / part >= LEAST]
+    with Steps("training", 1 + FOLDS * len(parts), "models") as steps, warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        data, left_out, estimator = _prepared(data, drop, MDPUClassifier(**parameters))
+        rows, groups = data.rows, data.groups
+        found, models = {part: np.empty(len(groups)) for part in parts}, []
+        estimator.fit(rows, groups)
+        steps.advance()
+        warned = [str(one.message) for one in caught if issubclass(one.category, UserWarning)]
+        classifier, told = _last(estimator), clone(estimator)
+        known = {"prior": classifier.prior_, "compare_prior": False, "learner": classifier.learner_.name}
+        _last(told).set_params(**known)
+        for kept, held in scores.TupleKFold(FOLDS).split(rows, groups):
+            for part in parts:
+                chosen = kept
+                if part > 1:
+                    chosen = kept[next(scores.TupleKFold(part).split(kept, groups[kept]))[1]]
+                model = clone(told).fit(_take(rows, chosen), groups[chosen])
+                found[part][held] = model.decision_function(_take(rows, held))
+                steps.advance()
+            models.append((model, held))
+    judged = copy.copy(classifier)
+    judged.decision_function = lambda X: found[1]
+    return Study(
+        data,
+        left_out,
+        estimator,
+        classifier,
+        found[1],
+        [*dict.fromkeys(warned)],
+        [(round(n / part), _error(classifier, own, groups)) for part, own in found.items()],
+        scores.scores_without_labels(judged, rows, groups),
+        scores.calibration_without_labels(judged, rows, groups),
+        _importance(models, rows, groups),
+        scores.suspicious(judged, rows, groups),
+    )
+
+
+def _last(estimator: Any) -> Any:
+    return estimator[-1] if isinstance(estimator, Pipeline) else estimator
+
+
+def _take(rows: Any, places: Indices) -> Any:
+    return rows.iloc[places] if isinstance(rows, pd.DataFrame) else rows[places]
+
+
+def _plain(frame: pd.DataFrame, text: Sequence[str]) -> pd.DataFrame:
+    """Return a frame of doubles and of columns of text, in which a missing one is a text of its own."""
+    try:
+        columns = {
+            name: column.astype(object).fillna("missing").map(str) if name in text else column.astype(np.float64)
+            for name, column in frame.items()
+        }
+    except (TypeError, ValueError) as error:
+        raise UserError(f"a column holds other values than in training ({printable(str(error))[:100]})") from None
+    return pd.DataFrame(columns, index=frame.index)
+
+
+def _prepared(data: GroupData, drop: Sequence[str], classifier: Any) -> tuple[GroupData, list[str], Any]:
+    """Return data whose repeated unlabeled rows stand once, columns that are left out, and what is to be trained."""
+    rows, left_out, estimator = data.rows, [*drop], classifier
+    identity = rows
+    if isinstance(rows, pd.DataFrame):
+        if lacking := [name for name in drop if name not in rows]:
+            raise UserError(f"there is no column {', '.join(lacking)} to leave out")
+        rows = rows.drop(columns=left_out)
+        text = [*rows.select_dtypes(exclude="number")]
+        rows = _plain(rows, text)
+        names = [one for one in text if rows[one].nunique() > max(KINDS["max_categories"], NAMES * len(rows))]
+        rows, left_out, kinds = rows.drop(columns=names), left_out + names, [one for one in text if one not in names]
+        if kinds:
+            one_hot = OneHotEncoder(handle_unknown="infrequent_if_exist", sparse_output=False, **KINDS)
+            encoder = make_column_transformer(
+                (one_hot, kinds), remainder="passthrough", verbose_feature_names_out=False
+            )
+            estimator = make_pipeline(encoder.set_output(transform="pandas"), classifier)
+        identity = pd.util.hash_pandas_object(rows, index=False).to_numpy()[:, None]
+    sample = without_repeats(identity, sample_of(data.groups))
+    kept = np.sort(np.concatenate([np.flatnonzero(data.groups != UNLABELED), sample.unlabeled]))
+    files = None if data.files is None else [data.files[place] for place in kept]
+    return replace(data, rows=_take(rows, kept), groups=data.groups[kept], files=files), left_out, estimator
+
+
+def _error(classifier: Any, held_out: NDArray[np.float64], groups: Indices) -> scores.Estimate:
+    """Return the error rate that scores of folds are estimated to have, as `risk_estimate` does."""
+    sample, profile = sample_of(groups), scores.estimated_profile(classifier)
+
+    def at(prior: float) -> dict[str, scores.Estimate]:
+        return {"risk": scores.estimated_risk(held_out > 0, sample, prior, classifier.law_of, 0.95)}
+
+    return scores.with_uncertain_prior(at, classifier.prior_, profile, 0.95)["risk"]
+
+
+def _importance(models: list[tuple[Any, Indices]], rows: Any, groups: Indices) -> pd.DataFrame:
+    """Return by how much the AUC of each fold falls where a column, or a part of pictures, is permuted."""
+    if rows.ndim == 2:
+        names = [*map(str, getattr(rows, "columns", range(rows.shape[1])))]
+        places: list[Any] = [np.s_[:, column] for column in range(rows.shape[1])]
+    else:
+        ends = [np.linspace(0, length, min(GRID, length) + 1).astype(int) for length in rows.shape[1:3]]
+        spans = [[slice(*pair) for pair in pairwise(own)] for own in ends]
+        places = [(slice(None), *spans_of_part) for spans_of_part in product(*spans)]
+        names = [f"{part[1].start}, {part[2].start}" for part in places]
+    auc, generator = scores.LabelFreeScorer("auc"), np.random.default_rng(0)
+    models = models[: max(1, SCORED // len(places))]
+    lost = np.empty((len(models), len(places)))
+    with Steps("columns that matter", lost.size, "columns") as steps:
+        for fold, (model, held) in enumerate(models):
+            own, of_held = _take(rows, held), groups[held]
+            whole = auc(model, own, of_held)
+            for column, place in enumerate(places):
+                changed, order = own.copy(), generator.permutation(len(held))
+                at: Any = changed.iloc if isinstance(changed, pd.DataFrame) else changed
+                at[place] = np.asarray(at[place])[order]
+                lost[fold, column] = whole - auc(model, changed, of_held)
+                steps.advance()
+    return pd.DataFrame({"column": names, "loss": lost.mean(axis=0), "low": lost.min(axis=0), "high": lost.max(axis=0)})

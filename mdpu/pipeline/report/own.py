@@ -1,0 +1,130 @@
+"""The page on a classifier from a user's own groups, ``report/own.html.j2`` in the style of the report."""
+
+from __future__ import annotations
+
+import base64
+import io
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from PIL import Image
+from scipy.special import expit
+
+from mdpu.data import UNLABELED, sample_of
+from mdpu.pipeline.files import write_text
+from mdpu.pipeline.report.drawing import draw_panels, save_figure
+from mdpu.pipeline.report.page import STYLE, TEMPLATES, environment
+from mdpu.pipeline.report.sections import figure
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from mdpu.pipeline.classify import Study
+
+SHOWN, MEMBERS, COLUMNS = 20, 8, 6  # suspicious groups and columns that matter; members of a group; columns of these
+BLUE, RED, GREY = "#0072B2", "#D55E00", "#999999"  # as in `mdpu.pipeline.report.style`
+
+
+def write_own_page(study: Study, out: Path) -> None:
+    """Write all that is known of a classifier as one self-contained HTML page."""
+    draw = {"histogram": _histogram, "calibration": _calibration, "curve": _curve}
+    shown = {
+        "study": study,
+        "classifier": study.classifier,
+        "importance": study.importance.sort_values("loss", ascending=False, kind="stable").head(SHOWN),
+        "figures": {name: _figure(study, own) for name, own in (draw | _pictures(study)).items()},
+        "style": "".join((TEMPLATES / name).read_text(encoding="utf-8") for name in STYLE),
+    }
+    suspects = _suspects(study, [*shown["importance"].index[:COLUMNS]])
+    write_text(out, environment().get_template("own.html.j2").render(**shown, suspects=suspects))
+
+
+def _pictures(study: Study) -> dict[str, Callable[[Study, Axes], None]]:
+    return {"importance": _heat} if study.data.rows.ndim > 2 else {}
+
+
+def _figure(study: Study, draw: Callable[[Study, Axes], None]) -> dict[str, Any]:
+    drawing, axes = draw_panels(1, 1, 2.4)
+    draw(study, axes[0, 0])
+    with tempfile.TemporaryDirectory() as folder:
+        save_figure(drawing, Path(folder) / "one.svg", Path(folder) / "one.pdf")
+        return figure(Path(folder) / "one.svg")
+
+
+def _histogram(study: Study, axis: Axes) -> None:
+    edges, probabilities, unlabeled = (
+        np.linspace(0, 1, 21),
+        expit(study.held_out),
+        study.data.groups == UNLABELED,
+    )
+    for inside, label, colour in ((unlabeled, "unlabeled", BLUE), (~unlabeled, "in groups", RED)):
+        axis.stairs(
+            100 * np.histogram(probabilities[inside], edges)[0] / inside.sum(), edges, label=label, color=colour
+        )
+    axis.set(xlabel="probability of being positive", ylabel="rows in percent")
+    axis.legend()
+
+
+def _calibration(study: Study, axis: Axes) -> None:
+    table = study.calibration
+    ends = [table["share"] - table["low"], table["high"] - table["share"]]
+    axis.plot([0, 1], [0, 1], color=GREY, linestyle="--")
+    axis.errorbar(table["probability"], table["share"], ends, color=BLUE, marker="o", linestyle="", capsize=3)
+    axis.set(xlabel="probability that the classifier gives", ylabel="share of positives", xlim=(0, 1), ylim=(0, 1))
+
+
+def _curve(study: Study, axis: Axes) -> None:
+    n, errors = zip(*study.curve, strict=True)
+    right, ends = [100 * (1 - one.value) for one in errors], [[100 * (one.high - one.value) for one in errors]]
+    ends += [[100 * (one.value - one.low) for one in errors]]
+    prior = study.classifier.prior_
+    axis.errorbar(n, right, ends, color=BLUE, marker="o", capsize=3)
+    axis.axhline(100 * max(prior, 1 - prior), color=GREY, linestyle="--")
+    axis.set(xlabel="groups in training", ylabel="right answers in percent", xscale="log")
+    axis.set_xticks(n, [f"{one:,}" for one in n])
+    axis.minorticks_off()
+    axis.set_ylim(top=min(102, axis.get_ylim()[1]))
+
+
+def _heat(study: Study, axis: Axes) -> None:
+    down = study.importance["column"].str.split(",").str[0].nunique()
+    drawn = axis.imshow(100 * study.importance["loss"].to_numpy().reshape(down, -1), cmap="viridis")
+    axis.set(xticks=[], yticks=[])
+    axis.figure.colorbar(drawn, label="AUC lost, in points")
+
+
+def _suspects(study: Study, columns: list[int]) -> list[dict[str, Any]]:
+    """Return the most suspicious groups with their members: the values of some columns, or pictures."""
+    data, tuples, probabilities = study.data, sample_of(study.data.groups).tuples, expit(study.held_out)
+    sign = 1 if study.classifier.dominant == "positive" else -1
+
+    def member(place: int) -> dict[str, Any]:
+        shown: dict[str, Any] = {"probability": float(probabilities[place])}
+        if data.rows.ndim > 2:
+            name = f"row {place}" if data.files is None else data.files[place].name
+            return shown | {"picture": _picture(data.rows[place], data.rows), "name": name}
+        row = data.rows.iloc[place] if isinstance(data.rows, pd.DataFrame) else data.rows[place]
+        return shown | {"values": [_short([*row][column]) for column in columns]}
+
+    found = []
+    for row in study.suspicion.tuples.head(SHOWN).to_dict("records"):
+        members = sorted(tuples[row["tuple"]][tuples[row["tuple"]] >= 0], key=lambda at: sign * probabilities[at])
+        own = {"name": data.names[row["tuple"]], "size": len(members)}
+        found.append(row | own | {"members": [member(place) for place in members[:MEMBERS]]})
+    return found
+
+
+def _picture(pixels: Any, rows: Any) -> str:
+    if pixels.dtype != np.uint8:
+        pixels = np.uint8(255 * (pixels - rows.min()) / (np.ptp(rows) or 1))
+    stream = io.BytesIO()
+    Image.fromarray(pixels).save(stream, format="png")
+    return f"data:image/png;base64,{base64.b64encode(stream.getvalue()).decode()}"
+
+
+def _short(value: Any) -> str:
+    return "–" if pd.isna(value) else f"{value:.4g}" if isinstance(value, float | np.floating) else str(value)

@@ -1,0 +1,187 @@
+"""A classifier from files by the command line, and its page in a browser."""
+
+from __future__ import annotations
+
+from unittest import mock
+
+import numpy as np
+import pandas as pd
+import pytest
+from blobs import TEST_IMAGES, TEST_LABELS, draw_blobs
+from browsing import click, lay_out, set_up, violations, visit
+from PIL import Image
+from scipy.special import expit
+
+from mdpu.data import UNLABELED
+from mdpu.estimator import MDPUClassifier
+from mdpu.groups import read_groups
+from mdpu.pipeline import classify, cli
+from mdpu.pipeline.files import read_csv
+
+HOSTILE = "<script>alert(1)</script> & 'x'"
+GROUPS, BROKEN, UNGROUPED = 240, 12, 400
+
+
+def people():
+    """Triples of which the last twelve break the rule, unlabeled rows at 0.4, categories, gaps, names; the labels."""
+    generator = np.random.default_rng(0)
+    triples = generator.random((2000, 3)) < 0.4
+    kept = triples.sum(axis=1) >= 2
+    triples = np.concatenate([triples[kept][: GROUPS - BROKEN], triples[~kept][:BROKEN]])
+    labels = np.concatenate([triples.ravel(), generator.random(UNGROUPED) < 0.4])
+    frame = pd.DataFrame(
+        {HOSTILE: generator.normal(size=len(labels)) + 3 * labels, "noise": generator.normal(size=len(labels))}
+    )
+    frame["kind"] = np.where(generator.random(len(labels)) < 0.2 + 0.6 * labels, "round", "flat")
+    frame["who"] = [f"person {row}" for row in range(len(labels))]
+    frame.loc[generator.random(len(labels)) < 0.1, ["noise", "kind"]] = None
+    numbers = np.arange(3 * GROUPS) // 3
+    ids = [f"<b>group</b> {number}" for number in numbers] + [None] * UNGROUPED
+    return frame.assign(team=ids), labels
+
+
+@pytest.fixture(scope="module")
+def both(tmp_path_factory):
+    """A folder with a table and what the command made of it, and the study that its page shows."""
+    folder = tmp_path_factory.mktemp("own")
+    people()[0].to_csv(folder / "people.csv", index=False)
+    options = ["--group", "team", "--prior", "0.4", "--learner", "linear", "--out", str(folder / "model")]
+    with mock.patch.object(classify, "write_own_page", wraps=classify.write_own_page) as written:
+        assert cli.main(["fit", str(folder / "people.csv"), *options]) == 0
+    return folder, written.call_args.args[0]
+
+
+@pytest.fixture(scope="module")
+def made(both):
+    return both[0]
+
+
+@pytest.fixture(scope="module")
+def study(both):
+    return both[1]
+
+
+def test_new_rows_get_their_answers(made, capsys):
+    frame, labels = people()
+    frame["kind"] = frame["kind"].replace("flat", "never seen")
+    frame.to_parquet(made / "new.parquet")
+    assert cli.main(["predict", str(made / "model"), str(made / "new.parquet"), "--out", str(made / "new.csv")]) == 0
+    answers = read_csv(made / "new.csv")
+    assert list(answers) == [*frame, "answer", "probability"]
+    assert np.mean((answers["answer"] > 0) == labels) > 0.9
+    assert ((answers["probability"] > 0.5) == (answers["answer"] > 0)).all()
+    capsys.readouterr()
+    for wrong, word in ((frame.drop(columns="noise"), "noise"), (frame.assign(noise="loud"), "loud")):
+        wrong.to_parquet(made / "wrong.parquet")
+        assert (
+            cli.main(["predict", str(made / "model"), str(made / "wrong.parquet"), "--out", str(made / "x.csv")]) == 2
+        )
+        assert word in capsys.readouterr().err
+        assert not (made / "x.csv").exists()
+
+
+def test_what_is_said_without_labels_is_true(study):
+    labels = people()[1]
+    unlabeled = study.data.groups == UNLABELED
+    answers, probabilities = study.held_out > 0, expit(study.held_out)
+    assert study.error.low < np.mean(answers[unlabeled] != labels[unlabeled]) < study.error.high
+    assert [n for n, _ in study.curve] == [24, 48, 96, 192]
+    assert study.left_out == ["who"]
+    order = np.argsort(probabilities[unlabeled])
+    shares = [labels[unlabeled][part].mean() for part in np.array_split(order, len(study.calibration))]
+    inside = (study.calibration["low"] - 0.03 <= shares) & (shares <= study.calibration["high"] + 0.03)
+    assert inside.sum() >= 7 and study.calibration["rows"].sum() == UNGROUPED
+    lost = study.importance.set_index("column")["loss"]
+    assert lost.idxmax() == HOSTILE and lost[HOSTILE] > 0.1 and abs(lost["noise"]) < 0.02
+    assert study.suspicion.number.low <= BROKEN <= study.suspicion.number.high
+
+
+def test_the_planted_groups_are_the_most_suspicious(made):
+    ranked = read_csv(made / "model" / "groups.csv")
+    numbers = ranked["tuple"].str.rpartition(" ")[2].astype(int)
+    assert len(ranked) == GROUPS and (numbers.head(2 * BROKEN) >= GROUPS - BROKEN).sum() >= 8
+    assert ranked["probability"].is_monotonic_decreasing
+
+
+def test_repeated_unlabeled_rows_stand_once(made):
+    table = pd.read_csv(made / "people.csv")
+    alone = table[table["team"].isna()]
+    data = read_groups(pd.concat([table, alone, alone], ignore_index=True), "team")
+    with pytest.warns(UserWarning, match=str(UNGROUPED)):
+        data, left_out, pipeline = classify._prepared(data, ["noise"], MDPUClassifier())
+    assert (data.groups == UNLABELED).sum() == UNGROUPED and len(data.rows) == 3 * GROUPS + UNGROUPED
+    assert left_out == ["noise", "who"] and list(data.rows) == [HOSTILE, "kind"] and len(pipeline) == 2
+
+
+def test_a_prior_that_nothing_tells_ends_in_one_sentence(made, capsys):
+    frame = people()[0].drop(columns=[HOSTILE, "kind"])
+    frame.to_csv(made / "noise.csv", index=False)
+    options = ["--group", "team", "--learner", "linear", "--out", str(made / "none")]
+    assert cli.main(["fit", str(made / "noise.csv"), *options]) == 2
+    *report, last = capsys.readouterr().err.splitlines()
+    assert last.startswith("error: ") and "prior" in last and any(f"{GROUPS} groups" in line for line in report)
+    assert not (made / "none").exists()
+
+
+def test_a_folder_of_pictures_becomes_a_classifier(tmp_path):
+    images, labels = draw_blobs("train", 700)
+    positive, negative = np.flatnonzero(labels > 0), np.flatnonzero(labels < 0)
+    places = {
+        f"album {n}/{k}": part[n] for n in range(60) for k, part in enumerate((positive, negative, positive[60:]))
+    }
+    places |= {f"{n}": n for n in range(500, 620)}
+    for name, place in places.items():
+        (tmp_path / "photos" / name).parent.mkdir(parents=True, exist_ok=True)
+        Image.fromarray(images[place]).save(tmp_path / "photos" / f"{name}.png")
+    (tmp_path / "new").mkdir()
+    for place, image in enumerate(TEST_IMAGES):
+        Image.fromarray(image).resize((12, 12), Image.Resampling.NEAREST).save(tmp_path / "new" / f"{place:03}.png")
+    options = ["--prior", "0.4", "--learner", "linear", "--out", str(tmp_path / "model")]
+    assert cli.main(["fit", str(tmp_path / "photos"), *options]) == 0
+    page = (tmp_path / "model" / "page.html").read_text()
+    assert page.count('class="thumb"') == 60 and "Map of the parts" in page
+    assert (
+        cli.main(["predict", str(tmp_path / "model"), str(tmp_path / "new"), "--out", str(tmp_path / "new.csv")]) == 0
+    )
+    answers = read_csv(tmp_path / "new.csv")
+    assert answers["file"][3].endswith("003.png")
+    assert np.mean(answers["answer"] == TEST_LABELS) > 0.9
+
+
+# -- in a browser ---------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def page(browser, made):
+    set_up(browser)
+    visit(browser, (made / "model" / "page.html").as_uri())
+    yield browser
+    assert browser.get_log("browser") == []
+
+
+@pytest.mark.slow
+def test_the_page_is_whole_and_takes_names_as_text(page):
+    assert "% of its answers are right" in page.find_element("id", "headline").text
+    for link in page.find_elements("css selector", "nav a"):
+        click(link)
+        assert page.find_element("css selector", f"{link.get_attribute('hash')} h3").is_displayed()
+    loaded = page.execute_script("return performance.getEntriesByType('resource').map(entry => entry.name)")
+    assert [place for place in loaded if not place.startswith("data:")] == []
+    assert not page.find_elements("tag name", "script")
+    assert HOSTILE in page.find_element("id", "columns").text
+    suspects = page.find_elements("css selector", "#suspicious tbody")
+    assert len(suspects) == 20 and "<b>group</b>" in suspects[0].text
+    broken = page.execute_script(
+        "return [...document.images].filter(image => !image.naturalWidth || !image.alt).length"
+    )
+    assert broken == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("width", "scheme"), [(1400, "light"), (390, "dark"), (320, "light")])
+def test_the_page_is_for_every_reader(page, checkers, width, scheme):
+    set_up(page, width, scheme)
+    lay_out(page)
+    assert violations(page, checkers) == []
+    root = "document.documentElement"
+    assert page.execute_script(f"return {root}.scrollWidth <= {root}.clientWidth")
