@@ -11,9 +11,8 @@ from mdpu.pipeline.evaluate.comparison import VERDICTS
 from mdpu.pipeline.evaluate.readings import Panel, Readings, verdicts
 from mdpu.pipeline.evaluate.rejudge import places_tried
 from mdpu.pipeline.plan import Plan
-from mdpu.pipeline.report.drawing import PAGE, save_figure
+from mdpu.pipeline.report.drawing import PAGE, draw_panels, legend_below, save_figure
 from mdpu.pipeline.report.sections import figure
-from mdpu.pipeline.report.style import use_house_style
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -25,7 +24,8 @@ the middle half (thick) and the middle eight tenths (thin). In the middle: the v
 readings on top, then those where ours is highest; white was not run. Below: where the reading departs from the
 protocol.
 """
-COLOURS = ("#00744f", "#4a9fdc", "#c3ccd5", "#e8743f", "#ffffff")  # of `VERDICTS`
+# Red, green and blue of each of `VERDICTS`.
+COLOURS = np.array([[0, 116, 79], [74, 159, 220], [195, 204, 213], [232, 116, 63], [255, 255, 255]], np.uint8)
 REACH = 6.0  # points of the upper axis to each side
 
 
@@ -36,12 +36,6 @@ def write_specification(plan: Plan, panel: Panel, svg: Path, pdf: Path) -> None:
 
 def specification_figure(panel: Panel, readings: Readings, rule: Any) -> Figure:
     """Draw the readings of a panel that were tried: differences, verdicts and departures, one column each."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.colors import ListedColormap
-    from matplotlib.figure import Figure
-    from matplotlib.patches import Patch
-
-    use_house_style()
     places = np.array(places_tried(panel), dtype=int)
     own = Panel([panel.readings[place] for place in places], panel.cells, panel.trials[places])
     number = np.isfinite(own.trials).sum(axis=2)
@@ -54,10 +48,9 @@ def specification_figure(panel: Panel, readings: Readings, rule: Any) -> Figure:
         dict.fromkeys((c, v) for c in readings.choices for one in departures for k, v in one.items() if k == c)
     )
 
-    figure = Figure(figsize=(PAGE, 4.4 + 0.15 * len(marks)))
-    FigureCanvasAgg(figure)
     heights = [1.5, 2.4, 0.15 * max(1, len(marks))]
-    upper, middle, lower = figure.subplots(3, 1, sharex=True, height_ratios=heights)
+    drawn, axes = draw_panels(3, 1, (0.3 + sum(heights)) / 3, PAGE, sharex=True, height_ratios=heights)
+    upper, middle, lower = axes[:, 0]
     across = np.arange(len(order))
     for low, high, width in ((10, 90, 0.6), (25, 75, 2.4)):
         ends = np.nanpercentile(gaps[order], [low, high], axis=1)
@@ -66,7 +59,7 @@ def specification_figure(panel: Panel, readings: Readings, rule: Any) -> Figure:
     upper.axhline(0, color="0.4", linewidth=0.8)
     upper.set_ylim(-REACH, REACH)
     upper.set_ylabel("Ours minus\nthe paper's")
-    middle.imshow(codes.T, cmap=ListedColormap(COLOURS), vmin=-0.5, vmax=4.5, aspect="auto", interpolation="nearest")
+    middle.imshow(COLOURS[codes.T], aspect="auto", interpolation="nearest")
     middle.set_ylabel("Numbers")
     middle.set_yticks([])
     for place, departed in enumerate(departures):
@@ -77,9 +70,10 @@ def specification_figure(panel: Panel, readings: Readings, rule: Any) -> Figure:
     lower.set_xlabel(f"{len(order)} readings")
     for axis in (middle, lower):
         axis.grid(visible=False)
-    patches = [Patch(color=colour, label=verdict) for colour, verdict in zip(COLOURS[:4], VERDICTS, strict=False)]
-    figure.legend(handles=patches, loc="outside lower center", ncols=4)
-    return figure
+    for verdict, colour in zip(VERDICTS[:4], COLOURS / 255, strict=False):
+        lower.plot([], [], "s", color=colour, label=verdict)
+    legend_below(drawn)
+    return drawn
 
 
 def specification_section(svg: Path, tried: int) -> dict[str, Any]:
