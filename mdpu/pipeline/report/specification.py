@@ -21,11 +21,12 @@ NAME, TITLE = "readings", "Every number under every reading"
 CAPTION = """\
 A column is a reading of the paper, sorted by the median of ours minus the paper's. Above: the median over its numbers,
 the middle half (thick) and the middle eight tenths (thin). In the middle: the verdict on each number, those with most
-readings on top, then those where ours is highest; white was not run. Below: where the reading departs from the
+readings on top, then those where ours is highest; what is empty was not run. Below: where the reading departs from the
 protocol.
 """
-# Red, green and blue of each of `VERDICTS`.
-COLOURS = np.array([[0, 116, 79], [74, 159, 220], [195, 204, 213], [232, 116, 63], [255, 255, 255]], np.uint8)
+# Red, green, blue and opacity of each of `VERDICTS`.
+HEX = ("00744fff", "4a9fdcff", "c3ccd5ff", "e8743fff", "00000000")
+COLOURS = np.array([list(bytes.fromhex(colour)) for colour in HEX], np.uint8)
 REACH = 6.0  # points of the upper axis to each side
 
 

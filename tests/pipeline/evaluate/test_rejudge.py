@@ -89,7 +89,7 @@ def test_the_best_reading_is_the_one_whose_trials_are_the_papers():
 
 def test_the_specification_curve_has_a_column_for_each_reading_and_a_row_for_each_number():
     upper, middle, lower = specification_figure(panel({**GAPS, **WITHOUT}), READINGS, RULE).axes
-    assert middle.images[0].get_array().shape == (36, 4, 3)
+    assert middle.images[0].get_array().shape == (36, 4, 4)
     medians = upper.lines[0].get_ydata()
     assert list(medians) == sorted(medians)
     assert [text.get_text() for text in lower.get_yticklabels()] == [
