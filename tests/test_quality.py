@@ -46,9 +46,9 @@ def test_a_tool_finds_nothing(command):
 
 
 BUDGETS = {  # lines of a part; drop before you move, move before you write
-    r"mdpu/.*\.py": 13_072,
+    r"mdpu/.*\.py": 13_071,
     r"mdpu/(?!pipeline/).*\.py": 6_500,
-    r"tests/.*\.py": 11_263,
+    r"tests/.*\.py": 11_229,
     r"benchmarks/.*": 1_800,
     r"workflow/(Snakefile|.*\.smk|.*\.py)": 540,
     r"README\.md": 130,
