@@ -1,8 +1,10 @@
-// What the page can do with a script: sort and filter the comparisons, open a cell in a drawer, choose light or dark.
-// Without it, everything is there to read: the links lead to the lines that the drawer is made of.
-"use strict";
-(() => {
-  const { cells, files } = JSON.parse(document.getElementById("data").textContent);
+// What the page can do with a script: judge by another reading, sort and filter the comparisons, open a cell in a drawer,
+// give its tables as files, choose light or dark. Without it, every number is there to read, and the links lead to the
+// lines of the runs.
+(async () => {
+  const bytes = Uint8Array.from(atob(document.getElementById("data").textContent), (letter) => letter.charCodeAt(0));
+  const inflated = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
+  const { cells, files, downloads, judging } = await new Response(inflated).json();
   const drawer = document.getElementById("drawer");
   const table = document.getElementById("comparisons-table");
   const SVG = "http://www.w3.org/2000/svg";
@@ -56,7 +58,7 @@
       const cell = row.cells[keys.indexOf(key)];
       return cell.dataset.value ?? cell.textContent.trim();
     };
-    const rows = [...body.rows].map((row) => ({ row, text: row.textContent.toLowerCase() }));
+    const rows = [...body.rows].map((row) => ({ row }));
     const controls = document.querySelector("#comparisons .controls");
     const selects = heads.filter((head) => "filter" in head.dataset).map((head) => {
       const key = head.dataset.key;
@@ -85,7 +87,8 @@
       if (document.activeElement !== search) search.value = query.get("q") ?? "";
       const words = (query.get("q") ?? "").toLowerCase().split(/\s+/).filter(Boolean);
       let shown = 0;
-      for (const { row, text } of rows) {
+      for (const { row } of rows) {
+        const text = words.length ? row.textContent.toLowerCase() : "";
         row.hidden = !selects.every((select) => !select.value || valueOf(row, select.name) === select.value)
           || !words.every((word) => text.includes(word));
         shown += !row.hidden;
@@ -123,57 +126,249 @@
     for (const link of document.querySelectorAll("a[data-query]")) link.href = `#comparisons?${link.dataset.query}`;
   }
 
+  // -- another reading -----------------------------------------------------------------------------
+
+  const GLYPHS = { reproduced: "=", close: "≈", inconclusive: "?", differs: "≠", "not run": "·" };
+  const kind = (verdict) => (verdict === "not run" ? "unrun" : verdict);
+  const numbers = new Map();  // of the paper that were run, by the name of our cell
+  for (const [cell, place, published, paperMean, paperStd, counted] of judging?.numbers ?? []) {
+    const [, dataset, row, method] = place.match(/^([^/]+)[/](.+)[/]([^/]+)$/);
+    numbers.set(cell, { cell, dataset, row, method, published, paperMean, paperStd, counted });
+  }
+  const epochsOf = judging?.choices.epochs.map(([value]) => value);
+  const trialsOf = ({ dataset, row, method }, { scope, training, epochs }) => {
+    const own = judging.changes.scope[scope]?.[method] ?? method;
+    return judging.statistics[training]?.[`${dataset}/${row}/${own}`]?.[epochsOf.indexOf(epochs)];
+  };
+  const judge = (number, state) => {
+    const trials = trialsOf(number, state);
+    return trials ? { ...rule.judge(trials, number.paperMean, number.paperStd, state), trials } : { verdict: "not run", reason: "", trials: null, difference: null };
+  };
+  // A number of a dataset that the paper leaves open counts once, on the images that the reading takes.
+  const counts = ({ dataset, published, counted }, { letters }) => {
+    const ours = (judging.changes.letters[letters] ?? {})[published];
+    return ours ? dataset === ours : counted;
+  };
+  const protocol = judging && { ...judging.chosen, ...judging.rule };
+  let state = protocol;
+  let verdicts = new Map([...numbers].map(([cell, number]) => [cell, judge(number, state)]));
+
+  const remark = (mark, { verdict, difference, reason }) => {
+    const words = verdict + (difference === null ? "" : ` (${signed(difference)} points; ${reason})`);
+    mark.className = `mark ${kind(verdict)}`;
+    mark.title = words;
+    mark.replaceChildren(GLYPHS[verdict], make("span", { className: "hidden-text", textContent: ` ${words}` }));
+  };
+  const ours = ({ trials }) => {
+    if (!trials) return "not run";
+    return trials[0] === null ? "diverged" : `${number(trials[0])}${trials[1] === null ? "" : ` ± ${number(trials[1])}`}`;
+  };
+  const interval = ({ low, high }) => (low === null || low === undefined ? "–" : `${signed(low)} to ${signed(high)}`);
+  const byCell = (selector) => {
+    const found = new Map();
+    for (const link of document.querySelectorAll(selector)) {
+      const name = decodeURIComponent(link.hash.slice(1));
+      if (numbers.has(name)) found.set(name, [...(found.get(name) ?? []), link]);
+    }
+    return found;
+  };
+  const [marks, links] = [byCell("a.mark"), byCell("td a.ours")];
+
+  const drawForest = (panel, own) => {
+    const svg = panel.querySelector("svg");
+    const [, , width, height] = svg.getAttribute("viewBox").split(" ").map(Number);
+    const span = Number(svg.dataset.span);
+    const across = (difference) => (Math.max(-span, Math.min(span, difference)) / span + 1) * width / 2;
+    const sorted = own.filter(([, { difference }]) => difference !== null).sort(([, a], [, b]) => b.difference - a.difference);
+    const pitch = Math.min(Number(svg.dataset.pitch), height / Math.max(1, sorted.length));
+    for (const mark of svg.querySelectorAll("g.forest")) mark.remove();
+    [...svg.querySelectorAll(".forest-margin")].forEach((band, place) => {
+      const half = (place ? state.margin : state.wider_margin) / span * width / 2;
+      band.setAttribute("x", width / 2 - half);
+      band.setAttribute("width", 2 * half);
+    });
+    sorted.forEach(([{ cell }, { verdict, difference, low, high }], place) => {
+      const [x, y, beyond] = [across(difference), (place + 0.5) * pitch, (difference > span) - (difference < -span)];
+      const shapes = {
+        reproduced: () => draw("circle", { cx: x, cy: y, r: 1.8 }),
+        close: () => draw("path", { d: `M${x} ${y}m-2.2 0l2.2 -2.2l2.2 2.2l-2.2 2.2z` }),
+        inconclusive: () => draw("circle", { class: "hollow", cx: x, cy: y, r: 1.6 }),
+        differs: () => draw("rect", { x: x - 1.6, y: y - 1.6, width: 3.2, height: 3.2 }),
+      };
+      const shape = beyond ? draw("path", { d: `M${x} ${y}l${-3.5 * beyond} -2v4z` }) : shapes[verdict]();
+      svg.append(draw("g", { class: `forest ${kind(verdict)}`, "data-cell": cell },
+        draw("title", {}, `${cell}: ${signed(difference)}, ${verdict}`),
+        ...(low === null ? [] : [draw("path", { d: `M${across(low)} ${y}H${across(high)}` })]), shape));
+    });
+  };
+
+  const headline = document.getElementById("headline");
+  const sentence = headline.textContent;
+  const show = () => {
+    const tallies = new Map();
+    const tally = (method, verdict) => {
+      const own = tallies.get(method) ?? Object.fromEntries(VERDICTS.map((name) => [name, 0]));
+      if (verdict in own) own[verdict] += 1;
+      tallies.set(method, own);
+    };
+    for (const [cell, number] of numbers) {
+      const found = verdicts.get(cell);
+      if (counts(number, state)) tally(number.method, found.verdict);
+      for (const mark of marks.get(cell) ?? []) remark(mark, found);
+      for (const link of links.get(cell) ?? []) {
+        const [place, row] = [link.closest("td"), link.closest("tr")];
+        link.firstChild.data = ours(found);
+        if (place.querySelector(".mark")) remark(place.querySelector(".mark"), found);
+        if (place.querySelector(".difference")) place.querySelector(".difference").lastChild.data = signed(found.difference);
+        if (!row.closest("#comparisons")) continue;
+        const [verdict, difference, between, why] = ["Verdict", "Difference", "Interval", "Why"].map((label) => row.querySelector(`[data-label="${label}"]`));
+        verdict.dataset.value = found.verdict;
+        verdict.firstElementChild.className = `mark ${kind(found.verdict)}`;
+        verdict.firstElementChild.textContent = GLYPHS[found.verdict];
+        verdict.lastChild.data = ` ${found.verdict}`;
+        difference.textContent = signed(found.difference);
+        between.textContent = interval(found);
+        why.textContent = found.reason;
+      }
+    }
+    for (const bar of document.querySelectorAll(".bar")) {
+      const own = tallies.get(bar.dataset.method);
+      bar.setAttribute("aria-label", VERDICTS.map((verdict) => `${own[verdict]} ${verdict}`).join(", "));
+      bar.replaceChildren(...VERDICTS.filter((verdict) => own[verdict]).map((verdict) => {
+        const part = make("span", { className: verdict, textContent: `${GLYPHS[verdict]} ${own[verdict]}` });
+        part.style.flexGrow = own[verdict];
+        return part;
+      }));
+    }
+    for (const panel of document.querySelectorAll("#forest [data-method]")) {
+      drawForest(panel, [...numbers.values()].filter((one) => one.method === panel.dataset.method && counts(one, state)).map((one) => [one, verdicts.get(one.cell)]));
+    }
+    const usual = Object.keys(protocol).every((key) => state[key] === protocol[key]);
+    const total = VERDICTS.map((verdict) => ["ure", "relu", "abs"].reduce((sum, method) => sum + (tallies.get(method)?.[verdict] ?? 0), 0));
+    headline.textContent = usual ? sentence : `By your reading, ${total.reduce((a, b) => a + b)} of the paper’s numbers of URE, ReLU and ABS were run: ${total.slice(0, 3).map((value, place) => `${value} ${VERDICTS[place]}`).join(", ")} and ${total[3]} that differ.`;
+    document.documentElement.classList.toggle("rejudged", !usual);
+    for (const part of document.querySelectorAll("[data-rule]")) part.textContent = { level: `${+(100 * state.level).toFixed(2)} %`, margin: state.margin, wider: state.wider_margin }[part.dataset.rule];
+    showComparisons();
+  };
+
+  const form = document.getElementById("judging");
+  if (form && judging) {
+    const TITLES = { epochs: "Epochs", scope: "Corrected", letters: "Letters", training: "Drawn, trained" };
+    const inputs = {};
+    const control = (name, words, input) => {
+      inputs[name] = input;
+      input.name = name;
+      form.append(make("label", {}, words, input));
+    };
+    for (const [choice, values] of Object.entries(judging.choices)) {
+      if (values.length < 2) continue;
+      control(choice, TITLES[choice], make("select", {}, ...values.map(([value, textContent]) => make("option", { value, textContent }))));
+    }
+    for (const [name, words, min, max] of [["margin", "Margin", 0.1, 10], ["wider_margin", "Wider margin", 0.1, 20], ["level", "Level, %", 51, 99.9]]) {
+      control(name, words, make("input", { type: "number", min, max, step: "any", required: true }));
+    }
+    const write = () => {
+      for (const [name, input] of Object.entries(inputs)) input.value = name === "level" ? +(100 * state.level).toFixed(2) : state[name];
+    };
+    const set = (wanted) => {
+      state = { ...protocol, ...wanted };
+      verdicts = new Map([...numbers].map(([cell, number]) => [cell, judge(number, state)]));
+      show();
+    };
+    form.addEventListener("input", () => {
+      if (!form.checkValidity()) return;
+      const read = ([name, input]) => [name, name === "level" ? input.value / 100 : input.type === "number" ? Number(input.value) : input.value];
+      set(Object.fromEntries(Object.entries(inputs).map(read)));
+    });
+    form.addEventListener("submit", (event) => event.preventDefault());
+    const choose = (wanted) => { set(wanted); write(); };
+    const usual = make("button", { type: "button", textContent: "As the protocol" });
+    usual.addEventListener("click", () => choose({}));
+    form.append(usual);
+    for (const head of document.querySelectorAll("#readings-counts [data-chosen]")) {
+      const button = make("button", { type: "button", title: "Judge by this reading", textContent: head.textContent });
+      button.addEventListener("click", () => choose(JSON.parse(head.dataset.chosen)));
+      head.replaceChildren(button);
+    }
+    write();
+  }
+
   // -- the drawer --------------------------------------------------------------------------------
 
-  const strip = (trials, verdict) => {
+  const strip = (trials, paper) => {
     const values = trials.map(([, accuracy]) => accuracy).filter((accuracy) => accuracy !== null);
-    if (verdict) values.push(verdict.published_mean);
+    if (paper) values.push(paper.paperMean);
     if (!values.length) return make("p", { textContent: "Every trial diverged." });
     const [low, high] = [Math.floor(Math.min(...values) - 1), Math.ceil(Math.max(...values) + 1)];
     const x = (value) => 10 + (value - low) / (high - low) * 380;
     const svg = draw("svg", { class: "strip", viewBox: "0 0 400 40", role: "img" },
       draw("path", { class: "axis", d: "M10 20H390" }),
       draw("text", { x: 10, y: 38 }, `${low} %`), draw("text", { x: 390, y: 38, "text-anchor": "end" }, `${high} %`));
-    if (verdict) svg.append(draw("path", { class: "published", d: `M${x(verdict.published_mean)} 8V32` }));
+    if (paper) svg.append(draw("path", { class: "published", d: `M${x(paper.paperMean)} 8V32` }));
     for (const [seed, accuracy] of trials) {
       if (accuracy !== null) svg.append(draw("circle", { class: "trial", cx: x(accuracy), cy: 20, r: 5 }, draw("title", {}, `seed ${seed}: ${number(accuracy)} %`)));
     }
-    svg.setAttribute("aria-label", `Trials at ${trials.map(([, accuracy]) => number(accuracy)).join(", ")} %${verdict ? `; the paper's mean at ${number(verdict.published_mean)} %` : ""}`);
+    svg.setAttribute("aria-label", `Trials at ${trials.map(([, accuracy]) => number(accuracy)).join(", ")} %${paper ? `; the paper's mean at ${number(paper.paperMean)} %` : ""}`);
     return svg;
   };
 
-  const arithmetic = (verdict) => {
-    if (!verdict) return [make("p", { textContent: "The paper has no such cell." })];
+  const arithmetic = (paper) => {
+    if (!paper) return [make("p", { textContent: "The paper has no such cell." })];
+    const found = verdicts.get(paper.cell);
+    const [, , trials, diverged] = found.trials ?? [];
     const facts = [
-      ["Verdict", verdict.verdict],
-      ["Ours", `${number(verdict.mean)} ± ${number(verdict.std)} %, ${verdict.trials} trials${verdict.diverged ? `, ${verdict.diverged} diverged` : ""}`],
-      ["The paper’s", `${number(verdict.published_mean)} ± ${number(verdict.published_std)} %, 3 trials`],
-      ["Difference", `${signed(verdict.difference)} points`],
-      ["Interval", `${signed(verdict.interval_low)} to ${signed(verdict.interval_high)}`],
-      ["Reason", verdict.reason],
+      ["Verdict", found.verdict],
+      ["Ours", `${ours(found)}${trials ? ` %, ${trials} trials${diverged ? `, ${diverged} diverged` : ""}` : ""}`],
+      ["The paper’s", `${number(paper.paperMean)} ± ${number(paper.paperStd)} %, 3 trials`],
+      ["Difference", `${signed(found.difference)} points`],
+      ["Interval", interval(found)],
+      ["Reason", found.reason],
     ];
     return [make("dl", {}, ...facts.flatMap(([name, value]) => [make("dt", { textContent: name }), make("dd", { textContent: value })]))];
   };
 
+  // The verdicts on one number under every reading that has trials of it: trainings and scopes down, epochs across.
+  const underReadings = (paper) => {
+    if (!paper) return [];
+    const { epochs, scope, training } = judging.choices;
+    const scopes = paper.method in (judging.changes.scope[protocol.scope] ?? {}) ? scope : [[protocol.scope, ""]];
+    const rows = training.flatMap(([trained, words]) => scopes.map(([value, title]) => ({
+      title: [words, ...(value === protocol.scope ? [] : [title])].join(", "),
+      found: epochs.map(([epoch]) => judge(paper, { ...state, training: trained, scope: value, epochs: epoch })),
+    }))).filter(({ found }) => found.some(({ trials }) => trials));
+    const all = rows.flatMap(({ found }) => found).filter(({ trials }) => trials);
+    const reproduced = all.filter(({ verdict }) => verdict === "reproduced").length;
+    const cell = (found) => { const mark = make("span"); remark(mark, found); return make("td", {}, mark); };
+    return [
+      make("h3", { textContent: "Under other readings" }),
+      make("p", { className: "quiet", textContent: `Reproduced under ${reproduced} of ${all.length} readings, by the margins and the level that are set.` }),
+      make("table", { className: "grid" },
+        make("thead", {}, make("tr", {}, make("th", { scope: "col", className: "name", textContent: "Drawn, trained" }), ...epochs.map(([, words]) => make("th", { scope: "col", textContent: words })))),
+        make("tbody", {}, ...rows.map(({ title, found }) => make("tr", {}, make("th", { scope: "row", textContent: title }), ...found.map(cell))))),
+    ];
+  };
+
   const fill = (name) => {
-    const { title, epochs, trials, verdict } = cells[name];
-    const curve = document.getElementById(name).querySelector("svg").cloneNode(true);
-    const { low, high, first, last } = curve.dataset;
+    const { title, epochs, trials, curve: { lines, low, high, first, last } } = cells[name];
+    const paper = numbers.get(name);
+    const curve = draw("svg", { class: "curve", viewBox: "0 0 200 100", role: "img", "aria-label": `Test accuracy by epoch, from ${low} to ${high} %` },
+      ...lines.map((points) => draw("polyline", { points })));
     const seeds = trials.map(([seed]) => make("li", {}, draw("svg", { viewBox: "0 0 35 10", "aria-hidden": true }, draw("path", { d: "M0 5H35" })), `seed ${seed}`));
     const shut = make("button", { type: "button", className: "shut", textContent: "Close", autofocus: true });
     shut.addEventListener("click", () => drawer.close());
     drawer.replaceChildren(
       shut,
       make("h2", { id: "drawer-title", textContent: title }),
-      ...arithmetic(verdict),
+      ...arithmetic(paper),
       make("h3", { textContent: "Trials" }),
-      strip(trials, verdict),
-      make("p", { className: "quiet", textContent: `A dot is the mean accuracy of a trial over epochs ${epochs}${verdict ? "; the line is the paper’s mean" : ""}.` }),
+      strip(trials, paper),
+      make("p", { className: "quiet", textContent: `A dot is the mean accuracy of a trial over epochs ${epochs}${paper ? "; the line is the paper’s mean" : ""}.` }),
       make("h3", { textContent: "Test accuracy by epoch" }),
       make("div", { className: "axis" }, make("span", { textContent: `${high} %` })),
       curve,
       make("div", { className: "axis" }, make("span", { textContent: `${low} %, epoch ${first}` }), make("span", { textContent: `epoch ${last}` })),
       make("ul", { className: "seeds" }, ...seeds),
+      ...underReadings(paper),
       make("h3", { textContent: "Where it comes from" }),
       make("dl", {}, ...trials.flatMap(([seed, accuracy, key, place, origin]) => [
         make("dt", { textContent: `Seed ${seed}` }),
@@ -217,17 +412,27 @@
   });
   for (const box of document.querySelectorAll(".scroll")) widths.observe(box);
 
+  // -- files ---------------------------------------------------------------------------------------
+
+  for (const link of document.querySelectorAll("a[download]")) {
+    link.addEventListener("click", () => { link.href = URL.createObjectURL(new Blob([downloads[link.download]], { type: "text/plain" })); });
+  }
+
   // -- the address -------------------------------------------------------------------------------
 
   const follow = () => {
     if (hash() in cells) return openCell(hash());
     if (drawer.open) drawer.close();
     if (/^comparisons(\?|$)/.test(hash())) {
+      document.querySelector("#comparisons details").open = true;
       showComparisons();
       document.getElementById("comparisons")?.scrollIntoView();
     }
   };
   addEventListener("popstate", follow);
+  const folded = document.querySelector("#comparisons details");
+  if (folded && matchMedia("(max-width: 45rem)").matches) folded.open = false;
   showComparisons();
   follow();
+  document.documentElement.dataset.ready = "";
 })();

@@ -44,13 +44,15 @@ def set_up(browser, width=1400, scheme="light", media="screen"):
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": media, "features": features})
 
 
-def visit(browser, place):
-    """Open an address anew, and wait until the page's script has run: the driver may return before."""
+def visit(browser, place, scripted=True):
+    """Open an address anew, and wait until the page is there and its script has run: the driver may return before."""
     wait = pytest.importorskip("selenium.webdriver.support.wait").WebDriverWait(browser, 60)
     browser.get("about:blank")
     browser.get(place)
     ready = "return location.href === arguments[0] && document.readyState === 'complete'"
     wait.until(lambda browser: browser.execute_script(ready, place))
+    if scripted:
+        wait.until(lambda browser: browser.execute_script("return 'ready' in document.documentElement.dataset"))
 
 
 def lay_out(page):

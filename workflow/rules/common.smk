@@ -15,8 +15,10 @@ from mdpu.pipeline.cli import has_gpu
 from mdpu.pipeline.config import as_yaml, from_snakemake, selected
 from mdpu.pipeline.data import own
 from mdpu.pipeline.data.labels import SIDES
+from mdpu.pipeline.evaluate import rejudge
 from mdpu.pipeline.files import digest
 from mdpu.pipeline.plan import PARTS, Plan
+from mdpu.pipeline.report import apart
 from mdpu.settings import RECIPE
 
 os.environ.pop("PYTHONOPTIMIZE", None)  # claims are read from docstrings, which it can drop
@@ -111,4 +113,5 @@ SHOWN = [file for name in PLAN.experiments for file in show.outputs(PLAN, name)]
 TABLES = [file for file in SHOWN if file.parent == RESULTS / "tables"]
 FIGURES = [file for file in SHOWN if file.parent == RESULTS / "figures"]
 JUDGED = [RESULTS / f"{name}.json" for name in ("comparison", "claims") if PLAN.runs]
+JUDGED += [RESULTS / "readings.json"] if rejudge.is_compared(PLAN) else []
 JUDGED += [RESULTS / "verification.json"] if PLAN.runs and config.get("expected") else []

@@ -1,5 +1,6 @@
-# INPUTS   summary.csv, metrics.parquet; for the claims the packed files of shipped runs on the same datasets
-# OUTPUTS  comparison.csv, a verdict per published number; claims.csv and claims_cases.csv; details (.json) beside each
+# INPUTS   summary.csv, metrics.parquet; for claims and readings the runs, among them shipped ones of no experiment
+# OUTPUTS  comparison.csv, a verdict per published number; claims.csv and claims_cases.csv; details (.json) beside each;
+#          readings.csv, our statistics under every reading, and figures/readings.svg
 
 
 rule compare:
@@ -38,3 +39,23 @@ rule claims:
         rows=text(sorted(PLAN.table_rows)),
     script:
         "../scripts/claims.py"
+
+
+rule readings:
+    input:
+        runs=sorted({*run_files(), *rejudge.reading_files(PLAN), *apart.apart_files(PLAN)}),
+    output:
+        csv=offered("readings.csv", "readings", "Evaluation", "Every reading, number by number"),
+        json=RESULTS / "readings.json",
+        svg=offered("figures/readings.svg", "readings", "Evaluation", "Every number under every reading"),
+        pdf=RESULTS / "figures/readings.pdf",
+    log:
+        RESULTS / "logs/readings.log",
+    conda:
+        "../../envs/mdpu.yaml"
+    params:
+        rule=text(config["comparison"]),
+        protocol=text(config["protocol"]),
+        choices=text(config["definitions"]["choices"]),
+    script:
+        "../scripts/readings.py"

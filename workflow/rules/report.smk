@@ -11,7 +11,7 @@ rule report:
         labels=[PLAN.layout.labels(dataset) for dataset in PLAN.datasets],
         images=[PLAN.layout.images(dataset).with_suffix(".json") for dataset in PLAN.datasets],
         sheets=[sheet for dataset in PLAN.datasets for sheet in PLAN.layout.sheets(dataset)],
-        apart=config.get("apart") or [],
+        apart=apart.apart_files(PLAN),
     output:
         page=offered("report.html", "page", "Report", "Page"),
     log:

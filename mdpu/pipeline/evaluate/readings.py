@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Any, NamedTuple
@@ -101,7 +101,8 @@ class Readings:
         """Return the name of a training by what is asked for it; of the same, that with the fewest departures."""
         variants = self._variants
         return {
-            _asked(variants.sampling(name, tuple_size, n), variants.settings(name, "mlp").flat()): name
+            _asked(variants.sampling(name, tuple_size, n), variants.settings(name, network).flat()): name
+            for network in self._config["protocol"]["training"]["networks"]
             for name in reversed(self.trainings)
         }
 
@@ -111,19 +112,23 @@ class Readings:
         They are in the order of `AXES`. ``variant`` is the name of its training, ``n`` the paper's.
         """
         sampling, (dataset, _, number, _, seed) = dict(asked["sampling"]), asked["trial"].split("/")
-        if asked["loss"] != LOGISTIC or asked["prior_offset"] or "law" in sampling or "hidden" not in asked["settings"]:
+        if asked["loss"] != LOGISTIC or asked["prior_offset"] or "law" in sampling:
             return None
         size, prior, n = sampling.pop("tuple_size"), sampling.pop("prior"), int(number.removeprefix("n"))
         name = self._names(size, n).get(_asked(sampling, asked["settings"]))
         values = (dataset, name, size, n, prior, asked["method"], LOGISTIC, int(seed.removeprefix("seed")), DOMINANT)
         return None if name is None else dict(zip(AXES, values, strict=True))
 
-    def read_trials(self, runs: Iterable[Stored]) -> pd.DataFrame:
+    def read_trials(self, runs: Iterable[Stored], methods: Collection[str] = PROPOSED) -> pd.DataFrame:
         """Return the accuracy of each run that a reading asks for, in percent, by value of the choice ``epochs``.
+
+        `methods` are the paper's; what a scope puts in the place of one counts too.
 
         A row has the axes of its run, ``epochs``, ``accuracy``, missing if the run diverged, and ``precision``.
         """
-        found, reported = self.find_runs(runs), []
+        found, reported = self.find_runs(runs, methods), []
+        if not found:
+            return pd.DataFrame(columns=[*AXES, "epochs", "accuracy", "precision"])
         measures = ["epoch", "accuracy", "true_positive_rate", "true_negative_rate"]
         frames = [run.history[measures].assign(**dict(zip(AXES, axes, strict=True))) for axes, run in found.items()]
         metrics = pd.concat(frames, ignore_index=True)
@@ -134,10 +139,12 @@ class Readings:
         rows = trials[list(AXES)].itertuples(index=False, name=None)
         return trials.assign(precision=[found[row].about["precision"] for row in rows])
 
-    def find_runs(self, runs: Iterable[Stored]) -> dict[tuple[Any, ...], Stored]:
+    def find_runs(
+        self, runs: Iterable[Stored], methods: Collection[str] = PROPOSED
+    ) -> dict[tuple[Any, ...], Stored]:
         """Return the runs that a reading asks for by the values of `AXES`; of two of one trial, that in float32."""
         scopes = [self.changes({"scope": value})["methods"].values() for value in self.values("scope")]
-        methods = {*PROPOSED}.union(*scopes)
+        methods = {*methods}.union(*scopes)
         found: dict[tuple[Any, ...], Stored] = {}
         for run in sorted(runs, key=lambda run: run.about["precision"] != "float32"):
             axes = self.axes(run.about["asked"]) if run.about["asked"]["method"] in methods else None

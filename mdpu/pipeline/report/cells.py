@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import string
-from collections.abc import Mapping
 from typing import Any, cast
 
 import numpy as np
@@ -17,7 +16,7 @@ from mdpu.pipeline.evaluate.summary import were_run
 from mdpu.pipeline.plan import AXES, DOMINANT, LOGISTIC, Plan, Run
 from mdpu.pipeline.report.drawing import size_name
 
-POINTS = 25  # of a curve
+POINTS = 20  # of a curve
 WIDTH, HEIGHT = 200, 100  # of a curve's drawing, in its own units
 FLOAT32 = "float32"  # the precision of the protocol; what was trained in another one is marked
 
@@ -118,15 +117,13 @@ def verdicts_by_cell(comparison: pd.DataFrame) -> dict[str, dict[str, Any]]:
     return {row["cell"]: row for row in rows}
 
 
-def drawer_data(lines: list[dict[str, Any]], verdicts: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+def drawer_data(lines: list[dict[str, Any]]) -> dict[str, Any]:
     """Return what the page's script shows of each cell, ready for JSON: files of runs, and cells by name.
 
     A trial is its seed, accuracy, key, position of the file, letter of what trained it.
     """
     files = list(dict.fromkeys(trial["file"] for line in lines for trial in line["trials"]))
     places = {file: position for position, file in enumerate(files)}
-    kept = ["mean", "std", "trials", "diverged", "published_mean", "published_std", "difference"]
-    kept += ["interval_low", "interval_high", "verdict", "reason"]
     cells = {
         line["name"]: {
             "title": line["title"],
@@ -135,13 +132,8 @@ def drawer_data(lines: list[dict[str, Any]], verdicts: Mapping[str, Mapping[str,
                 [trial["seed"], trial["accuracy"], trial["key"], places[trial["file"]], trial["origin"]]
                 for trial in line["trials"]
             ],
-            "verdict": {key: _short(verdicts[line["name"]][key]) for key in kept} if line["name"] in verdicts else None,
+            "curve": line["curve"],
         }
         for line in lines
     }
     return {"files": files, "cells": cells}
-
-
-def _short(value: Any) -> Any:
-    """Return a number as it is shown everywhere else, so that the script does not round it a second time."""
-    return round(value, 2) if isinstance(value, float) else value

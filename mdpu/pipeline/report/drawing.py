@@ -115,18 +115,35 @@ def reference_lines(axes: Axes, controls: pd.Series) -> None:
 
 
 def name_outside(axis: Axes, controls: pd.Series) -> None:
-    """Name the controls whose accuracy lies outside of the vertical range of `axis`; see `reference_lines`."""
+    """Name the controls whose accuracy lies outside of the vertical range of `axis`; see `reference_lines`.
+
+    They leave the legend.
+    """
     low, high = axis.get_ylim()
     ground = {"facecolor": "white", "edgecolor": "none", "pad": 0.5, "alpha": 0.7}
     for outside, arrow, height, side in ((controls < low, "↓", 0.03, "bottom"), (controls > high, "↑", 0.97, "top")):
         names = [f"{load_method(str(name)).title} {value:.1f} {arrow}" for name, value in controls[outside].items()]
+        for line in axis.get_lines():
+            if line.get_label() in {load_method(str(name)).title for name in controls.index[outside]}:
+                line.set_label(f"_{line.get_label()}")
         if names:
             axis.text(0.98, height, "\n".join(names), transform=axis.transAxes, ha="right", va=side, bbox=ground)
 
 
-def legend_below(figure: Figure, axes: Axes) -> None:
-    """Put the legend of `axes` below all of them, as wide as the figure; the figure grows by its height."""
-    handles, labels = axes.get_legend_handles_labels()
+def missing_panel(axis: Axes, title: str) -> None:
+    """Say in the place of a panel of the paper that it was not run."""
+    axis.set_axis_off()
+    text = "\n".join(textwrap.wrap(f"{literal(title)}: not run", 18))
+    axis.text(0.5, 0.5, text, transform=axis.transAxes, ha="center", va="center", color="0.4")
+
+
+def legend_below(figure: Figure) -> None:
+    """Put one legend of all axes below them, as wide as the figure; the figure grows by its height."""
+    found: dict[str, Any] = {}
+    for axis in figure.axes:
+        for handle, label in zip(*axis.get_legend_handles_labels(), strict=True):
+            found.setdefault(label, handle)
+    labels, handles = list(found), list(found.values())
     for rows in range(1, len(labels) + 1):
         legend = figure.legend(handles, labels, loc="outside lower center", ncols=-(-len(labels) // rows))
         box = legend.get_window_extent()

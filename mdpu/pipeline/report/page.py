@@ -7,8 +7,11 @@ of images and labels (.json).
 
 from __future__ import annotations
 
+import base64
+import json
 import os
 import re
+import zlib
 from collections.abc import Mapping
 from itertools import groupby
 from pathlib import Path
@@ -24,10 +27,13 @@ from mdpu.pipeline.evaluate.collect import REPORTED
 from mdpu.pipeline.evaluate.evidence import table_cells
 from mdpu.pipeline.evaluate.forecasts import read_scores
 from mdpu.pipeline.evaluate.published import FAMILIES, family, published_cells
+from mdpu.pipeline.evaluate.readings import Readings
+from mdpu.pipeline.evaluate.rejudge import is_compared
 from mdpu.pipeline.evaluate.summary import headline, in_points, lines, verdict_counts
-from mdpu.pipeline.files import REPOSITORY, read_csv, read_json, read_table, resource, write_text
+from mdpu.pipeline.files import read_csv, read_json, read_table, resource, write_text
 from mdpu.pipeline.plan import AXES, PARTS, Plan
 from mdpu.pipeline.report import forest
+from mdpu.pipeline.report.apart import read_apart
 from mdpu.pipeline.report.cells import (
     FLOAT32,
     HEIGHT,
@@ -38,17 +44,29 @@ from mdpu.pipeline.report.cells import (
     verdicts_by_cell,
 )
 from mdpu.pipeline.report.sections import BESIDE, data_url, downloads
-from mdpu.pipeline.report.verdicts import LOOKS, claims_section, comparison_rows, verdict_section
+from mdpu.pipeline.report.specification import NAME as SPECIFICATION
+from mdpu.pipeline.report.specification import specification_section
+from mdpu.pipeline.report.verdicts import (
+    LOOKS,
+    claims_section,
+    comparison_rows,
+    reading_data,
+    reading_rows,
+    verdict_grid,
+    verdict_section,
+)
 from mdpu.pipeline.show import sections
 
 TEMPLATES = resource("report")
 REFERENCE, OWN_DATA = "results/reference/report.html", "docs/how-to/estimator.md"  # in the repository
-STYLE = ("tokens.css", "style.css", "print.css")
+STYLE, SCRIPT = ("tokens.css", "style.css", "print.css"), ("rule.js", "page.js")
 
 
 def write_page(plan: Plan, out: Path) -> None:
     """Write the report as one self-contained HTML page; raise `UserError` if a file of the results is missing."""
-    shown = sections(plan)
+    shown = {**sections(plan), "apart": []}
+    results = _results(plan, shown) if plan.runs else _no_results()
+    data = packed({**results.pop("data"), "downloads": _texts(results, shown)})
     for section in (section for group in shown.values() for section in group if "methods" in section):
         section["columns"] = column_groups(section["methods"])
     page = (
@@ -56,16 +74,28 @@ def write_page(plan: Plan, out: Path) -> None:
         .get_template("report.html.j2")
         .render(
             name=plan.config["name"],
-            runs=len(plan.runs),
             groups=PARTS,
             shown=shown,
-            **(_results(plan, shown) if plan.runs else _no_results()),
+            **results,
             **_making(plan, out),
+            data=data,
             style="".join((TEMPLATES / name).read_text(encoding="utf-8") for name in STYLE),
-            script=(TEMPLATES / "page.js").read_text(encoding="utf-8"),
+            script="".join((TEMPLATES / name).read_text(encoding="utf-8") for name in SCRIPT),
         )
     )
     write_text(out, page)
+
+
+def packed(data: Mapping[str, Any]) -> str:
+    """Return data for the page's script: JSON, deflated, in base 64; it is a quarter as long."""
+    text = json.dumps(data, separators=(",", ":"), allow_nan=False)
+    return base64.b64encode(zlib.compress(text.encode(), 9)).decode()
+
+
+def _texts(results: Mapping[str, Any], shown: Mapping[str, list[dict[str, Any]]]) -> dict[str, str]:
+    """Return the text of every file that the page offers, by name."""
+    offered = [*results["files"].values(), *(own["downloads"] for group in shown.values() for own in group)]
+    return {file["file"]: file["text"] for files in offered for file in files}
 
 
 def environment() -> Environment:
@@ -118,20 +148,31 @@ def _no_results() -> dict[str, Any]:
     empty: dict[str, Any] = {**{name: [] for name in none}, "verdicts": {}}
     data: dict[str, Any] = {"files": [], "cells": {}}
     verdict = {"compared": 0, "cells": len(published_cells())}
-    missing = dict.fromkeys(("verification", "forest", "picture", "training"))
+    empty |= {"files": {}, "readings": [], "runs": 0}
+    missing = dict.fromkeys(("verification", "forest", "picture", "training", "apart"))
     return {"headline": "Nothing was trained.", "verdict": verdict, "data": data, **empty, **missing}
 
 
-def _results(plan: Plan, shown: Mapping[str, list[dict[str, Any]]]) -> dict[str, Any]:
+def _results(plan: Plan, shown: dict[str, list[dict[str, Any]]]) -> dict[str, Any]:
     """Return what the page says of the results: verdicts, claims, cells."""
     at, layout = plan.layout.results, plan.layout
     comparison, summary, runs = map(read_csv, (at / "comparison.csv", layout.summary, layout.runs))
     metrics = read_table(layout.metrics, [*AXES, "epoch", *REPORTED])
-    training = training_lines(runs)
-    cells, verdicts = cell_lines(plan, runs, metrics, training), verdicts_by_cell(comparison)
+    pages = [(plan, comparison, runs, metrics)]
+    apart = read_apart(plan)
+    if apart:
+        pages.append((apart.plan, apart.comparison, apart.runs, apart.metrics))
+        shown["apart"] = apart.sections()
+    training = training_lines(pd.concat([own for _, _, own, _ in pages]))
+    cells = [line for own, _, done, measured in pages for line in cell_lines(own, done, measured, training)]
+    verdicts = {name: row for _, own, _, _ in pages for name, row in verdicts_by_cell(own).items()}
     verification = read_json(at / "verification.json") if plan.config.get("expected") else None
-    apart = plan.config.get("apart")  # verdicts on other images
-    with_others = pd.concat([comparison, read_csv(REPOSITORY / apart)]) if apart else comparison
+    with_others, readings = pd.concat([own for _, own, _, _ in pages]), Readings(plan.config)
+    facts = read_json(at / "readings.json") if is_compared(plan) else {"counts": [], "best": None, "tried": 0}
+    if facts["tried"]:
+        shown["paper"].append(specification_section(plan.layout.figure(SPECIFICATION), facts["tried"]))
+    statistics = read_csv(at / "readings.csv") if facts["tried"] else None
+    judging = reading_data(readings, [own for _, own, _, _ in pages], statistics, plan.config["comparison"])
     every_section = [section for group in reversed(PARTS) for section in shown[group]]
     beyond = (section["name"] for section in every_section if "beyond" in map(family, section.get("methods", ())))
     pictures = (section for section in every_section if "image" in section and section["trials"])
@@ -144,20 +185,24 @@ def _results(plan: Plan, shown: Mapping[str, list[dict[str, Any]]]) -> dict[str,
         "picture": next(pictures, None),
         "forest": {
             "panels": forest.forest_panels(comparison),
-            **{"span": forest.SPAN, "width": forest.WIDTH, "height": forest.HEIGHT},
+            **{"span": forest.SPAN, "pitch": forest.MOST_PITCH, "width": forest.WIDTH, "height": forest.HEIGHT},
         },
         "verdict": verdict_section(plan, comparison, read_json(at / "comparison.json")),
         "claims": claims,
         "forecasts": read_scores(plan, metrics),
-        "comparisons": comparison_rows(plan, comparison),
+        "comparisons": [row for own, compared, _, _ in pages for row in comparison_rows(own, compared)],
+        "apart": verdict_grid(apart.plan, apart.comparison) if apart else None,
+        "readings": reading_rows(facts, readings),
+        "tried": facts["tried"],
+        "runs": sum(len(own) for _, _, own, _ in pages),
         "verification": verification,
         "cells": cells,
         "curve": {"width": WIDTH, "height": HEIGHT},
-        "seeds": sorted(set(runs["seed"])),
+        "seeds": sorted({seed for _, _, own, _ in pages for seed in own["seed"]}),
         "verdicts": verdicts,
         "training": training,
-        "reduced": int((runs["precision"] != FLOAT32).sum()),
-        "data": drawer_data(cells, verdicts),
+        "reduced": sum(int((own["precision"] != FLOAT32).sum()) for _, _, own, _ in pages),
+        "data": {**drawer_data(cells), "judging": judging},
         "files": {name: downloads([at / f"{name}.csv"]) for name in ("comparison", "claims")},
     }
 

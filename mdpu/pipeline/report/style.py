@@ -10,14 +10,14 @@ from mdpu.pipeline.files import resource
 os.environ["MPLBACKEND"] = "agg"  # matplotlib refuses a notebook's, which jobs inherit, where it is not installed
 STYLE = resource("mdpu/pipeline/report/paper.mplstyle")
 
-# Okabe and Ito's palette; the dashes and markers tell the methods apart without colour. Methods of one
-# family share a dash, and a correction keeps its marker in every scope.
+# Okabe and Ito's palette, with olive for yellow, which white hides. The dashes and markers tell the methods apart
+# without colour. Methods of one family share a dash, and a correction keeps its marker in every scope.
 METHOD_STYLES: dict[str, dict[str, Any]] = {
     "ure": {"color": "#D55E00", "linestyle": "-", "marker": "o"},
     "relu": {"color": "#0072B2", "linestyle": "--", "marker": "s"},
     "abs": {"color": "#009E73", "linestyle": "-.", "marker": "^"},
     "relu-class": {"color": "#56B4E9", "linestyle": ":", "marker": "s"},
-    "abs-class": {"color": "#F0E442", "linestyle": ":", "marker": "^"},
+    "abs-class": {"color": "#8A8A00", "linestyle": ":", "marker": "^"},
     "relu-part": {"color": "#CC79A7", "linestyle": "-", "marker": "s"},
     "abs-part": {"color": "#E69F00", "linestyle": "-", "marker": "^"},
     "nnpu": {"color": "#0072B2", "linestyle": "-", "marker": "P"},

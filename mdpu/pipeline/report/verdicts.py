@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,12 +10,15 @@ import pandas as pd
 
 from mdpu.methods import load_method
 from mdpu.pipeline.evaluate.comparison import CLOSE, DIFFERS, FEWEST_TRIALS, INCONCLUSIVE, NOT_RUN, REPRODUCED
-from mdpu.pipeline.evaluate.published import NUMERALS, family, published_cells
+from mdpu.pipeline.evaluate.published import NUMERALS, family, in_one_reading, published_cells
+from mdpu.pipeline.evaluate.readings import Readings
+from mdpu.pipeline.evaluate.rejudge import DECIMALS
 from mdpu.pipeline.evaluate.summary import were_run
 from mdpu.pipeline.files import read_csv, read_json
 from mdpu.pipeline.plan import CELL, Plan, cell_name
 
 TABLES = {table: f"{NUMERALS[table]}, {'pairs' if table < 4 else 'triples'}" for table in NUMERALS}
+FREE = ("epochs", "scope", "letters")  # choices that train nothing anew: all other choices change the training
 # Glyphs tell the verdicts apart without colour.
 LOOKS = {
     REPRODUCED: ("=", "reproduced"),
@@ -30,6 +34,24 @@ def verdict_section(plan: Plan, comparison: pd.DataFrame, facts: dict[str, Any])
 
     `comparison` and `facts` are what `mdpu.pipeline.evaluate.comparison.write_comparison` writes.
     """
+    run = were_run(comparison)
+    return {
+        "rule": facts["rule"],
+        "compared": len(run),
+        "comparisons": len(comparison),
+        "cells": len(published_cells()),
+        "totals": [_titled(plan, row) for row in facts["totals"] if any(row[one] for one in LOOKS if one != NOT_RUN)],
+        "spreads": [
+            {**row, "family": family(row["method"]), "method": load_method(row["method"]).title}
+            for row in facts["spreads"]
+        ],
+        "fewest_trials": FEWEST_TRIALS,
+        **verdict_grid(plan, comparison),
+    }
+
+
+def verdict_grid(plan: Plan, comparison: pd.DataFrame) -> dict[str, Any]:
+    """Return the grid of all cells of the datasets that were run: what heads its columns, and its rows."""
     run = were_run(comparison)
     methods = list(dict.fromkeys(comparison["method"]))
     were = set(run[["table", "method"]].itertuples(index=False, name=None))
@@ -47,19 +69,9 @@ def verdict_section(plan: Plan, comparison: pd.DataFrame, facts: dict[str, Any])
         for by_cell in [{(row["table"], row["method"]): row for row in rows.to_dict("records")}]
     ]
     return {
-        "rule": facts["rule"],
-        "compared": len(run),
-        "comparisons": len(comparison),
-        "cells": len(published_cells()),
-        "totals": [_titled(plan, row) for row in facts["totals"] if any(row[one] for one in LOOKS if one != NOT_RUN)],
-        "spreads": [
-            {**row, "family": family(row["method"]), "method": load_method(row["method"]).title}
-            for row in facts["spreads"]
-        ],
         "columns": {TABLES[table]: shown for table, shown in columns.items() if shown},
         "titles": {method: load_method(method).title for method in methods},
         "grid": grid,
-        "fewest_trials": FEWEST_TRIALS,
     }
 
 
@@ -127,3 +139,105 @@ def _case(case: dict[Any, Any]) -> dict[str, Any]:
         "seed": None if pd.isna(case["seed"]) else int(case["seed"]),
         **{side: None if pd.isna(case[side]) else f"{case[side]:.4g}" for side in ("left", "right")},
     }
+
+
+# What readers call values of choices; others go by their own names.
+VALUES = {
+    "last-ten": "last ten epochs",
+    "all": "all 100 epochs",
+    "last": "last epoch",
+    "best": "best epoch, by test labels",
+    "with": "with replacement",
+    "without": "without replacement",
+    "whole": "whole risk",
+    "class": "each class",
+    "part": "each part",
+    "a-i": "A to I",
+    "all-26": "all 26",
+}
+
+
+def reading_rows(facts: Mapping[str, Any], readings: Readings) -> list[dict[str, Any]]:
+    """Return the counts of verdicts under some readings for the template: each with a title, and what to choose.
+
+    `facts` are what `mdpu.pipeline.evaluate.rejudge.write_readings` writes. The most probable reading comes last.
+    """
+    rows = [
+        {
+            **row,
+            "title": VALUES[row["reading"][row["choice"]]].capitalize(),
+            "chosen": _chosen(row["reading"], readings),
+        }
+        for row in facts["counts"]
+    ]
+    found = facts["best"]
+    if found:
+        words = " and ".join(VALUES.get(v, f"{c} {v}") for c, v in readings.departures(found["reading"]).items())
+        title = f"Most probable: {words or 'the protocol'}"
+        rows.append({**found, "choice": "best", "title": title, "chosen": _chosen(found["reading"], readings)})
+    return rows
+
+
+def _chosen(reading: Mapping[str, str], readings: Readings) -> dict[str, str]:
+    """Return what the page's controls have to say for a reading: the choices that train nothing anew, and the rest."""
+    free = {choice: reading[choice] for choice in FREE}
+    trained = {choice: value for choice, value in reading.items() if choice not in FREE}
+    return {**free, "training": readings.name(trained)}
+
+
+def reading_data(
+    readings: Readings, comparisons: Sequence[pd.DataFrame], statistics: pd.DataFrame | None, rule: Mapping[str, float]
+) -> dict[str, Any]:
+    """Return what the page's script judges by, ready for JSON.
+
+    ``choices`` are the values of each choice that the runs tell apart, with their titles; ``changes`` what a scope and
+    the letters put in the place of methods and datasets; ``numbers`` the comparisons that were run, of which those of
+    the first table count in the headline; ``statistics`` mean, deviation, trials and diverged ones of each cell by
+    training, in the order of the epochs. The protocol's are those of the comparisons.
+    """
+    compared = [were_run(own) for own in comparisons]
+    own = pd.concat(
+        [one.assign(counted=one.index.isin(in_one_reading(one).index)) for one in compared[:1]] + compared[1:]
+    )
+    protocol, epochs = readings.name(readings.protocol), readings.values("epochs")
+    by_training: dict[str, dict[str, list[list[float | None] | None]]] = {protocol: {}}
+    for row in own.to_dict("records"):
+        by_training[protocol][_place(row)] = [_facts(row), *[None] * (len(epochs) - 1)]
+    rows = {place.rpartition("/")[0] for place in by_training[protocol]}
+    for row in [] if statistics is None else statistics.to_dict("records"):
+        if _place(row).rpartition("/")[0] not in rows:
+            continue
+        column, cells = epochs.index(row["epochs"]), by_training.setdefault(row["variant"], {})
+        values = cells.setdefault(_place(row), [None] * len(epochs))
+        values[column] = values[column] or _facts(row)
+    methods = {name.rpartition("/")[2] for cells in by_training.values() for name in cells}
+    there = {"epochs": epochs if statistics is not None else epochs[:1], "training": [*by_training]}
+    for choice, part, found in (("scope", "methods", methods), ("letters", "datasets", set(own["dataset"]))):
+        changed = {value: set(readings.changes({choice: value})[part].values()) for value in readings.values(choice)}
+        there[choice] = [value for value, ours in changed.items() if ours <= found]
+    return {
+        "choices": {choice: [[one, VALUES.get(one, one)] for one in values] for choice, values in there.items()},
+        "changes": {
+            choice: {value: readings.changes({choice: value})[part] for value in there[choice]}
+            for choice, part in (("scope", "methods"), ("letters", "datasets"))
+        },
+        "chosen": _chosen(readings.protocol, readings),
+        "rule": dict(rule),
+        "numbers": [
+            [row["cell"], _place(row), row["published_dataset"], row["published_mean"], row["published_std"],
+             bool(row["counted"] == 1)]
+            for row in own.to_dict("records")
+        ],
+        "statistics": by_training,
+    }  # fmt: skip
+
+
+def _place(row: Mapping[Any, Any]) -> str:
+    """Return the name of a cell whatever its training."""
+    return f"{row['dataset']}/m{row['tuple_size']}/n{row['n']}/prior{row['prior']}/{row['method']}"
+
+
+def _facts(row: Mapping[Any, Any]) -> list[float | None]:
+    """Return mean, deviation, trials and diverged trials of a row, missing ones as None."""
+    values = (row[name] for name in ("mean", "std", "trials", "diverged"))
+    return [None if pd.isna(value) else round(float(value), DECIMALS) for value in values]

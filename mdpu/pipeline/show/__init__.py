@@ -56,6 +56,8 @@ class Kind:
         Whether it can show several laws.
     options : mapping
         What ``options`` of a definition may hold, each with the JSON schema of its value.
+    caption : str
+        What stands below every figure of this kind.
     check : callable
         From (definition with inherited axes, configuration, the definition's key) to nothing: raises `UserError` for
         mistakes that a schema cannot express.
@@ -67,6 +69,7 @@ class Kind:
     files: tuple[str, ...]
     single: tuple[str, ...] = ()
     laws: bool = False
+    caption: str = ""
     options: Mapping[str, Any] = field(default_factory=dict)
     check: Callable[[Mapping[str, Any], Config, str], None] = lambda definition, config, where: None
 
@@ -176,4 +179,4 @@ def figure_kind(
     def section(plan: Plan, experiment: Experiment, outputs: Outputs) -> dict[str, Any]:
         return figure_section(plan, experiment, caption, outputs[0])
 
-    return Kind(write=write, section=section, reads=reads, files=files, **contract)
+    return Kind(write=write, section=section, reads=reads, files=files, caption=caption, **contract)

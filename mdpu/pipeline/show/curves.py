@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import pandas as pd
 
+from mdpu.methods import load_method
 from mdpu.pipeline.evaluate.collect import read_histories
 from mdpu.pipeline.plan import Experiment, Plan
 from mdpu.pipeline.report import drawing
+from mdpu.pipeline.report.style import method_style
 from mdpu.pipeline.show import Inputs, figure_kind
 
 if TYPE_CHECKING:
@@ -18,30 +20,41 @@ if TYPE_CHECKING:
 
 REFERENCE_EPOCHS = 10
 STEEP = 0.1  # share of the epochs, the first ones, that do not decide the range of an axis
+SMOOTHED = 0.09  # share of the epochs that a point of a curve averages
 LINEAR_RISK = 1.0  # the risk axis is linear in [-1, 1] and logarithmic beyond: the URE's risk never stops falling
 CAPTION = """\
-Training risk (the uncorrected, unbiased estimate, averaged over the epoch's minibatches) and test accuracy
-per epoch. A line is the mean over trials, its band one standard deviation to each side. Panels of one dataset have the
-same axes, which leave out the steep first tenth of the epochs. Where the risk axis goes below -10 it is linear between
--1 and 1 and logarithmic beyond. Controls are horizontal lines at the mean of their last 10 epochs. One that lies
-outside of the axis is named at its edge.
+Training risk (the uncorrected, unbiased estimate, averaged over the epoch's minibatches) and test accuracy per epoch,
+each a running mean over a tenth of the epochs. A thick line is the mean over trials, a thin one a trial. Panels of one
+dataset have the same axes, which leave out the steep first tenth of the epochs. Where the risk axis goes below -10 it
+is linear between -1 and 1 and logarithmic beyond. Controls are horizontal lines at the mean of their last 10 epochs.
+One that lies outside of the axis is named at its edge.
 """
 
 
 def draw(plan: Plan, experiment: Experiment, inputs: Inputs) -> Figure:
     """Draw an experiment of this kind."""
     histories = read_histories(experiment.runs, inputs["metrics"])
-    return curves_figure(histories, plan.titles(run.dataset for run in experiment.runs))
+    return curves_figure(
+        histories, plan.titles(run.dataset for run in experiment.runs), plan.titles(experiment.not_run)
+    )
 
 
-def curves_figure(metrics: pd.DataFrame, datasets: Mapping[str, str]) -> Figure:
-    """Draw a panel of training risk above one of test accuracy per dataset, prior and tuple size."""
+def curves_figure(
+    metrics: pd.DataFrame, datasets: Mapping[str, str], not_run: Mapping[str, str] | None = None
+) -> Figure:
+    """Draw a panel of training risk above one of test accuracy per dataset, prior and tuple size.
+
+    Datasets that were not run are named in their places.
+    """
     metrics = metrics.assign(accuracy=100 * metrics["accuracy"])
     keys = metrics[["dataset", "prior", "tuple_size"]].drop_duplicates()
-    order = list(datasets)
-    panels = sorted(keys.itertuples(index=False, name=None), key=lambda key: (key[2], order.index(key[0]), key[1]))
+    missing = not_run or {}
+    order = [*datasets, *missing]
+    found = set(keys.itertuples(index=False, name=None))
+    found |= {(name, prior, size) for name in missing for _, prior, size in found}
+    panels = sorted(found, key=lambda key: (key[2], order.index(key[0]), key[1]))
     # As in the paper, each tuple size has rows of its own; a single dataset and prior has its sizes side by side.
-    per_size = len(keys[["dataset", "prior"]].drop_duplicates())
+    per_size = len({(dataset, prior) for dataset, prior, _ in panels})
     columns = drawing.panel_columns(per_size if per_size > 1 else len(panels))
     rows = -(-len(panels) // columns)
     figure, axes = drawing.draw_panels(2 * rows, columns, 1.5, sharex=True)
@@ -50,10 +63,17 @@ def curves_figure(metrics: pd.DataFrame, datasets: Mapping[str, str]) -> Figure:
     methods, controls = drawing.competitors_and_controls(metrics)
     by_dataset: dict[str, list[tuple[Axes, Axes, pd.Series]]] = {}
     for place, (dataset, prior, size) in enumerate(panels):
+        if dataset in missing:
+            axes[place // columns * 2, place % columns].set_axis_off()
+            drawing.missing_panel(
+                axes[place // columns * 2 + 1, place % columns],
+                f"{missing[dataset]}, {drawing.size_name(size).lower()}",
+            )
+            continue
         shown = metrics[(metrics[["dataset", "prior", "tuple_size"]] == [dataset, prior, size]).all(axis=1)]
         risk, accuracy = axes[place // columns * 2 : place // columns * 2 + 2, place % columns]
-        drawing.bands(risk, shown, "risk", methods)
-        drawing.bands(accuracy, shown, "accuracy", methods)
+        _smoothed(risk, shown, "risk", methods)
+        _smoothed(accuracy, shown, "accuracy", methods)
         last = shown[shown["epoch"] > shown["epoch"].max() - REFERENCE_EPOCHS]
         known = last.groupby("method")["accuracy"].mean().reindex(controls).dropna()
         drawing.reference_lines(accuracy, known)
@@ -70,8 +90,21 @@ def curves_figure(metrics: pd.DataFrame, datasets: Mapping[str, str]) -> Figure:
             accuracy.set_ylabel("Test accuracy (%)")
     for dataset, group in by_dataset.items():
         _share_axes(group, metrics[(metrics["dataset"] == dataset) & metrics["method"].isin(methods)])
-    drawing.legend_below(figure, axes[1, 0])
+    drawing.legend_below(figure)
     return figure
+
+
+def _smoothed(axis: Axes, metrics: pd.DataFrame, measure: str, methods: Sequence[str]) -> None:
+    """Draw running means of a measure: of each trial thin, of all trials of a method thick."""
+    for method in methods:
+        trials = metrics[metrics["method"] == method].pivot(index="epoch", columns="seed", values=measure)
+        if trials.empty:
+            continue
+        window = max(1, round(SMOOTHED * len(trials)))
+        smooth = trials.rolling(window, center=True, min_periods=1).mean().iloc[:: max(1, window // 3)]
+        style, title = method_style(method), load_method(method).title
+        axis.plot(smooth.index, smooth, color=style["color"], linewidth=0.4, alpha=0.5)
+        axis.plot(smooth.index, smooth.mean(axis=1), **style, markevery=max(1, len(smooth) // 8), label=title)
 
 
 def _share_axes(panels: list[tuple[Axes, Axes, pd.Series]], metrics: pd.DataFrame) -> None:

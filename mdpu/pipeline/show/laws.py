@@ -108,7 +108,7 @@ def laws_figure(cells: pd.DataFrame, datasets: Mapping[str, str]) -> Figure:
         labels = [setting_title(str(law), int(size), str(prior), usual) for law, size, prior in places]
         axis.set_yticks(list(places.values()), labels=labels)
         axis.tick_params(axis="y", length=0)
-    legend_below(figure, axes[0, 0])
+    legend_below(figure)
     return figure
 
 

@@ -52,24 +52,37 @@ def draw(plan: Plan, experiment: Experiment, inputs: Inputs) -> Figure:
     if along in PARTS:
         offsets = {name: plan.protocol.variant(name)[PARTS[along]][along] for name in set(accuracies["variant"])}
         accuracies[along] = accuracies["variant"].map(offsets)
-    return line_figure(accuracies, plan.titles(run.dataset for run in experiment.runs), along)
+    datasets, not_run = plan.titles(run.dataset for run in experiment.runs), plan.titles(experiment.not_run)
+    return line_figure(accuracies, datasets, along, not_run)
 
 
-def line_figure(accuracies: pd.DataFrame, datasets: Mapping[str, str], along: str) -> Figure:
-    """Draw test accuracy against the column `along`: a panel per dataset, given titles by name, size, prior and n."""
+def line_figure(
+    accuracies: pd.DataFrame, datasets: Mapping[str, str], along: str, not_run: Mapping[str, str] | None = None
+) -> Figure:
+    """Draw test accuracy against the column `along`: a panel per dataset, given titles by name, size, prior and n.
+
+    Datasets that were not run are named in their places.
+    """
+    missing = not_run or {}
     methods, controls = drawing.competitors_and_controls(accuracies)
     several = accuracies.groupby("dataset")["n"].nunique().max() > 1  # else n follows from the dataset
     held = [axis for axis in ("tuple_size", "prior", *(["n"] if several else [])) if axis != along]
     rows = sorted(set(accuracies[held].itertuples(index=False, name=None)))
     there = set(accuracies[["dataset", *held]].itertuples(index=False, name=None))
-    panels = [(dataset, *row) for row in rows for dataset in datasets if (dataset, *row) in there]
-    complete = len(datasets) > 1 and len(panels) == len(rows) * len(datasets)
-    columns = len(datasets) if complete else drawing.panel_columns(len(panels))
+    there |= {(dataset, *row) for dataset in missing for row in rows}
+    across = [*datasets, *missing]
+    panels = [(dataset, *row) for row in rows for dataset in across if (dataset, *row) in there]
+    complete = len(across) > 1 and len(panels) == len(rows) * len(across)
+    columns = len(across) if complete else drawing.panel_columns(len(panels))
     figure, axes = drawing.draw_panels(-(-len(panels) // columns), columns, 1.9, sharex=True)
     for axis in axes.flat[len(panels) :]:
         axis.set_axis_off()
     label, unit = LABELS[along]
     for axis, key in zip(axes.flat, panels, strict=False):
+        if key[0] in missing:
+            sizes = [drawing.size_name(key[1]).lower()] if held[0] == "tuple_size" else []
+            drawing.missing_panel(axis, ", ".join([missing[key[0]], *sizes]))
+            continue
         own = accuracies[accuracies["dataset"] == key[0]]
         shown = own[(own[held] == list(key[1:])).all(axis=1)]
         drawing.bands(axis, shown, "accuracy", methods, against=along)
@@ -93,7 +106,7 @@ def line_figure(accuracies: pd.DataFrame, datasets: Mapping[str, str], along: st
         axis.set_xlabel(label)
     for axis in axes[:, 0]:
         axis.set_ylabel("Test accuracy (%)")
-    drawing.legend_below(figure, axes[0, 0])
+    drawing.legend_below(figure)
     return figure
 
 

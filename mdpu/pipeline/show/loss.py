@@ -1,6 +1,7 @@
 """Test accuracy under several losses: what Figure 5 is about.
 
-The paper has a panel per loss. Here the losses of one dataset and method stand side by side in one panel.
+The paper has a panel per loss. Here the losses of one dataset and method stand side by side in one panel: the figure is
+transposed.
 """
 
 from __future__ import annotations
@@ -25,21 +26,25 @@ TICK_LETTERS = 16
 CAPTION = """\
 Test accuracy with each loss, side by side per dataset, so that points which coincide say that the loss does not
 matter. A point is the mean over trials, its bar one standard deviation to each side; trials that diverged are
-left out.
+left out. The paper's figure has a panel per loss and all methods in it; this one is transposed.
 """
 
 
 def draw(plan: Plan, experiment: Experiment, inputs: Inputs) -> Figure:
     """Draw an experiment of this kind."""
     datasets = plan.titles(run.dataset for run in experiment.runs)
-    return loss_figure(reported(plan, experiment, inputs["metrics"]), datasets)
+    return loss_figure(reported(plan, experiment, inputs["metrics"]), datasets, plan.titles(experiment.not_run))
 
 
-def loss_figure(accuracies: pd.DataFrame, datasets: Mapping[str, str]) -> Figure:
+def loss_figure(
+    accuracies: pd.DataFrame, datasets: Mapping[str, str], not_run: Mapping[str, str] | None = None
+) -> Figure:
     """Draw the accuracies that each method (across) reaches with each loss, by tuple size and prior (down).
 
-    The datasets of a panel stand from top to bottom. Where all trials of a loss diverged, the panel says so.
+    The datasets of a panel stand from top to bottom, those that were not run last and without a point. Where all trials
+    of a loss diverged, the panel says so.
     """
+    datasets, missing = {**datasets, **(not_run or {})}, not_run or {}
     methods = [method for group in drawing.competitors_and_controls(accuracies) for method in group]
     rows = sorted(set(accuracies[["tuple_size", "prior"]].itertuples(index=False, name=None)))
     losses = [loss for loss in LOSS_STYLES if loss in set(accuracies["loss"])]
@@ -60,6 +65,16 @@ def loss_figure(accuracies: pd.DataFrame, datasets: Mapping[str, str]) -> Figure
                 form = {"ha": "right", "va": "center", "fontsize": 7, "transform": axis.get_yaxis_transform()}
                 ground = {"facecolor": "white", "edgecolor": "none", "pad": 1}
                 axis.text(0.98, place, f"{title} diverged", **form, bbox=ground)
+        for name in missing:
+            axis.text(
+                0.5,
+                places[name],
+                "not run",
+                ha="center",
+                va="center",
+                color="0.4",
+                transform=axis.get_yaxis_transform(),
+            )
         for place in range(1, len(datasets)):
             axis.axhline(0.5 - place, color="0.85", linewidth=0.6)
         axis.grid(visible=False, axis="y")
@@ -71,7 +86,7 @@ def loss_figure(accuracies: pd.DataFrame, datasets: Mapping[str, str]) -> Figure
         axis.set_ylim(0.5 - len(datasets), 0.5)
     for axis in axes[-1]:
         axis.set_xlabel("Test accuracy (%)")
-    drawing.legend_below(figure, axes[0, 0])
+    drawing.legend_below(figure)
     return figure
 
 

@@ -40,7 +40,7 @@ def losses_figure() -> Figure:
     for axis, label, (title, heights) in zip(axes, LABELS, PANELS.items(), strict=True):
         axis.set(title=title, xlabel="Score $z$", ylabel=label, xlim=(-3, 3), ylim=heights)
         axis.axvline(0, color="0.4", linewidth=0.8)
-    legend_below(figure, axes[0])
+    legend_below(figure)
     return figure
 
 

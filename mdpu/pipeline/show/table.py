@@ -22,17 +22,22 @@ EMPTY = "not run"
 
 def write(plan: Plan, experiment: Experiment, inputs: Inputs, outputs: Outputs) -> None:
     """Write an experiment of this kind as CSV, beside the published values, and as LaTeX without and with them."""
-    keys = pd.DataFrame(experiment.runs).drop(columns="seed").drop_duplicates()
-    cells = keys.merge(read_csv(inputs["summary"]), on=list(CELL), how="left", validate="one_to_one")
-    beside = beside_published(cells, plan.published_names)
+    beside = table_cells(plan, experiment, read_csv(inputs["summary"]))
     table, *papers = outputs
     write_csv(beside, table)
-    datasets, methods = plan.titles(keys["dataset"]), list(dict.fromkeys(keys["method"]))
+    datasets, methods = plan.titles(beside["dataset"]), list(dict.fromkeys(beside["method"]))
     not_run = list(plan.titles(experiment.not_run).values())
-    title = f"{experiment.title}. {caption(cells, datasets, plan.protocol.reporting['average_last'] == 'best')}"
+    title = f"{experiment.title}. {caption(beside, datasets, plan.protocol.reporting['average_last'] == 'best')}"
     published = list(dict.fromkeys(beside.loc[beside["published_mean"].notna(), "method"]))
     for file, both in zip(papers, ([], published), strict=True):
         write_text(file, latex_table(beside, datasets, methods, title, file.stem, not_run, both))
+
+
+def table_cells(plan: Plan, experiment: Experiment, summary: pd.DataFrame) -> pd.DataFrame:
+    """Return the cells of an experiment beside the published ones, in its order."""
+    keys = pd.DataFrame(experiment.runs).drop(columns="seed").drop_duplicates()
+    cells = keys.merge(summary, on=list(CELL), how="left", validate="one_to_one")
+    return beside_published(cells, plan.published_names)
 
 
 def best_methods(cells: pd.DataFrame) -> pd.Series:
@@ -128,8 +133,12 @@ def _published(cell: Mapping[Any, Any] | None) -> str:
 
 
 def section(plan: Plan, experiment: Experiment, outputs: Outputs) -> dict[str, Any]:
+    """Return the section of an experiment of this kind."""
+    return table_section(plan, experiment, read_csv(outputs[0]))
+
+
+def table_section(plan: Plan, experiment: Experiment, cells: pd.DataFrame) -> dict[str, Any]:
     """Return a table's rows for the template, prior by prior, each cell with ours, the paper's and the difference."""
-    cells = read_csv(outputs[0])
     methods = list(dict.fromkeys(run.method for run in experiment.runs))
     by_row: dict[tuple[str, str], dict[str, dict[Any, Any]]] = {}
     for cell in cells.assign(best=best_methods(cells)).to_dict("records"):
@@ -150,6 +159,7 @@ def section(plan: Plan, experiment: Experiment, outputs: Outputs) -> dict[str, A
         "methods": methods,
         "titles": {method: load_method(method).title for method in methods},
         "rows": rows,
+        "not_run": list(plan.titles(experiment.not_run).values()),
         "published": bool(cells["published_mean"].notna().any()),
         "caption": caption(cells, plan.titles(cells["dataset"]), plan.protocol.reporting["average_last"]),
     }

@@ -16,13 +16,22 @@ from mdpu.pipeline.plan import Plan
 
 HOSTILE = """<script>alert(1)</script> & "Ü" 'x' \\{} 100% #1 ~^"""
 # Both families of methods, both groups of a table's head, and names that a template must not take for markup.
+OPEN = {
+    "kind": "table",
+    "title": "An open choice",
+    "part": "beyond",
+    "tuple_size": [2],
+    "variant": ["without"],
+    "n": 10000,
+}
 SYNTHETIC = {
     "name": "synthetic",
     "datasets": ["mnist", "emnist-letters-a-i"],
-    "experiments": ["figure1", "table1", "table2", "table4", "figure5", "extended-pairs", "bags-size"],
+    "experiments": ["figure1", "table1", "table2", "table4", "figure5", "extended-pairs", "bags-size", "open"],
     "definitions": {
         "datasets": {"emnist-letters-a-i": {"title": HOSTILE}},
-        "experiments": {"table4": {"title": f"Table IV: {HOSTILE}"}},
+        "variants": {"without": {"sampling": {"replacement": False}}},
+        "experiments": {"open": OPEN, "table4": {"title": f"Table IV: {HOSTILE}"}},
     },
 }
 

@@ -16,8 +16,10 @@ from mdpu.pipeline.evaluate.claims import write_claims
 from mdpu.pipeline.evaluate.collect import write_collection
 from mdpu.pipeline.evaluate.comparison import write_comparison
 from mdpu.pipeline.evaluate.published import published_summary
+from mdpu.pipeline.evaluate.rejudge import write_readings
 from mdpu.pipeline.plan import CELL, Plan
 from mdpu.pipeline.report.page import write_page
+from mdpu.pipeline.report.specification import write_specification
 from mdpu.pipeline.store import Stored, asked, write_runs
 
 EPOCHS, IMAGES = 100, 400  # images of each stand-in
@@ -66,6 +68,8 @@ def evaluate(plan: Plan, runs: Path) -> None:
     layout, at = plan.layout, plan.layout.results
     write_collection(plan, [runs], layout.metrics, layout.summary, layout.runs)
     write_comparison(plan, layout.summary, at / "comparison.csv", at / "comparison.json")
+    panel = write_readings(plan, [runs], at / "readings.csv", at / "readings.json")
+    write_specification(plan, panel, layout.figure("readings"), layout.figure("readings").with_suffix(".pdf"))
     claims = (at / "claims.csv", at / "claims.json", at / "claims_cases.csv")
     write_claims(plan, layout.metrics, *claims)
     files = {"summary": layout.summary, "metrics": layout.metrics}

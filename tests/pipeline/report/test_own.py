@@ -154,7 +154,7 @@ def test_a_folder_of_pictures_becomes_a_classifier(tmp_path):
 @pytest.fixture
 def page(browser, made):
     set_up(browser)
-    visit(browser, (made / "model" / "page.html").as_uri())
+    visit(browser, (made / "model" / "page.html").as_uri(), scripted=False)
     yield browser
     assert browser.get_log("browser") == []
 

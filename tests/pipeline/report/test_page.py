@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import shutil
 import subprocess
 
+import numpy as np
+import pandas as pd
 import pytest
 from browsing import click, lay_out, set_up, violations, visit
 from contrast import contrast
+from scipy import special
 
-from mdpu.pipeline.files import read_csv
+from mdpu.pipeline.evaluate.comparison import VERDICTS, Trials, judge_trials
+from mdpu.pipeline.evaluate.published import PROPOSED
+from mdpu.pipeline.files import read_csv, read_json
+from mdpu.pipeline.plan import ROW
+from mdpu.pipeline.report.verdicts import LOOKS
 
 Keys = pytest.importorskip("selenium.webdriver.common.keys").Keys
 By = pytest.importorskip("selenium.webdriver.common.by").By
@@ -18,6 +26,7 @@ Select = pytest.importorskip("selenium.webdriver.support.select").Select
 
 pytestmark = pytest.mark.slow
 
+EPOCHS = ["last-ten", "all", "last", "best"]
 CELL = "mnist/base/m2/n10000/prior0.4/ure"
 LINK = f"#table2 a.ours[href='#{CELL}']"
 SHOWN = "#comparisons-table tbody tr:not([hidden])"
@@ -81,6 +90,112 @@ def test_the_first_screen_answers(page, comparison):
     assert count(page, "#forest g.forest") == comparison["difference"].notna().sum()
     click(page.find_element(By.CSS_SELECTOR, ".findings a"))  # to the evidence of the first line
     assert set(column(page, "From")) == {"proposed"}
+
+
+CHOICES = {"epochs": EPOCHS, "scope": ["whole", "class", "part"], "training": ["protocol", "replacement without"]}
+JUDGE = """
+const form = document.getElementById("judging");
+return arguments[0].map((setting) => {
+  for (const [name, value] of Object.entries(setting)) form.elements[name].value = value;
+  form.dispatchEvent(new Event("input"));
+  const rows = [...document.querySelectorAll("#comparisons-table tbody tr")];
+  return [
+    Object.fromEntries(rows.map((row) => [row.querySelector("a").hash.slice(1), row.cells[0].dataset.value])),
+    [...document.querySelectorAll(".bar")].map((bar) => [bar.dataset.method, bar.getAttribute("aria-label")]),
+    document.getElementById("headline").textContent,
+    document.querySelectorAll("#forest g.forest").length,
+    [...document.querySelectorAll("#verdict-grid a.mark")].map((mark) => [mark.hash.slice(1), mark.className]),
+  ];
+});"""
+
+
+def judged(comparison, statistics, setting):
+    """Return Python's own verdict on every number by a setting of the page's controls."""
+    rule = {name: setting[name] for name in ("margin", "wider_margin")} | {"level": setting["level"] / 100}
+    scope = "" if setting["scope"] == "whole" else f"-{setting['scope']}"
+    own = comparison["method"].map(lambda name: name + scope if name in ("relu", "abs") else name)
+    keys = pd.DataFrame({**{axis: comparison[axis] for axis in ROW}, "method": own})
+    keys = keys.assign(variant=setting["training"], epochs=setting["epochs"])
+    found = keys.merge(statistics, how="left", on=list(keys))
+    lost = found["diverged"].fillna(0)
+    paper = Trials(comparison["published_mean"], comparison["published_std"], 3)
+    ours = Trials(found["mean"], found["std"], found["trials"].fillna(0) - lost)
+    verdicts = judge_trials(ours, lost, paper, rule)[3]
+    return dict(zip(comparison["cell"], np.where(found["trials"].isna(), "not run", verdicts), strict=True))
+
+
+@pytest.mark.timeout(300)
+def test_the_page_judges_by_a_readers_own_reading_as_python_does(page, synthetic, comparison):
+    """Two hundred random settings, in one call: rows, bars, grid, forest and headline follow."""
+    random = np.random.default_rng(0)
+    settings = [
+        {name: str(random.choice(values)) for name, values in CHOICES.items()}
+        | {"margin": round(random.uniform(0.1, 3), 3), "wider_margin": round(random.uniform(0.5, 5), 3)}
+        | {"level": round(random.uniform(51, 99.8), 2)}
+        for _ in range(200)
+    ]
+    statistics = read_csv(synthetic.layout.results / "readings.csv")
+    page.set_script_timeout(200)
+    for setting, shown in zip(settings, page.execute_script(JUDGE, settings), strict=True):
+        rows, bars, headline, marks, grid = shown
+        expected = judged(comparison, statistics, setting)
+        assert rows == expected, setting
+        assert dict(grid) == {cell: f"mark {'unrun' if own == 'not run' else own}" for cell, own in expected.items()}
+        named = comparison["cell"].map(expected)
+        for method, label in bars:
+            own = named[comparison["method"] == method].value_counts()
+            assert label == ", ".join(f"{own.get(verdict, 0)} {verdict}" for verdict in VERDICTS[:4])
+        assert marks == (named != "not run").sum()
+        own = named[comparison["method"].isin(PROPOSED)].value_counts()
+        assert headline.endswith(f" and {own.get('differs', 0)} that differ.")
+    click(page.find_element(By.CSS_SELECTOR, "#judging button"))  # as the protocol
+    assert column(page, "Verdict") == [f"{glyph} {own}" for own in comparison["verdict"] for glyph in LOOKS[own][0]]
+
+
+def test_the_pages_quantiles_are_students(page):
+    freedoms, levels = [1, 1.3, 2, 2.71, 4, 7.5, 30, 400], [0.51, 0.8, 0.95, 0.999]
+    script = "return arguments[0].map((freedom) => arguments[1].map((level) => rule.student(freedom, level)))"
+    expected = special.stdtrit(np.array(freedoms)[:, None], (1 + np.array(levels)) / 2)
+    np.testing.assert_allclose(page.execute_script(script, freedoms, levels), expected, rtol=1e-9)
+
+
+def test_a_number_says_under_which_readings_it_is_reproduced(page, synthetic, comparison):
+    relu = CELL.replace("/ure", "/relu")
+    statistics = read_csv(synthetic.layout.results / "readings.csv")
+    plain = {"margin": 1.0, "wider_margin": 2.0, "level": 95.0}
+    grid = itertools.product(CHOICES["training"], CHOICES["scope"], EPOCHS)
+    settings = [dict(zip(("training", "scope", "epochs"), one, strict=True)) | plain for one in grid]
+    verdicts = [judged(comparison, statistics, setting)[relu] for setting in settings]
+    click(page.find_element(By.CSS_SELECTOR, f"#table2 a.ours[href='#{relu}']"))
+    run = [verdict for verdict in verdicts if verdict != "not run"]
+    text = page.find_element(By.ID, "drawer").text
+    assert f"Reproduced under {run.count('reproduced')} of {len(run)} readings" in text
+    marks = page.find_elements(By.CSS_SELECTOR, "#drawer td .mark")
+    assert [
+        mark.get_attribute("class").split()[1] for mark in marks if "unrun" not in mark.get_attribute("class")
+    ] == run
+
+
+def test_the_counts_beside_the_headline_are_choices(page, synthetic):
+    facts = read_json(synthetic.layout.results / "readings.json")
+    rows = page.find_elements(By.CSS_SELECTOR, "#readings-counts tbody tr")
+    counts = [[row[name] for name in ("numbers", *VERDICTS[:4])] for row in facts["counts"]]
+    assert [row.text.split()[-5:] for row in rows[: len(counts)]] == [list(map(str, own)) for own in counts]
+    assert len(counts) == 6
+    click(rows[1].find_element(By.TAG_NAME, "button"))
+    headline = page.find_element(By.ID, "headline").text
+    assert (
+        f"{counts[1][1]} reproduced, {counts[1][2]} close, {counts[1][3]} inconclusive and {counts[1][4]} that"
+        in headline
+    )
+
+
+def test_a_table_comes_as_the_file_that_it_is(page, synthetic):
+    link = page.find_element(By.CSS_SELECTOR, "#table2 a[download='table2.csv']")
+    page.execute_script("arguments[0].addEventListener('click', (event) => event.preventDefault())", link)
+    click(link)
+    fetched = "fetch(arguments[0].href).then((answer) => answer.text()).then(arguments[1])"
+    assert page.execute_async_script(fetched, link) == synthetic.layout.table("table2").read_text(encoding="utf-8")
 
 
 def test_a_column_sorts_both_ways_and_the_address_keeps_it(page, synthetic):
@@ -221,15 +336,13 @@ def test_nothing_but_a_table_scrolls_sideways(page, width, text):
 
 
 def test_paper_has_what_is_unfolded(page):
-    """In print no table is wider than its page, nothing is filtered away, and neither controls nor runs are left."""
-    Select(page.find_element(By.CSS_SELECTOR, ".controls select[name='method']")).select_by_value("ure")
+    """In print no table is wider than its page, and controls, lists and what is beyond the paper are left out."""
     set_up(page, 1030, media="print")  # A4 across, less its margins
     wide = "return [...document.querySelectorAll('.scroll')].filter(box => box.scrollWidth > innerWidth).length"
     assert page.execute_script(wide) == 0
-    assert (
-        visible(page, "#comparisons-table tbody tr") == count(page, "#comparisons-table tbody tr") > count(page, SHOWN)
-    )
-    assert not visible(page, "ul.cases li, #runs tr, button:not(th *), select, input, nav")
+    assert not visible(page, "ul.cases li, #runs, #comparisons, #bags-size, button:not(th *), select, input, nav")
+    assert visible(page, "#table2 td .difference") == count(page, "#table2 td .difference") > 0
+    assert visible(page, "#training")
     page.execute_script("document.querySelector('#claims details:has(li)').open = true")
     assert visible(page, "#claims ul.cases li")
 
@@ -238,8 +351,9 @@ def test_everything_is_there_without_a_script(browser, synthetic, comparison):
     set_up(browser)
     browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
     try:
-        visit(browser, address(synthetic))
+        visit(browser, address(synthetic), scripted=False)
         assert not browser.find_elements(By.ID, "theme")
+        assert not visible(browser, ".downloads, #judging")
         assert not browser.find_elements(By.CSS_SELECTOR, ".controls *")
         assert not browser.find_elements(By.CSS_SELECTOR, "tr[hidden], section[hidden]")
         assert count(browser, "#comparisons-table tbody tr") == len(comparison)
@@ -249,7 +363,6 @@ def test_everything_is_there_without_a_script(browser, synthetic, comparison):
         click(browser.find_element(By.CSS_SELECTOR, LINK))
         line = browser.find_element(By.CSS_SELECTOR, "#runs tr:target")
         assert line.text.startswith(CELL)
-        assert len(line.find_elements(By.CSS_SELECTOR, "polyline")) == 3
     finally:
         browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
 

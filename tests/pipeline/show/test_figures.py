@@ -29,6 +29,7 @@ from mdpu.pipeline.show.losses import losses_figure
 from mdpu.pipeline.show.setting import setting_figure, setting_parts
 
 DATASETS = {"mnist": "MNIST", "svhn": "SVHN"}
+NOT_RUN = {"cifar-10": "CIFAR-10", "emnist-digits": "EMNIST-Digits"}
 METHODS = ["ure", "abs"]
 TABLE_I = {name: loss for name, loss in LOSSES.items() if loss.in_table}
 
@@ -93,6 +94,33 @@ def test_accuracy_against_n_has_a_panel_per_dataset_and_tuple_size():
     band = axes[3].collections[METHODS.index("abs")].get_paths()[0].vertices
     assert band[:, 1].max() == pytest.approx((by_n.mean() + by_n.std()).max())
     assert band[:, 1].min() == pytest.approx((by_n.mean() - by_n.std()).min())
+
+
+def shown_texts(figure):
+    return [text.get_text().replace("\n", " ") for text in figure.findobj(Text) if text.get_text()]
+
+
+@pytest.mark.parametrize("draw", [curves_figure, lambda table, *more: line_figure(table, more[0], "n", more[1])])
+def test_a_panel_that_was_not_run_is_named_in_its_place(draw):
+    figure = draw(histories().query("dataset == 'mnist'"), {"mnist": "MNIST"}, NOT_RUN)
+    for size in ("pairs", "triples"):
+        assert {f"{title}, {size}: not run" for title in NOT_RUN.values()} <= set(shown_texts(figure))
+
+
+def test_curves_are_running_means_of_each_trial_and_of_all_and_the_legend_has_what_is_drawn():
+    noisy = histories(methods=["ure", "chance"], epochs=100).query("dataset == 'mnist'")
+    noisy["accuracy"] = np.where(
+        noisy["method"] == "chance", 0.1, 0.8 + 0.1 * np.random.default_rng(0).random(len(noisy))
+    )
+    figure = curves_figure(noisy, {"mnist": "MNIST"})
+    line = named_lines(figure.axes[2])["URE"]
+    own = noisy.query("dataset == 'mnist' and tuple_size == 2 and method == 'ure'")
+    by_epoch = own.pivot(index="epoch", columns="seed", values="accuracy")
+    expected = 100 * by_epoch.rolling(9, center=True, min_periods=1).mean().mean(axis=1)
+    np.testing.assert_allclose(line.get_ydata(), expected.loc[line.get_xdata()])
+    (legend,) = figure.legends
+    assert [text.get_text() for text in legend.get_texts()] == ["URE"]
+    assert "Chance 10.0 ↓" in shown_texts(figure)
 
 
 def test_accuracy_along_the_size_of_tuples_names_n_and_draws_controls_without_a_band():
@@ -224,6 +252,9 @@ FIGURES = {
     "losses": losses_figure,
     "curves": lambda: curves_figure(histories(), DATASETS),
     "setting": lambda: setting(5),
+    "line without a dataset": lambda: line_figure(accuracies(ns=(10, 20)), {"mnist": "MNIST"}, "n", NOT_RUN),
+    "loss without a dataset": lambda: loss_figure(accuracies(losses=("logistic", "ramp")), DATASETS, NOT_RUN),
+    "curves without a dataset": lambda: curves_figure(histories(), DATASETS, NOT_RUN),
 }
 
 

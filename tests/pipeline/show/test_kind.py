@@ -113,4 +113,4 @@ def test_the_guide_to_a_kind_literally(tmp_path, monkeypatch):
     (section,) = show.sections(plan)["paper"]
     assert (section["name"], section["title"]) == ("spread", "Spread over trials")
     assert "How much the trials of a cell vary." in section["caption"]
-    assert [file["format"] for file in section["downloads"]] == ["PDF"]
+    assert [file["format"] for file in section["downloads"]] == []

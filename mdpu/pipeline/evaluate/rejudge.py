@@ -1,0 +1,146 @@
+"""The paper's numbers under every reading that was tried: what the page judges by, and counts of the verdicts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from mdpu.pipeline.config import BASE, merge
+from mdpu.pipeline.evaluate.comparison import NOT_RUN, VERDICTS
+from mdpu.pipeline.evaluate.published import METHODS, TRIALS, published_cells
+from mdpu.pipeline.evaluate.readings import KEYS, Model, Panel, Readings, best_power, held_out, verdicts
+from mdpu.pipeline.files import write_csv, write_json
+from mdpu.pipeline.plan import DOMINANT, LOGISTIC, ROW, Plan
+from mdpu.pipeline.store import read_runs
+
+DECIMALS = 4  # of means and deviations in percent
+FEWEST_CELLS = 12  # of a reading that is counted: fewer say nothing of the paper
+
+
+def is_compared(plan: Plan) -> bool:
+    """Return whether a plan has runs of the paper's numbers, reported as the readings' protocol does."""
+    readings, protocol = Readings(plan.config), plan.config["protocol"]
+    if merge(protocol, readings.changes(readings.protocol)["protocol"]) != protocol:
+        return False
+    published = set(published_cells()[[*ROW, "method"]].itertuples(index=False, name=None))
+    names = plan.published_names
+    return any((names[dataset], *rest) in published for dataset, *rest in _protocol_seeds(plan))
+
+
+def _protocol_seeds(plan: Plan) -> dict[tuple[Any, ...], set[int]]:
+    """Return the seeds of a plan's cells that depart from the protocol in nothing, by row and method."""
+    seeds: dict[tuple[Any, ...], set[int]] = {}
+    for run in plan.runs:
+        if (run.variant, run.loss, run.law) == (BASE, LOGISTIC, DOMINANT):
+            seeds.setdefault((run.dataset, run.tuple_size, run.n, run.prior, run.method), set()).add(run.seed)
+    return seeds
+
+
+def reading_files(plan: Plan, datasets: Iterable[str] = ()) -> list[Path]:
+    """Return the packed files that hold runs of a plan's datasets, of what a choice puts in their place, and others."""
+    choices = plan.config["definitions"].get("choices", {}).values()
+    changed = [value.get("datasets", {}) for choice in choices for value in choice["values"].values()]
+    names = {*plan.datasets, *datasets, *(ours for own in changed for pair in own.items() for ours in pair)}
+    return sorted(file for file in {*plan.shipped.values()} if re.sub(r"-\d$", "", file.stem) in names)
+
+
+def statistics(trials: pd.DataFrame) -> pd.DataFrame:
+    """Return mean and deviation (ddof = 1) of the trials that did not diverge, all trials and those that did.
+
+    `trials` are as `Readings.read_trials` returns them; a row has their `KEYS`.
+    """
+    facts: dict[str, Any] = {"mean": ("accuracy", "mean"), "std": ("accuracy", "std"), "trials": ("accuracy", "size")}
+    facts |= {"diverged": ("accuracy", lambda own: own.isna().sum())}
+    return (
+        trials.groupby(list(KEYS), as_index=False, sort=False).agg(**facts).round({"mean": DECIMALS, "std": DECIMALS})
+    )
+
+
+def counts(panel: Panel, readings: Readings, rule: Mapping[str, float]) -> list[dict[str, Any]]:
+    """Return the verdicts by which epochs count and by replacement: a row of counts for each value of the two choices.
+
+    Values of one choice are counted on the numbers that were run for all of them.
+    """
+    judged, rows = verdicts(panel, rule), []
+    for choice in ("epochs", "replacement"):
+        made = [readings.reading({choice: value}) for value in readings.values(choice)]
+        own = judged[[panel.readings.index(reading) for reading in made if reading in panel.readings]]
+        common = (own != NOT_RUN).all(axis=0)
+        if len(own) == len(made) and common.any():
+            rows += [{"choice": choice, "reading": reading, **_counted(verdict[common])}
+                     for reading, verdict in zip(made, own, strict=True)]  # fmt: skip
+    return rows
+
+
+def _counted(verdict: np.ndarray) -> dict[str, int]:
+    """Return how many numbers were judged, and how many have each verdict."""
+    return {"numbers": int((verdict != NOT_RUN).sum()), **{one: int((verdict == one).sum()) for one in VERDICTS[:4]}}
+
+
+def best(panel: Panel, readings: Readings, rule: Mapping[str, float]) -> dict[str, Any] | None:
+    """Return the most probable reading of the numbers that the protocol's runs cover, None if it cannot be told.
+
+    Its ``posterior`` and the ``protocol``'s, its verdicts, and how many readings of all numbers were ``compared``.
+    """
+    if readings.protocol not in panel.readings:
+        return None
+    protocol = panel.trials[panel.readings.index(readings.protocol)]
+    run = np.isfinite(protocol).sum(axis=1) >= TRIALS
+    own, five = panel.on(run), panel.on(run, TRIALS + 2)
+    if run.sum() < FEWEST_CELLS or min(len(own.readings), len(five.readings)) < 2:
+        return None
+    posterior = own.posterior(Model(own).likelihood(*own.published).both[0], best_power(five, held_out(five, TRIALS)))
+    place = int(posterior.argmax())
+    reading = own.readings[place]
+    return {
+        "reading": reading,
+        "posterior": round(float(posterior[place]), 2),
+        "protocol": round(float(posterior[own.readings.index(readings.protocol)]), 2),
+        "compared": len(own.readings),
+        **_counted(verdicts(panel, rule)[panel.readings.index(reading)]),
+    }
+
+
+def places_tried(panel: Panel) -> list[int]:
+    """Return the readings that were tried: of those with the same trials the first, if they are of `FEWEST_CELLS`."""
+    first: dict[bytes, int] = {}
+    for place in np.flatnonzero(np.isfinite(panel.trials).any(axis=2).sum(axis=1) >= FEWEST_CELLS):
+        first.setdefault(panel.trials[place].tobytes(), int(place))
+    return list(first.values())
+
+
+def plan_panel(plan: Plan, readings: Readings, trials: pd.DataFrame) -> Panel:
+    """Return all readings of the published numbers of URE, ReLU and ABS that a plan runs."""
+    panel, there = readings.panel(trials), _protocol_seeds(plan)
+    cells = panel.cells.replace({"dataset": readings.changes(readings.protocol)["datasets"]})
+    own = np.array([key in there for key in cells[[*ROW, "method"]].itertuples(index=False, name=None)])
+    return Panel(panel.readings, panel.cells[own].reset_index(drop=True), panel.trials[:, own])
+
+
+def read_trials(plan: Plan, readings: Readings, files: Iterable[Path]) -> pd.DataFrame:
+    """Return the trials of all readings; of the plan's own cells those of its seeds, which its verdicts are about."""
+    trials = readings.read_trials((run for file in files for run in read_runs(file).values()), METHODS)
+    seeds, plain = _protocol_seeds(plan), trials["variant"] == readings.name(readings.protocol)
+    keys = trials[[*ROW, "method"]].itertuples(index=False, name=None)
+    asked = [seed in seeds.get(key, {seed}) for key, seed in zip(keys, trials["seed"], strict=True)]
+    return trials[~plain | np.array(asked, dtype=bool)]
+
+
+def write_readings(plan: Plan, files: Iterable[Path], csv: Path, json: Path) -> Panel:
+    """Write our statistics under every reading (CSV) and counts of the verdicts (JSON); return the plan's panel."""
+    readings, rule = Readings(plan.config), plan.config["comparison"]
+    trials = read_trials(plan, readings, files)
+    panel = plan_panel(plan, readings, trials)
+    write_csv(statistics(trials), csv)
+    found = {
+        "counts": counts(panel, readings, rule),
+        "best": best(panel, readings, rule),
+        "tried": len(places_tried(panel)),
+    }
+    write_json(json, found)
+    return panel

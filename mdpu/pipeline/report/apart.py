@@ -1,0 +1,79 @@
+"""Shipped runs of another configuration, on other images or with fewer epochs, which the page shows apart."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from mdpu.pipeline.config import load_config, merge
+from mdpu.pipeline.evaluate.collect import collect, describe_runs, find_runs, run_accuracies, summarize
+from mdpu.pipeline.evaluate.comparison import compare
+from mdpu.pipeline.files import REPOSITORY, resource
+from mdpu.pipeline.plan import Plan
+from mdpu.pipeline.report.sections import figure_section
+from mdpu.pipeline.show import load_kind
+from mdpu.pipeline.show.table import table_cells, table_section
+
+
+@dataclass(frozen=True)
+class Apart:
+    """Another configuration's plan and its results, as the pages of both need them."""
+
+    plan: Plan
+    metrics: pd.DataFrame
+    summary: pd.DataFrame
+    runs: pd.DataFrame
+    comparison: pd.DataFrame
+    figures: Path
+
+    def sections(self) -> list[dict[str, Any]]:
+        """Return the sections of its tables, and of those of its figures that are shipped."""
+        name, shown = self.plan.config["name"], []
+        for experiment in self.plan.experiments.values():
+            svg = self.figures / f"{experiment.name}.svg"
+            if experiment.kind == "table":
+                cells = table_cells(self.plan, experiment, self.summary)
+                section = table_section(self.plan, experiment, cells)
+            elif svg.exists():
+                caption = load_kind(experiment.kind).caption
+                section = figure_section(self.plan, experiment, caption, svg, self.summary)
+            else:
+                continue
+            place = {"name": f"{name}-{experiment.name}", "downloads": []}
+            shown.append({**section, **place, "title": f"{experiment.title} ({name.replace('-', ' ')})"})
+        return sorted(shown, key=lambda section: "image" in section)
+
+
+def apart_plan(plan: Plan) -> Plan | None:
+    """Return the plan of the configuration that a plan's page shows apart, None if there is none.
+
+    It is reported and judged as the plan itself.
+    """
+    name = plan.config.get("apart")
+    if not name:
+        return None
+    shared = {key: plan.config[key] for key in ("comparison", "protocol", "results_dir", "shipped")}
+    return Plan(merge(load_config([resource(f"config/{name}.yaml")]), shared))
+
+
+def apart_files(plan: Plan) -> list[Path]:
+    """Return the packed files that hold the runs of `apart_plan`."""
+    other = apart_plan(plan)
+    return sorted({file for cell in other.cells for file in other.shipped_files(cell)}) if other else []
+
+
+def read_apart(plan: Plan) -> Apart | None:
+    """Return the results of `apart_plan` from its shipped runs."""
+    other = apart_plan(plan)
+    if other is None:
+        return None
+    found = find_runs(other, apart_files(plan))
+    metrics = collect(found)
+    runs = describe_runs(metrics, run_accuracies(metrics, other.protocol.reporting), found)
+    summary = summarize(runs)
+    comparison = compare(summary, other.published_names, other.config["comparison"], other.readings)
+    figures = REPOSITORY / Path(other.config["shipped"]).parent / other.config["name"]
+    return Apart(other, metrics, summary, runs, comparison, figures)

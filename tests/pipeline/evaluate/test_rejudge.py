@@ -1,0 +1,99 @@
+"""The paper's numbers under every reading: which runs count, statistics, counts of verdicts, the best reading."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from mdpu.pipeline.config import load_config
+from mdpu.pipeline.evaluate.published import published_cells
+from mdpu.pipeline.evaluate.readings import Panel, Readings
+from mdpu.pipeline.evaluate.rejudge import best, counts, is_compared, places_tried, read_trials, statistics
+from mdpu.pipeline.plan import Plan
+from mdpu.pipeline.report.specification import specification_figure
+from mdpu.pipeline.store import Stored, asked, write_runs
+
+CONFIG = load_config()
+READINGS, RULE = Readings(CONFIG), CONFIG["comparison"]
+
+
+def plan_of(*values):
+    return Plan(load_config([], ["datasets=[mnist]", "experiments=[table2]", *values]))
+
+
+def test_a_plan_is_judged_under_readings_if_it_runs_numbers_of_the_paper_by_the_protocol():
+    assert is_compared(plan_of())
+    assert not is_compared(plan_of("protocol={reporting: {average_last: 5}}"))
+    assert not is_compared(Plan(load_config([], ["datasets=[mnist]", "experiments=[figure4]", "axes={loss: [hinge]}"])))
+
+
+def test_of_a_plans_own_cells_its_seeds_count_and_all_of_other_trainings(tmp_path):
+    few = "definitions={experiments: {table2: {method: [ure], prior: [0.5]}}, variants: {open: %s}}"
+    few %= "{sampling: {replacement: false}}"
+    rates = dict.fromkeys(("accuracy", "true_positive_rate", "true_negative_rate"), np.linspace(0.5, 0.9, 100))
+    runs = []
+    for variant in ("base", "open"):
+        plan = plan_of(few, f"axes={{seed: [1, 2, 3, 4], variant: [{variant}]}}")
+        history = pd.DataFrame({"epoch": np.arange(1, 101), "objective": 0.0, **rates})
+        runs += [Stored.of(asked(plan.spec(run.cell), run.seed), history, precision="float32") for run in plan.runs]
+    write_runs(tmp_path / "runs.parquet", runs)
+    trials = read_trials(plan_of(few), READINGS, [tmp_path / "runs.parquet"])
+    rows = statistics(trials).set_index(["variant", "epochs"])
+    assert rows["trials"].groupby("variant").first().to_dict() == {"protocol": 3, "replacement without": 4}
+    assert rows.loc["protocol", "mean"].to_dict() == {
+        "last-ten": pytest.approx(100 * np.linspace(0.5, 0.9, 100)[-10:].mean(), abs=1e-4),
+        "all": pytest.approx(70),
+        "last": 90,
+        "best": 90,
+    }
+
+
+def panel(gaps, seeds=5):
+    """Return a panel of MNIST's 36 numbers: what was published plus a gap of each reading, and noise of its own."""
+    random, cells = (
+        np.random.default_rng(0),
+        published_cells().query("method in ['ure', 'relu', 'abs'] and dataset == 'mnist'"),
+    )
+    cells = cells.reset_index(drop=True)
+    noise = cells["published_std"].to_numpy()[:, None] * random.standard_normal((len(cells), seeds))
+    trials = [cells["published_mean"].to_numpy()[:, None] + gap + noise for gap in gaps.values()]
+    return Panel([READINGS.reading(dict(departures)) for departures in gaps], cells, np.array(trials))
+
+
+GAPS = {(): 9.0, (("epochs", "all"),): 0.0, (("epochs", "last"),): 9.0, (("epochs", "best"),): 12.0}
+WITHOUT = {(("replacement", "without"),): 0.3}
+
+
+def test_verdicts_are_counted_on_the_numbers_that_all_values_of_a_choice_cover():
+    own = panel({**GAPS, **WITHOUT})
+    own.trials[-1, 20:] = np.nan
+    rows = counts(own, READINGS, RULE)
+    assert [(row["choice"], row["reading"][row["choice"]], row["numbers"]) for row in rows] == [
+        *(("epochs", value, 36) for value in ("last-ten", "all", "last", "best")),
+        ("replacement", "with", 20),
+        ("replacement", "without", 20),
+    ]
+    assert [row["differs"] for row in rows[:2]] == [36, 0]
+    assert rows[1]["reproduced"] + rows[1]["close"] + rows[1]["inconclusive"] == 36
+    assert places_tried(own) == [0, 1, 3, 4]  # the last epoch has the trials of the protocol
+
+
+def test_the_best_reading_is_the_one_whose_trials_are_the_papers():
+    found = best(panel(GAPS), READINGS, RULE)
+    assert READINGS.name(found["reading"]) == "epochs all"
+    assert found["posterior"] > 0.5 > found["protocol"]
+    assert found["numbers"] == 36
+    assert best(panel(GAPS, seeds=2), READINGS, RULE) is None
+
+
+def test_the_specification_curve_has_a_column_for_each_reading_and_a_row_for_each_number():
+    upper, middle, lower = specification_figure(panel({**GAPS, **WITHOUT}), READINGS, RULE).axes
+    assert middle.images[0].get_array().shape == (36, 4, 4)
+    medians = upper.lines[0].get_ydata()
+    assert list(medians) == sorted(medians)
+    assert [text.get_text() for text in lower.get_yticklabels()] == [
+        "epochs: all",
+        "epochs: best",
+        "replacement: without",
+    ]
