@@ -279,23 +279,15 @@ def learners() -> dict[str, str]:
         body.append([*setting, f"{known} of {len(own)}", *numbers, constant, time])
     paired = [["`default`, where known", (by_trial["auto"] - by_trial["default"]).groupby(level=cell).mean()]]
     paired += [[f"`{name}`", means["auto"] - means[name]] for name in names]
-    best = means[names[:3]].max(axis=1)
-    paired += [["the best of the three learners", means["auto"] - best]]
+    paired += [[f"the choice {rule}", means["auto"] - means[rule]] for rule in rules]
+    paired += [["the best of the three learners", means["auto"] - means[names[:3]].max(axis=1)]]
     beside = [
         [name, str(lead.notna().sum()), with_interval(lead.dropna()), f"{lead.min():.1f}"] for name, lead in paired
     ]
-    ways = {
-        "auto": "the held-out loss",
-        **{rule: rule[3:] for rule in rules},
-        **{name: f"`{name}`" for name in names[:3]},
-    }
-    leads = [(title, (means[way] - best).dropna()) for way, title in ways.items()]
-    regret = [[title, str(len(lead)), with_interval(lead), f"{lead.min():.1f}"] for title, lead in leads]
     titles = ["set", "M", "prior", "n", "known", "default", *(f"`{name}`" for name in names), "constant", "s"]
     return {
         "learners": markdown(titles, body),
         "learners-paired": markdown(["`auto` less", "cells", "points", "lowest cell"], beside),
-        "learners-regret": markdown(["chosen by, or always", "cells", "points from the best", "lowest cell"], regret),
     }
 
 
