@@ -5,13 +5,24 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, load_wine
+from sklearn.datasets import (
+    load_breast_cancer,
+    load_diabetes,
+    load_digits,
+    load_wine,
+    make_classification,
+    make_gaussian_quantiles,
+    make_hastie_10_2,
+    make_moons,
+)
+from sklearn.decomposition import PCA
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 from mdpu.data import TupleData
@@ -46,14 +57,36 @@ class Labelled:
 
 # -- tables and texts -----------------------------------------------------------------------------
 
-FILES = {"magic": "the CSV of MAGIC", "reviews": "finegrained.txt of Taeckstroem and McDonald", "mnist": "mnist.npz"}
-# The positive classes, or targets, of scikit-learn's sets.
-SETS = {
-    "cancer": (load_breast_cancer, lambda classes: classes == 1),
-    "digits": (load_digits, lambda classes: classes % 2 == 0),
-    "wine": (load_wine, lambda classes: classes == 1),
-    "diabetes": (load_diabetes, lambda progress: progress > 140),
+IMAGES = {
+    "mnist": range(0, 10, 2),
+    "fashion": range(0, 10, 2),
+    "letters": range(13),
+    "cifar10": range(2, 8),
+}  # positive
+FILES = {
+    "magic": "the CSV of MAGIC",
+    "reviews": "finegrained.txt of Taeckstroem and McDonald",
+    "birdsong": "birdsong-segments.csv.gz of Briggs et al.",
+    **{name: f"{name}.npz, a prepared set of images" for name in IMAGES},
 }
+# Sets of scikit-learn: what is positive among the classes, or targets, of one that it ships, and samplers of others.
+SETS = {
+    "cancer": (partial(load_breast_cancer, return_X_y=True), lambda classes: classes == 1),
+    "digits": (partial(load_digits, return_X_y=True), lambda classes: classes % 2 == 0),
+    "wine": (partial(load_wine, return_X_y=True), lambda classes: classes == 1),
+    "diabetes": (partial(load_diabetes, return_X_y=True), lambda progress: progress > 140),
+    "hastie": (partial(make_hastie_10_2, 9000, random_state=0), lambda side: side > 0),
+    "quantiles": (
+        partial(make_gaussian_quantiles, n_samples=9000, n_features=6, n_classes=2, random_state=0),
+        lambda ring: ring > 0,
+    ),
+    "moons": (partial(make_moons, 9000, noise=0.2, random_state=0), lambda moon: moon > 0),
+    "few of many": (
+        partial(make_classification, 9000, 200, n_informative=8, n_redundant=0, class_sep=1.5, random_state=0),
+        lambda side: side > 0,
+    ),
+}
+NOISE = {"moons": 18}  # columns of noise that are added
 POLAR = ("pos", "neg")  # reviews, and sentences of them
 LAWS = {"dominant": Law.dominant, "one": lambda size: Law.exactly(size, 1)}
 
@@ -78,12 +111,22 @@ class Table:
             words = TfidfVectorizer(min_df=2, ngram_range=(1, 2), sublinear_tf=True)
             rows = words.fit_transform([text for _, text in polar])
             return cls(rows, np.where([side == "pos" for side, _ in polar], 1, -1))
-        if name == "mnist":
+        if name == "birdsong":
+            frame = pd.read_csv(path).query("species > 0")
+            return cls(frame.loc[:, "f1":].to_numpy(float), np.where(frame["species"] % 2 == 0, 1, -1))
+        source, _, form = name.partition(", ")
+        if source in IMAGES:
             with np.load(path, allow_pickle=False) as images:
-                return cls(images["train_images"][:9000], np.where(images["train_labels"][:9000] % 2 == 0, 1, -1))
+                rows, classes = images["train_images"][:9000], images["train_labels"][:9000]
+            if form == "components":
+                rows = PCA(30, random_state=0).fit_transform(rows.reshape(len(rows), -1).astype(float))
+            elif form == "16 numbers":  # the ink in 4 x 4 parts
+                rows = rows.reshape(-1, 4, 7, 4, 7).mean(axis=(2, 4)).reshape(-1, 16)
+            return cls(rows, np.where(np.isin(classes, IMAGES[source]), 1, -1))
         load, is_positive = SETS[name]
-        rows, classes = load(return_X_y=True)
-        return cls(rows, np.where(is_positive(classes), 1, -1))
+        rows, classes = load()
+        noise = np.random.default_rng(0).standard_normal((len(rows), NOISE.get(name, 0)))
+        return cls(np.hstack([rows, noise]), np.where(is_positive(classes), 1, -1))
 
     def split(self, trial: int) -> tuple[np.ndarray, np.ndarray]:
         """Return the places of rows to draw from and of those that are set aside."""

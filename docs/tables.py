@@ -235,10 +235,12 @@ def recipe() -> str:
 def coverage() -> str:
     """Return how often intervals cover in each setting, and how wide that of the prior is where it is known."""
     rows, body = pd.read_csv(REFERENCE / "coverage.csv", dtype={"sizes": str}), []
-    names = {"prior": "prior", "risk": "error rate", "auc": "AUC", "balanced_accuracy": "balanced accuracy",
-             "precision": "precision", "recall": "recall"}  # fmt: skip
-    axes = ["set", "law", "sizes", "prior", "n", "broken", "first"]
-    for (name, law, sizes, prior, n, broken, _), own in rows.groupby(axes, sort=False):
+    names = {"prior": "prior", "risk": "error rate", "risk, prior estimated": "error rate, prior estimated",
+             "auc": "AUC", "balanced_accuracy": "balanced accuracy", "precision": "precision",
+             "recall": "recall"}  # fmt: skip
+    axes = ["set", "law", "sizes", "prior", "n", "broken", "copies", "first"]
+    rows = rows.assign(copies=rows.get("copies", 1))
+    for (name, law, sizes, prior, n, broken, copies, _), own in rows.groupby(axes, sort=False):
         own = own.set_index("interval")
         shares = (100 * own["covers"] / own["repetitions"]).reindex(names)
         cells = ["–" if pd.isna(share) else f"{share:.1f}" for share in shares]
@@ -246,6 +248,7 @@ def coverage() -> str:
         known = [f"{of.known_covers} of {of.known}", "–" if pd.isna(of.known_width) else f"{of.known_width:.2f}"]
         what = SETS.get(name, name) + ("" if law == "dominant" else ", exactly one")
         what += f", {100 * broken:.0f} % broken" if broken else ""
+        what += f", unlabeled rows {copies} times" if copies > 1 else ""
         body.append([what, sizes.replace(" ", ", "), str(prior), f"{n:,}", cells[0], *known, *cells[1:]])
     shown = list(names.values())
     return markdown(["set", "M", "prior", "n", shown[0], "known that cover", "width of the known", *shown[1:]], body)
@@ -259,10 +262,14 @@ def learners() -> dict[str, str]:
     )
     rows = pd.read_csv(REFERENCE / "learners.csv", dtype={"sizes": str})
     chosen = rows[rows["learner"] == "auto"]
-    everything = pd.concat([rows, chosen.assign(learner=chosen["chosen"])])
+    everything = pd.concat([rows, chosen.assign(learner=chosen["chosen"])]).drop_duplicates([*cell, "trial", "learner"])
     by_trial = everything.pivot(index=[*cell, "trial"], columns="learner", values="accuracy")
-    means, body = by_trial.groupby(level=cell).mean().reindex(columns=["auto", "default", *names]), []
-    seconds = rows[rows["learner"] == "default"].groupby(cell)["seconds"].mean()
+    rules = [name for name in by_trial if name.startswith("by ")]
+    for rule in rules:  # that chose a learner
+        own = rows[rows["learner"] == rule].set_index([*cell, "trial"])["chosen"]
+        by_trial[rule] = pd.Series({key: by_trial.loc[key, name] for key, name in own.items()})
+    means, body = by_trial.groupby(level=cell).mean().reindex(columns=["auto", "default", *names, *rules]), []
+    seconds = chosen.groupby(cell)["seconds"].mean()
     for key, own in by_trial.groupby(level=cell):
         name, sizes, prior, n = key
         known = own["default"].notna().sum()
@@ -272,12 +279,15 @@ def learners() -> dict[str, str]:
         body.append([*setting, f"{known} of {len(own)}", *numbers, constant, time])
     paired = [["`default`, where known", (by_trial["auto"] - by_trial["default"]).groupby(level=cell).mean()]]
     paired += [[f"`{name}`", means["auto"] - means[name]] for name in names]
+    paired += [[f"the choice {rule}", means["auto"] - means[rule]] for rule in rules]
     paired += [["the best of the three learners", means["auto"] - means[names[:3]].max(axis=1)]]
-    beside = [[name, str(lead.notna().sum()), with_interval(lead.dropna())] for name, lead in paired]
+    beside = [
+        [name, str(lead.notna().sum()), with_interval(lead.dropna()), f"{lead.min():.1f}"] for name, lead in paired
+    ]
     titles = ["set", "M", "prior", "n", "known", "default", *(f"`{name}`" for name in names), "constant", "s"]
     return {
         "learners": markdown(titles, body),
-        "learners-paired": markdown(["`auto` less", "cells", "points"], beside),
+        "learners-paired": markdown(["`auto` less", "cells", "points", "lowest cell"], beside),
     }
 
 

@@ -31,7 +31,8 @@ from mdpu.errors import UserError, check_choice, check_count, check_share, print
 from mdpu.export import PlainModule
 from mdpu.law import TINY, Law
 from mdpu.learners.features import Standardisation
-from mdpu.learners.joint import Bags, CountedTuples, Floats, only_used, shifted
+from mdpu.learners.joint import Bags, CountedTuples, Floats, held_out_loss, only_used, shifted
+from mdpu.learners.linear import split_folds
 from mdpu.learners.student import check_student, event_prior, fit_linear, fit_student
 from mdpu.losses import LOSSES
 from mdpu.methods import load_method
@@ -52,8 +53,9 @@ LEARNERS = ("auto", "student", "linear", "network")
 FEW = 20  # tuples or unlabeled rows
 FEW_STEPS = 30
 SHORT_FROM = 3000  # tuples from which on a short training is as accurate as 100 epochs at a constant rate
-PICTURES_FROM = 1000  # tuples of pictures from which on a network is trained; with 200, a student is more accurate
-STUDENT_UP_TO = 20_000  # tuples of a table; beyond it the kernel teacher takes minutes
+COMPARED_FROM = 100  # tuples; a quarter of fewer says nothing of which learner is better
+COMPARED = 3000  # tuples, at most, that learners are trained on to be compared
+STUDENT_UP_TO = 20_000  # tuples; beyond it the kernel teacher takes minutes
 TIE = 0.05  # distance of the prior from 1/2, up to which a law may leave the classes exchanged that is the same then
 SURE = 3.0  # standard errors, or log-odds of labelled rows, that tell the classes apart
 LITTLE = 0.12  # nats that a tuple says, below which every learner ended at the constant answer at priors of 0.75 on
@@ -319,7 +321,7 @@ class TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
     def _fit(self, X: Any, y: Any) -> Self:
         self._check_parameters()
         rows, sample = self._sample(X, y)
-        choice, seed = self._choose_learner(rows, sample), self._seed()
+        choice, seed, given = self._choose_learner(rows, sample), self._seed(), (rows, sample)
         if choice.name != "network":
             rows, sample = only_used(rows, sample)
         estimate = None
@@ -334,6 +336,9 @@ class TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
             self._check_broken(own, sample)
         if isinstance(self, TupleClassifier):
             self._check_tie(own, rows, sample)
+        if choice.name == "auto":
+            choice = self._compare(rows, sample, own, seed)
+            rows, sample = given if choice.name == "network" else (rows, sample)
         for name in ("history_", "n_iter_", "standardisation_"):
             self.__dict__.pop(name, None)
         if choice.name == "network":
@@ -440,16 +445,13 @@ class TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
     def _takes(self, what: Literal["sparse", "allow_nan"]) -> bool:
         """Whether rows may be a sparse matrix, or have missing values."""
         if isinstance(self.learner, str):
-            return self.learner in (("auto", "linear") if what == "sparse" else ("auto", "student", "linear"))
+            return self.learner != "network"
         if isinstance(self.learner, Network) or not isinstance(self.learner, BaseEstimator):
             return False
         return bool(getattr(self.learner.__sklearn_tags__().input_tags, what))
 
     def _choose_learner(self, rows: Any, sample: TupleData) -> Choice:
-        """Return the learner that `learner` names, or the one that did best on data of this kind.
-
-        ``benchmarks/learners.py`` has the figures.
-        """
+        """Return the learner that `learner` names, or "auto" where several are to be compared."""
         counted, n = isinstance(sample, CountedTuples), len(sample.tuples)
         is_network = self.learner == "network" if isinstance(self.learner, str) else isinstance(self.learner, Network)
         if counted and is_network:
@@ -461,17 +463,33 @@ class TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
             return Choice("network" if is_network else "student", f"learner={type(self.learner).__name__}")
         if self.learner != "auto":
             return Choice(self.learner, "as learner says")
-        if sparse.issparse(rows):
-            return Choice("linear", "sparse rows")
-        if counted:
-            return Choice("student", "tuples with counts")
-        if sample.is_ragged:
-            return Choice("student", "tuples of several sizes")
-        if rows.ndim > 2 and n >= PICTURES_FROM:
-            return Choice("network", "pictures")
-        if n <= STUDENT_UP_TO:
-            return Choice("student", f"{'a table' if rows.ndim == 2 else 'pictures'} with {n} tuples")
-        return Choice("network", f"a table with {n} tuples, more than {STUDENT_UP_TO}")
+        if n < COMPARED_FROM:
+            return Choice("linear" if sparse.issparse(rows) else "student", f"{n} tuples, too few to compare learners")
+        alike = not (counted or sample.is_ragged or sparse.issparse(rows))
+        if n > STUDENT_UP_TO and (alike or sparse.issparse(rows)):
+            return Choice("network" if alike else "linear", f"{n} tuples, more than {STUDENT_UP_TO}")
+        return Choice("auto", "to be compared")
+
+    def _compare(self, rows: Any, sample: TupleData, own: float, seed: int | str) -> Choice:
+        """Return the learner with the least loss on a quarter of the sample, of those trained on the rest.
+
+        ``benchmarks/learners.py`` has the figures.
+        """
+        alike = not (isinstance(sample, CountedTuples) or sample.is_ragged or sparse.issparse(rows))
+        bags = Bags.of(sample, self._own_law)
+        kept, held = split_folds(bags, seed, 4, COMPARED)[0][0]
+        places = np.unique(np.concatenate([held.unlabeled, *(part.tuples.ravel() for part in held.parts)]))
+        scores, losses = np.zeros(rows.shape[0]), {}
+        for name in ("student", "linear", "network") if alike else ("student", "linear"):
+            if name == "network":
+                self._fit_network(rows, TupleData(kept.parts[0].tuples, kept.unlabeled), own, seed, len(sample.tuples))
+            else:
+                self._fit_learner(name, rows, kept, own, seed)
+            scores[places] = self._scores(rows[places])
+            losses[name] = held_out_loss(scores, held, own, seed)
+        best = min(losses, key=lambda name: losses[name])
+        found = ", ".join(f"{name} {loss:.3f}" for name, loss in losses.items())
+        return Choice(best, f"least held-out loss: {found}")
 
     def _fit_learner(self, name: str, rows: Any, bags: Bags, own: float, seed: int | str) -> None:
         with one_thread():
@@ -481,12 +499,12 @@ class TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
                 student = {} if isinstance(self.learner, str) else {"student": self.learner}
                 self.model_ = fit_student(rows, bags, own, seed, **student)
 
-    def _fit_network(self, rows: Any, sample: TupleData, own: float, seed: int | str) -> None:
-        """Train the network of `learner`, or that of the defaults."""
+    def _fit_network(self, rows: Any, sample: TupleData, own: float, seed: int | str, n: int | None = None) -> None:
+        """Train the network of `learner`, or that of the defaults, with the settings of n tuples."""
         network = self.learner if isinstance(self.learner, Network) else Network()
-        n, size = sample.tuples.shape
+        size = sample.tuples.shape[1]
         law = self._own_law(size)
-        settings = network.settings(n, broken=self.broken > 0)
+        settings = network.settings(n or len(sample.tuples), broken=self.broken > 0)
         table = network.standardize and rows.ndim == 2 and np.issubdtype(rows.dtype, np.floating)
         self.standardisation_ = Standardisation.learn(rows, components=None) if table else None
         task = Task(network.method, size, own, network.loss, None if law == Law.dominant(size) else law)
@@ -746,9 +764,11 @@ class MDPUClassifier(TupleEstimator):
     learner : {'auto', 'student', 'linear', 'network'}, Network or scikit-learn classifier
         ``student``: boosted trees on the soft labels of a kernel machine; any scikit-learn classifier with
         ``sample_weight`` and ``predict_proba`` takes their place. ``linear``: a linear model of the joint objective,
-        which takes sparse rows. ``network``: as a `Network` with other parameters. ``auto`` takes ``network`` for 1,000
-        tuples of pictures or more and for more than 20,000 of a table, if all have one size, ``linear`` for sparse
-        rows, and ``student`` for all else. Nothing but this parameter and the data decides the family of models.
+        which takes sparse rows. ``network``: as a `Network` with other parameters. ``auto`` trains all three on three
+        quarters of the sample, takes the one that tells the tuples of the last quarter from groups of its unlabeled
+        rows best, and trains it on the whole. Tuples of several sizes, with counts or of sparse rows have no network.
+        With less than 100 tuples it is the student, or the linear model of sparse rows, and with more than 20,000 the
+        network, where it can be. Nothing but this parameter and the data decides the family of models.
         Learners without a network take one thread.
     guess_prior : bool
         Whether `fit` guesses the prior if the sample is not enough to estimate it, instead of refusing the sample.

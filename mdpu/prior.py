@@ -35,7 +35,10 @@ LEAST = 1e-9  # of the probability of a bin
 EDGES = (0.003, 0.997)
 COARSE, FINE = 25, 17
 INFLATION = 1.25  # of the chi-squared quantile: scores of different folds share their training tuples
-SHARED = 2.0  # the same for the gate, where the score may be noise, and each pair of folds is counted twice
+SHARED = 2.0  # the same where the score may be noise, as at the gate, and each pair of folds is counted twice
+GATE = SHARED * float(chi2.ppf(0.95, df=BINS))
+NARROW = 4.0  # times the gate, below which one draw of the folds may pass by chance, and more are taken
+DRAWS = 3  # then
 SEARCH = 4.8  # span of the fine grid
 FOLDS = 5
 RIDGES = (1e-3, 3e-4, 1e-4, 3e-5)
@@ -95,6 +98,11 @@ class PriorProfile:
     deviance: Floats = field(repr=False, compare=False)
 
     @property
+    def inflation(self) -> float:
+        """Factor of the chi-squared quantile that bounds the interval: 2 near the gate, 1.25 well beyond it."""
+        return _inflation(self.gate)
+
+    @property
     def known(self) -> bool:
         """Whether the sample tells the prior."""
         return self.verdict == "known"
@@ -115,6 +123,10 @@ class PriorProfile:
             priors=1 - self.priors[::-1],
             deviance=self.deviance[::-1],
         )
+
+
+def _inflation(gate: float) -> float:
+    return float(np.interp(gate, [NARROW / 2 * GATE, NARROW * GATE], [SHARED, INFLATION]))
 
 
 @dataclass(frozen=True)
@@ -265,35 +277,42 @@ def _rate(law: Law, prior: float) -> float:
     return law.rate(prior)
 
 
-def profile(counts: Counts, level: float = 0.95) -> PriorProfile:
-    """Return the profile likelihood of the prior, its interval and the verdict."""
+def profile(*draws: Counts, level: float = 0.95) -> PriorProfile:
+    """Return the profile likelihood of the prior, its interval and the verdict.
+
+    Counts of several draws of the folds have the mean of their log-likelihoods.
+    """
     check_share("level", level)
+    counts = draws[0]
     symmetric = all(law.weights == law.weights[::-1] for law in counts.laws)
     low_edge, high_edge = (0.0 if symmetric else float(logit(EDGES[0]))), float(logit(EDGES[1]))
-    threshold = INFLATION * float(chi2.ppf(level, df=1))
+    nothing = [_normalised(np.broadcast_to(own.pooled, (1, 2, BINS))) for own in draws]
+    half = np.array([0.5])
+    at_half = [collected([law], half) for law in counts.laws]
+    same = [log_likelihood(own, half, laws, at_half)[0][0] for own, laws in zip(draws, nothing, strict=True)]
 
     def best_at(points: Floats) -> Floats:
-        priors, laws = starting_laws(counts, expit(points))
-        weights = [collected([law] * len(priors), priors) for law in counts.laws]
-        return maximise(counts, priors, laws, weights)[0].reshape(len(points), -1).max(axis=1)
+        weights = [collected([law] * len(points), expit(points)) for law in counts.laws]
+        every = np.zeros(len(points))
+        for own in draws:
+            priors, laws = starting_laws(own, expit(points))
+            each = len(priors) // len(points)
+            of_each = [np.repeat(of_size, each, axis=0) for of_size in weights]
+            every += maximise(own, priors, laws, of_each)[0].reshape(len(points), -1).max(axis=1)
+        return every / len(draws)
 
     coarse = np.linspace(low_edge, high_edge, COARSE)
     values = best_at(coarse)
-    near = np.flatnonzero(2 * (values.max() - values) <= max(SEARCH, threshold))
+    quantile = float(chi2.ppf(level, df=1))
+    near = np.flatnonzero(2 * (values.max() - values) <= max(SEARCH, INFLATION * quantile))
     fine = np.linspace(coarse[max(near[0] - 1, 0)], coarse[min(near[-1] + 1, COARSE - 1)], FINE)
     points = np.concatenate([coarse, fine])
     values = np.concatenate([values, best_at(fine)])
     order = np.argsort(points, kind="stable")
     points, values = points[order], values[order]
-    deviance = 2 * (values.max() - values)
-    low, high = _ends(points, deviance, threshold, symmetric)
-
-    shares = counts.pooled
-    nothing = _normalised(np.broadcast_to(shares, (1, 2, BINS)))
-    half = np.array([0.5])
-    at_half = [collected([law], half) for law in counts.laws]
-    gate = 2 * float(values.max() - log_likelihood(counts, half, nothing, at_half)[0][0])
-    tells = gate > SHARED * float(chi2.ppf(0.95, df=BINS))
+    deviance, gate = 2 * (values.max() - values), 2 * float(values.max() - np.mean(same))
+    low, high = _ends(points, deviance, _inflation(gate) * quantile, symmetric)
+    tells = gate > GATE
     tells &= any(law.identifies().what != "family" for law in counts.laws)
     prior = float(expit(points[values.argmax()]))
     verdict: Verdict = "known" if low > 0.01 and high < 0.99 and high - low <= 0.5 else "bound only"
@@ -420,7 +439,12 @@ def estimate_prior(
         return PriorProfile(
             0.5, 0.0, 1.0, level, "not known", False, 0.0, 0.0, bags.n, len(bags.unlabeled), whole, np.zeros(2)
         )
-    return profile(rank(used, bags, seed), level)
+    counts = rank(used, bags, seed)
+    found = profile(counts, level=level)
+    if GATE < found.gate < NARROW * GATE:
+        again = [rank(used, bags, f"{seed}, draw {draw} of the folds") for draw in range(1, DRAWS)]
+        found = profile(counts, *again, level=level)
+    return found
 
 
 def rank(rows: Any, bags: Bags, seed: int | str) -> Counts:

@@ -21,7 +21,7 @@ from mdpu.data import UNLABELED, TupleData, join_groups, sample_of
 from mdpu.errors import UserError, check_choice, check_count, check_number, check_share
 from mdpu.law import Law, check_prior
 from mdpu.learners.joint import posteriors, shifted
-from mdpu.prior import INFLATION, PriorProfile, bin_scores, row_numbers, share_deviance
+from mdpu.prior import PriorProfile, bin_scores, row_numbers, share_deviance, without_repeats
 from mdpu.randomness import Stream
 
 Floats = NDArray[np.float64]
@@ -147,7 +147,7 @@ def with_uncertain_prior(
     most = float(norm.ppf((1 + level) / 2))
     points = logit(np.clip(profile.priors, 0.003, 0.997))
     line = np.linspace(points[0], points[-1], 400)
-    deviance = np.interp(line, points, profile.deviance / INFLATION)
+    deviance = np.interp(line, points, profile.deviance / profile.inflation)
     if not profile.gate or profile.verdict in ("not known", "does not fit"):
         line, deviance = np.linspace(logit(0.02), logit(0.98), 400), np.zeros(400)
     allowed = np.flatnonzero(deviance < most**2)
@@ -245,7 +245,8 @@ def _read_scores(estimator: Any, X: Any, y: Any, prior: float | None = None) -> 
         )
     if np.ndim(y) != 1:
         X, y = join_groups(X, y)
-    sample = sample_of(np.asarray(y))
+    X = X if hasattr(X, "shape") else np.asarray(X)
+    sample = without_repeats(X, sample_of(np.asarray(y)))
     scores = np.asarray(estimator.decision_function(X), np.float64)  # refuses one that is not fitted
     return classifier, sample, classifier.prior_ if prior is None else check_prior(prior), scores
 

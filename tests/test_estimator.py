@@ -39,6 +39,7 @@ from mdpu.data import TupleData, draw_split, join_groups, number_groups, sample_
 from mdpu.errors import UserError
 from mdpu.estimator import MDPUClassifier, Network, TupleClassifier
 from mdpu.law import Law
+from mdpu.randomness import Stream
 from mdpu.scores import TupleKFold, estimated_risk, negative_bag_risk, negative_risk
 from mdpu.settings import Settings, Task
 from mdpu.threads import one_thread
@@ -406,6 +407,9 @@ class Table:
         self.sample = TupleData(rows_of(positive), rows_of(generator.random(2 * n) < prior))
         self.tuples, self.unlabeled = self.rows[self.sample.tuples], self.rows[self.sample.unlabeled]
 
+    def first(self, n):
+        return TupleData(self.sample.tuples[:n], self.sample.unlabeled)
+
     def accuracy(self, classifier):
         return np.mean(classifier.predict(self.rows[1200:]) == self.labels[1200:])
 
@@ -432,9 +436,9 @@ def test_learners_of_a_table(learner, least, table):
 @pytest.mark.parametrize(
     ("learner", "data", "chosen"),
     [
-        ("auto", lambda t, d: (t.tuples, t.unlabeled), "student"),
-        ("auto", lambda t, d: (sparse.csr_matrix(t.rows), t.sample), "linear"),
-        ("auto", lambda t, d: (d.tuples, d.unlabeled), "student"),
+        ("auto", lambda t, d: (t.tuples[:90], t.unlabeled), "student"),
+        ("auto", lambda t, d: (sparse.csr_matrix(t.rows), t.first(90)), "linear"),
+        ("student", lambda t, d: (sparse.csr_matrix(t.rows), t.sample), "student"),
         ("linear", lambda t, d: (t.tuples, t.unlabeled), "linear"),
         (GaussianNB(), lambda t, d: (t.tuples, t.unlabeled), "student"),
         (Network(n_epochs=8), lambda t, d: (t.tuples, t.unlabeled), "network"),
@@ -449,27 +453,54 @@ def test_the_choice_of_a_learner_and_its_reason_are_shown(learner, data, chosen,
 @pytest.mark.parametrize(
     ("rows", "n", "chosen"),
     [
-        (np.zeros((9, 8, 8)), 1000, "network"),
-        (np.zeros((9, 8, 8)), 999, "student"),
-        (np.zeros((9, 8)), 20_000, "student"),
+        (np.zeros((9, 8, 8)), 99, "student"),
+        (np.zeros((9, 8)), 20_000, "auto"),
         (np.zeros((9, 8)), 20_001, "network"),
+        (sparse.csr_matrix((9, 8)), 20_001, "linear"),
     ],
 )
-def test_many_tuples_are_for_a_network(rows, n, chosen):
+def test_few_or_very_many_tuples_are_not_compared(rows, n, chosen):
     sample = TupleData(np.zeros((n, 2), np.int64), np.arange(2))
     assert MDPUClassifier()._choose_learner(rows, sample).name == chosen
 
 
-def test_tuples_of_several_sizes_are_for_the_student(digits):
-    ragged = [members[: 1 + place % 2] for place, members in enumerate(np.repeat(digits.tuples, 4, axis=0))]
-    assert MDPUClassifier(PRIOR, **QUICK).fit(ragged, digits.unlabeled).learner_.name == "student"
+@pytest.mark.parametrize(("form", "forms"), [(np.asarray, 3), (sparse.csr_matrix, 2)])
+@pytest.mark.parametrize("shape", ["plane", "ring"])
+def test_auto_takes_what_tells_held_out_tuples_best(shape, form, forms):
+    """A plane across many columns is for the linear model, which no ring is for."""
+    stream, generator = Stream(0, "shapes"), np.random.default_rng(0)
+    labels = np.concatenate([Law.dominant(3).draw(PRIOR, 200, stream).ravel() > 0, generator.random(400) < PRIOR])
+    rows = generator.standard_normal((len(labels), 30 if shape == "plane" else 2))
+    if shape == "plane":
+        rows += np.where(labels, 0.4, -0.4)[:, None]
+    else:
+        rows *= np.where(labels, 1.0, 5.0)[:, None] / np.linalg.norm(rows, axis=1)[:, None]
+    sample = TupleData(np.arange(600).reshape(200, 3), np.arange(600, 1000))
+    classifier = MDPUClassifier(PRIOR, **QUICK).fit(form(rows), sample)
+    losses = {name: float(loss) for name, loss in re.findall(r"(\w+) ([\d.]+)", str(classifier.learner_))}
+    assert classifier.learner_.name == min(losses, key=losses.get) and len(losses) == forms
+    assert (classifier.learner_.name == "linear") == (shape == "plane")
+    assert np.mean((classifier.predict(form(rows)) > 0) == labels) > 0.9
+    same = MDPUClassifier(PRIOR, learner=classifier.learner_.name, **QUICK).fit(form(rows), sample)
+    assert np.array_equal(same.decision_function(form(rows)), classifier.decision_function(form(rows)))
+
+
+@pytest.mark.parametrize("counted", [False, True])
+def test_auto_compares_no_network_where_none_can_learn(counted, table):
+    if counted:
+        positives = (table.labels[table.sample.tuples] > 0).sum(axis=1)
+        fitted = TupleClassifier(PRIOR, **QUICK).fit(table.tuples, table.unlabeled, (positives, positives))
+    else:
+        ragged = [members[: 2 + place % 2] for place, members in enumerate(table.tuples)]
+        fitted = MDPUClassifier(PRIOR, **QUICK).fit(ragged, table.unlabeled)
+    assert "network" not in str(fitted.learner_) and "linear" in str(fitted.learner_)
+    assert table.accuracy(fitted) > 0.8
 
 
 def test_a_learner_that_cannot_take_the_data_is_refused(table):
     rows = sparse.csr_matrix(table.rows)
-    for learner in ("student", Network()):
-        with pytest.raises(TypeError, match="toarray"):
-            MDPUClassifier(PRIOR, learner=learner, **QUICK).fit(rows, table.sample)
+    with pytest.raises(TypeError, match="toarray"):
+        MDPUClassifier(PRIOR, learner=Network(), **QUICK).fit(rows, table.sample)
 
 
 def test_a_frame_with_missing_values_keeps_its_names(table):

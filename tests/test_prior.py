@@ -10,11 +10,18 @@ from scipy import sparse
 from scipy.optimize import minimize
 from scipy.special import softmax
 
+from mdpu import prior as prior_module
 from mdpu.data import TupleData
 from mdpu.errors import UserError
 from mdpu.law import Law
+from mdpu.learners.joint import Bags
 from mdpu.prior import (
     BINS,
+    DRAWS,
+    GATE,
+    INFLATION,
+    NARROW,
+    SHARED,
     Counts,
     collected,
     columns_apart,
@@ -23,6 +30,7 @@ from mdpu.prior import (
     log_likelihood,
     maximise,
     profile,
+    rank,
     starting_laws,
     without_repeats,
 )
@@ -200,6 +208,28 @@ def test_rows_of_few_values_or_of_one_pool_are_not_taken_for_repeated_ones():
     assert without_repeats(coarse, sample) is sample
     pool = TupleData(sample.tuples % 300, sample.unlabeled % 300)
     assert without_repeats(rows, pool) is pool
+
+
+def test_folds_are_drawn_again_where_one_draw_passes_narrowly(monkeypatch):
+    """The profile of several draws is that of their mean, and the interval is wider than a clear one's."""
+    drawn = []
+    monkeypatch.setattr(prior_module, "rank", lambda rows, bags, seed: drawn.append(seed) or rank(rows, bags, seed))
+    for n, times in ((150, DRAWS), (1200, 1)):
+        rows, sample, law = gaussians(DOMINANT[2], 0.5, n, 0)
+        drawn.clear()
+        found = estimate_prior(rows, sample, law, 0)
+        assert len(drawn) == times == len(set(drawn)) and (GATE < found.gate < NARROW * GATE) == (times > 1)
+        bags = Bags.of(sample, lambda size, law=law: law)
+        assert found == profile(*(rank(rows, bags, seed) for seed in drawn))
+        assert found.inflation > INFLATION if times > 1 else found.inflation == INFLATION
+
+
+def test_the_interval_is_widest_at_the_gate():
+    """Counts of ever more tuples pass it ever more clearly."""
+    found = [profile(expected_counts(DOMINANT[2], 0.5, n, n)) for n in (120, 200, 400, 1500)]
+    inflations = [one.inflation for one in found]
+    assert inflations == sorted(inflations, reverse=True) and inflations[-1] == INFLATION
+    assert all(INFLATION <= one <= SHARED for one in inflations)
 
 
 @pytest.mark.slow

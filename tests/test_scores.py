@@ -125,6 +125,17 @@ def test_scores_without_labels_are_unbiased_and_their_intervals_cover(laws, prio
         assert np.mean((low <= truth[name]) & (truth[name] <= high)) >= 0.91, name
 
 
+@pytest.mark.parametrize("kind", [np.asarray, pd.DataFrame])
+def test_copies_of_unlabeled_rows_make_no_score_surer(kind):
+    data = Scored({3: DOMINANT[3]}, 0.4)
+    data.classifier.decision_function = lambda rows: np.asarray(rows)[:, 0] - CUT
+    once = scores_without_labels(data.classifier, *join_groups(data.tuples, data.unlabeled))
+    rows, groups = join_groups(data.tuples, np.repeat(data.unlabeled, 4, axis=0))
+    with pytest.warns(UserWarning, match="300 different rows"):
+        again = scores_without_labels(data.classifier, kind(rows), groups)
+    assert {name: one.low for name, one in again.items()} == pytest.approx({k: one.low for k, one in once.items()})
+
+
 @pytest.mark.parametrize(("laws", "prior"), [(DOMINANT, 0.4), (ONE_OF_THREE, 0.6)])
 def test_the_estimated_risk_is_unbiased_and_its_interval_covers(laws, prior):
     found = []

@@ -33,9 +33,9 @@ print("tuples", tuples.shape, "and unlabeled rows", unlabeled.shape)
 # %%
 # Two learners
 # ------------
-# On a table, the classifier trains boosted trees on the answers of a kernel machine. On few rows a linear model is the
-# other candidate. You can compare the two without labels: how many of the held-out pairs and random pairs does each put
-# on the wrong side?
+# By default the classifier compares its learners itself. Here two are compared by hand: boosted trees that learn from
+# the answers of a kernel machine, and a linear model. Which is better can be asked without labels: of held-out pairs
+# and random pairs, how many are put on the wrong side?
 
 from functools import partial
 
@@ -47,7 +47,7 @@ from mdpu.scores import TupleKFold, negative_bag_risk
 
 rows, groups = join_groups(tuples, unlabeled)
 candidates = {}
-for learner in ("auto", "linear"):
+for learner in ("student", "linear"):
     one = MDPUClassifier(PRIOR, learner=learner, compare_prior=False, random_state=0)
     risks = -cross_val_score(
         one,

@@ -2,7 +2,7 @@
 Texts
 =====
 
-Texts become sparse rows of word frequencies, and a linear model learns from those. The texts here are real and already
+Texts become sparse rows of word frequencies, and a classifier learns from those. The texts here are real and already
 on your disk: the help of two libraries. The question is whether a text comes from pandas, about tables, or from SciPy,
 about mathematics. Suppose that somebody skimmed groups of three and kept those that are mostly about tables.
 """
@@ -62,7 +62,8 @@ print(rows.shape, "rows;", sample.tuples.shape, "indices of tuples")
 # %%
 # The classifier
 # --------------
-# For sparse rows the classifier takes the linear learner. ``learner_`` says so.
+# For sparse rows two learners are compared on held-out tuples: a linear model, and boosted trees on 100 directions.
+# ``learner_`` says which was taken.
 
 from mdpu.estimator import MDPUClassifier
 

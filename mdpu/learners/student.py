@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 from scipy.special import expit, logit
 from sklearn.base import BaseEstimator, clone, is_classifier
+from sklearn.decomposition import TruncatedSVD
 from sklearn.ensemble import HistGradientBoostingClassifier
 
 from mdpu.errors import UserError
@@ -27,6 +28,7 @@ from mdpu.randomness import Stream
 # Their probabilities come from folds of their own, which hold one copy of a row and are scored on the other.
 INNER_FOLDS = ("SVC", "NuSVC", "CalibratedClassifierCV")
 DEFAULT = HistGradientBoostingClassifier(max_iter=60, learning_rate=0.1, max_leaf_nodes=8)
+TOPICS = 100  # directions that sparse rows are projected on for the trees
 SURE = 1e-6  # a student's probability keeps this distance from 0 and 1
 
 
@@ -58,9 +60,11 @@ class StudentScore:
 
     student: Any
     offset: float
+    project: TruncatedSVD | None = None  # of sparse rows, for the trees
 
     def __call__(self, rows: Any) -> Floats:
         """Return the scores (N,) of rows."""
+        rows = rows if self.project is None else self.project.transform(rows)
         wide = rows if sparse.issparse(rows) else rows.reshape(len(rows), -1)
         positive = self.student.predict_proba(wide)[:, list(self.student.classes_).index(1)]
         return np.asarray(logit(np.clip(positive, SURE, 1 - SURE)) + self.offset)
@@ -135,8 +139,14 @@ def fit_student(rows: Any, bags: Bags, prior: float, seed: int | str, student: A
     seed : int or str
         Of the teacher, and of the student if its ``random_state`` is None.
     student : estimator
-        Of scikit-learn, with ``sample_weight`` and ``predict_proba``; it is cloned. By default boosted trees.
+        Of scikit-learn, with ``sample_weight`` and ``predict_proba``; it is cloned. By default boosted trees, for which
+        sparse rows are projected.
     """
+    if student is DEFAULT and sparse.issparse(rows):
+        matrix: Any = rows  # scipy's base class has no shape
+        state = int(Stream(seed, "projection").integers(2**31 - 1, 1)[0])
+        project = TruncatedSVD(max(1, min(TOPICS, matrix.shape[1] - 1)), random_state=state).fit(matrix)
+        return replace(fit_student(project.transform(matrix), bags, prior, seed), project=project)
     teacher = fit_teacher(rows, bags, prior, seed)
     members, unlabeled = soft_labels(teacher.fit, bags, prior)
     places = np.concatenate([*(part.tuples.ravel() for part in bags.parts), bags.unlabeled[: len(unlabeled)]])
