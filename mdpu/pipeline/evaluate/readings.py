@@ -139,9 +139,7 @@ class Readings:
         rows = trials[list(AXES)].itertuples(index=False, name=None)
         return trials.assign(precision=[found[row].about["precision"] for row in rows])
 
-    def find_runs(
-        self, runs: Iterable[Stored], methods: Collection[str] = PROPOSED
-    ) -> dict[tuple[Any, ...], Stored]:
+    def find_runs(self, runs: Iterable[Stored], methods: Collection[str] = PROPOSED) -> dict[tuple[Any, ...], Stored]:
         """Return the runs that a reading asks for by the values of `AXES`; of two of one trial, that in float32."""
         scopes = [self.changes({"scope": value})["methods"].values() for value in self.values("scope")]
         methods = {*methods}.union(*scopes)
