@@ -23,13 +23,16 @@ FEWEST_CELLS = 12  # of a reading that is counted: fewer say nothing of the pape
 
 
 def is_compared(plan: Plan) -> bool:
-    """Return whether a plan has runs of the paper's numbers, reported as the readings' protocol does."""
+    """Return whether a plan has runs of the paper's numbers on its datasets, reported as the readings' protocol does."""
     readings, protocol = Readings(plan.config), plan.config["protocol"]
     if merge(protocol, readings.changes(readings.protocol)["protocol"]) != protocol:
         return False
     published = set(published_cells()[[*ROW, "method"]].itertuples(index=False, name=None))
     names = plan.published_names
-    return any((names[dataset], *rest) in published for dataset, *rest in _protocol_seeds(plan))
+    own = {name for name in names if names[name] == name}  # not another split of the images
+    for value in readings.values("letters"):
+        own.update(readings.changes({"letters": value})["datasets"].values())
+    return any(dataset in own and (names[dataset], *rest) in published for dataset, *rest in _protocol_seeds(plan))
 
 
 def _protocol_seeds(plan: Plan) -> dict[tuple[Any, ...], set[int]]:
