@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -60,11 +60,15 @@ def find_runs(plan: Plan, files: Iterable[Path]) -> dict[Run, tuple[Stored, Path
 
 def collect(found: Mapping[Run, tuple[Stored, Path]]) -> pd.DataFrame:
     """Return the histories of runs, one row per run and epoch, in order of run and epoch."""
-    histories = [stored.history for stored, _ in found.values()]
-    keys = pd.DataFrame(list(found)).loc[np.repeat(np.arange(len(histories)), [len(one) for one in histories])]
-    rows = pd.concat(histories, ignore_index=True)
-    collected = pd.concat([keys.reset_index(drop=True), rows], axis=1)
+    collected = join_histories(pd.DataFrame(list(found)), [stored.history for stored, _ in found.values()])
     return collected.sort_values([*AXES, "epoch"], ignore_index=True)
+
+
+def join_histories(keys: pd.DataFrame, histories: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    """Return histories of runs as one table, each with its run's row of `keys` beside it."""
+    places = np.repeat(np.arange(len(keys)), [len(history) for history in histories])
+    rows = pd.concat(histories, ignore_index=True)
+    return pd.concat([keys.iloc[places].reset_index(drop=True), rows], axis=1)
 
 
 def read_histories(runs: Iterable[Run], metrics: Path) -> pd.DataFrame:

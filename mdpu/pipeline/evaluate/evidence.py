@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from mdpu.pipeline.config import BASE, merge
-from mdpu.pipeline.evaluate.collect import REPORTED, reported_accuracy, run_accuracies, summarize
+from mdpu.pipeline.evaluate.collect import REPORTED, join_histories, reported_accuracy, run_accuracies, summarize
 from mdpu.pipeline.evaluate.comparison import Trials, welch_interval
 from mdpu.pipeline.evaluate.published import PROPOSED, published_summary
 from mdpu.pipeline.evaluate.readings import PROTOCOL, Reading, Readings
@@ -117,10 +117,11 @@ def training_metrics(plan: Plan) -> pd.DataFrame:
     """
     stored = (run for path in plan.shipped_on_datasets for run in read_runs(path).values())
     found = Readings(plan.config).find_runs(stored)
-    rows = [(dict(zip(AXES, axes, strict=True)), run.history) for axes, run in found.items()]
-    frames = [history.reindex(columns=list(MEASURES)).assign(**axes) for axes, history in rows]
-    metrics = pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=[*AXES, *MEASURES])
-    return metrics[metrics["variant"] != PROTOCOL]
+    own = {axes: run for axes, run in found.items() if axes[AXES.index("variant")] != PROTOCOL}
+    if not own:
+        return pd.DataFrame(columns=[*AXES, *MEASURES])
+    histories = [run.history.reindex(columns=list(MEASURES)) for run in own.values()]
+    return join_histories(pd.DataFrame(list(own), columns=list(AXES)), histories)
 
 
 def read_as(

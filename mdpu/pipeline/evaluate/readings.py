@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from mdpu.pipeline.config import Config, merge
-from mdpu.pipeline.evaluate.collect import run_accuracies
+from mdpu.pipeline.evaluate.collect import join_histories, run_accuracies
 from mdpu.pipeline.evaluate.comparison import NOT_RUN, Trials, judge_trials
 from mdpu.pipeline.evaluate.published import PROPOSED, TRIALS, published_cells
 from mdpu.pipeline.plan import AXES, DOMINANT, LOGISTIC, ROW, Protocol
@@ -130,8 +130,8 @@ class Readings:
         if not found:
             return pd.DataFrame(columns=[*AXES, "epochs", "accuracy", "precision"])
         measures = ["epoch", "accuracy", "true_positive_rate", "true_negative_rate"]
-        frames = [run.history[measures].assign(**dict(zip(AXES, axes, strict=True))) for axes, run in found.items()]
-        metrics = pd.concat(frames, ignore_index=True)
+        keys = pd.DataFrame(list(found), columns=list(AXES))
+        metrics = join_histories(keys, [run.history[measures] for run in found.values()])
         for value in self.values("epochs"):
             reporting = merge(self._config["protocol"], self.changes({"epochs": value})["protocol"])["reporting"]
             reported.append(run_accuracies(metrics, reporting).assign(epochs=value))

@@ -17,13 +17,14 @@ from mdpu.pipeline.evaluate.readings import KEYS, Model, Panel, Readings, best_p
 from mdpu.pipeline.files import write_csv, write_json
 from mdpu.pipeline.plan import DOMINANT, LOGISTIC, ROW, Plan
 from mdpu.pipeline.store import read_runs
+from mdpu.threads import one_thread
 
 DECIMALS = 4  # of means and deviations in percent
 FEWEST_CELLS = 12  # of a reading that is counted: fewer say nothing of the paper
 
 
 def is_compared(plan: Plan) -> bool:
-    """Return whether a plan has runs of the paper's numbers on its datasets, reported as the readings' protocol does."""
+    """Return whether a plan has runs of the paper's numbers, of the paper's images, reported as by the readings' protocol."""
     readings, protocol = Readings(plan.config), plan.config["protocol"]
     if merge(protocol, readings.changes(readings.protocol)["protocol"]) != protocol:
         return False
@@ -97,7 +98,9 @@ def best(panel: Panel, readings: Readings, rule: Mapping[str, float]) -> dict[st
     own, five = panel.on(run), panel.on(run, TRIALS + 2)
     if run.sum() < FEWEST_CELLS or min(len(own.readings), len(five.readings)) < 2:
         return None
-    posterior = own.posterior(Model(own).likelihood(*own.published).both[0], best_power(five, held_out(five, TRIALS)))
+    with one_thread():
+        power = best_power(five, held_out(five, TRIALS))
+        posterior = own.posterior(Model(own).likelihood(*own.published).both[0], power)
     place = int(posterior.argmax())
     reading = own.readings[place]
     return {
@@ -107,6 +110,13 @@ def best(panel: Panel, readings: Readings, rule: Mapping[str, float]) -> dict[st
         "compared": len(own.readings),
         **_counted(verdicts(panel, rule)[panel.readings.index(reading)]),
     }
+
+
+def literal(panel: Panel, readings: Readings, rule: Mapping[str, float]) -> dict[str, Any] | None:
+    """Return the reading that takes the paper by its letter and its verdicts, None where it was not run."""
+    reading = readings.named["literal"]
+    place = panel.readings.index(reading) if reading in panel.readings else None
+    return None if place is None else {"reading": reading, **_counted(verdicts(panel, rule)[place])}
 
 
 def places_tried(panel: Panel) -> list[int]:
@@ -143,6 +153,7 @@ def write_readings(plan: Plan, files: Iterable[Path], csv: Path, json: Path) -> 
     found = {
         "counts": counts(panel, readings, rule),
         "best": best(panel, readings, rule),
+        "literal": literal(panel, readings, rule),
         "tried": len(places_tried(panel)),
     }
     write_json(json, found)

@@ -153,14 +153,15 @@ VALUES = {
     "class": "each class",
     "part": "each part",
     "a-i": "A to I",
-    "all-26": "all 26",
+    "all-26": "all 26 letters",
 }
 
 
 def reading_rows(facts: Mapping[str, Any], readings: Readings) -> list[dict[str, Any]]:
     """Return the counts of verdicts under some readings for the template: each with a title, and what to choose.
 
-    `facts` are what `mdpu.pipeline.evaluate.rejudge.write_readings` writes. The most probable reading comes last.
+    `facts` are what `mdpu.pipeline.evaluate.rejudge.write_readings` writes. The most probable and the literal reading
+    come last.
     """
     rows = [
         {
@@ -170,11 +171,12 @@ def reading_rows(facts: Mapping[str, Any], readings: Readings) -> list[dict[str,
         }
         for row in facts["counts"]
     ]
-    found = facts["best"]
-    if found:
-        words = " and ".join(VALUES.get(v, f"{c} {v}") for c, v in readings.departures(found["reading"]).items())
-        title = f"Most probable: {words or 'the protocol'}"
-        rows.append({**found, "choice": "best", "title": title, "chosen": _chosen(found["reading"], readings)})
+    for choice, name in (("best", "Most probable"), ("literal", "Literal")):
+        if found := facts.get(choice):
+            departures = readings.departures(found["reading"]).items()
+            words = " and ".join(VALUES.get(value, f"{of} {value}") for of, value in departures)
+            title = f"{name}: {words or 'the protocol'}"
+            rows.append({**found, "choice": choice, "title": title, "chosen": _chosen(found["reading"], readings)})
     return rows
 
 
