@@ -11,7 +11,6 @@ import sys
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise, product
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.compose import make_column_transformer
+from sklearn.inspection import permutation_importance
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
@@ -40,7 +40,6 @@ LEAST = 20  # groups in such a part
 KINDS = {"min_frequency": 10, "max_categories": 30}  # of a column of text: others are taken together
 NAMES = 0.5  # share of different values in a column of text, from which on it names rows
 SCORED = 1000  # columns times folds whose importance is measured, at most
-GRID = 7  # parts of a picture in each direction
 
 
 @dataclass(frozen=True)
@@ -48,7 +47,7 @@ class Study:
     """A classifier, or the pipeline that ends in it, and what is known of it without labels.
 
     `importance` says by how much the AUC falls where a column's values are exchanged between rows: ``loss``, the mean
-    over folds, ``low`` and ``high``, the least and the largest. Of pictures, columns are parts, row by row.
+    over folds, ``low`` and ``high``, the least and the largest. Of pictures it is empty.
     """
 
     data: GroupData  # as it was learned from: repeated unlabeled rows stand once
@@ -210,26 +209,13 @@ def _error(classifier: Any, held_out: NDArray[np.float64], groups: Indices) -> s
 
 
 def _importance(models: list[tuple[Any, Indices]], rows: Any, groups: Indices) -> pd.DataFrame:
-    """Return by how much the AUC of each fold falls where a column, or a part of pictures, is permuted."""
-    if rows.ndim == 2:
-        names = [*map(str, getattr(rows, "columns", range(rows.shape[1])))]
-        places: list[Any] = [np.s_[:, column] for column in range(rows.shape[1])]
-    else:
-        ends = [np.linspace(0, length, min(GRID, length) + 1).astype(int) for length in rows.shape[1:3]]
-        spans = [[slice(*pair) for pair in pairwise(own)] for own in ends]
-        places = [(slice(None), *spans_of_part) for spans_of_part in product(*spans)]
-        names = [f"{part[1].start}, {part[2].start}" for part in places]
-    auc, generator = scores.LabelFreeScorer("auc"), np.random.default_rng(0)
-    models = models[: max(1, SCORED // len(places))]
-    lost = np.empty((len(models), len(places)))
-    with Steps("columns that matter", lost.size, "columns") as steps:
-        for fold, (model, held) in enumerate(models):
-            own, of_held = _take(rows, held), groups[held]
-            whole = auc(model, own, of_held)
-            for column, place in enumerate(places):
-                changed, order = own.copy(), generator.permutation(len(held))
-                at: Any = changed.iloc if isinstance(changed, pd.DataFrame) else changed
-                at[place] = np.asarray(at[place])[order]
-                lost[fold, column] = whole - auc(model, changed, of_held)
-                steps.advance()
-    return pd.DataFrame({"column": names, "loss": lost.mean(axis=0), "low": lost.min(axis=0), "high": lost.max(axis=0)})
+    """Return by how much the AUC of each fold falls where a column is permuted; of pictures, no column is shown."""
+    names = [*map(str, getattr(rows, "columns", range(rows.shape[1])))] if rows.ndim == 2 else []
+    if not names:
+        return pd.DataFrame({"column": [], "loss": [], "low": [], "high": []})
+    auc, lost = scores.LabelFreeScorer("auc"), []
+    for model, held in models[: max(1, SCORED // len(names))]:
+        own = permutation_importance(model, _take(rows, held), groups[held], scoring=auc, n_repeats=1, random_state=0)
+        lost.append(own.importances_mean)
+    low, mean, high = np.min(lost, axis=0), np.mean(lost, axis=0), np.max(lost, axis=0)
+    return pd.DataFrame({"column": names, "loss": mean, "low": low, "high": high})

@@ -24,7 +24,7 @@ FEWEST_CELLS = 12  # of a reading that is counted: fewer say nothing of the pape
 
 
 def is_compared(plan: Plan) -> bool:
-    """Return whether a plan has runs of the paper's numbers, on its images, reported as the protocol of readings does."""
+    """Return whether a plan has runs of the paper's numbers on its images, reported as by the readings' protocol."""
     readings, protocol = Readings(plan.config), plan.config["protocol"]
     if merge(protocol, readings.changes(readings.protocol)["protocol"]) != protocol:
         return False

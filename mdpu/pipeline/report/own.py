@@ -36,15 +36,11 @@ def write_own_page(study: Study, out: Path) -> None:
         "study": study,
         "classifier": study.classifier,
         "importance": study.importance.sort_values("loss", ascending=False, kind="stable").head(SHOWN),
-        "figures": {name: _figure(study, own) for name, own in (draw | _pictures(study)).items()},
+        "figures": {name: _figure(study, own) for name, own in draw.items()},
         "style": "".join((TEMPLATES / name).read_text(encoding="utf-8") for name in STYLE),
     }
     suspects = _suspects(study, [*shown["importance"].index[:COLUMNS]])
     write_text(out, environment().get_template("own.html.j2").render(**shown, suspects=suspects))
-
-
-def _pictures(study: Study) -> dict[str, Callable[[Study, Axes], None]]:
-    return {"importance": _heat} if study.data.rows.ndim > 2 else {}
 
 
 def _figure(study: Study, draw: Callable[[Study, Axes], None]) -> dict[str, Any]:
@@ -88,13 +84,6 @@ def _curve(study: Study, axis: Axes) -> None:
     axis.set_xticks(n, [f"{one:,}" for one in n])
     axis.minorticks_off()
     axis.set_ylim(top=min(102, axis.get_ylim()[1]))
-
-
-def _heat(study: Study, axis: Axes) -> None:
-    down = study.importance["column"].str.split(",").str[0].nunique()
-    drawn = axis.imshow(100 * study.importance["loss"].to_numpy().reshape(down, -1), cmap="viridis")
-    axis.set(xticks=[], yticks=[])
-    axis.figure.colorbar(drawn, label="AUC lost, in points")
 
 
 def _suspects(study: Study, columns: list[int]) -> list[dict[str, Any]]:

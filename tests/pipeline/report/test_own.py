@@ -139,7 +139,7 @@ def test_a_folder_of_pictures_becomes_a_classifier(tmp_path):
     options = ["--prior", "0.4", "--learner", "linear", "--out", str(tmp_path / "model")]
     assert cli.main(["fit", str(tmp_path / "photos"), *options]) == 0
     page = (tmp_path / "model" / "page.html").read_text()
-    assert page.count('class="thumb"') == 60 and "Map of the parts" in page
+    assert page.count('class="thumb"') == 60
     assert (
         cli.main(["predict", str(tmp_path / "model"), str(tmp_path / "new"), "--out", str(tmp_path / "new.csv")]) == 0
     )
