@@ -10,6 +10,7 @@ symmetric law. `Network` has the options of networks. ``docs/how-to/estimator.md
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 from numbers import Integral
@@ -508,7 +509,9 @@ class TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         table = network.standardize and rows.ndim == 2 and np.issubdtype(rows.dtype, np.floating)
         self.standardisation_ = Standardisation.learn(rows, components=None) if table else None
         task = Task(network.method, size, own, network.loss, None if law == Law.dominant(size) else law)
-        self.model_ = network.train(task, self._for_network(rows), sample, seed, settings)
+        small = settings.network in ("mlp", "components")  # where threads wait for one another longer than they work
+        with one_thread() if small else nullcontext():
+            self.model_ = network.train(task, self._for_network(rows), sample, seed, settings)
         self.history_ = self.model_.history
         self.n_iter_ = len(self.history_)
 

@@ -28,6 +28,7 @@ from mdpu.learners.features import Standardisation, kernel_maps
 from mdpu.learners.joint import Bags, CountedTuples, Floats, Indices, member_sums, only_used, shifted, weights_at
 from mdpu.learners.linear import CrossFit, cross_fit
 from mdpu.randomness import Stream
+from mdpu.threads import one_thread
 
 Verdict = Literal["known", "bound only", "not known", "does not fit"]
 BINS = 3
@@ -439,11 +440,12 @@ def estimate_prior(
         return PriorProfile(
             0.5, 0.0, 1.0, level, "not known", False, 0.0, 0.0, bags.n, len(bags.unlabeled), whole, np.zeros(2)
         )
-    counts = rank(used, bags, seed)
-    found = profile(counts, level=level)
-    if GATE < found.gate < NARROW * GATE:
-        again = [rank(used, bags, f"{seed}, draw {draw} of the folds") for draw in range(1, DRAWS)]
-        found = profile(counts, *again, level=level)
+    with one_thread():
+        counts = rank(used, bags, seed)
+        found = profile(counts, level=level)
+        if GATE < found.gate < NARROW * GATE:
+            again = [rank(used, bags, f"{seed}, draw {draw} of the folds") for draw in range(1, DRAWS)]
+            found = profile(counts, *again, level=level)
     return found
 
 
