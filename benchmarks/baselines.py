@@ -17,7 +17,7 @@ from mdpu.pipeline.store import read_runs
 
 OURS = {"siamese": ("siamese", "untrained"), "contrastive": ("contrastive", "untrained"),
         "kmeans": ("kmeans", "kmeans-members", "kmeans-means")}  # fmt: skip
-# What is reported of a run's accuracies by epoch, in percent.
+# How a run's accuracies by epoch, in percent, are reported.
 REPORTED = {"last ten": lambda own: own.tail(10).mean(), "all": lambda own: own.mean(), "first": lambda own: own[0],
             "best (sees test labels)": max, "swapped": lambda own: 100 - own.tail(10).mean()}  # fmt: skip
 

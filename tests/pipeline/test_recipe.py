@@ -69,7 +69,7 @@ OVERLAY = {
         "experiments": {
             "methods": {**PAIRS, "method": available_methods()},
             "triples": {**PAIRS, "tuple_size": [3], "method": ["relu", "bag-relu", "siamese", "llp"]},
-            "losses": {**PAIRS, "method": ["abs"], "loss": ["ramp", "squared", "hinge", "usual-ramp", "sigmoid"]},
+            "losses": {**PAIRS, "method": ["ure"], "loss": ["ramp", "squared", "hinge", "usual-ramp", "sigmoid"]},
             "variants": {
                 **PAIRS,
                 "method": ["ure"],

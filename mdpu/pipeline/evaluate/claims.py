@@ -383,7 +383,7 @@ def error_falls_at_the_parametric_rate(evidence: Evidence) -> Frame:
     "achieving the optimal parametric rate for empirical risk minimization" (Section III-C, after Theorem 2)
     """
     cells = proposed(evidence.base_cells)
-    logs = cells.assign(n=np.log(cells["n"]), mean=np.log(100 - cells["mean"]))
+    logs = cells.assign(n=np.log(cells["n"].astype(float)), mean=np.log(100 - cells["mean"].astype(float)))
     by_rest = [(key, own) for key, own in logs.groupby([key for key in CELL if key != "n"]) if len(own) > 2]
     found = pd.DataFrame([key for key, _ in by_rest], columns=[key for key in CELL if key != "n"])
     return cases(found, [np.polyfit(own["n"], own["mean"], 1)[0] for _, own in by_rest], AT_MOST, -0.5)
