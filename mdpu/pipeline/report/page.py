@@ -168,7 +168,9 @@ def _results(plan: Plan, shown: dict[str, list[dict[str, Any]]]) -> dict[str, An
     verdicts = {name: row for _, own, _, _ in pages for name, row in verdicts_by_cell(own).items()}
     verification = read_json(at / "verification.json") if plan.config.get("expected") else None
     with_others, readings = pd.concat([own for _, own, _, _ in pages]), Readings(plan.config)
-    facts = read_json(at / "readings.json") if is_compared(plan) else {"counts": [], "tried": 0}
+    facts: dict[str, Any] = {"counts": [], "tried": 0}
+    if is_compared(plan):
+        facts = read_json(at / "readings.json")
     if facts["tried"]:
         shown["paper"].append(specification_section(plan.layout.figure(SPECIFICATION), facts["tried"]))
     statistics = read_csv(at / "readings.csv") if facts["tried"] else None
