@@ -141,7 +141,7 @@ def _case(case: dict[Any, Any]) -> dict[str, Any]:
     }
 
 
-# What readers call values of choices; others go by their own names.
+# Values of choices in readers' words; others go by their own names.
 VALUES = {
     "last-ten": "last ten epochs",
     "all": "all 100 epochs",
