@@ -23,9 +23,10 @@ import torch
 from mdpu.data import draw_split
 from mdpu.device import choose_device, describe
 from mdpu.methods import available_methods, load_method
+from mdpu.networks import TestSet
 from mdpu.randomness import Stream
 from mdpu.settings import Settings, Task
-from mdpu.train import TestSet, train
+from mdpu.train import train
 
 TOLERANCE = 5e-3  # of measures, three epochs after the beginning
 SEEDS = [1, 2, 3]

@@ -19,6 +19,7 @@ import torch
 
 from mdpu.data import draw_split
 from mdpu.methods import load_method
+from mdpu.networks import TestSet
 from mdpu.pipeline.config import load_config
 from mdpu.pipeline.data.labels import binarize
 from mdpu.pipeline.data.sources import SOURCES
@@ -27,7 +28,7 @@ from mdpu.pipeline.files import REPOSITORY
 from mdpu.pipeline.job import run_history
 from mdpu.pipeline.plan import CELL, Plan
 from mdpu.settings import Task
-from mdpu.train import TestSet, train
+from mdpu.train import train
 
 TIMES = 6
 UNIT = 2.0**-22  # of a grey value: two units in the last place

@@ -28,9 +28,10 @@ from mdpu.data import draw_split
 from mdpu.device import describe
 from mdpu.law import Law
 from mdpu.losses import LOSSES
+from mdpu.networks import TestSet
 from mdpu.randomness import Stream
 from mdpu.settings import Settings, Task
-from mdpu.train import TestSet, train
+from mdpu.train import train
 
 METHODS = ("ure", "relu", "abs")
 N = 10_000

@@ -83,6 +83,49 @@ class Preparation:
         return x.div_(self.unit) if self.unit != 1 else x
 
 
+class TestSet:
+    """The test at the end of each epoch: the two rates on test images, and the method's own measures there.
+
+    Parameters
+    ----------
+    images : ndarray, shape (N, ...)
+    labels : ndarray, shape (N,)
+        +1 or -1; images with label 0 are left out.
+    train_images, train_labels : ndarray
+        Methods without a score take prototypes from these.
+
+    Attributes
+    ----------
+    share_positive : float
+        Of the test images.
+    rows : Tensor
+        The test images as the network takes them, on the device.
+    sides : (Tensor, Tensor)
+        Indices of the positive and of the negative ones.
+    """
+
+    __test__ = False  # for pytest, which takes it for a test by its name
+    rates = ("true_positive_rate", "true_negative_rate")
+
+    def __init__(
+        self, images: NDArray[Any], labels: NDArray[Any], train_images: NDArray[Any], train_labels: NDArray[Any]
+    ) -> None:
+        self.images, self.labels = images[labels != 0], labels[labels != 0]
+        self.train_images, self.train_labels = train_images, train_labels
+        self.share_positive = float(np.mean(self.labels > 0))
+
+    def place(self, preparation: Preparation, device: torch.device) -> None:
+        """Lay out the images for a network, on the device."""
+        self._preparation, self._device = preparation, device
+        self.rows = preparation(self.images).to(device)
+        positive, negative = (torch.from_numpy(np.flatnonzero(self.labels * side > 0)).to(device) for side in (1, -1))
+        self.sides = positive, negative
+
+    def train_rows(self, indices: NDArray[np.int64]) -> Tensor:
+        """Return training images, laid out."""
+        return self._preparation(self.train_images[indices]).to(self._device)
+
+
 def prepare(settings: Settings, images: NDArray[Any]) -> Preparation:
     """Return how to prepare the input of the network, given the training images (N, ...), uint8 or float.
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from mdpu.data import draw_split
+from mdpu.networks import TestSet
 from mdpu.randomness import Stream
 from mdpu.settings import Settings, Task
-from mdpu.train import TestSet, train
+from mdpu.train import train
 
 SIDE = 6
 SETTINGS = Settings(epochs=4, batch_size=25, learning_rate=0.002, weight_decay=0.01, architecture={"hidden": [20, 12]})

@@ -21,8 +21,8 @@ import mdpu.train as trainer
 from mdpu.device import choose_device, describe, leased, leased_device, spread
 from mdpu.errors import UserError
 from mdpu.methods import available_methods, load_method
+from mdpu.networks import TestSet
 from mdpu.settings import Task
-from mdpu.train import TestSet
 
 CPU = torch.device("cpu")
 
@@ -143,9 +143,14 @@ def test_training_keeps_everything_on_the_device(method, seeds, pretended):
 
 
 PLANTED = [  # file, its code, what stands there by mistake, a method that meets it
-    ("train", "preparation(self.images).to(device)", "preparation(self.images)", "ure"),
-    ("train", "np.flatnonzero(self.labels * side > 0)).to(device)", "np.flatnonzero(self.labels * side > 0))", "ure"),
-    ("train", "self.train_images[indices]).to(self._device)", "self.train_images[indices])", "siamese"),
+    ("networks", "preparation(self.images).to(device)", "preparation(self.images)", "ure"),
+    (
+        "networks",
+        "np.flatnonzero(self.labels * side > 0)).to(device)",
+        "np.flatnonzero(self.labels * side > 0))",
+        "ure",
+    ),
+    ("networks", "self.train_images[indices]).to(self._device)", "self.train_images[indices])", "siamese"),
     ("train", "torch.from_numpy(labels[used]).to(device)", "torch.from_numpy(labels[used])", "supervised"),
     ("train", "len(objective.measures), device=device)", "len(objective.measures))", "ure"),
     ("train", "else preparation(images[used]).to(device)", "else preparation(images[used])", "ure"),
@@ -185,7 +190,4 @@ def test_a_tensor_that_is_left_on_the_cpu_is_noticed(file, old, new, method, pre
         own = replace(own, objective=getattr(bad, own.objective.partition(":")[2]))
         monkeypatch.setattr(trainer, "load_method", lambda name: own)
     with pytest.raises(DeviceError):
-        if file == "train":
-            train_there(bad.train, method, test_set=bad.TestSet)
-        else:
-            train_there(trainer.train, method)
+        train_there(getattr(bad, "train", trainer.train), method, test_set=getattr(bad, "TestSet", TestSet))

@@ -51,8 +51,9 @@ samples = [draw_split(train_labels, 2, 0.5, 800, 800, run.trial) for run in runs
 # %%
 # Nine trainings of 50 epochs follow, one after the other.
 
+from mdpu.networks import TestSet
 from mdpu.settings import Task
-from mdpu.train import TestSet, train
+from mdpu.train import train
 
 test = images.test_images, labels["test"]
 evaluation = TestSet(*test, images.train_images, train_labels)

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
     from mdpu.data import TupleData
     from mdpu.law import Scope
+    from mdpu.networks import TestSet
     from mdpu.settings import Task
-    from mdpu.train import TestSet
 
 EMBEDDING = 64  # outputs of a network that embeds images
 

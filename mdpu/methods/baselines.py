@@ -30,7 +30,7 @@ from mdpu.settings import Task
 from mdpu.threads import one_thread
 
 if TYPE_CHECKING:
-    from mdpu.train import TestSet
+    from mdpu.networks import TestSet
 
 SELECTIONS = 10  # of prototypes
 MARGIN = 1.0  # of the contrastive loss

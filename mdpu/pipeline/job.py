@@ -97,7 +97,8 @@ def _train(
     import torch  # a finished cell does without it
 
     from mdpu.device import describe, leased_device
-    from mdpu.train import TestSet, train
+    from mdpu.networks import TestSet
+    from mdpu.train import train
 
     torch.set_num_threads(1)  # sums round by their number of parts; several jobs use several cores
     method, settings = load_method(spec["method"]), Settings.parse(spec["settings"])
@@ -197,7 +198,7 @@ def run_history(unnamed: bool, history: pd.DataFrame, share_positive: float) -> 
     unnamed : bool
         Whether the method's answers have no class names (`mdpu.methods.Method`).
     history : DataFrame
-        As `mdpu.train.Trained` holds it, with the rates of `mdpu.train.TestSet`.
+        As `mdpu.train.Trained` holds it, with the rates of `mdpu.networks.TestSet`.
     share_positive : float
         Share of positives among the test images.
 
