@@ -12,7 +12,7 @@ from readings import show
 from mdpu.pipeline.config import load_config
 from mdpu.pipeline.evaluate.published import beside_published
 from mdpu.pipeline.files import REPOSITORY
-from mdpu.pipeline.plan import AXES, CELL, Plan
+from mdpu.pipeline.plan import CELL, Plan
 from mdpu.pipeline.store import read_runs
 
 OURS = {"siamese": ("siamese", "untrained"), "contrastive": ("contrastive", "untrained"),
@@ -23,10 +23,10 @@ REPORTED = {"last ten": lambda own: own.tail(10).mean(), "all": lambda own: own.
 
 plan, rows, found = Plan(load_config([REPOSITORY / "config" / "baselines.yaml"])), [], []
 runs = {plan.key(run): run for run in plan.runs}
-files = [*plan.shipped_on_datasets, *(REPOSITORY / "results" / "runs").rglob("*.parquet")]
+files = [*plan.shipped_on(plan.datasets), *(REPOSITORY / "results" / "runs").rglob("*.parquet")]
 for key, run in {key: run for file in files for key, run in read_runs(file, runs).items()}.items():
-    axes = {axis: getattr(runs[key], axis) for axis in AXES}
-    rows += [{**axes, "reported": name, "mean": how(100 * run.history["accuracy"])} for name, how in REPORTED.items()]
+    accuracy = 100 * run.history["accuracy"]
+    rows += [{**vars(runs[key]), "reported": name, "mean": how(accuracy)} for name, how in REPORTED.items()]
 means = pd.DataFrame(rows).groupby([*CELL, "reported"], as_index=False)["mean"].mean()
 for published, method in ((published, method) for published, methods in OURS.items() for method in methods):
     own = means[means["method"] == method].assign(method=published)

@@ -29,15 +29,10 @@ def parser_of(description: str | None) -> argparse.ArgumentParser:
     return parser
 
 
-def run(*options: str) -> subprocess.CompletedProcess[str]:
-    """Run the tiny experiment to its end."""
+def succeed() -> None:
+    """Run the tiny experiment to its end, and insist on success."""
     wide = {**os.environ, "COLUMNS": "1000"}  # so that no path is broken
-    return subprocess.run([*COMMAND, *options], cwd=ROOT, env=wide, capture_output=True, text=True)
-
-
-def succeed(*options: str) -> None:
-    """Run it, and insist on success."""
-    done = run(*options)
+    done = subprocess.run(COMMAND, cwd=ROOT, env=wide, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
 
 

@@ -11,7 +11,7 @@ import json
 import math
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from decimal import Decimal, InvalidOperation
 from functools import cache, cached_property
@@ -483,10 +483,9 @@ class Plan:
         folder = self.config.get("shipped")
         return shipped_keys(Path(os.path.relpath(REPOSITORY / folder))) if folder else {}
 
-    @cached_property
-    def shipped_on_datasets(self) -> list[Path]:
-        """The packed files of the plan's datasets, with all runs on them."""
-        return sorted({path for path in self.shipped.values() if path.stem.removesuffix("-2") in self.datasets})
+    def shipped_on(self, datasets: Collection[str]) -> list[Path]:
+        """Return the packed files of some datasets, with all runs on them."""
+        return sorted({path for path in self.shipped.values() if path.stem.removesuffix("-2") in datasets})
 
     def shipped_files(self, cell: str) -> list[Path]:
         """Return the packed files that hold finished runs of a cell."""

@@ -23,7 +23,7 @@ rule compare:
 rule claims:
     input:
         metrics=rules.collect.output.metrics,
-        shipped=PLAN.shipped_on_datasets,  # runs of other readings
+        shipped=PLAN.shipped_on(PLAN.datasets),  # runs of other readings
     output:
         csv=offered("claims.csv", "claims", "Evaluation", "Claims"),
         json=RESULTS / "claims.json",

@@ -115,7 +115,7 @@ def training_metrics(plan: Plan) -> pd.DataFrame:
 
     Their ``variant`` is the name of the training, such as ``optimizer adamw``.
     """
-    stored = (run for path in plan.shipped_on_datasets for run in read_runs(path).values())
+    stored = (run for path in plan.shipped_on(plan.datasets) for run in read_runs(path).values())
     found = Readings(plan.config).find_runs(stored)
     own = {axes: run for axes, run in found.items() if axes[AXES.index("variant")] != PROTOCOL}
     if not own:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -45,12 +44,12 @@ def _protocol_seeds(plan: Plan) -> dict[tuple[Any, ...], set[int]]:
     return seeds
 
 
-def reading_files(plan: Plan, datasets: Iterable[str] = ()) -> list[Path]:
-    """Return the packed files that hold runs of a plan's datasets, of what a choice puts in their place, and others."""
+def reading_files(plan: Plan) -> list[Path]:
+    """Return the packed files that hold runs of a plan's datasets, and of those that a choice puts in their place."""
     choices = plan.config["definitions"].get("choices", {}).values()
     changed = [value.get("datasets", {}) for choice in choices for value in choice["values"].values()]
-    names = {*plan.datasets, *datasets, *(ours for own in changed for pair in own.items() for ours in pair)}
-    return sorted(file for file in {*plan.shipped.values()} if re.sub(r"-\d$", "", file.stem) in names)
+    names = {*plan.datasets, *(ours for own in changed for pair in own.items() for ours in pair)}
+    return plan.shipped_on(names)
 
 
 def statistics(trials: pd.DataFrame) -> pd.DataFrame:
