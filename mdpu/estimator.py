@@ -466,22 +466,26 @@ class TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
             return Choice(self.learner, "as learner says")
         if n < COMPARED_FROM:
             return Choice("linear" if sparse.issparse(rows) else "student", f"{n} tuples, too few to compare learners")
-        alike = not (counted or sample.is_ragged or sparse.issparse(rows))
+        alike = self._suits_networks(rows, sample)
         if n > STUDENT_UP_TO and (alike or sparse.issparse(rows)):
             return Choice("network" if alike else "linear", f"{n} tuples, more than {STUDENT_UP_TO}")
         return Choice("auto", "to be compared")
+
+    @staticmethod
+    def _suits_networks(rows: Any, sample: TupleData) -> bool:
+        """Return whether networks can learn from a sample: rows are dense, and tuples of one size and law."""
+        return not (isinstance(sample, CountedTuples) or sample.is_ragged or sparse.issparse(rows))
 
     def _compare(self, rows: Any, sample: TupleData, own: float, seed: int | str) -> Choice:
         """Return the learner with the least loss on a quarter of the sample, of those trained on the rest.
 
         ``benchmarks/learners.py`` has the figures.
         """
-        alike = not (isinstance(sample, CountedTuples) or sample.is_ragged or sparse.issparse(rows))
         bags = Bags.of(sample, self._own_law)
         kept, held = split_folds(bags, seed, 4, COMPARED)[0][0]
         places = np.unique(np.concatenate([held.unlabeled, *(part.tuples.ravel() for part in held.parts)]))
         scores, losses = np.zeros(rows.shape[0]), {}
-        for name in ("student", "linear", "network") if alike else ("student", "linear"):
+        for name in ("student", "linear", *(["network"] if self._suits_networks(rows, sample) else [])):
             if name == "network":
                 self._fit_network(rows, TupleData(kept.parts[0].tuples, kept.unlabeled), own, seed, len(sample.tuples))
             else:

@@ -29,7 +29,6 @@ from mdpu.errors import UserError, printable
 from mdpu.estimator import MDPUClassifier
 from mdpu.groups import GroupData, read_groups, read_rows
 from mdpu.pipeline.files import read_json, write_csv, write_json, write_table
-from mdpu.pipeline.report.own import write_own_page
 from mdpu.prior import without_repeats
 from mdpu.progress import Steps
 from mdpu.saving import load, save
@@ -70,8 +69,8 @@ class Study:
 
 def fit_groups(
     source: Any, out: Path, group: str, drop: Sequence[str], files: dict[str, Any], **parameters: Any
-) -> None:
-    """Write a classifier, the page on it, and its groups, ranked, to a folder.
+) -> Study:
+    """Write a classifier and its groups, ranked, to a folder; return what is known of it.
 
     `source`, `group` and `files` are the arguments of `read_groups`, `parameters` those of `MDPUClassifier`; `drop`
     names columns to leave out.
@@ -90,7 +89,7 @@ def fit_groups(
     )
     write_json(out / "rows.json", held)
     write_csv(ranked.assign(tuple=[data.names[place] for place in ranked["tuple"]]), out / "groups.csv")
-    write_own_page(study, out / "page.html")
+    return study
 
 
 def predict_rows(model: Path, source: Any, out: Path, files: dict[str, Any]) -> None:
@@ -176,7 +175,6 @@ def _plain(frame: pd.DataFrame, text: Sequence[str]) -> pd.DataFrame:
 def _prepared(data: GroupData, drop: Sequence[str], classifier: Any) -> tuple[GroupData, list[str], Any]:
     """Return data whose repeated unlabeled rows stand once, columns that are left out, and what is to be trained."""
     rows, left_out, estimator = data.rows, [*drop], classifier
-    identity = rows
     if isinstance(rows, pd.DataFrame):
         if lacking := [name for name in drop if name not in rows]:
             raise UserError(f"there is no column {', '.join(lacking)} to leave out")
@@ -191,8 +189,7 @@ def _prepared(data: GroupData, drop: Sequence[str], classifier: Any) -> tuple[Gr
                 (one_hot, kinds), remainder="passthrough", verbose_feature_names_out=False
             )
             estimator = make_pipeline(encoder.set_output(transform="pandas"), classifier)
-        identity = pd.util.hash_pandas_object(rows, index=False).to_numpy()[:, None]
-    sample = without_repeats(identity, sample_of(data.groups))
+    sample = without_repeats(rows, sample_of(data.groups))
     kept = np.sort(np.concatenate([np.flatnonzero(data.groups != UNLABELED), sample.unlabeled]))
     files = None if data.files is None else [data.files[place] for place in kept]
     return replace(data, rows=_take(rows, kept), groups=data.groups[kept], files=files), left_out, estimator

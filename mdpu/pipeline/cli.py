@@ -92,7 +92,8 @@ def fit(given: Any) -> None:
     files = {"table": given.table, "file": given.file, "size": given.size}
     parameters = {name: getattr(given, name) for name in ("prior", "guess_prior", "dominant", "learner")}
     parameters["random_state"] = given.seed
-    _module("classify").fit_groups(given.source, given.out, given.group, given.drop, files, **parameters)
+    study = _module("classify").fit_groups(given.source, given.out, given.group, given.drop, files, **parameters)
+    _module("report.own").write_own_page(study, given.out / "page.html")
     print(f"{given.out}/page.html says what is known of the classifier", file=sys.stderr)
 
 

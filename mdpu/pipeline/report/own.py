@@ -15,6 +15,7 @@ from PIL import Image
 from scipy.special import expit
 
 from mdpu.data import UNLABELED, sample_of
+from mdpu.pipeline.classify import Study
 from mdpu.pipeline.files import write_text
 from mdpu.pipeline.report.drawing import draw_panels, save_figure
 from mdpu.pipeline.report.page import STYLE, TEMPLATES, environment
@@ -22,8 +23,6 @@ from mdpu.pipeline.report.sections import figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-    from mdpu.pipeline.classify import Study
 
 SHOWN, MEMBERS, COLUMNS = 20, 8, 6  # suspicious groups and columns that matter; members of a group; columns of these
 BLUE, RED, GREY = "#0072B2", "#D55E00", "#999999"  # as in `mdpu.pipeline.report.style`

@@ -17,6 +17,7 @@ from mdpu.estimator import MDPUClassifier
 from mdpu.groups import read_groups
 from mdpu.pipeline import classify, cli
 from mdpu.pipeline.files import read_csv
+from mdpu.pipeline.report import own
 
 HOSTILE = "<script>alert(1)</script> & 'x'"
 GROUPS, BROKEN, UNGROUPED = 240, 12, 400
@@ -46,7 +47,7 @@ def both(tmp_path_factory):
     folder = tmp_path_factory.mktemp("own")
     people()[0].to_csv(folder / "people.csv", index=False)
     options = ["--group", "team", "--prior", "0.4", "--learner", "linear", "--out", str(folder / "model")]
-    with mock.patch.object(classify, "write_own_page", wraps=classify.write_own_page) as written:
+    with mock.patch.object(own, "write_own_page", wraps=own.write_own_page) as written:
         assert cli.main(["fit", str(folder / "people.csv"), *options]) == 0
     return folder, written.call_args.args[0]
 
