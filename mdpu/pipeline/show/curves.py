@@ -34,9 +34,8 @@ One that lies outside of the axis is named at its edge.
 def draw(plan: Plan, experiment: Experiment, inputs: Inputs) -> Figure:
     """Draw an experiment of this kind."""
     histories = read_histories(experiment.runs, inputs["metrics"])
-    return curves_figure(
-        histories, plan.titles(run.dataset for run in experiment.runs), plan.titles(experiment.not_run)
-    )
+    datasets = plan.titles(run.dataset for run in experiment.runs)
+    return curves_figure(histories, datasets, drawing.missing_datasets(plan, experiment))
 
 
 def curves_figure(

@@ -52,8 +52,8 @@ def draw(plan: Plan, experiment: Experiment, inputs: Inputs) -> Figure:
     if along in PARTS:
         offsets = {name: plan.protocol.variant(name)[PARTS[along]][along] for name in set(accuracies["variant"])}
         accuracies[along] = accuracies["variant"].map(offsets)
-    datasets, not_run = plan.titles(run.dataset for run in experiment.runs), plan.titles(experiment.not_run)
-    return line_figure(accuracies, datasets, along, not_run)
+    datasets = plan.titles(run.dataset for run in experiment.runs)
+    return line_figure(accuracies, datasets, along, drawing.missing_datasets(plan, experiment))
 
 
 def line_figure(

@@ -33,7 +33,9 @@ left out. The paper's figure has a panel per loss and all methods in it; this on
 def draw(plan: Plan, experiment: Experiment, inputs: Inputs) -> Figure:
     """Draw an experiment of this kind."""
     datasets = plan.titles(run.dataset for run in experiment.runs)
-    return loss_figure(reported(plan, experiment, inputs["metrics"]), datasets, plan.titles(experiment.not_run))
+    return loss_figure(
+        reported(plan, experiment, inputs["metrics"]), datasets, drawing.missing_datasets(plan, experiment)
+    )
 
 
 def loss_figure(

@@ -17,8 +17,10 @@ from matplotlib.text import Text
 from mdpu.errors import UserError
 from mdpu.law import Law
 from mdpu.losses import LOSSES
-from mdpu.pipeline.plan import Run
-from mdpu.pipeline.report.drawing import COLUMN, PAGE, save_figure
+from mdpu.pipeline.config import load_config
+from mdpu.pipeline.files import resource
+from mdpu.pipeline.plan import Plan, Run
+from mdpu.pipeline.report.drawing import COLUMN, PAGE, missing_datasets, save_figure
 from mdpu.pipeline.report.sections import DARK
 from mdpu.pipeline.report.style import LOSS_STYLES
 from mdpu.pipeline.show.curves import curves_figure
@@ -105,6 +107,12 @@ def test_a_panel_that_was_not_run_is_named_in_its_place(draw):
     figure = draw(histories().query("dataset == 'mnist'"), {"mnist": "MNIST"}, NOT_RUN)
     for size in ("pairs", "triples"):
         assert {f"{title}, {size}: not run" for title in NOT_RUN.values()} <= set(shown_texts(figure))
+
+
+@pytest.mark.parametrize(("name", "figure", "lacks"), [("quick", "quick-curves", 0), ("reference", "figure3", 2)])
+def test_only_a_figure_on_the_papers_images_names_those_that_it_lacks(name, figure, lacks):
+    plan = Plan(load_config([resource(f"config/{name}.yaml")]))
+    assert len(missing_datasets(plan, plan.experiments[figure])) == lacks
 
 
 def test_curves_are_running_means_of_each_trial_and_of_all_and_the_legend_has_what_is_drawn():
