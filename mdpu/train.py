@@ -372,9 +372,10 @@ class Checkpoint:
         self.last = time.monotonic()
 
     def remove(self) -> None:
-        """Delete the file, if there is one."""
+        """Delete the file, if there is one, and unfinished ones of processes that were killed as they wrote it."""
         if self.path is not None:
-            self.path.unlink(missing_ok=True)
+            for path in (self.path, *self.path.parent.glob(f".{self.path.name}.*.part")):
+                path.unlink(missing_ok=True)
 
 
 def _used(samples: Sequence[TupleData], device: torch.device) -> tuple[NDArray[np.int64], Tensor, Tensor]:
