@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from scipy import special
+import scipy  # which loads scipy.special when it is used
 
 from mdpu.pipeline.config import BASE
 from mdpu.pipeline.evaluate.comparison import share_interval
@@ -289,7 +289,7 @@ def corrected_grows_significantly_more_steeply(evidence: Evidence) -> Frame:
     found = slopes(evidence.base_cells, CORRECTED, "ure").dropna(subset=["variance", "variance_right"])
     variance = found["variance"] + found["variance_right"]
     freedom = variance**2 / (found["quartic"] + found["quartic_right"])  # Welch and Satterthwaite's
-    reach = special.stdtrit(freedom, (1 + evidence.rule["level"]) / 2) * np.sqrt(variance)
+    reach = scipy.special.stdtrit(freedom, (1 + evidence.rule["level"]) / 2) * np.sqrt(variance)
     return cases(found, found["slope"] - found["slope_right"] - reach, ABOVE, 0.0)
 
 

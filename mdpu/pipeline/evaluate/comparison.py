@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
+import scipy  # which loads scipy.special when it is used
 from numpy.typing import ArrayLike, NDArray
-from scipy import special  # scipy.stats, which calls it, takes half a second to load
 
 from mdpu.pipeline.evaluate.published import IMPLIED, STATED, TRIALS, published_cells
 from mdpu.pipeline.files import read_csv, write_csv, write_json
@@ -52,7 +52,7 @@ def welch_interval(ours: Trials, theirs: Trials, level: float) -> tuple[Array, A
     Both are missing where a sample has fewer than two trials, and both are the difference where neither varies.
     """
     difference, error, freedom = _welch(ours, theirs)
-    half = np.where(error == 0, 0.0, special.stdtrit(freedom, (1 + level) / 2) * error)
+    half = np.where(error == 0, 0.0, scipy.special.stdtrit(freedom, (1 + level) / 2) * error)
     return difference - half, difference + half
 
 
@@ -70,7 +70,7 @@ def prediction_interval(ours: Trials, further: int, level: float) -> tuple[Array
     """Return the ends of the interval that holds the mean of `further` trials of the same normal law, elementwise."""
     mean, std, trials = (np.asarray(values, float) for values in ours)
     trials = np.where(trials > 1, trials, np.nan)
-    half = special.stdtrit(trials - 1, (1 + level) / 2) * std * np.sqrt(1 / trials + 1 / further)
+    half = scipy.special.stdtrit(trials - 1, (1 + level) / 2) * std * np.sqrt(1 / trials + 1 / further)
     return mean - half, mean + half
 
 
@@ -81,8 +81,8 @@ def equivalence_p(ours: Trials, theirs: Trials, margin: float) -> Array:
     """
     difference, error, freedom = _welch(ours, theirs)
     with np.errstate(invalid="ignore", divide="ignore"):
-        not_below = special.stdtr(freedom, -(difference + margin) / error)
-        not_above = special.stdtr(freedom, (difference - margin) / error)
+        not_below = scipy.special.stdtr(freedom, -(difference + margin) / error)
+        not_above = scipy.special.stdtr(freedom, (difference - margin) / error)
     without_noise = np.where(np.abs(difference) < margin, 0.0, 1.0)
     return np.where(error == 0, without_noise, np.maximum(not_below, not_above))
 
@@ -106,12 +106,12 @@ def share_interval(holding: ArrayLike, cases: ArrayLike, level: float) -> tuple[
         effective = float(clusters)
     else:
         variance = clusters / (clusters - 1) * np.sum((hold - share * count) ** 2) / total**2
-        few = special.stdtrit(total - 1, (1 + level) / 2) / special.stdtrit(clusters - 1, (1 + level) / 2)
+        few = scipy.special.stdtrit(total - 1, (1 + level) / 2) / scipy.special.stdtrit(clusters - 1, (1 + level) / 2)
         effective = min(total, share * (1 - share) / variance * few**2 if variance > 0 else total * few**2)
     tail = (1 - level) / 2
     held, failed = effective * share, effective * (1 - share)
-    low = special.betaincinv(held, failed + 1, tail) if held else 0.0
-    high = special.betaincinv(held + 1, failed, 1 - tail) if failed else 1.0
+    low = scipy.special.betaincinv(held, failed + 1, tail) if held else 0.0
+    high = scipy.special.betaincinv(held + 1, failed, 1 - tail) if failed else 1.0
     return float(low), float(high)
 
 

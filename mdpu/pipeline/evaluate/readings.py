@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+import scipy  # which loads scipy.special when it is used
 from numpy.typing import NDArray
-from scipy import special
 
 from mdpu.pipeline.config import Config, merge
 from mdpu.pipeline.evaluate.collect import join_histories, run_accuracies
@@ -240,7 +240,7 @@ class Panel:
 
     def posterior(self, likelihood: Array, power: float = 1.0) -> Array:
         """Return the posterior of the readings by logarithms of likelihoods (..., readings), to a power."""
-        return np.asarray(special.softmax(np.log(self.prior) + power * likelihood, axis=-1))
+        return np.asarray(scipy.special.softmax(np.log(self.prior) + power * likelihood, axis=-1))
 
 
 # -- the likelihood of published cells ------------------------------------------------------------
@@ -338,10 +338,10 @@ class Model:
             volume = np.log(np.diagonal(root, axis1=1, axis2=2)).sum(axis=1)
             density = -square / 2 - volume[:, None] - cells / 2 * np.log(2 * np.pi)
             found[i, j] = density.T + weight[i] + weight[j]
-        mean = special.logsumexp(found, axis=(0, 1))
+        mean = scipy.special.logsumexp(found, axis=(0, 1))
         shares = np.exp(found - mean)
         tau, kappa = (np.tensordot(GRID, shares.sum(axis=axis), 1) for axis in (1, 0))
-        unshifted = special.logsumexp(found[:, 0], axis=0) - weight[0]
+        unshifted = scipy.special.logsumexp(found[:, 0], axis=0) - weight[0]
         return Likelihood(mean, np.zeros_like(mean) if stds is None else self._of_stds(stds), unshifted, tau, kappa)
 
     def _of_stds(self, stds: Array) -> Array:
@@ -352,15 +352,15 @@ class Model:
         squares = np.maximum(np.atleast_2d(stds), 0.005)[:, None] ** 2 / self.variance  # (P, R, C); rounded to 0.01
         one = self.published - 1
         shifts = [FACTOR * FACTORS, FACTOR * FACTORS + np.log(one / self.published) / 2]
-        weights = -(FACTORS**2) / 2 - special.logsumexp(-(FACTORS**2) / 2) - np.log(2)
+        weights = -(FACTORS**2) / 2 - scipy.special.logsumexp(-(FACTORS**2) / 2) - np.log(2)
         half, other = one / 2, self.freedom / 2
-        norm = half * np.log(one / self.freedom) - special.betaln(half, other)
+        norm = half * np.log(one / self.freedom) - scipy.special.betaln(half, other)
         terms = []
         for shift, weight in zip(np.concatenate(shifts), np.tile(weights, 2), strict=True):
             x = squares / np.exp(2 * shift)
             log = norm + half * np.log(x) - (half + other) * np.log1p(one * x / self.freedom)
             terms.append((log + np.log(2)).sum(axis=2) + weight)
-        return np.asarray(special.logsumexp(terms, axis=0))
+        return np.asarray(scipy.special.logsumexp(terms, axis=0))
 
     def scores(self, means: Array) -> Array:
         """Return published minus our means in standard errors, (readings, cells), without tau and kappa."""
@@ -374,7 +374,7 @@ def _prior_freedom(squares: Array, pool: Array, own: int) -> float:
     """
     logs = np.log(np.maximum(squares, 1e-6))
     differing = ((logs - logs @ pool) ** 2).sum(axis=1).mean() / (len(pool) - np.trace(pool))
-    chance = special.polygamma(1, FREEDOMS / 2) + special.polygamma(1, own / 2)
+    chance = scipy.special.polygamma(1, FREEDOMS / 2) + scipy.special.polygamma(1, own / 2)
     return float(FREEDOMS[np.abs(chance - differing).argmin()])
 
 
@@ -435,5 +435,5 @@ def unexplained(panel: Panel, level: float) -> Iterator[tuple[int, int, float]]:
         if len(own):
             difference = np.abs(means[place] - np.nanmean(own, axis=1))
             error = np.nanstd(own, axis=1, ddof=1) * np.sqrt(1 / TRIALS + 1 / number)
-            if (difference > special.stdtrit(number - 1, (1 + level) / 2) * error).all():
+            if (difference > scipy.special.stdtrit(number - 1, (1 + level) / 2) * error).all():
                 yield place, len(np.unique(own, axis=0)), float(difference.min())
