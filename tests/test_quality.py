@@ -33,8 +33,9 @@ MODULES = {
     if name.startswith("mdpu/") and name.endswith(".py")
 }
 TREES = {name: ast.parse(path.read_text(encoding="utf-8")) for name, path in MODULES.items()}
+PROSE = "proselint check README.md ARTIFACT.md CHANGELOG.md CONTRIBUTING.md docs/explanation docs/how-to docs/reference"
 SLOW = ("mypy", "python -m snakemake --lint")
-QUICK = ("ruff check .", "ruff format --check .", "snakefmt --check workflow", "deptry .", "codespell")
+QUICK = ("ruff check .", "ruff format --check .", "snakefmt --check workflow", "deptry .", "codespell", PROSE)
 
 
 @pytest.mark.parametrize("command", [*QUICK, *(pytest.param(command, marks=pytest.mark.slow) for command in SLOW)])
