@@ -38,10 +38,16 @@ def titles(methods: Iterable[str]) -> str:
     return f"{', '.join(others)} and {last}" if others else last
 
 
-def headline(comparison: pd.DataFrame, summary: pd.DataFrame, verification: Mapping[str, Any] | None = None) -> str:
+def headline(
+    comparison: pd.DataFrame,
+    summary: pd.DataFrame,
+    verification: Mapping[str, Any] | None = None,
+    titles_by_name: Mapping[str, str] | None = None,
+) -> str:
     """Return the result of the comparison with the paper, or, without one, the methods that were run.
 
-    `verification` is what `mdpu.pipeline.evaluate.verify.verify` returns, if numbers are expected.
+    `verification` is what `mdpu.pipeline.evaluate.verify.verify` returns, if numbers are expected; titles are those of
+    datasets.
     """
     published = published_cells().query("method in @PROPOSED")
     run = in_one_reading(were_run(comparison)).query("method in @PROPOSED")
@@ -53,8 +59,10 @@ def headline(comparison: pd.DataFrame, summary: pd.DataFrame, verification: Mapp
         elif own.any():
             official += f". With our own split into training and test images, {_counted(run[own], published)}"
         implied = run[~own & (run["dataset"] != run["published_dataset"])]
-        names = implied.groupby("published_dataset")["dataset"].first().items()
-        others = "".join(f" {paper} counts as {ours}." for paper, ours in names)
+        named = (
+            implied[["published_dataset", "dataset"]].drop_duplicates("published_dataset").replace(titles_by_name or {})
+        )
+        others = "".join(f" {paper} is read as {ours}." for paper, ours in named.itertuples(index=False))
         return f"Of the paper’s {len(published)} numbers of {titles(PROPOSED)}, {official}.{others}"
     what = titles(dict.fromkeys(summary["method"]))
     if verification and verification["cells"]:

@@ -181,7 +181,7 @@ def _results(plan: Plan, shown: dict[str, list[dict[str, Any]]]) -> dict[str, An
     claims = claims_section(at / "claims.json", at / "claims_cases.csv")
     return {
         "level": f"{100 * plan.config['comparison']['level']:g} %",
-        "headline": headline(with_others, summary, verification),
+        "headline": headline(with_others, summary, verification, plan.titles(plan.config["definitions"]["datasets"])),
         "lines": lines(comparison, claims, table_cells(summary, plan.table_rows), next(beyond, None)),
         "bars": verdict_counts(comparison),
         "picture": next(pictures, None),
