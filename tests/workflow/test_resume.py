@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import signal
 import subprocess
 import time
@@ -41,8 +42,12 @@ def wait_for_the_end_of(processes):
 def test_it_goes_on_after_any_signal_to_the_same_numbers(start, fresh_clone, finished):
     """SIGINT as from a terminal; SIGTERM, which waits for jobs; SIGKILL to Snakemake, then to everything, twice."""
     process, below = start("logs/splits/**/*.log")
-    for one in [process, *below]:
-        one.send_signal(signal.SIGINT)
+    while process.poll() is None:  # Python loses a KeyboardInterrupt that it raises while it finalizes an object
+        for one in [process, *below]:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                one.send_signal(signal.SIGINT)
+        with contextlib.suppress(psutil.TimeoutExpired):
+            process.wait(5)
     assert process.wait() != 0
     wait_for_the_end_of(below)
 
