@@ -9,7 +9,7 @@ import pandas as pd
 from mdpu.methods import load_method
 from mdpu.pipeline.config import BASE
 from mdpu.pipeline.files import resource
-from mdpu.pipeline.plan import CELL, DOMINANT
+from mdpu.pipeline.plan import CELL, DOMINANT, Experiment, Plan
 
 PROPOSED = ("ure", "relu", "abs")
 CORRECTED = ("relu", "abs")
@@ -48,6 +48,12 @@ def published_summary() -> pd.DataFrame:
     """Return the published cells with the columns of `mdpu.pipeline.evaluate.collect.summarize`."""
     cells = published_cells().rename(columns={"published_mean": "mean", "published_std": "std"})
     return cells.assign(trials=TRIALS)[[*CELL, "mean", "std", "trials"]]
+
+
+def missing_datasets(plan: Plan, experiment: Experiment) -> dict[str, str]:
+    """Return titles of the datasets that an experiment on some of the paper's lacks, by name; none on others."""
+    on_papers = {plan.published_names[run.dataset] for run in experiment.runs} & set(published_cells()["dataset"])
+    return plan.titles(experiment.not_run) if on_papers else {}
 
 
 def in_one_reading(rows: pd.DataFrame) -> pd.DataFrame:

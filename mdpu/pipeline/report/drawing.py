@@ -11,9 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mdpu.methods import load_method
-from mdpu.pipeline.evaluate.published import published_cells
 from mdpu.pipeline.files import atomic
-from mdpu.pipeline.plan import Experiment, Plan
 from mdpu.pipeline.report.style import method_style, use_house_style
 
 if TYPE_CHECKING:
@@ -130,12 +128,6 @@ def name_outside(axis: Axes, controls: pd.Series) -> None:
                 line.set_label(f"_{line.get_label()}")
         if names:
             axis.text(0.98, height, "\n".join(names), transform=axis.transAxes, ha="right", va=side, bbox=ground)
-
-
-def missing_datasets(plan: Plan, experiment: Experiment) -> dict[str, str]:
-    """Return titles of the datasets that an experiment on some of the paper's lacks, by name; none on others."""
-    on_papers = {plan.published_names[run.dataset] for run in experiment.runs} & set(published_cells()["dataset"])
-    return plan.titles(experiment.not_run) if on_papers else {}
 
 
 def missing_panel(axis: Axes, title: str) -> None:

@@ -15,6 +15,7 @@ from markupsafe import Markup
 
 from mdpu.errors import UserError
 from mdpu.methods import load_method
+from mdpu.pipeline.evaluate.published import missing_datasets
 from mdpu.pipeline.files import read_csv
 from mdpu.pipeline.plan import CELL, Experiment, Plan, Run
 
@@ -141,7 +142,7 @@ def figure_section(
         "title": experiment.title,
         "caption": caption,
         "trials": trials_of(experiment.runs),
-        "not_run": list(plan.titles(experiment.not_run).values()),
+        "not_run": list(missing_datasets(plan, experiment).values()),
         "seen": seen(plan, experiment, summary),
         **figure(svg),
     }

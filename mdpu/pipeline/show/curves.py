@@ -9,6 +9,7 @@ import pandas as pd
 
 from mdpu.methods import load_method
 from mdpu.pipeline.evaluate.collect import read_histories
+from mdpu.pipeline.evaluate.published import missing_datasets
 from mdpu.pipeline.plan import Experiment, Plan
 from mdpu.pipeline.report import drawing
 from mdpu.pipeline.report.style import method_style
@@ -35,7 +36,7 @@ def draw(plan: Plan, experiment: Experiment, inputs: Inputs) -> Figure:
     """Draw an experiment of this kind."""
     histories = read_histories(experiment.runs, inputs["metrics"])
     datasets = plan.titles(run.dataset for run in experiment.runs)
-    return curves_figure(histories, datasets, drawing.missing_datasets(plan, experiment))
+    return curves_figure(histories, datasets, missing_datasets(plan, experiment))
 
 
 def curves_figure(

@@ -13,6 +13,7 @@ import pandas as pd
 
 from mdpu.errors import UserError
 from mdpu.methods import load_method
+from mdpu.pipeline.evaluate.published import missing_datasets
 from mdpu.pipeline.plan import Experiment, Plan
 from mdpu.pipeline.report import drawing
 from mdpu.pipeline.report.style import method_style
@@ -53,7 +54,7 @@ def draw(plan: Plan, experiment: Experiment, inputs: Inputs) -> Figure:
         offsets = {name: plan.protocol.variant(name)[PARTS[along]][along] for name in set(accuracies["variant"])}
         accuracies[along] = accuracies["variant"].map(offsets)
     datasets = plan.titles(run.dataset for run in experiment.runs)
-    return line_figure(accuracies, datasets, along, drawing.missing_datasets(plan, experiment))
+    return line_figure(accuracies, datasets, along, missing_datasets(plan, experiment))
 
 
 def line_figure(

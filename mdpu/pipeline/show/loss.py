@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 from mdpu.methods import load_method
+from mdpu.pipeline.evaluate.published import missing_datasets
 from mdpu.pipeline.plan import Experiment, Plan
 from mdpu.pipeline.report import drawing
 from mdpu.pipeline.report.style import LOSS_STYLES
@@ -33,9 +34,7 @@ left out. The paper's figure has a panel per loss and all methods in it; this on
 def draw(plan: Plan, experiment: Experiment, inputs: Inputs) -> Figure:
     """Draw an experiment of this kind."""
     datasets = plan.titles(run.dataset for run in experiment.runs)
-    return loss_figure(
-        reported(plan, experiment, inputs["metrics"]), datasets, drawing.missing_datasets(plan, experiment)
-    )
+    return loss_figure(reported(plan, experiment, inputs["metrics"]), datasets, missing_datasets(plan, experiment))
 
 
 def loss_figure(

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from mdpu.methods import load_method
-from mdpu.pipeline.evaluate.published import beside_published
+from mdpu.pipeline.evaluate.published import beside_published, missing_datasets
 from mdpu.pipeline.files import read_csv, write_csv, write_text
 from mdpu.pipeline.plan import CELL, Experiment, Plan, cell_name
 from mdpu.pipeline.report.latex import Best, latex_rows
@@ -26,7 +26,7 @@ def write(plan: Plan, experiment: Experiment, inputs: Inputs, outputs: Outputs) 
     table, *papers = outputs
     write_csv(beside, table)
     datasets, methods = plan.titles(beside["dataset"]), list(dict.fromkeys(beside["method"]))
-    not_run = list(plan.titles(experiment.not_run).values())
+    not_run = list(missing_datasets(plan, experiment).values())
     title = f"{experiment.title}. {caption(beside, datasets, plan.protocol.reporting['average_last'] == 'best')}"
     published = list(dict.fromkeys(beside.loc[beside["published_mean"].notna(), "method"]))
     for file, both in zip(papers, ([], published), strict=True):
@@ -159,7 +159,7 @@ def table_section(plan: Plan, experiment: Experiment, cells: pd.DataFrame) -> di
         "methods": methods,
         "titles": {method: load_method(method).title for method in methods},
         "rows": rows,
-        "not_run": list(plan.titles(experiment.not_run).values()),
+        "not_run": list(missing_datasets(plan, experiment).values()),
         "published": bool(cells["published_mean"].notna().any()),
         "caption": caption(cells, plan.titles(cells["dataset"]), plan.protocol.reporting["average_last"]),
     }

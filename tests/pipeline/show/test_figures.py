@@ -18,9 +18,10 @@ from mdpu.errors import UserError
 from mdpu.law import Law
 from mdpu.losses import LOSSES
 from mdpu.pipeline.config import load_config
+from mdpu.pipeline.evaluate.published import missing_datasets
 from mdpu.pipeline.files import resource
 from mdpu.pipeline.plan import Plan, Run
-from mdpu.pipeline.report.drawing import COLUMN, PAGE, missing_datasets, save_figure
+from mdpu.pipeline.report.drawing import COLUMN, PAGE, save_figure
 from mdpu.pipeline.report.sections import DARK
 from mdpu.pipeline.report.style import LOSS_STYLES
 from mdpu.pipeline.show.curves import curves_figure
