@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import signal
 import subprocess
 import time
@@ -19,13 +18,15 @@ def start(fresh_clone, tmp_path):
     """What starts `./run`, and returns it with its descendants once a file that a pattern matches is new."""
     said = tmp_path / "said"
 
+    def from_terminal():  # what a shell starts in its background ignores SIGINT, and so would all that it starts
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+
     def start(pattern):
         results = fresh_clone.folder / "results"
         before = {path: path.stat().st_mtime_ns for path in results.glob(pattern)}
         with said.open("w") as stream:
-            process = psutil.Popen(
-                fresh_clone.RUN, cwd=fresh_clone.folder, env=fresh_clone.environment, stdout=stream, stderr=stream
-            )
+            options = {"cwd": fresh_clone.folder, "env": fresh_clone.environment, "preexec_fn": from_terminal}
+            process = psutil.Popen(fresh_clone.RUN, stdout=stream, stderr=stream, **options)
         while all(path.stat().st_mtime_ns == before.get(path) for path in results.glob(pattern)):
             assert process.poll() is None, said.read_text()
             time.sleep(0.05)
@@ -42,12 +43,8 @@ def wait_for_the_end_of(processes):
 def test_it_goes_on_after_any_signal_to_the_same_numbers(start, fresh_clone, finished):
     """SIGINT as from a terminal; SIGTERM, which waits for jobs; SIGKILL to Snakemake, then to everything, twice."""
     process, below = start("logs/splits/**/*.log")
-    while process.poll() is None:  # Python loses a KeyboardInterrupt that it raises while it finalizes an object
-        for one in [process, *below]:
-            with contextlib.suppress(psutil.NoSuchProcess):
-                one.send_signal(signal.SIGINT)
-        with contextlib.suppress(psutil.TimeoutExpired):
-            process.wait(5)
+    for one in [process, *below]:
+        one.send_signal(signal.SIGINT)
     assert process.wait() != 0
     wait_for_the_end_of(below)
 
