@@ -68,7 +68,7 @@ def scores(S, B, M, unlabeled, *outputs, shift=0.0):
 
 def test_there_are_these_methods_and_each_says_what_it_is():
     others = ["nnpu", "bag-relu", "bag-free", "bag-em", "siamese", "contrastive", "kmeans", "llp", "supervised"]
-    assert available_methods() == sorted([*RISKS, *others, "kmeans-members", "kmeans-means", "untrained", "chance"])
+    assert available_methods() == sorted([*RISKS, *others, "kmeans-members", "kmeans-means", "siamese-mixed", "untrained", "chance"])
     known = [load_method(name) for name in available_methods()]
     assert len({method.title for method in known}) == len(known)
     assert {method.origin for method in known} == {"paper", "baseline", "literature", "project"}
@@ -391,6 +391,8 @@ def test_all_pairs_of_a_tuple_are_same_and_neighbouring_unlabeled_images_are_not
     assert recorder.pairs[True] == [(1, 2), (1, 3), (2, 3), (4, 5), (4, 6), (5, 6)]
     assert recorder.pairs[False] == [(7, 8), (8, 9), (9, 10), (10, 7)]
     assert found.item() == 2
+    first, other = objective("siamese-mixed", 3).strangers(tuples, torch.tensor([[7.0, 8.0, 9.0]])[..., None])
+    assert (first[0, :, 0].tolist(), other[0, :, 0].tolist()) == ([1, 4], [7, 8])
 
 
 @pytest.mark.parametrize("name", ["siamese", "contrastive"])
@@ -458,7 +460,7 @@ def test_the_test_risk_is_eq_2_at_the_prior_of_the_target():
 def test_every_method_beats_chance_on_easy_images(name):
     """Embeddings do where members are of one class; with dominant pairs their supervision is wrong."""
     settings = replace(SETTINGS, epochs=25, batch_size=100, learning_rate=0.01, weight_decay=1e-4)
-    law = Law.similar(2) if name in ("siamese", "contrastive") else None
+    law = Law.similar(2) if name in ("siamese", "siamese-mixed", "contrastive") else None
     samples = [draw_sample(seed, n=400, unlabeled=400, law=law) for seed in (1, 2)]
     for trained in train_blobs(name, samples, [1, 2], settings, law=law):
         balanced = trained.history[["true_positive_rate", "true_negative_rate"]].iloc[-1].mean()

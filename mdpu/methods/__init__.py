@@ -231,6 +231,9 @@ METHODS = {
     "bag-free": _bag_risk("Bag ReLU, prior-free", estimates_prior=True),
     "bag-em": Method(title="Bag EM", objective="bags:Expectation", origin="literature"),
     "siamese": Method(title="Siamese", objective="baselines:Siamese", outputs=EMBEDDING, origin="baseline"),
+    "siamese-mixed": Method(
+        title="Siamese (mixed)", objective="baselines:SiameseMixed", outputs=EMBEDDING, origin="baseline"
+    ),
     "contrastive": Method(title="Contrastive", objective="baselines:Contrastive", outputs=EMBEDDING, origin="baseline"),
     "kmeans": Method(title="K-Means", fit="baselines:cluster", unnamed=True, origin="baseline"),
     "kmeans-members": Method(

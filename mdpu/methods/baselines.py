@@ -76,8 +76,12 @@ class Pairs(Objective):
         tuples, unlabeled = self.embedding(batch.tuples), self.embedding(batch.unlabeled)
         left, right = (tuples[:, :, list(places)].flatten(1, 2) for places in (self.first, self.second))
         same = self.pair_loss(left, right, True)
-        other = self.pair_loss(unlabeled, unlabeled.roll(-1, dims=1), False)
+        other = self.pair_loss(*self.strangers(tuples, unlabeled), False)
         return (same.mean(dim=1) + other.mean(dim=1)) / 2, None
+
+    def strangers(self, tuples: Tensor, unlabeled: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the embeddings (S, P, E) of the two images of pairs that are not of one group."""
+        return unlabeled, unlabeled.roll(-1, dims=1)
 
     def measure(self, outputs: Callable[[Tensor], Tensor], test: TestSet) -> list[Tensor]:
         """Return the two rates (S,), means over selections, which are drawn once and used at every epoch."""
@@ -132,6 +136,15 @@ class Siamese(Pairs):
         """Return the binary cross-entropy of each pair, (S, P)."""
         logits = self.similarity(left, right)
         return softplus(-logits if same else logits)
+
+
+class SiameseMixed(Siamese):
+    """Another reading of the paper: a tuple's first image and an unlabeled one are not of one group."""
+
+    def strangers(self, tuples: Tensor, unlabeled: Tensor) -> tuple[Tensor, Tensor]:
+        """Return embeddings (S, P, E) of as many tuples as unlabeled images."""
+        number = min(tuples.shape[1], unlabeled.shape[1])
+        return tuples[:, :number, 0], unlabeled[:, :number]
 
 
 class Contrastive(Pairs):
