@@ -68,7 +68,8 @@ def scores(S, B, M, unlabeled, *outputs, shift=0.0):
 
 def test_there_are_these_methods_and_each_says_what_it_is():
     others = ["nnpu", "bag-relu", "bag-free", "bag-em", "siamese", "contrastive", "kmeans", "llp", "supervised"]
-    assert available_methods() == sorted([*RISKS, *others, "kmeans-members", "kmeans-means", "siamese-mixed", "untrained", "chance"])
+    others += ["kmeans-members", "kmeans-means", "siamese-mixed", "untrained", "chance"]
+    assert available_methods() == sorted([*RISKS, *others])
     known = [load_method(name) for name in available_methods()]
     assert len({method.title for method in known}) == len(known)
     assert {method.origin for method in known} == {"paper", "baseline", "literature", "project"}
