@@ -9,7 +9,7 @@ symmetric law. `Network` has the options of networks. ``docs/how-to/estimator.md
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -86,6 +86,8 @@ class Network(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
         50,000, a million are seen in all, and each at least five times.
     learning_rate, weight_decay : float, optional
         Settings of Adam; the weight decay is an L2 penalty. By default `short` decides.
+    rates : mapping from str to float, optional
+        Factors of the learning rate of parts of a module, by the beginning of the names of their parameters.
     method : str
         A name of `mdpu.methods` that sees no labels and scores rows. ``bag-relu`` uses what the members of a tuple say
         together; ``relu``, ``abs`` and ``ure`` are the paper's.
@@ -109,6 +111,7 @@ class Network(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     batch_size: int | None = None
     learning_rate: float | None = None
     weight_decay: float | None = None
+    rates: Mapping[str, float] | None = None
     method: str = "bag-relu"
     loss: str = "logistic"
     standardize: bool = True
@@ -139,7 +142,9 @@ class Network(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
             check_count("n_epochs", self.n_epochs)
         short = (n >= SHORT_FROM or broken) if self.short is None else self.short
         values = _defaults(n, short, broken)
-        given = {name: getattr(self, name) for name in ("batch_size", "learning_rate", "weight_decay", "network")}
+        given = {
+            name: getattr(self, name) for name in ("batch_size", "learning_rate", "weight_decay", "network", "rates")
+        }
         given["epochs"] = self.n_epochs
         values |= {name: value for name, value in given.items() if value is not None}
         if values["network"] in ("mlp", "components"):
@@ -196,7 +201,7 @@ def _check_module(settings: Settings, rows: NDArray[Any]) -> None:
             module = make_network(settings, preparation, 1, 0)
             if isinstance(module, torch.jit.ScriptModule):
                 raise UserError("network is a scripted module (torch.jit); give the Python module it was made from")
-            network = Networks([module], preparation, 1, torch.device("cpu"), "float32")
+            network = Networks([module], preparation, 1, torch.device("cpu"), settings)
             network(preparation(rows)[None]).sum().backward()
     except UserError:
         raise

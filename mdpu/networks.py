@@ -237,29 +237,42 @@ class Networks:
     outputs : int
         What each returns for an image; with 1, there is no axis for it.
     device : torch.device
-    precision : {'float32', 'bfloat16', 'tf32'}
-        With ``bfloat16`` matrix products are in it, weights and outputs are not.
+    settings : Settings
+        With the precision ``bfloat16`` matrix products are in it, weights and outputs are not.
 
     Attributes
     ----------
     parameters : list of Tensor
         What is trained, with a leading axis S if S > 1.
+    rates : list of float
+        The factor of the learning rate of each of `parameters`.
     state : dict from str to Tensor
         All weights and buffers, such as the running statistics of batch normalisation.
     """
 
     def __init__(
-        self, modules: Sequence[nn.Module], preparation: Preparation, outputs: int, device: torch.device, precision: str
+        self,
+        modules: Sequence[nn.Module],
+        preparation: Preparation,
+        outputs: int,
+        device: torch.device,
+        settings: Settings,
     ) -> None:
         self.modules = [module.to(device) for module in modules]
-        self.preparation, self.outputs, self.bfloat16 = preparation, outputs, precision == "bfloat16"
+        self.preparation, self.outputs, self.bfloat16 = preparation, outputs, settings.precision == "bfloat16"
         self.module = self.modules[0]
         if len(modules) == 1:
             self.state = {**dict(self.module.named_parameters()), **dict(self.module.named_buffers())}
         else:
             parameters, buffers = stack_module_state(self.modules)
             self.state = {**parameters, **buffers}
-        self.parameters = [value for value in self.state.values() if value.requires_grad]
+        trained = {name: value for name, value in self.state.items() if value.requires_grad}
+        for start in settings.rates:
+            if not any(name.startswith(start) for name in trained):
+                raise UserError(f"rates names {start}, but no parameter that trains begins so: {', '.join(trained)}")
+        factors = {name: [own for start, own in settings.rates.items() if name.startswith(start)] for name in trained}
+        self.parameters = list(trained.values())
+        self.rates = [float(own[0]) if own else 1.0 for own in factors.values()]
 
     def __call__(self, x: Tensor) -> Tensor:
         """Return outputs, float32 (S, B) or (S, B, outputs), of images x (S, B, ...), or (1, B, ...) for all alike.

@@ -85,6 +85,8 @@ class Settings:
         A key of `NETWORKS`, a PyTorch module, or a function from the shape of a row to a module.
     architecture : mapping
         The named network's own settings, such as ``hidden``; those left out have their defaults.
+    rates : mapping from str to float
+        Factors of the learning rate of parameters by the beginning of their names, such as ``{"features": 0.1}``.
 
     Raises
     ------
@@ -102,6 +104,7 @@ class Settings:
     precision: str = "float32"
     network: Any = "mlp"
     architecture: Mapping[str, Any] = field(default_factory=dict)
+    rates: Mapping[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for name in ("epochs", "batch_size"):
@@ -110,6 +113,8 @@ class Settings:
             check_number(name, getattr(self, name))
             if not least <= getattr(self, name) < math.inf:
                 raise UserError(f"{name} is {getattr(self, name)}; a number {'above' if least else 'from'} 0 is needed")
+        for name, factor in self.rates.items():
+            check_number(f"the rate of {name}", factor)
         for name in ("batch_counts", "optimizer", "schedule", "precision"):
             check_choice(name, getattr(self, name), CHOICES[name])
         if not callable(self.network):  # modules and functions that make one are callable
@@ -137,8 +142,9 @@ class Settings:
         )
 
     def flat(self) -> dict[str, Any]:
-        """Return the settings as `parse` takes them, with the network's defaults, ready for JSON."""
-        return {k: v for k, v in vars(self).items() if k != "architecture"} | dict(self.architecture)
+        """Return the settings as `parse` takes them, with the network's defaults, ready for JSON; ``rates`` if any."""
+        own = {k: v for k, v in vars(self).items() if k != "architecture" and (k != "rates" or v)}
+        return own | dict(self.architecture)
 
 
 def _check_sizes(name: str, value: Any) -> None:

@@ -149,9 +149,9 @@ def train(
     with _generators_and_precision(device, settings.precision):
         preparation = prepare(settings, images)
         modules = [make_network(settings, preparation, method.outputs, seed) for seed in seeds]
-        networks = Networks(modules, preparation, method.outputs, device, settings.precision)
+        networks = Networks(modules, preparation, method.outputs, device, settings)
         objective = method.make_objective(task, seeds, device)
-        optimizer = Adam([*networks.parameters, *objective.parameters], settings)
+        optimizer = Adam([*networks.parameters, *objective.parameters], settings, networks.rates)
         average = RunningMean(networks.state, method.ema_decay)
         if evaluation:
             evaluation.place(preparation, device)
@@ -251,8 +251,9 @@ class Adam:
     That class imports torch's compiler, which takes 1.9 s of every process; the function that it calls does not.
     """
 
-    def __init__(self, parameters: Sequence[Tensor], settings: Settings) -> None:
+    def __init__(self, parameters: Sequence[Tensor], settings: Settings, rates: Sequence[float] = ()) -> None:
         self.parameters, self.settings = list(parameters), settings
+        self.rates = [*rates, *[1.0] * (len(parameters) - len(rates))]  # factors of the learning rate
         self.moments = [[torch.zeros_like(parameter) for parameter in parameters] for _ in range(2)]
         self.steps = [torch.zeros((), device=parameter.device) for parameter in parameters]
         self.state = [*self.parameters, *self.moments[0], *self.moments[1], *self.steps]
@@ -265,9 +266,14 @@ class Adam:
             gradients.append(torch.zeros_like(parameter) if parameter.grad is None else parameter.grad)
             parameter.grad = None
         options: Any = {"amsgrad": False, "beta1": 0.9, "beta2": 0.999, "eps": 1e-8, "maximize": False, "fused": True}
-        options |= {"lr": self.settings.learning_rate * factor, "weight_decay": self.settings.weight_decay}
+        options |= {"weight_decay": self.settings.weight_decay}
         options["decoupled_weight_decay"] = self.settings.optimizer == "adamw"
-        adam(self.parameters, gradients, self.moments[0], self.moments[1], [], self.steps, **options)
+        lists = (self.parameters, gradients, *self.moments, self.steps)
+        for rate in dict.fromkeys(self.rates):
+            weights, own, first, second, steps = (
+                [one for one, its in zip(each, self.rates, strict=True) if its == rate] for each in lists
+            )
+            adam(weights, own, first, second, [], steps, lr=self.settings.learning_rate * factor * rate, **options)
 
 
 class RunningMean:

@@ -197,10 +197,10 @@ def test_several_side_by_side_are_each_by_itself_with_running_statistics_and_gra
     x = preparation(IMAGES).view(2, 150, 1, SIDE, SIDE)
     alone = []
     for s in (0, 1):
-        network = Networks([make_network(settings, preparation, 2, s)], preparation, 2, CPU, "float32")
+        network = Networks([make_network(settings, preparation, 2, s)], preparation, 2, CPU, settings)
         network(x[s : s + 1]).square().sum().backward()
         alone.append(network)
-    both = Networks([make_network(settings, preparation, 2, s) for s in (0, 1)], preparation, 2, CPU, "float32")
+    both = Networks([make_network(settings, preparation, 2, s) for s in (0, 1)], preparation, 2, CPU, settings)
     both(x).square().sum().backward()
     for name, value in both.state.items():
         for s in (0, 1):

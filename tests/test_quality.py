@@ -47,14 +47,14 @@ def test_a_tool_finds_nothing(command):
 
 
 BUDGETS = {  # lines of a part; drop before you move, move before you write
-    r"mdpu/.*\.py": 14_070,
+    r"mdpu/.*\.py": 14_110,
     r"mdpu/(?!pipeline/).*\.py": 7_000,
     r"tests/.*\.py": 11_980,
     r"benchmarks/.*": 2_130,
-    r"workflow/(Snakefile|.*\.smk|.*\.py)": 555,
+    r"workflow/(Snakefile|.*\.smk|.*\.py)": 520,
     r"README\.md": 130,
     r"config\.yaml": 100,
-    "run": 84,
+    "run": 81,
 }
 
 

@@ -206,6 +206,23 @@ def test_frozen_layers_stay_as_they_are_and_the_module_that_was_given_does():
         assert not state["1.running_mean"].equal(before["1.running_mean"])
 
 
+@pytest.mark.parametrize("seeds", [[3], [3, 4]])
+def test_parts_of_a_network_have_rates_of_their_own(seeds):
+    """Adam's first step has the size of the rate, whatever the gradient."""
+    first = {}
+    for own in ({}, {"0": 0.1, "2.": 3}):
+        settings = replace(SETTINGS, epochs=1, batch_size=999, weight_decay=0, rates=own)
+        first[len(own)] = train_blobs("ure", [draw_sample() for _ in seeds], seeds, settings)
+    start = train_blobs("ure", [draw_sample() for _ in seeds], seeds, replace(SETTINGS, epochs=1, learning_rate=1e-12))
+    for before, plain, own in zip(start, first[0], first[2], strict=True):
+        states = [model.module.state_dict() for model in (before, plain, own)]
+        for name, factor in {"0.weight": 0.1, "0.bias": 0.1, "2.weight": 3}.items():
+            steps = [state[name] - states[0][name] for state in states[1:]]
+            torch.testing.assert_close(steps[1], factor * steps[0], atol=1e-6, rtol=1e-3)
+    with pytest.raises(UserError, match="layer9"):
+        train_blobs("ure", [draw_sample()], [3], replace(SETTINGS, rates={"layer9": 0.1}))
+
+
 # -- interruptions -----------------------------------------------------------------------------------
 
 

@@ -22,17 +22,3 @@ rule collect:
         reporting=text(PLAN.protocol.reporting),
     script:
         "../scripts/collect.py"
-
-
-rule verify:
-    input:
-        summary=rules.collect.output.summary,
-        expected=config.get("expected") or [],
-    output:
-        verification=RESULTS / "verification.json",
-    log:
-        RESULTS / "logs/verify.log",
-    conda:
-        "../../envs/mdpu.yaml"
-    script:
-        "../scripts/verify.py"

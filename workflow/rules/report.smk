@@ -1,5 +1,5 @@
 # INPUTS   tables, figures, verdicts, claims, results of each run and cell, label counts, contact sheets, and the
-#          verification if numbers are expected
+#          numbers that are expected
 # OUTPUTS  report.html, one self-contained page
 
 
@@ -11,6 +11,7 @@ rule report:
         labels=[PLAN.layout.labels(dataset) for dataset in PLAN.datasets],
         images=[PLAN.layout.images(dataset).with_suffix(".json") for dataset in PLAN.datasets],
         sheets=[sheet for dataset in PLAN.datasets for sheet in PLAN.layout.sheets(dataset)],
+        expected=(PLAN.runs and config.get("expected")) or [],
         apart=apart.apart_files(PLAN),
     output:
         page=offered("report.html", "page", "Report", "Page"),

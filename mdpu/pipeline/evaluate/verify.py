@@ -8,8 +8,8 @@ from typing import Any
 import pandas as pd
 
 from mdpu.errors import UserError
-from mdpu.pipeline.files import read_csv, write_json
-from mdpu.pipeline.plan import CELL, Plan
+from mdpu.pipeline.files import read_csv
+from mdpu.pipeline.plan import CELL
 
 
 def verify(summary: pd.DataFrame, path: Path) -> dict[str, Any]:
@@ -34,8 +34,3 @@ def verify(summary: pd.DataFrame, path: Path) -> dict[str, Any]:
         "within": int(within.sum()),
         "outside": outside.astype(object).where(outside.notna(), None).to_dict("records"),
     }
-
-
-def write_verification(plan: Plan, summary: Path, json: Path) -> None:
-    """Compare a plan's summary with the expected numbers of its configuration; write what `verify` returns as JSON."""
-    write_json(json, verify(read_csv(summary), Path(plan.config["expected"])))

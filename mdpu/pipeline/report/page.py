@@ -30,6 +30,7 @@ from mdpu.pipeline.evaluate.published import FAMILIES, family, published_cells
 from mdpu.pipeline.evaluate.readings import Readings
 from mdpu.pipeline.evaluate.rejudge import is_compared
 from mdpu.pipeline.evaluate.summary import headline, in_points, lines, verdict_counts
+from mdpu.pipeline.evaluate.verify import verify
 from mdpu.pipeline.files import read_csv, read_json, read_table, resource, write_text
 from mdpu.pipeline.plan import AXES, PARTS, Plan
 from mdpu.pipeline.report import forest
@@ -166,7 +167,8 @@ def _results(plan: Plan, shown: dict[str, list[dict[str, Any]]]) -> dict[str, An
     training = training_lines(pd.concat([own for _, _, own, _ in pages]))
     cells = [line for own, _, done, measured in pages for line in cell_lines(own, done, measured, training)]
     verdicts = {name: row for _, own, _, _ in pages for name, row in verdicts_by_cell(own).items()}
-    verification = read_json(at / "verification.json") if plan.config.get("expected") else None
+    expected = plan.config.get("expected")
+    verification = verify(summary, Path(expected)) if expected else None
     with_others, readings = pd.concat([own for _, own, _, _ in pages]), Readings(plan.config)
     facts: dict[str, Any] = {"counts": [], "tried": 0}
     if is_compared(plan):
