@@ -236,15 +236,6 @@ class Law:
                 excess -= (1 - k / self.size) * prior * chances[self.size - k]
         return Coefficients(1.0 - b, b, float(excess))
 
-    @classmethod
-    def singles(cls, share: float, prior: float) -> Law:
-        """Single instances, a share of them positive, out of a pool whose class prior is another one.
-
-        With the pool they are the two unlabeled sets of UU learning (Lu et al., 2019); with a share of 1, PU learning.
-        """
-        odds = check_prior(prior) * (1 - share), (1 - prior) * share
-        return cls(tuple(weight / max(odds) for weight in odds))
-
     def risk_weights(self, prior: float, target: float | None = None) -> RiskWeights:
         """Return the weights of the unbiased risk (Theorem 1, Eq. 11), at another prior `target` if one is given.
 

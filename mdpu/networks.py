@@ -251,12 +251,7 @@ class Networks:
     """
 
     def __init__(
-        self,
-        modules: Sequence[nn.Module],
-        preparation: Preparation,
-        outputs: int,
-        device: torch.device,
-        settings: Settings,
+        self, modules: Sequence[nn.Module], preparation: Preparation, outputs: int, device: Any, settings: Settings
     ) -> None:
         self.modules = [module.to(device) for module in modules]
         self.preparation, self.outputs, self.bfloat16 = preparation, outputs, settings.precision == "bfloat16"

@@ -8,7 +8,7 @@ are on the CPU, wherever they were trained.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,6 @@ import pandas as pd
 import torch
 from scipy import sparse
 from sklearn.ensemble import HistGradientBoostingClassifier
-from sklearn.ensemble._hist_gradient_boosting.gradient_boosting import BaseHistGradientBoosting
 from sklearn.ensemble._hist_gradient_boosting.predictor import TreePredictor
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
@@ -63,7 +62,6 @@ def save(classifier: Any, path: str | Path) -> None:
         raise UserError(f"{type(last).__name__} is neither a classifier of tuples nor a Pipeline that ends in one")
     held = {"format": FORMAT, "mdpu": __version__, "classifier": _with_last(classifier, _as_data)}
     try:
-        _check_trees(held)
         data = io.dumps(held)
     except Exception as error:  # skops raises different ones for what it cannot write
         raise UserError(f"the classifier holds what a file cannot: {printable(str(error))[:200]}") from error
@@ -93,7 +91,6 @@ def load(path: str | Path, *, network: Any = None, trusted: Sequence[str] = ()) 
     try:
         held = io.load(Path(path), trusted=types)
         made_by, classifier = (held["format"], held["mdpu"]), held["classifier"]
-        _check_trees(held)
     except UntrustedTypesFoundException:
         others = _unknown(Path(path).read_bytes(), types)
         raise UserError(f"{path} holds {', '.join(others)}, which is not trusted, so nothing of it was made") from None
@@ -175,36 +172,3 @@ def _from_data(own: Any, network: Any) -> Any:
     own.history_ = pd.DataFrame(stored["history"])
     own.model_ = Trained(**stored | {"module": module.eval(), "history": own.history_})
     return own
-
-
-# -- trees --------------------------------------------------------------------------------------------
-
-
-def _within(value: Any, seen: set[int]) -> Iterator[Any]:
-    """Yield an object and all that it holds."""
-    if id(value) in seen:
-        return
-    seen.add(id(value))
-    yield value
-    parts: Any = ()
-    if isinstance(value, dict):
-        parts = value.values()
-    elif isinstance(value, list | tuple | set) or (isinstance(value, np.ndarray) and value.dtype == object):
-        parts = list(value)
-    elif not isinstance(value, type):
-        parts = getattr(value, "__dict__", {}).values()
-    for part in parts:
-        yield from _within(part, seen)
-
-
-def _check_trees(held: Any) -> None:
-    """Raise `ValueError` unless all nodes of boosted trees lead onwards: scikit-learn follows them unchecked."""
-    for boosted in (one for one in _within(held, set()) if isinstance(one, BaseHistGradientBoosting)):
-        for tree in (tree for stage in getattr(boosted, "_predictors", ()) for tree in stage):
-            places = np.flatnonzero(tree.nodes["is_leaf"] == 0)
-            inner = tree.nodes[places]
-            least, most = (choose(inner["left"], inner["right"]) for choose in (np.minimum, np.maximum))
-            columns = inner["feature_idx"]
-            leads = (least > places) & (most < len(tree.nodes)) & (columns >= 0) & (columns < boosted.n_features_in_)
-            if not len(tree.nodes) or not leads.all() or inner["is_categorical"].any():
-                raise ValueError("a boosted tree leads nowhere, or splits by category")

@@ -27,7 +27,6 @@ from mdpu.randomness import Stream
 Floats = NDArray[np.float64]
 LawOf = Callable[[int], Law]
 NEAR = 1e-9  # difference of class share and prior below which members say nothing one by one
-PRIORS = tuple(k / 20 for k in range(1, 20))
 Measure = Literal["auc", "balanced_accuracy", "precision", "recall"]
 MEASURES: tuple[Measure, ...] = get_args(Measure)
 
@@ -451,43 +450,6 @@ def least_cost_threshold(
     recall, false_alarms = _rates(member_yes, unlabeled_yes, share, told)
     costs = false_negative * told * (1 - recall) + false_positive * (1 - told) * false_alarms
     return float(candidates[np.argmin(costs)])
-
-
-def risk_by_prior(
-    estimator: Any,
-    X: Any,
-    y: Any,
-    priors: ArrayLike = PRIORS,
-    level: float = 0.95,
-) -> pd.DataFrame:
-    """Return the estimate of the classifier's error rate if another prior is true.
-
-    Parameters
-    ----------
-    estimator, X, y
-        As for `scores_without_labels`.
-    priors : sequence of float
-    level : float
-        Of the interval.
-
-    Returns
-    -------
-    DataFrame
-        ``prior``, ``risk``, ``low``, ``high``, and ``changed``: the share of unlabeled rows whose answer changes where
-        the scores are moved from the classifier's prior to this one. Priors at which members say nothing are left out.
-    """
-    check_share("level", level)
-    classifier, sample, _, scores = _read_scores(estimator, X, y)
-    laws = [classifier.law_of(size) for size in np.unique(sample.sizes).tolist()]
-    rows = []
-    for prior in map(check_prior, np.atleast_1d(np.asarray(priors, np.float64)).tolist()):
-        if any(abs(law.coefficients(prior).denominator) < NEAR for law in laws):
-            continue
-        risk = estimated_risk(scores > 0, sample, prior, classifier.law_of, level)
-        moved = scores[sample.unlabeled] + logit(prior) - logit(classifier.prior_)
-        changed = float(np.mean((moved > 0) != (scores[sample.unlabeled] > 0)))
-        rows.append({"prior": prior, "risk": risk.value, "low": risk.low, "high": risk.high, "changed": changed})
-    return pd.DataFrame(rows)
 
 
 # -- broken tuples ------------------------------------------------------------------------------------

@@ -203,7 +203,9 @@ def test_two_sets_of_singles_give_the_risk_at_a_third_prior(prior, share, target
     """By enumeration of three points with random losses, as in UU learning (Lu et al., 2019) and, at share 1, PU."""
     if abs(share - prior) < 0.02:
         reject()
-    law, losses = Law.singles(share, prior), np.reshape(drawn, (2, 3))  # l(g, +1) and l(g, -1) of each point
+    odds = prior * (1 - share), (1 - prior) * share
+    law = Law(tuple(weight / max(odds) for weight in odds))
+    losses = np.reshape(drawn, (2, 3))  # l(g, +1) and l(g, -1) of each point
     assert law.coefficients(prior).a == pytest.approx(share, abs=1e-12)
     positive, negative = np.array([0.5, 0.3, 0.2]), np.array([0.1, 0.2, 0.7])  # densities of the classes
     sets = [losses @ (s * positive + (1 - s) * negative) for s in (share, prior)]

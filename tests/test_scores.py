@@ -30,7 +30,6 @@ from mdpu.scores import (
     least_cost_threshold,
     negative_bag_risk,
     negative_risk,
-    risk_by_prior,
     scores_without_labels,
     suspicious,
 )
@@ -179,23 +178,6 @@ def test_a_threshold_follows_the_costs():
     np.testing.assert_allclose(thresholds, expected, atol=0.35)
 
 
-def test_the_risk_by_prior_goes_through_the_estimate_and_says_which_answers_change():
-    data = Scored({3: DOMINANT[3]}, 0.4)
-    rows, groups = join_groups(np.stack(data.tuples), data.unlabeled)
-    table = risk_by_prior(data.classifier, rows, groups, [0.2, 0.4, 0.6])
-    assert table["risk"][1] == pytest.approx(-negative_risk(data.classifier, rows, groups))
-    assert table["changed"].tolist()[1] == 0 and (table["changed"][[0, 2]] > 0).all()
-    assert (table["low"] < table["risk"]).all() and (table["risk"] < table["high"]).all()
-
-
-def test_the_risk_by_prior_leaves_out_only_priors_at_which_members_say_nothing():
-    data = Scored(ONE_OF_THREE, 0.4)
-    assert risk_by_prior(data.classifier, data.tuples, data.unlabeled, [0.2, 1 / 3, 0.6])["prior"].tolist() == [
-        0.2,
-        0.6,
-    ]
-
-
 @pytest.mark.parametrize(
     ("call", "key"),
     [
@@ -204,9 +186,6 @@ def test_the_risk_by_prior_leaves_out_only_priors_at_which_members_say_nothing()
         (lambda d: scores_without_labels(d.classifier, d.tuples, d.unlabeled, prior=1.5), "prior"),
         (lambda d: scores_without_labels(LogisticRegression(), d.tuples, d.unlabeled), "LogisticRegression"),
         (lambda d: negative_risk(make_pipeline(StandardScaler(), LogisticRegression()), d.tuples, d.unlabeled), "Log"),
-        (lambda d: risk_by_prior(d.classifier, d.tuples, d.unlabeled, level=95), "level"),
-        (lambda d: risk_by_prior(d.classifier, d.tuples, d.unlabeled, [1.5]), "prior"),
-        (lambda d: risk_by_prior(d.classifier, d.tuples[:1], d.unlabeled), "two tuples"),
         (lambda d: least_cost_threshold(d.classifier, d.tuples, d.unlabeled, false_positive="1"), "false_positive"),
         (lambda d: least_cost_threshold(d.classifier, d.tuples, d.unlabeled, false_positive=0), "costs"),
         (lambda d: next(TupleKFold(2.5).split(None, np.arange(9))), "n_splits"),

@@ -30,8 +30,6 @@ SCHEMA = "mdpu/pipeline/config.schema.yaml"
 # Every configuration is laid over these: definitions of datasets, studies beyond the paper, readings, the paper's own.
 BASE_FILES = ("config/datasets.yaml", "config/studies.yaml", "config/readings.yaml", "config.yaml")
 BASE = "base"  # the variant that changes nothing
-# Settings that every network has, beside its own.
-OPTIMIZATION = ("batch_size", "learning_rate", "weight_decay")
 # Folders of results_dir that belong to no configuration.
 TAKEN_NAMES = ("reference", "datasets", "labels", "splits", "runs", "logs", "benchmarks")
 

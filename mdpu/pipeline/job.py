@@ -74,7 +74,7 @@ def train_cell(
         kept = {**read_runs(path, [key for key in keys.values() if key not in kept]), **kept}
     missing = [seed for seed, key in keys.items() if key not in kept]
     print(f"{spec['cell']}: {len(keys)} runs, {len(keys) - len(missing)} of them finished", file=sys.stderr)
-    for run in _train(spec, missing, images, labels, split, out, device, checkpoint_seconds):
+    for run in _train(spec, missing, (images, labels, split, out), device, checkpoint_seconds):
         kept[run.key] = run
         write_runs(part, kept.values())
     write_runs(out, kept.values())
@@ -82,16 +82,10 @@ def train_cell(
 
 
 def _train(
-    spec: Mapping[str, Any],
-    seeds: Sequence[str],
-    images: Path,
-    labels: Path,
-    split: Path,
-    out: Path,
-    device: str,
-    checkpoint_seconds: float,
+    spec: Mapping[str, Any], seeds: Sequence[str], files: Sequence[Path], device: str, checkpoint_seconds: float
 ) -> Iterator[Stored]:
-    """Train the runs of some seeds, and yield each as soon as it is trained."""
+    """Train the runs of some seeds, and yield each as soon as it is trained; `files` are those of `train_cell`."""
+    images, labels, split, out = files
     if not seeds:
         return
     import torch  # a finished cell does without it
