@@ -256,10 +256,7 @@ def coverage() -> str:
 
 def learners() -> dict[str, str]:
     """Return accuracies of learners by cell, and how far `auto` is from each, paired by cell."""
-    cell, names = (
-        ["set", "sizes", "prior", "n"],
-        ["student", "linear", "network", "abs", "copied", "uu", "labels"],
-    )
+    cell, names = (["set", "sizes", "prior", "n"], ["student", "linear", "network", "abs", "copied", "uu", "labels"])
     rows = pd.read_csv(REFERENCE / "learners.csv", dtype={"sizes": str})
     chosen = rows[rows["learner"] == "auto"]
     everything = pd.concat([rows, chosen.assign(learner=chosen["chosen"])]).drop_duplicates([*cell, "trial", "learner"])

@@ -70,12 +70,7 @@ class GroupData:
 
 
 def read_groups(
-    source: Any,
-    group: str = "group",
-    *,
-    table: Any = None,
-    file: str = "file",
-    size: tuple[int, int] | None = None,
+    source: Any, group: str = "group", *, table: Any = None, file: str = "file", size: tuple[int, int] | None = None
 ) -> GroupData:
     """Return the rows and groups of a source, with a report.
 
@@ -103,12 +98,7 @@ def read_groups(
 
 
 def read_rows(
-    source: Any,
-    group: str | None = None,
-    *,
-    table: Any = None,
-    file: str = "file",
-    size: tuple[int, int] | None = None,
+    source: Any, group: str | None = None, *, table: Any = None, file: str = "file", size: tuple[int, int] | None = None
 ) -> tuple[Any, NDArray[Any], list[Path] | None]:
     """Return the rows of a source as `read_groups` reads it, their ids if `group` is given, and files of pictures."""
     if table is not None or (isinstance(source, str | Path) and Path(source).is_dir()):

@@ -263,13 +263,7 @@ def _members_below(scores: Floats, sample: TupleData, points: Floats, side: Any)
 
 
 def scores_without_labels(
-    estimator: Any,
-    X: Any,
-    y: Any,
-    *,
-    threshold: float = 0.0,
-    prior: float | None = None,
-    level: float = 0.95,
+    estimator: Any, X: Any, y: Any, *, threshold: float = 0.0, prior: float | None = None, level: float = 0.95
 ) -> dict[str, Estimate]:
     """Estimate AUC, balanced accuracy, precision and recall from tuples and unlabeled rows.
 

@@ -420,8 +420,7 @@ def table():
 
 
 @pytest.mark.parametrize(
-    ("learner", "least"),
-    [("auto", 0.85), ("linear", 0.8), (LogisticRegression(max_iter=1000), 0.8), ("network", 0.8)],
+    ("learner", "least"), [("auto", 0.85), ("linear", 0.8), (LogisticRegression(max_iter=1000), 0.8), ("network", 0.8)]
 )
 def test_learners_of_a_table(learner, least, table):
     """The columns have different units, which all learners take as they come."""

@@ -20,15 +20,7 @@ from mdpu.law import SCOPES, Law
 from mdpu.losses import LOSSES, RiskLoss, TupleLoss
 
 DOMINANT, ODD = Law.dominant(3), Law((0.25, 1.0, 0.0, 0.5))
-LAWS = [
-    Law.dominant(2),
-    DOMINANT,
-    DOMINANT.broken(0.2),
-    Law.exactly(3, 1),
-    Law.similar(2),
-    ODD,
-    ODD.broken(0.1),
-]
+LAWS = [Law.dominant(2), DOMINANT, DOMINANT.broken(0.2), Law.exactly(3, 1), Law.similar(2), ODD, ODD.broken(0.1)]
 K = {None: -1, "relu": 0, "abs": 1}
 
 

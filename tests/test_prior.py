@@ -103,10 +103,7 @@ def test_average_counts_have_the_prior_within_the_interval(law, prior):
 def test_sizes_together_tell_more_than_each():
     pairs, triples = (expected_counts(DOMINANT[size], 0.4) for size in (2, 3))
     both = Counts(
-        pairs.patterns + triples.patterns,
-        pairs.numbers + triples.numbers,
-        pairs.laws + triples.laws,
-        pairs.unlabeled,
+        pairs.patterns + triples.patterns, pairs.numbers + triples.numbers, pairs.laws + triples.laws, pairs.unlabeled
     )
     widths = [profile(counts).high - profile(counts).low for counts in (both, pairs, triples)]
     assert widths[0] < min(widths[1:])

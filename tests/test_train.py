@@ -10,18 +10,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from blobs import (
-    IMAGES,
-    LABELS,
-    SETTINGS,
-    SIDE,
-    TEST_IMAGES,
-    TEST_LABELS,
-    assert_same,
-    draw_sample,
-    rates,
-    train_blobs,
-)
+from blobs import IMAGES, LABELS, SETTINGS, SIDE, TEST_IMAGES, TEST_LABELS, assert_same, draw_sample, rates, train_blobs
 from hypothesis import given
 from hypothesis import strategies as st
 from torch import nn

@@ -157,11 +157,7 @@ def _rows(bags: Bags) -> int:
 
 
 def _without_rows_of(
-    held: Bags,
-    bags: Bags,
-    tuples: Sequence[NDArray[np.bool_]],
-    unlabeled: NDArray[np.bool_],
-    at_most: int | None,
+    held: Bags, bags: Bags, tuples: Sequence[NDArray[np.bool_]], unlabeled: NDArray[np.bool_], at_most: int | None
 ) -> Bags:
     """Return the chosen bags, at most `at_most` tuples, without those that hold a row that is held out."""
     seen = np.zeros(_rows(bags), bool)

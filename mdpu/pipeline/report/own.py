@@ -51,11 +51,7 @@ def _figure(study: Study, draw: Callable[[Study, Axes], None]) -> dict[str, Any]
 
 
 def _histogram(study: Study, axis: Axes) -> None:
-    edges, probabilities, unlabeled = (
-        np.linspace(0, 1, 21),
-        expit(study.held_out),
-        study.data.groups == UNLABELED,
-    )
+    edges, probabilities, unlabeled = (np.linspace(0, 1, 21), expit(study.held_out), study.data.groups == UNLABELED)
     for inside, label, colour in ((unlabeled, "unlabeled", BLUE), (~unlabeled, "in groups", RED)):
         axis.stairs(
             100 * np.histogram(probabilities[inside], edges)[0] / inside.sum(), edges, label=label, color=colour

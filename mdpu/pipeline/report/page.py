@@ -35,15 +35,7 @@ from mdpu.pipeline.files import read_csv, read_json, read_table, resource, write
 from mdpu.pipeline.plan import AXES, PARTS, Plan
 from mdpu.pipeline.report import forest
 from mdpu.pipeline.report.apart import read_apart
-from mdpu.pipeline.report.cells import (
-    FLOAT32,
-    HEIGHT,
-    WIDTH,
-    cell_lines,
-    drawer_data,
-    training_lines,
-    verdicts_by_cell,
-)
+from mdpu.pipeline.report.cells import FLOAT32, HEIGHT, WIDTH, cell_lines, drawer_data, training_lines, verdicts_by_cell
 from mdpu.pipeline.report.sections import BESIDE, data_url, downloads
 from mdpu.pipeline.report.specification import NAME as SPECIFICATION
 from mdpu.pipeline.report.specification import specification_section

@@ -94,10 +94,6 @@ def draw(plan: Plan, experiment: Experiment, inputs: Inputs) -> Figure:
 OPTIONS = {
     "tuple_size": {"title": "Of the tuples and bags.", "type": "integer", "minimum": 2, "maximum": 5},
     "prior": {"title": "The class prior.", "type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1},
-    "n": {
-        "title": "How many to draw, of which the first are shown.",
-        "type": "integer",
-        "minimum": 20,
-    },
+    "n": {"title": "How many to draw, of which the first are shown.", "type": "integer", "minimum": 20},
 }
 KIND = figure_kind(draw, CAPTION, reads=("images", "labels"), options=OPTIONS)
