@@ -15,7 +15,7 @@ from mdpu.pipeline.files import REPOSITORY
 from mdpu.pipeline.plan import CELL, Plan
 from mdpu.pipeline.store import read_runs
 
-OURS = {"siamese": ("siamese", "untrained"), "contrastive": ("contrastive", "untrained"),
+OURS = {"siamese": ("siamese", "siamese-mixed", "untrained"), "contrastive": ("contrastive", "untrained"),
         "kmeans": ("kmeans", "kmeans-members", "kmeans-means")}  # fmt: skip
 # How a run's accuracies by epoch, in percent, are reported.
 REPORTED = {"last ten": lambda own: own.tail(10).mean(), "all": lambda own: own.mean(), "first": lambda own: own[0],
