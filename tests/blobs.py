@@ -1,7 +1,5 @@
 """Small images of two overlapping classes, and trainings on them."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from mdpu.data import draw_split

@@ -1,7 +1,5 @@
 """A browser, and clicks that land."""
 
-from __future__ import annotations
-
 import shutil
 import time
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What the tests share: a copy of the repository in which a tiny experiment has run."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import shutil
@@ -47,7 +45,7 @@ class Clone:
         self.folder = folder
         self.results = folder / "results" / "tiny"
 
-    def copy(self, folder: Path) -> Clone:
+    def copy(self, folder: Path) -> "Clone":
         """Copy it with the times of its files, by which Snakemake goes."""
         shutil.copytree(self.folder, folder, symlinks=True)
         return Clone(folder)

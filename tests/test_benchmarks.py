@@ -1,7 +1,5 @@
 """The benchmarks run, in small."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """Tuples as indices: from arrays, from groups in scikit-learn's form, and what is refused."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

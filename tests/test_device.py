@@ -1,7 +1,5 @@
 """Which device a process computes on, who holds a GPU, and whether training keeps its data there."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import threading

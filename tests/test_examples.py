@@ -1,7 +1,5 @@
 """The examples run as they are shown, are short, and learn."""
 
-from __future__ import annotations
-
 import importlib.util
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """The trained network as a plain module: the same answers in torch, as a state dict, by `torch.export` and in ONNX."""
 
-from __future__ import annotations
-
 import numpy as np
 import onnxruntime
 import pytest

@@ -1,7 +1,5 @@
 """Groups from frames, files and folders, and the report of what they hold."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

@@ -1,7 +1,5 @@
 """The package, built as an sdist and from it as a wheel, and used away from the repository."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

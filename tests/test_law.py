@@ -1,7 +1,5 @@
 """Every law against enumeration of all 2^M label vectors, in exact arithmetic."""
 
-from __future__ import annotations
-
 import itertools
 import math
 import re

@@ -1,7 +1,5 @@
 """Minibatches in any loop: what a dataset gives is what the tuples name, whoever reads it."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch

@@ -1,7 +1,5 @@
 """The losses for any loop against enumeration, and several processes against one."""
 
-from __future__ import annotations
-
 import itertools
 import math
 import subprocess

@@ -1,7 +1,5 @@
 """Methods: what is declared, objectives against their formulas and libraries, and whether they learn."""
 
-from __future__ import annotations
-
 import itertools
 import math
 import subprocess

@@ -1,7 +1,5 @@
 """Settings and networks: what a network wants as input, its initial weights, several side by side."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import math

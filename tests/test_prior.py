@@ -1,7 +1,5 @@
 """The latent-class profile: its likelihood by enumeration, its maximum by another optimiser, and what it says."""
 
-from __future__ import annotations
-
 from itertools import product
 
 import numpy as np

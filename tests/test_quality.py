@@ -1,7 +1,5 @@
 """The gates: style, types, layers, budgets, pins, and what must not be in the repository."""
 
-from __future__ import annotations
-
 import ast
 import re
 import subprocess

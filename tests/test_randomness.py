@@ -1,7 +1,5 @@
 """Streams: the numbers are pinned, because a split must be the same on every machine and in every year."""
 
-from __future__ import annotations
-
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """What a release says of itself, in several forms: that they say the same, and name files that are there."""
 
-from __future__ import annotations
-
 import json
 import re
 import tomllib

@@ -1,7 +1,5 @@
 """Data is never run as code, text never reaches a shell, and only downloads use the network: our syntax says so."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator
 

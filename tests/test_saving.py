@@ -1,7 +1,5 @@
 """Classifiers in files: the same answers again, whatever was trained, and no code, whatever the file says."""
 
-from __future__ import annotations
-
 import io
 import json
 import zipfile

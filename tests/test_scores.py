@@ -1,7 +1,5 @@
 """Folds that cut no tuple, and scores without labels against what labels say."""
 
-from __future__ import annotations
-
 import pickle
 from types import SimpleNamespace
 

@@ -1,7 +1,5 @@
 """The trainer: against a loop that is written apart, several seeds at once, interruptions, histories."""
 
-from __future__ import annotations
-
 import itertools
 import math
 import pickle

@@ -1,7 +1,5 @@
 """Files of the project, as git lists them."""
 
-from __future__ import annotations
-
 import subprocess
 
 from mdpu.pipeline.files import REPOSITORY

@@ -1,7 +1,5 @@
 """Pages: code is run, or checked where it takes hours; tables are those of the rows; formulas are whole."""
 
-from __future__ import annotations
-
 import ast
 import os
 import re

@@ -1,7 +1,5 @@
 """The site: built strictly, with every tutorial run, and read in a browser."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -1,7 +1,5 @@
 """Sentences of the documents: their numbers are those of the shipped rows, and what they name is there."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

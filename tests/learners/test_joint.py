@@ -1,7 +1,5 @@
 """The joint objective against enumeration of all labels and against numerical derivatives."""
 
-from __future__ import annotations
-
 from itertools import product
 
 import numpy as np

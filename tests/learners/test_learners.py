@@ -1,7 +1,5 @@
 """Linear models, teacher and student: what they learn of laws of which some hide in the mean of members."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A small configuration to plan from, and changes of it."""
 
-from __future__ import annotations
-
 import copy
 
 from mdpu.pipeline.config import load_yaml, merge

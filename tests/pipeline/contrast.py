@@ -1,7 +1,5 @@
 """How well a colour is seen on another."""
 
-from __future__ import annotations
-
 
 def contrast(first: str, second: str) -> float:
     """Return the contrast ratio of two colours, ``#rrggbb``, from 1 to 21, as WCAG defines it."""

@@ -1,7 +1,5 @@
 """Whatever a user writes into a configuration ends in one sentence that names file or key, before anything is run."""
 
-from __future__ import annotations
-
 import os
 
 import pytest

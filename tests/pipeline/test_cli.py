@@ -1,7 +1,5 @@
 """The command line by hand: its commands on files, and how a mistake of the user's ends."""
 
-from __future__ import annotations
-
 import errno
 import json
 import os

@@ -1,7 +1,5 @@
 """Configurations: how files are laid over each other, and what is refused."""
 
-from __future__ import annotations
-
 import pytest
 from configs import FIRST, FLAT, config
 

@@ -1,7 +1,5 @@
 """Files are whole or absent, and a damaged one is named."""
 
-from __future__ import annotations
-
 import os
 import platform
 import subprocess
@@ -12,39 +10,29 @@ import pandas as pd
 import pytest
 
 from mdpu.errors import UserError
-from mdpu.pipeline.files import (
-    atomic,
-    digest,
-    load_npz,
-    read_csv,
-    read_json,
-    read_table,
-    save_npz,
-    sha256,
-    write_csv,
-    write_json,
-    write_table,
-    write_text,
-)
+from mdpu.pipeline import files
 
 TABLE = pd.DataFrame({"prior": ["0.4", "0.5"] * 50, "n": np.arange(100), "words": ['a, "b"', "c"] * 50})
 ARRAY = np.arange(1000)
 KINDS = {  # how each kind of file is written, and how it is read and found to be what was written
-    "x.json": (lambda path: write_json(path, {"a": "é"}), lambda path: read_json(path) == {"a": "é"}),
-    "x.csv": (lambda path: write_csv(TABLE, path), lambda path: read_csv(path).equals(TABLE)),
-    "x.parquet": (lambda path: write_table(TABLE, path), lambda path: read_table(path).equals(TABLE)),
-    "x.npz": (lambda path: save_npz(path, a=ARRAY), lambda path: np.array_equal(load_npz(path, "a")["a"], ARRAY)),
+    "x.json": (lambda path: files.write_json(path, {"a": "é"}), lambda path: files.read_json(path) == {"a": "é"}),
+    "x.csv": (lambda path: files.write_csv(TABLE, path), lambda path: files.read_csv(path).equals(TABLE)),
+    "x.parquet": (lambda path: files.write_table(TABLE, path), lambda path: files.read_table(path).equals(TABLE)),
+    "x.npz": (
+        lambda path: files.save_npz(path, a=ARRAY),
+        lambda path: np.array_equal(files.load_npz(path, "a")["a"], ARRAY),
+    ),
 }
 
 
 def test_a_file_appears_only_when_it_is_whole(tmp_path):
     path = tmp_path / "new" / "file.txt"
-    with atomic(path) as temporary:
+    with files.atomic(path) as temporary:
         temporary.write_text("half")
         assert not path.exists()
         temporary.write_text("whole")
     assert path.read_text() == "whole"
-    with pytest.raises(RuntimeError), atomic(path) as temporary:
+    with pytest.raises(RuntimeError), files.atomic(path) as temporary:
         temporary.write_text("half")
         raise RuntimeError
     assert path.read_text() == "whole"
@@ -64,14 +52,14 @@ def test_what_a_killed_writer_left_is_removed_by_the_next(tmp_path):
     kept = [tmp_path / f".file[1].{node}-{os.getppid()}.txt" for node in (platform.node(), "elsewhere")]
     for other in kept:
         other.touch()
-    write_text(path, "new")
+    files.write_text(path, "new")
     assert set(tmp_path.iterdir()) == {path, *kept}
 
 
 @pytest.mark.parametrize("make", [os.mkfifo, os.mkdir])
 def test_a_pipe_or_a_folder_is_neither_written_nor_read(tmp_path, make):
     make(tmp_path / "x")
-    for use in (lambda path: write_text(path, ""), read_json, sha256):
+    for use in (lambda path: files.write_text(path, ""), files.read_json, files.sha256):
         with pytest.raises(UserError, match=str(tmp_path / "x")):
             use(tmp_path / "x")
 
@@ -83,7 +71,7 @@ def test_a_file_is_read_as_written_and_one_that_is_missing_or_damaged_is_named(t
         is_read(path)
     write(path)
     assert is_read(path)
-    assert name != "x.parquet" or read_table(path, ["n", "prior", "another"]).equals(TABLE[["prior", "n"]])
+    assert name != "x.parquet" or files.read_table(path, ["n", "prior", "another"]).equals(TABLE[["prior", "n"]])
     whole = path.read_bytes()
     for content in (b"", b'\xff"{', whole[: len(whole) // 2] if name != "x.csv" else b'"'):
         path.write_bytes(content)
@@ -94,21 +82,21 @@ def test_a_file_is_read_as_written_and_one_that_is_missing_or_damaged_is_named(t
 @pytest.mark.parametrize("name", ["x.npz", "x.parquet"])
 def test_no_turned_bit_among_values_is_read(tmp_path, name):
     path, values = tmp_path / name, np.random.default_rng(0).random(10_000)
-    save_npz(path, a=values) if name == "x.npz" else write_table(pd.DataFrame({"a": values}), path)
+    files.save_npz(path, a=values) if name == "x.npz" else files.write_table(pd.DataFrame({"a": values}), path)
     whole = path.read_bytes()
     for place in range(1000, 80_000, 13_000):
         path.write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
         with pytest.raises(UserError, match=name):
-            load_npz(path, "a") if name == "x.npz" else read_table(path)
+            files.load_npz(path, "a") if name == "x.npz" else files.read_table(path)
 
 
 def test_a_pickle_within_an_npz_is_never_loaded(tmp_path):
     np.savez(tmp_path / "x.npz", a=np.array([{}], dtype=object))
     with pytest.raises(UserError, match="allow_pickle"):
-        load_npz(tmp_path / "x.npz", "a")
+        files.load_npz(tmp_path / "x.npz", "a")
 
 
 def test_digests_are_the_standards(tmp_path):
-    write_text(tmp_path / "x", "abc")  # FIPS 180-2
-    assert sha256(tmp_path / "x") == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
-    assert digest({"b": 1, "a": 2}) == digest({"a": 2, "b": 1}) != digest({"a": 2, "b": "1"})
+    files.write_text(tmp_path / "x", "abc")  # FIPS 180-2
+    assert files.sha256(tmp_path / "x") == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+    assert files.digest({"b": 1, "a": 2}) == files.digest({"a": 2, "b": 1}) != files.digest({"a": 2, "b": "1"})

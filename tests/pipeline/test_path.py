@@ -1,7 +1,5 @@
 """How many files and functions lie between a user's call and the first change of a weight."""
 
-from __future__ import annotations
-
 import inspect
 import json
 import sys

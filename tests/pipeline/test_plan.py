@@ -1,7 +1,5 @@
 """From configuration to runs, cells, keys, settings and experiments, and what is left out."""
 
-from __future__ import annotations
-
 import itertools
 import json
 from operator import attrgetter

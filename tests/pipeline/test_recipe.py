@@ -7,8 +7,6 @@ every run is trained anew then. Afterwards write the new numbers:
     python tests/pipeline/test_recipe.py
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Finished runs: kept by key, whole or noticed."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

@@ -1,7 +1,5 @@
 """From a number back to its runs, and the same runs again: on made-up runs, and on those of a finished clone."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pandas as pd

@@ -6,8 +6,6 @@
 Needs Debian's packages slurmctld, slurmd, slurm-client and munge, and root.
 """
 
-from __future__ import annotations
-
 import contextlib
 import getpass
 import os

@@ -1,7 +1,5 @@
 """A sample of `benchmarks/faults/nonsense.py`, and a file that is edited in a clone."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

@@ -3,8 +3,6 @@
 docs/explanation/faults.md lists the machines, those too that other files try.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """The workflow as others meet it: a module, used from another folder, with the files that the catalog asks for."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Killed at any moment and started again by the same command, a run gives the numbers of an undisturbed one."""
 
-from __future__ import annotations
-
 import signal
 import subprocess
 import time

@@ -1,7 +1,5 @@
 """The rules, run in a copy of the repository on a tiny experiment: what is made, and what is made again."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The workflow through a real SLURM on this machine: jobs cancelled, failing, and left behind by a killed head."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """What ``snakemake --report`` offers: every table and figure, with caption, category and labels."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """`./run` as a user meets it: real processes on the tiny experiment, and what each prints."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import time

@@ -1,7 +1,5 @@
 """Fixtures: small editions of the datasets, and a server for them."""
 
-from __future__ import annotations
-
 import publishers
 import pytest
 

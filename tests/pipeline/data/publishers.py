@@ -1,7 +1,5 @@
 """Files in the publishers' formats, and a server on the loopback address that serves them, well or badly."""
 
-from __future__ import annotations
-
 import contextlib
 import gzip
 import hashlib

@@ -1,7 +1,5 @@
 """The page add-dataset.md, executed as it stands."""
 
-from __future__ import annotations
-
 import re
 
 import pandas as pd

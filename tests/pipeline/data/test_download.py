@@ -1,7 +1,5 @@
 """Downloads end whole and verified, or in an error with nothing half-written taken for whole."""
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 import resource

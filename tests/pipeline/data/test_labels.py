@@ -1,7 +1,5 @@
 """Sides, their counts, and the contact sheets that show them."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from PIL import Image

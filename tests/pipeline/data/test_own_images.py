@@ -1,7 +1,5 @@
 """One's own images: npz files and folders of pictures, good and bad."""
 
-from __future__ import annotations
-
 import json
 import os
 import tempfile

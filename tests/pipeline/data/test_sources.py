@@ -1,7 +1,5 @@
 """The paper's seven datasets from small editions, scikit-learn's digits, and real data where they are at hand."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Splits: the law of the tuples, dominance, pools, and the file of a cell."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The claims: quotes that are in the paper, cases that can fail, and the paper's own numbers."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np

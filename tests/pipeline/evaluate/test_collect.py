@@ -1,7 +1,5 @@
 """From histories to the numbers of a table, and the published numbers beside them."""
 
-from __future__ import annotations
-
 import json
 import re
 import statistics

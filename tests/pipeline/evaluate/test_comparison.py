@@ -1,7 +1,5 @@
 """The verdicts: the interval, the rule, and every published number in every reading."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

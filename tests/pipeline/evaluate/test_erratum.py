@@ -1,7 +1,5 @@
 """docs/explanation/erratum.md: what is said there of the 504 numbers, of the counts of images, and of formulas."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch

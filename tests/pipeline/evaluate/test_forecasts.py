@@ -1,7 +1,5 @@
 """Forecasts: made from known gaps they hold what comes, and their score is the interval score."""
 
-from __future__ import annotations
-
 import sys
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Readings: what they change, which run is of which, and whether a known one is found."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

@@ -1,7 +1,5 @@
 """The paper's numbers under every reading: which runs count, statistics, counts of verdicts, the best reading."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

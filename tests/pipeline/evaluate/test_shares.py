@@ -1,7 +1,5 @@
 """Intervals of shares over dependent cases: what they are in plain cases, and their coverage in hard ones."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

@@ -1,7 +1,5 @@
 """The report's first screen."""
 
-from __future__ import annotations
-
 import pandas as pd
 import pytest
 

@@ -1,7 +1,5 @@
 """A browser, and a report of synthetic runs that compares with the paper."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 from pathlib import Path

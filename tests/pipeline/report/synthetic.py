@@ -1,7 +1,5 @@
 """Results as the workflow would leave them, from synthetic histories: accuracies are those of the paper plus noise."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The shipped runs of another configuration on the page, and drawings in addresses."""
 
-from __future__ import annotations
-
 from urllib.parse import unquote
 from xml.etree import ElementTree
 

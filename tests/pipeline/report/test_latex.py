@@ -1,7 +1,5 @@
 """LaTeX tables: their cells, and LaTeX itself where there is one."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess

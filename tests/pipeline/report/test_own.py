@@ -1,7 +1,5 @@
 """A classifier from files by the command line, and its page in a browser."""
 
-from __future__ import annotations
-
 from unittest import mock
 
 import numpy as np

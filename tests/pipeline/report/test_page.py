@@ -1,7 +1,5 @@
 """What a reader can do with a page that compares with the paper, in a browser."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import shutil

@@ -1,7 +1,5 @@
 """Sections of the report and what its script gets, from tables made up for the purpose."""
 
-from __future__ import annotations
-
 import json
 import re
 

@@ -1,7 +1,5 @@
 """Whether what is written in a figure can be read: nothing touches, and nothing leaves the page."""
 
-from __future__ import annotations
-
 import itertools
 
 from matplotlib.figure import Figure

@@ -1,7 +1,5 @@
 """What the figures show: the right means, bands, panels and marks, drawn the same each time."""
 
-from __future__ import annotations
-
 import re
 
 import matplotlib.pyplot as plt

@@ -1,7 +1,5 @@
 """The contract of a kind of experiment, and a new kind that is one file."""
 
-from __future__ import annotations
-
 import copy
 import re
 from functools import reduce

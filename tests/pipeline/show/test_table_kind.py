@@ -1,7 +1,5 @@
 """Tables in LaTeX, and figures."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest
