@@ -28,11 +28,13 @@ tuples, unlabeled = images[split.tuples], images[split.unlabeled]
 # %%
 # Leave ``prior`` out
 # -------------------
-# The classifier then estimates it first. If the sample did not tell it, `fit` would say so and stop.
+# The classifier then estimates it first. If the sample did not tell it, `fit` would say so and stop. The learner
+# ``student`` is boosted trees, which train in a second.
 
 from mdpu.estimator import MDPUClassifier
 
-classifier = MDPUClassifier(random_state=0).fit(tuples, unlabeled)
+same = {"learner": "student", "random_state": 0}
+classifier = MDPUClassifier(**same).fit(tuples, unlabeled)
 estimate = classifier.prior_estimate_
 print(f"estimated prior: {classifier.prior_:.3f},")
 print(f"between {estimate.low:.3f} and {estimate.high:.3f}")
@@ -53,7 +55,7 @@ import warnings
 
 new, truth = images[1200:], labels[1200:]
 guesses = [0.1, 0.3, 0.5, 0.7]
-told = [MDPUClassifier(prior=guess, random_state=0) for guess in guesses]
+told = [MDPUClassifier(prior=guess, **same) for guess in guesses]
 with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")
     reached = [one.fit(tuples, unlabeled).score(new, truth) for one in told]
