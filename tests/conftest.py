@@ -121,19 +121,15 @@ def clone_repository(folder: Path) -> Clone:
 
 @pytest.fixture(scope="session")
 def finished(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Clone:
-    """A clone in which `./run` has made the tiny experiment once, for all workers; nobody may change it.
-
-    What it printed is in ``finished.log`` beside it.
-    """
+    """A clone in which `./run` has made the tiny experiment once, for all workers; nobody may change it."""
     base = tmp_path_factory.getbasetemp()
     if worker_id != "master":
         base = base.parent  # shared by the workers of one session
     clone = Clone(base / "finished")
     with FileLock(base / "finished.lock"):
-        if not (base / "finished.log").exists():
+        if not (clone.results / "report.html").exists():
             shutil.rmtree(clone.folder, ignore_errors=True)
-            done = clone_repository(clone.folder).run(*Clone.RUN)
-            (base / "finished.log").write_text(done.stderr + done.stdout)
+            clone_repository(clone.folder).run(*Clone.RUN)
     return clone
 
 

@@ -1,8 +1,5 @@
 """A real SLURM on this machine's loopback: munge, a controller, one node with eight processors and four pretended GPUs.
 
-    python tests/workflow/loopback_slurm.py start /tmp/slurm     # prints what to export
-    python tests/workflow/loopback_slurm.py stop /tmp/slurm
-
 Needs Debian's packages slurmctld, slurmd, slurm-client and munge, and root.
 """
 
@@ -14,7 +11,6 @@ import shutil
 import signal
 import socket
 import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -136,7 +132,3 @@ def _free_port() -> int:
     with socket.socket() as found:
         found.bind(("127.0.0.1", 0))
         return int(found.getsockname()[1])
-
-
-if __name__ == "__main__":
-    {"start": start, "stop": stop}[sys.argv[1]](Path(sys.argv[2]))

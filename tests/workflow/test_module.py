@@ -35,11 +35,10 @@ def test_another_workflow_takes_it_as_a_module(fresh_clone, tmp_path):
     folder.mkdir()
     (folder / "Snakefile").write_text(SNAKEFILE.format(workflow=str(fresh_clone.folder / "workflow" / "Snakefile")))
     (folder / "mine.yaml").write_text("name: mine\nresults_dir: out\nexperiments: [figure2]\n")
-    environment = {**fresh_clone.environment, "PYTHONPATH": str(fresh_clone.folder)}
 
     def snakemake(*arguments: str) -> str:
         command = [sys.executable, "-m", "snakemake", "--cores", "1", *arguments]
-        done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
+        done = subprocess.run(command, cwd=folder, env=fresh_clone.environment, capture_output=True, text=True)
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout + done.stderr
 

@@ -1,7 +1,6 @@
 """What ``snakemake --report`` offers: every table and figure, with caption, category and labels."""
 
 import json
-import os
 import re
 
 import pytest
@@ -25,33 +24,21 @@ def to_show(results) -> set[str]:
     return {f"results/tiny/{file.relative_to(results)}" for pattern in SHOWN for file in results.glob(pattern)}
 
 
-@pytest.fixture(scope="module")
-def report(finished, tmp_path_factory):
-    """The report of the tiny experiment. Proxies that lead nowhere stand for a machine without a network."""
-    page = tmp_path_factory.mktemp("snakemake-report") / "report.html"
-    nowhere = dict.fromkeys(("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"), "http://127.0.0.1:9")
-    with pytest.MonkeyPatch.context() as patch:
-        for name, value in nowhere.items():
-            patch.setitem(os.environ, name, value)
-        finished.snakemake("--report", str(page))
-    return page.read_text(encoding="utf-8")
-
-
-def test_it_offers_every_table_and_figure(report, finished):
-    offered = embedded(report, "results")
+def test_it_offers_every_table_and_figure_with_a_caption_and_a_category(finished, tmp_path, monkeypatch):
+    """Proxies that lead nowhere stand for a machine without a network."""
+    for name in ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    finished.snakemake("--report", str(tmp_path / "report.html"))
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    offered, categories = embedded(page, "results"), embedded(page, "categories")
     assert set(offered) == to_show(finished.results)
-    for file, facts in offered.items():
-        assert facts["data_uri"].startswith("data:"), file
-        assert set(facts["labels"]) == {"Shown", "Format"}, file
-        assert facts["labels"]["Format"] == file.rpartition(".")[2].upper(), file
-
-
-def test_every_one_has_a_caption_and_a_category(report, finished):
-    offered, categories = embedded(report, "results"), embedded(report, "categories")
     assert set(categories) == {PARTS["paper"], "Runs", "Data", "Evaluation", "Report"}
     listed = [file for group in categories.values() for files in group.values() for file in files]
     assert sorted(listed) == sorted(offered)
     for file, facts in offered.items():
+        assert facts["data_uri"].startswith("data:"), file
+        assert set(facts["labels"]) == {"Shown", "Format"}, file
+        assert facts["labels"]["Format"] == file.rpartition(".")[2].upper(), file
         words = re.sub(r"<[^>]+>", " ", facts["caption"])
         assert len(words.split()) > 5, file
         assert "{{" not in words, file
