@@ -2,8 +2,6 @@
 
 import itertools
 import math
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -257,21 +255,20 @@ PARALLEL = {
 }
 
 
+def train_rank(rank: int, folder: Path) -> None:
+    """Train all losses as one process of three, and write the numbers of each."""
+    torch.set_num_threads(1)
+    torch.distributed.init_process_group("gloo", f"file://{folder}/meeting", rank=rank, world_size=3)
+    for name, make in PARALLEL.items():
+        torch.save(train(rank, 3, make), folder / f"{name}-{rank}.pt")
+    torch.distributed.destroy_process_group()
+
+
 @pytest.mark.slow
 def test_several_processes_do_what_one_does_with_the_whole_batch(tmp_path):
-    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=3", __file__]
-    done = subprocess.run([*command, str(tmp_path)], capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0, done.stderr
+    torch.multiprocessing.set_forkserver_preload(["torch", "mdpu.losses"])  # imported once for the three
+    torch.multiprocessing.start_processes(train_rank, (tmp_path,), 3, start_method="forkserver")
     for name, make in PARALLEL.items():
         whole = train(0, 1, make)
         for rank in range(3):
             np.testing.assert_allclose(torch.load(tmp_path / f"{name}-{rank}.pt"), whole, rtol=1e-9, atol=1e-12)
-
-
-if __name__ == "__main__":
-    torch.set_num_threads(1)
-    torch.distributed.init_process_group("gloo")
-    own_rank, count = torch.distributed.get_rank(), torch.distributed.get_world_size()
-    for own_name, own_make in PARALLEL.items():
-        torch.save(train(own_rank, count, own_make), Path(sys.argv[1]) / f"{own_name}-{own_rank}.pt")
-    torch.distributed.destroy_process_group()
