@@ -1,7 +1,5 @@
 """The estimator: scikit-learn's contract, the same numbers as the library's, and estimates without labels."""
 
-from __future__ import annotations
-
 import doctest
 import pickle
 import re
@@ -288,9 +286,8 @@ def test_scores_that_are_no_log_odds_give_no_probabilities(parameters, digits):
 # -- scikit-learn's tools ---------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("scorer", [negative_bag_risk, negative_risk])
-@pytest.mark.parametrize("routing", [False, True])
-def test_a_pipeline_scales_and_a_grid_search_chooses_without_labels(routing, scorer):
+@pytest.mark.parametrize(("scorer", "routing"), [(negative_bag_risk, False), (negative_risk, True)])
+def test_a_pipeline_scales_and_a_grid_search_chooses_without_labels(scorer, routing):
     data = Gaussians(200, 300)
     images, groups = join_groups(data.tuples * 100 + 1000, data.unlabeled * 100 + 1000)
     pipeline = make_pipeline(StandardScaler(), MDPUClassifier(PRIOR, **few(n_epochs=15)))
@@ -342,15 +339,6 @@ def test_a_module_on_pictures_is_copied_and_pickled(digits):
     assert classifier.learner.network is network
     same_model(pickle.loads(pickle.dumps(classifier)), classifier, digits.test_images)
     clone(classifier).fit(digits.tuples, digits.unlabeled)
-
-
-def test_a_frozen_backbone_stays_as_it_is_below_a_head_that_learns(digits):
-    network = convolutional((8, 8))
-    network[0].requires_grad_(False)
-    classifier = MDPUClassifier(PRIOR, **few(network=network, n_epochs=10)).fit(digits.tuples, digits.unlabeled)
-    trained = classifier.model_.module
-    assert torch.equal(trained[0].weight, network[0].weight) and not torch.equal(trained[4].weight, network[4].weight)
-    assert classifier.history_["objective"].iloc[-1] < classifier.history_["objective"].iloc[0]
 
 
 @pytest.mark.parametrize("dominant", ["positive", "negative"])
@@ -419,13 +407,11 @@ def table():
     return Table()
 
 
-@pytest.mark.parametrize(
-    ("learner", "least"), [("auto", 0.85), ("linear", 0.8), (LogisticRegression(max_iter=1000), 0.8), ("network", 0.8)]
-)
-def test_learners_of_a_table(learner, least, table):
+@pytest.mark.parametrize("learner", ["linear", LogisticRegression(max_iter=1000), "network"])
+def test_learners_of_a_table(learner, table):
     """The columns have different units, which all learners take as they come."""
     classifier = MDPUClassifier(PRIOR, learner=learner, **QUICK).fit(table.tuples, table.unlabeled)
-    assert table.accuracy(classifier) > least
+    assert table.accuracy(classifier) > 0.8
     probabilities = classifier.predict_proba(table.rows[1200:])[:, 1]
     assert np.array_equal(classifier.predict(table.rows[1200:]) > 0, probabilities > 0.5)
     copy = pickle.loads(pickle.dumps(classifier))
@@ -437,7 +423,7 @@ def test_learners_of_a_table(learner, least, table):
     [
         ("auto", lambda t, d: (t.tuples[:90], t.unlabeled), "student"),
         ("auto", lambda t, d: (sparse.csr_matrix(t.rows), t.first(90)), "linear"),
-        ("student", lambda t, d: (sparse.csr_matrix(t.rows), t.sample), "student"),
+        ("student", lambda t, d: (sparse.csr_matrix(t.rows), t.first(50)), "student"),
         ("linear", lambda t, d: (t.tuples, t.unlabeled), "linear"),
         (GaussianNB(), lambda t, d: (t.tuples, t.unlabeled), "student"),
         (Network(n_epochs=8), lambda t, d: (t.tuples, t.unlabeled), "network"),
@@ -463,8 +449,7 @@ def test_few_or_very_many_tuples_are_not_compared(rows, n, chosen):
     assert MDPUClassifier()._choose_learner(rows, sample).name == chosen
 
 
-@pytest.mark.parametrize(("form", "forms"), [(np.asarray, 3), (sparse.csr_matrix, 2)])
-@pytest.mark.parametrize("shape", ["plane", "ring"])
+@pytest.mark.parametrize(("shape", "form", "forms"), [("ring", np.asarray, 3), ("plane", sparse.csr_matrix, 2)])
 def test_auto_takes_what_tells_held_out_tuples_best(shape, form, forms):
     """A plane across many columns is for the linear model, which no ring is for."""
     stream, generator = Stream(0, "shapes"), np.random.default_rng(0)
@@ -486,12 +471,13 @@ def test_auto_takes_what_tells_held_out_tuples_best(shape, form, forms):
 
 @pytest.mark.parametrize("counted", [False, True])
 def test_auto_compares_no_network_where_none_can_learn(counted, table):
+    few, unlabeled = table.first(100), table.unlabeled
     if counted:
-        positives = (table.labels[table.sample.tuples] > 0).sum(axis=1)
-        fitted = TupleClassifier(PRIOR, **QUICK).fit(table.tuples, table.unlabeled, (positives, positives))
+        positives = (table.labels[few.tuples] > 0).sum(axis=1)
+        fitted = TupleClassifier(PRIOR, **QUICK).fit(table.rows[few.tuples], unlabeled, (positives, positives))
     else:
-        ragged = [members[: 2 + place % 2] for place, members in enumerate(table.tuples)]
-        fitted = MDPUClassifier(PRIOR, **QUICK).fit(ragged, table.unlabeled)
+        ragged = [members[: 2 + place % 2] for place, members in enumerate(table.rows[few.tuples])]
+        fitted = MDPUClassifier(PRIOR, **QUICK).fit(ragged, unlabeled)
     assert "network" not in str(fitted.learner_) and "linear" in str(fitted.learner_)
     assert table.accuracy(fitted) > 0.8
 
@@ -503,7 +489,7 @@ def test_a_learner_that_cannot_take_the_data_is_refused(table):
 
 
 def test_a_frame_with_missing_values_keeps_its_names(table):
-    rows, groups = join_groups(table.tuples, table.unlabeled)
+    rows, groups = join_groups(table.tuples[:100], table.unlabeled)
     frame = pd.DataFrame(rows, columns=[f"pixel {k}" for k in range(64)])
     frame.iloc[::7, 3] = np.nan
     classifier = MDPUClassifier(PRIOR, **QUICK).fit(frame, groups)
@@ -519,19 +505,21 @@ def test_a_frame_with_missing_values_keeps_its_names(table):
 def test_exactly_one_of_three_is_learned_at_its_saddle():
     """At a prior of a third the mean member says nothing."""
     table = Table(600, 1 / 3, law=(0, 1, 0, 0))
-    classifier = TupleClassifier(1 / 3, law=(0, 1, 0, 0), **QUICK).fit(table.tuples, table.unlabeled)
+    classifier = TupleClassifier(1 / 3, law=(0, 1, 0, 0), learner="linear", **QUICK)
+    classifier.fit(table.tuples, table.unlabeled)
     assert table.accuracy(classifier) > 0.8
     with pytest.raises(UserError, match="members are positive as often as unlabeled"):
         classifier.risk_estimate(table.tuples, table.unlabeled)
 
 
-@pytest.mark.parametrize("law", [Law.dominant, Law.dominant(3), (0, 0, 1, 1)])
 @pytest.mark.parametrize("learner", ["linear", Network(n_epochs=8)])
-def test_the_dominant_law_is_one_of_all(law, learner, table):
-    own = TupleClassifier(PRIOR, law=law, learner=learner, **QUICK).fit(table.tuples, table.unlabeled)
-    dominant = MDPUClassifier(PRIOR, learner=learner, **QUICK).fit(table.tuples, table.unlabeled)
-    assert np.array_equal(own.decision_function(table.rows), dominant.decision_function(table.rows))
-    assert own.risk_estimate(table.tuples, table.unlabeled) == dominant.risk_estimate(table.tuples, table.unlabeled)
+def test_the_dominant_law_is_one_of_all(learner, table):
+    data = table.tuples, table.unlabeled
+    dominant = MDPUClassifier(PRIOR, learner=learner, **QUICK).fit(*data)
+    for law in (Law.dominant, Law.dominant(3), (0, 0, 1, 1)):
+        own = TupleClassifier(PRIOR, law=law, learner=learner, **QUICK).fit(*data)
+        assert np.array_equal(own.decision_function(table.rows), dominant.decision_function(table.rows))
+        assert own.risk_estimate(*data) == dominant.risk_estimate(*data)
 
 
 @pytest.mark.parametrize("law", [(0, 1), (0, 1, 1, 2), (1, 1, 1, 1), "similar", 3])
@@ -687,10 +675,9 @@ def test_tuples_and_rows_that_differ_by_more_than_the_class_are_not_read_as_a_pr
     assert told.prior_estimate_.verdict == "does not fit" and told.prior_estimate_.misfit > 1
 
 
-@pytest.mark.parametrize("prior", [0.3, 0.5])
-def test_the_interval_of_the_risk_holds_what_is_uncertain_of_an_estimated_prior(prior):
+def test_the_interval_of_the_risk_holds_what_is_uncertain_of_an_estimated_prior():
     """Of intervals that cover in 95 %, 8 or fewer of 12 cover in one of 500 trials."""
-    covered = []
+    prior, covered = 0.3, []
     for seed in range(12):
         data, other = Gaussians(500, 500, prior, 3, seed), Gaussians(2000, 2000, prior, 3, 100 + seed)
         classifier = MDPUClassifier(learner="linear", guess_prior=True, random_state=seed)
@@ -726,33 +713,32 @@ def test_members_that_recur_in_a_small_pool_are_noticed(table):
 
 
 @pytest.mark.parametrize(
-    ("parameters", "data", "word"),
+    ("prior", "learner", "data", "words"),
     [
-        ({"prior": 0.8, "learner": "linear"}, lambda t: (t.tuples, t.unlabeled), "prior is 0.8"),
-        ({"prior": 0.8, "learner": "linear"}, lambda t: (t.tuples, t.unlabeled), "constant answer"),
-        ({"learner": "linear"}, lambda t: (t.tuples[:4], t.unlabeled), "4 tuples"),
-        ({"learner": Network(n_epochs=2)}, lambda t: (t.tuples, t.unlabeled), "n_epochs"),
-        (
-            {"learner": Network(n_epochs=8, network=lambda shape: torch.nn.Sequential(torch.nn.Linear(64, 1), Zero()))},
-            lambda t: (t.tuples, t.unlabeled),
-            "objective",
-        ),
-        ({"learner": "linear"}, lambda t: (np.zeros_like(t.tuples), np.zeros_like(t.unlabeled)), "same answer"),
+        (0.8, "linear", lambda t: (t.tuples, t.unlabeled), ["prior is 0.8", "constant answer"]),
+        (PRIOR, "linear", lambda t: (t.tuples[:4], t.unlabeled), ["4 tuples"]),
+        (PRIOR, Network(n_epochs=2), lambda t: (t.tuples, t.unlabeled), ["n_epochs"]),
+        (PRIOR, Network(n_epochs=8, network=lambda _: Zero()), lambda t: (t.tuples, t.unlabeled), ["objective"]),
+        (PRIOR, "linear", lambda t: (np.zeros_like(t.tuples), np.zeros_like(t.unlabeled)), ["same answer"]),
     ],
 )
-def test_what_misleads_is_warned_of(parameters, data, word, table):
+def test_what_misleads_is_warned_of(prior, learner, data, words, table):
     """Where the caller stands, not inside the package."""
-    with pytest.warns(UserWarning, match=word) as caught:
-        MDPUClassifier(**{"prior": PRIOR, "random_state": 0} | parameters).fit(*data(table))
+    with pytest.warns(UserWarning) as caught:
+        MDPUClassifier(prior, learner=learner, random_state=0).fit(*data(table))
+    assert all(word in " ".join(str(warning.message) for warning in caught) for word in words)
     assert {Path(warning.filename).name for warning in caught} == {"test_estimator.py"}
 
 
-class Zero(torch.nn.Module):
-    """A layer that lets no gradient through."""
+class Zero(torch.nn.Linear):
+    """A network that lets no gradient through."""
 
-    def forward(self, scores):
+    def __init__(self):
+        super().__init__(64, 1)
+
+    def forward(self, rows):
         """Return zeros."""
-        return 0 * scores
+        return 0 * super().forward(rows)
 
 
 @pytest.mark.parametrize("interruption", [KeyboardInterrupt, MemoryError])
@@ -860,10 +846,7 @@ def test_the_example_of_the_classifier_gives_what_it_says():
         ("learner__method", "siamese"),
         ("learner__loss", "zzz"),
         ("learner__device", "zzz"),
-        ("learner__precision", "fp8"),
         ("learner__n_epochs", 0),
-        ("learner__batch_size", 2.5),
-        ("learner__learning_rate", 0.0),
         ("learner__hidden", (-1,)),
         ("learner__standardize", "no"),
         ("learner__short", "no"),
@@ -882,9 +865,7 @@ def test_parameters_are_refused_by_name(name, value, digits):
     [
         lambda d: (d.tuples, d.unlabeled[:, :5]),
         lambda d: (d.tuples[:0], d.unlabeled),
-        lambda d: (d.images, np.zeros(len(d.images), int)),
         lambda d: (d.images, np.full(len(d.images), -1)),
-        lambda d: (d.images, np.full(len(d.images), -2)),
         lambda d: (d.images, np.array([0, -1])),
         lambda d: (d.unlabeled, d.tuples),
         lambda d: (d.unlabeled, [d.images[:2], d.images[:3]]),
@@ -952,35 +933,16 @@ def test_a_training_that_diverges_is_warned_of(digits):
 # -- callbacks --------------------------------------------------------------------------------------
 
 
-def test_callbacks_get_each_row_of_the_history(digits):
+def test_callbacks_get_each_row_of_the_history_and_one_that_returns_true_stops(digits):
     """The model is that without them."""
-    rows = []
-    watched = MDPUClassifier(PRIOR, **few(callbacks=[lambda *own: rows.append(own)]))
-    watched.fit(digits.tuples, digits.unlabeled)
-    plain = MDPUClassifier(PRIOR, **few()).fit(digits.tuples, digits.unlabeled)
-    same_model(watched, plain, digits.test_images)
-    given = pd.DataFrame([{"epoch": epoch} | row for epoch, row in rows])
-    pd.testing.assert_frame_equal(given, watched.history_, check_exact=True)
-
-
-def test_a_callback_that_returns_true_stops_after_its_epoch(digits):
-    stops = [lambda epoch, row: epoch == 2, lambda epoch, row: "goes on"]
-    stopped = MDPUClassifier(PRIOR, **few(n_epochs=9, callbacks=stops)).fit(digits.tuples, digits.unlabeled)
+    rows, stops = [], [lambda epoch, row: epoch == 2, lambda epoch, row: "goes on"]
+    callbacks = [lambda *own: rows.append(own), *stops]
+    stopped = MDPUClassifier(PRIOR, **few(n_epochs=9, callbacks=callbacks)).fit(digits.tuples, digits.unlabeled)
     assert stopped.n_iter_ == len(stopped.history_) == 2
     short = MDPUClassifier(PRIOR, **few(n_epochs=2)).fit(digits.tuples, digits.unlabeled)
     same_model(stopped, short, digits.test_images)
-
-
-def test_an_error_in_a_callback_ends_the_training_and_leaves_the_old_model(digits):
-    def interrupt(epoch, row):
-        if epoch == 2:
-            raise KeyboardInterrupt
-
-    classifier = MDPUClassifier(PRIOR, **few()).fit(digits.tuples, digits.unlabeled)
-    before = classifier.decision_function(digits.test_images)
-    with pytest.raises(KeyboardInterrupt):
-        classifier.set_params(learner__callbacks=[interrupt], random_state=1).fit(digits.tuples, digits.unlabeled)
-    assert np.array_equal(classifier.decision_function(digits.test_images), before)
+    given = pd.DataFrame([{"epoch": epoch} | row for epoch, row in rows])
+    pd.testing.assert_frame_equal(given, stopped.history_, check_exact=True)
 
 
 # -- counts that were observed ------------------------------------------------------------------------
@@ -1002,8 +964,7 @@ COUNTS = {
 }
 
 
-@pytest.mark.parametrize("learner", ["linear", "student"])
-@pytest.mark.parametrize("kind", COUNTS)
+@pytest.mark.parametrize(("kind", "learner"), [*((kind, "linear") for kind in COUNTS), ("proportions", "student")])
 def test_counts_take_the_place_of_a_law(kind, learner):
     """Where all groups are observed, without unlabeled rows and without the prior; the best possible is 93.7 %."""
     rows, labels = counted_data(400)
