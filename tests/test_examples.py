@@ -69,13 +69,6 @@ def test_at_the_truth_the_model_has_the_told_prior_and_the_told_law(law):
     assert 0 < found["likelihood"] < law.joint_information(0.4)
 
 
-def test_the_likelihood_spans_from_a_constant_model_to_all_that_a_tuple_can_say():
-    law, watch = Law.dominant(3), watching().watch
-    assert watch(law, 0.4, torch.zeros(9, 3), torch.zeros(9))["likelihood"] == pytest.approx(0, abs=1e-12)
-    assert watch(law, 0.4, *drawn(law, 0.4, 8.0))["likelihood"] == pytest.approx(law.joint_information(0.4), rel=0.01)
-    assert np.isfinite(list(watch(law, 0.4, torch.full((9, 3), -1e4), torch.full((9,), -1e4)).values())).all()
-
-
 def test_another_law_or_prior_than_the_told_one_shows():
     scores, module = drawn(Law.dominant(3), 0.4), watching()
     np.testing.assert_allclose(module.fitted_counts(*scores), Law.dominant(3).counts(0.4), atol=0.03)

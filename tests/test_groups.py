@@ -7,7 +7,6 @@ from PIL import Image
 
 from mdpu.data import number_groups, sample_of
 from mdpu.errors import UserError
-from mdpu.estimator import MDPUClassifier
 from mdpu.groups import read_groups
 
 IDS = ["b", None, "a", "b", "a", None, "c", "a", None]
@@ -113,17 +112,3 @@ def test_pictures_of_several_sizes_and_colours_are_made_alike(pictures):
 def test_a_source_without_groups_is_refused(make, word, tmp_path):
     with pytest.raises(UserError, match=word):
         read_groups(make(tmp_path))
-
-
-def test_from_a_file_to_a_classifier(tmp_path):
-    generator = np.random.default_rng(0)
-    labels = generator.random((3000, 3)) < 0.4
-    labels = labels[labels.sum(axis=1) >= 2][:300].ravel()
-    labels = np.concatenate([labels, generator.random(400) < 0.4])
-    table = pd.DataFrame(generator.normal(size=(len(labels), 3)) + 3.0 * labels[:, None], columns=list("abc"))
-    table["who"] = [f"group {place // 3}" if place < 900 else None for place in range(len(labels))]
-    table.sample(frac=1, random_state=0).to_csv(tmp_path / "people.csv", index=False)
-    data = read_groups(tmp_path / "people.csv", group="who")
-    assert data.report.sizes == {3: 300} and data.report.n_unlabeled == 400
-    classifier = MDPUClassifier(0.4, learner="linear", random_state=0).fit(data.rows, data.groups)
-    assert classifier.score(table[["a", "b", "c"]], np.where(labels, 1, -1)) > 0.9

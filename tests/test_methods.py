@@ -2,7 +2,6 @@
 
 import itertools
 import math
-import subprocess
 import sys
 from dataclasses import replace
 
@@ -75,16 +74,6 @@ def test_there_are_these_methods_and_each_says_what_it_is():
     for loss in LOSSES:
         log_odds = [name for name in available_methods() if load_method(name).gives_log_odds(loss)]
         assert log_odds == sorted(["bag-free", "bag-relu", *(RISKS if loss == "logistic" else ())])
-
-
-def test_titles_are_read_without_torch():
-    program = (
-        "import sys; from mdpu.methods import available_methods, load_method; from mdpu.settings import Settings\n"
-        "print(*[load_method(name).title for name in available_methods()], Settings())\n"
-        "print([name for name in ('torch', 'scipy', 'sklearn', 'pandas') if name in sys.modules])"
-    )
-    out = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
-    assert out.splitlines()[-1] == "[]"
 
 
 def test_a_further_file_is_a_further_method(tmp_path, monkeypatch):
@@ -217,10 +206,13 @@ POSITIVE, NEGATIVE = stats.norm(1.0, 1.0), stats.norm(-0.5, 1.5)  # class-condit
 TRIALS, N = 100, 300
 
 
-def p_value(name, size, prior, believed):
-    """Student's t-test, two-sided, of `TRIALS` estimates against the risk by quadrature, for a fixed classifier.
+@pytest.mark.parametrize("prior", [0.3, 0.6])
+@pytest.mark.parametrize("size", [1, 2, 3, 5])
+@pytest.mark.parametrize("name", VALUES)
+def test_the_estimator_is_unbiased_on_a_mixture_of_known_risk(name, size, prior):
+    """Student's t-test of many estimates against the risk by quadrature, for a fixed classifier.
 
-    The data, N tuples and N unlabeled points, follow `prior`; the weights follow `believed`.
+    A right estimator fails for one seed in a million. Small data sets would show what is only consistent.
     """
 
     def score(x):
@@ -240,22 +232,9 @@ def p_value(name, size, prior, believed):
 
     tuples = drawn(Law.dominant(size).draw(prior, TRIALS * N, stream).reshape(TRIALS, N, size))
     unlabeled = drawn(np.where(stream.uniform(TRIALS, N) < prior, 1, -1))
-    estimates, _ = objective("ure", size, believed, range(TRIALS), loss=name)(Batch(tuples, unlabeled))
+    estimates, _ = objective("ure", size, prior, range(TRIALS), loss=name)(Batch(tuples, unlabeled))
     risk = prior * expected(POSITIVE, 1) + (1 - prior) * expected(NEGATIVE, -1)
-    return stats.ttest_1samp(estimates.double().numpy(), risk).pvalue
-
-
-@pytest.mark.parametrize("prior", [0.3, 0.6])
-@pytest.mark.parametrize("size", [1, 2, 3, 5])
-@pytest.mark.parametrize("name", VALUES)
-def test_the_estimator_is_unbiased_on_a_mixture_of_known_risk(name, size, prior):
-    """A right estimator fails for one seed in a million. Small data sets would show what is only consistent."""
-    assert p_value(name, size, prior, prior) > 1e-6
-
-
-@pytest.mark.parametrize("name", VALUES)
-def test_the_test_of_unbiasedness_notices_weights_of_another_prior(name):
-    assert p_value(name, 2, 0.6, 0.7) < 1e-9
+    assert stats.ttest_1samp(estimates.double().numpy(), risk).pvalue > 1e-6
 
 
 # -- bags --------------------------------------------------------------------------------------------

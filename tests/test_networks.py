@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from torch import nn
 
 from mdpu.errors import UserError
-from mdpu.networks import COMPONENTS, Networks, make_network, prepare
+from mdpu.networks import COMPONENTS, make_network, prepare
 from mdpu.randomness import Stream
 from mdpu.settings import Settings, rate_factor, tuples_per_batch
 
@@ -183,30 +183,3 @@ def test_images_unlike_those_of_the_training_are_refused(given):
     preparation = prepare(SMALL, IMAGES)
     with pytest.raises(UserError, match=r"shape|type"):
         preparation(given)
-
-
-def convolutional(shape):
-    return nn.Sequential(nn.Conv2d(1, 3, 3), nn.BatchNorm2d(3), nn.ReLU(), nn.Flatten(), nn.Linear(48, 2))
-
-
-def test_several_side_by_side_are_each_by_itself_with_running_statistics_and_gradients():
-    settings = Settings(network=convolutional)
-    preparation = prepare(settings, IMAGES)
-    x = preparation(IMAGES).view(2, 150, 1, SIDE, SIDE)
-    alone = []
-    for s in (0, 1):
-        network = Networks([make_network(settings, preparation, 2, s)], preparation, 2, CPU, settings)
-        network(x[s : s + 1]).square().sum().backward()
-        alone.append(network)
-    both = Networks([make_network(settings, preparation, 2, s) for s in (0, 1)], preparation, 2, CPU, settings)
-    both(x).square().sum().backward()
-    for name, value in both.state.items():
-        for s in (0, 1):
-            torch.testing.assert_close(value[s], alone[s].state[name], rtol=1e-4, atol=1e-5)
-            if value.requires_grad:
-                torch.testing.assert_close(value.grad[s], alone[s].state[name].grad, rtol=1e-3, atol=1e-3)
-    scores = both.scores(x[0])
-    assert scores.shape == (2, 150, 2)
-    for s, module in enumerate(both.trained()):
-        torch.testing.assert_close(scores[s], alone[s].scores(x[0])[0], rtol=1e-4, atol=1e-5)
-        torch.testing.assert_close(scores[s], module(x[0]).detach(), rtol=1e-4, atol=1e-5)

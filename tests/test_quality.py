@@ -106,7 +106,8 @@ def test_few_imports_hide_in_functions():
 
 def test_what_does_not_compute_loads_no_torch():
     names = "mdpu.data, mdpu.law, mdpu.methods, mdpu.settings, mdpu.pipeline.plan, mdpu.pipeline.show"
-    program = f"import sys, {names}; mdpu.methods.available_methods(); sys.exit('torch' in sys.modules)"
+    titles = "[mdpu.methods.load_method(name).title for name in mdpu.methods.available_methods()]"
+    program = f"import sys, {names}; {titles}; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", program], cwd=REPOSITORY).returncode == 0
 
 

@@ -58,12 +58,6 @@ def test_equal_unlabeled_rows_are_held_out_together(kind):
         next(TupleKFold(6).split(kind(rows), number_groups(np.append(np.arange(10), [-1] * 20))))
 
 
-@pytest.mark.parametrize("n_splits", [1, 5])
-def test_folds_without_a_tuple_are_refused(n_splits):
-    with pytest.raises(UserError, match="n_splits"):
-        next(TupleKFold(n_splits).split(None, number_groups([0, 1, 2, 3, *[-1] * 9])))
-
-
 # -- scores without labels ----------------------------------------------------------------------------
 
 DOMINANT = {size: Law.dominant(size) for size in (1, 2, 3)}
@@ -187,6 +181,8 @@ def test_a_threshold_follows_the_costs():
         (lambda d: least_cost_threshold(d.classifier, d.tuples, d.unlabeled, false_positive="1"), "false_positive"),
         (lambda d: least_cost_threshold(d.classifier, d.tuples, d.unlabeled, false_positive=0), "costs"),
         (lambda d: next(TupleKFold(2.5).split(None, np.arange(9))), "n_splits"),
+        (lambda d: next(TupleKFold(1).split(None, number_groups([0, 1, 2, 3, *[-1] * 9]))), "n_splits"),
+        (lambda d: next(TupleKFold(5).split(None, number_groups([0, 1, 2, 3, *[-1] * 9]))), "n_splits"),
         (lambda d: next(TupleKFold(random_state=None).split(None, np.arange(9))), "random_state"),
         (lambda d: next(TupleKFold().split(None, np.array([1, -1, 1, 1]))), "labels"),
         (lambda d: LabelFreeScorer("f1"), "measure"),

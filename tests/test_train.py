@@ -477,8 +477,6 @@ PAIRS = TupleData(np.arange(40).reshape(20, 2), np.arange(40, 70))
         ({"images": IMAGES.astype(np.int64)}, "int64"),
         ({"images": np.where(IMAGES > 150, np.nan, IMAGES)}, "finite"),
         ({"network": "resnet34", "images": IMAGES.reshape(300, -1)}, "resnet34"),
-        ({"network": lambda shape: nn.Sequential(nn.Flatten(), nn.Linear(36, 2))}, "network"),
-        ({"network": lambda shape: nn.Flatten()}, "network"),
         ({"network": lambda shape: "a module"}, "network"),
     ],
 )
@@ -494,13 +492,9 @@ def test_what_does_not_fit_together_is_refused(changes, key):
 # -- what comes out ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("method", ["relu", "contrastive", "chance"])
+@pytest.mark.parametrize("method", ["relu", "contrastive"])
 def test_a_trained_model_is_read_back_as_it_was(method):
     [trained] = train_blobs(method, [draw_sample()], [3], replace(SETTINGS, epochs=1))
-    if method == "chance":
-        with pytest.raises((AttributeError, pickle.PicklingError)):  # a function within a function
-            pickle.dumps(trained)
-        return
     again = pickle.loads(pickle.dumps(trained))
     assert (again.outputs(TEST_IMAGES) == trained.outputs(TEST_IMAGES)).all()
     if method == "contrastive":

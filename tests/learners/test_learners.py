@@ -155,7 +155,7 @@ def test_missing_values_and_outliers_do_no_harm():
 
 
 @pytest.mark.parametrize("more", [0, 1])
-@pytest.mark.parametrize("width", [95, 96, 600])
+@pytest.mark.parametrize("width", [96, 600])
 def test_wide_tables_keep_the_scale_of_each_column(width, more):
     """Columns of one value change nothing, however many; the same column in ten thousand units is one of many."""
     data = Blobs(LAWS["dominant pairs"], 0.4)

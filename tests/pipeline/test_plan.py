@@ -126,14 +126,6 @@ def test_illustrations_have_no_runs_and_the_setting_shows_the_first_dataset():
     assert Plan({**changed, "experiments": ["losses"]}).datasets == []
 
 
-def test_runs_are_found_by_their_name_and_their_cells():
-    plan = Plan(config())
-    for run in plan.runs[:3]:
-        assert plan.find_runs(run.name) == (run,)
-    cell = "flat/base/m2/n30/prior0.4/abs"
-    assert [run.name for run in plan.find_runs(cell)] == [f"{cell}/seed1", f"{cell}/seed2"]
-
-
 # -- the protocol under its variants --------------------------------------------------------------
 
 

@@ -1,18 +1,14 @@
 """docs/explanation/erratum.md: what is said there of the 504 numbers, of the counts of images, and of formulas."""
 
-import numpy as np
 import pytest
-import torch
 
 from mdpu.law import Law
-from mdpu.losses import LOSSES
 from mdpu.pipeline.config import load_config
 from mdpu.pipeline.evaluate.published import BASELINES, CORRECTED, PROPOSED, published_cells
 
 CELLS = published_cells()
 DATASETS = load_config()["definitions"]["datasets"]
 ROWS = CELLS.pivot(index=["table", "prior", "dataset"], columns="method", values="published_mean")
-GRID = [(size, prior / 10) for size in range(1, 11) for prior in range(1, 10)]
 
 
 def test_one_bold_number_is_not_the_best_of_its_row():
@@ -84,21 +80,3 @@ def test_the_larger_n_are_the_largest_that_fit_without_replacement():
             a = Law.dominant(3).coefficients(prior).a
             needs = 12_000 * (3 * a + prior), 12_000 * (3 * (1 - a) + 1 - prior)
             assert needs[0] > side["positive"] or needs[1] > side["negative"]
-
-
-def test_the_printed_ramp_has_no_gradient_on_a_misclassified_point():
-    margin = torch.linspace(-3, -0.01, 50, requires_grad=True)
-    assert torch.autograd.grad(LOSSES["ramp"](margin, 1).sum(), margin)[0].abs().max() == 0
-    usual = torch.clamp((1 - margin) / 2, 0, 1)
-    assert (torch.autograd.grad(usual.sum(), margin)[0][margin > -1] == -0.5).all()
-
-
-def test_a_right_classifier_has_a_negative_risk_of_tuples():
-    """Under the logistic loss l(z, +1) - l(z, -1) = -z, so R_T is negative where more than half are positive."""
-    for size, prior in GRID:
-        a, b, excess = Law.dominant(size).coefficients(prior)
-        assert a + b == pytest.approx(1)
-        assert excess == pytest.approx(a - prior)
-        assert excess > 0
-        assert -prior * (1 - prior) / excess * (a - b) < 0
-    assert np.log1p(np.exp(-0.7)) - np.log1p(np.exp(0.7)) == pytest.approx(-0.7)

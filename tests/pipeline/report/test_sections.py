@@ -16,7 +16,7 @@ from mdpu.pipeline.evaluate.evidence import Evidence, paper_evidence
 from mdpu.pipeline.evaluate.published import published_summary
 from mdpu.pipeline.files import REPOSITORY, write_csv, write_json
 from mdpu.pipeline.plan import AXES, Plan
-from mdpu.pipeline.report.cells import cell_lines, drawer_data, training_lines
+from mdpu.pipeline.report.cells import cell_lines, training_lines
 from mdpu.pipeline.report.page import environment, typeset
 from mdpu.pipeline.report.verdicts import claims_section, verdict_section
 
@@ -134,14 +134,6 @@ def test_the_runs_of_a_cell_share_a_line(lines):
     assert ours["ure"]["title"] == "MNIST, pairs, n = 10,000, prior 0.5, URE"
     assert ours["ure"]["epochs"] == "51 to 60"
     assert ours["ure"]["reduced"]
-
-
-def test_the_script_gets_every_cell_as_plain_json(lines):
-    data = json.loads(json.dumps(drawer_data(lines), allow_nan=False))
-    for line in lines:
-        cell = data["cells"][line["name"]]
-        assert cell["curve"] == line["curve"]
-        assert [data["files"][place] for _, _, _, place, _ in cell["trials"]] == [t["file"] for t in line["trials"]]
 
 
 def test_the_training_is_summed_up_by_device_and_precision():
