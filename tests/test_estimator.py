@@ -867,7 +867,6 @@ def test_parameters_are_refused_by_name(name, value, digits):
         lambda d: (d.tuples[:0], d.unlabeled),
         lambda d: (d.images, np.full(len(d.images), -1)),
         lambda d: (d.images, np.array([0, -1])),
-        lambda d: (d.unlabeled, d.tuples),
         lambda d: (d.unlabeled, [d.images[:2], d.images[:3]]),
         lambda d: (d.tuples, d.unlabeled[:, 0, 0] / 255),
         lambda d: (d.tuples, d.unlabeled[:1]),

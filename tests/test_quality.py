@@ -47,7 +47,7 @@ def test_a_tool_finds_nothing(command):
 BUDGETS = {  # lines of a part; drop before you move, move before you write
     r"mdpu/.*\.py": 14_000,
     r"mdpu/(?!pipeline/).*\.py": 7_000,
-    r"tests/.*\.py": 11_900,
+    r"tests/.*\.py": 11_500,
     r"benchmarks/.*": 2_130,
     r"workflow/(Snakefile|.*\.smk|.*\.py)": 520,
     r"README\.md": 130,
