@@ -34,7 +34,7 @@ print("groups with 0, 1, 2, 3 even digits:", np.bincount(counts))
 from mdpu.estimator import MDPUClassifier, TupleClassifier
 
 new, truth = images[1200:], labels[1200:]
-classifier = TupleClassifier(random_state=0)
+classifier = TupleClassifier(learner="student", random_state=0)
 classifier.fit(images[members], counts=(counts, counts))
 reached = {"exact count": 100 * classifier.score(new, truth)}
 print(f"counts: accuracy {reached['exact count']:.1f} %")
