@@ -492,22 +492,26 @@ def without_repeats(rows: Any, sample: TupleData) -> TupleData:
     """Return the sample with each unlabeled row once, where they recur more often than draws do, with a warning.
 
     Copies, as in a bootstrap, would be taken for further draws, and scores judged by rows that they were learned from.
-    Rows of a finite pool or of a table with few values recur in tuples as well, and are left.
+    Rows of a finite pool or of a table with few values recur in tuples as well, and are left. Where all unlabeled rows
+    stand k times, or a multiple of that, only a k-th of them is.
     """
     used, own = only_used(np.arange(rows.shape[0]), sample)
     identity = row_numbers(rows, used)
     unlabeled, members = identity[own.unlabeled], identity[own.tuples[own.tuples >= 0]]
     counts, of_members = (np.bincount(part, minlength=identity.max() + 1) for part in (unlabeled, members))
-    copies = float(counts @ (counts - 1)) / len(unlabeled)
-    by_chance = float(counts @ of_members) / len(members)
-    if copies <= 2 * by_chance + REPEATED:
+    times = int(np.gcd.reduce(counts))
+    drawn = counts // times
+    by_chance = float(drawn @ of_members) / len(members)
+    if float(drawn @ (drawn - 1)) / drawn.sum() > 2 * by_chance + REPEATED:
+        drawn = np.minimum(counts, 1)
+    elif times == 1:
         return sample
-    first = np.sort(np.unique(unlabeled, return_index=True)[1])
+    kept = np.flatnonzero(pd.Series(unlabeled).groupby(unlabeled).cumcount() < drawn[unlabeled])
     warn(
-        f"{len(unlabeled)} unlabeled rows are {len(first)} different rows, and recur more often than those of tuples; "
-        "each is counted once, as copies say nothing more"
+        f"{len(unlabeled)} unlabeled rows are {np.count_nonzero(counts)} different rows, and recur more often than "
+        f"those of tuples; {len(kept)} are counted, as copies say nothing more"
     )
-    return replace(sample, unlabeled=sample.unlabeled[first])
+    return replace(sample, unlabeled=sample.unlabeled[kept])
 
 
 def row_numbers(rows: Any, places: Indices | None = None) -> Indices:

@@ -122,11 +122,19 @@ def _rates(members: Any, unlabeled: Any, share: float, prior: float) -> tuple[An
     return unlabeled + (1 - prior) * difference, unlabeled - prior * difference
 
 
-def interval(value: float, by_tuple: Floats, by_unlabeled: Floats, level: float) -> Estimate:
-    """Return an estimate that is, up to its second order, the sum of a mean over tuples and one over unlabeled rows."""
-    if len(by_tuple) < 2 or len(by_unlabeled) < 2:
+def variance_of_mean(values: Floats, ends: tuple[float, float] = (0.0, 1.0)) -> float:
+    """Return the variance of the mean of values between two ends.
+
+    Where nearly all values are equal, their own variance is mostly too small. Two more values at each end mend that, as
+    in the interval of Agresti and Coull (The American Statistician 52, 1998) for a proportion.
+    """
+    if len(values) < 2:
         raise UserError("a score without labels takes at least two tuples and two unlabeled rows")
-    variance = by_tuple.var(ddof=1) / len(by_tuple) + by_unlabeled.var(ddof=1) / len(by_unlabeled)
+    return float(np.append(values, [*ends, *ends]).var(ddof=1) / len(values))
+
+
+def interval(value: float, variance: float, level: float) -> Estimate:
+    """Return an estimate with the interval of a normal distribution."""
     margin = float(norm.ppf((1 + level) / 2) * np.sqrt(variance))
     return Estimate(float(value), float(value - margin), float(value + margin), level)
 
@@ -191,12 +199,14 @@ def estimated_risk(
     present, rest = sample.tuples >= 0, answers[sample.unlabeled]
     sizes = present.sum(axis=1)
     members = (answers[sample.tuples] & present).sum(axis=1) / sizes
-    errors, slope = np.empty(len(sizes)), 0.0
+    errors, slope, ends = np.empty(len(sizes)), 0.0, []
     for size in np.unique(sizes).tolist():
         error, own = law_of(size).error, sizes == size
         errors[own] = error(members[own], rest.mean(), prior)
+        ends += [error(share, rest.mean(), prior) for share in (0.0, 1.0)]
         slope += own.mean() * (error(0.0, 1.0, prior) - error(0.0, 0.0, prior))
-    return interval(errors.mean(), errors, slope * rest.astype(np.float64), level)
+    variance = variance_of_mean(errors, (min(ends), max(ends))) + slope**2 * variance_of_mean(rest.astype(float))
+    return interval(errors.mean(), variance, level)
 
 
 def negative_risk(estimator: Any, X: Any, y: ArrayLike, *, prior: float | None = None) -> float:
@@ -306,8 +316,10 @@ def scores_without_labels(
     ordered = np.sort(unlabeled)
     below = (np.searchsorted(ordered, scores, "left") + np.searchsorted(ordered, scores, "right")) / 2 / len(ordered)
     tuple_below = of_tuples(below)
+    spread, spread_rest = variance_of_mean(tuple_yes), variance_of_mean(unlabeled_yes)
     lower, upper = (_members_below(scores, sample, unlabeled, side) for side in ("left", "right"))
     above = 1 - (lower + upper) / 2  # share of members above each unlabeled row
+    spread_below = variance_of_mean(tuple_below) + variance_of_mean(above)
 
     def at(own: float) -> dict[str, Estimate]:
         share = _share(classifier, sizes, own)
@@ -315,12 +327,12 @@ def scores_without_labels(
         gap = share - own
         by_member, by_rest = (1 - own) / gap, 1 - (1 - own) / gap  # derivatives of recall
         return {
-            "auc": interval(0.5 + (tuple_below.mean() - 0.5) / gap, tuple_below / gap, above / gap, level),
+            "auc": interval(0.5 + (tuple_below.mean() - 0.5) / gap, spread_below / gap**2, level),
             "balanced_accuracy": interval(
-                0.5 + (members - rest) / (2 * gap), tuple_yes / (2 * gap), unlabeled_yes / (2 * gap), level
+                0.5 + (members - rest) / (2 * gap), (spread + spread_rest) / (2 * gap) ** 2, level
             ),
             "precision": _precision(tuple_yes, unlabeled_yes, share, own, level),
-            "recall": interval(recall, by_member * tuple_yes, by_rest * unlabeled_yes, level),
+            "recall": interval(recall, by_member**2 * spread + by_rest**2 * spread_rest, level),
         }
 
     found = with_uncertain_prior(at, told, estimated_profile(classifier, prior), level)
@@ -334,7 +346,8 @@ def _precision(by_tuple: Floats, by_unlabeled: Floats, share: float, prior: floa
     value, inverse = (prior * recall / rest, prior / rest) if rest > 0 else (np.nan, np.nan)
     by_member = (1 - prior) / (share - prior)  # derivative of recall
     slope = inverse * (1 - by_member) - value / max(rest, 1e-12)
-    return interval(value, inverse * by_member * by_tuple, slope * by_unlabeled, level)
+    parts = (inverse * by_member) ** 2 * variance_of_mean(by_tuple), slope**2 * variance_of_mean(by_unlabeled)
+    return interval(value, sum(parts), level)
 
 
 def calibration_without_labels(

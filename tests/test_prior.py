@@ -203,6 +203,9 @@ def test_rows_of_few_values_or_of_one_pool_are_not_taken_for_repeated_ones():
     assert without_repeats(coarse, sample) is sample
     pool = TupleData(sample.tuples % 300, sample.unlabeled % 300)
     assert without_repeats(rows, pool) is pool
+    with pytest.warns(UserWarning, match=f"{pool.unlabeled.size} are counted"):
+        once = without_repeats(rows, TupleData(pool.tuples, np.repeat(pool.unlabeled, 4)))
+    assert np.array_equal(np.sort(once.unlabeled), np.sort(pool.unlabeled))
 
 
 def test_folds_are_drawn_again_where_one_draw_passes_narrowly(monkeypatch):

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
-from scipy.stats import norm
+from scipy.stats import binom, norm
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 from sklearn.pipeline import make_pipeline
@@ -25,11 +25,13 @@ from mdpu.scores import (
     LabelFreeScorer,
     TupleKFold,
     estimated_risk,
+    interval,
     least_cost_threshold,
     negative_bag_risk,
     negative_risk,
     scores_without_labels,
     suspicious,
+    variance_of_mean,
 )
 
 
@@ -97,6 +99,14 @@ class Scored:
             "precision": self.labels[yes].mean(),
             "recall": recall,
         }
+
+
+@pytest.mark.parametrize("share", [0.001, 0.01, 0.05, 0.3])
+def test_intervals_cover_the_share_of_answers_that_are_rare(share):
+    """By enumeration; with the variance of the answers alone they would cover in 10 % at a share of 0.001."""
+    answers = np.tri(101, 100, -1)  # of which none, one, ... and all are positive
+    covers = [(e := interval(own.mean(), variance_of_mean(own), 0.95)).low <= share <= e.high for own in answers]
+    assert binom.pmf(np.arange(101), 100, share) @ covers > 0.93
 
 
 @pytest.mark.parametrize(

@@ -97,13 +97,6 @@ def test_a_cifar_batch_with_another_checksum_is_not_unpickled(small_edition, mon
         load_source("cifar-10", tmp_path)
 
 
-def test_digits_need_no_file(tmp_path):
-    images = load_source("digits", tmp_path)
-    assert images.train_images.shape == (1348, 8, 8)
-    assert images.train_images.max() == 255
-    assert SOURCES["digits"].checksum.endswith(images.checksum)
-
-
 @pytest.mark.skipif(not REAL.is_dir(), reason="real data are not at hand")
 @pytest.mark.parametrize(
     ("name", "counts", "checksum"),

@@ -12,7 +12,6 @@ from contrast import contrast
 from labels import is_shown, touching
 from matplotlib.text import Text
 
-from mdpu.errors import UserError
 from mdpu.law import Law
 from mdpu.losses import LOSSES
 from mdpu.pipeline.config import load_config
@@ -204,11 +203,6 @@ def test_what_the_setting_says_of_its_images_is_true(tuple_size):
     assert [set(SIDES[pair.images]) for pair in parts["SU"][:2]] == [{1}, {-1}]
     for own in parts["UU"]:
         assert (SIDES[own.images] == 1).mean() == pytest.approx(float(own.known.removeprefix("prior ")))
-
-
-def test_a_setting_needs_images_of_both_sides():
-    with pytest.raises(UserError, match="n"):
-        setting_parts(SIDES, 2, 0.5, 12)
 
 
 LAWS = {("dominant", 3): Law.dominant(3), ("exactly-1", 3): Law.exactly(3, 1), ("similar", 2): Law.similar(2)}
