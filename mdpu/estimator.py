@@ -586,8 +586,8 @@ class TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         }[estimate.verdict]
         if not self.guess_prior:
             raise UserError(
-                f"{estimate.n} tuples and {estimate.n_unlabeled} unlabeled rows say {says}; give prior, more tuples, "
-                "or larger tuples, or set guess_prior=True"
+                f"{estimate.n} tuples and {estimate.n_unlabeled} unlabeled rows say {says}; give prior (--prior), more "
+                "tuples, or larger tuples, or set guess_prior=True (--guess-prior)"
             )
         guess = min(max(estimate.prior, 0.02), 0.98)
         warn(f"the data say {says}, and {self._own(guess):.2f} is a guess; give prior or more tuples")

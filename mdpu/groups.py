@@ -35,7 +35,7 @@ class GroupReport:
     in_two_groups: int  # different rows
     in_group_and_unlabeled: int
     missing: dict[str, int]  # values by column, where there are some
-    text: list[str]  # columns that are no numbers
+    text: list[str]  # columns that are neither numbers nor dates
     constant: list[str]
 
     def __str__(self) -> str:
@@ -48,7 +48,7 @@ class GroupReport:
             self.in_two_groups and f"{self.in_two_groups} rows stand in two groups or more",
             self.in_group_and_unlabeled and f"{self.in_group_and_unlabeled} unlabeled rows stand in groups too",
             self.missing and f"missing values: {_few([f'{name} {count}' for name, count in self.missing.items()])}",
-            self.text and f"columns that are no numbers, which in Python need an encoder: {_few(self.text)}",
+            self.text and f"columns of text, taken as categories (in Python, encode them): {_few(self.text)}",
             self.constant and f"columns of one value: {_few(self.constant)}",
         ]
         return "\n".join(str(line) for line in lines if line)
@@ -90,7 +90,7 @@ def read_groups(
     groups = number_groups(ids)
     for count, what in ((np.sum(groups == UNLABELED), "unlabeled rows"), (np.sum(groups != UNLABELED), "groups")):
         if not count:
-            raise UserError(f"the source has no {what}: {group} is missing for unlabeled rows, and names a group else")
+            raise UserError(f"the source has no {what}: {group} is empty in unlabeled rows, else a name")
     places = np.unique(groups[groups != UNLABELED], return_index=True)[1]
     first = ids[np.flatnonzero(groups != UNLABELED)[places]]
     names = [str(int(one)) if isinstance(one, float) else str(one) for one in first]  # missing ones make numbers floats
@@ -115,7 +115,7 @@ def read_rows(
 def report_groups(rows: Any, groups: Indices) -> GroupReport:
     """Return the report on rows (N, ...) and on groups (N,) of `number_groups`."""
     contents = row_numbers(rows)
-    table = pd.DataFrame(rows if np.ndim(rows) == 2 else None)  # of pictures no column is named
+    table = dates_as_days(pd.DataFrame(rows if np.ndim(rows) == 2 else None))  # of pictures no column is named
     members = pd.DataFrame({"row": contents, "group": groups})[groups != UNLABELED]
     different = members.drop_duplicates()
     unlabeled = np.unique(contents[groups == UNLABELED])
@@ -133,6 +133,16 @@ def report_groups(rows: Any, groups: Indices) -> GroupReport:
     )
 
 
+def dates_as_days(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return a frame with numbers, the days since 1970, in columns of dates and of text that begins as 2021-05-07."""
+    for name, column in frame.select_dtypes(exclude="number").items():
+        known = column.dropna().astype(str)
+        if len(known) and known.str.match(r"\d{4}-\d\d-\d\d").all():
+            days = pd.to_datetime(column, format="ISO8601", utc=True, errors="coerce") - pd.Timestamp(0, tz="UTC")
+            frame = frame.assign(**{str(name): days / pd.Timedelta(days=1)})
+    return frame
+
+
 def _read_frame(source: Any) -> pd.DataFrame:
     """Return a frame, or that of a CSV or Parquet file."""
     if isinstance(source, pd.DataFrame):
@@ -140,9 +150,7 @@ def _read_frame(source: Any) -> pd.DataFrame:
     readers: dict[str, Callable[[Path], Any]] = {".csv": pd.read_csv, ".parquet": pd.read_parquet}
     suffix = Path(source).suffix if isinstance(source, str | Path) else None
     if suffix not in readers:
-        raise UserError(
-            f"source is {printable(str(source))[:200]}; a frame, a folder, .csv, .parquet or .npz is needed"
-        )
+        raise UserError(f"source is {printable(str(source))[:200]}; take a frame, a folder, .csv, .parquet or .npz")
     return _tried(Path(source), readers[suffix])
 
 
@@ -200,7 +208,5 @@ def _read_pictures(files: list[Path], size: tuple[int, int] | None) -> NDArray[n
     if len({picture.ndim for picture in pictures}) > 1:
         pictures = [picture if picture.ndim == 3 else np.repeat(picture[..., None], 3, axis=2) for picture in pictures]
     if len(shapes := {picture.shape[:2] for picture in pictures}) > 1:
-        raise UserError(
-            f"pictures have the sizes {_few([*map(str, shapes)])}; give size=(height, width), to scale them"
-        )
+        raise UserError(f"pictures have the sizes {_few([*map(str, shapes)])}; give size=(height, width)")
     return np.stack(pictures)

@@ -58,9 +58,7 @@ class CountedTuples(TupleData):
             given = (np.broadcast_to(np.asarray(bound), sizes.shape) for bound in counts)
             low, high = (bound.astype(np.int64, casting="same_kind") for bound in given)
         except (TypeError, ValueError):
-            raise UserError(
-                f"counts must be (low, high): two integers, or two arrays of {len(sizes)} integers"
-            ) from None
+            raise UserError(f"counts must be (low, high): two integers or two arrays of {len(sizes)}") from None
         wrong = (low < 0) | (low > high) | (high > sizes) | ((low == 0) & (high == sizes))
         if wrong.any():
             i = int(np.flatnonzero(wrong)[0])

@@ -153,7 +153,7 @@ def split_folds(
 
 def _rows(bags: Bags) -> int:
     """Return one more than the largest row."""
-    return 1 + int(max(bags.unlabeled.max(), *(part.tuples.max() for part in bags.parts)))
+    return 1 + int(max(bags.unlabeled.max(), *(part.tuples.max(initial=0) for part in bags.parts)))
 
 
 def _without_rows_of(

@@ -7,6 +7,7 @@ is from folds of whole groups: each row is scored by a model that has seen neith
 from __future__ import annotations
 
 import copy
+import os
 import sys
 import warnings
 from collections.abc import Sequence
@@ -27,7 +28,7 @@ from mdpu import scores
 from mdpu.data import UNLABELED, Indices, sample_of
 from mdpu.errors import UserError, printable
 from mdpu.estimator import MDPUClassifier
-from mdpu.groups import GroupData, read_groups, read_rows
+from mdpu.groups import GroupData, dates_as_days, read_groups, read_rows
 from mdpu.pipeline.files import read_json, write_csv, write_json, write_table
 from mdpu.prior import without_repeats
 from mdpu.progress import Steps
@@ -78,17 +79,19 @@ def fit_groups(
     data = read_groups(source, group, **files)
     print(data.report, file=sys.stderr)
     study = study_groups(data, drop, **parameters)
+    if study.left_out:
+        print(f"left out: {', '.join(study.left_out)}", file=sys.stderr)
     for text in study.warned:
         print(f"warning: {text}", file=sys.stderr)
     out.mkdir(parents=True, exist_ok=True)
     save(study.estimator, out / "classifier.skops")
     rows, ranked = study.data.rows, study.suspicion.tuples
-    is_table = isinstance(rows, pd.DataFrame)
-    held = (
-        {"columns": [*rows], "text": [*rows.select_dtypes(exclude="number")]} if is_table else {"shape": rows.shape[1:]}
-    )
+    held = {"shape": rows.shape[1:]}
+    if isinstance(rows, pd.DataFrame):
+        held = {"columns": [*rows], "text": [*rows.select_dtypes(exclude="number")]}
     write_json(out / "rows.json", held)
-    write_csv(ranked.assign(tuple=[data.names[place] for place in ranked["tuple"]]), out / "groups.csv")
+    ranked = ranked.assign(tuple=[data.names[place] for place in ranked["tuple"]]).rename(columns={"tuple": "group"})
+    write_csv(ranked, out / "groups.csv")
     return study
 
 
@@ -97,18 +100,29 @@ def predict_rows(model: Path, source: Any, out: Path, files: dict[str, Any]) -> 
 
     Of pictures and arrays, file names and places stand for the rows.
     """
+    if not (model / "rows.json").exists():
+        raise UserError(f"{model} is no folder that fit wrote")
     held, classifier = read_json(model / "rows.json"), load(model / "classifier.skops")
     shape = held.get("shape", ())
     rows, _, paths = read_rows(source, **files, size=shape[:2] if len(shape) > 1 else None)
-    shown = pd.DataFrame({"row": range(len(rows))} if paths is None else {"file": [*map(str, paths)]})
+    if not len(rows) or isinstance(rows, pd.DataFrame) != ("columns" in held):
+        raise UserError(f"{source} has no rows, or others than the training: a table for pictures, or the reverse")
+    shown = pd.DataFrame({"row": range(len(rows))})
+    if paths is not None:
+        shown = pd.DataFrame({"file": [os.path.relpath(own, source) for own in paths]})
     if columns := held.get("columns"):
-        if lacking := [name for name in columns if name not in getattr(rows, "columns", ())]:
+        if lacking := [name for name in columns if name not in rows]:
             raise UserError(f"{source} lacks the columns {', '.join(lacking)}, which the classifier was trained on")
+        if {"answer", "probability"} & {*rows}:
+            raise UserError(f"{source} has a column answer or probability; rename it, as answers get these names")
         shown, rows = rows, _plain(rows[columns], held["text"])
     elif rows.ndim == 3 and len(shape) == 3:  # grey pictures for a classifier of colours
         rows = np.repeat(rows[..., None], 3, axis=3)
-    shown = shown.assign(answer=classifier.predict(rows), probability=classifier.predict_proba(rows)[:, 1])
-    (write_table if out.suffix == ".parquet" else write_csv)(shown, out)
+    elif rows.ndim == 4 and len(shape) == 2:  # the reverse, as Pillow does it
+        rows = (rows @ [0.299, 0.587, 0.114]).round().astype(np.uint8)
+    shown = shown.assign(answer=classifier.predict(rows), probability=classifier.predict_proba(rows)[:, 1].round(9))
+    write_table(shown, out) if out.suffix == ".parquet" else write_csv(shown, out, digits=15)
+    print(f"{len(shown)} answers are in {out}", file=sys.stderr)
 
 
 def study_groups(data: GroupData, drop: Sequence[str] = (), **parameters: Any) -> Study:
@@ -162,13 +176,16 @@ def _take(rows: Any, places: Indices) -> Any:
 
 def _plain(frame: pd.DataFrame, text: Sequence[str]) -> pd.DataFrame:
     """Return a frame of doubles and of columns of text, in which a missing one is a text of its own."""
-    try:
-        columns = {
-            name: column.astype(object).fillna("missing").map(str) if name in text else column.astype(np.float64)
-            for name, column in frame.items()
-        }
-    except (TypeError, ValueError) as error:
-        raise UserError(f"a column holds other values than in training ({printable(str(error))[:100]})") from None
+    columns: dict[Any, Any] = {}
+    numbers = dates_as_days(frame.drop(columns=[*text]))
+    for name, column in frame.items():
+        if name in text:
+            columns[name] = column.astype(object).fillna("missing").map(str)
+            continue
+        try:
+            columns[name] = numbers[name].astype(np.float64)
+        except (TypeError, ValueError) as error:
+            raise UserError(f"column {name} holds no numbers, as in training ({printable(str(error))[:100]})") from None
     return pd.DataFrame(columns, index=frame.index)
 
 
@@ -178,16 +195,14 @@ def _prepared(data: GroupData, drop: Sequence[str], classifier: Any) -> tuple[Gr
     if isinstance(rows, pd.DataFrame):
         if lacking := [name for name in drop if name not in rows]:
             raise UserError(f"there is no column {', '.join(lacking)} to leave out")
-        rows = rows.drop(columns=left_out)
+        rows = dates_as_days(rows.drop(columns=left_out))
         text = [*rows.select_dtypes(exclude="number")]
         rows = _plain(rows, text)
         names = [one for one in text if rows[one].nunique() > max(KINDS["max_categories"], NAMES * len(rows))]
         rows, left_out, kinds = rows.drop(columns=names), left_out + names, [one for one in text if one not in names]
         if kinds:
-            one_hot = OneHotEncoder(handle_unknown="infrequent_if_exist", sparse_output=False, **KINDS)
-            encoder = make_column_transformer(
-                (one_hot, kinds), remainder="passthrough", verbose_feature_names_out=False
-            )
+            hot = OneHotEncoder(handle_unknown="infrequent_if_exist", sparse_output=False, **KINDS)
+            encoder = make_column_transformer((hot, kinds), remainder="passthrough", verbose_feature_names_out=False)
             estimator = make_pipeline(encoder.set_output(transform="pandas"), classifier)
     sample = without_repeats(rows, sample_of(data.groups))
     kept = np.sort(np.concatenate([np.flatnonzero(data.groups != UNLABELED), sample.unlabeled]))

@@ -138,20 +138,11 @@ def _parser() -> argparse.ArgumentParser:
         **{"--sha256": {"metavar": "DIGITS", "help": "Digest that the images must have."}},
     )
     sides = {**spec, "type": partial(_json, SIDES), "help": "The classes that are positive, negative and dropped."}
-    counts = {
-        "type": partial(_json, COUNTS),
-        "default": {},
-        "metavar": "JSON",
-        "help": "Numbers of images that each part must have.",
-    }
+    counts = {**spec, "required": False, "default": {}, "type": partial(_json, COUNTS), "help": "Images of each part."}
     command(labels, "--images", "--out", **{"--sides": sides, "--counts": counts})
     pair = {"nargs": 2, "type": Path, "required": True, "metavar": ("POSITIVE", "NEGATIVE")}
     command(sheet, "--images", "--labels", **{"--out": pair})
-    drawing = {
-        **spec,
-        "type": partial(_json, DRAWING),
-        "help": "tuple_size, prior, n, n_unlabeled, trials and more: mdpu.pipeline.data.splits.",
-    }
+    drawing = {**spec, "type": partial(_json, DRAWING), "help": "What is drawn: mdpu.pipeline.data.splits."}
     command(split, "--labels", "--out", **{"--spec": drawing})
     command(
         train,
@@ -159,13 +150,7 @@ def _parser() -> argparse.ArgumentParser:
         "--labels",
         "--split",
         "--out",
-        **{
-            "--spec": {
-                **spec,
-                "type": partial(_json, CELL),
-                "help": "Everything that defines a cell's runs: Plan.spec.",
-            }
-        },
+        **{"--spec": {**spec, "type": partial(_json, CELL), "help": "All that defines a cell's runs: Plan.spec."}},
         **{"--shipped": {"nargs": "*", "type": Path, "default": [], "metavar": "FILE", "help": "Shipped runs."}},
         **{"--device": {"choices": ("auto", "cpu", "cuda"), "default": "auto"}},
         **{"--checkpoint-seconds": {"type": float, "default": 120.0, "metavar": "SECONDS"}},

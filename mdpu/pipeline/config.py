@@ -171,9 +171,7 @@ def check_config(config: Config) -> None:
         raise UserError(f"config key name: results_dir/{config['name']} is taken; choose another name")
     margin, wider = config["comparison"]["margin"], config["comparison"]["wider_margin"]
     if wider < margin:
-        raise UserError(
-            f"config key comparison.wider_margin: {wider} is less than comparison.margin, {margin}; make it wider"
-        )
+        raise UserError(f"config key comparison.wider_margin: {wider} is less than comparison.margin, {margin}")
     definitions = config["definitions"]
     for name, dataset in definitions["datasets"].items():
         _check_dataset(dataset, f"config key definitions.datasets.{name}")

@@ -91,10 +91,10 @@ def save_npz(path: Path, **arrays: np.ndarray) -> None:
         np.savez(temporary, allow_pickle=False, **arrays)
 
 
-def write_csv(table: pd.DataFrame, path: Path) -> None:
-    """Write a CSV table, with ten significant digits a number."""
+def write_csv(table: pd.DataFrame, path: Path, digits: int = 10) -> None:
+    """Write a CSV table, with so many significant digits a number."""
     with atomic(path) as temporary:
-        table.to_csv(temporary, index=False, float_format="%.10g")
+        table.to_csv(temporary, index=False, float_format=f"%.{digits}g")
 
 
 def write_table(table: pd.DataFrame, path: Path) -> None:

@@ -78,7 +78,7 @@ def _curve(study: Study, axis: Axes) -> None:
     axis.set(xlabel="groups in training", ylabel="right answers in percent", xscale="log")
     axis.set_xticks(n, [f"{one:,}" for one in n])
     axis.minorticks_off()
-    axis.set_ylim(top=min(102, axis.get_ylim()[1]))
+    axis.set_ylim(max(0, axis.get_ylim()[0]), min(102, axis.get_ylim()[1]))
 
 
 def _suspects(study: Study, columns: list[int]) -> list[dict[str, Any]]:

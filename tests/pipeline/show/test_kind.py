@@ -55,13 +55,6 @@ def test_a_definition_that_its_kind_cannot_show_is_refused_by_key(changes, key):
         check(changed)
 
 
-def test_an_experiment_of_runs_needs_tuple_sizes():
-    changed = config()
-    del changed["definitions"]["experiments"]["second"]["tuple_size"]
-    with pytest.raises(UserError, match=re.escape("second.tuple_size")):
-        check(changed)
-
-
 @pytest.mark.parametrize(
     ("name", "place", "value"),
     [
