@@ -196,8 +196,9 @@ class Protocol:
         """Return how the images of a split at `n` are drawn, with both numbers as numbers."""
         sampling = dict(self.variant(variant)["sampling"])
         counted, written = sampling.pop("n_counts"), sampling.pop("n_unlabeled")
-        if isinstance(written, str):  # n or 3n, a multiple of the tuples' n
-            written = int(written.removesuffix("n") or 1) * n
+        if isinstance(written, str):  # n, 3n or n/2, of the tuples' n
+            times, part = written.split("n")
+            written = int(times or 1) * n // int(part[1:] or 1)
         return {"n": n if counted == "tuples" else max(1, n // tuple_size), "n_unlabeled": written, **sampling}
 
     def settings(self, variant: str, network: str) -> Settings:

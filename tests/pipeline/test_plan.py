@@ -140,9 +140,9 @@ def test_a_variant_overrides_the_protocol_and_base_does_not():
 
 @pytest.mark.parametrize(("counts", "size", "expected"), [("tuples", 3, 30), ("images", 3, 10), ("images", 40, 1)])
 def test_n_counts_tuples_or_their_members(counts, size, expected):
-    plan = Plan(config(protocol__sampling__n_counts=counts))
+    plan = Plan(config(protocol__sampling__n_counts=counts, protocol__sampling__n_unlabeled="n/2"))
     assert plan.protocol.sampling("base", size, 30)["n"] == expected
-    assert plan.protocol.sampling("base", size, 30)["n_unlabeled"] == 30
+    assert plan.protocol.sampling("base", size, 30)["n_unlabeled"] == 15
 
 
 def test_a_variant_departs_in_the_keys_in_which_it_differs():
