@@ -135,11 +135,12 @@ def report_groups(rows: Any, groups: Indices) -> GroupReport:
 
 def dates_as_days(frame: pd.DataFrame) -> pd.DataFrame:
     """Return a frame with numbers, the days since 1970, in columns of dates and of text that begins as 2021-05-07."""
+    frame = frame.copy(deep=False)
     for name, column in frame.select_dtypes(exclude="number").items():
         known = column.dropna().astype(str)
         if len(known) and known.str.match(r"\d{4}-\d\d-\d\d").all():
             days = pd.to_datetime(column, format="ISO8601", utc=True, errors="coerce") - pd.Timestamp(0, tz="UTC")
-            frame = frame.assign(**{str(name): days / pd.Timedelta(days=1)})
+            frame[name] = days / pd.Timedelta(days=1)
     return frame
 
 
