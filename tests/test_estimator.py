@@ -227,12 +227,10 @@ def test_dominant_negatives_are_dominant_positives_with_the_classes_exchanged(pr
         assert positive.prior_estimate_.fits(PRIOR) and negative.prior_estimate_.fits(1 - PRIOR)
     scores = positive.decision_function(digits.test_images)
     np.testing.assert_allclose(negative.decision_function(digits.test_images), -scores, atol=1e-5)
-    positive_estimate, negative_estimate = (
-        c.risk_estimate(digits.tuples, digits.unlabeled) for c in (positive, negative)
-    )
-    assert negative_estimate.value == pytest.approx(positive_estimate.value)
+    one, other = (c.risk_estimate(digits.tuples, digits.unlabeled) for c in (positive, negative))
+    assert other.value == pytest.approx(one.value)
     images, groups = join_groups(digits.tuples, digits.unlabeled)
-    assert negative_risk(negative, images, groups) == pytest.approx(-negative_estimate.value)
+    assert negative_risk(negative, images, groups) == pytest.approx(-other.value)
     bag_scores = (negative_bag_risk(c, images, groups) for c in (positive, negative))
     assert next(bag_scores) == pytest.approx(next(bag_scores))
 
@@ -562,9 +560,8 @@ def test_of_a_remainder_the_members_are_put_back(table):
 def left():
     """Pairs taken out of a pool at 0.5, and its remainder, whose share of positives is a third."""
     table, generator = Table(600, 0.5, 2), np.random.default_rng(0)
-    rest = [
-        generator.choice(np.flatnonzero(table.labels[:1200] == label), count) for label, count in ((1, 400), (-1, 800))
-    ]
+    labels = table.labels[:1200]
+    rest = [generator.choice(np.flatnonzero(labels == side), count) for side, count in ((1, 400), (-1, 800))]
     return table.rows, TupleData(table.sample.tuples, np.concatenate(rest))
 
 

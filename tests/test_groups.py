@@ -67,11 +67,9 @@ def test_arrays_are_read_in_both_forms(tmp_path):
 @pytest.fixture
 def pictures(tmp_path):
     """Two groups of pictures in folders, and unlabeled ones beside them and in a folder of their own."""
-    for place, name in enumerate(
-        ("left/1.png", "left/2.PNG", "right/1.png", "right/2.png", "0.png", "unlabeled/1.png")
-    ):
+    for k, name in enumerate(("left/1.png", "left/2.PNG", "right/1.png", "right/2.png", "0.png", "unlabeled/1.png")):
         (tmp_path / name).parent.mkdir(exist_ok=True)
-        Image.fromarray(np.full((4, 6), place, np.uint8)).save(tmp_path / name, format="png")
+        Image.fromarray(np.full((4, 6), k, np.uint8)).save(tmp_path / name, format="png")
     (tmp_path / "notes.txt").write_text("no picture")
     return tmp_path
 

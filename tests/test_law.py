@@ -140,9 +140,8 @@ def test_tuples_have_the_density_q_over_z_against_independent_draws(law, prior):
 @given(laws, priors)
 def test_information_equals_the_divergences_by_enumeration(law, prior):
     drawn = collected(law, prior)
-    joint = sum(
-        float(p) * math.log(p / chance) for labels, chance in vectors([prior] * law.size) if (p := drawn[labels])
-    )
+    chances = vectors([prior] * law.size)
+    joint = sum(float(p) * math.log(p / chance) for labels, chance in chances if (p := drawn[labels]))
     assert law.joint_information(float(prior)) == pytest.approx(joint, rel=1e-8, abs=1e-12)
     marginal = 0.0
     for position in range(law.size):

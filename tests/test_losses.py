@@ -235,9 +235,7 @@ def train(rank: int, ranks: int, make) -> list[float]:
 def ragged(group):
     """A risk of pairs and triples; a tuple is a pair where its first score is above zero."""
     loss = RiskLoss(Law.dominant, 0.4, "abs", process_group=group)
-    return lambda tuples, unlabeled: loss(
-        tuples, unlabeled, mask=torch.arange(SIZE) < SIZE - (tuples[:, :1] > 0).long()
-    )
+    return lambda pairs, rest: loss(pairs, rest, mask=torch.arange(SIZE) < SIZE - (pairs[:, :1] > 0).long())
 
 
 def ragged_joint(group):

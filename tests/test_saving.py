@@ -24,9 +24,8 @@ from mdpu.law import Law
 from mdpu.saving import load, save
 
 ROWS, SAMPLE = (IMAGES / 255).reshape(len(IMAGES), -1).astype(np.float32), draw_sample(n=80)
-RAGGED = TupleData(
-    np.concatenate([SAMPLE.tuples[:40], np.c_[SAMPLE.tuples[40:, 0], np.full(40, -1)]]), SAMPLE.unlabeled
-)
+SINGLES = np.c_[SAMPLE.tuples[40:, 0], np.full(40, -1)]
+RAGGED = TupleData(np.concatenate([SAMPLE.tuples[:40], SINGLES]), SAMPLE.unlabeled)
 COUNTS = (np.ones(80, int), np.full(80, 2))
 pytestmark = pytest.mark.filterwarnings("ignore")
 

@@ -1,10 +1,15 @@
 """docs/explanation/erratum.md: what is said there of the 504 numbers, of the counts of images, and of formulas."""
 
+import itertools
+import re
+
+import numpy as np
 import pytest
 
 from mdpu.law import Law
 from mdpu.pipeline.config import load_config
 from mdpu.pipeline.evaluate.published import BASELINES, CORRECTED, PROPOSED, published_cells
+from mdpu.pipeline.files import REPOSITORY
 
 CELLS = published_cells()
 DATASETS = load_config()["definitions"]["datasets"]
@@ -80,3 +85,17 @@ def test_the_larger_n_are_the_largest_that_fit_without_replacement():
             a = Law.dominant(3).coefficients(prior).a
             needs = 12_000 * (3 * a + prior), 12_000 * (3 * (1 - a) + 1 - prior)
             assert needs[0] > side["positive"] or needs[1] > side["negative"]
+
+
+def test_a_right_classifier_has_a_negative_risk_of_tuples():
+    """Under the logistic loss l(z, +1) - l(z, -1) = -z, so R_T is negative where more than half are positive."""
+    for size, prior in itertools.product(range(1, 11), np.linspace(0.1, 0.9, 9)):
+        a, b, excess = Law.dominant(size).coefficients(prior)
+        assert a + b == pytest.approx(1) and excess == pytest.approx(a - prior)
+        assert -prior * (1 - prior) / excess * (a - b) < 0
+
+
+def test_each_test_that_the_page_cites_exists():
+    cited = re.findall(r"test `(\w+)\.\.\.`", (REPOSITORY / "docs" / "explanation" / "erratum.md").read_text())
+    tests = "".join(path.read_text() for path in (REPOSITORY / "tests").rglob("test_*.py"))
+    assert cited and [name for name in cited if f"def test_{name}" not in tests] == []

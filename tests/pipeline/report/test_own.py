@@ -131,9 +131,7 @@ def test_a_prior_that_nothing_tells_ends_in_one_sentence(made, capsys):
 def test_a_folder_of_pictures_becomes_a_classifier(tmp_path):
     images, labels = draw_blobs("train", 700)
     positive, negative = np.flatnonzero(labels > 0), np.flatnonzero(labels < 0)
-    places = {
-        f"album {n}/{k}": part[n] for n in range(60) for k, part in enumerate((positive, negative, positive[60:]))
-    }
+    places = {f"album {n}/{k}": own[n] for n in range(60) for k, own in enumerate((positive, negative, positive[60:]))}
     places |= {f"{n}": n for n in range(500, 620)}
     for name, place in places.items():
         (tmp_path / "photos" / name).parent.mkdir(parents=True, exist_ok=True)
@@ -176,9 +174,7 @@ def test_the_page_is_whole_and_takes_names_as_text(page):
     assert HOSTILE in page.find_element("id", "columns").text
     suspects = page.find_elements("css selector", "#suspicious tbody")
     assert len(suspects) == 20 and "<b>group</b>" in suspects[0].text
-    broken = page.execute_script(
-        "return [...document.images].filter(image => !image.naturalWidth || !image.alt).length"
-    )
+    broken = page.execute_script("return [...document.images].filter(one => !one.naturalWidth || !one.alt).length")
     assert broken == 0
 
 

@@ -169,9 +169,8 @@ def test_a_number_says_under_which_readings_it_is_reproduced(page, synthetic, co
     text = page.find_element(By.ID, "drawer").text
     assert f"Reproduced under {run.count('reproduced')} of {len(run)} readings" in text
     marks = page.find_elements(By.CSS_SELECTOR, "#drawer td .mark")
-    assert [
-        mark.get_attribute("class").split()[1] for mark in marks if "unrun" not in mark.get_attribute("class")
-    ] == run
+    looks = [mark.get_attribute("class").split() for mark in marks]
+    assert [look[1] for look in looks if "unrun" not in look] == run
 
 
 def test_the_counts_beside_the_headline_are_choices(page, synthetic):
@@ -276,11 +275,9 @@ def test_the_numbers_of_a_table_are_those_of_its_file_and_marked_by_precision(pa
     for row in cells[cells["dataset"] == "mnist"].to_dict("records"):
         name = f"mnist/base/m2/n10000/prior{row['prior']}/{row['method']}"
         link = page.find_element(By.CSS_SELECTOR, f"#table2 a.ours[href='#{name}']")
-        number, mark, words = link.text.partition("†")
+        number, mark, said = link.text.partition("†")
         assert number == f"{row['mean']:.2f} ± {row['std']:.2f}"
-        assert (mark, words.strip()) == (
-            ("", "") if row["method"] == "kmeans" else ("†", "trained in mixed precisions")
-        )
+        assert (mark, said.strip()) == (("", "") if row["method"] == "kmeans" else ("†", "trained in mixed precisions"))
 
 
 def test_what_was_not_run_is_said(page):

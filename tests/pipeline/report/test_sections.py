@@ -142,9 +142,8 @@ def test_the_training_is_summed_up_by_device_and_precision():
         ("a", "CPU", "bfloat16", "2026-01-02"),
         ("c", "GPU", "float32", "2026-02-01"),
     ]
-    runs = pd.DataFrame(rows, columns=["run", "device", "precision", "date"]).assign(
-        date=lambda t: t["date"] + "T00:00"
-    )
+    runs = pd.DataFrame(rows, columns=["run", "device", "precision", "date"])
+    runs["date"] += "T00:00"
     old, new = training_lines(runs)
     assert (old["letter"], old["device"], old["precision"], old["runs"]) == ("A", "CPU", "bfloat16", ["a"])
     assert (new["letter"], new["first"], new["last"], new["runs"]) == ("B", "2026-02-01", "2026-02-03", ["b", "c"])

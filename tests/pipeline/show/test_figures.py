@@ -115,9 +115,8 @@ def test_only_a_figure_on_the_papers_images_names_those_that_it_lacks(name, figu
 
 def test_curves_are_running_means_of_each_trial_and_of_all_and_the_legend_has_what_is_drawn():
     noisy = histories(methods=["ure", "chance"], epochs=100).query("dataset == 'mnist'")
-    noisy["accuracy"] = np.where(
-        noisy["method"] == "chance", 0.1, 0.8 + 0.1 * np.random.default_rng(0).random(len(noisy))
-    )
+    noise = 0.1 * np.random.default_rng(0).random(len(noisy))
+    noisy["accuracy"] = np.where(noisy["method"] == "chance", 0.1, 0.8 + noise)
     figure = curves_figure(noisy, {"mnist": "MNIST"})
     line = named_lines(figure.axes[2])["URE"]
     own = noisy.query("dataset == 'mnist' and tuple_size == 2 and method == 'ure'")
