@@ -247,13 +247,17 @@
     const total = VERDICTS.map((verdict) => ["ure", "relu", "abs"].reduce((sum, method) => sum + (tallies.get(method)?.[verdict] ?? 0), 0));
     headline.textContent = usual ? sentence : `By your reading, ${total.reduce((a, b) => a + b)} of the paper’s numbers of URE, ReLU and ABS were run: ${total.slice(0, 3).map((value, place) => `${value} ${VERDICTS[place]}`).join(", ")} and ${total[3]} that differ.`;
     document.documentElement.classList.toggle("rejudged", !usual);
+    for (const head of document.querySelectorAll("#readings-counts [data-chosen]")) {
+      const chosen = { ...judging.rule, ...JSON.parse(head.dataset.chosen) };
+      head.parentElement.setAttribute("aria-current", Object.keys(chosen).every((key) => chosen[key] === state[key]));
+    }
     for (const part of document.querySelectorAll("[data-rule]")) part.textContent = { level: `${+(100 * state.level).toFixed(2)} %`, margin: state.margin, wider: state.wider_margin }[part.dataset.rule];
     showComparisons();
   };
 
   const form = document.getElementById("judging");
   if (form && judging) {
-    const TITLES = { epochs: "Epochs", scope: "Corrected", letters: "Letters", training: "Drawn, trained" };
+    const TITLES = { epochs: "Epochs", scope: "Correction of", letters: "Letters", training: "Draws and training" };
     const inputs = {};
     const control = (name, words, input) => {
       inputs[name] = input;

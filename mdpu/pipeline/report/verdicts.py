@@ -216,7 +216,7 @@ def reading_data(
     there = {"epochs": epochs if statistics is not None else epochs[:1], "training": [*by_training]}
     for choice, part, found in (("scope", "methods", methods), ("letters", "datasets", set(own["dataset"]))):
         changed = {value: set(readings.changes({choice: value})[part].values()) for value in readings.values(choice)}
-        there[choice] = [value for value, ours in changed.items() if ours <= found]
+        there[choice] = [value for value, ours in changed.items() if ours & found]
     return {
         "choices": {choice: [[one, VALUES.get(one, one)] for one in values] for choice, values in there.items()},
         "changes": {
