@@ -1,8 +1,8 @@
 """Processor seconds and memory of a fit by the number of groups: pairs of a table of ten columns.
 
 Each fit runs in a process of its own, on one thread; its memory is the most that the process held beyond the most that
-it had held before, which says nothing where making the rows took more. The prior is told, and compared with the data, as it is by default. The student ends at 100,000; beyond 20,000
-``auto`` is the network.
+it had held before, which says nothing where making the rows took more. The prior is told, and compared with the data,
+as it is by default. The student ends at 100,000; beyond 20,000 ``auto`` is the network.
 
     OMP_NUM_THREADS=1 python benchmarks/costs.py
 """
