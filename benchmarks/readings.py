@@ -19,7 +19,7 @@ from known_readings import drawn, held_out_scores, recovery
 from mdpu.pipeline.config import load_config
 from mdpu.pipeline.evaluate.comparison import DIFFERS, VERDICTS
 from mdpu.pipeline.evaluate.readings import Model, Panel, Readings, best_power, held_out, unexplained, verdicts
-from mdpu.pipeline.store import read_runs
+from mdpu.pipeline.store import Stored, read_runs
 
 CELL = ("dataset", "tuple_size", "n", "prior", "method")
 
@@ -100,6 +100,28 @@ def judge(everything: Panel, readings: Readings, rule: Any) -> None:
     show(f"## {len(left)} numbers that no reading explains", left)
 
 
+def compare_losses(runs: list[Stored], everything: Panel, readings: Readings) -> None:
+    """Print how far Tables II and IV at prior 0.5 are from three trials with each loss, by the last ten epochs."""
+    found: dict[Any, float] = {}
+    for run in sorted(runs, key=lambda run: run.about["precision"] != "float32"):
+        axes = readings.axes({**(asked := run.about["asked"]), "loss": "logistic"})
+        if axes and axes["variant"] == "protocol" and axes["seed"] <= 3 and axes["prior"] == "0.5":
+            key = (*(axes[name] for name in CELL), asked["loss"], axes["seed"])
+            found.setdefault(key, 100 * run.history["accuracy"].iloc[-10:].mean())
+    rows = pd.DataFrame([[*key, value] for key, value in found.items()], columns=[*CELL, "loss", "seed", "ours"])
+    ours = rows.groupby([*CELL, "loss"])["ours"].agg(["mean", "std"]).reset_index()
+    small = everything.cells[everything.cells["table"].isin([2, 4])].drop(columns="loss")
+    both = ours.merge(small.replace({"dataset": readings.changes(readings.protocol)["datasets"]}), on=list(CELL))
+    both = both.assign(gap=both["mean"] - both["published_mean"])
+    shown = []
+    for loss, own in both.groupby("loss"):
+        ratio = np.sqrt((own["std"] ** 2).mean() / (own["published_std"] ** 2).mean())
+        gaps = own.groupby("method")["gap"].mean()[["ure", "relu", "abs"]]
+        facts = {"numbers": len(own), "RMS": np.sqrt((own["gap"] ** 2).mean()), **gaps, "ratio": ratio}
+        shown.append({"loss": loss, **facts, "within a point": int((own["gap"].abs() <= 1).sum())})
+    show("## Losses at prior 0.5, smaller n: ours minus the paper's", shown)
+
+
 def main() -> None:
     """Read the runs and print everything."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -108,12 +130,14 @@ def main() -> None:
     arguments = parser.parse_args()
     readings = Readings(config := load_config())
     files = [file for file in sorted(arguments.runs.glob("*.parquet")) if not file.stem.startswith("own-")]
-    trials = readings.read_trials(run for file in files for run in read_runs(file).values())
+    runs = [run for file in files for run in read_runs(file).values()]
+    trials = readings.read_trials(runs)
     everything, once = readings.panel(trials), trials[trials["epochs"] == readings.protocol["epochs"]]
     print(f"{len(once)} runs, by precision: {once['precision'].value_counts().to_dict()}.")
     for title, cells in panels(everything.cells).items():
         infer(title, everything, cells, readings, arguments.papers)
     judge(everything, readings, config["comparison"])
+    compare_losses(runs, everything, readings)
 
 
 if __name__ == "__main__":

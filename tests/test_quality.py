@@ -48,7 +48,7 @@ BUDGETS = {  # lines of a part; drop before you move, move before you write
     r"mdpu/.*\.py": 14_000,
     r"mdpu/(?!pipeline/).*\.py": 7_000,
     r"tests/.*\.py": 11_500,
-    r"benchmarks/.*": 2_210,
+    r"benchmarks/.*": 2_230,
     r"workflow/(Snakefile|.*\.smk|.*\.py)": 520,
     r"README\.md": 130,
     r"config\.yaml": 100,
