@@ -112,11 +112,12 @@ class Readings:
         They are in the order of `AXES`. ``variant`` is the name of its training, ``n`` the paper's.
         """
         sampling, (dataset, _, number, _, seed) = dict(asked["sampling"]), asked["trial"].split("/")
-        if asked["loss"] != LOGISTIC or asked["prior_offset"] or "law" in sampling:
+        if asked["prior_offset"] or "law" in sampling:
             return None
+        method = asked["method"] + (f".{asked['loss']}" if asked["loss"] != LOGISTIC else "")
         size, prior, n = sampling.pop("tuple_size"), sampling.pop("prior"), int(number.removeprefix("n"))
         name = self._names(size, n).get(_asked(sampling, asked["settings"]))
-        values = (dataset, name, size, n, prior, asked["method"], LOGISTIC, int(seed.removeprefix("seed")), DOMINANT)
+        values = (dataset, name, size, n, prior, method, LOGISTIC, int(seed.removeprefix("seed")), DOMINANT)
         return None if name is None else dict(zip(AXES, values, strict=True))
 
     def read_trials(self, runs: Iterable[Stored], methods: Collection[str] = PROPOSED) -> pd.DataFrame:
@@ -141,12 +142,11 @@ class Readings:
 
     def find_runs(self, runs: Iterable[Stored], methods: Collection[str] = PROPOSED) -> dict[tuple[Any, ...], Stored]:
         """Return the runs that a reading asks for by the values of `AXES`; of two of one trial, that in float32."""
-        scopes = [self.changes({"scope": value})["methods"].values() for value in self.values("scope")]
-        methods = {*methods}.union(*scopes)
+        places = [self.changes({of: value})["methods"] for of in ("scope", "loss") for value in self.values(of)]
+        methods = {*methods}.union(*(place.values() for place in places))
         found: dict[tuple[Any, ...], Stored] = {}
         for run in sorted(runs, key=lambda run: run.about["precision"] != "float32"):
-            axes = self.axes(run.about["asked"]) if run.about["asked"]["method"] in methods else None
-            if axes is not None:
+            if (axes := self.axes(run.about["asked"])) and axes["method"] in methods:
                 found.setdefault(tuple(axes.values()), run)
         return found
 
