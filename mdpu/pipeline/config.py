@@ -199,7 +199,7 @@ def _check_readings(config: Config) -> None:
             for dataset in change.get("datasets", {}).values():
                 known(dataset, definitions["datasets"], where)
             for method in change.get("methods", {}).values():
-                known(method.partition(".")[0], available_methods(), where)  # what follows is a loss
+                known(method.partition(".")[0], available_methods(), where)  # a loss may follow the dot
     for name, reading in definitions.get("readings", {}).items():
         for choice, value in reading.items():
             known(choice, choices, f"config key definitions.readings.{name}")
