@@ -45,6 +45,7 @@ FOLDS = 5
 RIDGES = (1e-3, 3e-4, 1e-4, 3e-5)
 LEARN_FROM = 2000  # tuples that the score of a fold is learned from, at most; all are counted
 MOST = 20_000  # tuples that are counted, at most
+FEW_COUNTS = 20  # numbers of copies that a common divisor, which says that all were repeated, would divide by chance
 REPEATED = 0.1  # further copies of an unlabeled row, from which on rows were repeated and not drawn
 MISFIT = 1.5  # the same for the fit; of 64 samples that the law gave, the largest statistic was the quantile itself
 EXPECTED = 5.0  # tuples with a pattern, from which on it counts by itself
@@ -499,7 +500,7 @@ def without_repeats(rows: Any, sample: TupleData) -> TupleData:
     identity = row_numbers(rows, used)
     unlabeled, members = identity[own.unlabeled], identity[own.tuples[own.tuples >= 0]]
     counts, of_members = (np.bincount(part, minlength=identity.max() + 1) for part in (unlabeled, members))
-    times = int(np.gcd.reduce(counts))
+    times = int(np.gcd.reduce(counts)) if np.count_nonzero(counts) > FEW_COUNTS else 1
     drawn = counts // times
     by_chance = float(drawn @ of_members) / len(members)
     if float(drawn @ (drawn - 1)) / drawn.sum() > 2 * by_chance + REPEATED:

@@ -199,8 +199,8 @@ def test_repeated_unlabeled_rows_count_once(kind):
 
 def test_rows_of_few_values_or_of_one_pool_are_not_taken_for_repeated_ones():
     rows, sample, _ = gaussians(DOMINANT[3], 0.4, 400, 3)
-    coarse = np.round(rows)
-    assert without_repeats(coarse, sample) is sample
+    for coarse in (np.round(rows), np.sign(rows), np.zeros_like(rows)):
+        assert without_repeats(coarse, sample) is sample
     pool = TupleData(sample.tuples % 300, sample.unlabeled % 300)
     assert without_repeats(rows, pool) is pool
     with pytest.warns(UserWarning, match=f"{pool.unlabeled.size} are counted"):
