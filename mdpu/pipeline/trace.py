@@ -153,8 +153,10 @@ def again(cell: Cell, runs: Sequence[Run]) -> bool:
     for run in runs:
         old, now = before[run.seed], after[run.seed]
         print(f"{run.name}: {old:.2f} % recorded, {now:.2f} % now, {now - old:+.2f} points")
-    rule = cell.plan.config["comparison"]
-    seeds = [run.seed for run in runs]
+    rule, seeds = cell.plan.config["comparison"], [run.seed for run in runs]
+    if before.equals(after):
+        print(f"  cell    unchanged: {cell.verdict()}", flush=True)
+        return True
     if len(seeds) > 1:
         olds, news = cell.trials(seeds), new.trials(seeds)
         difference, low, high, verdict, _ = judge_trials(news, int(after[seeds].isna().sum()), olds, rule)

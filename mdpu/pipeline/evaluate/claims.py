@@ -51,30 +51,36 @@ NO_RUNS, NO_NUMBERS, NOT_TESTED = "not run", "not in its numbers", "counted, not
 HOLDS, PARTLY, FAILS, INCONCLUSIVE, NOT_RUN = "holds", "partly", "fails", "inconclusive", "not run"  # on our runs
 MOST, FEW = 0.9, 0.1  # shares of the cases from which, and up to which, a claim holds and fails
 
+Check = Callable[[Evidence], Frame]
+
 
 class Claim(NamedTuple):
-    """A claim, where the paper makes it, and its check; `chance` is a key of `CHANCE`, None if it is unknown."""
+    """A claim, where the paper makes it, and its check.
+
+    `chance` is a key of `CHANCE`, None if it is unknown; `unit` is that of both sides, empty if they are mere numbers.
+    """
 
     name: str
     statement: str
     quote: str
     place: str
     chance: str | None
-    check: Callable[[Evidence], Frame]
+    unit: str
+    check: Check
 
 
 CLAIMS: dict[str, Claim] = {}
 
 
-def claim(chance: str | None = None) -> Callable[[Callable[[Evidence], Frame]], Callable[[Evidence], Frame]]:
+def claim(chance: str | None = None, unit: str = "points") -> Callable[[Check], Check]:
     """Add the decorated function to `CLAIMS`."""
 
-    def add(check: Callable[[Evidence], Frame]) -> Callable[[Evidence], Frame]:
+    def add(check: Check) -> Check:
         said = re.fullmatch(r'(.*) "(.*)" \((.*)\)', " ".join(str(check.__doc__).split()))
         assert said is not None, f"{check.__name__}: no quote with its place"
         name = check.__name__.replace("_", "-")
         statement, quote, place = said.groups()
-        CLAIMS[name] = Claim(name, statement, quote, place, chance, check)
+        CLAIMS[name] = Claim(name, statement, quote, place, chance, unit, check)
         return check
 
     return add
@@ -180,7 +186,7 @@ def proposed_beat_baselines(evidence: Evidence) -> Frame:
     return means(best_in_row(proposed(evidence.table), evidence.table, BASELINES, complete=True))
 
 
-@claim()
+@claim(unit="")
 def ure_risk_goes_negative(evidence: Evidence) -> Frame:
     """The lowest training risk of a URE run over its epochs is negative.
 
@@ -191,7 +197,7 @@ def ure_risk_goes_negative(evidence: Evidence) -> Frame:
     return cases(runs, runs["lowest_risk"], BELOW, 0.0)
 
 
-@claim("even")
+@claim("even", unit="")
 def ure_accuracy_falls_with_its_risk(evidence: Evidence) -> Frame:
     """From the first epoch with a negative training risk on, the rank correlation of a URE run's risk and accuracy is
     positive: they fall together.
@@ -213,7 +219,7 @@ def ure_overfits(evidence: Evidence) -> Frame:
     return cases(runs, loss_from_best(runs), ABOVE, evidence.rule["margin"])
 
 
-@claim()
+@claim(unit="")
 def corrected_objective_stays_non_negative(evidence: Evidence) -> Frame:
     """The lowest objective of a ReLU or ABS run is not negative. (By construction: max(0, R) and |R| cannot be.)
 
@@ -268,7 +274,7 @@ def corrected_is_steadier_over_n(evidence: Evidence) -> Frame:
     return cases(pairs, pairs["fall"], AT_MOST, pairs["fall_right"])
 
 
-@claim("even")
+@claim("even", "points per 1,000 tuples")
 def corrected_grows_more_steeply(evidence: Evidence) -> Frame:
     """The slope of the mean accuracy against n, fitted by least squares, is steeper for ReLU or ABS than for URE, in
     points per 1,000 tuples.
@@ -279,7 +285,7 @@ def corrected_grows_more_steeply(evidence: Evidence) -> Frame:
     return cases(found, found["slope"], ABOVE, found["slope_right"])
 
 
-@claim("one-sided")
+@claim("one-sided", "points per 1,000 tuples")
 def corrected_grows_significantly_more_steeply(evidence: Evidence) -> Frame:
     """The lower end of the interval for the slope of the mean accuracy against n of ReLU or ABS minus that of URE, by
     the deviations over trials, lies above zero.
@@ -375,7 +381,7 @@ def optimizer_hardly_matters(evidence: Evidence) -> Frame:
     return cases(pairs, (pairs["mean"] - pairs["mean_right"]).abs(), AT_MOST, evidence.rule["wider_margin"])
 
 
-@claim()
+@claim(unit="")
 def error_falls_at_the_parametric_rate(evidence: Evidence) -> Frame:
     """The slope of the logarithm of the error, 100 minus the mean accuracy of URE, ReLU or ABS, against the logarithm
     of n, fitted by least squares over three numbers of tuples or more, is -1/2 or steeper.
@@ -396,10 +402,10 @@ def check_claims(
 
     Of a claim, ``ours`` and ``paper`` are the pass rates in words (``5 of 6``, ``not run``), beside the numbers that
     they are made of; ``by_chance`` is the pass rate that noise alone would give, where that can be told; then comes
-    what `_in_single_trials` returns, of ours; ``effect``, the median of left minus right over our cases; and the
-    ``status`` on our runs. Of each of the `readings`, our runs as another reading has them, there is the pass rate
-    under its name, and ``<name>_status``. A case has the key columns that apply, ``left``, ``right``, and whether the
-    statement ``holds``.
+    what `_in_single_trials` returns, of ours; ``effect``, the median of left minus right over our cases, in ``unit``;
+    and the ``status`` on our runs. Of each of the `readings`, our runs as another reading has them, there is the pass
+    rate under its name, and ``<name>_status``. A case has the key columns that apply, ``left``, ``right``, and whether
+    the statement ``holds``.
     """
     rows, all_cases = [], []
     for item in CLAIMS.values():
@@ -412,7 +418,7 @@ def check_claims(
                 all_cases.append(found.assign(claim=item.name, evidence=source))
             if source == "ours":
                 gap = (found["left"].astype(float) - found["right"].astype(float)).median()
-                row["effect"] = None if pd.isna(gap) else float(gap)
+                row |= {"effect": None if pd.isna(gap) else float(gap), "unit": item.unit}
         row |= _in_single_trials(item, ours)
         row["status"] = status(row)
         for name, evidence in (readings or {}).items():

@@ -38,7 +38,7 @@ class Apart:
                 cells = table_cells(self.plan, experiment, self.summary)
                 section = table_section(self.plan, experiment, cells)
             elif svg.exists():
-                caption = load_kind(experiment.kind).caption
+                caption = load_kind(experiment.kind).caption(experiment)
                 section = figure_section(self.plan, experiment, caption, svg, self.summary)
             else:
                 continue

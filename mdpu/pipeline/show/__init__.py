@@ -56,8 +56,8 @@ class Kind:
         Whether it can show several laws.
     options : mapping
         What ``options`` of a definition may hold, each with the JSON schema of its value.
-    caption : str
-        What stands below every figure of this kind.
+    caption : callable
+        From an experiment to the text below its figure.
     check : callable
         From (definition with inherited axes, configuration, the definition's key) to nothing: raises `UserError` for
         mistakes that a schema cannot express.
@@ -69,7 +69,7 @@ class Kind:
     files: tuple[str, ...]
     single: tuple[str, ...] = ()
     laws: bool = False
-    caption: str = ""
+    caption: Callable[[Experiment], str] = lambda experiment: ""
     options: Mapping[str, Any] = field(default_factory=dict)
     check: Callable[[Mapping[str, Any], Config, str], None] = lambda definition, config, where: None
 
@@ -166,7 +166,7 @@ def reported(plan: Plan, experiment: Experiment, metrics: Path) -> pd.DataFrame:
 
 def figure_kind(
     draw: Callable[[Plan, Experiment, Inputs], Figure],
-    caption: str,
+    caption: str | Callable[[Experiment], str],
     reads: tuple[str, ...] = ("metrics",),
     files: tuple[str, ...] = FIGURE,
     **contract: Any,
@@ -177,6 +177,7 @@ def figure_kind(
         save_figure(draw(plan, experiment, inputs), *outputs[:2])
 
     def section(plan: Plan, experiment: Experiment, outputs: Outputs) -> dict[str, Any]:
-        return figure_section(plan, experiment, caption, outputs[0])
+        return figure_section(plan, experiment, say(experiment), outputs[0])
 
-    return Kind(write=write, section=section, reads=reads, files=files, caption=caption, **contract)
+    say = caption if callable(caption) else lambda experiment: caption
+    return Kind(write=write, section=section, reads=reads, files=files, caption=say, **contract)

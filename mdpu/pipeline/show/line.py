@@ -23,17 +23,16 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 CAPTION = """\
-Test accuracy along one axis: the number of tuples, their size, the error of the prior that methods are told, or the
-share of tuples that hold fewer positives than negatives. A line is the mean over trials, its band one standard
-deviation to each side; trials that diverged are left out. Controls, where they were run, are thin lines without a band.
-Panels of one dataset have the same axes.
+Test accuracy against {}. A line is the mean over trials, its band one standard deviation to each side; trials that
+diverged are left out. Controls, where they were run, are thin lines without a band. Panels of one dataset have the same
+axes.
 """
-# The label of the axis, and how many make one on it.
+# The label of the axis, how many make one on it, and its words in the caption.
 LABELS = {
-    "n": ("Tuples $n$ (thousands)", 1000),
-    "tuple_size": ("Tuple size $M$", 1),
-    "prior_offset": ("Assumed minus true prior", 1),
-    "broken": ("Share of broken tuples", 1),
+    "n": ("Tuples $n$ (thousands)", 1000, "the number of tuples"),
+    "tuple_size": ("Tuple size $M$", 1, "the size of tuples"),
+    "prior_offset": ("Assumed minus true prior", 1, "the error of the prior that methods are told"),
+    "broken": ("Share of broken tuples", 1, "the share of tuples that hold fewer positives than negatives"),
 }
 PARTS = {"prior_offset": "training", "broken": "sampling"}  # of the protocol, where the key stands
 
@@ -78,7 +77,7 @@ def line_figure(
     figure, axes = drawing.draw_panels(-(-len(panels) // columns), columns, 1.9, sharex=True)
     for axis in axes.flat[len(panels) :]:
         axis.set_axis_off()
-    label, unit = LABELS[along]
+    label, unit, _ = LABELS[along]
     for axis, key in zip(axes.flat, panels, strict=False):
         if key[0] in missing:
             sizes = [drawing.size_name(key[1]).lower()] if held[0] == "tuple_size" else []
@@ -111,5 +110,10 @@ def line_figure(
     return figure
 
 
+def caption(experiment: Experiment) -> str:
+    """Return the caption of an experiment's figure."""
+    return CAPTION.format(LABELS[experiment.options.get("along", "n")][2])
+
+
 OPTIONS = {"along": {"title": "What accuracy is drawn along; n by default.", "enum": [*LABELS]}}
-KIND = figure_kind(draw, CAPTION, options=OPTIONS, check=check, single=("loss",))
+KIND = figure_kind(draw, caption, options=OPTIONS, check=check, single=("loss",))

@@ -60,8 +60,8 @@ def caption(cells: pd.DataFrame, datasets: Mapping[str, str], average_last: obje
     counts = number_of_trials([int(count) for count in cells["trials"]])
     return (
         f"Test accuracy in percent, mean ± standard deviation over {counts}, each {epochs}. {spread}. "
-        f"The best method of a row is bold." + (f" Trials: {each}." if len(groups) > 1 else "") + precisions(cells)
-    )
+        f"The best method of a row is bold." + (f" Trials: {each}." if len(groups) > 1 else "")
+    ) + notes(cells)
 
 
 def by_number(numbers: pd.Series, title: Callable[[str], str]) -> list[tuple[int, list[str]]]:
@@ -72,11 +72,14 @@ def by_number(numbers: pd.Series, title: Callable[[str], str]) -> list[tuple[int
     return list(groups.items())
 
 
-def precisions(cells: pd.DataFrame) -> str:
-    """Return a sentence on the cells whose runs were not all trained in float32, nothing if there are none."""
+def notes(cells: pd.DataFrame) -> str:
+    """Return what else is to be said: what corrections apply to, and which cells were not all trained in float32."""
+    meanings = {"class": "the positive and the negative part", "part": "the tuples’ and the unlabeled part"}
+    scopes = [f"{words} ({name})" for name, words in meanings.items() if cells["method"].str.endswith(f"-{name}").any()]
     counts = cells["precision"].value_counts().drop("float32", errors="ignore")
     each = ", ".join(f"{count} of {len(cells)} cells in {precision}" for precision, count in counts.items())
-    return f" Not trained in float32: {each}." if each else ""
+    said = f" A correction is of the whole risk unless it names its parts: {'; or '.join(scopes)}." if scopes else ""
+    return said + (f" Not trained in float32: {each}." if each else "")
 
 
 def latex_table(

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from mdpu.pipeline.show.table import best_methods, latex_table, precisions
+from mdpu.pipeline.show.table import best_methods, latex_table, notes
 
 METHODS = ["ure", "relu", "abs"]
 DATASETS = {"mnist": "MNIST", "amp": "R&D_100%"}
@@ -46,6 +46,6 @@ def test_latex_has_a_row_per_prior_and_dataset_with_the_best_in_bold(cells):
 
 
 def test_a_table_says_which_of_its_cells_were_not_trained_in_float32(cells):
-    assert precisions(cells.assign(precision="float32")) == ""
+    assert notes(cells.assign(precision="float32")) == ""
     mixed = cells.assign(precision=["float32"] * 5 + ["bfloat16"] * 2 + ["mixed precisions"])
-    assert precisions(mixed).endswith(": 2 of 8 cells in bfloat16, 1 of 8 cells in mixed precisions.")
+    assert notes(mixed).endswith(": 2 of 8 cells in bfloat16, 1 of 8 cells in mixed precisions.")
