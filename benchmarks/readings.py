@@ -19,7 +19,7 @@ from known_readings import drawn, held_out_scores, recovery
 from mdpu.pipeline.config import load_config
 from mdpu.pipeline.evaluate.comparison import DIFFERS, VERDICTS
 from mdpu.pipeline.evaluate.readings import Model, Panel, Readings, best_power, held_out, unexplained, verdicts
-from mdpu.pipeline.store import Stored, read_runs
+from mdpu.pipeline.store import read_runs
 
 CELL = ("dataset", "tuple_size", "n", "prior", "method")
 
@@ -100,26 +100,18 @@ def judge(everything: Panel, readings: Readings, rule: Any) -> None:
     show(f"## {len(left)} numbers that no reading explains", left)
 
 
-def compare_losses(runs: list[Stored], everything: Panel, readings: Readings) -> None:
-    """Print how far Tables II and IV at prior 0.5 are from three trials with each loss, by the last ten epochs."""
-    found: dict[Any, float] = {}
-    for run in sorted(runs, key=lambda run: run.about["precision"] != "float32"):
-        axes = readings.axes({**(asked := run.about["asked"]), "loss": "logistic"})
-        if axes and axes["variant"] == "protocol" and axes["seed"] <= 3 and axes["prior"] == "0.5":
-            key = (*(axes[name] for name in CELL), asked["loss"], axes["seed"])
-            found.setdefault(key, 100 * run.history["accuracy"].iloc[-10:].mean())
-    rows = pd.DataFrame([[*key, value] for key, value in found.items()], columns=[*CELL, "loss", "seed", "ours"])
-    ours = rows.groupby([*CELL, "loss"])["ours"].agg(["mean", "std"]).reset_index()
-    small = everything.cells[everything.cells["table"].isin([2, 4])].drop(columns="loss")
-    both = ours.merge(small.replace({"dataset": readings.changes(readings.protocol)["datasets"]}), on=list(CELL))
-    both = both.assign(gap=both["mean"] - both["published_mean"])
+def compare_losses(everything: Panel, readings: Readings) -> None:
+    """Print how far three trials with each loss are from Tables II and IV at prior 0.5, by the last ten epochs."""
+    small = everything.on(panels(everything.cells)["Three datasets, prior 0.5, smaller n"])
+    means, stds = small.published
     shown = []
-    for loss, own in both.groupby("loss"):
-        ratio = np.sqrt((own["std"] ** 2).mean() / (own["published_std"] ** 2).mean())
-        gaps = own.groupby("method")["gap"].mean()[["ure", "relu", "abs"]]
-        facts = {"numbers": len(own), "RMS": np.sqrt((own["gap"] ** 2).mean()), **gaps, "ratio": ratio}
-        shown.append({"loss": loss, **facts, "within a point": int((own["gap"].abs() <= 1).sum())})
-    show("## Losses at prior 0.5, smaller n: ours minus the paper's", shown)
+    for reading, trials in zip(small.readings, small.trials, strict=True):
+        if {*readings.departures(reading)} <= {"loss"}:
+            gap, ratio = trials.mean(axis=1) - means, np.sqrt(trials.var(axis=1, ddof=1).mean() / (stds**2).mean())
+            gaps = pd.Series(gap).groupby(small.cells["method"]).mean()[["ure", "relu", "abs"]]
+            facts = {"numbers": len(gap), "RMS": np.sqrt((gap**2).mean()), **gaps, "ratio": ratio}
+            shown.append({"loss": reading["loss"], **facts, "within a point": int((abs(gap) <= 1).sum())})
+    show("## Losses at prior 0.5, smaller n: ours minus the paper's", sorted(shown, key=lambda row: row["RMS"]))
 
 
 def main() -> None:
@@ -137,7 +129,7 @@ def main() -> None:
     for title, cells in panels(everything.cells).items():
         infer(title, everything, cells, readings, arguments.papers)
     judge(everything, readings, config["comparison"])
-    compare_losses(runs, everything, readings)
+    compare_losses(everything, readings)
 
 
 if __name__ == "__main__":

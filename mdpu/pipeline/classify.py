@@ -136,7 +136,7 @@ def study_groups(data: GroupData, drop: Sequence[str] = (), **parameters: Any) -
         found, models = {part: np.empty(len(groups)) for part in parts}, []
         estimator.fit(rows, groups)
         steps.advance()
-        warned = [str(one.message) for one in caught if issubclass(one.category, UserWarning)]
+        warned = [str(one.message).replace("tuple", "group") for one in caught if issubclass(one.category, UserWarning)]
         classifier, told = _last(estimator), clone(estimator)
         known = {"prior": classifier.prior_, "compare_prior": False, "learner": classifier.learner_.name}
         _last(told).set_params(**known)
