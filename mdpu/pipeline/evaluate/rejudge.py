@@ -119,11 +119,15 @@ def literal(panel: Panel, readings: Readings, rule: Mapping[str, float]) -> dict
 
 
 def places_tried(panel: Panel) -> list[int]:
-    """Return the readings that were tried: of those with the same trials the first, if they are of `FEWEST_CELLS`."""
+    """Return the readings that were tried, of those with the same trials the first.
+
+    They are of `FEWEST_CELLS`, or of all cells of a smaller panel. If all runs diverged, the protocol is the only one.
+    """
     first: dict[bytes, int] = {}
-    for place in np.flatnonzero(np.isfinite(panel.trials).any(axis=2).sum(axis=1) >= FEWEST_CELLS):
+    fewest = min(FEWEST_CELLS, len(panel.cells))
+    for place in np.flatnonzero(np.isfinite(panel.trials).any(axis=2).sum(axis=1) >= fewest):
         first.setdefault(panel.trials[place].tobytes(), int(place))
-    return list(first.values())
+    return list(first.values()) or [0]
 
 
 def plan_panel(plan: Plan, readings: Readings, trials: pd.DataFrame) -> Panel:

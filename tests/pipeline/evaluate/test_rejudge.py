@@ -95,3 +95,10 @@ def test_the_specification_curve_has_a_column_for_each_reading_and_a_row_for_eac
         "epochs: best",
         "replacement: without",
     ]
+
+
+@pytest.mark.parametrize("accuracies", [[90.0, 91.0, 92.0], [np.nan] * 3])
+def test_the_specification_curve_is_drawn_for_one_number_even_if_its_runs_diverged(accuracies):
+    whole = panel(GAPS)
+    one = Panel(whole.readings, whole.cells[:1], np.tile(accuracies, (len(GAPS), 1, 1)))
+    assert specification_figure(one, READINGS, RULE).axes[1].images[0].get_array().shape[:2] == (1, 1)
