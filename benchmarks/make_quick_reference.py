@@ -44,7 +44,7 @@ def summary_of(plan: Plan, time: int) -> pd.DataFrame:
         for own in (images.train_images, images.test_images)
     )
     evaluation = TestSet(test_shades, labels["test"], shades, labels["train"])
-    settings, histories = plan.settings("base", "mlp"), []
+    settings, histories = plan.protocol.settings("base", "mlp"), []
     for run in plan.runs:
         sample = draw_split(labels["train"], run.tuple_size, float(run.prior), run.n, run.n, run.trial)
         task = Task(run.method, run.tuple_size, float(run.prior), run.loss)

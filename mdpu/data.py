@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mdpu.errors import UserError
-from mdpu.law import Law, as_law, check_prior
+from mdpu.law import Law, check_prior
 from mdpu.randomness import Stream
 
 Indices = NDArray[np.int64]
@@ -71,7 +71,8 @@ class TupleData:
         if not sizes.size or not sizes.all() or not len(unlabeled):
             raise UserError("tuples and unlabeled rows are both needed, but there are none, or a tuple has no member")
         for members in tuples[:1] if isinstance(tuples, np.ndarray) else tuples:
-            if members.shape[1:] != unlabeled.shape[1:] or members.dtype != unlabeled.dtype:
+            floats = np.issubdtype(members.dtype, np.floating) and np.issubdtype(unlabeled.dtype, np.floating)
+            if members.shape[1:] != unlabeled.shape[1:] or (members.dtype != unlabeled.dtype and not floats):
                 raise UserError(
                     f"tuples hold rows of shape {members.shape[1:]} and type {members.dtype}, but the unlabeled ones "
                     f"have shape {unlabeled.shape[1:]} and type {unlabeled.dtype}; give both alike"
@@ -253,7 +254,7 @@ def draw_split(
     UserError
         If a number is out of range, a side has no image, or a pool is too small.
     """
-    law = as_law(law)
+    law = law if isinstance(law, Law) else Law.dominant(law)
     check_prior(prior)
     for name, value in (("n", n), ("n_unlabeled", n_unlabeled)):
         if value < 1:

@@ -38,15 +38,6 @@ def choose_device(requested: str) -> torch.device:
     return torch.device(requested if number else "cuda" if available else "cpu")
 
 
-def spread(device: torch.device) -> torch.device:
-    """Return a GPU by number: where there are several and none is named, processes side by side take different ones.
-
-    Workers of a grid search have consecutive process numbers, so they do not all take the first GPU.
-    """
-    several = str(device) == "cuda" and torch.cuda.device_count() > 1
-    return torch.device("cuda", os.getpid() % torch.cuda.device_count()) if several else device
-
-
 @contextlib.contextmanager
 def leased(names: Sequence[str], folder: Path | None = None, poll_seconds: float = 1.0) -> Iterator[int]:
     """Yield the position of a name, such as a GPU's UUID, that no other process holds; wait until there is one.

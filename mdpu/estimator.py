@@ -13,7 +13,6 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
-from numbers import Integral
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -32,13 +31,13 @@ from mdpu.errors import UserError, check_choice, check_count, check_share, print
 from mdpu.export import PlainModule
 from mdpu.law import TINY, Law
 from mdpu.learners.features import Standardisation
-from mdpu.learners.joint import Bags, CountedTuples, Floats, held_out_loss, only_used, shifted
+from mdpu.learners.joint import Bags, CountedTuples, Floats, held_out_loss, shifted
 from mdpu.learners.linear import split_folds
 from mdpu.learners.student import check_student, event_prior, fit_linear, fit_student
 from mdpu.losses import LOSSES
 from mdpu.methods import load_method
 from mdpu.networks import Networks, make_network, prepare
-from mdpu.prior import PriorProfile, columns_apart, estimate_prior, without_repeats
+from mdpu.prior import PriorProfile, columns_apart, different_rows, estimate_prior, without_repeats
 from mdpu.scores import Estimate, estimated_profile, estimated_risk, with_uncertain_prior
 from mdpu.settings import Settings, Task, check_sample
 from mdpu.threads import one_thread
@@ -158,7 +157,7 @@ class Network(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
 
         def on_epoch_end(epoch: int, measures: Sequence[dict[str, float]]) -> bool:
             answers = [callback(epoch, measures[0]) for callback in self.callbacks]
-            return any(answer is True for answer in answers)
+            return any(isinstance(answer, bool | np.bool_) and answer for answer in answers)
 
         (model,) = train(
             task, rows, [sample], [seed], settings, device=choose_device(self.device), on_epoch_end=on_epoch_end
@@ -327,9 +326,7 @@ class TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
     def _fit(self, X: Any, y: Any) -> Self:
         self._check_parameters()
         rows, sample = self._sample(X, y)
-        choice, seed, given = self._choose_learner(rows, sample), self._seed(), (rows, sample)
-        if choice.name != "network":
-            rows, sample = only_used(rows, sample)
+        choice, seed = self._choose_learner(rows, sample), self._seed()
         estimate = None
         if self.prior is not None:
             own = self._own(float(self.prior))
@@ -344,7 +341,6 @@ class TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
             self._check_tie(own, rows, sample)
         if choice.name == "auto":
             choice = self._compare(rows, sample, own, seed)
-            rows, sample = given if choice.name == "network" else (rows, sample)
         for name in ("history_", "n_iter_", "standardisation_"):
             self.__dict__.pop(name, None)
         if choice.name == "network":
@@ -382,7 +378,7 @@ class TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
             check_student(self.learner)
 
     def _sample(self, X: Any, y: Any) -> tuple[Any, TupleData]:
-        """Return rows and the sample to learn from: with counts, and with members put back if need be."""
+        """Return the different rows and the sample to learn from, with counts or with members put back if need be."""
         rows, sample = self._read(X, y, reset=True)
         if self._counts is not None:
             sample = CountedTuples.of(sample, self._counts, complete=y is None)
@@ -393,7 +389,7 @@ class TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         for part, what in ((sample.tuples, "tuples"), (sample.unlabeled, "unlabeled rows")):
             if len(part) < FEW:
                 warn(f"{len(part)} {what} are too few to learn from or to judge by; give {FEW} or more")
-        return rows, sample
+        return different_rows(rows, sample)
 
     def _read(self, X: Any, y: Any, reset: bool) -> tuple[Any, TupleData]:
         """Return rows (N, ...) and the sample that names them, whatever form they were given in."""
@@ -478,8 +474,10 @@ class TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
 
     @staticmethod
     def _suits_networks(rows: Any, sample: TupleData) -> bool:
-        """Return whether networks can learn from a sample: rows are dense, and tuples of one size and law."""
-        return not (isinstance(sample, CountedTuples) or sample.is_ragged or sparse.issparse(rows))
+        """Return whether networks can learn from a sample: rows are dense and finite, tuples of one size and law."""
+        if isinstance(sample, CountedTuples) or sample.is_ragged or sparse.issparse(rows):
+            return False
+        return rows.ndim == 2 or bool(np.isfinite(rows).all())
 
     def _compare(self, rows: Any, sample: TupleData, own: float, seed: int | str) -> Choice:
         """Return the learner with the least loss on a quarter of the sample, of those trained on the rest.
@@ -671,15 +669,16 @@ class TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         """
         check_is_fitted(self)
         scores = self._sign * self._scores(self._checked(X, reset=False))
-        return (scores + self._shift()).astype(np.float32)
+        return (scores + self._moved + self._prior_shift()).astype(np.float32)
 
-    def _shift(self) -> float:
-        """Return the number that `prior_shift` adds to the scores."""
+    def _prior_shift(self, asked: str | None = None) -> float:
+        """Return the number that `prior_shift` adds to scores; it, and what is `asked`, need log-odds."""
+        if asked or self.prior_shift is not None:
+            self._check_posterior(asked or "prior_shift")
         if self.prior_shift is None:
-            return self._moved
-        self._check_posterior("prior_shift")
+            return 0.0
         check_share("prior_shift", self.prior_shift)
-        return self._moved + float(logit(self.prior_shift) - logit(self.prior_))
+        return float(logit(self.prior_shift) - logit(self.prior_))
 
     @property
     def module_(self) -> PlainModule:
@@ -687,8 +686,9 @@ class TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         check_is_fitted(self)
         if not isinstance(self.model_, Trained) or self.model_.preparation is None:
             raise AttributeError(f"module_ exists for networks only; the learner is {self.learner_}")
+        shift = self._moved + self._prior_shift()
         return PlainModule(
-            self.model_.module, self.model_.preparation, self.standardisation_, float(self._sign), self._shift()
+            self.model_.module, self.model_.preparation, self.standardisation_, float(self._sign), shift
         ).eval()
 
     def predict(self, X: Any) -> NDArray[np.int64]:
@@ -907,7 +907,7 @@ class TupleClassifier(TupleEstimator):
         """Return the column (N,) that `positive_by` names."""
         names = [*getattr(self, "feature_names_in_", ())]
         place = names.index(self.positive_by) if self.positive_by in names else self.positive_by
-        if rows.ndim != 2 or isinstance(place, bool) or not isinstance(place, Integral) or place >= rows.shape[1]:
+        if rows.ndim != 2 or isinstance(place, bool) or place not in range(rows.shape[1]):
             raise UserError(f"positive_by is {self.positive_by!r}; the number or name of a column, or (rows, labels)")
         column: Any = rows[:, [place]]
         return np.asarray(column.sum(axis=1), np.float64).ravel()  # of sparse rows too

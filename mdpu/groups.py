@@ -7,8 +7,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -98,15 +99,24 @@ def read_groups(
 
 
 def read_rows(
-    source: Any, group: str | None = None, *, table: Any = None, file: str = "file", size: tuple[int, int] | None = None
+    source: Any,
+    group: str | None = None,
+    *,
+    table: Any = None,
+    file: str = "file",
+    size: tuple[int, int] | None = None,
+    text: Sequence[str] = (),
 ) -> tuple[Any, NDArray[Any], list[Path] | None]:
-    """Return the rows of a source as `read_groups` reads it, their ids if `group` is given, and files of pictures."""
+    """Return the rows of a source as `read_groups` reads it, their ids if `group` is given, and files of pictures.
+
+    In a CSV file, ids and the columns `text` are text, even where all values look like numbers.
+    """
     if table is not None or (isinstance(source, str | Path) and Path(source).is_dir()):
         files, ids = _list_pictures(Path(source), group, table, file)
         return _read_pictures(files, size), ids, files
     if isinstance(source, str | Path) and Path(source).suffix == ".npz":
         return *_read_npz(Path(source), group), None
-    frame = _read_frame(source)
+    frame = _read_frame(source, group, text)
     if group is None:
         return frame, np.empty(0), None
     return frame.drop(columns=group, errors="ignore"), _column(frame, group).to_numpy(), None
@@ -128,7 +138,7 @@ def report_groups(rows: Any, groups: Indices) -> GroupReport:
         int((different["row"].value_counts() > 1).sum()),
         int(np.isin(unlabeled, different["row"]).sum()),
         {str(name): int(count) for name, count in table.isna().sum().items() if count},
-        [str(name) for name in table.select_dtypes(exclude="number")],
+        [str(name) for name in table.select_dtypes(exclude=["number", "bool"])],
         [str(name) for name, count in table.nunique(dropna=False).items() if count == 1],
     )
 
@@ -144,15 +154,24 @@ def dates_as_days(frame: pd.DataFrame) -> pd.DataFrame:
     return frame
 
 
-def _read_frame(source: Any) -> pd.DataFrame:
+def _read_frame(source: Any, group: str | None, text: Sequence[str] = ()) -> pd.DataFrame:
     """Return a frame, or that of a CSV or Parquet file."""
     if isinstance(source, pd.DataFrame):
         return source.reset_index(drop=True)
-    readers: dict[str, Callable[[Path], Any]] = {".csv": pd.read_csv, ".parquet": pd.read_parquet}
+    readers: dict[str, Callable[[Path], Any]] = {".csv": partial(_read_csv, group, text), ".parquet": pd.read_parquet}
     suffix = Path(source).suffix if isinstance(source, str | Path) else None
     if suffix not in readers:
         raise UserError(f"source is {printable(str(source))[:200]}; take a frame, a folder, .csv, .parquet or .npz")
     return _tried(Path(source), readers[suffix])
+
+
+def _read_csv(group: str | None, text: Sequence[str], path: Path) -> pd.DataFrame:
+    """Return a CSV file with columns of text as such, and with ids as they stand there, such as 007 and NA."""
+    frame = pd.read_csv(path, dtype=dict.fromkeys(text, str), low_memory=False)
+    if group in frame:
+        ids = pd.read_csv(path, usecols=[group], dtype=str, keep_default_na=False)[group]
+        frame[group] = ids.where(~ids.isin(["", str(UNLABELED)]))
+    return frame
 
 
 def _tried(path: Path, read: Callable[[Path], Any]) -> Any:
@@ -186,7 +205,7 @@ def _read_npz(path: Path, group: str | None) -> tuple[NDArray[Any], NDArray[Any]
 def _list_pictures(folder: Path, group: str | None, table: Any, file: str) -> tuple[list[Path], NDArray[Any]]:
     """Return the files of pictures and the ids of their groups: from a table, or from the folders that hold them."""
     if table is not None:
-        frame = _read_frame(table)
+        frame = _read_frame(table, group)
         files = [folder / str(name) for name in _column(frame, file)]
         return files, np.empty(0) if group is None else _column(frame, group).to_numpy()
     files = sorted(path for path in folder.rglob("*") if path.suffix.lower() in PICTURES)

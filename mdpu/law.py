@@ -335,11 +335,6 @@ def named_law(name: str, size: int) -> Law:
     return law
 
 
-def as_law(law: Law | int) -> Law:
-    """Return a law as it is, and for a number of members the paper's."""
-    return law if isinstance(law, Law) else Law.dominant(law)
-
-
 def count_law(positive: Any, negative: Any) -> Any:
     """Return the law of the number of positives among independent members, the Poisson-binomial law.
 

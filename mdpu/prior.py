@@ -515,6 +515,20 @@ def without_repeats(rows: Any, sample: TupleData) -> TupleData:
     return replace(sample, unlabeled=sample.unlabeled[kept])
 
 
+def different_rows(rows: Any, sample: TupleData) -> tuple[Any, TupleData]:
+    """Return the rows that a sample names, equal ones once, and the sample of their places.
+
+    So folds that leave out a row leave out its copies.
+    """
+    used, own = only_used(rows, sample)
+    identity = row_numbers(used)
+    first = np.unique(identity, return_index=True)[1]
+    if len(first) == len(identity):
+        return used, own
+    tuples = np.where(own.tuples >= 0, identity[own.tuples], -1)
+    return used[first], replace(own, tuples=tuples, unlabeled=identity[own.unlabeled])
+
+
 def row_numbers(rows: Any, places: Indices | None = None) -> Indices:
     """Return a number for the row at each of some places, or for all rows (N, ...), equal for equal rows.
 
@@ -526,7 +540,7 @@ def row_numbers(rows: Any, places: Indices | None = None) -> Indices:
     if isinstance(rows, pd.DataFrame):
         contents = pd.util.hash_pandas_object(rows.iloc[places], index=False).tolist()
     elif sparse.issparse(rows):
-        chosen: Any = rows[places]  # type: ignore[index]  # scipy's base class has no rows
+        chosen: Any = rows.tocsr()[places]  # type: ignore[attr-defined]  # scipy's base class has no rows
         chosen.sum_duplicates()
         parts = [slice(*ends) for ends in pairwise(chosen.indptr.tolist())]
         contents = (hash((chosen.indices[part].tobytes(), chosen.data[part].tobytes())) for part in parts)

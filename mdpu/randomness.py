@@ -28,7 +28,7 @@ class Stream:
     """
 
     def __init__(self, seed: int | str, purpose: str, *indices: int) -> None:
-        words = [seed] if isinstance(seed, int) else [*hashlib.sha256(seed.encode()).digest()]
+        words = [*hashlib.sha256(seed.encode()).digest()] if isinstance(seed, str) else [int(seed)]
         entropy = [*words, *indices, *purpose.encode()]
         self._bits = np.random.PCG64(np.random.SeedSequence(entropy))
 

@@ -372,7 +372,7 @@ def calibration_without_labels(
     check_share("level", level)
     check_count("bins", bins)
     classifier, sample, told, scores = _read_scores(estimator, X, y, prior)
-    getattr(classifier, "_check_posterior", str)("calibration_without_labels")
+    scores = scores - classifier._prior_shift("calibration_without_labels")  # these rows have the training's prior
     present, unlabeled = sample.tuples >= 0, scores[sample.unlabeled]
     edges = np.unique(np.quantile(unlabeled, np.arange(1, bins) / bins))
     place = np.searchsorted(edges, scores, "right")
@@ -492,7 +492,7 @@ def suspicious(estimator: Any, X: Any, y: Any = None, *, level: float = 0.95) ->
     check_share("level", level)
     alone = y is None
     classifier, sample, prior, scores = _read_scores(estimator, X, X[0] if alone else y)
-    getattr(classifier, "_check_posterior", str)("suspicious")
+    scores = scores - classifier._prior_shift("suspicious")  # as in calibration_without_labels
     sizes = sample.sizes
     laws = {size: replace(classifier.law_of(size), refused=0.0) for size in np.unique(sizes).tolist()}
 
@@ -506,7 +506,8 @@ def suspicious(estimator: Any, X: Any, y: Any = None, *, level: float = 0.95) ->
     factor = (1 - q) / (1 - rate) / (q / rate)
     number, share = None, None
     if not alone and sizes.max() > 2:
-        shares = np.concatenate([[0.0], np.geomspace(0.005, 0.98 * (1 - rate.min()), 40)])  # random groups break more
+        most = 0.98 * (1 - rate.min())  # random groups break more
+        shares = np.concatenate([[0.0], np.geomspace(min(0.005, most / 40), most, 40)])
         deviance = share_deviance(bin_scores(scores, sample, laws), prior, shares)
         inside = np.flatnonzero(deviance <= float(norm.ppf((1 + level) / 2)) ** 2)
         share, low, high = (float(shares[place]) for place in (deviance.argmin(), inside[0], inside[-1]))

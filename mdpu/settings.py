@@ -115,6 +115,8 @@ class Settings:
                 raise UserError(f"{name} is {getattr(self, name)}; a number {'above' if least else 'from'} 0 is needed")
         for name, factor in self.rates.items():
             check_number(f"the rate of {name}", factor)
+            if not 0 <= factor < math.inf:
+                raise UserError(f"the rate of {name} is {factor}; a number from 0 is needed")
         for name in ("batch_counts", "optimizer", "schedule", "precision"):
             check_choice(name, getattr(self, name), CHOICES[name])
         if not callable(self.network):  # modules and functions that make one are callable

@@ -38,7 +38,7 @@ from mdpu.errors import UserError
 from mdpu.estimator import MDPUClassifier, Network, TupleClassifier
 from mdpu.law import Law
 from mdpu.randomness import Stream
-from mdpu.scores import TupleKFold, estimated_risk, negative_bag_risk, negative_risk
+from mdpu.scores import TupleKFold, estimated_risk, negative_bag_risk, negative_risk, suspicious
 from mdpu.settings import Settings, Task
 from mdpu.threads import one_thread
 from mdpu.train import train
@@ -267,7 +267,9 @@ def test_probabilities_are_near_the_posterior_of_gaussians(method):
     assert probabilities.sum(axis=1) == pytest.approx(1)
     assert np.array_equal(classifier.predict(test.unlabeled) > 0, probabilities[:, 1] > 0.5)
     assert np.abs(probabilities[:, 1] - test.posterior(test.unlabeled)).mean() < 0.06
+    suspects = suspicious(classifier, data.tuples[:50], data.unlabeled).tuples
     classifier.set_params(prior_shift=0.8)
+    assert np.allclose(suspicious(classifier, data.tuples[:50], data.unlabeled).tuples["q"], suspects["q"], atol=1e-4)
     shifted = classifier.predict_proba(test.unlabeled)[:, 1]
     assert np.abs(shifted - test.posterior(test.unlabeled, 0.8)).mean() < 0.06
 
@@ -403,6 +405,16 @@ class Table:
 @pytest.fixture(scope="module")
 def table():
     return Table()
+
+
+@pytest.mark.parametrize("learner", ["linear", few(n_epochs=5)["learner"]])
+def test_copies_and_rows_that_no_tuple_names_change_nothing(learner, table):
+    """As arrays a row stands once for each time that it was drawn, as a sample of indices it stands once."""
+    arrays, indices = (MDPUClassifier(PRIOR, learner=learner, **QUICK) for _ in range(2))
+    arrays.fit(table.tuples, table.unlabeled)
+    indices.fit(np.concatenate([table.rows[:1200], 1000 * table.rows]), table.sample)
+    scores, others = (one.decision_function(table.rows[1200:]) for one in (arrays, indices))
+    assert np.allclose(scores, others, atol=0.01)
 
 
 @pytest.mark.parametrize("learner", ["linear", LogisticRegression(max_iter=1000), "network"])
@@ -932,7 +944,7 @@ def test_a_training_that_diverges_is_warned_of(digits):
 
 def test_callbacks_get_each_row_of_the_history_and_one_that_returns_true_stops(digits):
     """The model is that without them."""
-    rows, stops = [], [lambda epoch, row: epoch == 2, lambda epoch, row: "goes on"]
+    rows, stops = [], [lambda epoch, row: np.bool_(epoch == 2), lambda epoch, row: "goes on"]
     callbacks = [lambda *own: rows.append(own), *stops]
     stopped = MDPUClassifier(PRIOR, **few(n_epochs=9, callbacks=callbacks)).fit(digits.tuples, digits.unlabeled)
     assert stopped.n_iter_ == len(stopped.history_) == 2

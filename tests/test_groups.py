@@ -7,7 +7,7 @@ from PIL import Image
 
 from mdpu.data import number_groups, sample_of
 from mdpu.errors import UserError
-from mdpu.groups import read_groups
+from mdpu.groups import read_groups, read_rows
 
 IDS = ["b", None, "a", "b", "a", None, "c", "a", None]
 
@@ -45,6 +45,15 @@ def test_a_table_is_read_and_reported(name, tmp_path):
 def test_ids_are_text_or_numbers(ids):
     data = read_groups(frame().assign(id=ids), group="id")
     assert data.groups.tolist() == number_groups(IDS).tolist() and data.names == ["4", "2", "0"]
+
+
+def test_ids_and_text_of_a_csv_file_are_text_even_if_they_look_like_numbers_or_gaps(tmp_path):
+    names = ["007", "7", "NA", "1234567890123456789", "1234567890123456790"]
+    lines = ["code,id", *(f"0{place},{one}" for place, one in enumerate([*names, "", "-1"]))]
+    (tmp_path / "own.csv").write_text("\n".join(lines))
+    data = read_groups(tmp_path / "own.csv", group="id")
+    assert data.names == names and data.report.n_unlabeled == 2
+    assert read_rows(tmp_path / "own.csv", text=["code"])[0]["code"].tolist() == [f"0{place}" for place in range(7)]
 
 
 def test_arrays_are_read_in_both_forms(tmp_path):

@@ -27,6 +27,7 @@ def test_a_stream_goes_on_where_it_stopped():
 def test_seed_purpose_and_index_each_name_another_stream():
     names = [(1, "a"), (2, "a"), (1, "b"), (1, "a", 0), (1, "a", 1), (1, "a", 1, 0), (1, "ab")]
     assert len({Stream(*name).uniform(1)[0] for name in names}) == len(names)
+    assert Stream(np.int64(1), "a").uniform(1) == Stream(1, "a").uniform(1)
 
 
 def test_numbers_are_uniform():

@@ -49,7 +49,7 @@ def test_folds_cut_no_tuple_and_hold_each_image_out_once(sizes, n_unlabeled, fol
     assert sorted(held_out) == list(range(len(groups)))
 
 
-@pytest.mark.parametrize("kind", [np.asarray, pd.DataFrame, sparse.csr_matrix, np.ndarray.tolist])
+@pytest.mark.parametrize("kind", [np.asarray, pd.DataFrame, sparse.csr_matrix, sparse.csc_matrix, np.ndarray.tolist])
 def test_equal_unlabeled_rows_are_held_out_together(kind):
     rows, groups = np.arange(60.0).reshape(30, 2), number_groups(np.append(np.repeat(np.arange(5), 2), [-1] * 20))
     rows[15:] = np.repeat(rows[10:15], 3, axis=0)  # five rows, four times each
@@ -85,6 +85,7 @@ class Scored:
         self.classifier = SimpleNamespace(
             prior_=prior,
             law_of=laws.get,
+            _prior_shift=lambda asked: 0.0,
             decision_function=lambda rows: rows[:, 0] - CUT,
             predict=lambda rows: np.where(rows[:, 0] > CUT, 1, -1),
         )
@@ -223,6 +224,9 @@ def test_the_number_of_broken_tuples_is_known_of_larger_tuples_beside_unlabeled_
     data = Scored({2: DOMINANT[2], 3: DOMINANT[3]}, 0.4)
     both = suspicious(data.classifier, data.tuples, data.unlabeled)
     assert both.number.low == 0 and both.tuples["probability"].between(0, 1).all()
+    seldom = Scored({5: Law.dominant(5)}, 0.955)  # random groups break the law in 0.1 %
+    few = suspicious(seldom.classifier, seldom.tuples, seldom.unlabeled).number
+    assert few.low <= few.value <= few.high
     alone = suspicious(data.classifier, data.tuples)
     pairs = suspicious(data.classifier, data.tuples[:50], data.unlabeled)
     for found in (alone, pairs):

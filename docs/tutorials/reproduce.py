@@ -57,7 +57,7 @@ from mdpu.train import train
 
 test = images.test_images, labels["test"]
 evaluation = TestSet(*test, images.train_images, train_labels)
-settings = plan.settings("base", "mlp")
+settings = plan.protocol.settings("base", "mlp")
 models = []
 for run, sample in zip(runs, samples, strict=True):
     task = Task(run.method, tuple_size=2, prior=0.5)

@@ -144,7 +144,8 @@ def only_used(rows: Any, sample: TupleData) -> tuple[Any, TupleData]:
     used, own = np.unique(places, return_inverse=True)
     tuples = np.full(sample.tuples.shape, -1)
     tuples[present] = own[: present.sum()]
-    return rows[used], replace(sample, tuples=tuples, unlabeled=own[present.sum() :])
+    rows = rows if len(used) == rows.shape[0] else rows[used]  # all of a memory map are not read
+    return rows, replace(sample, tuples=tuples, unlabeled=own[present.sum() :])
 
 
 @lru_cache(maxsize=1024)

@@ -1,7 +1,8 @@
 """A classifier from a user's own files, what is known of it without labels, and predictions for new rows.
 
 ``python -m mdpu fit`` and ``predict`` call this; ``docs/how-to/from-files.md`` shows them. What is said of a classifier
-is from folds of whole groups: each row is scored by a model that has seen neither it nor its group.
+is from folds of whole groups: each row is scored by a model that has seen its group no more than the row itself, unless
+the row stands in another group, too.
 """
 
 from __future__ import annotations
@@ -29,9 +30,8 @@ from mdpu.data import UNLABELED, Indices, sample_of
 from mdpu.errors import UserError, printable
 from mdpu.estimator import MDPUClassifier
 from mdpu.groups import GroupData, dates_as_days, read_groups, read_rows
-from mdpu.pipeline.files import read_json, write_csv, write_json, write_table
+from mdpu.pipeline.files import progress, read_json, write_csv, write_json, write_table
 from mdpu.prior import without_repeats
-from mdpu.progress import Steps
 from mdpu.saving import load, save
 
 FOLDS = 5
@@ -88,7 +88,7 @@ def fit_groups(
     rows, ranked = study.data.rows, study.suspicion.tuples
     held = {"shape": rows.shape[1:]}
     if isinstance(rows, pd.DataFrame):
-        held = {"columns": [*rows], "text": [*rows.select_dtypes(exclude="number")]}
+        held = {"columns": [*rows], "text": [*rows.select_dtypes(exclude=["number", "bool"])]}
     write_json(out / "rows.json", held)
     ranked = ranked.assign(tuple=[data.names[place] for place in ranked["tuple"]]).rename(columns={"tuple": "group"})
     write_csv(ranked, out / "groups.csv")
@@ -104,7 +104,8 @@ def predict_rows(model: Path, source: Any, out: Path, files: dict[str, Any]) -> 
         raise UserError(f"{model} is no folder that fit wrote")
     held, classifier = read_json(model / "rows.json"), load(model / "classifier.skops")
     shape = held.get("shape", ())
-    rows, _, paths = read_rows(source, **files, size=shape[:2] if len(shape) > 1 else None)
+    size = shape[:2] if len(shape) > 1 else None
+    rows, _, paths = read_rows(source, **files, size=size, text=held.get("text", ()))
     if not len(rows) or isinstance(rows, pd.DataFrame) != ("columns" in held):
         raise UserError(f"{source} has no rows, or others than the training: a table for pictures, or the reverse")
     shown = pd.DataFrame({"row": range(len(rows))})
@@ -129,13 +130,14 @@ def study_groups(data: GroupData, drop: Sequence[str] = (), **parameters: Any) -
     """Train a classifier on groups, and find out what can be said of it."""
     n = len(data.names) * (FOLDS - 1) / FOLDS
     parts = [part for part in PARTS if part == 1 or n / part >= LEAST]
-    with Steps("training", 1 + FOLDS * len(parts), "models") as steps, warnings.catch_warnings(record=True) as caught:
+    total = 1 + FOLDS * len(parts)
+    with progress("training", total, "models") as bar, warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         data, left_out, estimator = _prepared(data, drop, MDPUClassifier(**parameters))
         rows, groups = data.rows, data.groups
         found, models = {part: np.empty(len(groups)) for part in parts}, []
         estimator.fit(rows, groups)
-        steps.advance()
+        bar.update()
         warned = [str(one.message).replace("tuple", "group") for one in caught if issubclass(one.category, UserWarning)]
         classifier, told = _last(estimator), clone(estimator)
         known = {"prior": classifier.prior_, "compare_prior": False, "learner": classifier.learner_.name}
@@ -147,7 +149,7 @@ def study_groups(data: GroupData, drop: Sequence[str] = (), **parameters: Any) -
                     chosen = kept[next(scores.TupleKFold(part).split(kept, groups[kept]))[1]]
                 model = clone(told).fit(_take(rows, chosen), groups[chosen])
                 found[part][held] = model.decision_function(_take(rows, held))
-                steps.advance()
+                bar.update()
             models.append((model, held))
     judged = copy.copy(classifier)
     judged.decision_function = lambda X: found[1]
@@ -196,7 +198,7 @@ def _prepared(data: GroupData, drop: Sequence[str], classifier: Any) -> tuple[Gr
         if lacking := [name for name in drop if name not in rows]:
             raise UserError(f"there is no column {', '.join(lacking)} to leave out")
         rows = dates_as_days(rows.drop(columns=left_out))
-        text = [*rows.select_dtypes(exclude="number")]
+        text = [*rows.select_dtypes(exclude=["number", "bool"])]
         rows = _plain(rows, text)
         names = [one for one in text if rows[one].nunique() > max(KINDS["max_categories"], NAMES * len(rows))]
         rows, left_out, kinds = rows.drop(columns=names), left_out + names, [one for one in text if one not in names]

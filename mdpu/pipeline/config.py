@@ -103,7 +103,7 @@ def parse_value(text: str) -> Config:
 def _parse(text: str, where: str) -> Config:
     """Read a mapping from YAML text; `where` begins the messages about it."""
     try:
-        content = yaml.load(text, _Loader)
+        content = yaml.load(text, _Loader)  # noqa: S506  # it is yaml.SafeLoader, and refuses doubled keys
     except yaml.MarkedYAMLError as error:
         line = f", line {error.problem_mark.line + 1}" if error.problem_mark else ""
         raise UserError(f"{where} is not valid YAML: {error.problem}{line}") from None

@@ -1,4 +1,4 @@
-"""Files that are whole or absent: written beside their place and renamed, and noticed when read damaged."""
+"""Files that are whole or absent: written beside their place and renamed, and noticed when read damaged; progress."""
 
 from __future__ import annotations
 
@@ -8,12 +8,14 @@ import hashlib
 import json
 import os
 import platform
+import sys
 from collections.abc import Collection, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 import psutil
+from tqdm import tqdm
 
 from mdpu.errors import UserError
 
@@ -29,6 +31,12 @@ def resource(name: str) -> Path:
         if path.exists():
             return path
     raise FileNotFoundError(f"the installation of mdpu is incomplete: it lacks {name}")
+
+
+def progress(what: str, total: int, unit: str) -> tqdm[NoReturn]:
+    """Return a bar of progress, which a terminal shows at once and a log every ten seconds."""
+    seconds = 0.1 if sys.stderr.isatty() else 10.0
+    return tqdm(desc=what, total=total, unit=f" {unit}", mininterval=seconds, leave=False)
 
 
 def digest(value: object) -> str:

@@ -406,10 +406,6 @@ class Plan:
         """Return the source, a name or a path, whose images are called `images` in `Layout.images`."""
         return str(self.dataset(images.removeprefix("own/"))["source"]) if images.startswith("own/") else images
 
-    def settings(self, variant: str, network: str) -> Settings:
-        """Return the trainer's settings for a network under a variant."""
-        return self.protocol.settings(variant, network)
-
     def _flat_settings(self, variant: str, network: str) -> dict[str, Any]:
         """Return the trainer's settings as one mapping of plain JSON."""
         flat: dict[str, Any] = json.loads(json.dumps(self.protocol.settings(variant, network).flat()))

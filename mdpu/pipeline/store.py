@@ -74,6 +74,7 @@ def checksum(history: pd.DataFrame) -> str:
 def _checksum(names: Sequence[str], values: NDArray[np.float64]) -> str:
     """Return the checksum of a history's values (epochs, names)."""
     total = hashlib.sha256()
+    values = np.where(np.isnan(values), np.nan, values)  # a NaN may have a sign, which a file does not keep
     for place in sorted(np.flatnonzero(~np.isnan(values).all(axis=0)).tolist(), key=lambda place: names[place]):
         total.update(names[place].encode() + b"\0" + values[:, place].tobytes())
     return total.hexdigest()

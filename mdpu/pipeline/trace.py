@@ -175,8 +175,8 @@ def again(cell: Cell, runs: Sequence[Run]) -> bool:
 def train_again(plan: Plan, runs: Sequence[Run]) -> Found:
     """Train runs of one cell anew in a scratch folder, from images that are here or are fetched."""
     run, spec = runs[0], plan.spec(runs[0].cell)
-    dataset, images = plan.dataset(run.dataset), plan.layout.images(run.dataset)
-    labels, split, out = SCRATCH / f"{run.dataset}.npz", SCRATCH / "split.npz", SCRATCH / "runs.parquet"
+    dataset, images, scratch = plan.dataset(run.dataset), plan.layout.images(run.dataset), SCRATCH / run.cell
+    labels, split, out = scratch / "labels.npz", scratch / "split.npz", scratch / "runs.parquet"
     if not images.with_suffix(".json").exists():
         mirror = plan.config["mirror"] or os.environ.get("MDPU_MIRROR")
         write_source(dataset["source"], plan.layout.data_dir, mirror, images, dataset.get("sha256"))

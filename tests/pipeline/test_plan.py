@@ -134,7 +134,7 @@ def test_a_variant_overrides_the_protocol_and_base_does_not():
     expected = {"n": 30, "n_unlabeled": 30, "replacement": True, "overlap": True, "broken": 0.0}
     assert plan.protocol.sampling("base", 2, 30) == expected
     assert plan.protocol.sampling("three-n", 2, 30) == {**expected, "n_unlabeled": 90}
-    settings = plan.settings("base", "mlp")
+    settings = plan.protocol.settings("base", "mlp")
     assert (settings.epochs, list(settings.architecture["hidden"]), settings.batch_size) == (3, [8], 10)
 
 

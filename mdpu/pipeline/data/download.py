@@ -19,8 +19,7 @@ from filelock import FileLock
 
 from mdpu.errors import UserError, printable
 from mdpu.pipeline.data.images import ImageSet
-from mdpu.pipeline.files import atomic
-from mdpu.progress import Steps
+from mdpu.pipeline.files import atomic, progress
 
 TIMEOUT_SECONDS = 30.0  # without a byte
 MEBIBYTE = 1 << 20
@@ -120,12 +119,12 @@ def _download(archive: Archive, data_dir: Path, urls: Sequence[str]) -> list[Pat
 def _transfer(url: str, path: Path, archive: Archive) -> None:
     """Write what a server sends into a file; raise `DownloadError` unless it has the archive's MD5."""
     total = math.ceil(archive.size / MEBIBYTE)
-    with path.open("wb") as file, Steps(Path(archive.path).name, total, "MiB") as steps:
+    with path.open("wb") as file, progress(Path(archive.path).name, total, "MiB") as bar:
         for chunk in _chunks(url):
             if file.tell() > archive.size:  # a server may go on for ever
                 break
             file.write(chunk)
-            steps.advance()
+            bar.update()
     if _md5(path) != archive.md5:
         raise DownloadError(f"what it sends {_fault(path, archive)}")
 

@@ -12,6 +12,7 @@ import pandas as pd
 from mdpu.errors import UserError
 from mdpu.methods import load_method
 from mdpu.pipeline.files import REPOSITORY, read_table, write_csv, write_table
+from mdpu.pipeline.job import MEASURES
 from mdpu.pipeline.plan import AXES, CELL, Plan, Run
 from mdpu.pipeline.store import Stored, read_runs
 
@@ -61,7 +62,8 @@ def find_runs(plan: Plan, files: Iterable[Path]) -> dict[Run, tuple[Stored, Path
 def collect(found: Mapping[Run, tuple[Stored, Path]]) -> pd.DataFrame:
     """Return the histories of runs, one row per run and epoch, in order of run and epoch."""
     collected = join_histories(pd.DataFrame(list(found)), [stored.history for stored, _ in found.values()])
-    return collected.sort_values([*AXES, "epoch"], ignore_index=True)
+    lacking = [name for name in (*MEASURES, "risk") if name not in collected]  # as of baselines, none of which has them
+    return collected.assign(**dict.fromkeys(lacking, np.nan)).sort_values([*AXES, "epoch"], ignore_index=True)
 
 
 def join_histories(keys: pd.DataFrame, histories: Sequence[pd.DataFrame]) -> pd.DataFrame:

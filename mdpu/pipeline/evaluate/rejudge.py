@@ -11,7 +11,7 @@ import pandas as pd
 
 from mdpu.pipeline.config import BASE, merge
 from mdpu.pipeline.evaluate.comparison import NOT_RUN, VERDICTS
-from mdpu.pipeline.evaluate.published import METHODS, TRIALS, published_cells
+from mdpu.pipeline.evaluate.published import METHODS, PROPOSED, TRIALS, published_cells
 from mdpu.pipeline.evaluate.readings import KEYS, Model, Panel, Readings, best_power, held_out, verdicts
 from mdpu.pipeline.files import write_csv, write_json
 from mdpu.pipeline.plan import DOMINANT, LOGISTIC, ROW, Plan
@@ -23,11 +23,12 @@ FEWEST_CELLS = 12  # of a reading that is counted: fewer say nothing of the pape
 
 
 def is_compared(plan: Plan) -> bool:
-    """Return whether a plan has runs of the paper's numbers on its images, reported as by the readings' protocol."""
+    """Return whether a plan runs numbers of URE, ReLU or ABS on the paper's images, reported as the protocol does."""
     readings, protocol = Readings(plan.config), plan.config["protocol"]
     if merge(protocol, readings.changes(readings.protocol)["protocol"]) != protocol:
         return False
-    published = set(published_cells()[[*ROW, "method"]].itertuples(index=False, name=None))
+    cells = published_cells()
+    published = set(cells.loc[cells["method"].isin(PROPOSED), [*ROW, "method"]].itertuples(index=False, name=None))
     names = plan.published_names
     own = {name for name in names if names[name] == name}  # not another split of the images
     for value in readings.values("letters"):

@@ -210,7 +210,7 @@ def _making(plan: Plan, out: Path) -> dict[str, Any]:
     return {
         "datasets": [_dataset(plan, name) for name in plan.datasets],
         "protocol_yaml": yaml.safe_dump(plan.config["protocol"], sort_keys=False, allow_unicode=True),
-        "rates": {name: plan.settings(BASE, name).flat() for name in sorted(networks)},
+        "rates": {name: plan.protocol.settings(BASE, name).flat() for name in sorted(networks)},
         "not_run": plan.not_run,
         "datasets_not_run": {name: title for name, title in titles.items() if name not in plan.datasets},
         "reference": os.path.relpath(REFERENCE, out.parent),

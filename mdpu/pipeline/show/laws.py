@@ -66,18 +66,18 @@ def law_cells(accuracies: pd.DataFrame, laws: Mapping[tuple[str, int], Law], lev
     cells = summarize(
         accuracies.assign(accuracy=accuracy.mask(np.array(unnamed), np.maximum(accuracy, 100 - accuracy)))
     )
-    valid = cells["trials"] - cells["diverged"]
+    cells["valid"] = valid = cells["trials"] - cells["diverged"]
     half = t.ppf((1 + level) / 2, (valid - 1).clip(lower=1)) * cells["std"] / np.sqrt(valid)
     cells = cells.assign(low=cells["mean"] - half, high=cells["mean"] + half, family=cells["method"].map(family))
     told = [(laws[law, size], float(prior)) for law, size, prior in cells[SETTING].itertuples(index=False)]
     cells["joint"] = [law.joint_information(prior) for law, prior in told]
     cells["marginal"] = [law.marginal_information(prior) for law, prior in told]
     others = [axis for axis in CELL if axis != "method"]
-    own = cells[cells["method"] == REFERENCE][[*others, "mean", "std", "trials"]]
+    own = cells[cells["method"] == REFERENCE][[*others, "mean", "std", "valid"]]
     beside = cells[others].merge(own, on=others, how="left")
-    reference = Trials(beside["mean"], beside["std"], beside["trials"])
+    reference = Trials(beside["mean"], beside["std"], beside["valid"])
     low, high = welch_interval(reference, Trials(cells["mean"], cells["std"], valid), level)
-    return cells.assign(above=beside["mean"] - cells["mean"], above_low=low, above_high=high)
+    return cells.drop(columns="valid").assign(above=beside["mean"] - cells["mean"], above_low=low, above_high=high)
 
 
 def laws_figure(cells: pd.DataFrame, datasets: Mapping[str, str]) -> Figure:

@@ -72,6 +72,14 @@ def test_runs_are_gathered_by_key_from_the_files_of_cells_and_from_packed_ones(p
     assert set(summary["precision"]) == {"float32", "bfloat16"}
 
 
+def test_runs_of_methods_without_a_risk_are_gathered(plan, tmp_path):
+    histories = [(run, stored(plan, run).history.drop(columns="risk")) for run in plan.runs]
+    facts = {"device": "CPU", "precision": "float32", "date": "2026-01-01"}
+    runs = [Stored.of(asked(plan.spec(run.cell), run.seed), history, **facts) for run, history in histories]
+    write_runs(tmp_path / "all.parquet", runs)
+    assert write(plan, [tmp_path / "all.parquet"])[2]["risk"].isna().all()
+
+
 def test_a_cell_of_two_precisions_says_so(plan, tmp_path):
     precisions = {1: "float32", 2: "bfloat16"}
     write_runs(tmp_path / "all.parquet", [stored(plan, run, precision=precisions[run.seed]) for run in plan.runs])

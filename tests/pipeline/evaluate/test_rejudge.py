@@ -23,6 +23,7 @@ def plan_of(*values):
 def test_a_plan_is_judged_under_readings_if_it_runs_numbers_of_the_paper_by_the_protocol():
     assert is_compared(plan_of())
     assert not is_compared(plan_of("protocol={reporting: {average_last: 5}}"))
+    assert not is_compared(plan_of("definitions={experiments: {table2: {method: [siamese]}}}"))
     assert not is_compared(Plan(load_config([], ["datasets=[mnist]", "experiments=[figure4]", "axes={loss: [hinge]}"])))
 
 

@@ -67,7 +67,9 @@ def test_a_claim_lists_our_failing_cases_and_leads_to_their_cells(plan, tmp_path
     template = environment().get_template("sections/claims.html.j2")
     page = template.render(claims=list(section.values()), level="95 %", files={"claims": []})
     # One of two cases holds in each of three trials; an interval over trials cannot be told from one.
-    shown = r'<td data-label="Cases">1 of 2 \(50 %\)</td><td data-label="Effect">\S+ <span class="quiet">points</span></td>'
+    shown = (
+        r'<td data-label="Cases">1 of 2 \(50 %\)</td><td data-label="Effect">\S+ <span class="quiet">points</span></td>'
+    )
     assert re.search(shown + r'<td data-label="In single trials">50 % \(', page)
     assert 'data-label="In single trials" class="quiet">counted, not tested</td>' in page
     assert f'<li><a href="#{cell}">{cell}</a>: 76, 84</li>' in page

@@ -15,6 +15,7 @@ from matplotlib.text import Text
 from mdpu.law import Law
 from mdpu.losses import LOSSES
 from mdpu.pipeline.config import load_config
+from mdpu.pipeline.evaluate.comparison import Trials, welch_interval
 from mdpu.pipeline.evaluate.published import missing_datasets
 from mdpu.pipeline.files import resource
 from mdpu.pipeline.plan import Plan, Run
@@ -207,7 +208,7 @@ def test_what_the_setting_says_of_its_images_is_true(tuple_size):
 LAWS = {("dominant", 3): Law.dominant(3), ("exactly-1", 3): Law.exactly(3, 1), ("similar", 2): Law.similar(2)}
 
 
-def cells_of_laws(methods=("ure", "bag-em", "bag-relu", "supervised")) -> pd.DataFrame:
+def cells_of_laws(methods=("ure", "bag-em", "bag-relu", "supervised"), diverged: int = 0) -> pd.DataFrame:
     """At 1/2 similar pairs name no class and have no risk of members; their second trial of three ends swapped."""
     reached = {"ure": 80.0, "bag-em": 90.0, "bag-relu": 95.0, "supervised": 97.0}
     rows = [
@@ -220,6 +221,8 @@ def cells_of_laws(methods=("ure", "bag-em", "bag-relu", "supervised")) -> pd.Dat
         if (prior, method) != ("0.5", "ure")
     ]
     table = pd.DataFrame(rows).assign(first_epoch=1, last_epoch=5)
+    lost = (table["method"] == "bag-relu") & (table["seed"] == diverged)
+    table["accuracy"] = table["accuracy"].mask(lost)
     swapped = (table["law"] == "similar") & (table["seed"] == 2)
     return law_cells(table.assign(accuracy=table["accuracy"].mask(swapped, 100 - table["accuracy"])), LAWS, 0.95)
 
@@ -232,6 +235,9 @@ def test_cells_of_laws_have_intervals_information_and_the_lead_of_bag_relu():
     assert shown["above_high"] - 15 == pytest.approx(2.776445 * (2 / 3) ** 0.5)  # Welch's, four
     assert (shown["joint"], shown["marginal"]) == pytest.approx((1.044, 0.659), abs=1e-3)
     assert cells.loc[("similar", "supervised"), "mean"] == 99.0
+    fewer = cells_of_laws(diverged=3).query("dataset == 'mnist' and law == 'dominant' and method == 'ure'").iloc[0]
+    ends = welch_interval(Trials(96.5, 0.5**0.5, 2), Trials(82.0, 1.0, 3), 0.95)
+    assert (fewer["above_low"], fewer["above_high"]) == pytest.approx(ends)
     assert cells.loc[("similar", "supervised"), "marginal"] == pytest.approx(0, abs=1e-9)
 
 
