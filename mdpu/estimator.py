@@ -81,8 +81,8 @@ class Network(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
         as accurate as 100 epochs on all pixels at a constant rate, in a tenth of the time; with few it is not. By
         default it is short from 3,000 tuples on, and where tuples are broken, because longer training memorises them.
     n_epochs, batch_size : int, optional
-        Number of epochs, and of tuples in a minibatch. By default `short` and the number of tuples decide: beyond
-        50,000, a million are seen in all, and each at least five times.
+        Number of epochs, and of tuples in a minibatch. By default `short` and the number of tuples decide: a short
+        training of more than 50,000 sees a million in all, and each at least five times.
     learning_rate, weight_decay : float, optional
         Settings of Adam; the weight decay is an L2 penalty. By default `short` decides.
     rates : mapping from str to float, optional
