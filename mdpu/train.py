@@ -187,10 +187,9 @@ def train(
                     scores = scores + weight * lead.gather(1, rows)
 
                 leaf, cut = scores.detach().requires_grad_(), members.shape[1]
-                parts = [(leaf[:, :cut].unflatten(1, (-1, size)), leaf[:, cut:])]
-                if y is not None:
-                    parts.append((y[rows[:, :cut]].unflatten(1, (-1, size)), y[rows[:, cut:]]))
-                value, recorded = objective(Batch(*parts[0], sizes, *parts[1:]))  # (S,), (S, measures)
+                labelled = None if y is None else (y[rows[:, :cut]].unflatten(1, (-1, size)), y[rows[:, cut:]])
+                given = Batch(leaf[:, :cut].unflatten(1, (-1, size)), leaf[:, cut:], sizes, labelled)
+                value, recorded = objective(given)  # (S,), (S, measures)
                 value.sum().backward()
                 # Where a corrected risk is flat, no score has a gradient, and no weight would: only the decay acts.
                 if device.type != "cpu" or cast(Tensor, leaf.grad).any():
@@ -253,7 +252,8 @@ class Adam:
 
     def __init__(self, parameters: Sequence[Tensor], settings: Settings, rates: Sequence[float] = ()) -> None:
         self.parameters, self.settings = list(parameters), settings
-        self.rates = [*rates, *[1.0] * (len(parameters) - len(rates))]  # factors of the learning rate
+        own = [*rates, *[1.0] * (len(parameters) - len(rates))]  # factors of the learning rate
+        self.places = {rate: [place for place, one in enumerate(own) if one == rate] for rate in dict.fromkeys(own)}
         self.moments = [[torch.zeros_like(parameter) for parameter in parameters] for _ in range(2)]
         self.steps = [torch.zeros((), device=parameter.device) for parameter in parameters]
         self.state = [*self.parameters, *self.moments[0], *self.moments[1], *self.steps]
@@ -268,11 +268,9 @@ class Adam:
         options: Any = {"amsgrad": False, "beta1": 0.9, "beta2": 0.999, "eps": 1e-8, "maximize": False, "fused": True}
         options |= {"weight_decay": self.settings.weight_decay}
         options["decoupled_weight_decay"] = self.settings.optimizer == "adamw"
-        lists = (self.parameters, gradients, *self.moments, self.steps)
-        for rate in dict.fromkeys(self.rates):
-            weights, own, first, second, steps = (
-                [one for one, its in zip(each, self.rates, strict=True) if its == rate] for each in lists
-            )
+        for rate, places in self.places.items():
+            lists = (self.parameters, gradients, *self.moments, self.steps)
+            weights, own, first, second, steps = ([each[place] for place in places] for each in lists)
             adam(weights, own, first, second, [], steps, lr=self.settings.learning_rate * factor * rate, **options)
 
 

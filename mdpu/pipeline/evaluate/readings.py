@@ -311,15 +311,15 @@ class Model:
             own = values[order][:, :, cells].transpose(0, 2, 3, 1)  # (T, C, S, E)
             trials, count = own.shape[2], len(cells)
             centre = own.mean(axis=2)
-            within = np.einsum("tcse,tcsf->ef", *[own - centre[:, :, None]] * 2) / (len(own) * count * (trials - 1))
-            shift = centre.mean(axis=1, keepdims=True)
-            between = np.einsum("tce,tcf->ef", *[centre - shift] * 2) / (len(own) * (count - 1)) - within / trials
+            noise, spread = own - centre[:, :, None], centre - centre.mean(axis=1, keepdims=True)
+            within = np.einsum("tcse,tcsf->ef", noise, noise) / (len(own) * count * (trials - 1))
+            between = np.einsum("tce,tcf->ef", spread, spread) / (len(own) * (count - 1)) - within / trials
             sizes, axes = np.linalg.eigh(between)
             between = (axes * np.maximum(sizes, 0)) @ axes.T
             trust = between @ np.linalg.pinv(between + within / trials, hermitian=True)
             left = np.diag(between - trust @ between)
             for column, places in enumerate(order.T):
-                mean[np.ix_(places, cells)] = (shift + (centre - shift) @ trust.T)[:, :, column]
+                mean[np.ix_(places, cells)] = (centre - spread + spread @ trust.T)[:, :, column]
                 error[np.ix_(places, cells)] = left[column]
         return mean, error
 

@@ -57,17 +57,12 @@ def verdict_grid(plan: Plan, comparison: pd.DataFrame) -> dict[str, Any]:
     were = set(run[["table", "method"]].itertuples(index=False, name=None))
     columns = {table: [method for method in methods if (table, method) in were] for table in TABLES}
     datasets = [name for name in plan.published_names if name in set(run["dataset"])]
-    grid = [
-        {
-            "title": plan.dataset(dataset)["title"],
-            "prior": prior,
-            "first": index == 0,
-            "cells": [[_look(by_cell[table, method]) for method in shown] for table, shown in columns.items() if shown],
-        }
-        for dataset in datasets
-        for index, (prior, rows) in enumerate(comparison[comparison["dataset"] == dataset].groupby("prior"))
-        for by_cell in [{(row["table"], row["method"]): row for row in rows.to_dict("records")}]
-    ]
+    grid = []
+    for dataset in datasets:
+        for index, (prior, rows) in enumerate(comparison[comparison["dataset"] == dataset].groupby("prior")):
+            by_cell = {(row["table"], row["method"]): row for row in rows.to_dict("records")}
+            cells = [[_look(by_cell[table, method]) for method in shown] for table, shown in columns.items() if shown]
+            grid.append({"title": plan.dataset(dataset)["title"], "prior": prior, "first": index == 0, "cells": cells})
     return {
         "columns": {TABLES[table]: shown for table, shown in columns.items() if shown},
         "titles": {method: load_method(method).title for method in methods},
