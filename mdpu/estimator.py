@@ -184,12 +184,12 @@ def _defaults(n: int, short: bool, broken: bool) -> dict[str, Any]:
     """Return the settings of a training on `n` tuples that no parameter names."""
     passes = max(5, -(-1_000_000 // n))
     if short:
-        own = {"network": "components", "schedule": "one-cycle", "epochs": min(20, passes), "learning_rate": 3e-3}
-        own |= {"batch_size": min(500, max(64, n // 20)), "weight_decay": 6e-3 if broken else 3e-4}
+        values = {"network": "components", "schedule": "one-cycle", "epochs": min(20, passes), "learning_rate": 3e-3}
+        values |= {"batch_size": min(500, max(64, n // 20)), "weight_decay": 6e-3 if broken else 3e-4}
     else:
-        own = {"network": "mlp", "epochs": min(100, passes), "learning_rate": 1e-3}
-        own |= {"batch_size": 64 if n <= 10_000 else 256, "weight_decay": 5e-4}
-    return own
+        values = {"network": "mlp", "epochs": min(100, passes), "learning_rate": 1e-3}
+        values |= {"batch_size": 64 if n <= 10_000 else 256, "weight_decay": 5e-4}
+    return values
 
 
 def _check_module(settings: Settings, rows: NDArray[Any]) -> None:
@@ -329,31 +329,31 @@ class TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         choice, seed = self._choose_learner(rows, sample), self._seed()
         estimate = None
         if self.prior is not None:
-            own = self._own(float(self.prior))
+            prior = self._mirrored(float(self.prior))
         elif _is_complete(sample):
-            own = event_prior(rows, Bags.of(sample, self._own_law), seed)
+            prior = event_prior(rows, Bags.of(sample, self._learned_law), seed)
         else:
-            estimate = estimate_prior(rows, sample, self._own_law, seed)
-            own = self._estimated(estimate, rows, sample)
+            estimate = estimate_prior(rows, sample, self._learned_law, seed)
+            prior = self._estimated(estimate, rows, sample)
         if self.broken:
-            self._check_broken(own, sample)
+            self._check_broken(prior, sample)
         if isinstance(self, TupleClassifier):
-            self._check_tie(own, rows, sample)
+            self._check_tie(prior, rows, sample)
         if choice.name == "auto":
-            choice = self._compare(rows, sample, own, seed)
+            choice = self._compare(rows, sample, prior, seed)
         for name in ("history_", "n_iter_", "standardisation_"):
             self.__dict__.pop(name, None)
         if choice.name == "network":
-            self._fit_network(rows, sample, own, seed)
+            self._fit_network(rows, sample, prior, seed)
         else:
-            self._fit_learner(choice.name, rows, Bags.of(sample, self._own_law), own, seed)
+            self._fit_learner(choice.name, rows, Bags.of(sample, self._learned_law), prior, seed)
         if self.prior is not None and self.compare_prior and not _is_complete(sample):
-            estimate = self._compare_told_prior(own, rows, sample, seed)
-        self._warn_of_little_information(own, sample)
+            estimate = self._compare_told_prior(prior, rows, sample, seed)
+        self._warn_of_little_information(prior, sample)
         self._warn_of_constant_answers(rows, sample)
         self.learner_ = choice
         self.prior_estimate_ = estimate.mirrored() if estimate and self._sign < 0 else estimate
-        self.prior_ = float(self._own(own))
+        self.prior_ = float(self._mirrored(prior))
         if isinstance(self, TupleClassifier) and self.positive_by is not None:
             self._name_classes(rows, sample)
         self.classes_ = np.array([-1, 1])
@@ -396,6 +396,8 @@ class TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         if y is None and self._counts is None:
             raise UserError("requires y to be passed, but the target y is None; give unlabeled rows, or groups")
         complete = y is None
+        if complete and hasattr(X, "columns"):
+            raise UserError("with counts alone, X is a list with the rows of each group, but it is one frame")
         if complete:  # groups alone, of which counts are known, are unlabeled too
             y = X[0]
         if not isinstance(y, TupleData):
@@ -479,43 +481,44 @@ class TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
             return False
         return rows.ndim == 2 or bool(np.isfinite(rows).all())
 
-    def _compare(self, rows: Any, sample: TupleData, own: float, seed: int | str) -> Choice:
+    def _compare(self, rows: Any, sample: TupleData, prior: float, seed: int | str) -> Choice:
         """Return the learner with the least loss on a quarter of the sample, of those trained on the rest.
 
         ``benchmarks/learners.py`` has the figures.
         """
-        bags = Bags.of(sample, self._own_law)
+        bags = Bags.of(sample, self._learned_law)
         kept, held = split_folds(bags, seed, 4, COMPARED)[0][0]
         places = np.unique(np.concatenate([held.unlabeled, *(part.tuples.ravel() for part in held.parts)]))
         scores, losses = np.zeros(rows.shape[0]), {}
         for name in ("student", "linear", *(["network"] if self._suits_networks(rows, sample) else [])):
             if name == "network":
-                self._fit_network(rows, TupleData(kept.parts[0].tuples, kept.unlabeled), own, seed, len(sample.tuples))
+                part = TupleData(kept.parts[0].tuples, kept.unlabeled)
+                self._fit_network(rows, part, prior, seed, len(sample.tuples))
             else:
-                self._fit_learner(name, rows, kept, own, seed)
+                self._fit_learner(name, rows, kept, prior, seed)
             scores[places] = self._scores(rows[places])
-            losses[name] = held_out_loss(scores, held, own, seed)
+            losses[name] = held_out_loss(scores, held, prior, seed)
         best = min(losses, key=lambda name: losses[name])
         found = ", ".join(f"{name} {loss:.3f}" for name, loss in losses.items())
         return Choice(best, f"least held-out loss: {found}")
 
-    def _fit_learner(self, name: str, rows: Any, bags: Bags, own: float, seed: int | str) -> None:
+    def _fit_learner(self, name: str, rows: Any, bags: Bags, prior: float, seed: int | str) -> None:
         with one_thread():
             if name == "linear":
-                self.model_ = fit_linear(rows, bags, own, seed)
+                self.model_ = fit_linear(rows, bags, prior, seed)
             else:
                 student = {} if isinstance(self.learner, str) else {"student": self.learner}
-                self.model_ = fit_student(rows, bags, own, seed, **student)
+                self.model_ = fit_student(rows, bags, prior, seed, **student)
 
-    def _fit_network(self, rows: Any, sample: TupleData, own: float, seed: int | str, n: int | None = None) -> None:
+    def _fit_network(self, rows: Any, sample: TupleData, prior: float, seed: int | str, n: int | None = None) -> None:
         """Train the network of `learner`, or that of the defaults, with the settings of n tuples."""
         network = self.learner if isinstance(self.learner, Network) else Network()
         size = sample.tuples.shape[1]
-        law = self._own_law(size)
+        law = self._learned_law(size)
         settings = network.settings(n or len(sample.tuples), broken=self.broken > 0)
         table = network.standardize and rows.ndim == 2 and np.issubdtype(rows.dtype, np.floating)
         self.standardisation_ = Standardisation.learn(rows, components=None) if table else None
-        task = Task(network.method, size, own, network.loss, None if law == Law.dominant(size) else law)
+        task = Task(network.method, size, prior, network.loss, None if law == Law.dominant(size) else law)
         small = settings.network in ("mlp", "components")  # where threads wait for one another longer than they work
         with one_thread() if small else nullcontext():
             self.model_ = network.train(task, self._for_network(rows), sample, seed, settings)
@@ -545,7 +548,7 @@ class TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         """Return the law of the tuples of one size."""
         raise NotImplementedError
 
-    def _own_law(self, size: int) -> Law:
+    def _learned_law(self, size: int) -> Law:
         """Return the law in terms of the class whose scores are learned."""
         return self.law_of(size)
 
@@ -554,14 +557,14 @@ class TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         """1, or -1 if the class whose scores are learned is the negative one."""
         return 1
 
-    def _own(self, prior: float) -> float:
-        """Return the prior of the own class given that of the positive one, or the other way round."""
+    def _mirrored(self, prior: float) -> float:
+        """Return the prior of the learned class given that of the positive one, or the other way round."""
         return prior if self._sign > 0 else 1 - prior
 
     # -- the prior --------------------------------------------------------------------------------
 
     def _estimated(self, estimate: PriorProfile, rows: Any, sample: TupleData) -> float:
-        """Return the own class's prior as it is estimated.
+        """Return the learned class's prior as it is estimated.
 
         Raises
         ------
@@ -575,7 +578,7 @@ class TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
                     "found; the data do not say which one that is; set positive_by to decide it"
                 )
             return estimate.prior
-        ends = sorted((self._own(estimate.low), self._own(estimate.high)))
+        ends = sorted((self._mirrored(estimate.low), self._mirrored(estimate.high)))
         says = {
             "not known": "nothing of the prior",
             "bound only": f"only that, if they differ by the class alone, the prior lies between {ends[0]:.2f} and "
@@ -588,7 +591,7 @@ class TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
                 "tuples, or larger tuples, or set guess_prior=True (--guess-prior)"
             )
         guess = min(max(estimate.prior, 0.02), 0.98)
-        warn(f"the data say {says}, and {self._own(guess):.2f} is a guess; give prior or more tuples")
+        warn(f"the data say {says}, and {self._mirrored(guess):.2f} is a guess; give prior or more tuples")
         return guess
 
     def _apart(self, rows: Any, sample: TupleData) -> str:
@@ -598,15 +601,15 @@ class TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         named = f"; the columns that tell them apart best are {', '.join(best)}" if best else ""
         return "the law fits at none, so they differ by more than the class, or tuples break the law" + named
 
-    def _compare_told_prior(self, own: float, rows: Any, sample: TupleData, seed: int | str) -> PriorProfile:
+    def _compare_told_prior(self, prior: float, rows: Any, sample: TupleData, seed: int | str) -> PriorProfile:
         """Return the sample's estimate of the prior; warn if the given prior does not fit.
 
         It is said where it would fit with the members put back.
         """
-        estimate = estimate_prior(rows, sample, self._own_law, seed)
+        estimate = estimate_prior(rows, sample, self._learned_law, seed)
         misfits = estimate.verdict == "does not fit"
-        if misfits or not estimate.fits(own):
-            ends = sorted((self._own(estimate.low), self._own(estimate.high)))
+        if misfits or not estimate.fits(prior):
+            ends = sorted((self._mirrored(estimate.low), self._mirrored(estimate.high)))
             text = (
                 f"tuples and unlabeled rows speak for no prior: {self._apart(rows, sample)}"
                 if misfits
@@ -615,29 +618,30 @@ class TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
                 "they come"
             )
             if self.unlabeled_is == "pool":
-                whole = estimate_prior(rows, _put_back(sample), self._own_law, seed)
-                if whole.known and whole.fits(own):
+                whole = estimate_prior(rows, _put_back(sample), self._learned_law, seed)
+                if whole.known and whole.fits(prior):
                     text += '; they would fit as what the tuples left of a pool: see unlabeled_is="remainder"'
             warn(text)
         return estimate
 
-    def _check_broken(self, own: float, sample: TupleData) -> None:
+    def _check_broken(self, prior: float, sample: TupleData) -> None:
         """Raise `UserError` if tuples break the law as often as random groups."""
-        laws = [replace(self._own_law(size), refused=0.0) for size in np.unique(sample.sizes).tolist()]
-        by_chance = max(1 - law.rate(own) for law in laws)
+        laws = [replace(self._learned_law(size), refused=0.0) for size in np.unique(sample.sizes).tolist()]
+        by_chance = max(1 - law.rate(prior) for law in laws)
         if self.broken >= by_chance:
             raise UserError(
                 f"broken is {self.broken:.2f}, but only a share {by_chance:.2f} of random groups at prior "
-                f"{self._own(own):.2f} breaks the law; check broken and prior"
+                f"{self._mirrored(prior):.2f} breaks the law; check broken and prior"
             )
 
-    def _warn_of_little_information(self, own: float, sample: TupleData) -> None:
+    def _warn_of_little_information(self, prior: float, sample: TupleData) -> None:
         """Warn of a prior near 0 or 1, where tuples say little."""
-        most = max(part.law.joint_information(own) for part in Bags.of(sample, self._own_law).parts)
-        if max(own, 1 - own) >= 0.75 and most < LITTLE:
+        most = max(part.law.joint_information(prior) for part in Bags.of(sample, self._learned_law).parts)
+        told, constant = self._mirrored(prior), max(prior, 1 - prior)
+        if constant >= 0.75 and most < LITTLE:
             warn(
-                f"at prior {self._own(own):.2f} a tuple says {most:.2f} nats of its members' classes; learners seldom "
-                f"beat the constant answer here, which is right in {100 * max(own, 1 - own):.0f} %: compare with it, "
+                f"at prior {told:.2f} a tuple says {most:.2f} nats of its members' classes; learners seldom "
+                f"beat the constant answer here, which is right in {100 * constant:.0f} %: compare with it, "
                 "or take larger or stricter tuples"
             )
 
@@ -652,7 +656,7 @@ class TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
     # -- prediction -------------------------------------------------------------------------------
 
     def _scores(self, rows: Any) -> NDArray[Any]:
-        """Return the own class's scores (N,) of rows that are checked."""
+        """Return the learned class's scores (N,) of rows that are checked."""
         if isinstance(self.model_, Trained):
             return self.model_.decision_function(self._for_network(rows))
         with one_thread():
@@ -848,7 +852,7 @@ class MDPUClassifier(TupleEstimator):
         law = Law.dominant(size) if self.dominant == "positive" else Law.between(size, 0, size // 2)
         return law.broken(self.broken) if self.broken else law
 
-    def _own_law(self, size: int) -> Law:
+    def _learned_law(self, size: int) -> Law:
         law = Law.dominant(size)
         return law.broken(self.broken) if self.broken else law
 
@@ -887,12 +891,12 @@ class TupleClassifier(TupleEstimator):
     def _sign(self) -> int:
         return -1 if self._exchanged else 1
 
-    def _check_tie(self, own: float, rows: Any, sample: TupleData) -> None:
+    def _check_tie(self, prior: float, rows: Any, sample: TupleData) -> None:
         """Warn of classes that nothing tells apart, and refuse a `positive_by` that cannot."""
-        laws = [part.law.weights for part in Bags.of(sample, self._own_law).parts]
+        laws = [part.law.weights for part in Bags.of(sample, self._learned_law).parts]
         symmetric = all(weights == weights[::-1] for weights in laws)
         if self.positive_by is None:
-            if symmetric and self.prior is not None and abs(own - 0.5) <= max(TIE, len(sample.tuples) ** -0.5):
+            if symmetric and self.prior is not None and abs(prior - 0.5) <= max(TIE, len(sample.tuples) ** -0.5):
                 warn(
                     f"the law is the same with the classes exchanged, and prior {self.prior} is too near 1/2 to tell "
                     "them apart; set positive_by to a column with a larger mean among positives, or to labelled rows"
@@ -981,4 +985,6 @@ class TupleClassifier(TupleEstimator):
                 f"law is for {law.size} members, but a tuple has {size}; give a function from the size, as "
                 "Law.dominant, for tuples of several sizes"
             )
+        if self.broken and law.refused:
+            raise UserError("law says how many tuples are broken, and so does broken; leave one out")
         return law.broken(self.broken) if self.broken else law

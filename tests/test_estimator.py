@@ -409,7 +409,6 @@ def table():
 
 @pytest.mark.parametrize("learner", ["linear", few(n_epochs=5)["learner"]])
 def test_copies_and_rows_that_no_tuple_names_change_nothing(learner, table):
-    """As arrays a row stands once for each time that it was drawn, as a sample of indices it stands once."""
     arrays, indices = (MDPUClassifier(PRIOR, learner=learner, **QUICK) for _ in range(2))
     arrays.fit(table.tuples, table.unlabeled)
     indices.fit(np.concatenate([table.rows[:1200], 1000 * table.rows]), table.sample)
@@ -533,10 +532,10 @@ def test_the_dominant_law_is_one_of_all(learner, table):
         assert own.risk_estimate(*data) == dominant.risk_estimate(*data)
 
 
-@pytest.mark.parametrize("law", [(0, 1), (0, 1, 1, 2), (1, 1, 1, 1), "similar", 3])
+@pytest.mark.parametrize("law", [(0, 1), (0, 1, 1, 2), (1, 1, 1, 1), "similar", 3, Law.dominant(3).broken(0.3)])
 def test_a_law_that_is_none_is_refused(law, table):
     with pytest.raises(UserError, match="law"):
-        TupleClassifier(PRIOR, law=law, **QUICK).fit(table.tuples, table.unlabeled)
+        TupleClassifier(PRIOR, law=law, broken=0.1, **QUICK).fit(table.tuples, table.unlabeled)
 
 
 @pytest.mark.parametrize("learner", ["linear", Network(n_epochs=8, short=False)])
@@ -881,7 +880,6 @@ def test_parameters_are_refused_by_name(name, value, digits):
         lambda d: (d.tuples, d.unlabeled[:, 0, 0] / 255),
         lambda d: (d.tuples, d.unlabeled[:1]),
         lambda d: (d.tuples, {}),
-        lambda d: (d.tuples, None),
         lambda d: (None, d.unlabeled),
         lambda d: (d.images, TupleData(np.array([[0, 2000]]), np.arange(9))),
     ],
@@ -995,5 +993,7 @@ def test_counts_are_for_neither_networks_nor_broken_tuples():
         TupleClassifier(0.4, learner="network").fit(rows, rows[:, 0], counts=(1, 2))
     with pytest.raises(UserError, match="broken"):
         TupleClassifier(0.4, broken=0.1).fit(rows, rows[:, 0], counts=(1, 2))
+    with pytest.raises(UserError, match="frame"):
+        TupleClassifier(0.4).fit(pd.DataFrame(rows[:, 0]), counts=(1, 2))
     with pytest.raises(UserError, match="requires y"):
         TupleClassifier(0.4).fit(rows)
