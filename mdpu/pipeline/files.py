@@ -34,9 +34,9 @@ def resource(name: str) -> Path:
 
 
 def progress(what: str, total: int, unit: str) -> tqdm[NoReturn]:
-    """Return a bar of progress, which a terminal shows at once and a log every ten seconds."""
-    seconds = 0.1 if sys.stderr.isatty() else 10.0
-    return tqdm(desc=what, total=total, unit=f" {unit}", mininterval=seconds, leave=False)
+    """Return a bar of progress, which moves on a terminal, and of which a log keeps the last state."""
+    moves = sys.stderr.isatty()
+    return tqdm(desc=what, total=total, unit=f" {unit}", mininterval=0.1 if moves else 10.0, leave=not moves)
 
 
 def digest(value: object) -> str:
