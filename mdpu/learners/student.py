@@ -77,7 +77,7 @@ def fit_linear(rows: Any, bags: Bags, prior: float, seed: int | str) -> LinearSc
 
 
 def fit_teacher(rows: Any, bags: Bags, prior: float, seed: int | str) -> LinearScore:
-    """Fit the kernel teacher; of sparse rows, the linear model."""
+    """Fit the kernel teacher, or for sparse rows the linear model."""
     if sparse.issparse(rows):
         return fit_linear(rows, bags, prior, seed)
     prepare = Standardisation.learn(rows)
@@ -163,7 +163,7 @@ def fit_student(rows: Any, bags: Bags, prior: float, seed: int | str, student: A
 
 
 def _weight_name(student: Any) -> str:
-    """Return the name of the argument of weights, which a pipeline wants with that of its last step."""
+    """Return the name of the argument for weights, which a pipeline expects after the name of its last step."""
     steps: Sequence[Any] | None = getattr(student, "steps", None)
     return "sample_weight" if steps is None else f"{steps[-1][0]}__sample_weight"
 

@@ -1,8 +1,8 @@
-"""The definition of a method, and the methods there are.
+"""The definition of a method, and the list of methods.
 
 `METHODS` declares them by name. Objectives are in the files of this folder, and named by text, because plans and
-reports read titles, and torch takes seconds to load. A further file that declares ``METHODS`` has further methods: it
-is discovered by being here.
+reports read titles, and torch takes seconds to load. Another file that declares ``METHODS`` adds methods: it is
+discovered by being here.
 """
 
 from __future__ import annotations
@@ -198,7 +198,7 @@ def shares(says_positive: Tensor, sides: tuple[Tensor, Tensor]) -> tuple[Tensor,
 
 
 def _named(place: Any) -> Any:
-    """Return what a text such as ``risks:CorrectedRisk`` names in a file of this folder, or what is no text itself."""
+    """Return what a text such as ``risks:CorrectedRisk`` names in a file of this folder, or anything else unchanged."""
     if not isinstance(place, str):
         return place
     file, _, name = place.partition(":")

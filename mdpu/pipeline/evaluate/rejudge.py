@@ -112,7 +112,7 @@ def best(panel: Panel, readings: Readings, rule: Mapping[str, float]) -> dict[st
 
 
 def literal(panel: Panel, readings: Readings, rule: Mapping[str, float]) -> dict[str, Any] | None:
-    """Return the reading that takes the paper by its letter and its verdicts, None where it was not run."""
+    """Return the reading that takes the paper literally, and its verdicts, None where it was not run."""
     reading = readings.named["literal"]
     place = panel.readings.index(reading) if reading in panel.readings else None
     return None if place is None else {"reading": reading, **_counted(verdicts(panel, rule)[place])}
