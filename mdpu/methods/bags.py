@@ -58,7 +58,7 @@ class Bags(Objective):
         raise NotImplementedError
 
     def threshold(self) -> float:
-        """Return the threshold of log-odds that moves the prior of the unlabeled images to the target, 0 without one."""
+        """Return the threshold of log-odds that moves them from the unlabeled images' prior to the target, if any."""
         target = self.task.target_prior
         if target is None or not self.method.log_odds:
             return 0.0
