@@ -74,7 +74,7 @@ class Network(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
         A name of `mdpu.settings.NETWORKS`; or a PyTorch module, which is copied and trained from the weights that it
         has; or a function from the shape of a row to a module. A module takes vectors as (N, d) and pictures as
         (N, C, H, W), uint8 values divided by 255, and returns (N, 1); parameters that need no gradient stay as they
-        are. By default a perceptron, of pixels or, in short trainings, of principal components.
+        are. By default a perceptron on pixels or, in short trainings, on principal components.
     hidden : tuple of int
         Units of each hidden layer of the networks ``mlp`` and ``components``; others ignore it.
     short : bool, optional

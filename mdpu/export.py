@@ -24,7 +24,7 @@ class PlainModule(nn.Module):
     preparation : Preparation
         What it wants as input, `Trained.preparation`.
     standardisation : Standardisation, optional
-        Of tables: ``centre`` and ``scale`` (d,), and ``bound``, beyond which values are outliers.
+        For tables: ``centre`` and ``scale`` (d,), and ``bound``, beyond which values are outliers.
     sign, shift : float
         Scores are sign * g(x) + shift.
     """

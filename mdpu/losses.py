@@ -265,7 +265,7 @@ class TupleLoss(_Loss):
     law, prior, process_group
         As for `RiskLoss`. If the prior is not known, `mdpu.prior` estimates it.
     correction : {'relu', 'abs', None}
-        Of the risk's negative part.
+        Correction of the risk's negative part.
     """
 
     def read(self, law: Law) -> tuple[Law, float]:

@@ -36,7 +36,7 @@ class Preparation:
     Attributes
     ----------
     shape : tuple of int
-        Of one image.
+        The shape of one image.
     unit : float
         The value that represents 1: 255 for uint8 grey values, 1 for floats.
     is_picture : bool
@@ -97,7 +97,7 @@ class TestSet:
     Attributes
     ----------
     share_positive : float
-        Of the test images.
+        Share of positives among the test images.
     rows : Tensor
         The test images as the network takes them, on the device.
     sides : (Tensor, Tensor)

@@ -142,7 +142,7 @@ class Counts:
     numbers : list of ndarray, shapes (T,)
         Tuples with each pattern.
     laws : list of Law
-        Of each size.
+        The law of each size.
     unlabeled : ndarray, shape (BINS,)
         Unlabeled rows in each bin.
     """

@@ -125,8 +125,8 @@ def _rates(members: Any, unlabeled: Any, share: float, prior: float) -> tuple[An
 def variance_of_mean(values: Floats, ends: tuple[float, float] = (0.0, 1.0)) -> float:
     """Return the variance of the mean of values between two ends.
 
-    Where nearly all values are equal, their own variance is mostly too small. Two more values at each end mend that, as
-    in the interval of Agresti and Coull (The American Statistician 52, 1998) for a proportion.
+    Where nearly all values are equal, their own variance is mostly too small. Two more values at each end correct that,
+    as in the interval of Agresti and Coull (The American Statistician 52, 1998) for a proportion.
     """
     if len(values) < 2:
         raise UserError("a score without labels takes at least two tuples and two unlabeled rows")
@@ -190,11 +190,11 @@ def estimated_risk(
     sample : TupleData
         Tuples and unlabeled rows among them.
     prior : float
-        Of the positive class.
+        Prior of the positive class.
     law_of : callable
         From a tuple size to its `Law`.
     level : float
-        Of the interval.
+        Level of the interval.
     """
     present, rest = sample.tuples >= 0, answers[sample.unlabeled]
     sizes = present.sum(axis=1)
@@ -284,7 +284,7 @@ def scores_without_labels(
     Parameters
     ----------
     estimator : MDPUClassifier, or Pipeline that ends in one
-        Fitted, on other rows than these.
+        Fitted on rows other than these.
     X, y
         As for `MDPUClassifier.fit`: tuples and unlabeled rows, or rows and groups.
     threshold : float
@@ -292,7 +292,7 @@ def scores_without_labels(
     prior : float, optional
         By default the classifier's.
     level : float
-        Of the intervals.
+        Level of the intervals.
 
     Raises
     ------
@@ -367,7 +367,7 @@ def calibration_without_labels(
     Raises
     ------
     UserError
-        As `scores_without_labels`, and if scores are no log-odds.
+        As `scores_without_labels`, and if scores are not log-odds.
     """
     check_share("level", level)
     check_count("bins", bins)

@@ -45,7 +45,7 @@ class Task:
     loss : str
         A key of `mdpu.losses.LOSSES`. Methods with a loss of their own ignore it.
     law : Law, optional
-        Of the tuples, all of one size; dominant tuples unless given.
+        The law of the tuples, all of one size; dominant tuples unless given.
     target_prior : float, optional
         The class prior where the model will be used, if it is not that of the unlabeled instances.
     """

@@ -52,7 +52,7 @@ class Trained:
     task : Task
     seed : int or str
     module : Module or callable
-        The network, for what `preparation` gives; or, of a method without one, a function from images (N, ...) to
+        The network, for what `preparation` gives; or, for a method without one, a function from images (N, ...) to
         whether each is positive, or to shares of answers that say so.
     preparation : Preparation or None
     history : DataFrame

@@ -49,8 +49,8 @@ def weights(size, prior):
 # %%
 # The exact values
 # ----------------
-# These functions return the risk, the partial risks and the deviation of the estimate at a threshold. The variance of a tuple's mean is that of its
-# members given their classes, and that of the number of its negatives.
+# These functions return the risk, the partial risks and the deviation of the estimate at a threshold. The variance of a
+# tuple's mean is that of its members given their classes, plus that from the number of its negatives.
 
 
 def expectation(function, label, threshold):

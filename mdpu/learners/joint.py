@@ -103,7 +103,7 @@ class Bags:
     parts : sequence of Part
     unlabeled : ndarray, int64, shape (n_unlabeled,)
     complete : bool
-        As that of `CountedTuples`.
+        As in `CountedTuples`.
     """
 
     parts: tuple[Part, ...]
@@ -215,7 +215,7 @@ class Objective:
     rows : int
         N.
     stream : Stream
-        Of the groups of unlabeled rows.
+        Random numbers for the groups of unlabeled rows.
     groupings : int
         How often each unlabeled row is in a group.
     """

@@ -83,9 +83,9 @@ def cross_fit(
         Features of all rows, dense or sparse.
     bags : Bags
     prior : float
-        As given.
+        The given prior.
     seed : int or str
-        Of folds and groups.
+        Seed of folds and groups.
     folds : int
     ridges : sequence of float
         From strong to weak.

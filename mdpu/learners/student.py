@@ -137,10 +137,10 @@ def fit_student(rows: Any, bags: Bags, prior: float, seed: int | str, student: A
     bags : Bags
     prior : float
     seed : int or str
-        Of the teacher, and of the student if its ``random_state`` is None.
+        Seed of the teacher, and of the student if its ``random_state`` is None.
     student : estimator
-        Of scikit-learn, with ``sample_weight`` and ``predict_proba``; it is cloned. By default boosted trees, for which
-        sparse rows are projected.
+        A scikit-learn classifier with ``sample_weight`` and ``predict_proba``; it is cloned. By default boosted trees,
+        for which sparse rows are projected.
     """
     if student is DEFAULT and sparse.issparse(rows):
         matrix: Any = rows  # scipy's base class has no shape

@@ -221,7 +221,7 @@ def _error(classifier: Any, held_out: NDArray[np.float64], groups: Indices) -> s
 
 
 def _importance(models: list[tuple[Any, Indices]], rows: Any, groups: Indices) -> pd.DataFrame:
-    """Return by how much the AUC of each fold falls where a column is permuted; of pictures, no column is shown."""
+    """Return by how much the AUC of each fold falls where a column is permuted; pictures have no columns to show."""
     names = [*map(str, getattr(rows, "columns", range(rows.shape[1])))] if rows.ndim == 2 else []
     if not names:
         return pd.DataFrame({"column": [], "loss": [], "low": [], "high": []})

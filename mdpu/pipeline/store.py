@@ -154,7 +154,7 @@ def pack(path: Path, runs: Iterable[Stored]) -> None:
 
 
 def shipped_keys(folder: Path) -> dict[str, Path]:
-    """Return the packed file of a folder that holds a run, by key; of ``mnist`` and ``mnist-2``, the second.
+    """Return the packed file of a folder that holds a run, by key; ``mnist-2`` if ``mnist`` holds it too.
 
     A packed file that is not there holds nothing, so its runs are trained.
     """

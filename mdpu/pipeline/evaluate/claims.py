@@ -46,7 +46,7 @@ CHANCE: dict[str, Callable[[Mapping[str, float]], float]] = {
     "first of four": lambda rule: 1 / 4,
     "one-sided": lambda rule: (1 - rule["level"]) / 2,
 }
-# Texts in place of counts: of our runs, of the paper's numbers, and of single trials.
+# Texts in place of counts: for our runs, for the paper's numbers, and for single trials.
 NO_RUNS, NO_NUMBERS, NOT_TESTED = "not run", "not in its numbers", "counted, not tested"
 HOLDS, PARTLY, FAILS, INCONCLUSIVE, NOT_RUN = "holds", "partly", "fails", "inconclusive", "not run"  # on our runs
 MOST, FEW = 0.9, 0.1  # shares of the cases from which, and up to which, a claim holds and fails

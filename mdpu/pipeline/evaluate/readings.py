@@ -98,7 +98,7 @@ class Readings:
         return Protocol({**self._config, "definitions": {**self._config["definitions"], "variants": plain}})
 
     def _find_names(self, tuple_size: int, n: int) -> dict[str, str]:
-        """Return the name of a training by what is asked for it; of the same, that with the fewest departures."""
+        """Return the name of a training by what is asked for it; among equal ones, that with the fewest departures."""
         variants = self._variants
         return {
             _asked(variants.sampling(name, tuple_size, n), variants.settings(name, network).flat()): name
@@ -141,7 +141,7 @@ class Readings:
         return trials.assign(precision=[found[row].about["precision"] for row in rows])
 
     def find_runs(self, runs: Iterable[Stored], methods: Collection[str] = PROPOSED) -> dict[tuple[Any, ...], Stored]:
-        """Return the runs that a reading asks for by the values of `AXES`; of two of one trial, that in float32."""
+        """Return the runs that a reading asks for by the values of `AXES`; if a trial has two, that in float32."""
         places = [self.changes({of: value})["methods"] for of in ("scope", "loss") for value in self.values(of)]
         methods = {*methods}.union(*(place.values() for place in places))
         found: dict[tuple[Any, ...], Stored] = {}

@@ -119,7 +119,7 @@ def literal(panel: Panel, readings: Readings, rule: Mapping[str, float]) -> dict
 
 
 def places_tried(panel: Panel) -> list[int]:
-    """Return the readings that were tried: of those with the same trials the first, if they are of `FEWEST_CELLS`."""
+    """Return the readings that were tried on `FEWEST_CELLS` or more; only the first of those with the same trials."""
     first: dict[bytes, int] = {}
     for place in np.flatnonzero(np.isfinite(panel.trials).any(axis=2).sum(axis=1) >= FEWEST_CELLS):
         first.setdefault(panel.trials[place].tobytes(), int(place))
@@ -135,7 +135,7 @@ def plan_panel(plan: Plan, readings: Readings, trials: pd.DataFrame) -> Panel:
 
 
 def read_trials(plan: Plan, readings: Readings, files: Iterable[Path]) -> pd.DataFrame:
-    """Return the trials of all readings; of the plan's own cells those of its seeds, which its verdicts are about."""
+    """Return the trials of all readings; for the plan's own cells, those of its seeds, as in its verdicts."""
     trials = readings.read_trials((run for file in files for run in read_runs(file).values()), METHODS)
     seeds, plain = _protocol_seeds(plan), trials["variant"] == readings.name(readings.protocol)
     keys = trials[[*ROW, "method"]].itertuples(index=False, name=None)
