@@ -21,7 +21,7 @@ from mdpu.randomness import Stream
 Indices = NDArray[np.int64]
 Signs = NDArray[np.int8]
 UNLABELED = -1
-SIZES = 1_000_000  # the number of a group is that of its place times this, and its size: 17000003 has three rows
+SIZES = 1_000_000  # a group's number is its place times this, plus its size: 17000003 has three rows
 
 
 @dataclass(frozen=True)
@@ -122,13 +122,13 @@ def join_groups(tuples: Any, unlabeled: Any) -> tuple[Any, Indices]:
 def number_groups(ids: Any) -> Indices:
     """Return for each row the number of its group, which carries the group's size, or -1 if it is unlabeled.
 
-    Call it on all rows before anything cuts them: then `fit` knows a group of which rows are lacking. Groups are in the
-    order of their first rows, and have the number of their place times 1,000,000 plus their size.
+    Call it on all rows before anything cuts them: then `fit` knows a group that lacks rows. Groups are in the order of
+    their first rows. A group's number is its place times 1,000,000 plus its size.
 
     Parameters
     ----------
     ids : array_like, shape (N,)
-        Text, integers or any other names. Missing ones, and the integer -1, are of unlabeled rows.
+        Text, integers or any other names. Missing ones, and the integer -1, mark unlabeled rows.
     """
     import pandas as pd
 
@@ -182,8 +182,8 @@ def sample_of(groups: NDArray[Any]) -> TupleData:
     Raises
     ------
     UserError
-        If they are no groups but labels, or name no tuple or no unlabeled row, or do not carry the sizes of their
-        tuples as those of `number_groups` do: then something has cut these, or nobody can know.
+        If they are labels instead of groups, or name no tuple or no unlabeled row, or do not carry the sizes of their
+        tuples as those of `number_groups` do: then tuples have been cut, or nobody can know.
     """
     if not np.issubdtype(groups.dtype, np.integer) or groups.ndim != 1 or (groups < UNLABELED).any():
         raise UserError(
@@ -209,7 +209,7 @@ def sample_of(groups: NDArray[Any]) -> TupleData:
         )
     if (wrong := numbers % SIZES != sizes).any():
         raise UserError(
-            f"y holds numbers of which {wrong.sum()} of {len(numbers)} do not fit the sizes of their groups: a "
+            f"y holds {len(numbers)} group numbers, and {wrong.sum()} do not fit the sizes of their groups: a "
             "splitter or a meta-estimator such as BaggingClassifier has cut tuples or numbered them anew, or the "
             "numbers are plain ids, which do not carry the sizes; cross-validate with cv=TupleKFold(), and turn ids "
             "into numbers by number_groups(ids)"

@@ -18,7 +18,7 @@ from mdpu.errors import UserError
 
 
 def choose_device(requested: str) -> torch.device:
-    """Return the device for ``auto``, ``cpu``, ``cuda`` or, of several GPUs, ``cuda:1``.
+    """Return the device for ``auto``, ``cpu``, ``cuda`` or, if there are several GPUs, ``cuda:1``.
 
     Raises
     ------

@@ -53,12 +53,12 @@ LEARNERS = ("auto", "student", "linear", "network")
 FEW = 20  # tuples or unlabeled rows
 FEW_STEPS = 30
 SHORT_FROM = 3000  # tuples from which on a short training is as accurate as 100 epochs at a constant rate
-COMPARED_FROM = 100  # tuples; a quarter of fewer says nothing of which learner is better
-COMPARED = 3000  # tuples, at most, that learners are trained on to be compared
+COMPARED_FROM = 100  # tuples; a quarter of fewer does not say which learner is better
+COMPARED = 3000  # at most so many tuples train the learners that are compared
 STUDENT_UP_TO = 20_000  # tuples; beyond it the kernel teacher takes minutes
-TIE = 0.05  # distance of the prior from 1/2, up to which a law may leave the classes exchanged that is the same then
-SURE = 3.0  # standard errors, or log-odds of labelled rows, that tell the classes apart
-LITTLE = 0.12  # nats that a tuple says, below which every learner ended at the constant answer at priors of 0.75 on
+TIE = 0.05  # distance of the prior from 1/2 up to which a symmetric law may leave the classes exchanged
+SURE = 3.0  # standard errors, or log-odds of labelled rows, from which on the classes are told apart
+LITTLE = 0.12  # nats of a tuple below which, at priors from 0.75 on, every learner ended at the constant answer
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -73,7 +73,7 @@ class Network(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
         A name of `mdpu.settings.NETWORKS`; or a PyTorch module, which is copied and trained from the weights that it
         has; or a function from the shape of a row to a module. A module takes vectors as (N, d) and pictures as
         (N, C, H, W), uint8 values divided by 255, and returns (N, 1); parameters that need no gradient stay as they
-        are. By default a perceptron, of pixels or, in short trainings, of principal components.
+        are. By default a perceptron on pixels or, in short trainings, on principal components.
     hidden : tuple of int
         Units of each hidden layer of the networks ``mlp`` and ``components``; others ignore it.
     short : bool, optional
@@ -86,7 +86,7 @@ class Network(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     learning_rate, weight_decay : float, optional
         Settings of Adam; the weight decay is an L2 penalty. By default `short` decides.
     rates : mapping from str to float, optional
-        Factors of the learning rate of parts of a module, by the beginning of the names of their parameters.
+        Factors of the learning rate for parts of a module, by the beginning of their parameters' names.
     method : str
         A name of `mdpu.methods` that sees no labels and scores rows. ``bag-relu`` uses what the members of a tuple say
         together; ``relu``, ``abs`` and ``ure`` are the paper's.
@@ -96,7 +96,7 @@ class Network(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
         Whether the columns of a table of floats are centred and scaled, and their outliers pulled in. The other
         learners always do this.
     precision : {'float32', 'bfloat16', 'tf32'}
-        Of the products.
+        Precision of the matrix products.
     device : {'auto', 'cpu', 'cuda'}
     callbacks : sequence of callable
         Called after each epoch with the epoch, from 1, and its row of ``history_`` as a dict. Training stops after an
@@ -181,7 +181,7 @@ class Network(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
 
 
 def _defaults(n: int, short: bool, broken: bool) -> dict[str, Any]:
-    """Return the settings of a training on `n` tuples that no parameter names."""
+    """Return the settings of a training on `n` tuples that no parameter sets."""
     passes = max(5, -(-1_000_000 // n))
     if short:
         values = {"network": "components", "schedule": "one-cycle", "epochs": min(20, passes), "learning_rate": 3e-3}
@@ -193,7 +193,7 @@ def _defaults(n: int, short: bool, broken: bool) -> dict[str, Any]:
 
 
 def _check_module(settings: Settings, rows: NDArray[Any]) -> None:
-    """Raise `UserError` unless a module that was brought along can do a training step on two rows."""
+    """Raise `UserError` unless a user's module can do a training step on two rows."""
     try:
         with torch.random.fork_rng([]):
             preparation = prepare(settings, rows)
@@ -204,7 +204,7 @@ def _check_module(settings: Settings, rows: NDArray[Any]) -> None:
             network(preparation(rows)[None]).sum().backward()
     except UserError:
         raise
-    except Exception as error:  # whatever somebody's code raises
+    except Exception as error:  # a user's code may raise anything
         given = "pictures (N, C, H, W)" if rows.ndim > 2 else f"float32 vectors (N, {rows.shape[1]})"
         raise UserError(
             f"network does not train on rows of shape {rows.shape[1:]} ({printable(str(error))[:200]}); a module takes "
@@ -217,14 +217,14 @@ def _check_columns(X: Any) -> None:
     types = X.dtypes if hasattr(X, "columns") else [getattr(X, "dtype", None)]
     names = list(X.columns) if hasattr(X, "columns") else ["rows"]
     if repeated := sorted({str(name) for name in names if names.count(name) > 1}):
-        raise UserError(f"columns of one name: {', '.join(repeated)}; give each column a name of its own")
+        raise UserError(f"columns share a name: {', '.join(repeated)}; give each column a name of its own")
     dates = [str(name) for name, dtype in zip(names, types, strict=True) if getattr(dtype, "kind", None) in ("m", "M")]
     if dates:
-        raise UserError(f"{', '.join(dates)}: dates are no numbers; give numbers made of them, such as dt.dayofweek")
+        raise UserError(f"{', '.join(dates)}: dates are not numbers; give numbers made from them, such as dt.dayofweek")
 
 
 def _is_complete(sample: TupleData) -> bool:
-    """Whether all groups were collected, and bounds on their numbers of positives are what is known of them."""
+    """Whether all groups were collected, and only bounds on their numbers of positives are known."""
     return isinstance(sample, CountedTuples) and sample.complete
 
 
@@ -398,7 +398,7 @@ class TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         complete = y is None
         if complete and hasattr(X, "columns"):
             raise UserError("with counts alone, X is a list with the rows of each group, but it is one frame")
-        if complete:  # groups alone, of which counts are known, are unlabeled too
+        if complete:  # groups alone, whose counts are known, are unlabeled too
             y = X[0]
         if not isinstance(y, TupleData):
             try:
@@ -455,7 +455,7 @@ class TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         return bool(getattr(self.learner.__sklearn_tags__().input_tags, what))
 
     def _choose_learner(self, rows: Any, sample: TupleData) -> Choice:
-        """Return the learner that `learner` names, or "auto" where several are to be compared."""
+        """Return the learner that `learner` names, or "auto" where several must be compared."""
         counted, n = isinstance(sample, CountedTuples), len(sample.tuples)
         is_network = self.learner == "network" if isinstance(self.learner, str) else isinstance(self.learner, Network)
         if counted and is_network:
@@ -511,7 +511,7 @@ class TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
                 self.model_ = fit_student(rows, bags, prior, seed, **student)
 
     def _fit_network(self, rows: Any, sample: TupleData, prior: float, seed: int | str, n: int | None = None) -> None:
-        """Train the network of `learner`, or that of the defaults, with the settings of n tuples."""
+        """Train the network of `learner`, or the default one, with the settings for n tuples."""
         network = self.learner if isinstance(self.learner, Network) else Network()
         size = sample.tuples.shape[1]
         law = self._learned_law(size)
@@ -564,7 +564,7 @@ class TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
     # -- the prior --------------------------------------------------------------------------------
 
     def _estimated(self, estimate: PriorProfile, rows: Any, sample: TupleData) -> float:
-        """Return the learned class's prior as it is estimated.
+        """Return the estimated prior of the learned class.
 
         Raises
         ------
@@ -580,7 +580,7 @@ class TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
             return estimate.prior
         ends = sorted((self._mirrored(estimate.low), self._mirrored(estimate.high)))
         says = {
-            "not known": "nothing of the prior",
+            "not known": "nothing about the prior",
             "bound only": f"only that, if they differ by the class alone, the prior lies between {ends[0]:.2f} and "
             f"{ends[1]:.2f}",
             "does not fit": f"no prior: {self._apart(rows, sample)}",
@@ -604,17 +604,17 @@ class TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
     def _compare_told_prior(self, prior: float, rows: Any, sample: TupleData, seed: int | str) -> PriorProfile:
         """Return the sample's estimate of the prior; warn if the given prior does not fit.
 
-        It is said where it would fit with the members put back.
+        The warning says so if the prior would fit with the members put back.
         """
         estimate = estimate_prior(rows, sample, self._learned_law, seed)
         misfits = estimate.verdict == "does not fit"
         if misfits or not estimate.fits(prior):
             ends = sorted((self._mirrored(estimate.low), self._mirrored(estimate.high)))
             text = (
-                f"tuples and unlabeled rows speak for no prior: {self._apart(rows, sample)}"
+                f"tuples and unlabeled rows support no prior: {self._apart(rows, sample)}"
                 if misfits
                 else f"prior is {self.prior}, but tuples and unlabeled rows, if they differ by the class alone, "
-                f"speak for {ends[0]:.2f} to {ends[1]:.2f}; check prior, or whether the unlabeled rows were drawn as "
+                f"support {ends[0]:.2f} to {ends[1]:.2f}; check prior, or whether the unlabeled rows were drawn as "
                 "they come"
             )
             if self.unlabeled_is == "pool":
@@ -753,7 +753,7 @@ class TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         X, y
             As for `fit`, in either form.
         level : float
-            Of the interval, in (0, 1).
+            Confidence level of the interval, in (0, 1).
         """
         check_is_fitted(self)
         check_share("level", level)
@@ -779,12 +779,12 @@ class MDPUClassifier(TupleEstimator):
         Share of the tuples, in [0, 1), that break the rule.
     learner : {'auto', 'student', 'linear', 'network'}, Network or scikit-learn classifier
         ``student``: boosted trees on the soft labels of a kernel machine; any scikit-learn classifier with
-        ``sample_weight`` and ``predict_proba`` takes their place. ``linear``: a linear model of the joint objective,
+        ``sample_weight`` and ``predict_proba`` can replace them. ``linear``: a linear model of the joint objective,
         which takes sparse rows. ``network``: as a `Network` with other parameters. ``auto`` trains all three on three
-        quarters of the sample, takes the one that tells the tuples of the last quarter from groups of its unlabeled
-        rows best, and trains it on the whole. Tuples of several sizes, with counts or of sparse rows have no network.
-        With less than 100 tuples it is the student, or the linear model of sparse rows, and with more than 20,000 the
-        network, where it can be. Nothing but this parameter and the data decides the family of models.
+        quarters of the sample, takes the one that best tells the tuples of the last quarter from groups of its
+        unlabeled rows, and trains it on the whole. Tuples of several sizes, with counts or of sparse rows have no
+        network. With fewer than 100 tuples it is the student, or for sparse rows the linear model; with more than
+        20,000 it is the network, where possible. Nothing but this parameter and the data decides the family of models.
         Learners without a network take one thread.
     guess_prior : bool
         Whether `fit` guesses the prior if the sample is not enough to estimate it, instead of refusing the sample.
@@ -804,7 +804,7 @@ class MDPUClassifier(TupleEstimator):
     classes_ : ndarray, shape (2,)
         -1 and +1.
     prior_ : float
-        As it was given or estimated.
+        The prior, given or estimated.
     prior_estimate_ : PriorProfile or None
         The sample's estimate of the prior of the positive class, with its interval. None if `prior` is given and
         `compare_prior` is False.
@@ -822,10 +822,10 @@ class MDPUClassifier(TupleEstimator):
 
     Notes
     -----
-    scikit-learn's tools cut `X` and `y` by rows, so `fit` takes the data as one array of rows too, with the number of
-    its tuple for each; see `fit`, `join_groups` and `number_groups`. The numbers carry the sizes of the tuples, so that
-    `fit` refuses any that a splitter has cut. In that form a `Pipeline` scales the rows, and `GridSearchCV`
-    works with ``cv=TupleKFold()`` and ``scoring=negative_risk``.
+    scikit-learn's tools cut `X` and `y` by rows, so `fit` also takes the data as one array of rows, with each row's
+    tuple as a number; see `fit`, `join_groups` and `number_groups`. The numbers carry the sizes of the tuples, so that
+    `fit` refuses any that a splitter has cut. In that form a `Pipeline` scales the rows, and `GridSearchCV` works with
+    ``cv=TupleKFold()`` and ``scoring=negative_risk``.
 
     Examples
     --------
@@ -892,7 +892,7 @@ class TupleClassifier(TupleEstimator):
         return -1 if self._exchanged else 1
 
     def _check_tie(self, prior: float, rows: Any, sample: TupleData) -> None:
-        """Warn of classes that nothing tells apart, and refuse a `positive_by` that cannot."""
+        """Warn of classes that nothing tells apart, and refuse a `positive_by` that cannot do so."""
         laws = [part.law.weights for part in Bags.of(sample, self._learned_law).parts]
         symmetric = all(weights == weights[::-1] for weights in laws)
         if self.positive_by is None:
@@ -912,12 +912,12 @@ class TupleClassifier(TupleEstimator):
         names = [*getattr(self, "feature_names_in_", ())]
         place = names.index(self.positive_by) if self.positive_by in names else self.positive_by
         if rows.ndim != 2 or isinstance(place, bool) or place not in range(rows.shape[1]):
-            raise UserError(f"positive_by is {self.positive_by!r}; the number or name of a column, or (rows, labels)")
+            raise UserError(f"positive_by is {self.positive_by!r}; give a column's number or name, or (rows, labels)")
         column: Any = rows[:, [place]]
         return np.asarray(column.sum(axis=1), np.float64).ravel()  # of sparse rows too
 
     def _name_classes(self, rows: Any, sample: TupleData) -> None:
-        """Exchange the classes if `positive_by` says so: of a told prior, the scores are moved to it again."""
+        """Exchange the classes if `positive_by` says so, and move the scores to the prior again if it was given."""
         scores = self._scores(rows[sample.unlabeled])
         if isinstance(self.positive_by, tuple):
             given, labels = self.positive_by
@@ -953,8 +953,8 @@ class TupleClassifier(TupleEstimator):
         counts : (low, high), optional
             The least and the largest number of positives in each tuple, numbers or integers (n,); they take the place
             of `law`. Equal ones are exact counts (label proportions), (1, size) and (0, 0) the positive and negative
-            bags of multiple-instance learning. The choice of the bounds may depend on the number only in that they hold
-            it. Networks do not learn from them.
+            bags of multiple-instance learning. The bounds may depend on the number of positives only in that they
+            contain it. Networks do not learn from them.
 
         Raises
         ------
@@ -969,7 +969,7 @@ class TupleClassifier(TupleEstimator):
         Raises
         ------
         UserError
-            If `law` is none, or one of another size; or if the classifier was trained on counts.
+            If `law` is no law, or is for another size; or if the classifier was trained on counts.
         """
         if getattr(self, "_counts", None) is not None:
             raise UserError("the classifier was trained on counts, not on a law; scores without labels need a law")
@@ -979,10 +979,10 @@ class TupleClassifier(TupleEstimator):
         except (TypeError, ValueError) as error:
             if isinstance(error, UserError):
                 raise
-            raise UserError(f"law is {self.law!r}; a Law is needed, or the weights w_0 .. w_M, as (0, 1, 1)") from None
+            raise UserError(f"law is {self.law!r}; a Law is needed, or weights w_0 .. w_M, like (0, 1, 1)") from None
         if law.size != size:
             raise UserError(
-                f"law is for {law.size} members, but a tuple has {size}; give a function from the size, as "
+                f"law is for {law.size} members, but a tuple has {size}; give a function from the size, like "
                 "Law.dominant, for tuples of several sizes"
             )
         if self.broken and law.refused:

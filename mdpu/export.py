@@ -12,7 +12,7 @@ from mdpu.networks import Preparation
 
 
 class PlainModule(nn.Module):
-    """A trained network from rows as they are to scores (N,).
+    """A trained network that turns rows as they are into scores (N,).
 
     It holds a copy of the weights, on the CPU. Its state dict can be read into another such module, and `torch.export`
     and ONNX take it for any number of rows.
@@ -24,7 +24,7 @@ class PlainModule(nn.Module):
     preparation : Preparation
         What it wants as input, `Trained.preparation`.
     standardisation : Standardisation, optional
-        Of tables: ``centre`` and ``scale`` (d,), and ``bound``, beyond which values are outliers.
+        For tables: ``centre`` and ``scale`` (d,), and ``bound``, beyond which values are outliers.
     sign, shift : float
         Scores are sign * g(x) + shift.
     """

@@ -1,4 +1,4 @@
-"""Groups from people's files: a data frame, CSV, Parquet, npz, or pictures in folders, with a report of what they hold.
+"""Groups from users' files: a data frame, CSV, Parquet, npz, or pictures in folders, with a report of what they hold.
 
 >>> data = read_groups("groups.csv", group="id")
 >>> print(data.report)
@@ -40,7 +40,7 @@ class GroupReport:
     constant: list[str]
 
     def __str__(self) -> str:
-        """Return the report in lines, those of what is not there left out."""
+        """Return the report in lines, without those that have nothing to say."""
         sizes = _few([f"{count} of {size} rows" for size, count in self.sizes.items()])
         lines = [
             f"{sum(self.sizes.values())} groups: {sizes}",
@@ -79,19 +79,19 @@ def read_groups(
     ----------
     source : DataFrame, str or Path
         A frame, or a CSV or Parquet file. Or an npz file of ``rows`` and ids, or of ``tuples`` and ``unlabeled``. Or a
-        folder of pictures, with one for each group: those beside these, or in a folder `unlabeled`, are unlabeled.
+        folder of pictures with a folder for each group: pictures beside these, or in `unlabeled`, are unlabeled.
     group : str
         The column of ids: text or numbers, and missing, or the integer -1, for unlabeled rows.
     table, file : DataFrame, str or Path, optional; and str
-        Of pictures that lie together: a table with `group`, and its column of paths below the folder.
+        For pictures that lie together: a table with `group`, and its column of paths below the folder.
     size : (height, width), optional
-        To which pictures are scaled. Without it, all must have one size.
+        The size that pictures are scaled to. Without it, all must have one size.
     """
     rows, ids, files = read_rows(source, group, table=table, file=file, size=size)
     groups = number_groups(ids)
     for count, what in ((np.sum(groups == UNLABELED), "unlabeled rows"), (np.sum(groups != UNLABELED), "groups")):
         if not count:
-            raise UserError(f"the source has no {what}: {group} is empty in unlabeled rows, else a name")
+            raise UserError(f"the source has no {what}: {group} must be empty in unlabeled rows, else a name")
     places = np.unique(groups[groups != UNLABELED], return_index=True)[1]
     first = ids[np.flatnonzero(groups != UNLABELED)[places]]
     names = [str(int(one)) if isinstance(one, float) else str(one) for one in first]  # missing ones make numbers floats
@@ -125,7 +125,7 @@ def read_rows(
 def report_groups(rows: Any, groups: Indices) -> GroupReport:
     """Return the report on rows (N, ...) and on groups (N,) of `number_groups`."""
     contents = row_numbers(rows)
-    table = dates_as_days(pd.DataFrame(rows if np.ndim(rows) == 2 else None))  # of pictures no column is named
+    table = dates_as_days(pd.DataFrame(rows if np.ndim(rows) == 2 else None))  # pictures have no named columns
     members = pd.DataFrame({"row": contents, "group": groups})[groups != UNLABELED]
     different = members.drop_duplicates()
     unlabeled = np.unique(contents[groups == UNLABELED])
@@ -144,7 +144,7 @@ def report_groups(rows: Any, groups: Indices) -> GroupReport:
 
 
 def dates_as_days(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return a frame with numbers, the days since 1970, in columns of dates and of text that begins as 2021-05-07."""
+    """Return a frame with numbers, the days since 1970, in columns of dates and of text that begins like 2021-05-07."""
     frame = frame.copy(deep=False)
     for name, column in frame.select_dtypes(exclude="number").items():
         known = column.dropna().astype(str)

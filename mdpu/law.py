@@ -82,19 +82,19 @@ def check_prior(prior: float) -> float:
 
 @dataclass(frozen=True)
 class Law:
-    """Which groups of M a collector lets pass.
+    """The law of a tuple: which groups of M a collector lets pass.
 
     Attributes
     ----------
     weights : tuple of float
-        In [0, 1], not all equal, by the number of positives: w_0 .. w_M.
+        Weights in [0, 1], not all equal, by the number of positives: w_0 .. w_M.
     refused : float
         Share in [0, 1) of the collected groups that come from those which the weights refuse, see `broken`.
 
     Raises
     ------
     UserError
-        If the weights are not such, or all equal: then tuples say nothing.
+        If weights are outside of [0, 1], or all equal: then tuples say nothing.
     """
 
     weights: tuple[float, ...]
@@ -116,12 +116,12 @@ class Law:
 
     @classmethod
     def at_least(cls, size: int, least: int) -> Law:
-        """At least so many positives; with 1, the positive bags of multiple-instance learning."""
+        """At least `least` positives; with 1, the positive bags of multiple-instance learning."""
         return cls.between(size, least, size)
 
     @classmethod
     def exactly(cls, size: int, positives: int) -> Law:
-        """So many positives, neither more nor less."""
+        """Exactly `positives` positives."""
         return cls.between(size, positives, positives)
 
     @classmethod
@@ -131,7 +131,7 @@ class Law:
 
     @classmethod
     def similar(cls, size: int) -> Law:
-        """All members of one class, whichever (Bao et al., 2018)."""
+        """All members of one class, whichever it is (Bao et al., 2018)."""
         return cls(tuple(float(k in (0, size)) for k in range(check_tuple_size(size) + 1)))
 
     def broken(self, share: float) -> Law:
@@ -295,7 +295,7 @@ class Law:
     def identifies(self) -> Identified:
         """Return how far tuples and unlabeled instances determine r without the prior (``laws.md``, Theorem 2).
 
-        With broken tuples: without their share as well, if it is below that of random groups which the law refuses.
+        The share of broken tuples is not given either; it lies below that of random groups which the law refuses.
         """
         exact = [Fraction(w).limit_denominator(10**9) for w in self.weights]
         centre, degrees = _degrees(exact, bool(self.refused))
@@ -320,7 +320,7 @@ def named_law(name: str, size: int) -> Law:
     Raises
     ------
     UserError
-        If the text names no law, or none of so many members.
+        If the text names no law, or none for this size.
     """
     kind, *numbers = re.split(r"-(?=\d)", name)
     makers: dict[str, Callable[..., Law]] = {"dominant": Law.dominant, "similar": Law.similar, "exactly": Law.exactly}

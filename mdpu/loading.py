@@ -4,7 +4,7 @@
 >>> for batch in loader:
 ...     loss(*batch.split(network(batch.instances).squeeze(1))).backward()
 
-The dataset holds indices alone. These and the source may be memory maps, because only the minibatch is copied. Under
+The dataset holds indices alone. They and the source may be memory maps, because only the minibatch is copied. Under
 several processes torch's ``DistributedSampler`` gives each its part, and `mdpu.losses` sums the loss over them.
 """
 
@@ -81,7 +81,7 @@ class TupleDataset(Dataset[Item]):
         rows = [self.source[i] for i in indices.tolist()]
         if self.transform is not None:
             return [self.transform(row) for row in rows]
-        # torch warns of rows that are only read, as those of a memory map are.
+        # torch warns of read-only rows, such as those of a memory map.
         return [np.array(row) if isinstance(row, np.ndarray) else row for row in rows]
 
 
@@ -97,7 +97,7 @@ def collate(items: Sequence[Item]) -> TupleBatch:
 def accumulate(
     loss: Callable[[Any, Tensor], Tensor], scores: Callable[[TupleBatch], Tensor], batches: Sequence[TupleBatch]
 ) -> Tensor:
-    """Add the gradient of the loss of several minibatches as of one, and return its value.
+    """Add the gradient of the loss of several minibatches as if they were one, and return the loss.
 
     The sign of a corrected risk is not known before all of its parts are. So each minibatch is scored twice, once for
     the loss and again, by `torch.utils.checkpoint`, on the way back: the result is exact, also with dropout, and

@@ -5,10 +5,10 @@
 
 The trainer here calls the same functions, so each formula stands once. ``docs/explanation/bags.md`` has the theory.
 
-**Several processes.** With `process_group` the parts of a corrected risk, which is no mean over ranks, are summed over
-them before the correction. Every rank then has the loss of the whole batch, and the mean of the ranks' gradients, which
-`DistributedDataParallel` takes, is its gradient. Ranks may hold unequal numbers; one that has none passes an empty
-batch. Unlabeled scores are grouped on their rank: give multiples of M.
+**Several processes.** With `process_group` the parts of a corrected risk, which is not a mean over ranks, are summed
+over them before the correction. Every rank then has the loss of the whole batch, and the mean of the ranks' gradients,
+which `DistributedDataParallel` takes, is its gradient. Ranks may hold unequal numbers; one that has none passes an
+empty batch. Unlabeled scores are grouped on their rank: give multiples of M.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ def bag_risk(
 def unlabeled_bags(unlabeled: Tensor, tuple_size: int) -> Tensor:
     """Return unlabeled scores (..., B_U) as bags (..., B_U // M, M) that share no member: neighbours make a bag.
 
-    Scores that are left over are not used; less than M of them make one bag in which they stand more than once.
+    Scores that are left over are not used. If there are fewer than M in all, they make one bag and occur several times.
     """
     bags = unlabeled.shape[-1] // tuple_size
     if bags == 0 and unlabeled.shape[-1]:
@@ -122,7 +122,7 @@ def unlabeled_bags(unlabeled: Tensor, tuple_size: int) -> Tensor:
 def by_kind(
     tuples: Tensor, unlabeled: Tensor, kinds: Tensor, group: Group = None, size_of: Callable[[int], int] = int
 ) -> Iterator[tuple[Tensor, int, Tensor, Tensor]]:
-    """Yield, for each kind there is, its share, itself, its tuples (..., B_kind, size) and its unlabeled scores.
+    """Yield for each kind its share, the kind, its tuples (..., B_kind, size) and its unlabeled scores.
 
     Each of the `kinds` (B,) of the tuples (..., B, M), by default their sizes, has its share of the unlabeled scores
     (..., B_U).
@@ -170,7 +170,7 @@ class _Loss(nn.Module):
     def forward(
         self, tuples: Scores, unlabeled: Tensor, mask: Tensor | None = None, kinds: Tensor | None = None
     ) -> Tensor:
-        """Return the loss, a scalar for each of the leading axes; of tuples of several kinds, the mean over these.
+        """Return the loss, a scalar for each of the leading axes; for tuples of several kinds, the mean over the kinds.
 
         Parameters
         ----------
@@ -212,8 +212,8 @@ class RiskLoss(_Loss):
     Parameters
     ----------
     law : Law, callable from a size to Law, or sequence of Law
-        `Law.dominant`, without a size, serves tuples of several. A sequence is for tuples that have a law each, such as
-        ``[Law.exactly(3, k) for k in range(4)]`` where the positives were counted.
+        `Law.dominant`, without a size, is for tuples of several sizes. A sequence is for tuples that have a law each,
+        such as ``[Law.exactly(3, k) for k in range(4)]`` where the positives were counted.
     prior : float
     correction : {'relu', 'abs', None}
     scope : {'whole', 'class', 'part'}
@@ -221,7 +221,7 @@ class RiskLoss(_Loss):
     loss : {'logistic', 'ramp', 'squared', 'hinge', 'usual-ramp', 'sigmoid'}
         A row of Table I, the ramp loss as it is usually written, or the sigmoid loss.
     process_group : ProcessGroup, optional
-        Whose ranks hold the batch.
+        The group whose ranks hold the batch.
 
     Raises
     ------
@@ -263,9 +263,9 @@ class TupleLoss(_Loss):
     Parameters
     ----------
     law, prior, process_group
-        As of `RiskLoss`. Where the prior is not known, `mdpu.prior` estimates it.
+        As for `RiskLoss`. If the prior is not known, `mdpu.prior` estimates it.
     correction : {'relu', 'abs', None}
-        Of the risk's negative part.
+        Correction of the risk's negative part.
     """
 
     def read(self, law: Law) -> tuple[Law, float]:

@@ -25,7 +25,7 @@ from mdpu.errors import UserError
 from mdpu.randomness import Stream
 from mdpu.settings import Settings
 
-COMPONENTS = 60  # numbers an image that `components` learns from, instead of 784 pixels: a step costs less
+COMPONENTS = 60  # numbers per image that `components` learns from, instead of 784 pixels: a step costs less
 SEEN = 10_000  # images that the components are learned from, spread over all
 
 
@@ -36,7 +36,7 @@ class Preparation:
     Attributes
     ----------
     shape : tuple of int
-        Of one image.
+        The shape of one image.
     unit : float
         The value that represents 1: 255 for uint8 grey values, 1 for floats.
     is_picture : bool
@@ -97,14 +97,14 @@ class TestSet:
     Attributes
     ----------
     share_positive : float
-        Of the test images.
+        Share of positives among the test images.
     rows : Tensor
         The test images as the network takes them, on the device.
     sides : (Tensor, Tensor)
         Indices of the positive and of the negative ones.
     """
 
-    __test__ = False  # for pytest, which takes it for a test by its name
+    __test__ = False  # pytest would take it for a test by its name
     rates = ("true_positive_rate", "true_negative_rate")
 
     def __init__(
@@ -132,7 +132,7 @@ def prepare(settings: Settings, images: NDArray[Any]) -> Preparation:
     Raises
     ------
     UserError
-        If images have another type or values that are not finite, or are no pictures for a network that needs these.
+        If images have another type or values that are not finite, or are not pictures and the network needs them.
     """
     if images.dtype != np.uint8 and not np.issubdtype(images.dtype, np.floating):
         raise UserError(f"rows are of type {images.dtype}; uint8 or a float type is needed")
@@ -150,7 +150,7 @@ def prepare(settings: Settings, images: NDArray[Any]) -> Preparation:
 
 
 def in_parts(images: NDArray[Any], rows: int = 10_000) -> Iterator[NDArray[Any]]:
-    """Yield images (N, ...) in parts of so many, the last one of fewer, so that results need little memory."""
+    """Yield images (N, ...) in parts of equal size, except a shorter last one, so that results need little memory."""
     return (images[first : first + rows] for first in range(0, max(1, len(images)), rows))
 
 
@@ -238,7 +238,7 @@ class Networks:
         What each returns for an image; with 1, there is no axis for it.
     device : torch.device
     settings : Settings
-        With the precision ``bfloat16`` matrix products are in it, weights and outputs are not.
+        With the precision ``bfloat16``, matrix products use it, but weights and outputs do not.
 
     Attributes
     ----------
@@ -270,7 +270,7 @@ class Networks:
         self.rates = [float(own[0]) if own else 1.0 for own in factors.values()]
 
     def __call__(self, x: Tensor) -> Tensor:
-        """Return outputs, float32 (S, B) or (S, B, outputs), of images x (S, B, ...), or (1, B, ...) for all alike.
+        """Return outputs, float32 (S, B) or (S, B, outputs), of images x (S, B, ...), or (1, B, ...) shared by all.
 
         The network is in training mode or not, as `module` is.
         """
@@ -296,7 +296,7 @@ class Networks:
             return torch.cat([self(part[None]) for part in x.split(self.preparation.chunk)], dim=1)
 
     def trained(self) -> list[nn.Module]:
-        """Return the S modules with the weights of now, as for scoring."""
+        """Return the S modules with their current weights, ready for scoring."""
         for place, module in enumerate(self.modules):
             if len(self.modules) > 1:
                 module.load_state_dict({name: value[place] for name, value in self.state.items()}, strict=False)

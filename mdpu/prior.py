@@ -1,4 +1,4 @@
-"""The class prior from tuples and unlabeled rows, with an interval that covers, or a refusal.
+"""The class prior from tuples and unlabeled rows: an interval that covers it, or a refusal.
 
 Any score that was learned without a row ranks it. The ranks are cut into three bins, and the bin is all that is used:
 a positive falls into bin k with the probability p_k, a negative with n_k, and the tuples are collected by the law. This
@@ -32,25 +32,25 @@ from mdpu.threads import one_thread
 
 Verdict = Literal["known", "bound only", "not known", "does not fit"]
 BINS = 3
-LEAST = 1e-9  # of the probability of a bin
+LEAST = 1e-9  # probability of a bin
 EDGES = (0.003, 0.997)
 COARSE, FINE = 25, 17
-INFLATION = 1.25  # of the chi-squared quantile: scores of different folds share their training tuples
+INFLATION = 1.25  # factor of the chi-squared quantile: scores of different folds share their training tuples
 SHARED = 2.0  # the same where the score may be noise, as at the gate, and each pair of folds is counted twice
 GATE = SHARED * float(chi2.ppf(0.95, df=BINS))
-NARROW = 4.0  # times the gate, below which one draw of the folds may pass by chance, and more are taken
-DRAWS = 3  # then
+NARROW = 4.0  # times the gate: below this, one draw of the folds may pass by chance, so more are taken
+DRAWS = 3  # of the folds in that case
 SEARCH = 4.8  # span of the fine grid
 FOLDS = 5
 RIDGES = (1e-3, 3e-4, 1e-4, 3e-5)
-LEARN_FROM = 2000  # tuples that the score of a fold is learned from, at most; all are counted
-MOST = 20_000  # tuples that are counted, at most
-FEW_COUNTS = 20  # numbers of copies that a common divisor, which says that all were repeated, would divide by chance
-REPEATED = 0.1  # further copies of an unlabeled row, from which on rows were repeated and not drawn
-MISFIT = 1.5  # the same for the fit; of 64 samples that the law gave, the largest statistic was the quantile itself
-EXPECTED = 5.0  # tuples with a pattern, from which on it counts by itself
+LEARN_FROM = 2000  # at most so many tuples teach the score of a fold; all are counted
+MOST = 20_000  # at most so many tuples are counted
+FEW_COUNTS = 20  # numbers of copies, up to which a common divisor may be chance and not a repetition of all rows
+REPEATED = 0.1  # further copies per unlabeled row, from which on rows count as repeated, not as drawn
+MISFIT = 1.5  # factor for the fit; of 64 samples that the law gave, the largest statistic was the quantile itself
+EXPECTED = 5.0  # expected tuples, from which on a pattern counts by itself
 LARGEST = 50  # members of a tuple whose patterns are counted for the fit
-POOL = 0.02  # share of members that recur, from which on tuples are taken for draws from a small pool
+POOL = 0.02  # share of members that recur, from which on tuples count as draws from a small pool
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ class PriorProfile:
         return self.verdict == "known"
 
     def fits(self, told: float) -> bool:
-        """Return whether a told prior lies in the interval, or in its mirror image where the law is symmetric."""
+        """Return whether a given prior lies in the interval, or in its mirror image where the law is symmetric."""
         return self.low <= told <= self.high or (self.symmetric and self.low <= 1 - told <= self.high)
 
     def mirrored(self) -> PriorProfile:
@@ -142,7 +142,7 @@ class Counts:
     numbers : list of ndarray, shapes (T,)
         Tuples with each pattern.
     laws : list of Law
-        Of each size.
+        The law of each size.
     unlabeled : ndarray, shape (BINS,)
         Unlabeled rows in each bin.
     """
@@ -337,7 +337,7 @@ def bin_scores(scores: Floats, sample: TupleData, laws: dict[int, Law]) -> Count
 
 
 def share_deviance(counts: Counts, prior: float, shares: Floats) -> Floats:
-    """Return twice the log-likelihood ratio of each share of broken tuples against the best, at a told prior."""
+    """Return twice the log-likelihood ratio of each share of broken tuples against the best, at a given prior."""
     priors, starts = starting_laws(counts, np.array([prior]))
     each = len(priors)
     at = np.repeat(shares, each)
@@ -350,7 +350,7 @@ def share_deviance(counts: Counts, prior: float, shares: Floats) -> Floats:
 def misfit(counts: Counts, prior: float) -> float:
     """Return Pearson's statistic of the best laws at a prior over `MISFIT` times its quantile of 0.999.
 
-    Patterns of which less than `EXPECTED` tuples are expected count as one.
+    Patterns with fewer than `EXPECTED` expected tuples count as one.
     """
     priors, starts = starting_laws(counts, np.array([prior]))
     weights = [collected([law] * len(priors), priors) for law in counts.laws]
@@ -413,13 +413,13 @@ def estimate_prior(
     rows : ndarray or sparse matrix, shape (N, ...)
         uint8 or floats, which may have missing values. A linear score of a kernel's features ranks them.
     sample : TupleData
-        Tuples of one or several sizes; all of them count, but of more than `MOST` a random part.
+        Tuples of one or several sizes; all of them count, or a random part if there are more than `MOST`.
     law : Law or callable
-        Of the tuples; a function from a tuple size to its law where there are several. `CountedTuples` have their own.
+        The law of the tuples, or a function from a tuple size to a law. `CountedTuples` have their own.
     seed : int or str
-        Of the part, of the kernel, of folds, groups and ties.
+        Seed of that part, the kernel, folds, groups and ties.
     level : float
-        Of the interval, in (0, 1).
+        Confidence level of the interval, in (0, 1).
 
     Raises
     ------
@@ -428,8 +428,8 @@ def estimate_prior(
 
     Notes
     -----
-    `PriorProfile` names the limits. Where members recur, tuples that share some are left out, and of
-    repeated unlabeled rows all but one, each with a warning.
+    `PriorProfile` names the limits. Where members recur, tuples that share some are left out. Of repeated unlabeled
+    rows one is counted. Both give a warning.
     """
     check_share("level", level)
     counted = isinstance(sample, CountedTuples)
@@ -470,7 +470,7 @@ def _part(sample: TupleData, seed: int | str) -> TupleData:
 
 
 def without_pool(rows: Any, sample: TupleData) -> TupleData:
-    """Return the sample without tuples that share members, where members recur and unlabeled rows are others.
+    """Return the sample without tuples that share members, if members recur and unlabeled rows are other rows.
 
     Tuples and unlabeled rows that are drawn from one finite pool need no care.
     """
@@ -484,17 +484,17 @@ def without_pool(rows: Any, sample: TupleData) -> TupleData:
     chosen = disjoint_tuples(sample.tuples, identity)
     warn(
         f"the members of {len(sample.tuples)} tuples are {len(distinct)} different rows, and recur; as these are "
-        f"no independent draws, the prior is judged by {chosen.sum()} tuples that share none"
+        f"not independent draws, the prior is judged by {chosen.sum()} tuples that share none"
     )
     return TupleData(sample.tuples[chosen], sample.unlabeled)
 
 
 def without_repeats(rows: Any, sample: TupleData) -> TupleData:
-    """Return the sample with each unlabeled row once, where they recur more often than draws do, with a warning.
+    """Return the sample with each unlabeled row once, with a warning, if rows recur more often than draws would.
 
     Copies, as in a bootstrap, would be taken for further draws, and scores judged by rows that they were learned from.
-    Rows of a finite pool or of a table with few values recur in tuples as well, and are left. Where all unlabeled rows
-    stand k times, or a multiple of that, only a k-th of them is.
+    Rows of a finite pool or of a table with few values recur in tuples as well, and are left. If every unlabeled row
+    occurs k times, or a multiple of that, one k-th of them is left.
     """
     used, own = only_used(np.arange(rows.shape[0]), sample)
     identity = row_numbers(rows, used)
@@ -510,7 +510,7 @@ def without_repeats(rows: Any, sample: TupleData) -> TupleData:
     kept = np.flatnonzero(pd.Series(unlabeled).groupby(unlabeled).cumcount() < drawn[unlabeled])
     warn(
         f"{len(unlabeled)} unlabeled rows are {np.count_nonzero(counts)} different rows, and recur more often than "
-        f"those of tuples; {len(kept)} are counted, as copies say nothing more"
+        f"those of tuples; {len(kept)} are counted, as copies add nothing"
     )
     return replace(sample, unlabeled=sample.unlabeled[kept])
 

@@ -48,13 +48,13 @@ KNOWN: tuple[type, ...] = (
 def save(classifier: Any, path: str | Path) -> None:
     """Write a trained classifier, or a `Pipeline` that ends in one, to a file for `load`.
 
-    Left out is what serves training alone and is code or rows: callbacks, the module given as `Network.network`,
+    Code and rows that only training needs are left out: callbacks, the module given as `Network.network`,
     counts, labelled rows of ``positive_by``, held-out scores.
 
     Raises
     ------
     UserError
-        If it is not trained, or holds what no such file can.
+        If it is not trained, or holds what such a file cannot.
     """
     check_is_fitted(classifier)
     last = classifier.steps[-1][1] if isinstance(classifier, Pipeline) else classifier
@@ -77,7 +77,7 @@ def load(path: str | Path, *, network: Any = None, trusted: Sequence[str] = ()) 
     ----------
     path : str or Path
     network : Module or callable, optional
-        Of a classifier that was trained with a module of one's own, that module, with any weights.
+        The user's module that the classifier was trained with, with any weights.
     trusted : sequence of str
         Further types that the file may hold, as the refusal names them, such as ``sklearn.tree._tree.Tree`` of a
         random forest. Their contents are not checked: name them for files of your own.

@@ -95,8 +95,8 @@ class Estimate:
         Unbiased for classifiers that did not see these tuples and rows. It is not clipped: noise can take it below 0 or
         above 1.
     low, high : float
-        Interval of `level`, from the variance over tuples and over unlabeled rows. It takes a told prior as given, and
-        the classifier as it is. Where the classifier estimated its prior, the interval holds what is uncertain of it.
+        Interval of `level`, from the variance over tuples and over unlabeled rows. It takes a given prior as exact, and
+        the classifier as it is. If the classifier estimated its prior, the interval includes that uncertainty.
     level : float
     """
 
@@ -111,7 +111,7 @@ def _share(classifier: Any, sizes: NDArray[np.int64], prior: float) -> float:
     laws = [(classifier.law_of(size), count) for size, count in zip(*np.unique(sizes, return_counts=True), strict=True)]
     excess = sum(law.coefficients(prior).denominator * count for law, count in laws) / len(sizes)
     if abs(excess) < NEAR:
-        laws[0][0].risk_weights(prior)  # says why, if it is one law
+        laws[0][0].risk_weights(prior)  # raises with the reason, if it is one law
         raise UserError(f"at prior {prior:.3g} members of tuples are positive as often as unlabeled rows")
     return float(prior + excess)
 
@@ -125,8 +125,8 @@ def _rates(members: Any, unlabeled: Any, share: float, prior: float) -> tuple[An
 def variance_of_mean(values: Floats, ends: tuple[float, float] = (0.0, 1.0)) -> float:
     """Return the variance of the mean of values between two ends.
 
-    Where nearly all values are equal, their own variance is mostly too small. Two more values at each end mend that, as
-    in the interval of Agresti and Coull (The American Statistician 52, 1998) for a proportion.
+    Where nearly all values are equal, their own variance is mostly too small. Two more values at each end correct that,
+    as in the interval of Agresti and Coull (The American Statistician 52, 1998) for a proportion.
     """
     if len(values) < 2:
         raise UserError("a score without labels takes at least two tuples and two unlabeled rows")
@@ -142,11 +142,11 @@ def interval(value: float, variance: float, level: float) -> Estimate:
 def with_uncertain_prior(
     at: Callable[[float], dict[str, Estimate]], told: float, profile: PriorProfile | None, level: float
 ) -> dict[str, Estimate]:
-    """Return estimates at a prior whose intervals hold those at all priors that the profile allows.
+    """Return estimates at a prior whose intervals contain those at all priors that the profile allows.
 
     A value belongs to the interval if at some prior pi the deviance of pi and the squared distance from the estimate
     there, in its standard errors, add up to no more than the quantile of chi-squared. Tuples and rows are others than
-    those of the profile. Priors at which members say nothing are left out. Values are `at` the told one.
+    those of the profile. Priors at which members say nothing are left out. The values are those `at` the given prior.
     """
     found = at(told)
     if profile is None:
@@ -190,11 +190,11 @@ def estimated_risk(
     sample : TupleData
         Tuples and unlabeled rows among them.
     prior : float
-        Of the positive class.
+        Prior of the positive class.
     law_of : callable
         From a tuple size to its `Law`.
     level : float
-        Of the interval.
+        Level of the interval.
     """
     present, rest = sample.tuples >= 0, answers[sample.unlabeled]
     sizes = present.sum(axis=1)
@@ -221,8 +221,8 @@ def negative_risk(estimator: Any, X: Any, y: ArrayLike, *, prior: float | None =
     y : ndarray, int64, shape (N,)
         Their groups, as for `MDPUClassifier.fit`.
     prior : float, optional
-        Prior of the estimate, by default the classifier's. Give it by `functools.partial` where the classifiers to be
-        compared estimate theirs: risks at different priors do not compare.
+        Prior of the estimate, by default the classifier's. Give it by `functools.partial` if the compared classifiers
+        estimate theirs: risks at different priors are not comparable.
     """
     classifier, sample, told, scores = _read_scores(estimator, X, y, prior)
     return -estimated_risk(scores > 0, sample, told, classifier.law_of, 0.95).value
@@ -284,15 +284,15 @@ def scores_without_labels(
     Parameters
     ----------
     estimator : MDPUClassifier, or Pipeline that ends in one
-        Fitted, on other rows than these.
+        Fitted on rows other than these.
     X, y
         As for `MDPUClassifier.fit`: tuples and unlabeled rows, or rows and groups.
     threshold : float
-        Of the scores of ``decision_function``, above which the answer is positive.
+        Score of ``decision_function`` above which the answer is positive.
     prior : float, optional
         By default the classifier's.
     level : float
-        Of the intervals.
+        Level of the intervals.
 
     Raises
     ------
@@ -362,12 +362,12 @@ def calibration_without_labels(
     -------
     DataFrame
         By bin: ``probability``, the mean of its unlabeled rows; ``share`` of positives, with ``low`` and ``high``; and
-        ``rows``, the number of unlabeled ones. Shares lie in [0, 1] as far as they are cut there.
+        ``rows``, the number of unlabeled ones. Shares are cut to [0, 1].
 
     Raises
     ------
     UserError
-        As `scores_without_labels`, and if scores are no log-odds.
+        As `scores_without_labels`, and if scores are not log-odds.
     """
     check_share("level", level)
     check_count("bins", bins)
@@ -412,7 +412,7 @@ class LabelFreeScorer:
     prior: float | None = None
 
     def __post_init__(self) -> None:
-        """Refuse a measure that there is not."""
+        """Refuse an unknown measure."""
         check_choice("measure", self.measure, MEASURES)
 
     def __call__(self, estimator: Any, X: Any, y: Any) -> float:
@@ -464,15 +464,15 @@ def least_cost_threshold(
 
 @dataclass(frozen=True)
 class Suspicion:
-    """Which tuples look as if they broke the law, and how many do.
+    """The tuples that look as if they broke the law, and how many do.
 
     Attributes
     ----------
     tuples : DataFrame
         The most suspicious first: ``tuple``, its place; ``q``, the probability that the law holds for a random group
-        with such scores; ``factor``, how many times more likely they are in a broken tuple; ``probability`` of that.
+        with such scores; ``factor``, how many times likelier they are in a broken tuple; ``probability`` that it is.
     number : Estimate or None
-        Of broken tuples; like the probability it is missing without unlabeled rows, or larger tuples than pairs.
+        Number of broken tuples. Like the probability, it needs unlabeled rows and tuples larger than pairs.
     """
 
     tuples: pd.DataFrame
@@ -482,12 +482,12 @@ class Suspicion:
 def suspicious(estimator: Any, X: Any, y: Any = None, *, level: float = 0.95) -> Suspicion:
     """Rank tuples by the odds that they break the law, and estimate how many do.
 
-    Broken tuples are taken for random groups that the law refuses. Their share has the largest likelihood at the
+    Broken tuples are modelled as random groups that the law refuses. Their share has the largest likelihood at the
     classifier's prior in the model of `mdpu.prior`, which takes the scores as ranks in three bins, so that none need be
     right; the interval is that of its profile, and holds no uncertainty of the prior. Of 400 held-out triples or
     quintuples of digits with 0, 10 and 20 % broken ones, 47 of 48 intervals covered. Tuples that the classifier was
-    trained on look too good: the ranking serves, the number is too low.
-    Parameters are those of `scores_without_labels`, where scores must be log-odds, and `y` may be left out.
+    trained on look too good: their ranking is useful, but the number is too low. Parameters are those of
+    `scores_without_labels`, where scores must be log-odds, and `y` may be left out.
     """
     check_share("level", level)
     alone = y is None

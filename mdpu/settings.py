@@ -27,7 +27,7 @@ CHOICES = {
     "precision": ("float32", "bfloat16", "tf32"),
     "stem": ("cifar", "imagenet"),
 }
-MOST_SIZES, LARGEST_SIZE = 100, 100_000  # of a list of sizes: one digit too many must not exhaust the memory
+MOST_SIZES, LARGEST_SIZE = 100, 100_000  # of a list of sizes, so that one digit too many does not exhaust the memory
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Task:
     loss : str
         A key of `mdpu.losses.LOSSES`. Methods with a loss of their own ignore it.
     law : Law, optional
-        Of the tuples, all of one size; dominant tuples unless given.
+        The law of the tuples, all of one size; dominant tuples unless given.
     target_prior : float, optional
         The class prior where the model will be used, if it is not that of the unlabeled instances.
     """
@@ -160,7 +160,7 @@ def _check_sizes(name: str, value: Any) -> None:
 
 
 def rate_factor(settings: Settings, step: int, steps: int) -> float:
-    """Return the factor of the learning rate at a step, from 0, of so many."""
+    """Return the factor of the learning rate at a step, counted from 0, of `steps`."""
     if settings.schedule == "constant":
         return 1.0
     return min((step + 1) / (RISE * steps), (steps - step) / ((1 - RISE) * steps), 1.0)
@@ -172,7 +172,7 @@ def tuples_per_batch(settings: Settings, tuple_size: int) -> int:
 
 
 def check_sample(sample: TupleData, rows: int, task: Task | None = None) -> None:
-    """Raise `UserError` unless a sample names some of so many rows, and fits the task that trains on it."""
+    """Raise `UserError` unless a sample names existing rows, and fits the task that trains on it."""
     for name, indices, least in (("tuples", sample.tuples, -1), ("unlabeled rows", sample.unlabeled, 0)):
         if not indices.size:
             raise UserError(f"the sample holds no {name}")

@@ -35,6 +35,6 @@ def one_thread() -> Iterator[None]:
 
 
 def _let_go() -> None:
-    """Let another thread than the one that set OpenBLAS's limit set it, which threadpoolctl refuses in new versions."""
+    """Let a thread change OpenBLAS's limit that another one has set, which new versions of threadpoolctl refuse."""
     if clear := getattr(getattr(threadpoolctl, "OpenBLASController", None), "clear_controlling_thread", None):
         clear(force=True)

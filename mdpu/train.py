@@ -39,7 +39,7 @@ from mdpu.randomness import Stream
 from mdpu.settings import Settings, Task, check_sample, rate_factor, tuples_per_batch
 
 LARGE = 2**29  # bytes of float32 images in use from which on they are read where they lie, as memory maps are
-FADED = 3  # scores that training starts from are gone after this part of the epochs
+FADED = 3  # scores that training starts from fade over the first 1/3 of the epochs
 OnEpochEnd = Callable[[int, list[dict[str, float]]], Any]
 
 
@@ -52,7 +52,7 @@ class Trained:
     task : Task
     seed : int or str
     module : Module or callable
-        The network, for what `preparation` gives; or, of a method without one, a function from images (N, ...) to
+        The network, for what `preparation` gives; or, for a method without one, a function from images (N, ...) to
         whether each is positive, or to shares of answers that say so.
     preparation : Preparation or None
     history : DataFrame
@@ -321,7 +321,7 @@ class Checkpoint:
     seconds : float
         Shortest time between two writes.
     state : sequence of Tensor
-        What training changes, at its beginning.
+        The tensors that training changes, in their first state.
     """
 
     def __init__(self, path: Path | None, seconds: float, state: Sequence[Tensor]) -> None:
@@ -440,7 +440,7 @@ def _check(
 def _fit(
     task: Task, images: Any, samples: Any, seeds: Any, labels: Any, epochs: int, evaluation: Any, hook: Any
 ) -> list[Trained]:
-    """Fit a method without a network; its history has the same measures at every epoch, as lines in figures want."""
+    """Fit a method without a network; its history has the same measures at every epoch, as lines in figures need."""
     rows, trained = [], []
     for sample, seed in zip(samples, seeds, strict=True):
         objective, says_positive = load_method(task.method).run_fit(task, seed, sample, images, labels)

@@ -2,8 +2,8 @@
 Five minutes: a classifier from tuples
 ======================================
 
-You have groups of images, and know of each group only this: at least half of its images are positive. You also have
-single images that nobody has looked at. This lesson trains a classifier from the two. No image gets a label.
+You have groups of images, and know only one thing about each group: at least half of its images are positive. You also
+have single images that nobody has looked at. This lesson trains a classifier from the two. No image gets a label.
 
 You need the package and matplotlib for the pictures::
 
@@ -69,8 +69,8 @@ axis.set(xlabel="Epoch", ylabel="Objective", title="Training")
 plt.show()
 
 # %%
-# What it says of new images
-# --------------------------
+# What it says about new images
+# -----------------------------
 # ``predict`` answers with +1 or -1, ``predict_proba`` with probabilities. Red frames mark the mistakes.
 
 new, truth = images[1200:], labels[1200:]

@@ -70,8 +70,8 @@ plt.show()
 # %%
 # A network for pictures
 # ----------------------
-# :class:`~mdpu.estimator.Network` takes any PyTorch module. It gets pictures as (N, C, H, W), with values from 0 to 1, and returns one score
-# for each.
+# :class:`~mdpu.estimator.Network` takes any PyTorch module. It gets pictures as (N, C, H, W), with values from 0 to 1,
+# and returns one score for each.
 
 import torch
 from torch import nn

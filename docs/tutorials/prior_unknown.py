@@ -41,14 +41,14 @@ print(f"between {estimate.low:.3f} and {estimate.high:.3f}")
 print(f"the verdict: {estimate.verdict}")
 
 # %%
-# Why this is possible at all is a theorem: the members of a tuple, taken together, identify the prior, although each by
+# A theorem says why this is possible: the members of a tuple, taken together, identify the prior, although each by
 # itself does not. :doc:`/explanation/bags` has the proof.
 #
 # What a wrong prior costs
 # ------------------------
 # The figure shows the accuracy on the images that were set aside, for priors that you might have guessed. If the sample
-# speaks against a prior that you give, ``fit`` warns. Here it warns for three of the four, so the warnings are caught and
-# the first is shown.
+# does not support a prior that you give, ``fit`` warns. Here it warns for three of the four, so the warnings are caught
+# and the first is shown.
 
 import textwrap
 import warnings

@@ -69,7 +69,7 @@ for learner in ("student", "linear"):
 # Mistakes that differ in cost
 # ----------------------------
 # A tumour that is overlooked costs more than a healthy patient who is asked to come again, say ten times as much. The
-# threshold follows from pairs and unlabeled rows that were held out; no label is needed.
+# threshold follows from pairs and unlabeled rows that were held out, without any label.
 
 from mdpu.scores import least_cost_threshold
 

@@ -3,8 +3,8 @@ The theorems on two Gaussians
 =============================
 
 The paper has three theorems: its risk estimate is unbiased, the minimiser of the estimate has a small error, and the
-correction has a small bias. :doc:`/explanation/bounds` proves what of them holds. This page checks them on a problem
-whose risk is known, in seconds and without images.
+correction has a small bias. :doc:`/explanation/bounds` proves which parts of them hold. This page checks them on a
+problem whose risk is known, in seconds and without images.
 
 The problem is a line. A class y is :math:`+1` with probability :math:`\pi_+`, and an instance of it is normal with mean
 y and deviation 1. The classifier with threshold t gives the score :math:`x - t`, cut off at :math:`-1` and :math:`1`;
@@ -49,8 +49,8 @@ def weights(size, prior):
 # %%
 # The exact values
 # ----------------
-# These functions return the risk, the partial risks and the deviation of the estimate at a threshold. The variance of a tuple's mean is that of its
-# members given their classes, and that of the number of its negatives.
+# These functions return the risk, the partial risks and the deviation of the estimate at a threshold. The variance of a
+# tuple's mean is that of its members given their classes, plus that from the number of its negatives.
 
 
 def expectation(function, label, threshold):
@@ -190,8 +190,8 @@ plt.show()
 # %%
 # Theorem 3: the bias of a corrected risk
 # ---------------------------------------
-# For ReLU the bias is the mean of what lies below zero. As printed, the theorem asks for positive partial risks. The
-# classifier of least risk has none, so the theorem says nothing of it. Where it does apply, its bound is too small.
+# For ReLU the bias is the mean of the part below zero. As printed, the theorem asks for positive partial risks. The
+# classifier of least risk has none, so the theorem says nothing about it. Where it does apply, its bound is too small.
 
 
 def negative_part(mean, width, reach):

@@ -45,7 +45,7 @@ class Standardisation:
     def learn(cls, rows: NDArray[Any], components: int | None = COMPONENTS) -> Standardisation:
         """Learn from rows (N, ...), which may have missing values; by default, wide ones are projected.
 
-        Of many rows, `SEEN` spread over all are seen.
+        If there are many rows, `SEEN` of them, spread over all, are used.
         """
         x = flat(rows[:: max(1, len(rows) // SEEN)])
         inner = x

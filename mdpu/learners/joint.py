@@ -26,12 +26,12 @@ from mdpu.randomness import Stream
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
 SLOPES = np.geomspace(0.05, 2.0, 20)  # of scores that are compared
-PIN = 0.3  # weight of the divergence of the model's prior from the told one
+PIN = 0.3  # weight of the divergence of the model's prior from the given one
 
 
 @dataclass(frozen=True)
 class CountedTuples(TupleData):
-    """Tuples of which bounds on their numbers of positives were observed, each its own.
+    """Tuples with bounds that were observed on the number of positives of each.
 
     Attributes
     ----------
@@ -51,7 +51,7 @@ class CountedTuples(TupleData):
         Raises
         ------
         UserError
-            If they are no bounds, say nothing of a tuple, or overlap where all groups were collected.
+            If they are not bounds, say nothing about a tuple, or overlap where all groups were collected.
         """
         sizes = (sample.tuples >= 0).sum(axis=1)
         try:
@@ -103,7 +103,7 @@ class Bags:
     parts : sequence of Part
     unlabeled : ndarray, int64, shape (n_unlabeled,)
     complete : bool
-        As that of `CountedTuples`.
+        As in `CountedTuples`.
     """
 
     parts: tuple[Part, ...]
@@ -207,7 +207,7 @@ class Objective:
     """J(F) of scores F (N,) of all rows, per tuple, and its derivative.
 
     J = 1/n [sum_T log(1 + Z/q) + n/B sum_B log(1 + q/Z)] + 2 PIN KL(pi || mean_U r). The last term keeps a model that
-    memorises its tuples at the prior. Of complete bags J is the mean of -log q, which no prior is needed for.
+    memorises its tuples at the prior. For complete bags J is the mean of -log q, which needs no prior.
 
     Parameters
     ----------
@@ -216,7 +216,7 @@ class Objective:
     rows : int
         N.
     stream : Stream
-        Of the groups of unlabeled rows.
+        Random numbers for the groups of unlabeled rows.
     groupings : int
         How often each unlabeled row is in a group.
     """
@@ -243,7 +243,7 @@ class Objective:
             self._groups[place] = np.resize(rows, (max(1, len(rows) // size), size))
 
     def _draw(self, size: int = 1) -> Indices:
-        """Return the unlabeled rows in random order, as many as fill groups."""
+        """Return the unlabeled rows in random order, as many as fill whole groups."""
         order = self._stream.permutation(len(self.bags.unlabeled))
         return self.bags.unlabeled[order[: len(order) // size * size]]
 
@@ -300,8 +300,8 @@ def shifted(scores: Floats, prior: float) -> float:
 def held_out_loss(scores: Floats, held: Bags, prior: float, seed: int | str) -> float:
     """Return the bag loss of scores (N,) on bags that their model did not see, at the slope that serves them best.
 
-    How far scores overshoot is not what learners are compared by: no answer changes with it, and networks overshoot
-    most. A shift would change answers.
+    Learners are not compared by how far scores overshoot: that changes no answer, and networks overshoot most. A shift
+    would change answers.
     """
     objective = Objective(held, prior, len(scores), Stream(seed, "groups to compare by"), groupings=10)
     return min(objective.bag_loss(slope * scores) for slope in SLOPES)

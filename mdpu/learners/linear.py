@@ -25,7 +25,7 @@ from mdpu.randomness import Stream
 
 RIDGES = (0.01, 3e-3, 1e-3, 3e-4, 1e-4, 3e-5)  # of the mean objective of a tuple, from strong to weak
 NEAR = 0.1  # difference of class share and prior below which a constant score is nearly a saddle
-FEW = 0.2  # share of a tuple's information that single members keep, up to which a network takes the start
+FEW = 0.2  # share of a tuple's information that single members keep, up to which a network uses the start
 COMPONENTS = 20  # of the whitened features in which a start is sought
 
 
@@ -83,9 +83,9 @@ def cross_fit(
         Features of all rows, dense or sparse.
     bags : Bags
     prior : float
-        Told.
+        The given prior.
     seed : int or str
-        Of folds and groups.
+        Seed of folds and groups.
     folds : int
     ridges : sequence of float
         From strong to weak.
@@ -136,8 +136,8 @@ def split_folds(
 ) -> tuple[list[tuple[Bags, Bags]], list[NDArray[np.int64]], NDArray[np.int64]]:
     """Return the bags to learn from and those held out in each fold, and the folds of tuples and of unlabeled rows.
 
-    What is learned from has no row that is held out, even if rows stand in several tuples or among the unlabeled ones
-    too; unless that would leave less than half, as in a small pool from which all are drawn.
+    The bags to learn from have no row that is held out, even if rows are in several tuples or also unlabeled, unless
+    that would leave less than half, as in a small pool from which all are drawn.
     """
     stream = Stream(seed, "folds of tuples")
     folds = max(2, min(folds, bags.n, len(bags.unlabeled)))
@@ -147,7 +147,7 @@ def split_folds(
     for fold in range(folds):
         held = bags.select([own == fold for own in tuple_folds], unlabeled_folds == fold)
         kept = _without_rows_of(held, bags, [own != fold for own in tuple_folds], unlabeled_folds != fold, at_most)
-        pairs.append((kept if kept.n else bags, held))  # of a single tuple no fold can be without it
+        pairs.append((kept if kept.n else bags, held))  # with a single tuple, no fold can be without it
     return pairs, tuple_folds, unlabeled_folds
 
 

@@ -77,7 +77,7 @@ def fit_linear(rows: Any, bags: Bags, prior: float, seed: int | str) -> LinearSc
 
 
 def fit_teacher(rows: Any, bags: Bags, prior: float, seed: int | str) -> LinearScore:
-    """Fit the kernel teacher; of sparse rows, the linear model."""
+    """Fit the kernel teacher, or for sparse rows the linear model."""
     if sparse.issparse(rows):
         return fit_linear(rows, bags, prior, seed)
     prepare = Standardisation.learn(rows)
@@ -137,10 +137,10 @@ def fit_student(rows: Any, bags: Bags, prior: float, seed: int | str, student: A
     bags : Bags
     prior : float
     seed : int or str
-        Of the teacher, and of the student if its ``random_state`` is None.
+        Seed of the teacher, and of the student if its ``random_state`` is None.
     student : estimator
-        Of scikit-learn, with ``sample_weight`` and ``predict_proba``; it is cloned. By default boosted trees, for which
-        sparse rows are projected.
+        A scikit-learn classifier with ``sample_weight`` and ``predict_proba``; it is cloned. By default boosted trees,
+        for which sparse rows are projected.
     """
     if student is DEFAULT and sparse.issparse(rows):
         matrix: Any = rows  # scipy's base class has no shape
@@ -163,7 +163,7 @@ def fit_student(rows: Any, bags: Bags, prior: float, seed: int | str, student: A
 
 
 def _weight_name(student: Any) -> str:
-    """Return the name of the argument of weights, which a pipeline wants with that of its last step."""
+    """Return the name of the argument for weights, which a pipeline expects after the name of its last step."""
     steps: Sequence[Any] | None = getattr(student, "steps", None)
     return "sample_weight" if steps is None else f"{steps[-1][0]}__sample_weight"
 

@@ -1,8 +1,8 @@
-"""The definition of a method, and the methods there are.
+"""The definition of a method, and the list of methods.
 
 `METHODS` declares them by name. Objectives are in the files of this folder, and named by text, because plans and
-reports read titles, and torch takes seconds to load. A further file that declares ``METHODS`` has further methods: it
-is discovered by being here.
+reports read titles, and torch takes seconds to load. Another file that declares ``METHODS`` adds methods: it is
+discovered by being here.
 """
 
 from __future__ import annotations
@@ -60,16 +60,16 @@ class Method:
         Share of its past that the running mean of the weights keeps at each step; the model is this mean. With 0 the
         model is the last weights.
     estimates_prior : bool
-        Whether it is told an estimate of the prior, made from the same sample (`mdpu.prior`).
+        Whether it gets an estimate of the prior, made from the same sample (`mdpu.prior`).
     log_odds : tuple of str
         The losses with which the objective is least, over all functions, where the score is log p(+1 | x) / p(-1 | x).
     k : float
-        Of a corrected risk: the slope of f below zero, see `mdpu.losses.correction`.
+        For a corrected risk: the slope of f below zero, see `mdpu.losses.correction`.
     scope : {'whole', 'class', 'part'}
-        Of a corrected risk: what f is applied to. The whole risk (Eqs. 15-16); the positive and the negative partial
+        For a corrected risk: what f is applied to. The whole risk (Eqs. 15-16); the positive and the negative partial
         risk (Kiryo et al. 2017; Lu et al. 2020); or the tuple part and the unlabeled part (proof of Theorem 3).
     tuple_size : int, optional
-        Of a corrected risk: the size that it assumes instead of the data's. With 1, every member counts as positive.
+        For a corrected risk: the size that it assumes instead of the data's. With 1, every member counts as positive.
     """
 
     title: str
@@ -114,9 +114,9 @@ class Batch(NamedTuple):
     Attributes
     ----------
     tuples : Tensor, shape (S, B, M)
-        Of the members of the tuples.
+        Outputs for the members of the tuples.
     unlabeled : Tensor, shape (S, B_U)
-        Of the unlabeled images, in random order.
+        Outputs for the unlabeled images, in random order.
     sizes : Tensor, int64, shape (S, B), optional
         Number of members of each tuple, if there are several sizes; further places of `tuples` are meaningless.
     labels : pair of Tensor, int8, shapes (S, B, M) and (S, B_U), optional
@@ -198,7 +198,7 @@ def shares(says_positive: Tensor, sides: tuple[Tensor, Tensor]) -> tuple[Tensor,
 
 
 def _named(place: Any) -> Any:
-    """Return what a text such as ``risks:CorrectedRisk`` names in a file of this folder, or what is no text itself."""
+    """Return what a text such as ``risks:CorrectedRisk`` names in a file of this folder, or anything else unchanged."""
     if not isinstance(place, str):
         return place
     file, _, name = place.partition(":")

@@ -5,11 +5,11 @@ The theory is in ``docs/explanation/bags.md``, the formulas in `mdpu.losses`. Th
 - `bag-relu` is the non-negative PU risk of du Plessis et al. (2015) and Kiryo et al. (2017), with bags for images, Z
   for the class prior and q, the probability that a bag passes, for the classifier; the loss is the squared one on q,
   which is bounded. The model is the running mean of the weights.
-- `bag-free` is the same, told an estimate of the prior from the same sample.
+- `bag-free` is the same, with an estimate of the prior from the same sample.
 - `bag-em` is expectation maximisation after the general framework of Chen et al. (GLWS, 2024). The labels of a tuple's
   members are latent, given that the tuple passed. A gradient step on their expected cross-entropy is one on -log q
   (Fisher's identity), so that is the tuples' loss. An unlabeled image's expected label is r with its log-odds shifted
-  until the minibatch's mean is the told prior. Tuples weigh M times an unlabeled image. Its scores are no log-odds:
+  until the minibatch's mean is the given prior. Tuples weigh M times an unlabeled image. Its scores are not log-odds:
   -log q is not normalised by Z, so the true r is not its minimum.
 """
 
@@ -58,7 +58,7 @@ class Bags(Objective):
         raise NotImplementedError
 
     def threshold(self) -> float:
-        """Return 0, or where log-odds are at the prior of the unlabeled images and not at the target's, the shift."""
+        """Return the threshold of log-odds that moves them from the unlabeled images' prior to the target, if any."""
         target = self.task.target_prior
         if target is None or not self.method.log_odds:
             return 0.0

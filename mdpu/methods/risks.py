@@ -3,7 +3,7 @@
 `nnpu` is the naive use of the paper's data (Kiryo et al., 2017): every member counts as a positive, which are the
 weights of tuple size 1. A share b of the members is negative (Lemma 6), so its estimate is biased. Where its negative
 part falls below zero, Kiryo et al. ascend its gradient (their Algorithm 1). Here the gradient is zero there, as in
-their Eq. 6 and in `relu-class`, so that the two methods differ in their weights alone.
+their Eq. 6 and in `relu-class`, so that the two methods differ only in their weights.
 """
 
 from __future__ import annotations

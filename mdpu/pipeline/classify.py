@@ -1,7 +1,7 @@
 """A classifier from a user's own files, what is known of it without labels, and predictions for new rows.
 
-``python -m mdpu fit`` and ``predict`` call this; ``docs/how-to/from-files.md`` shows them. What is said of a classifier
-is from folds of whole groups: each row is scored by a model that has seen its group no more than the row itself, unless
+``python -m mdpu fit`` and ``predict`` call this; ``docs/how-to/from-files.md`` shows them. All numbers about a
+classifier come from folds of whole groups: each row is scored by a model that has seen neither it nor its group, unless
 the row stands in another group, too.
 """
 
@@ -37,7 +37,7 @@ from mdpu.saving import load, save
 FOLDS = 5
 PARTS = (8, 4, 2, 1)  # of the groups in training, the learning curve has an eighth, a quarter, a half, and all
 LEAST = 20  # groups in such a part
-KINDS = {"min_frequency": 10, "max_categories": 30}  # of a column of text: others are taken together
+KINDS = {"min_frequency": 10, "max_categories": 30}  # categories of a column of text; all others count as one
 NAMES = 0.5  # share of different values in a column of text, from which on it names rows
 SCORED = 1000  # columns times folds whose importance is measured, at most
 
@@ -47,7 +47,7 @@ class Study:
     """A classifier, or the pipeline that ends in it, and what is known of it without labels.
 
     `importance` says by how much the AUC falls where a column's values are exchanged between rows: ``loss``, the mean
-    over folds, ``low`` and ``high``, the least and the largest. Of pictures it is empty.
+    over folds, ``low`` and ``high``, the least and the largest. For pictures it is empty.
     """
 
     data: GroupData  # as it was learned from: repeated unlabeled rows stand once
@@ -98,16 +98,16 @@ def fit_groups(
 def predict_rows(model: Path, source: Any, out: Path, files: dict[str, Any]) -> None:
     """Write new rows with their answers, -1 or +1, and probabilities of +1, as CSV or Parquet.
 
-    Of pictures and arrays, file names and places stand for the rows.
+    For pictures and arrays, file names and places stand for the rows.
     """
     if not (model / "rows.json").exists():
-        raise UserError(f"{model} is no folder that fit wrote")
+        raise UserError(f"{model} is not a folder that fit wrote")
     held, classifier = read_json(model / "rows.json"), load(model / "classifier.skops")
     shape = held.get("shape", ())
     size = shape[:2] if len(shape) > 1 else None
     rows, _, paths = read_rows(source, **files, size=size, text=held.get("text", ()))
     if not len(rows) or isinstance(rows, pd.DataFrame) != ("columns" in held):
-        raise UserError(f"{source} has no rows, or others than the training: a table for pictures, or the reverse")
+        raise UserError(f"{source} has no rows, or not those of the training: a table for pictures, or the reverse")
     shown = pd.DataFrame({"row": range(len(rows))})
     if paths is not None:
         shown = pd.DataFrame({"file": [os.path.relpath(own, source) for own in paths]})
@@ -115,7 +115,7 @@ def predict_rows(model: Path, source: Any, out: Path, files: dict[str, Any]) -> 
         if lacking := [name for name in columns if name not in rows]:
             raise UserError(f"{source} lacks the columns {', '.join(lacking)}, which the classifier was trained on")
         if {"answer", "probability"} & {*rows}:
-            raise UserError(f"{source} has a column answer or probability; rename it, as answers get these names")
+            raise UserError(f"{source} has a column answer or probability; rename it, because answers get these names")
         shown, rows = rows, _plain(rows[columns], held["text"])
     elif rows.ndim == 3 and len(shape) == 3:  # grey pictures for a classifier of colours
         rows = np.repeat(rows[..., None], 3, axis=3)
@@ -127,7 +127,7 @@ def predict_rows(model: Path, source: Any, out: Path, files: dict[str, Any]) -> 
 
 
 def study_groups(data: GroupData, drop: Sequence[str] = (), **parameters: Any) -> Study:
-    """Train a classifier on groups, and find out what can be said of it."""
+    """Train a classifier on groups, and find out what can be said about it."""
     n = len(data.names) * (FOLDS - 1) / FOLDS
     parts = [part for part in PARTS if part == 1 or n / part >= LEAST]
     total = 1 + FOLDS * len(parts)
@@ -223,7 +223,7 @@ def _error(classifier: Any, held_out: NDArray[np.float64], groups: Indices) -> s
 
 
 def _importance(models: list[tuple[Any, Indices]], rows: Any, groups: Indices) -> pd.DataFrame:
-    """Return by how much the AUC of each fold falls where a column is permuted; of pictures, no column is shown."""
+    """Return by how much the AUC of each fold falls where a column is permuted; pictures have no columns to show."""
     names = [*map(str, getattr(rows, "columns", range(rows.shape[1])))] if rows.ndim == 2 else []
     if not names:
         return pd.DataFrame({"column": [], "loss": [], "low": [], "high": []})

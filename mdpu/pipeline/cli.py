@@ -108,7 +108,7 @@ def _module(name: str) -> Any:
 
 
 class _Parser(argparse.ArgumentParser):
-    """Says what is wrong with arguments in one sentence."""
+    """Says in one sentence what is wrong with arguments."""
 
     def error(self, message: str) -> NoReturn:
         raise UserError(f"{message}; see {self.prog} --help")
@@ -163,16 +163,16 @@ def _parser() -> argparse.ArgumentParser:
     command(verify, **{"--runs": runs, "--seed": seed, "--config": config})
     source = {"help": "CSV, Parquet or npz, or a folder of pictures."}
     pictures: dict[str, dict[str, Any]] = {
-        "--table": {"type": Path, "metavar": "FILE", "help": "Of pictures that lie together."},
+        "--table": {"type": Path, "metavar": "FILE", "help": "Groups of pictures that lie together."},
         "--file": {"default": "file", "metavar": "COLUMN", "help": "The table's column of file names."},
     }
-    size = {"nargs": 2, "type": int, "metavar": ("HEIGHT", "WIDTH"), "help": "To which pictures are scaled."}
+    size = {"nargs": 2, "type": int, "metavar": ("HEIGHT", "WIDTH"), "help": "Size that pictures are scaled to."}
     own: dict[str, dict[str, Any]] = {
         "--out": {"type": Path, "required": True, "metavar": "DIR"},
-        "--group": {"metavar": "COLUMN", "default": "group", "help": "Of ids, which are missing for unlabeled rows."},
+        "--group": {"metavar": "COLUMN", "default": "group", "help": "Ids of groups, missing for unlabeled rows."},
         "--drop": {"nargs": "+", "default": [], "metavar": "COLUMN", "help": "Columns to leave out."},
         "--prior": {"type": float, "help": "Share of positives in the unlabeled rows; by default it is estimated."},
-        "--guess-prior": {"action": "store_true", "help": "Guess a prior that the groups do not tell."},
+        "--guess-prior": {"action": "store_true", "help": "Guess the prior if the groups do not tell it."},
         "--dominant": {"choices": ("positive", "negative"), "default": "positive", "help": "Half of a group or more."},
         "--learner": {"default": "auto", "metavar": "NAME", "help": "auto, student, linear or network."},
         "--seed": {"type": int, "default": 0},
@@ -197,7 +197,7 @@ def _json(schema: Mapping[str, Any], text: str) -> Any:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line; a user's mistake, or what a machine does to a job, ends in one sentence and status 2."""
+    """Run the command line; a user's mistake, or a failure of the machine, ends in one sentence and status 2."""
     try:
         given = _parser().parse_args(arguments)
         return given.run(given) or 0
@@ -237,7 +237,7 @@ def has_gpu() -> bool:
 
 @contextlib.contextmanager
 def script(snakemake: Any) -> Iterator[tuple[Any, Any, Any]]:
-    """Give a script of the workflow its plan, and its inputs and outputs by name; what it says goes to its log.
+    """Give a script of the workflow its plan, and its inputs and outputs by name; its output goes to its log.
 
     Inputs and outputs are paths, or lists of paths.
     """

@@ -45,7 +45,7 @@ def _mapping(loader: _Loader, node: yaml.MappingNode) -> dict[Hashable, Any]:
             continue
         name = loader.construct_object(key, deep=True)
         if not _is_plain(name):
-            raise yaml.constructor.ConstructorError(None, None, f"the key {name!r} is no plain text", key.start_mark)
+            raise yaml.constructor.ConstructorError(None, None, f"the key {name!r} is not plain text", key.start_mark)
         if name in seen:
             raise yaml.constructor.ConstructorError(None, None, f"the key {name!r} is given twice", key.start_mark)
         seen.add(name)
@@ -62,7 +62,7 @@ def load_config(paths: Iterable[Path | str] = (), values: Iterable[str] = ()) ->
     Raises
     ------
     UserError
-        If a file is missing or no YAML mapping, or the result breaks the schema or contradicts itself.
+        If a file is missing or is not a YAML mapping, or the result breaks the schema or contradicts itself.
     """
     config = _read_all((*map(resource, BASE_FILES), *map(Path, paths)))
     for value in values:

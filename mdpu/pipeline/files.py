@@ -58,7 +58,7 @@ def atomic(path: Path) -> Iterator[Path]:
     file, which the next one removes. Two writers do not disturb each other. A full disk ends in `UserError`.
     """
     if path.exists() and not path.is_file():  # a device, a pipe or a folder
-        raise UserError(f"{path} is no regular file; name another one")
+        raise UserError(f"{path} is not a regular file; name another one")
     # With the same suffix, because numpy and matplotlib choose the format by it.
     temporary = path.with_name(f".{path.stem}.{platform.node()}-{os.getpid()}{path.suffix}")
     try:
@@ -115,7 +115,7 @@ def write_table(table: pd.DataFrame, path: Path) -> None:
 def _reading(path: Path, what: str = "readable") -> Iterator[None]:
     """Turn what goes wrong in the block into a `UserError` that names the file and `what` it should be."""
     if not path.is_file():  # a pipe would block
-        raise UserError(f"{path} does not exist, or is no regular file; run the rule that makes it")
+        raise UserError(f"{path} does not exist, or is not a regular file; run the rule that makes it")
     try:
         yield
     except Exception as error:  # zipfile, zlib, numpy, pandas and pyarrow raise different errors for a damaged file

@@ -60,7 +60,7 @@ def train_cell(
     Raises
     ------
     UserError
-        If a file is missing or damaged, or the images are not those that the cell is of.
+        If a file is missing or damaged, or the images are not those of the cell.
     """
     if images.parent.name == "own":  # whose checksum need not be known before they are read
         checksum = read_json(images.with_suffix(".json"))["checksum"]
@@ -99,7 +99,7 @@ def _train(
     rows, sides = load_npz(images, "train_images", "test_images"), load_npz(labels, "train", "test")
     evaluation = TestSet(rows["test_images"], sides["test"], rows["train_images"], sides["train"])
     with leased_device(device if method.needs_network else "cpu") as where:
-        # A GPU trains small networks of several seeds in the time of one, but not on priors of their own.
+        # A GPU trains small networks of several seeds in the time of one, unless each has a prior of its own.
         together = where.type == "cuda" and not method.estimates_prior and settings.network != "resnet34"
         for group in [seeds] if together else [[seed] for seed in seeds]:
             samples = [TupleData(*load_npz(split, f"tuples_{seed}", f"unlabeled_{seed}").values()) for seed in group]
@@ -138,7 +138,7 @@ def _task(spec: Mapping[str, Any], rows: Any, sample: Any, trial: str) -> tuple[
     law = named_law(sampling["law"], sampling["tuple_size"]) if "law" in sampling else None
     prior, estimate = round(float(sampling["prior"]) + spec["prior_offset"], 12), {}
     if load_method(spec["method"]).estimates_prior:
-        from mdpu.prior import estimate_prior  # it takes scikit-learn
+        from mdpu.prior import estimate_prior  # it imports scikit-learn
 
         found = estimate_prior(rows, sample, law or Law.dominant(sampling["tuple_size"]), trial)
         estimate = {

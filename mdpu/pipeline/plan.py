@@ -39,8 +39,8 @@ class Run:
 
     ``variant`` says how it departs from ``protocol``; ``base`` does not. ``n`` counts tuples, or their members if
     ``sampling.n_counts`` says so. ``prior`` is a canonical decimal string. ``law`` says which groups are collected as
-    tuples: a name of `mdpu.law.named_law`, or one of ``definitions.laws``. The paper's law and the logistic loss are in
-    no name.
+    tuples: a name of `mdpu.law.named_law`, or one of ``definitions.laws``. Names leave out the paper's law and the
+    logistic loss.
     """
 
     dataset: str
@@ -353,7 +353,7 @@ class Plan:
 
     @cached_property
     def datasets(self) -> list[str]:
-        """Datasets that a run needs, or Figure 1, which shows the first that is selected."""
+        """Datasets that a run needs, or that Figure 1 shows: the first that is selected."""
         shown = any(one.kind == "setting" for one in self.experiments.values())
         return sorted({run.dataset for run in self.runs} | {*selected(self.config, "datasets")[: int(shown)]})
 
@@ -387,7 +387,7 @@ class Plan:
 
     @cached_property
     def readings(self) -> dict[str, str]:
-        """How datasets are compared whose images are the paper's in another draw."""
+        """The reading of each dataset whose images are the paper's in another draw."""
         defined = self.config["definitions"]["datasets"]
         return {name: definition["reading"] for name, definition in defined.items() if "reading" in definition}
 
@@ -417,7 +417,7 @@ class Plan:
         return run.law if weights is None else ",".join(map(str, weights))
 
     def law(self, run: Run) -> Law | None:
-        """Return a run's law, None for the paper's; raise `UserError` if it is none of so many members."""
+        """Return a run's law, None for the paper's; raise `UserError` if it does not fit the tuple size."""
         if run.law == DOMINANT:
             return None
         try:

@@ -51,7 +51,7 @@ class Stored:
     history : DataFrame
         A row per epoch: ``epoch``, from 1, and the measures (`mdpu.pipeline.job.run_history`).
     about : dict
-        ``asked``, of which the key is the digest; ``device``, ``precision``, ``date``, ``commit`` and ``packages`` of
+        ``asked``, whose digest is the key; ``device``, ``precision``, ``date``, ``commit`` and ``packages`` of
         the training; ``drawn``, counts of its tuples and unlabeled images; and ``sha256`` of the history's values.
     """
 
@@ -101,7 +101,7 @@ def read_runs(path: Path, keys: Collection[str] | None = None) -> dict[str, Stor
 
 def _runs(table: pa.Table) -> Iterator[Stored]:
     """Yield the runs of a table, whose rows follow one another."""
-    import pandas as pd  # a plan reads keys alone, and does without it
+    import pandas as pd  # a plan reads only keys, and does without it
 
     keys, about = table[KEY].to_numpy(), table[ABOUT]
     measures = table.drop_columns([KEY, ABOUT])
@@ -110,7 +110,7 @@ def _runs(table: pa.Table) -> Iterator[Stored]:
     starts = np.flatnonzero(np.append(True, keys[1:] != keys[:-1])) if len(keys) else np.array([], int)
     for start, end in zip(starts, [*starts[1:], len(keys)], strict=False):  # no start, no run
         own = values[start:end]
-        # Other runs of the table may have more measures. One that diverged at once has these three all the same.
+        # Other runs of the table may have more measures. One that diverged at once still has these three.
         present = ~np.isnan(own).all(axis=0) | np.isin(names, ("epoch", "objective", "accuracy"))
         facts = json.loads(about[int(start)].as_py())
         if facts["sha256"] != _checksum(names, own):
@@ -155,7 +155,7 @@ def pack(path: Path, runs: Iterable[Stored]) -> None:
 
 
 def shipped_keys(folder: Path) -> dict[str, Path]:
-    """Return the packed file of a folder that holds a run, by key; of ``mnist`` and ``mnist-2``, the second.
+    """Return the packed file of a folder that holds a run, by key; ``mnist-2`` if ``mnist`` holds it too.
 
     A packed file that is not there holds nothing, so its runs are trained.
     """

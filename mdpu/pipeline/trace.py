@@ -1,6 +1,6 @@
-"""From a number back to the runs that it is of, and the same runs trained again.
+"""From a number back to its runs, and the same runs trained again.
 
-All of it goes by what is shipped or finished here: tracing trains nothing and downloads nothing. Training again judges
+It uses only runs that are shipped or finished here: tracing trains nothing and downloads nothing. Training again judges
 the *cell* with the new runs in their places, as the paper's numbers are judged, because another machine rounds
 differently and training magnifies the difference.
 """

@@ -96,7 +96,7 @@ def alike(reads, files):
 
 
 def known_cell(wildcards):
-    """The name of a cell; one that no experiment has is a mistake of the user's."""
+    """The name of a cell; it is a user's mistake if no experiment has it."""
     name = CELL.format(**wildcards)
     if name not in PLAN.cells:
         raise WorkflowError(f"no selected experiment has the cell {name}; choose others, or define one")
@@ -104,7 +104,7 @@ def known_cell(wildcards):
 
 
 def gpus():
-    """The GPUs of a job that trains a network: none where jobs run here and none is, so that they run side by side."""
+    """The GPUs of a job that trains a network: 0 if jobs run here and there is none, so that they run in parallel."""
     without = workflow.local_exec and not workflow.dryrun and not has_gpu()
     return {"cpu": 0, "cuda": 1, "auto": 0 if without else 1}[config["device"]]
 

@@ -13,7 +13,7 @@ rule dataset:
     retries: 2
     conda:
         "../../envs/mdpu.yaml"
-    resources:  # where to fetch from and to: no reason to run again, as a parameter would be
+    resources:  # where to fetch from and to: unlike a parameter, it is no reason to run again
         data_dir=config["data_dir"],
         mirror=f"--mirror {shlex.quote(config['mirror'])}" if config["mirror"] else "",
     params:

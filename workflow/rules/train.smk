@@ -19,7 +19,7 @@ rule train:
         ROOT / "benchmarks/train" / f"{CELL}.tsv"
     conda:
         "../../envs/mdpu.yaml"
-    resources:  # where and how, which is no reason to train again
+    resources:  # where and how to train: unlike a parameter, it is no reason to train again
         device=config["device"],
         checkpoint_seconds=config["checkpoint_seconds"],
         gpu=lambda wildcards: gpus() if PLAN.needs_gpu(known_cell(wildcards)) else 0,

@@ -1,4 +1,4 @@
-"""Raw downloads: a file of known addresses and MD5 is there, whole and verified, or it is absent."""
+"""Raw downloads: a file with known addresses and MD5 is either complete and verified, or absent."""
 
 from __future__ import annotations
 

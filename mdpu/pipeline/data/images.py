@@ -47,7 +47,7 @@ class ImageSet:
             if labels.shape != (len(images),):
                 raise UserError(f"{part}_labels has shape {labels.shape}, but there are {len(images)} {part}_images")
             if labels.min() < 0 or labels.max() >= len(self.classes):
-                raise UserError(f"{part}_labels hold others than 0 to {len(self.classes) - 1}, which have names")
+                raise UserError(f"{part}_labels hold ids outside of 0 to {len(self.classes) - 1}, the named classes")
         if (train := self.train_images.shape[1:]) != (test := self.test_images.shape[1:]):
             raise UserError(f"train_images are of shape {train} but test_images of shape {test}")
 

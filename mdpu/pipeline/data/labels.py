@@ -53,7 +53,7 @@ def write_labels(
     """Binarize the classes of an image set; write the labels, with their counts (.json) beside them.
 
     `sides` are those of `binarize`, `counts` the numbers of images by part and side that are known beforehand. `out` is
-    named as the dataset. Raises `UserError` if the images cannot be read, or contradict the sides or the counts.
+    named after the dataset. Raises `UserError` if the images cannot be read, or contradict the sides or the counts.
     """
     where = f"config key definitions.datasets.{out.stem}"
     labels = binarize(read_images(images), sides, where)

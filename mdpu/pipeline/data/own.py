@@ -25,8 +25,8 @@ def read(path: Path) -> ImageSet:
     """Return the images of an npz file or of a folder of pictures.
 
     The npz file holds ``train_images``, ``test_images`` (uint8 [N, H, W] or [N, H, W, C]) and ``train_labels``,
-    ``test_labels`` (integers from 0). The class names are in an array ``classes`` or in ``<name>.json`` beside it, that
-    may also have ``origin`` and ``licence``; without either, the ids are the names. The folder holds pictures
+    ``test_labels`` (integers from 0). The class names are in an array ``classes`` or in ``<name>.json`` beside it,
+    which may also have ``origin`` and ``licence``; without either, the ids are the names. The folder holds pictures
     ``train/<class>/*.png`` and ``test/<class>/*.png``, of one size, in any format of Pillow, in colour if the first is.
     """
     with _naming(path):
@@ -35,7 +35,7 @@ def read(path: Path) -> ImageSet:
 
 @cache
 def is_colour(path: Path) -> bool:
-    """Return whether the training images have three channels; of a folder, the first picture says it."""
+    """Return whether the training images have three channels; for a folder, the first picture decides."""
     with _naming(path):
         if path.is_dir():
             return _picture(_pictures(path, "train", _classes(path, "train"))[0][1]).mode == "RGB"
@@ -127,7 +127,7 @@ def _picture(file: Path, first: Image.Image | None = None) -> Image.Image:
 
 @contextlib.contextmanager
 def _naming(path: Path) -> Iterator[None]:
-    """Name the source in every error; refuse a pipe or a device, of which reading would block."""
+    """Name the source in every error; refuse a pipe or a device, because reading it would block."""
     try:
         if not (path.is_file() or path.is_dir()):
             raise UserError("there is no such file or folder")

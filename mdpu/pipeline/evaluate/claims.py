@@ -46,7 +46,7 @@ CHANCE: dict[str, Callable[[Mapping[str, float]], float]] = {
     "first of four": lambda rule: 1 / 4,
     "one-sided": lambda rule: (1 - rule["level"]) / 2,
 }
-# Texts in place of counts: of our runs, of the paper's numbers, and of single trials.
+# Texts in place of counts: for our runs, for the paper's numbers, and for single trials.
 NO_RUNS, NO_NUMBERS, NOT_TESTED = "not run", "not in its numbers", "counted, not tested"
 HOLDS, PARTLY, FAILS, INCONCLUSIVE, NOT_RUN = "holds", "partly", "fails", "inconclusive", "not run"  # on our runs
 MOST, FEW = 0.9, 0.1  # shares of the cases from which, and up to which, a claim holds and fails
@@ -311,7 +311,7 @@ def no_saturation_on_hard_data(evidence: Evidence) -> Frame:
 
 
 def spans(evidence: Evidence, losses: Frame) -> Frame:
-    """Compare what the means of a cell span over the losses with the wider margin."""
+    """Compare the span of a cell's means over the losses with the wider margin."""
     by_cell = losses.groupby([key for key in CELL if key != "loss"])["mean"]
     found = by_cell.agg(["max", "min", "count", "size"]).reset_index().query("size > 1")
     span = (found["max"] - found["min"]).where(found["count"] == found["size"])  # a diverged loss matters
@@ -400,12 +400,12 @@ def check_claims(
 ) -> tuple[Frame, Frame]:
     """Check every claim on our runs and on the paper's numbers; return a row per claim, and one per case.
 
-    Of a claim, ``ours`` and ``paper`` are the pass rates in words (``5 of 6``, ``not run``), beside the numbers that
-    they are made of; ``by_chance`` is the pass rate that noise alone would give, where that can be told; then comes
-    what `_in_single_trials` returns, of ours; ``effect``, the median of left minus right over our cases, in ``unit``;
-    and the ``status`` on our runs. Of each of the `readings`, our runs as another reading has them, there is the pass
-    rate under its name, and ``<name>_status``. A case has the key columns that apply, ``left``, ``right``, and whether
-    the statement ``holds``.
+    A claim's ``ours`` and ``paper`` are the pass rates in words (``5 of 6``, ``not run``), beside the numbers that they
+    are made of; ``by_chance`` is the pass rate that noise alone would give, where that can be told; then comes what
+    `_in_single_trials` returns, of ours; ``effect``, the median of left minus right over our cases, in ``unit``; and
+    the ``status`` on our runs. For each of the `readings`, our runs as another reading has them, it has the pass rate
+    under its name, and ``<name>_status``. A case has the key columns that apply, ``left``, ``right``, and whether the
+    statement ``holds``.
     """
     rows, all_cases = [], []
     for item in CLAIMS.values():

@@ -40,8 +40,8 @@ def write_collection(plan: Plan, files: Iterable[Path], metrics: Path, summary: 
 def find_runs(plan: Plan, files: Iterable[Path]) -> dict[Run, tuple[Stored, Path]]:
     """Return each run of a plan, in its order, as it is stored, and the file that holds it.
 
-    If two files hold it, a cell's own counts, and of packed ones that with the longer name: ``mnist-2`` has later runs
-    than ``mnist``.
+    If two files hold it, a cell's own file counts, and of packed files the one with the longer name: ``mnist-2`` has
+    later runs than ``mnist``.
     """
     keys = {run: str(plan.key(run)) for run in plan.runs}
     wanted = set(keys.values())
@@ -140,7 +140,7 @@ def describe_runs(
 
 
 def _short(file: Path) -> str:
-    """Return the path of a file, in the repository as seen from there: tables are passed on."""
+    """Return the path of a file, relative to the repository if it is there, because tables are passed on."""
     return str(file.relative_to(REPOSITORY) if file.is_relative_to(REPOSITORY) else file)
 
 

@@ -137,7 +137,7 @@ def judge(
         (np.full(size.shape, fill_value=True), CLOSE, WIDER),
     ]
     conditions, verdicts, reasons = zip(*cases, strict=True)
-    first = np.argmax(conditions, axis=0)  # that is true
+    first = np.argmax(conditions, axis=0)  # the first case that is true
     return np.array(verdicts, dtype=object)[first], np.array(reasons, dtype=object)[first]
 
 
@@ -146,7 +146,7 @@ def judge_trials(
 ) -> tuple[Array, Array, Array, NDArray[np.object_], NDArray[np.object_]]:
     """Return difference from the paper, both ends of its interval, verdict and reason of our trials, elementwise.
 
-    `ours` are the trials that did not diverge, beside which `diverged` did; `rule` is the configuration's
+    `ours` are the trials that did not diverge, `diverged` the number of those that did; `rule` is the configuration's
     ``comparison``. Where no trial is left, the verdict is *differs*, and where one diverged it is *close* at best.
     """
     low, high = welch_interval(ours, paper, rule["level"])

@@ -129,7 +129,7 @@ def read_as(
 ) -> pd.DataFrame:
     """Return the metrics of the runs that stand for the paper's in a reading, by the paper's names of methods.
 
-    Where a dataset was run in several readings, that of this one is left.
+    If a dataset was run in several readings, only this one is left.
     """
     change, training = readings.changes(reading), readings.training(reading)
     if training != PROTOCOL:

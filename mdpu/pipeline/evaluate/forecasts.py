@@ -33,8 +33,8 @@ def score_forecasts(plan: Plan, metrics: pd.DataFrame, forecasts: pd.DataFrame) 
     `metrics` are as `mdpu.pipeline.evaluate.collect.write_collection` writes them, `forecasts` as `FILE` has them, of a
     cell's mean over trials. A row has ``reading``, ``dataset``, ``numbers``, ``level``, and of the forecasts how many
     hold our mean, ``inside``; the mean ``width`` in points; and the mean interval ``score`` in points, lower is better
-    (Gneiting and Raftery, 2007): the width, and 2 / (1 - level) times what the mean lies outside. ``paper_inside`` and
-    so on are those of intervals for three more trials like the paper's own.
+    (Gneiting and Raftery, 2007): the width, and 2 / (1 - level) times the distance by which it is outside.
+    ``paper_inside`` and so on are those of intervals for three more trials like the paper's own.
     """
     readings, scored = Readings(plan.config), []
     metrics = table_cells(metrics[metrics["dataset"].isin(set(forecasts["dataset"]))], None)

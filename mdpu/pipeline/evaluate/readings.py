@@ -30,10 +30,10 @@ Reading = Mapping[str, str]  # the value of each choice, by name
 
 PROTOCOL = "protocol"  # the reading, and the training, without departures
 FACTOR = 0.2  # deviation of the logarithm of the factor of all published deviations
-FACTORS = np.linspace(-2.5, 2.5, 11)  # of that logarithm, in deviations
+FACTORS = np.linspace(-2.5, 2.5, 11)  # values of that logarithm, in deviations
 SCALE = 1.0  # of the half-normal priors of tau and kappa, in points
 GRID = np.array([0.1, 0.3, 0.6, 1.0, 1.6, 2.6, 4.2, 6.8])  # of tau and kappa
-FREEDOMS = np.array([3.0, 4.0, 5.0, 6.0, 8.0, 12.0, 20.0])  # that the pooled variance may count in a cell's
+FREEDOMS = np.array([3.0, 4.0, 5.0, 6.0, 8.0, 12.0, 20.0])  # degrees of freedom of the pooled variance in a cell's
 POWERS = np.array([0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0])  # of a likelihood
 KEYS = ("dataset", "variant", "tuple_size", "n", "prior", "method", "epochs")  # of the trials of a cell
 
@@ -98,7 +98,7 @@ class Readings:
         return Protocol({**self._config, "definitions": {**self._config["definitions"], "variants": plain}})
 
     def _find_names(self, tuple_size: int, n: int) -> dict[str, str]:
-        """Return the name of a training by what is asked for it; of the same, that with the fewest departures."""
+        """Return the name of a training by what is asked for it; among equal ones, that with the fewest departures."""
         variants = self._variants
         return {
             _asked(variants.sampling(name, tuple_size, n), variants.settings(name, network).flat()): name
@@ -141,7 +141,7 @@ class Readings:
         return trials.assign(precision=[found[row].about["precision"] for row in rows])
 
     def find_runs(self, runs: Iterable[Stored], methods: Collection[str] = PROPOSED) -> dict[tuple[Any, ...], Stored]:
-        """Return the runs that a reading asks for by the values of `AXES`; of two of one trial, that in float32."""
+        """Return the runs that a reading asks for by the values of `AXES`; if a trial has two, that in float32."""
         places = [self.changes({of: value})["methods"] for of in ("scope", "loss") for value in self.values(of)]
         methods = {*methods}.union(*(place.values() for place in places))
         found: dict[tuple[Any, ...], Stored] = {}
@@ -218,8 +218,8 @@ class Panel:
     def prior(self) -> Array:
         """Prior of the readings, alike for each choice.
 
-        Values of a choice that all cover as many readings weigh the same. Of another choice, all departures together
-        weigh as much as the protocol's value: a choice of many values is no more probable for that.
+        If all values of a choice cover equally many readings, they weigh the same. Otherwise all departures together
+        weigh as much as the protocol's value: a choice is not more probable because it has many values.
         """
         weights = np.ones(len(self.readings))
         for choice in self.readings[0]:
@@ -257,7 +257,7 @@ class Likelihood(NamedTuple):
 
     @property
     def both(self) -> Array:
-        """Of means and deviations."""
+        """The likelihoods of means and deviations together."""
         return self.mean + self.std
 
 
@@ -265,8 +265,8 @@ class Model:
     """Predicts a published mean and deviation of `trials` trials from ours, for each reading and cell of a panel.
 
     A cell's variance is shrunk to that of its method in its reading. Its mean borrows from other ways to report the
-    same runs: else a reading whose trials scatter less would predict any paper best. Trials of one split correlate over
-    the methods.
+    same runs: otherwise a reading whose trials scatter less would predict any paper best. Trials of one split correlate
+    over the methods.
     """
 
     def __init__(self, panel: Panel, trials: int = TRIALS) -> None:
@@ -347,7 +347,7 @@ class Model:
     def _of_stds(self, stds: Array) -> Array:
         """Return the likelihood of the deviations' logarithms, with a factor that all cells share (papers, readings).
 
-        Half of the prior is that the paper divides by the number of trials, not by one less.
+        With a prior of one half, the paper divides by the number of trials, not by one less.
         """
         squares = np.maximum(np.atleast_2d(stds), 0.005)[:, None] ** 2 / self.variance  # (P, R, C); rounded to 0.01
         one = self.published - 1
@@ -389,7 +389,7 @@ class Papers(NamedTuple):
 
 
 def held_out(panel: Panel, trials: int) -> Papers:
-    """Publish each choice of so many real trials of each reading, and predict from the others.
+    """Treat each choice of so many real trials of each reading as published, and predict from the others.
 
     Trials of one seed have the same tuples in every reading, so what is published is left out of all of them.
     """

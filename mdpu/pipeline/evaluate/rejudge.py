@@ -113,14 +113,14 @@ def best(panel: Panel, readings: Readings, rule: Mapping[str, float]) -> dict[st
 
 
 def literal(panel: Panel, readings: Readings, rule: Mapping[str, float]) -> dict[str, Any] | None:
-    """Return the reading that takes the paper by its letter and its verdicts, None where it was not run."""
+    """Return the reading that takes the paper literally, and its verdicts, None where it was not run."""
     reading = readings.named["literal"]
     place = panel.readings.index(reading) if reading in panel.readings else None
     return None if place is None else {"reading": reading, **_counted(verdicts(panel, rule)[place])}
 
 
 def places_tried(panel: Panel) -> list[int]:
-    """Return the readings that were tried, of those with the same trials the first.
+    """Return the readings that were tried; only the first of those with the same trials.
 
     They are of `FEWEST_CELLS`, or of all cells of a smaller panel. If all runs diverged, the protocol is the only one.
     """
@@ -140,7 +140,7 @@ def plan_panel(plan: Plan, readings: Readings, trials: pd.DataFrame) -> Panel:
 
 
 def read_trials(plan: Plan, readings: Readings, files: Iterable[Path]) -> pd.DataFrame:
-    """Return the trials of all readings; of the plan's own cells those of its seeds, which its verdicts are about."""
+    """Return the trials of all readings; for the plan's own cells, those of its seeds, as in its verdicts."""
     trials = readings.read_trials((run for file in files for run in read_runs(file).values()), METHODS)
     seeds, plain = _protocol_seeds(plan), trials["variant"] == readings.name(readings.protocol)
     keys = trials[[*ROW, "method"]].itertuples(index=False, name=None)

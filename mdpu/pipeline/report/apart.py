@@ -50,7 +50,7 @@ class Apart:
 def apart_plan(plan: Plan) -> Plan | None:
     """Return the plan of the configuration that a plan's page shows apart, None if there is none.
 
-    It is reported and judged as the plan itself.
+    It is reported and judged like the plan itself.
     """
     name = plan.config.get("apart")
     if not name:

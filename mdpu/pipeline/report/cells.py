@@ -80,7 +80,7 @@ def cell_title(plan: Plan, run: Run) -> str:
 
 
 def _curves(metrics: pd.DataFrame, test_prior: str) -> dict[Run, tuple[np.ndarray, np.ndarray]]:
-    """Return of each run up to `POINTS` epochs, evenly spread from the first to the last, and their accuracies."""
+    """Return up to `POINTS` epochs of each run, evenly spread from the first to the last, and their accuracies."""
     epochs, accuracies = metrics["epoch"].to_numpy(), reported_accuracy(metrics, test_prior).to_numpy()
     curves = {}
     for key, rows in metrics.groupby(list(AXES), sort=False).indices.items():

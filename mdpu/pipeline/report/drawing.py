@@ -55,7 +55,7 @@ def draw_panels(
 
 
 def entitle(axis: Axes, *parts: str, beside: float = 0.4) -> None:
-    """Write a panel's title: its parts with commas between them, in as many lines as its room needs.
+    """Write a panel's title: its parts with commas between them, in as many lines as it needs.
 
     `beside` is how much of the figure's width labels take on the left of all panels, in inches.
     """
@@ -86,7 +86,7 @@ def literal(text: str) -> str:
 def share_range(axes: Iterable[Axes], values: Iterable[float], beyond: Iterable[float] = ()) -> None:
     """Give axes of panels that are compared one vertical range: that of `values` with a margin.
 
-    Of `beyond`, such as controls, each is seen if the range does not grow by more than `ALLOWANCE` for it.
+    Each of `beyond`, such as controls, is shown if the range does not grow by more than `ALLOWANCE` for it.
     """
     finite = [value for value in values if np.isfinite(value)]
     if not finite:
@@ -101,7 +101,7 @@ def share_range(axes: Iterable[Axes], values: Iterable[float], beyond: Iterable[
 
 
 def competitors_and_controls(metrics: pd.DataFrame) -> tuple[list[str], list[str]]:
-    """Return the methods of a table in order, those that are controls apart."""
+    """Return the methods of a table in order, with controls listed apart."""
     methods = list(dict.fromkeys(metrics["method"]))
     control = {method: load_method(method).control for method in methods}
     return [m for m in methods if not control[m]], [m for m in methods if control[m]]
@@ -131,7 +131,7 @@ def name_outside(axis: Axes, controls: pd.Series) -> None:
 
 
 def missing_panel(axis: Axes, title: str) -> None:
-    """Say in the place of a panel of the paper that it was not run."""
+    """Say in place of a panel of the paper that it was not run."""
     axis.set_axis_off()
     text = "\n".join(textwrap.wrap(f"{literal(title)}: not run", 18))
     axis.text(0.5, 0.5, text, transform=axis.transAxes, ha="center", va="center", color="0.4")

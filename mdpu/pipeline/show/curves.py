@@ -95,7 +95,7 @@ def curves_figure(
 
 
 def _smoothed(axis: Axes, metrics: pd.DataFrame, measure: str, methods: Sequence[str]) -> None:
-    """Draw running means of a measure: of each trial thin, of all trials of a method thick."""
+    """Draw running means of a measure: a thin line for each trial, a thick one for all trials of a method."""
     for method in methods:
         trials = metrics[metrics["method"] == method].pivot(index="epoch", columns="seed", values=measure)
         if trials.empty:

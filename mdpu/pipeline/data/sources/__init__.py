@@ -37,8 +37,8 @@ def load_source(name: str, data_dir: Path, mirror: str | None = None) -> ImageSe
 def write_source(source: str, data_dir: Path, mirror: str | None, out: Path, sha256: str | None = None) -> None:
     """Fetch and verify a source, and write its images, with a description (.json) beside them.
 
-    Raw downloads go to `data_dir`; intact ones that are there already are used. `sha256` is what `ImageSet.checksum` of
-    one's own images has to be; `out` is then named as the dataset. Raises `UserError` if it is another.
+    Raw downloads go to `data_dir`; intact ones that are there already are used. `sha256` is the `ImageSet.checksum`
+    that a user's own images must have; `out` is then named after the dataset. Raises `UserError` if they have another.
     """
     images = load_source(source, data_dir, mirror)
     if sha256 is not None and images.checksum != sha256:
