@@ -70,5 +70,5 @@ axis.set(xlim=(50, 100), xlabel="Accuracy (%)", title="What is known of each gro
 plt.show()
 
 # %%
-# In a training loop of your own, give :class:`~mdpu.losses.TupleLoss` a sequence of laws, and for each tuple the index of
-# its law as ``kinds``.
+# In a training loop of your own, give :class:`~mdpu.losses.TupleLoss` a sequence of laws, and for each tuple the index
+# of its law as ``kinds``.

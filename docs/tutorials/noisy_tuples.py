@@ -32,8 +32,8 @@ print(f"{np.mean(even < 2):.0%} of the triples hold fewer than two even digits")
 # %%
 # Without and with the share
 # --------------------------
-# :class:`~mdpu.estimator.MDPUClassifier` trusts every tuple unless you give the share of those that are wrong. The
-# law of the tuples is then the weight with which a group of 0, 1, 2 or 3 positives becomes a tuple. All classifiers here
+# :class:`~mdpu.estimator.MDPUClassifier` trusts every tuple unless you give the share of those that are wrong. The law
+# of the tuples is then the weight with which a group of 0, 1, 2 or 3 positives becomes a tuple. All classifiers here
 # have the learner ``student``, which is boosted trees, so only their tuples and the share differ.
 
 from mdpu.estimator import MDPUClassifier

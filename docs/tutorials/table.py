@@ -2,16 +2,16 @@
 A table
 =======
 
-Measurements of 569 breast tumours come with scikit-learn: 30 numbers for each, of cells under a microscope. Suppose that
-single results may not be passed on, but that a laboratory may say of a pair of patients: at least one of the two
+Measurements of 569 breast tumours come with scikit-learn: 30 numbers for each, of cells under a microscope. Suppose
+that single results may not be passed on, but that a laboratory may say of a pair of patients: at least one of the two
 tumours is malignant. This lesson learns from such pairs, and asks how far the result can be trusted.
 """
 
 # %%
 # The pairs
 # ---------
-# Malignant tumours are positive. A third of the patients is set aside. The others are in 300 pairs, some of them several
-# times; the unlabeled rows are patients as they come.
+# Malignant tumours are positive. A third of the patients is set aside. The others are in 300 pairs, some of them
+# several times; the unlabeled rows are patients as they come.
 
 import matplotlib.pyplot as plt
 import numpy as np
