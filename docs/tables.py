@@ -73,7 +73,7 @@ TABLES = {
         for dataset, title in TITLES.items() if dataset != "mnist"},
     "letters": ("all 26 letters", named("ure", "relu", "abs"),
         [(label, {**axes, "dataset": "emnist-letters"}) for label, axes in PRIORS]),
-    "told": ("told prior", crossed(named("abs", "relu-part", "bag-relu", "bag-em", "bag-free"), HALVES),
+    "told": ("given prior", crossed(named("abs", "relu-part", "bag-relu", "bag-em", "bag-free"), HALVES),
         [(label, {"variant": variant}) for label, variant in TOLD.items()]),
     "broken": ("broken tuples", crossed(named("ure", "abs", "relu-part", "bag-relu", "bag-free"), HALVES),
         [(label, {"variant": variant}) for label, variant in BROKEN.items()]),
@@ -229,13 +229,13 @@ def recipe() -> str:
         accuracies = [around(paired["accuracy", kind]) for kind in kinds]
         seconds = [f"{paired['cpu_seconds', kind].mean():.0f}" for kind in kinds]
         body.append([f"{n:,}", f"{OF_IMAGES[dataset]}, {size}", str(len(paired)), *accuracies, *seconds])
-    return markdown(["tuples $n$", "images, $M$", "trials", "100 epochs", "one-cycle", "CPU s", "CPU s"], body)
+    return markdown(["tuples $n$", "images, $M$", "trials", "100 epochs", "one-cycle", "CPU s, 100 epochs", "CPU s, one-cycle"], body)
 
 
 def coverage() -> str:
     """Return how often intervals cover in each setting, and how wide that of the prior is where it is known."""
     rows, body = pd.read_csv(REFERENCE / "coverage.csv", dtype={"sizes": str}), []
-    names = {"prior": "prior", "risk": "error rate", "risk, prior estimated": "error rate, prior estimated",
+    names = {"prior": "interval of the prior", "risk": "error rate", "risk, prior estimated": "error rate, prior estimated",
              "auc": "AUC", "balanced_accuracy": "balanced accuracy", "precision": "precision",
              "recall": "recall"}  # fmt: skip
     axes = ["set", "law", "sizes", "prior", "n", "broken", "copies", "first"]
