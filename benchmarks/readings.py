@@ -38,11 +38,8 @@ def panels(cells: pd.DataFrame) -> dict[str, Any]:
     plain = cells["dataset"].isin(["mnist", "fashion-mnist"])
     run = plain | (cells["dataset"] == "emnist-letters")
     named = {"MNIST and Fashion-MNIST, prior 0.5, smaller n": plain & small & half}
-    named |= {
-        "Three datasets, prior 0.5, smaller n": run & small & half,
-        "MNIST and Fashion-MNIST, smaller n": plain & small,
-    }
-    named |= {"Three datasets, smaller n": run & small}
+    named |= {"Three datasets, prior 0.5, smaller n": run & small & half}
+    named |= {"MNIST and Fashion-MNIST, smaller n": plain & small, "Three datasets, smaller n": run & small}
     return {**named, "Three datasets": run}
 
 

@@ -229,14 +229,15 @@ def recipe() -> str:
         accuracies = [around(paired["accuracy", kind]) for kind in kinds]
         seconds = [f"{paired['cpu_seconds', kind].mean():.0f}" for kind in kinds]
         body.append([f"{n:,}", f"{OF_IMAGES[dataset]}, {size}", str(len(paired)), *accuracies, *seconds])
-    return markdown(["tuples $n$", "images, $M$", "trials", "100 epochs", "one-cycle", "CPU s, 100 epochs", "CPU s, one-cycle"], body)
+    titles = ["100 epochs", "one-cycle", "CPU s, 100 epochs", "CPU s, one-cycle"]
+    return markdown(["tuples $n$", "images, $M$", "trials", *titles], body)
 
 
 def coverage() -> str:
     """Return how often intervals cover in each setting, and how wide that of the prior is where it is known."""
     rows, body = pd.read_csv(REFERENCE / "coverage.csv", dtype={"sizes": str}), []
-    names = {"prior": "interval of the prior", "risk": "error rate", "risk, prior estimated": "error rate, prior estimated",
-             "auc": "AUC", "balanced_accuracy": "balanced accuracy", "precision": "precision",
+    names = {"prior": "interval of the prior", "risk": "error rate",
+             "risk, prior estimated": "error rate, prior estimated", "auc": "AUC", "balanced_accuracy": "balanced accuracy", "precision": "precision",
              "recall": "recall"}  # fmt: skip
     axes = ["set", "law", "sizes", "prior", "n", "broken", "copies", "first"]
     rows = rows.assign(copies=rows.get("copies", 1))
