@@ -237,8 +237,8 @@ def coverage() -> str:
     """Return how often intervals cover in each setting, and how wide that of the prior is where it is known."""
     rows, body = pd.read_csv(REFERENCE / "coverage.csv", dtype={"sizes": str}), []
     names = {"prior": "interval of the prior", "risk": "error rate",
-             "risk, prior estimated": "error rate, prior estimated", "auc": "AUC", "balanced_accuracy": "balanced accuracy", "precision": "precision",
-             "recall": "recall"}  # fmt: skip
+             "risk, prior estimated": "error rate, prior estimated", "auc": "AUC",
+             "balanced_accuracy": "balanced accuracy", "precision": "precision", "recall": "recall"}  # fmt: skip
     axes = ["set", "law", "sizes", "prior", "n", "broken", "copies", "first"]
     rows = rows.assign(copies=rows.get("copies", 1))
     for (name, law, sizes, prior, n, broken, copies, _), own in rows.groupby(axes, sort=False):
