@@ -203,6 +203,7 @@ def test_the_papers_configuration_is_planned_without_data(fresh_clone):
     """With nine rows of datasets; the SLURM profile asks for its partition."""
     done = fresh_clone.run("python", "-m", "snakemake", "-n", "--profile", "profiles/slurm", "--config", "shipped=null")
     assert re.search(r"^train +\d{3}$", done.stdout + done.stderr, re.MULTILINE)
+    assert re.search(r"\d+\.\d hours of one core, and \d+ cells of ResNet-34", done.stderr)
     assert "slurm_partition=main" in done.stdout + done.stderr
     assert not (fresh_clone.folder / "data").exists()
     assert {name for name in fresh_clone.digests() if "reference" not in name} == set()

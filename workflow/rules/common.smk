@@ -109,6 +109,12 @@ def gpus():
     return {"cpu": 0, "cuda": 1, "auto": 0 if without else 1}[config["device"]]
 
 
+if {"-n", "--dry-run", "--dryrun"} & {*sys.argv}:
+    left = (cell for cell in PLAN.cells if PLAN.to_train(cell) and not PLAN.layout.run_file(cell).exists())
+    asked = [PLAN.minutes(cell) - 10 for cell in left]  # three times what a perceptron takes
+    hours, large = sum(one for one in asked if one != 230) / 180, asked.count(230)
+    print(f"to train: {hours:.1f} hours of one core, and {large} cells of ResNet-34 on a GPU", file=sys.stderr)
+
 SHOWN = [file for name in PLAN.experiments for file in show.outputs(PLAN, name)]
 TABLES = [file for file in SHOWN if file.parent == RESULTS / "tables"]
 FIGURES = [file for file in SHOWN if file.parent == RESULTS / "figures"]

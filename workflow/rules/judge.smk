@@ -1,6 +1,5 @@
 # INPUTS   summary.csv, metrics.parquet; for claims and readings the runs, among them shipped ones of no experiment
-# OUTPUTS  comparison.csv, a verdict per published number; claims.csv and claims_cases.csv; details (.json) beside each;
-#          readings.csv, our statistics under every reading, and figures/readings.svg
+# OUTPUTS  comparison.csv, claims.csv, claims_cases.csv, readings.csv, details (.json) beside each; figures/readings.svg
 
 
 rule compare:
