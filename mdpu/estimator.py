@@ -477,9 +477,8 @@ class TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
     @staticmethod
     def _suits_networks(rows: Any, sample: TupleData) -> bool:
         """Return whether networks can learn from a sample: rows are dense and finite, tuples of one size and law."""
-        if isinstance(sample, CountedTuples) or sample.is_ragged or sparse.issparse(rows):
-            return False
-        return rows.ndim == 2 or bool(np.isfinite(rows).all())
+        dense = not (isinstance(sample, CountedTuples) or sample.is_ragged or sparse.issparse(rows))
+        return dense and (rows.ndim == 2 or bool(np.isfinite(rows).all()))
 
     def _compare(self, rows: Any, sample: TupleData, prior: float, seed: int | str) -> Choice:
         """Return the learner with the least loss on a quarter of the sample, of those trained on the rest.

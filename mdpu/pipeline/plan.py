@@ -496,18 +496,21 @@ class Plan:
         """Return whether a cell's method trains a network."""
         return load_method(self.cells[cell][0].method).needs_network
 
-    def minutes(self, cell: str) -> int:
-        """Return the minutes to request for a training job on a cluster.
+    def core_minutes(self, cell: str) -> float | None:
+        """Return the minutes of one thread that training takes, at 1.0 s per run and epoch of 30,000 images.
 
-        The perceptron gets three times the 1.0 s per run and epoch of 30,000 images that it takes on one thread. Other
-        networks get four hours: they need a GPU, whose speed depends on its model. Training that is not finished by
-        then resumes from its checkpoint.
+        None for a network other than the perceptron: it needs a GPU, whose speed depends on its model.
         """
-        runs, spec = self.to_train(cell), self.spec(cell)
+        spec = self.spec(cell)
         if spec["settings"]["network"] != "mlp":
-            return 240
+            return None
         images = spec["sampling"]["tuple_size"] * spec["sampling"]["n"] + spec["sampling"]["n_unlabeled"]
-        return 10 + math.ceil(3 * len(runs) * spec["settings"]["epochs"] * images / 30_000 / 60)
+        return float(len(self.to_train(cell)) * spec["settings"]["epochs"] * images / 30_000 / 60)
+
+    def minutes(self, cell: str) -> int:
+        """Return the minutes to ask a cluster for; training that needs more resumes from its checkpoint."""
+        own = self.core_minutes(cell)
+        return 240 if own is None else 10 + math.ceil(3 * own)
 
 
 def _grouped(runs: Sequence[Run], by: str) -> dict[str, tuple[Run, ...]]:

@@ -111,8 +111,8 @@ def gpus():
 
 if {"-n", "--dry-run", "--dryrun"} & {*sys.argv}:
     left = (cell for cell in PLAN.cells if PLAN.to_train(cell) and not PLAN.layout.run_file(cell).exists())
-    asked = [PLAN.minutes(cell) - 10 for cell in left]  # three times what a perceptron takes
-    hours, large = sum(one for one in asked if one != 230) / 180, asked.count(230)
+    asked = [PLAN.core_minutes(cell) for cell in left]
+    hours, large = sum(filter(None, asked)) / 60, asked.count(None)
     print(f"to train: {hours:.1f} hours of one core, and {large} cells of ResNet-34 on a GPU", file=sys.stderr)
 
 SHOWN = [file for name in PLAN.experiments for file in show.outputs(PLAN, name)]
