@@ -147,13 +147,14 @@ def accuracies(table, sizes, prior, n, trial, known):
 def main():
     """Write the lines of all cells, as they are made; a trial of all before the next."""
     own = parser_of(__doc__.split("\n")[0], "learners.csv")
-    own.add_argument("--trials", type=int, default=TRIALS, help="at most")
+    own.add_argument("--trials", type=int, default=TRIALS, help="how many, at most")
+    own.add_argument("--cells", nargs="+", type=int, default=range(len(CELLS)), help="places in the list")
     arguments = own.parse_args()
     frame = pd.read_csv(arguments.out, dtype={"sizes": str, "chosen": str}) if arguments.out.exists() else None
     lines = [] if frame is None else frame.astype({"chosen": object}).to_dict("records")
     warnings.simplefilter("ignore")
     for trial in range(arguments.trials):
-        for name, sizes, prior, n in CELLS:
+        for name, sizes, prior, n in (CELLS[place] for place in arguments.cells):
             source = name.split(", ")[0]
             path = getattr(arguments, source, None)
             if (trial and n >= 10_000) or (source in FILES and path is None):
