@@ -18,9 +18,11 @@ from known_readings import drawn, held_out_scores, recovery
 
 from mdpu.pipeline.config import load_config
 from mdpu.pipeline.evaluate.comparison import DIFFERS, VERDICTS
+from mdpu.pipeline.evaluate.published import PROPOSED, TRIALS
 from mdpu.pipeline.evaluate.readings import Model, Panel, Readings, best_power, held_out, unexplained, verdicts
 from mdpu.pipeline.store import read_runs
 
+CHOSEN = {"loss", "epochs"}  # the choices that are compared by themselves
 CELL = ("dataset", "tuple_size", "n", "prior", "method")
 
 
@@ -101,18 +103,29 @@ def judge(everything: Panel, readings: Readings, rule: Any) -> None:
     show(f"## {len(left)} numbers that no reading explains", left)
 
 
-def compare_losses(everything: Panel, readings: Readings) -> None:
-    """Print how far three trials with each loss are from Tables II and IV at prior 0.5, by the last ten epochs."""
-    small = everything.on(panels(everything.cells)["Three datasets, prior 0.5, smaller n"])
-    means, stds = small.published
-    shown = []
-    for reading, trials in zip(small.readings, small.trials, strict=True):
-        if {*readings.departures(reading)} <= {"loss"}:
-            gap, ratio = trials.mean(axis=1) - means, np.sqrt(trials.var(axis=1, ddof=1).mean() / (stds**2).mean())
-            gaps = pd.Series(gap).groupby(small.cells["method"]).mean()[["ure", "relu", "abs"]]
-            facts = {"numbers": len(gap), "RMS": np.sqrt((gap**2).mean()), **gaps, "ratio": ratio}
-            shown.append({"loss": reading["loss"], **facts, "within a point": int((abs(gap) <= 1).sum())})
-    show("## Losses at prior 0.5, smaller n: ours minus the paper's", sorted(shown, key=lambda row: row["RMS"]))
+def compare_losses(everything: Panel, readings: Readings, rule: Any) -> None:
+    """Print how far three trials with each loss are from the numbers at smaller n that were run with the hinge loss."""
+    own = [place for place, reading in enumerate(everything.readings) if {*readings.departures(reading)} <= CHOSEN]
+    trials = everything.trials[own][:, :, :TRIALS]
+    hinge = next(place for place, of in enumerate(own) if readings.name(everything.readings[of]) == "loss hinge")
+    run = np.isfinite(trials[hinge]).all(axis=1)
+    panel = Panel([everything.readings[place] for place in own], everything.cells[run], trials[:, run])
+    prior, method = (panel.cells[name].to_numpy() for name in ("prior", "method"))
+    distances, counts, usual = [], [], everything.readings[0]["epochs"]
+    for reading, ours, judged in zip(panel.readings, panel.trials, verdicts(panel, rule), strict=True):
+        gap, loss = ours.mean(axis=1) - panel.published[0], reading["loss"]
+        for at in np.unique(prior) if reading["epochs"] == usual else []:
+            if not (here := (prior == at) & np.isfinite(gap)).any():
+                continue
+            facts = {"prior": at, "loss": loss, "numbers": here.sum(), "RMS": np.sqrt((gap[here] ** 2).mean())}
+            facts |= {name: gap[here & (method == name)].mean() for name in PROPOSED}
+            facts["ratio"] = np.sqrt(ours[here].var(axis=1, ddof=1).mean() / (panel.published[1][here] ** 2).mean())
+            distances.append({**facts, "within a point": (abs(gap[here]) <= 1).sum()})
+        if np.isfinite(gap).all():
+            told = {verdict: (judged == verdict).sum() for verdict in VERDICTS[:4]}
+            counts.append({"loss": loss, "epochs": reading["epochs"], "numbers": len(gap), **told})
+    show("## Losses, last ten epochs: ours minus the paper's", sorted(distances, key=lambda row: row["prior"]))
+    show("## Verdicts by loss and epochs", counts)
 
 
 def main() -> None:
@@ -130,7 +143,7 @@ def main() -> None:
     for title, cells in panels(everything.cells).items():
         infer(title, everything, cells, readings, arguments.papers)
     judge(everything, readings, config["comparison"])
-    compare_losses(everything, readings)
+    compare_losses(everything, readings, config["comparison"])
 
 
 if __name__ == "__main__":
