@@ -1,6 +1,6 @@
 """Which readings of the paper made its numbers, by the shipped runs? docs/explanation/readings.md explains it.
 
-    python benchmarks/readings.py [--runs results/reference/runs] [--papers 200]
+    python benchmarks/readings.py [--runs FOLDER ...] [--papers 200]
 
 Prints Markdown: for each set of cells, posteriors, held-out scores, and how often a known reading is found. Then counts
 of verdicts under each reading, what explains the numbers that differ today, what no reading explains. Half a minute.
@@ -18,11 +18,11 @@ from known_readings import drawn, held_out_scores, recovery
 
 from mdpu.pipeline.config import load_config
 from mdpu.pipeline.evaluate.comparison import DIFFERS, VERDICTS
-from mdpu.pipeline.evaluate.published import PROPOSED, TRIALS
 from mdpu.pipeline.evaluate.readings import Model, Panel, Readings, best_power, held_out, unexplained, verdicts
 from mdpu.pipeline.store import read_runs
 
-CHOSEN = {"loss", "epochs"}  # the choices that are compared by themselves
+CHOSEN = ("loss", "epochs")  # choices that are compared by themselves
+FOLDERS = ("results/reference/runs", "results/reference/float32")
 CELL = ("dataset", "tuple_size", "n", "prior", "method")
 
 
@@ -104,38 +104,31 @@ def judge(everything: Panel, readings: Readings, rule: Any) -> None:
 
 
 def compare_losses(everything: Panel, readings: Readings, rule: Any) -> None:
-    """Print how far three trials with each loss are from the numbers at smaller n that were run with the hinge loss."""
-    own = [place for place, reading in enumerate(everything.readings) if {*readings.departures(reading)} <= CHOSEN]
-    trials = everything.trials[own][:, :, :TRIALS]
-    hinge = next(place for place, of in enumerate(own) if readings.name(everything.readings[of]) == "loss hinge")
-    run = np.isfinite(trials[hinge]).all(axis=1)
-    panel = Panel([everything.readings[place] for place in own], everything.cells[run], trials[:, run])
-    prior, method = (panel.cells[name].to_numpy() for name in ("prior", "method"))
-    distances, counts, usual = [], [], everything.readings[0]["epochs"]
-    for reading, ours, judged in zip(panel.readings, panel.trials, verdicts(panel, rule), strict=True):
-        gap, loss = ours.mean(axis=1) - panel.published[0], reading["loss"]
-        for at in np.unique(prior) if reading["epochs"] == usual else []:
-            if not (here := (prior == at) & np.isfinite(gap)).any():
-                continue
-            facts = {"prior": at, "loss": loss, "numbers": here.sum(), "RMS": np.sqrt((gap[here] ** 2).mean())}
-            facts |= {name: gap[here & (method == name)].mean() for name in PROPOSED}
-            facts["ratio"] = np.sqrt(ours[here].var(axis=1, ddof=1).mean() / (panel.published[1][here] ** 2).mean())
-            distances.append({**facts, "within a point": (abs(gap[here]) <= 1).sum()})
-        if np.isfinite(gap).all():
-            told = {verdict: (judged == verdict).sum() for verdict in VERDICTS[:4]}
-            counts.append({"loss": loss, "epochs": reading["epochs"], "numbers": len(gap), **told})
-    show("## Losses, last ten epochs: ours minus the paper's", sorted(distances, key=lambda row: row["prior"]))
-    show("## Verdicts by loss and epochs", counts)
+    """Print how far three trials with each loss are from the numbers that were run with the hinge loss, by prior."""
+    run = np.isfinite(everything.trials[everything.readings.index(readings.reading({"loss": "hinge"}))]).any(axis=1)
+    rows = []
+    for prior in sorted(everything.cells["prior"].unique()):
+        panel = everything.on(run & (everything.cells["prior"] == prior))
+        for reading, ours, judged in zip(panel.readings, panel.trials, verdicts(panel, rule), strict=True):
+            if {*readings.departures(reading)} <= {*CHOSEN}:
+                gap, spread = ours.mean(axis=1) - panel.published[0], ours.var(axis=1, ddof=1).mean()
+                row = {**{name: reading[name] for name in CHOSEN}, "prior": prior, "numbers": len(gap)}
+                row |= {"RMS": np.sqrt((gap**2).mean()), **pd.Series(gap).groupby(panel.cells["method"]).mean()}
+                row["ratio"] = np.sqrt(spread / (panel.published[1] ** 2).mean())
+                rows.append(row | {verdict: int((judged == verdict).sum()) for verdict in VERDICTS[:4]})
+    show("## Losses: ours minus the paper's, and verdicts", rows)
+    sums = pd.DataFrame(rows).groupby([*CHOSEN], sort=False)[["numbers", *VERDICTS[:4]]].sum()
+    show("## Losses: verdicts at all priors", sums.reset_index())
 
 
 def main() -> None:
     """Read the runs and print everything."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--runs", type=Path, default=Path("results/reference/runs"))
+    parser.add_argument("--runs", type=Path, nargs="+", default=[*map(Path, FOLDERS)])
     parser.add_argument("--papers", type=int, default=200)
     arguments = parser.parse_args()
     readings = Readings(config := load_config())
-    files = [file for file in sorted(arguments.runs.glob("*.parquet")) if not file.stem.startswith("own-")]
+    files = [file for folder in arguments.runs for file in sorted(folder.glob("[!o]*.parquet"))]  # no own splits
     runs = [run for file in files for run in read_runs(file).values()]
     trials = readings.read_trials(runs)
     everything, once = readings.panel(trials), trials[trials["epochs"] == readings.protocol["epochs"]]
