@@ -21,9 +21,9 @@ import numpy as np
 import torch
 
 from mdpu.data import draw_split
-from mdpu.device import choose_device, describe
 from mdpu.methods import available_methods, load_method
-from mdpu.networks import TestSet
+from mdpu.networks import TestSet, choose_device
+from mdpu.pipeline.device import describe
 from mdpu.randomness import Stream
 from mdpu.settings import Settings, Task
 from mdpu.train import train

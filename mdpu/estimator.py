@@ -26,7 +26,6 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mdpu.data import TupleData, join_groups, sample_of
-from mdpu.device import choose_device
 from mdpu.errors import UserError, check_choice, check_count, check_share, printable, warn
 from mdpu.export import PlainModule
 from mdpu.law import TINY, Law
@@ -36,7 +35,7 @@ from mdpu.learners.linear import split_folds
 from mdpu.learners.student import check_student, event_prior, fit_linear, fit_student
 from mdpu.losses import LOSSES
 from mdpu.methods import load_method
-from mdpu.networks import Networks, make_network, prepare
+from mdpu.networks import Networks, choose_device, make_network, prepare
 from mdpu.prior import PriorProfile, columns_apart, different_rows, estimate_prior, without_repeats
 from mdpu.scores import Estimate, estimated_profile, estimated_risk, with_uncertain_prior
 from mdpu.settings import Settings, Task, check_sample

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -90,15 +91,16 @@ def _train(
         return
     import torch  # a finished cell does without it
 
-    from mdpu.device import describe, leased_device
-    from mdpu.networks import TestSet
+    from mdpu.networks import TestSet, choose_device
+    from mdpu.pipeline.device import describe, leased_gpu
     from mdpu.train import train
 
     torch.set_num_threads(1)  # sums round by their number of parts; several jobs use several cores
     method, settings = load_method(spec["method"]), Settings.parse(spec["settings"])
     rows, sides = load_npz(images, "train_images", "test_images"), load_npz(labels, "train", "test")
     evaluation = TestSet(rows["test_images"], sides["test"], rows["train_images"], sides["train"])
-    with leased_device(device if method.needs_network else "cpu") as where:
+    chosen = choose_device(device if method.needs_network else "cpu")
+    with leased_gpu(chosen) if chosen.type == "cuda" else nullcontext(chosen) as where:
         # A GPU trains small networks of several seeds in the time of one, unless each has a prior of its own.
         together = where.type == "cuda" and not method.estimates_prior and settings.network != "resnet34"
         for group in [seeds] if together else [[seed] for seed in seeds]:
