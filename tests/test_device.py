@@ -33,10 +33,9 @@ def test_auto_takes_the_gpu_and_cpu_does_not(monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
     assert choose_device("auto") == choose_device("cuda") == torch.device("cuda")
-    assert choose_device("cuda:1") == torch.device("cuda:1")
+    assert (choose_device("cuda:1"), choose_device("cpu")) == (torch.device("cuda:1"), CPU)
     with pytest.raises(UserError, match="cuda:2"):
         choose_device("cuda:2")
-    assert choose_device("cpu") == CPU
 
 
 def test_a_device_is_described_with_its_threads(monkeypatch):

@@ -11,23 +11,39 @@ from contextlib import nullcontext
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
-
-import pandas as pd
+from typing import TYPE_CHECKING, Any
 
 from mdpu.data import TupleData
 from mdpu.errors import UserError
 from mdpu.law import Law, named_law
 from mdpu.methods import load_method
 from mdpu.pipeline.data.splits import describe_split
-from mdpu.pipeline.files import REPOSITORY, load_npz, read_json
-from mdpu.pipeline.store import Stored, asked, read_runs, run_key, write_runs
-from mdpu.settings import Settings, Task
+from mdpu.pipeline.files import REPOSITORY, digest, load_npz, read_json
+from mdpu.pipeline.store import Stored, read_runs, write_runs
+from mdpu.settings import RECIPE, Settings, Task
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 TERMS = ("tuple_positive", "tuple_negative", "unlabeled_positive", "unlabeled_negative")
 RATES = ["true_positive_rate", "true_negative_rate"]
 MEASURES = ("objective", *(f"risk_{term}" for term in TERMS), *RATES)  # columns of every history
 PACKAGES = ("mdpu", "numpy", "torch", "torchvision")
+
+
+def asked(spec: Mapping[str, Any], seed: int | str) -> dict[str, Any]:
+    """Return everything that the numbers of one run of a cell depend on; its digest is the run's key.
+
+    It is the checksum of the images, class sides, sampling, trial, method, settings, and `RECIPE`.
+
+    Parameters
+    ----------
+    spec : mapping
+        What is asked for, as `mdpu.pipeline.plan.Plan.spec` returns it.
+    seed : int or str
+    """
+    shared = {name: value for name, value in spec.items() if name not in ("cell", "trials")}
+    return {"recipe": RECIPE, "trial": spec["trials"][str(seed)], **shared}
 
 
 def train_cell(
@@ -70,7 +86,7 @@ def train_cell(
         spec = {**spec, "images": checksum}
     part = out.with_name(f".{out.stem}.part.parquet")
     kept = {key: run for path in (out, part) if path.exists() for key, run in read_runs(path).items()}
-    keys = {seed: run_key(spec, seed) for seed in spec["trials"]}
+    keys = {seed: digest(asked(spec, seed)) for seed in spec["trials"]}
     for path in shipped:
         kept = {**read_runs(path, [key for key in keys.values() if key not in kept]), **kept}
     missing = [seed for seed, key in keys.items() if key not in kept]
