@@ -26,9 +26,9 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mdpu.data import TupleData, join_groups, sample_of
-from mdpu.errors import UserError, check_choice, check_count, check_share, printable, warn
+from mdpu.errors import UserError, check_choice, check_count, printable, warn
 from mdpu.export import PlainModule
-from mdpu.law import TINY, Law
+from mdpu.law import TINY, Law, check_share
 from mdpu.learners.features import Standardisation
 from mdpu.learners.joint import Bags, CountedTuples, Floats, held_out_loss, shifted
 from mdpu.learners.linear import split_folds
