@@ -133,7 +133,7 @@ class Network(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
             raise UserError(f"network is the {self.network}; give a module, or a function from a row's shape to one")
         choose_device(self.device)
         method = load_method(self.method)
-        if not method.needs_network or method.outputs > 1 or method.sees_labels or method.estimates_prior:
+        if method.objective is None or method.outputs > 1 or method.sees_labels or method.estimates_prior:
             raise UserError(f"method is {self.method}; it must score rows, see no labels and use the given prior")
         check_choice("loss", self.loss, tuple(LOSSES))
         if self.n_epochs is not None:

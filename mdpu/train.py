@@ -33,7 +33,7 @@ from torch.optim.adam import adam
 
 from mdpu.data import TupleData
 from mdpu.errors import UserError
-from mdpu.methods import Batch, Method, load_method
+from mdpu.methods import Batch, Method, Objective, load_method, named
 from mdpu.networks import Networks, Preparation, TestSet, in_parts, make_network, prepare
 from mdpu.randomness import Stream
 from mdpu.settings import Settings, Task, check_sample, rate_factor, tuples_per_batch
@@ -150,7 +150,7 @@ def train(
         preparation = prepare(settings, images)
         modules = [make_network(settings, preparation, method.outputs, seed) for seed in seeds]
         networks = Networks(modules, preparation, method.outputs, device, settings)
-        objective = method.make_objective(task, seeds, device)
+        objective: Objective = named(method.objective)(task, method, seeds, device)
         optimizer = Adam([*networks.parameters, *objective.parameters], settings, networks.rates)
         average = RunningMean(networks.state, method.ema_decay)
         if evaluation:
@@ -443,7 +443,7 @@ def _fit(
     """Fit a method without a network; its history has the same measures at every epoch, as lines in figures need."""
     rows, trained = [], []
     for sample, seed in zip(samples, seeds, strict=True):
-        objective, says_positive = load_method(task.method).run_fit(task, seed, sample, images, labels)
+        objective, says_positive = named(load_method(task.method).fit)(task, seed, sample, images, labels)
         rows.append({"objective": float(objective)})
         if evaluation:
             answers, positive = says_positive(evaluation.images), evaluation.labels > 0

@@ -104,7 +104,7 @@ def pretended(monkeypatch):
 
 
 @pytest.mark.parametrize("seeds", [(3,), (3, 4)])
-@pytest.mark.parametrize("method", [name for name in available_methods() if load_method(name).needs_network])
+@pytest.mark.parametrize("method", [name for name in available_methods() if load_method(name).objective])
 def test_training_keeps_everything_on_the_device(method, seeds, pretended):
     samples, evaluation = [draw_sample(seed, 3) for seed in seeds], TestSet(TEST_IMAGES, TEST_LABELS, IMAGES, LABELS)
     task, settings = Task(method, 3, 0.4), replace(SETTINGS, epochs=1)

@@ -23,7 +23,7 @@ from mdpu.randomness import Stream
 from mdpu.settings import Settings, Task
 from mdpu.train import TestSet, minibatches, train
 
-NETWORK_METHODS = [name for name in available_methods() if load_method(name).needs_network]
+NETWORK_METHODS = [name for name in available_methods() if load_method(name).objective]
 RAGGED = [name for name in NETWORK_METHODS if load_method(name).takes_ragged]
 
 

@@ -115,7 +115,7 @@ def _train(
     method, settings = load_method(spec["method"]), Settings.parse(spec["settings"])
     rows, sides = load_npz(images, "train_images", "test_images"), load_npz(labels, "train", "test")
     evaluation = TestSet(rows["test_images"], sides["test"], rows["train_images"], sides["train"])
-    chosen = choose_device(device if method.needs_network else "cpu")
+    chosen = choose_device(device if method.objective else "cpu")
     with leased_gpu(chosen) if chosen.type == "cuda" else nullcontext(chosen) as where:
         # A GPU trains small networks of several seeds in the time of one, unless each has a prior of its own.
         together = where.type == "cuda" and not method.estimates_prior and settings.network != "resnet34"
