@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
+from dataclasses import replace
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from mdpu.data import TupleData
 from mdpu.errors import UserError
-from mdpu.law import Law, named_law
+from mdpu.law import named_law
 from mdpu.methods import load_method
 from mdpu.pipeline.data.splits import describe_split
 from mdpu.pipeline.files import REPOSITORY, digest, load_npz, read_json
@@ -113,6 +114,9 @@ def _train(
 
     torch.set_num_threads(1)  # sums round by their number of parts; several jobs use several cores
     method, settings = load_method(spec["method"]), Settings.parse(spec["settings"])
+    sampling, prior = spec["sampling"], round(float(spec["sampling"]["prior"]) + spec["prior_offset"], 12)
+    law = named_law(sampling["law"], sampling["tuple_size"]) if "law" in sampling else None
+    task = Task(spec["method"], sampling["tuple_size"], prior, spec["loss"], law)
     rows, sides = load_npz(images, "train_images", "test_images"), load_npz(labels, "train", "test")
     evaluation = TestSet(rows["test_images"], sides["test"], rows["train_images"], sides["train"])
     chosen = choose_device(device if method.objective else "cpu")
@@ -122,7 +126,9 @@ def _train(
         for group in [seeds] if together else [[seed] for seed in seeds]:
             samples = [TupleData(*load_npz(split, f"tuples_{seed}", f"unlabeled_{seed}").values()) for seed in group]
             trials = [spec["trials"][seed] for seed in group]
-            task, estimate = _task(spec, rows["train_images"], samples[0], trials[0])
+            estimate = _estimate(task, rows["train_images"], samples[0], trials[0]) if method.estimates_prior else {}
+            if estimate:
+                task = replace(task, prior=min(max(estimate["estimated_prior"], 0.01), 0.99))  # 0 and 1 are no priors
             trained = train(
                 task,
                 rows["train_images"],
@@ -150,23 +156,17 @@ def _train(
                 )
 
 
-def _task(spec: Mapping[str, Any], rows: Any, sample: Any, trial: str) -> tuple[Task, dict[str, float]]:
-    """Return the task of a run, and the estimate of its prior by the names in its history, if there is one."""
-    sampling = spec["sampling"]
-    law = named_law(sampling["law"], sampling["tuple_size"]) if "law" in sampling else None
-    prior, estimate = round(float(sampling["prior"]) + spec["prior_offset"], 12), {}
-    if load_method(spec["method"]).estimates_prior:
-        from mdpu.prior import estimate_prior  # it imports scikit-learn
+def _estimate(task: Task, rows: Any, sample: TupleData, trial: str) -> dict[str, float]:
+    """Return the estimate of a run's prior, by the names in its history."""
+    from mdpu.prior import estimate_prior  # it imports scikit-learn
 
-        found = estimate_prior(rows, sample, law or Law.dominant(sampling["tuple_size"]), trial)
-        estimate = {
-            "estimated_prior": found.prior,
-            "estimated_prior_low": found.low,
-            "estimated_prior_high": found.high,
-            "estimated_prior_known": float(found.known),
-        }
-        prior = min(max(found.prior, 0.01), 0.99)  # no method takes a prior of 0 or 1
-    return Task(spec["method"], sampling["tuple_size"], prior, spec["loss"], law), estimate
+    found = estimate_prior(rows, sample, task.law_of(task.tuple_size), trial)
+    return {
+        "estimated_prior": found.prior,
+        "estimated_prior_low": found.low,
+        "estimated_prior_high": found.high,
+        "estimated_prior_known": float(found.known),
+    }
 
 
 def _progress(seeds: Sequence[str], epochs: int) -> Any:
