@@ -38,9 +38,9 @@ from mdpu.methods import load_method
 from mdpu.networks import Networks, choose_device, make_network, prepare
 from mdpu.prior import PriorProfile, columns_apart, different_rows, estimate_prior, without_repeats
 from mdpu.scores import Estimate, estimated_profile, estimated_risk, with_uncertain_prior
-from mdpu.settings import Settings, Task, check_sample
+from mdpu.settings import Settings, Task
 from mdpu.threads import one_thread
-from mdpu.train import Trained, train
+from mdpu.train import Trained, check_samples, train
 
 CHOICES: dict[str, tuple[Any, ...]] = {
     "guess_prior": (False, True),
@@ -410,7 +410,7 @@ class TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
                 X, y = join_groups(X, y)
         rows = self._checked(X, reset=reset, ensure_min_samples=2)
         if isinstance(y, TupleData):
-            check_sample(y, rows.shape[0])
+            check_samples([y], rows.shape[0])
             return rows, without_repeats(rows, y)
         if rows.shape[0] != len(y) and np.issubdtype(np.asarray(y).dtype, np.integer):
             raise UserError(f"X holds {rows.shape[0]} rows, but y the groups of {len(y)}; give one for each")

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, fields
 from numbers import Integral, Real
 from typing import Any
 
-from mdpu.data import TupleData
 from mdpu.errors import UserError
 from mdpu.law import Law
 
@@ -164,27 +163,3 @@ def rate_factor(settings: Settings, step: int, steps: int) -> float:
     if settings.schedule == "constant":
         return 1.0
     return min((step + 1) / (RISE * steps), (steps - step) / ((1 - RISE) * steps), 1.0)
-
-
-def tuples_per_batch(settings: Settings, tuple_size: int) -> int:
-    """Return the number of tuples in a minibatch."""
-    return settings.batch_size if settings.batch_counts == "tuples" else max(1, settings.batch_size // tuple_size)
-
-
-def check_sample(sample: TupleData, rows: int, task: Task | None = None) -> None:
-    """Raise `UserError` unless a sample names existing rows, and fits the task that trains on it."""
-    for name, indices, least in (("tuples", sample.tuples, -1), ("unlabeled rows", sample.unlabeled, 0)):
-        if not indices.size:
-            raise UserError(f"the sample holds no {name}")
-        if indices.min() < least or indices.max() >= rows:
-            raise UserError(f"the sample's {name} name rows that do not exist; there are {rows}")
-    present = sample.tuples >= 0
-    if not present[:, 0].all() or (present[:, 1:] > present[:, :-1]).any():
-        raise UserError("a tuple of the sample has no member, or has -1 before its last member")
-    if task is None:
-        return
-    if task.law is not None and not present.all():
-        raise UserError("a law is for tuples of one size, but the sample's tuples have several")
-    if sample.tuples.shape[1] != task.tuple_size or (task.law is not None and task.law.size != task.tuple_size):
-        law = "" if task.law is None else f", and the law is for {task.law.size}"
-        raise UserError(f"tuple_size is {task.tuple_size}, but the tuples hold {sample.tuples.shape[1]} rows{law}")

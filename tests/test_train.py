@@ -452,6 +452,14 @@ def test_orders_differ_between_epochs_and_seeds_and_are_drawn_again():
     assert not any(part.equal(other) for part, other in zip(first(0), first(1), strict=True))
 
 
+@pytest.mark.parametrize(("counts", "size", "expected"), [("tuples", 3, 10), ("images", 3, 3), ("images", 20, 1)])
+def test_a_minibatch_counts_tuples_or_their_members(counts, size, expected, monkeypatch):
+    cut = []
+    monkeypatch.setattr(trainer, "minibatches", lambda *given: cut.append(given[3]) or minibatches(*given))
+    train_blobs("relu", [draw_sample(3, size)], [3], replace(SETTINGS, epochs=1, batch_size=10, batch_counts=counts))
+    assert cut == [expected]
+
+
 # -- what is given -----------------------------------------------------------------------------------
 
 PAIRS = TupleData(np.arange(40).reshape(20, 2), np.arange(40, 70))
