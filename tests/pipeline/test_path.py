@@ -57,7 +57,7 @@ def test_from_the_command_to_the_first_step(tmp_path):
     write_split(tmp_path / "labels.npz", tmp_path / "split.npz", plan.drawing("flat/base/m2/n30/prior0.5"))
     given = [part for name in ("images", "labels", "split") for part in (f"--{name}", f"{tmp_path / name}.npz")]
     command = ["train", *given, "--spec", json.dumps(plan.spec(cell)), "--device", "cpu", "--out", f"{tmp_path}/runs"]
-    assert_short(lambda: main(command), 11, 61)
+    assert_short(lambda: main(command), 11, 60)
 
 
 def test_from_the_classifier_to_the_first_step():
