@@ -21,9 +21,9 @@ import numpy as np
 import torch
 
 from mdpu.data import draw_split
-from mdpu.device import choose_device, describe
 from mdpu.methods import available_methods, load_method
-from mdpu.networks import TestSet
+from mdpu.networks import TestSet, choose_device
+from mdpu.pipeline.device import describe
 from mdpu.randomness import Stream
 from mdpu.settings import Settings, Task
 from mdpu.train import train
@@ -64,7 +64,7 @@ def checks(device):
         return train(task, images, *own, settings, labels=labels, evaluation=evaluation, device=where, **others)
 
     for method in available_methods():
-        if not load_method(method).needs_network:
+        if load_method(method).objective is None:
             continue
         at_once = run(method, range(3), device)
         yield (

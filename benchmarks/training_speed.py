@@ -25,10 +25,10 @@ from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
 from mdpu.data import draw_split
-from mdpu.device import describe
 from mdpu.law import Law
 from mdpu.losses import LOSSES
 from mdpu.networks import TestSet
+from mdpu.pipeline.device import describe
 from mdpu.randomness import Stream
 from mdpu.settings import Settings, Task
 from mdpu.train import train

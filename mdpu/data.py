@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mdpu.errors import UserError
-from mdpu.law import Law, check_prior
+from mdpu.law import Law, check_share
 from mdpu.randomness import Stream
 
 Indices = NDArray[np.int64]
@@ -255,7 +255,7 @@ def draw_split(
         If a number is out of range, a side has no image, or a pool is too small.
     """
     law = law if isinstance(law, Law) else Law.dominant(law)
-    check_prior(prior)
+    check_share("prior", prior)
     for name, value in (("n", n), ("n_unlabeled", n_unlabeled)):
         if value < 1:
             raise UserError(f"{name} is {value}; at least 1 is needed")

@@ -38,12 +38,6 @@ def check_number(name: str, value: Any, kind: type = Real) -> None:
         raise UserError(f"{name} is {value!r}; {'an integer' if kind is Integral else 'a number'} is needed")
 
 
-def check_share(name: str, value: Any) -> None:
-    """Raise `UserError` unless a parameter, such as a level or a prior, is one number between 0 and 1."""
-    if isinstance(value, bool) or not isinstance(value, Real) or not 0 < float(value) < 1:
-        raise UserError(f"{name} is {value!r}; one number between 0 and 1 is needed")
-
-
 def warn(text: str, category: type[Warning] = UserWarning) -> None:
     """Warn where the caller of the package stands."""
     level, frame = 1, sys._getframe(0)

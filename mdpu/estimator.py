@@ -26,22 +26,21 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mdpu.data import TupleData, join_groups, sample_of
-from mdpu.device import choose_device
-from mdpu.errors import UserError, check_choice, check_count, check_share, printable, warn
+from mdpu.errors import UserError, check_choice, check_count, printable, warn
 from mdpu.export import PlainModule
-from mdpu.law import TINY, Law
+from mdpu.law import TINY, Law, check_share
 from mdpu.learners.features import Standardisation
 from mdpu.learners.joint import Bags, CountedTuples, Floats, held_out_loss, shifted
 from mdpu.learners.linear import split_folds
 from mdpu.learners.student import check_student, event_prior, fit_linear, fit_student
 from mdpu.losses import LOSSES
 from mdpu.methods import load_method
-from mdpu.networks import Networks, make_network, prepare
+from mdpu.networks import Networks, choose_device, make_network, prepare
 from mdpu.prior import PriorProfile, columns_apart, different_rows, estimate_prior, without_repeats
 from mdpu.scores import Estimate, estimated_profile, estimated_risk, with_uncertain_prior
-from mdpu.settings import Settings, Task, check_sample
+from mdpu.settings import Settings, Task
 from mdpu.threads import one_thread
-from mdpu.train import Trained, train
+from mdpu.train import Trained, check_samples, train
 
 CHOICES: dict[str, tuple[Any, ...]] = {
     "guess_prior": (False, True),
@@ -134,7 +133,7 @@ class Network(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
             raise UserError(f"network is the {self.network}; give a module, or a function from a row's shape to one")
         choose_device(self.device)
         method = load_method(self.method)
-        if not method.needs_network or method.outputs > 1 or method.sees_labels or method.estimates_prior:
+        if method.objective is None or method.outputs > 1 or method.sees_labels or method.estimates_prior:
             raise UserError(f"method is {self.method}; it must score rows, see no labels and use the given prior")
         check_choice("loss", self.loss, tuple(LOSSES))
         if self.n_epochs is not None:
@@ -411,7 +410,7 @@ class TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
                 X, y = join_groups(X, y)
         rows = self._checked(X, reset=reset, ensure_min_samples=2)
         if isinstance(y, TupleData):
-            check_sample(y, rows.shape[0])
+            check_samples([y], rows.shape[0])
             return rows, without_repeats(rows, y)
         if rows.shape[0] != len(y) and np.issubdtype(np.asarray(y).dtype, np.integer):
             raise UserError(f"X holds {rows.shape[0]} rows, but y the groups of {len(y)}; give one for each")

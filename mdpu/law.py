@@ -15,12 +15,13 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from numbers import Integral, Real
 from typing import Any, Literal, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mdpu.errors import UserError, check_count, check_share
+from mdpu.errors import UserError
 from mdpu.randomness import Stream
 
 Floats = NDArray[np.float64]
@@ -68,16 +69,18 @@ class Identified(NamedTuple):
     centre: float | None = None
 
 
-def check_tuple_size(tuple_size: int) -> int:
-    """Return `tuple_size`, or raise `UserError` unless it is an integer of at least 1."""
-    check_count("tuple size", tuple_size)
-    return int(tuple_size)
+def check_share(name: str, value: Any) -> float:
+    """Return a share, such as a prior or a level; raise `UserError` unless it is one number between 0 and 1."""
+    if isinstance(value, bool) or not isinstance(value, Real) or not 0 < float(value) < 1:
+        raise UserError(f"{name} is {value!r}; one number between 0 and 1 is needed")
+    return float(value)
 
 
-def check_prior(prior: float) -> float:
-    """Return `prior` as a float, or raise `UserError` unless it lies in the open interval (0, 1)."""
-    check_share("prior", prior)
-    return float(prior)
+def _numbers(size: Any) -> range:
+    """Return the numbers of positives, 0 .. M; raise `UserError` unless M is an integer of at least 1."""
+    if isinstance(size, bool) or not isinstance(size, Integral) or size < 1:
+        raise UserError(f"tuple size is {size!r}; an integer of at least 1 is needed")
+    return range(int(size) + 1)
 
 
 @dataclass(frozen=True)
@@ -112,27 +115,27 @@ class Law:
     @classmethod
     def dominant(cls, size: int) -> Law:
         """At least as many positives as negatives, the paper's law."""
-        return cls.at_least(size, (check_tuple_size(size) + 1) // 2)
+        return cls(tuple(float(2 * k >= size) for k in _numbers(size)))
 
     @classmethod
     def at_least(cls, size: int, least: int) -> Law:
         """At least `least` positives; with 1, the positive bags of multiple-instance learning."""
-        return cls.between(size, least, size)
+        return cls(tuple(float(k >= least) for k in _numbers(size)))
 
     @classmethod
     def exactly(cls, size: int, positives: int) -> Law:
         """Exactly `positives` positives."""
-        return cls.between(size, positives, positives)
+        return cls(tuple(float(k == positives) for k in _numbers(size)))
 
     @classmethod
     def between(cls, size: int, low: int, high: int) -> Law:
         """From `low` to `high` positives."""
-        return cls(tuple(float(low <= k <= high) for k in range(check_tuple_size(size) + 1)))
+        return cls(tuple(float(low <= k <= high) for k in _numbers(size)))
 
     @classmethod
     def similar(cls, size: int) -> Law:
         """All members of one class, whichever it is (Bao et al., 2018)."""
-        return cls(tuple(float(k in (0, size)) for k in range(check_tuple_size(size) + 1)))
+        return cls(tuple(float(k in (0, size)) for k in _numbers(size)))
 
     def broken(self, share: float) -> Law:
         """Return this law with a share of all tuples, in [0, 1), from the groups that it refuses.
@@ -206,9 +209,19 @@ class Law:
 
     def _negatives(self, prior: float) -> Floats:
         """Return the law of the number of negatives in a tuple, (M + 1,)."""
-        weights = np.array(self.weights[::-1])
-        own = _part(weights, prior)
-        return (1 - self.refused) * own + self.refused * _part(1 - weights, prior) if self.refused else own
+        size, law, passed = self.size, np.zeros(self.size + 1), np.array(self.weights[::-1])
+        positive, negative, groups = math.log(check_share("prior", prior)), math.log1p(-prior), math.lgamma(size + 1)
+        logs = [
+            groups - math.lgamma(k + 1) - math.lgamma(size - k + 1) + (size - k) * positive + k * negative
+            for k in range(size + 1)
+        ]
+        for share, weights in ((1 - self.refused, passed), (self.refused, 1 - passed)):
+            if share:
+                kinds = np.flatnonzero(weights)
+                own = np.array([logs[k] + math.log(weights[k]) for k in kinds])
+                terms = np.exp(own - own.max())
+                law[kinds] += share * (terms / terms.sum())
+        return law
 
     def draw(self, prior: float, n: int, stream: Stream) -> NDArray[np.int8]:
         """Draw the hidden labels of `n` tuples, (n, M), +1 or -1."""
@@ -224,7 +237,7 @@ class Law:
         a - pi_+ is a sum over the steps of the weights, each with the sign of its step. For dominant tuples it is the
         closed form of Section IV, (1 - m / M) pi_- P(m negatives) with m = floor(M / 2).
         """
-        law, prior = self.at(prior), check_prior(prior)
+        law, prior = self.at(prior), check_share("prior", prior)
         chances = self._negatives(prior)
         kinds, excess = np.flatnonzero(chances), 0.0
         b = float(chances[kinds] @ kinds) / self.size
@@ -247,7 +260,7 @@ class Law:
         UserError
             If members are positive as often as unlabeled instances are: then no risk of members exists.
         """
-        positive = check_prior(prior)
+        positive = check_share("prior", prior)
         negative = 1.0 - positive
         a, b, scale = self.coefficients(positive)
         steps = np.diff(self.weights)  # of both signs they cancel
@@ -262,7 +275,7 @@ class Law:
         )
         if target is None:
             return weights
-        up, down = check_prior(target) / positive, (1 - target) / negative
+        up, down = check_share("prior", target) / positive, (1 - target) / negative
         return RiskWeights(*(weight * factor for weight, factor in zip(weights, (up, down, up, down), strict=True)))
 
     def error(self, members: Any, unlabeled: Any, prior: float) -> Any:
@@ -377,24 +390,8 @@ def _arrays(values: Any) -> Any:
 
 def _at(prior: float, size: int) -> tuple[Floats, Floats]:
     """Return r and 1 - r of M members at the class prior."""
-    members = np.full(size, check_prior(prior))
+    members = np.full(size, check_share("prior", prior))
     return members, 1.0 - members
-
-
-def _part(weights: Floats, prior: float) -> Floats:
-    """Return the law of the number of negatives of M draws that are collected with weights (M + 1,) by that number."""
-    size, kinds = len(weights) - 1, np.flatnonzero(weights)
-    positive, negative, groups = math.log(check_prior(prior)), math.log1p(-prior), math.lgamma(size + 1)
-    logs = np.array(
-        [
-            groups - math.lgamma(k + 1) - math.lgamma(size - k + 1) + (size - k) * positive + k * negative + math.log(w)
-            for k, w in zip(kinds.tolist(), weights[kinds].tolist(), strict=True)
-        ]
-    )
-    terms = np.exp(logs - logs.max())
-    law = np.zeros(size + 1)
-    law[kinds] = terms / terms.sum()
-    return law
 
 
 def _degrees(weights: list[Fraction], free: bool) -> tuple[float, set[int]]:

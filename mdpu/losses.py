@@ -22,7 +22,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from mdpu.errors import UserError, check_choice
-from mdpu.law import SCOPES, Law, Scope, check_prior
+from mdpu.law import SCOPES, Law, Scope, check_share
 
 if TYPE_CHECKING:
     from torch.distributed import ProcessGroup
@@ -155,7 +155,7 @@ class _Loss(nn.Module):
     def __init__(self, law: Laws, prior: float, correction: str | None = "relu", process_group: Any = None) -> None:
         super().__init__()
         check_choice("correction", correction, SLOPES)
-        self.prior = check_prior(prior)
+        self.prior = check_share("prior", prior)
         self.law, self.k, self.process_group = law, SLOPES[correction], process_group
         self._read = {law.size: self.read(law)} if isinstance(law, Law) else {}
 

@@ -1,4 +1,4 @@
-"""Networks: what each wants as input, the module, and S of them side by side.
+"""Networks: what each wants as input, the module, the device, and S of them side by side.
 
 A network is a name of `mdpu.settings.NETWORKS`, which `prepare` and `make_network` know; a PyTorch module; or a
 function from the shape of a row to a module. Modules take vectors (N, d) or pictures (N, C, H, W) in float32, uint8
@@ -225,6 +225,27 @@ def _resnet34(stem: str, shape: tuple[int, ...], outputs: int) -> nn.Module:
     elif channels != 3:
         network.conv1 = nn.Conv2d(channels, 64, kernel_size=7, stride=2, padding=3, bias=False)
     return network.to(memory_format=torch.channels_last)
+
+
+def choose_device(requested: str) -> torch.device:
+    """Return the device for ``auto``, ``cpu``, ``cuda`` or, if there are several GPUs, ``cuda:1``.
+
+    Raises
+    ------
+    UserError
+        If it is none of these, or the GPU is not there.
+    """
+    kind, colon, number = str(requested).partition(":")
+    if kind not in ("auto", "cpu", "cuda") or (colon and (kind != "cuda" or not number.isdecimal())):
+        raise UserError(f"device is {requested!r}; it must be one of auto, cpu, cuda, or cuda:1 of several GPUs")
+    if kind == "cpu":
+        return torch.device("cpu")
+    available = torch.cuda.is_available()
+    if kind == "cuda" and not available:
+        raise UserError(f"device is {requested}, but torch finds no GPU; set device to auto or cpu")
+    if number and int(number) >= torch.cuda.device_count():
+        raise UserError(f"device is {requested}, but torch finds {torch.cuda.device_count()} GPUs, from cuda:0 on")
+    return torch.device(requested if number else "cuda" if available else "cpu")
 
 
 class Networks:

@@ -22,8 +22,8 @@ from scipy.special import expit, gammaln, logit
 from scipy.stats import chi2, rankdata
 
 from mdpu.data import TupleData
-from mdpu.errors import check_share, warn
-from mdpu.law import Law
+from mdpu.errors import warn
+from mdpu.law import Law, check_share
 from mdpu.learners.features import Standardisation, kernel_maps
 from mdpu.learners.joint import Bags, CountedTuples, Floats, Indices, member_sums, only_used, shifted, weights_at
 from mdpu.learners.linear import CrossFit, cross_fit

@@ -18,8 +18,8 @@ from scipy.special import expit, logit
 from scipy.stats import norm
 
 from mdpu.data import UNLABELED, TupleData, join_groups, sample_of
-from mdpu.errors import UserError, check_choice, check_count, check_number, check_share
-from mdpu.law import Law, check_prior
+from mdpu.errors import UserError, check_choice, check_count, check_number
+from mdpu.law import Law, check_share
 from mdpu.learners.joint import posteriors, shifted
 from mdpu.prior import PriorProfile, bin_scores, row_numbers, share_deviance, without_repeats
 from mdpu.randomness import Stream
@@ -257,7 +257,7 @@ def _read_scores(estimator: Any, X: Any, y: Any, prior: float | None = None) -> 
     X = X if hasattr(X, "shape") else np.asarray(X)
     sample = without_repeats(X, sample_of(np.asarray(y)))
     scores = np.asarray(estimator.decision_function(X), np.float64)  # refuses one that is not fitted
-    return classifier, sample, classifier.prior_ if prior is None else check_prior(prior), scores
+    return classifier, sample, classifier.prior_ if prior is None else check_share("prior", prior), scores
 
 
 # -- other scores -------------------------------------------------------------------------------------

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, fields
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any
 
-from mdpu.data import TupleData
-from mdpu.errors import UserError, check_choice, check_count, check_number
+from mdpu.errors import UserError
 from mdpu.law import Law
 
 RECIPE = 1  # part of every run's key; raise it when a change of the code moves the numbers of finished runs
@@ -19,6 +18,12 @@ NETWORKS: dict[str, dict[str, Any]] = {
     "mlp": {"hidden": (300, 300)},
     "components": {"hidden": (300, 300)},
     "resnet34": {"stem": "cifar"},
+}
+NUMBERS: dict[str, tuple[Any, float, str]] = {  # by name their type, the least value, and both in words
+    "epochs": (Integral, 1, "an integer of at least 1"),
+    "batch_size": (Integral, 1, "an integer of at least 1"),
+    "learning_rate": (Real, math.ulp(0.0), "a number above 0"),
+    "weight_decay": (Real, 0, "a number from 0"),
 }
 CHOICES = {
     "batch_counts": ("tuples", "images"),
@@ -107,24 +112,28 @@ class Settings:
     rates: Mapping[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        for name in ("epochs", "batch_size"):
-            check_count(name, getattr(self, name))
-        for name, least in (("learning_rate", math.ulp(0.0)), ("weight_decay", 0.0)):
-            check_number(name, getattr(self, name))
-            if not least <= getattr(self, name) < math.inf:
-                raise UserError(f"{name} is {getattr(self, name)}; a number {'above' if least else 'from'} 0 is needed")
-        for name, factor in self.rates.items():
-            check_number(f"the rate of {name}", factor)
-            if not 0 <= factor < math.inf:
-                raise UserError(f"the rate of {name} is {factor}; a number from 0 is needed")
-        for name in ("batch_counts", "optimizer", "schedule", "precision"):
-            check_choice(name, getattr(self, name), CHOICES[name])
-        if not callable(self.network):  # modules and functions that make one are callable
-            check_choice("network", self.network, NETWORKS)
-        known = NETWORKS[self.network] if isinstance(self.network, str) else {}
-        for name, value in self.architecture.items():
-            check_choice("the network's setting", name, known)
-            check_choice(name, value, CHOICES[name]) if name in CHOICES else _check_sizes(name, value)
+        numbers = [(name, getattr(self, name), *NUMBERS[name]) for name in NUMBERS]
+        numbers += [(f"the rate of {name}", rate, Real, 0, "a number from 0") for name, rate in self.rates.items()]
+        for name, value, kind, least, needed in numbers:
+            if isinstance(value, bool) or not isinstance(value, kind) or not least <= value < math.inf:
+                raise UserError(f"{name} is {value!r}; {needed} is needed")
+        known = NETWORKS.get(self.network, {}) if isinstance(self.network, str) else {}
+        choices: list[tuple[str, Any, Collection[str]]]
+        choices = [(name, value, CHOICES[name]) for name, value in vars(self).items() if name in CHOICES]
+        choices += [] if callable(self.network) else [("network", self.network, NETWORKS)]  # modules are callable
+        choices += [("the network's setting", name, known) for name in self.architecture]
+        choices += [(name, value, CHOICES[name]) for name, value in self.architecture.items() if name in CHOICES]
+        for name, value, among in choices:
+            if value not in [*among]:  # a list asks for no hash
+                raise UserError(f"{name} is {value!r}; it must be one of {', '.join(among)}")
+        for name, sizes in self.architecture.items():
+            if name in CHOICES:
+                continue
+            if not isinstance(sizes, list | tuple) or len(sizes) > MOST_SIZES:
+                raise UserError(f"{name} is {str(sizes)[:50]}; a list of at most {MOST_SIZES} integers is needed")
+            for size in sizes:
+                if isinstance(size, bool) or not isinstance(size, Integral) or not 0 < int(size) <= LARGEST_SIZE:
+                    raise UserError(f"{name} holds {size!r}; integers from 1 to {LARGEST_SIZE} are needed")
         own = {name: tuple(value) if isinstance(value, list) else value for name, value in self.architecture.items()}
         object.__setattr__(self, "architecture", known | own)
 
@@ -149,42 +158,8 @@ class Settings:
         return own | dict(self.architecture)
 
 
-def _check_sizes(name: str, value: Any) -> None:
-    """Raise `UserError` unless a setting is a list of positive integers, neither too many nor too large."""
-    if not isinstance(value, list | tuple) or len(value) > MOST_SIZES:
-        raise UserError(f"{name} is {str(value)[:50]}; a list of at most {MOST_SIZES} integers is needed")
-    for size in value:
-        check_number(name, size, Integral)
-        if not 0 < size <= LARGEST_SIZE:
-            raise UserError(f"{name} holds {size}; integers from 1 to {LARGEST_SIZE} are needed")
-
-
 def rate_factor(settings: Settings, step: int, steps: int) -> float:
     """Return the factor of the learning rate at a step, counted from 0, of `steps`."""
     if settings.schedule == "constant":
         return 1.0
     return min((step + 1) / (RISE * steps), (steps - step) / ((1 - RISE) * steps), 1.0)
-
-
-def tuples_per_batch(settings: Settings, tuple_size: int) -> int:
-    """Return the number of tuples in a minibatch."""
-    return settings.batch_size if settings.batch_counts == "tuples" else max(1, settings.batch_size // tuple_size)
-
-
-def check_sample(sample: TupleData, rows: int, task: Task | None = None) -> None:
-    """Raise `UserError` unless a sample names existing rows, and fits the task that trains on it."""
-    for name, indices, least in (("tuples", sample.tuples, -1), ("unlabeled rows", sample.unlabeled, 0)):
-        if not indices.size:
-            raise UserError(f"the sample holds no {name}")
-        if indices.min() < least or indices.max() >= rows:
-            raise UserError(f"the sample's {name} name rows that do not exist; there are {rows}")
-    present = sample.tuples >= 0
-    if not present[:, 0].all() or (present[:, 1:] > present[:, :-1]).any():
-        raise UserError("a tuple of the sample has no member, or has -1 before its last member")
-    if task is None:
-        return
-    if task.law is not None and not present.all():
-        raise UserError("a law is for tuples of one size, but the sample's tuples have several")
-    if sample.tuples.shape[1] != task.tuple_size or (task.law is not None and task.law.size != task.tuple_size):
-        law = "" if task.law is None else f", and the law is for {task.law.size}"
-        raise UserError(f"tuple_size is {task.tuple_size}, but the tuples hold {sample.tuples.shape[1]} rows{law}")

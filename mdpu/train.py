@@ -33,10 +33,10 @@ from torch.optim.adam import adam
 
 from mdpu.data import TupleData
 from mdpu.errors import UserError
-from mdpu.methods import Batch, Method, load_method
+from mdpu.methods import Batch, Objective, load_method, named
 from mdpu.networks import Networks, Preparation, TestSet, in_parts, make_network, prepare
 from mdpu.randomness import Stream
-from mdpu.settings import Settings, Task, check_sample, rate_factor, tuples_per_batch
+from mdpu.settings import Settings, Task, rate_factor
 
 LARGE = 2**29  # bytes of float32 images in use from which on they are read where they lie, as memory maps are
 FADED = 3  # scores that training starts from fade over the first 1/3 of the epochs
@@ -143,29 +143,34 @@ def train(
         If task, samples and images do not match, labels are missing, or the network does not fit the images.
     """
     method, device = load_method(task.method), torch.device(device)
-    _check(task, method, images, samples, seeds, labels)
+    if not len(samples) == len(seeds) > 0:
+        raise UserError(f"there are {len(samples)} samples and {len(seeds)} seeds; give one seed for each sample")
+    if labels is None and method.sees_labels:
+        raise UserError(f"method {task.method} is a control that sees true labels; give it labels")
+    check_samples(samples, len(images), task)
     if method.objective is None:
         return _fit(task, images, samples, seeds, labels, settings.epochs, evaluation, on_epoch_end)
     with _generators_and_precision(device, settings.precision):
         preparation = prepare(settings, images)
         modules = [make_network(settings, preparation, method.outputs, seed) for seed in seeds]
         networks = Networks(modules, preparation, method.outputs, device, settings)
-        objective = method.make_objective(task, seeds, device)
+        objective: Objective = named(method.objective)(task, method, seeds, device)
         optimizer = Adam([*networks.parameters, *objective.parameters], settings, networks.rates)
         average = RunningMean(networks.state, method.ema_decay)
         if evaluation:
             evaluation.place(preparation, device)
 
-        used, tuples, unlabeled = _used(samples, device)  # (rows,), (S, n, M), (S, n_U): places among `used`
-        images_of = _Images(images, used, preparation, device)
-        y = torch.from_numpy(labels[used]).to(device) if labels is not None and method.sees_labels else None
+        inputs = _Images(images, samples, preparation, device)
+        tuples, unlabeled = inputs.tuples, inputs.unlabeled  # (S, n, M), (S, n_U): places among the images in use
+        y = torch.from_numpy(labels[inputs.used]).to(device) if labels is not None and method.sees_labels else None
         ragged = any((sample.tuples < 0).any() for sample in samples)
         starts = [objective.start(sample, seed, images) for sample, seed in zip(samples, seeds, strict=True)]
         lead = None  # scores (S, rows) that training starts from
         if any(scores is not None for scores in starts):
             known = [np.zeros(len(images)) if scores is None else scores for scores in starts]
-            lead = torch.from_numpy(np.stack(known)[:, used]).float().to(device)
-        (n, size), batch = tuples.shape[1:], tuples_per_batch(settings, task.tuple_size)
+            lead = torch.from_numpy(np.stack(known)[:, inputs.used]).float().to(device)
+        n, size = tuples.shape[1:]
+        batch = settings.batch_size if settings.batch_counts == "tuples" else max(1, settings.batch_size // size)
         steps = math.ceil(n / batch)
 
         names = ["objective", *objective.measures]
@@ -182,7 +187,7 @@ def train(
                 sizes = (members >= 0).sum(dim=2) if ragged else None  # (S, B)
                 members = members.clamp(min=0).flatten(1)
                 rows = torch.cat([members, others], dim=1)  # (S, B M + B_U)
-                scores = networks(images_of(rows))  # (S, rows) or (S, rows, outputs)
+                scores = networks(inputs(rows))  # (S, rows) or (S, rows, outputs)
                 if lead is not None and (weight := 1 - FADED * epoch / settings.epochs) > 0:
                     scores = scores + weight * lead.gather(1, rows)
 
@@ -382,20 +387,26 @@ class Checkpoint:
                 path.unlink(missing_ok=True)
 
 
-def _used(samples: Sequence[TupleData], device: torch.device) -> tuple[NDArray[np.int64], Tensor, Tensor]:
-    """Return the rows that samples name, in order, and tuples and unlabeled images as places among these."""
-    tuples, unlabeled = (np.stack([getattr(own, part) for own in samples]) for part in ("tuples", "unlabeled"))
-    used = np.unique(np.append(tuples, unlabeled))
-    used = used[used >= 0]
-    places = np.where(tuples < 0, -1, np.searchsorted(used, tuples)), np.searchsorted(used, unlabeled)
-    return used, *(torch.from_numpy(part).to(device) for part in places)  # type: ignore[return-value]
-
-
 class _Images:
-    """The images in use, on the device and as the network takes them; large ones are read when they are named."""
+    """The images that samples name, on the device and as the network takes them; large ones are read when named.
 
-    def __init__(self, images: Any, used: NDArray[np.int64], preparation: Preparation, device: torch.device) -> None:
+    Attributes
+    ----------
+    used : ndarray, int64, shape (rows,)
+        Their rows, in order.
+    tuples, unlabeled : Tensor, int64, shapes (S, n, M) and (S, n_unlabeled)
+        The samples as places among `used`, or -1.
+    """
+
+    def __init__(
+        self, images: Any, samples: Sequence[TupleData], preparation: Preparation, device: torch.device
+    ) -> None:
+        tuples, unlabeled = (np.stack([getattr(own, part) for own in samples]) for part in ("tuples", "unlabeled"))
+        used = np.unique(np.append(tuples, unlabeled))
+        used = used[used >= 0]
         self.images, self.used, self.preparation, self.device = images, used, preparation, device
+        self.tuples = torch.from_numpy(np.where(tuples < 0, -1, np.searchsorted(used, tuples))).to(device)
+        self.unlabeled = torch.from_numpy(np.searchsorted(used, unlabeled)).to(device)
         large = 4 * len(used) * math.prod(images.shape[1:]) > LARGE
         self.kept = None if large else preparation(images[used]).to(device)
 
@@ -421,20 +432,28 @@ def _generators_and_precision(device: torch.device, precision: str) -> Iterator[
             torch.backends.cudnn.allow_tf32 = before[1]
 
 
-def _check(
-    task: Task, method: Method, images: Any, samples: Sequence[TupleData], seeds: Sequence[int | str], labels: Any
-) -> None:
-    """Raise `UserError` unless task, images, samples and labels match."""
-    if not len(samples) == len(seeds) > 0:
-        raise UserError(f"there are {len(samples)} samples and {len(seeds)} seeds; give one seed for each sample")
+def check_samples(samples: Sequence[TupleData], rows: int, task: Task | None = None) -> None:
+    """Raise `UserError` unless samples name existing rows, and fit the task that trains on them together."""
     for sample in samples:
-        check_sample(sample, len(images), task)
-        if (sample.tuples < 0).any() and not method.takes_ragged:
+        for name, indices, least in (("tuples", sample.tuples, -1), ("unlabeled rows", sample.unlabeled, 0)):
+            if not indices.size:
+                raise UserError(f"the sample holds no {name}")
+            if indices.min() < least or indices.max() >= rows:
+                raise UserError(f"the sample's {name} name rows that do not exist; there are {rows}")
+        present = sample.tuples >= 0
+        if not present[:, 0].all() or (present[:, 1:] > present[:, :-1]).any():
+            raise UserError("a tuple of the sample has no member, or has -1 before its last member")
+        if task is None:
+            continue
+        if not present.all() and task.law is not None:
+            raise UserError("a law is for tuples of one size, but the sample's tuples have several")
+        if not present.all() and not load_method(task.method).takes_ragged:
             raise UserError(f"method {task.method} learns from tuples of one size, but there are several; take another")
+        if sample.tuples.shape[1] != task.tuple_size or (task.law is not None and task.law.size != task.tuple_size):
+            law = "" if task.law is None else f", and the law is for {task.law.size}"
+            raise UserError(f"tuple_size is {task.tuple_size}, but the tuples hold {sample.tuples.shape[1]} rows{law}")
         if (len(sample.tuples), len(sample.unlabeled)) != (len(samples[0].tuples), len(samples[0].unlabeled)):
             raise UserError("samples that train together must have equal numbers of tuples and of unlabeled rows")
-    if labels is None and method.sees_labels:
-        raise UserError(f"method {task.method} is a control that sees true labels; give it labels")
 
 
 def _fit(
@@ -443,7 +462,7 @@ def _fit(
     """Fit a method without a network; its history has the same measures at every epoch, as lines in figures need."""
     rows, trained = [], []
     for sample, seed in zip(samples, seeds, strict=True):
-        objective, says_positive = load_method(task.method).run_fit(task, seed, sample, images, labels)
+        objective, says_positive = named(load_method(task.method).fit)(task, seed, sample, images, labels)
         rows.append({"objective": float(objective)})
         if evaluation:
             answers, positive = says_positive(evaluation.images), evaluation.labels > 0

@@ -11,10 +11,10 @@ from blobs import IMAGES, LABELS, SETTINGS, TEST_IMAGES, TEST_LABELS, draw_sampl
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from mdpu.device import choose_device, describe, leased, leased_device
 from mdpu.errors import UserError
 from mdpu.methods import available_methods, load_method
-from mdpu.networks import TestSet
+from mdpu.networks import TestSet, choose_device
+from mdpu.pipeline.device import describe, leased
 from mdpu.settings import Task
 from mdpu.train import train
 
@@ -33,10 +33,9 @@ def test_auto_takes_the_gpu_and_cpu_does_not(monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
     assert choose_device("auto") == choose_device("cuda") == torch.device("cuda")
-    assert choose_device("cuda:1") == torch.device("cuda:1")
+    assert (choose_device("cuda:1"), choose_device("cpu")) == (torch.device("cuda:1"), CPU)
     with pytest.raises(UserError, match="cuda:2"):
         choose_device("cuda:2")
-    assert choose_device("cpu") == CPU
 
 
 def test_a_device_is_described_with_its_threads(monkeypatch):
@@ -59,13 +58,11 @@ def test_a_lease_is_of_a_name_that_nobody_holds_and_ends_with_its_holder(tmp_pat
         assert waiting.is_alive()
     waiting.join(10)
     assert taken in ([0], [1])
-    with leased_device("cpu") as device:
-        assert device == CPU
 
 
 def test_a_killed_holder_leaves_its_lease_to_others(tmp_path):
     program = (
-        "import sys, time\nfrom pathlib import Path\nfrom mdpu.device import leased\n"
+        "import sys, time\nfrom pathlib import Path\nfrom mdpu.pipeline.device import leased\n"
         "with leased(['a'], Path(sys.argv[1])):\n    print('held', flush=True)\n    time.sleep(60)\n"
     )
     with subprocess.Popen([sys.executable, "-c", program, tmp_path], stdout=subprocess.PIPE, text=True) as holder:
@@ -107,7 +104,7 @@ def pretended(monkeypatch):
 
 
 @pytest.mark.parametrize("seeds", [(3,), (3, 4)])
-@pytest.mark.parametrize("method", [name for name in available_methods() if load_method(name).needs_network])
+@pytest.mark.parametrize("method", [name for name in available_methods() if load_method(name).objective])
 def test_training_keeps_everything_on_the_device(method, seeds, pretended):
     samples, evaluation = [draw_sample(seed, 3) for seed in seeds], TestSet(TEST_IMAGES, TEST_LABELS, IMAGES, LABELS)
     task, settings = Task(method, 3, 0.4), replace(SETTINGS, epochs=1)

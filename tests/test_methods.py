@@ -20,7 +20,7 @@ import mdpu.methods
 from mdpu.errors import UserError
 from mdpu.law import Law
 from mdpu.losses import LOSSES, RiskLoss, TupleLoss, joint
-from mdpu.methods import EMBEDDING, Batch, available_methods, load_method
+from mdpu.methods import EMBEDDING, Batch, available_methods, load_method, named
 from mdpu.methods.bags import shift_to
 from mdpu.methods.baselines import BAG, SELECTIONS, Pairs, prototypes
 from mdpu.randomness import Stream
@@ -51,7 +51,7 @@ VALUES = {
 
 def objective(name, size=2, prior=0.4, seeds=(1,), **others):
     method = load_method(name)
-    return method.make_objective(Task(name, size, prior, **others), seeds, CPU)
+    return named(method.objective)(Task(name, size, prior, **others), method, seeds, CPU)
 
 
 def scores(S, B, M, unlabeled, *outputs, shift=0.0):
@@ -70,7 +70,7 @@ def test_there_are_these_methods_and_each_says_what_it_is():
     known = [load_method(name) for name in available_methods()]
     assert len({method.title for method in known}) == len(known)
     assert {method.origin for method in known} == {"paper", "baseline", "literature", "project"}
-    assert all(method.needs_network == (method.fit is None) for method in known)
+    assert all((method.objective is None) != (method.fit is None) for method in known)
     for loss in LOSSES:
         log_odds = [name for name in available_methods() if load_method(name).gives_log_odds(loss)]
         assert log_odds == sorted(["bag-free", "bag-relu", *(RISKS if loss == "logistic" else ())])

@@ -15,7 +15,7 @@ from torch import nn
 from mdpu.errors import UserError
 from mdpu.networks import COMPONENTS, make_network, prepare
 from mdpu.randomness import Stream
-from mdpu.settings import Settings, rate_factor, tuples_per_batch
+from mdpu.settings import Settings, rate_factor
 
 CPU = torch.device("cpu")
 SMALL = Settings(architecture={"hidden": [20, 12]})
@@ -99,11 +99,6 @@ def test_a_one_cycle_schedule_rises_over_the_first_fifth_and_falls_to_almost_zer
     assert np.all(np.diff(factors[: top + 1]) > 0) and np.all(np.diff(factors[top + 1 :]) < 0)
     assert factors[-1] == pytest.approx(min(1.25 / steps, 1))
     assert {rate_factor(constant, step, steps) for step in range(steps)} == {1.0}
-
-
-@pytest.mark.parametrize(("counts", "size", "expected"), [("tuples", 3, 100), ("images", 3, 33), ("images", 200, 1)])
-def test_a_minibatch_counts_tuples_or_their_members(counts, size, expected):
-    assert tuples_per_batch(Settings(batch_size=100, batch_counts=counts), size) == expected
 
 
 # -- the perceptron ----------------------------------------------------------------------------------

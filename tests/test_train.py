@@ -23,7 +23,7 @@ from mdpu.randomness import Stream
 from mdpu.settings import Settings, Task
 from mdpu.train import TestSet, minibatches, train
 
-NETWORK_METHODS = [name for name in available_methods() if load_method(name).needs_network]
+NETWORK_METHODS = [name for name in available_methods() if load_method(name).objective]
 RAGGED = [name for name in NETWORK_METHODS if load_method(name).takes_ragged]
 
 
@@ -450,6 +450,14 @@ def test_orders_differ_between_epochs_and_seeds_and_are_drawn_again():
     for part, again in zip(first(0), first(0), strict=True):
         assert part.equal(again) and not part[0].equal(part[1])
     assert not any(part.equal(other) for part, other in zip(first(0), first(1), strict=True))
+
+
+@pytest.mark.parametrize(("counts", "size", "expected"), [("tuples", 3, 10), ("images", 3, 3), ("images", 20, 1)])
+def test_a_minibatch_counts_tuples_or_their_members(counts, size, expected, monkeypatch):
+    cut = []
+    monkeypatch.setattr(trainer, "minibatches", lambda *given: cut.append(given[3]) or minibatches(*given))
+    train_blobs("relu", [draw_sample(3, size)], [3], replace(SETTINGS, epochs=1, batch_size=10, batch_counts=counts))
+    assert cut == [expected]
 
 
 # -- what is given -----------------------------------------------------------------------------------

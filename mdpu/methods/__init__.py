@@ -88,21 +88,6 @@ class Method:
     scope: Scope = "whole"
     tuple_size: int | None = None
 
-    @property
-    def needs_network(self) -> bool:
-        """Whether it trains a network."""
-        return self.objective is not None
-
-    def make_objective(self, task: Task, seeds: Sequence[int | str], device: torch.device) -> Objective:
-        """Return the objective of the networks of a task, one for each seed."""
-        objective: Objective = _named(self.objective)(task, self, seeds, device)
-        return objective
-
-    def run_fit(self, task: Task, seed: int | str, sample: TupleData, images: Any, labels: Any) -> tuple[float, Any]:
-        """Return the result of `fit`, for a method without a network."""
-        fitted: tuple[float, Any] = _named(self.fit)(task, seed, sample, images, labels)
-        return fitted
-
     def gives_log_odds(self, loss: str) -> bool:
         """Return whether scores are log-odds, at the prior of the unlabeled images for the methods on bags."""
         return loss in self.log_odds
@@ -197,7 +182,7 @@ def shares(says_positive: Tensor, sides: tuple[Tensor, Tensor]) -> tuple[Tensor,
     return says_positive[:, positive].float().mean(dim=1), (~says_positive[:, negative]).float().mean(dim=1)
 
 
-def _named(place: Any) -> Any:
+def named(place: Any) -> Any:
     """Return what a text such as ``risks:CorrectedRisk`` names in a file of this folder, or anything else unchanged."""
     if not isinstance(place, str):
         return place

@@ -25,29 +25,25 @@ class CorrectedRisk(Objective):
     test_measures = ("test_risk",)
 
     def begin(self) -> None:
-        """Make the weights of the four terms (4,) and the two parts that f is applied to (2, 4)."""
-        self.loss = LOSSES[self.task.loss]
-        self.weights = torch.tensor(self.weights_of(self.task.tuple_size), device=self.device)
+        """Make the weights of the four terms by tuple size (M, 4), and the two parts that f is applied to (2, 4)."""
+        task, assumed = self.task, self.method.tuple_size
+        sizes = range(1, task.tuple_size + 1)
+        laws = [task.law_of(size) if assumed is None else Law.dominant(assumed) for size in sizes]
+        weights = [law.risk_weights(task.prior, task.target_prior) for law in laws]  # Theorem 1
+        self.weights, self.loss = torch.tensor(weights, device=self.device), LOSSES[task.loss]
         self.parts = torch.tensor(SCOPES[self.method.scope], dtype=torch.float32, device=self.device)
-
-    def weights_of(self, tuple_size: int) -> tuple[float, ...]:
-        """Return the weights of the four terms for tuples of one size (Theorem 1)."""
-        assumed = self.method.tuple_size
-        law = self.task.law_of(tuple_size) if assumed is None else Law.dominant(assumed)
-        return law.risk_weights(self.task.prior, self.task.target_prior)
 
     def __call__(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """Return the corrected risk (S,) and the four terms (S, 4)."""
         if batch.sizes is None:
-            terms = self.weights * margin_means(self.loss, batch.tuples.flatten(1), batch.unlabeled)
+            terms = self.weights[-1] * margin_means(self.loss, batch.tuples.flatten(1), batch.unlabeled)
         else:
             terms = self.terms_of_several_sizes(batch.tuples, batch.unlabeled, batch.sizes)
         return corrected(terms, self.parts, self.method.k), terms.detach()
 
     def terms_of_several_sizes(self, tuples: Tensor, unlabeled: Tensor, sizes: Tensor) -> Tensor:
         """Return the means of the terms (S, 4) of each size, by the numbers of their tuples."""
-        by_size = self.weights.new_tensor([self.weights_of(size) for size in range(1, tuples.shape[2] + 1)])
-        weights = by_size[sizes - 1]  # (S, B, 4)
+        weights = self.weights[sizes - 1]  # (S, B, 4)
         absent = sizes.new_tensor(range(tuples.shape[2])) >= sizes[..., None]  # (S, B, M)
         terms = []
         for i, label in enumerate((1, -1)):

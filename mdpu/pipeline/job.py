@@ -7,26 +7,44 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import replace
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
-
-import pandas as pd
+from typing import TYPE_CHECKING, Any
 
 from mdpu.data import TupleData
 from mdpu.errors import UserError
-from mdpu.law import Law, named_law
+from mdpu.law import named_law
 from mdpu.methods import load_method
 from mdpu.pipeline.data.splits import describe_split
-from mdpu.pipeline.files import REPOSITORY, load_npz, read_json
-from mdpu.pipeline.store import Stored, asked, read_runs, run_key, write_runs
-from mdpu.settings import Settings, Task
+from mdpu.pipeline.files import REPOSITORY, digest, load_npz, read_json
+from mdpu.pipeline.store import Stored, read_runs, write_runs
+from mdpu.settings import RECIPE, Settings, Task
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 TERMS = ("tuple_positive", "tuple_negative", "unlabeled_positive", "unlabeled_negative")
 RATES = ["true_positive_rate", "true_negative_rate"]
 MEASURES = ("objective", *(f"risk_{term}" for term in TERMS), *RATES)  # columns of every history
 PACKAGES = ("mdpu", "numpy", "torch", "torchvision")
+
+
+def asked(spec: Mapping[str, Any], seed: int | str) -> dict[str, Any]:
+    """Return everything that the numbers of one run of a cell depend on; its digest is the run's key.
+
+    It is the checksum of the images, class sides, sampling, trial, method, settings, and `RECIPE`.
+
+    Parameters
+    ----------
+    spec : mapping
+        What is asked for, as `mdpu.pipeline.plan.Plan.spec` returns it.
+    seed : int or str
+    """
+    shared = {name: value for name, value in spec.items() if name not in ("cell", "trials")}
+    return {"recipe": RECIPE, "trial": spec["trials"][str(seed)], **shared}
 
 
 def train_cell(
@@ -69,7 +87,7 @@ def train_cell(
         spec = {**spec, "images": checksum}
     part = out.with_name(f".{out.stem}.part.parquet")
     kept = {key: run for path in (out, part) if path.exists() for key, run in read_runs(path).items()}
-    keys = {seed: run_key(spec, seed) for seed in spec["trials"]}
+    keys = {seed: digest(asked(spec, seed)) for seed in spec["trials"]}
     for path in shipped:
         kept = {**read_runs(path, [key for key in keys.values() if key not in kept]), **kept}
     missing = [seed for seed, key in keys.items() if key not in kept]
@@ -90,21 +108,27 @@ def _train(
         return
     import torch  # a finished cell does without it
 
-    from mdpu.device import describe, leased_device
-    from mdpu.networks import TestSet
+    from mdpu.networks import TestSet, choose_device
+    from mdpu.pipeline.device import describe, leased_gpu
     from mdpu.train import train
 
     torch.set_num_threads(1)  # sums round by their number of parts; several jobs use several cores
     method, settings = load_method(spec["method"]), Settings.parse(spec["settings"])
+    sampling, prior = spec["sampling"], round(float(spec["sampling"]["prior"]) + spec["prior_offset"], 12)
+    law = named_law(sampling["law"], sampling["tuple_size"]) if "law" in sampling else None
+    task = Task(spec["method"], sampling["tuple_size"], prior, spec["loss"], law)
     rows, sides = load_npz(images, "train_images", "test_images"), load_npz(labels, "train", "test")
     evaluation = TestSet(rows["test_images"], sides["test"], rows["train_images"], sides["train"])
-    with leased_device(device if method.needs_network else "cpu") as where:
+    chosen = choose_device(device if method.objective else "cpu")
+    with leased_gpu(chosen) if chosen.type == "cuda" else nullcontext(chosen) as where:
         # A GPU trains small networks of several seeds in the time of one, unless each has a prior of its own.
         together = where.type == "cuda" and not method.estimates_prior and settings.network != "resnet34"
         for group in [seeds] if together else [[seed] for seed in seeds]:
             samples = [TupleData(*load_npz(split, f"tuples_{seed}", f"unlabeled_{seed}").values()) for seed in group]
             trials = [spec["trials"][seed] for seed in group]
-            task, estimate = _task(spec, rows["train_images"], samples[0], trials[0])
+            estimate = _estimate(task, rows["train_images"], samples[0], trials[0]) if method.estimates_prior else {}
+            if estimate:
+                task = replace(task, prior=min(max(estimate["estimated_prior"], 0.01), 0.99))  # 0 and 1 are no priors
             trained = train(
                 task,
                 rows["train_images"],
@@ -132,23 +156,17 @@ def _train(
                 )
 
 
-def _task(spec: Mapping[str, Any], rows: Any, sample: Any, trial: str) -> tuple[Task, dict[str, float]]:
-    """Return the task of a run, and the estimate of its prior by the names in its history, if there is one."""
-    sampling = spec["sampling"]
-    law = named_law(sampling["law"], sampling["tuple_size"]) if "law" in sampling else None
-    prior, estimate = round(float(sampling["prior"]) + spec["prior_offset"], 12), {}
-    if load_method(spec["method"]).estimates_prior:
-        from mdpu.prior import estimate_prior  # it imports scikit-learn
+def _estimate(task: Task, rows: Any, sample: TupleData, trial: str) -> dict[str, float]:
+    """Return the estimate of a run's prior, by the names in its history."""
+    from mdpu.prior import estimate_prior  # it imports scikit-learn
 
-        found = estimate_prior(rows, sample, law or Law.dominant(sampling["tuple_size"]), trial)
-        estimate = {
-            "estimated_prior": found.prior,
-            "estimated_prior_low": found.low,
-            "estimated_prior_high": found.high,
-            "estimated_prior_known": float(found.known),
-        }
-        prior = min(max(found.prior, 0.01), 0.99)  # no method takes a prior of 0 or 1
-    return Task(spec["method"], sampling["tuple_size"], prior, spec["loss"], law), estimate
+    found = estimate_prior(rows, sample, task.law_of(task.tuple_size), trial)
+    return {
+        "estimated_prior": found.prior,
+        "estimated_prior_low": found.low,
+        "estimated_prior_high": found.high,
+        "estimated_prior_known": float(found.known),
+    }
 
 
 def _progress(seeds: Sequence[str], epochs: int) -> Any:

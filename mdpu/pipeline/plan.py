@@ -25,8 +25,9 @@ from mdpu.pipeline.config import BASE, Config, grids, known, merge, selected
 from mdpu.pipeline.data.images import is_path
 from mdpu.pipeline.data.own import is_colour
 from mdpu.pipeline.data.sources import SOURCES
-from mdpu.pipeline.files import REPOSITORY, read_json
-from mdpu.pipeline.store import run_key, shipped_keys
+from mdpu.pipeline.files import REPOSITORY, digest, read_json
+from mdpu.pipeline.job import asked
+from mdpu.pipeline.store import shipped_keys
 from mdpu.settings import Settings
 
 DOMINANT = "dominant"  # the paper's law
@@ -472,7 +473,7 @@ class Plan:
     def key(self, run: Run) -> str | None:
         """Return the key of a run, or None while the checksum of its images is not known."""
         spec = self.spec(run.cell)
-        return None if spec["images"] is None else run_key(spec, run.seed)
+        return None if spec["images"] is None else digest(asked(spec, run.seed))
 
     @cached_property
     def shipped(self) -> dict[str, Path]:
@@ -494,7 +495,7 @@ class Plan:
 
     def needs_gpu(self, cell: str) -> bool:
         """Return whether a cell's method trains a network."""
-        return load_method(self.cells[cell][0].method).needs_network
+        return load_method(self.cells[cell][0].method).objective is not None
 
     def core_minutes(self, cell: str) -> float | None:
         """Return the minutes of one thread that training takes, at 1.0 s per run and epoch of 30,000 images.

@@ -1,9 +1,9 @@
 """Finished runs, found by what was asked for.
 
-A run's *key* is the digest of what was asked: checksum of the images, class sides, sampling, trial, method, settings,
-and `RECIPE`. A cell's file holds its runs, all seeds, by key; so a job adds what is missing, and runs of an earlier
-configuration stay. Runs that are shipped with the repository lie in packed files of the same form, with a text of their
-keys beside each, which is all that a workflow reads before it starts.
+A run's *key* is the digest of what `mdpu.pipeline.job.asked` returns. A cell's file holds its runs, all seeds, by key;
+so a job adds what is missing, and runs of an earlier configuration stay. Runs that are shipped with the repository lie
+in packed files of the same form, with a text of their keys beside each, which is all that a workflow reads before it
+starts.
 """
 
 from __future__ import annotations
@@ -22,23 +22,11 @@ from pyarrow import parquet
 
 from mdpu.errors import UserError
 from mdpu.pipeline.files import atomic, digest
-from mdpu.settings import RECIPE
 
 if TYPE_CHECKING:
     import pandas as pd
 
 KEY, ABOUT = "key", "about"
-
-
-def asked(spec: Mapping[str, Any], seed: int | str) -> dict[str, Any]:
-    """Return everything that the numbers of one run of a cell depend on, from `mdpu.pipeline.plan.Plan.spec`."""
-    shared = {name: value for name, value in spec.items() if name not in ("cell", "trials")}
-    return {"recipe": RECIPE, "trial": spec["trials"][str(seed)], **shared}
-
-
-def run_key(spec: Mapping[str, Any], seed: int | str) -> str:
-    """Return the key of one run of a cell, 16 hexadecimal digits."""
-    return digest(asked(spec, seed))
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pytest
 from configs import config
 from test_recipe import SIDES
 
@@ -40,15 +41,12 @@ def assert_short(call, files, functions):
     before = sys.getprofile()
     sys.setprofile(note)
     try:
-        call()
-    except Reached:
-        pass
+        with pytest.raises(Reached):
+            call()
     finally:
         sys.setprofile(before)
     listed = "\n".join(f"{file}: {name}" for file, name in sorted(visited))
-    assert ("train.py", "Adam.step") in visited
-    assert len({file for file, _ in visited}) <= files, listed
-    assert len(visited) <= functions, listed
+    assert len({file for file, _ in visited}) <= files and len(visited) <= functions, listed
 
 
 def test_from_the_command_to_the_first_step(tmp_path):
@@ -59,10 +57,10 @@ def test_from_the_command_to_the_first_step(tmp_path):
     write_split(tmp_path / "labels.npz", tmp_path / "split.npz", plan.drawing("flat/base/m2/n30/prior0.5"))
     given = [part for name in ("images", "labels", "split") for part in (f"--{name}", f"{tmp_path / name}.npz")]
     command = ["train", *given, "--spec", json.dumps(plan.spec(cell)), "--device", "cpu", "--out", f"{tmp_path}/runs"]
-    assert_short(lambda: main(command), 14, 77)
+    assert_short(lambda: main(command), 11, 60)
 
 
 def test_from_the_classifier_to_the_first_step():
     images = np.random.default_rng(0).integers(0, 255, (900, 8, 8), np.uint8)
     classifier = MDPUClassifier(0.4, learner=Network(device="cpu"), random_state=0)
-    assert_short(lambda: classifier.fit(images[:600].reshape(300, 2, 8, 8), images[600:]), 15, 90)
+    assert_short(lambda: classifier.fit(images[:600].reshape(300, 2, 8, 8), images[600:]), 14, 79)

@@ -8,9 +8,9 @@ import pytest
 from mdpu.errors import UserError
 from mdpu.pipeline import trace
 from mdpu.pipeline.config import load_config
-from mdpu.pipeline.job import run_history
+from mdpu.pipeline.job import asked, run_history
 from mdpu.pipeline.plan import Plan
-from mdpu.pipeline.store import Stored, asked, read_runs, write_runs
+from mdpu.pipeline.store import Stored, read_runs, write_runs
 
 RELU = "mnist/base/m2/n10000/prior0.5/relu"
 TINY = "digits/base/m2/n60/prior0.5/abs"

@@ -132,7 +132,7 @@ def describe_runs(
     places = [
         {**vars(run), "run": run.name, "key": stored.key, "file": _short(file)}
         | {name: stored.about.get(name, "") for name in PROVENANCE}
-        | ({} if load_method(run.method).needs_network else {"precision": "float32"})  # of matrix products: it has none
+        | ({} if load_method(run.method).objective else {"precision": "float32"})  # of matrix products: it has none
         for run, (stored, file) in found.items()
     ]
     columns = [*AXES, "run", "accuracy", "first_epoch", "last_epoch", "risk", "key", *PROVENANCE, "file"]

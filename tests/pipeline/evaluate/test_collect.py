@@ -14,8 +14,9 @@ from mdpu.pipeline.evaluate.collect import MIXED, run_accuracies, summarize, wri
 from mdpu.pipeline.evaluate.published import FILE, beside_published, published_cells
 from mdpu.pipeline.evaluate.verify import verify
 from mdpu.pipeline.files import read_csv, read_table, sha256
+from mdpu.pipeline.job import asked
 from mdpu.pipeline.plan import AXES, CELL, Plan, Run
-from mdpu.pipeline.store import Stored, asked, pack, write_runs
+from mdpu.pipeline.store import Stored, pack, write_runs
 
 NATURAL = {"average_last": 2, "test_prior": "natural"}
 

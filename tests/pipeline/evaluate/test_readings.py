@@ -22,8 +22,9 @@ from mdpu.pipeline.evaluate.readings import (
     unexplained,
     verdicts,
 )
+from mdpu.pipeline.job import asked
 from mdpu.pipeline.plan import Plan
-from mdpu.pipeline.store import Stored, asked
+from mdpu.pipeline.store import Stored
 
 CONFIG = load_config()
 READINGS = Readings(CONFIG)

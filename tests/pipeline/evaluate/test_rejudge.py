@@ -8,9 +8,10 @@ from mdpu.pipeline.config import load_config
 from mdpu.pipeline.evaluate.published import published_cells
 from mdpu.pipeline.evaluate.readings import Panel, Readings
 from mdpu.pipeline.evaluate.rejudge import best, counts, is_compared, places_tried, read_trials, statistics
+from mdpu.pipeline.job import asked
 from mdpu.pipeline.plan import Plan
 from mdpu.pipeline.report.specification import specification_figure
-from mdpu.pipeline.store import Stored, asked, write_runs
+from mdpu.pipeline.store import Stored, write_runs
 
 CONFIG = load_config()
 READINGS, RULE = Readings(CONFIG), CONFIG["comparison"]
@@ -50,11 +51,8 @@ def test_of_a_plans_own_cells_its_seeds_count_and_all_of_other_trainings(tmp_pat
 
 def panel(gaps, seeds=5):
     """Return a panel of MNIST's 36 numbers: what was published plus a gap of each reading, and noise of its own."""
-    random, cells = (
-        np.random.default_rng(0),
-        published_cells().query("method in ['ure', 'relu', 'abs'] and dataset == 'mnist'"),
-    )
-    cells = cells.reset_index(drop=True)
+    random = np.random.default_rng(0)
+    cells = published_cells().query("method in ['ure', 'relu', 'abs'] and dataset == 'mnist'").reset_index(drop=True)
     noise = cells["published_std"].to_numpy()[:, None] * random.standard_normal((len(cells), seeds))
     trials = [cells["published_mean"].to_numpy()[:, None] + gap + noise for gap in gaps.values()]
     return Panel([READINGS.reading(dict(departures)) for departures in gaps], cells, np.array(trials))

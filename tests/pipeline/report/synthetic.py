@@ -15,10 +15,11 @@ from mdpu.pipeline.evaluate.collect import write_collection
 from mdpu.pipeline.evaluate.comparison import write_comparison
 from mdpu.pipeline.evaluate.published import published_summary
 from mdpu.pipeline.evaluate.rejudge import write_readings
+from mdpu.pipeline.job import asked
 from mdpu.pipeline.plan import CELL, Plan
 from mdpu.pipeline.report.page import write_page
 from mdpu.pipeline.report.specification import write_specification
-from mdpu.pipeline.store import Stored, asked, write_runs
+from mdpu.pipeline.store import Stored, write_runs
 
 EPOCHS, IMAGES = 100, 400  # images of each stand-in
 

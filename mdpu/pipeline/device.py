@@ -1,4 +1,4 @@
-"""The device that a process computes on, and what it is."""
+"""The GPU of a training job, which no other job of the user holds, and the name of a device for provenance."""
 
 from __future__ import annotations
 
@@ -13,29 +13,6 @@ from pathlib import Path
 
 import torch
 from filelock import FileLock, Timeout
-
-from mdpu.errors import UserError
-
-
-def choose_device(requested: str) -> torch.device:
-    """Return the device for ``auto``, ``cpu``, ``cuda`` or, if there are several GPUs, ``cuda:1``.
-
-    Raises
-    ------
-    UserError
-        If it is none of these, or the GPU is not there.
-    """
-    kind, colon, number = str(requested).partition(":")
-    if kind not in ("auto", "cpu", "cuda") or (colon and (kind != "cuda" or not number.isdecimal())):
-        raise UserError(f"device is {requested!r}; it must be one of auto, cpu, cuda, or cuda:1 of several GPUs")
-    if kind == "cpu":
-        return torch.device("cpu")
-    available = torch.cuda.is_available()
-    if kind == "cuda" and not available:
-        raise UserError(f"device is {requested}, but torch finds no GPU; set device to auto or cpu")
-    if number and int(number) >= torch.cuda.device_count():
-        raise UserError(f"device is {requested}, but torch finds {torch.cuda.device_count()} GPUs, from cuda:0 on")
-    return torch.device(requested if number else "cuda" if available else "cpu")
 
 
 @contextlib.contextmanager
@@ -68,17 +45,13 @@ def leased(names: Sequence[str], folder: Path | None = None, poll_seconds: float
 
 
 @contextlib.contextmanager
-def leased_device(requested: str) -> Iterator[torch.device]:
-    """Yield the device to compute on: the CPU, or a GPU that no other job of this user holds.
+def leased_gpu(device: torch.device) -> Iterator[torch.device]:
+    """Yield a GPU that no other job of this user holds.
 
     ``CUDA_VISIBLE_DEVICES``, which SLURM sets, limits the choice, and so does a number in ``cuda:1``. A GPU is known by
     its UUID, so jobs that see different GPUs under one number do not wait for one another.
     """
-    device = choose_device(requested)
-    if device.type == "cpu":
-        yield device
-        return
-    numbers = range(torch.cuda.device_count()) if str(device) == "cuda" else [device.index]
+    numbers = range(torch.cuda.device_count()) if device.index is None else [device.index]
     with leased([str(torch.cuda.get_device_properties(number).uuid) for number in numbers]) as position:
         torch.cuda.set_device(numbers[position])
         yield torch.device("cuda", numbers[position])
