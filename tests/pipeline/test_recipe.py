@@ -14,6 +14,7 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
+from mdpu.losses import LOSSES
 from mdpu.methods import available_methods
 from mdpu.pipeline.config import check_config, load_config, merge
 from mdpu.pipeline.data.labels import write_labels
@@ -25,8 +26,8 @@ from mdpu.pipeline.store import read_runs
 from mdpu.settings import RECIPE
 
 NUMBERS = Path(__file__).with_name("numbers.json")
-# Other instruction sets round otherwise, which moves these numbers by 1e-5.
-TOLERANCE = 5e-4
+# Other instruction sets round otherwise, which moves these numbers by 1e-5, and those of ResNet-34 by 4e-4.
+TOLERANCE = 2e-3
 SIDES = {"positive": [0, 2, 4, 6, 8], "negative": [1, 3, 5, 7, 9]}
 DIGITS = {"title": "Digits", "source": "digits", **SIDES}
 PAIRS = {"kind": "table", "title": "Pairs", "tuple_size": [2], "n": 60, "datasets": ["digits"]}
@@ -62,12 +63,12 @@ OVERLAY = {
             "offset": {"training": {"prior_offset": 0.1}},
             "adamw": {"training": {"optimizer": "adamw", "batch_counts": "images"}},
             "one-cycle": {"training": {"schedule": "one-cycle"}},
-            "short": {"training": {"epochs": 2}},
+            "short": {"training": {"epochs": 2}},  # at the kinks of losses rounding decides, and what follows grows
         },
         "experiments": {
             "methods": {**PAIRS, "method": available_methods()},
             "triples": {**PAIRS, "tuple_size": [3], "method": ["relu", "bag-relu", "siamese", "llp"]},
-            "losses": {**PAIRS, "method": ["ure"], "loss": ["ramp", "squared", "hinge", "usual-ramp", "sigmoid"]},
+            "losses": {**PAIRS, "variant": ["short"], "method": ["ure"], "loss": [*LOSSES][1:]},
             "variants": {
                 **PAIRS,
                 "method": ["ure"],
@@ -99,15 +100,8 @@ def measure(folder: Path) -> dict[str, list[float]]:
     found = {}
     for cell, runs in plan.cells.items():
         out = folder / f"{cell}.parquet"
-        train_cell(
-            plan.spec(cell),
-            folder / "images.npz",
-            folder / "labels.npz",
-            folder / f"{runs[0].split}.npz",
-            out,
-            (),
-            "cpu",
-        )
+        files = [folder / f"{name}.npz" for name in ("images", "labels", runs[0].split)]
+        train_cell(plan.spec(cell), *files, out, (), "cpu")
         for run in runs:
             last = read_runs(out)[plan.key(run)].history.iloc[-1]
             found[run.name] = [round(float(last[name]), 6) for name in ("objective", "true_positive_rate")]
