@@ -500,10 +500,10 @@ class Plan:
     def core_minutes(self, cell: str) -> float | None:
         """Return the minutes of one thread that training takes, at 1.0 s per run and epoch of 30,000 images.
 
-        None for a network other than the perceptron: it needs a GPU, whose speed depends on its model.
+        None for ResNet-34: it needs a GPU, whose speed depends on its model.
         """
         spec = self.spec(cell)
-        if spec["settings"]["network"] != "mlp":
+        if spec["settings"]["network"] == "resnet34":
             return None
         images = spec["sampling"]["tuple_size"] * spec["sampling"]["n"] + spec["sampling"]["n_unlabeled"]
         return float(len(self.to_train(cell)) * spec["settings"]["epochs"] * images / 30_000 / 60)
