@@ -22,6 +22,7 @@ from mdpu.errors import UserError, printable
 from mdpu.prior import row_numbers
 
 PICTURES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".webp")
+MODES = ("1", "L", "LA", "P", "RGB", "RGBA", "CMYK", "YCbCr")  # Pillow's, of at most 8 bits a channel
 SHOWN = 5  # columns and sizes that the report names
 
 
@@ -88,7 +89,7 @@ def read_groups(
         The size that pictures are scaled to. Without it, all must have one size.
     """
     rows, ids, files = read_rows(source, group, table=table, file=file, size=size)
-    groups = number_groups(ids)
+    groups = number_groups(ids) if len(ids) else ids
     for count, what in ((np.sum(groups == UNLABELED), "unlabeled rows"), (np.sum(groups != UNLABELED), "groups")):
         if not count:
             raise UserError(f"the source has no {what}: {group} must be empty in unlabeled rows, else a name")
@@ -105,15 +106,17 @@ def read_rows(
     table: Any = None,
     file: str = "file",
     size: tuple[int, int] | None = None,
+    mode: str | None = None,
     text: Sequence[str] = (),
 ) -> tuple[Any, NDArray[Any], list[Path] | None]:
     """Return the rows of a source as `read_groups` reads it, their ids if `group` is given, and files of pictures.
 
-    In a CSV file, ids and the columns `text` are text, even where all values look like numbers.
+    In a CSV file, ids and the columns `text` are text, even where all values look like numbers. Pictures get the `mode`
+    ``L`` or ``RGB``, or without it that of all.
     """
     if table is not None or (isinstance(source, str | Path) and Path(source).is_dir()):
         files, ids = _list_pictures(Path(source), group, table, file)
-        return _read_pictures(files, size), ids, files
+        return _read_pictures(files, size, mode), ids, files
     if isinstance(source, str | Path) and Path(source).suffix == ".npz":
         return *_read_npz(Path(source), group), None
     frame = _read_frame(source, group, text)
@@ -144,13 +147,15 @@ def report_groups(rows: Any, groups: Indices) -> GroupReport:
 
 
 def dates_as_days(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return a frame with numbers, the days since 1970, in columns of dates and of text that begins like 2021-05-07."""
+    """Return a frame with numbers in columns of dates, as text or not, and of truths: days since 1970, and 0 and 1."""
     frame = frame.copy(deep=False)
     for name, column in frame.select_dtypes(exclude="number").items():
-        known = column.dropna().astype(str)
-        if len(known) and known.str.match(r"\d{4}-\d\d-\d\d").all():
-            days = pd.to_datetime(column, format="ISO8601", utc=True, errors="coerce") - pd.Timestamp(0, tz="UTC")
-            frame[name] = days / pd.Timedelta(days=1)
+        known = column.dropna()
+        if len(known) and known.map(lambda one: isinstance(one, bool)).all():
+            frame[name] = column.astype(float)
+        elif len(known) and known.astype(str).str.match(r"\d{4}-\d\d-\d\d").all():
+            dates = pd.to_datetime(column, format="ISO8601", utc=True, errors="coerce").dt.as_unit("s")  # up to 9999
+            frame[name] = (dates - pd.Timestamp(0, tz="UTC").as_unit("s")) / pd.Timedelta(days=1)
     return frame
 
 
@@ -168,6 +173,8 @@ def _read_frame(source: Any, group: str | None, text: Sequence[str] = ()) -> pd.
 def _read_csv(group: str | None, text: Sequence[str], path: Path) -> pd.DataFrame:
     """Return a CSV file with columns of text as such, and with ids as they stand there, such as 007 and NA."""
     frame = pd.read_csv(path, dtype=dict.fromkeys(text, str), low_memory=False)
+    if not frame.index.equals(pd.RangeIndex(len(frame))):
+        raise ValueError("its lines have more values than its header has names")
     if group in frame:
         ids = pd.read_csv(path, usecols=[group], dtype=str, keep_default_na=False)[group]
         frame[group] = ids.where(~ids.isin(["", str(UNLABELED)]))
@@ -190,8 +197,11 @@ def _column(frame: pd.DataFrame, name: str) -> Any:
 
 def _read_npz(path: Path, group: str | None) -> tuple[NDArray[Any], NDArray[Any]]:
     """Return the rows and ids of an npz file."""
-    with _tried(path, lambda own: np.load(own, allow_pickle=False)) as file:
-        held = _tried(path, lambda _: dict(file))
+    held = _tried(path, lambda own: {**np.load(own, allow_pickle=False)})
+    for name in held.keys() & {"rows", "tuples", "unlabeled"}:
+        own = held[name]
+        if own.dtype.kind not in "biuf" or not 2 <= own.ndim <= 4 + (name == "tuples") or np.isinf(own).any():
+            raise UserError(f"{path}: {name} is {own.dtype} of shape {own.shape}; finite rows (N, d), or pictures")
     if group is None and "rows" in held:
         return held["rows"], np.empty(0)
     if group is not None and {"tuples", "unlabeled"} <= held.keys():
@@ -212,16 +222,18 @@ def _list_pictures(folder: Path, group: str | None, table: Any, file: str) -> tu
     if not files:
         raise UserError(f"{folder} holds no pictures ({', '.join(PICTURES)})")
     parts = [path.relative_to(folder).parts[:-1] for path in files]
-    return files, np.array([None if part in ((), ("unlabeled",)) else "/".join(part) for part in parts], object)
+    return files, np.array([None if part[:1] in ((), ("unlabeled",)) else "/".join(part) for part in parts], object)
 
 
-def _read_pictures(files: list[Path], size: tuple[int, int] | None) -> NDArray[np.uint8]:
+def _read_pictures(files: list[Path], size: tuple[int, int] | None, mode: str | None) -> NDArray[np.uint8]:
     """Return pictures (N, H, W) if all are grey, or (N, H, W, 3), uint8."""
     from PIL import Image
 
     def read(path: Path) -> Any:
         with Image.open(path) as picture:
-            own = picture.convert("L" if picture.mode in ("1", "L") else "RGB")
+            if picture.mode not in MODES:
+                raise ValueError(f"its mode is {picture.mode}, but 8 bits a channel are needed")
+            own = picture.convert(mode or ("L" if picture.mode in ("1", "L") else "RGB"))
         return np.asarray(own if size is None else own.resize((size[1], size[0])))
 
     pictures = [_tried(path, read) for path in files]

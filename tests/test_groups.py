@@ -7,7 +7,7 @@ from PIL import Image
 
 from mdpu.data import number_groups, sample_of
 from mdpu.errors import UserError
-from mdpu.groups import read_groups, read_rows
+from mdpu.groups import dates_as_days, read_groups, read_rows
 
 IDS = ["b", None, "a", "b", "a", None, "c", "a", None]
 
@@ -54,6 +54,8 @@ def test_ids_and_text_of_a_csv_file_are_text_even_if_they_look_like_numbers_or_g
     data = read_groups(tmp_path / "own.csv", group="id")
     assert data.names == names and data.report.n_unlabeled == 2
     assert read_rows(tmp_path / "own.csv", text=["code"])[0]["code"].tolist() == [f"0{place}" for place in range(7)]
+    plain = dates_as_days(pd.DataFrame({"true": [True, None, False], "end": ["2021-05-07", None, "9999-12-31"]}))
+    assert plain.loc[2].tolist() == [0.0, 2932896.0] and plain.loc[1].isna().all()
 
 
 def test_arrays_are_read_in_both_forms(tmp_path):
@@ -66,9 +68,8 @@ def test_arrays_are_read_in_both_forms(tmp_path):
     rows = read_groups(str(tmp_path / "rows.npz"), group="bag")
     for data in (both, rows):
         sample = sample_of(data.groups)
-        assert np.array_equal(data.rows[sample.tuples], tuples) and np.array_equal(
-            data.rows[sample.unlabeled], unlabeled
-        )
+        assert np.array_equal(data.rows[sample.tuples], tuples)
+        assert np.array_equal(data.rows[sample.unlabeled], unlabeled)
     with pytest.raises(UserError, match="zzz"):
         read_groups(tmp_path / "rows.npz", group="zzz")
 
@@ -76,8 +77,8 @@ def test_arrays_are_read_in_both_forms(tmp_path):
 @pytest.fixture
 def pictures(tmp_path):
     """Two groups of pictures in folders, and unlabeled ones beside them and in a folder of their own."""
-    for k, name in enumerate(("left/1.png", "left/2.PNG", "right/1.png", "right/2.png", "0.png", "unlabeled/1.png")):
-        (tmp_path / name).parent.mkdir(exist_ok=True)
+    for k, name in enumerate(("left/1.png", "left/2.PNG", "right/1.png", "right/2.png", "0.png", "unlabeled/a/1.png")):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         Image.fromarray(np.full((4, 6), k, np.uint8)).save(tmp_path / name, format="png")
     (tmp_path / "notes.txt").write_text("no picture")
     return tmp_path
@@ -102,6 +103,9 @@ def test_pictures_of_several_sizes_and_colours_are_made_alike(pictures):
     with pytest.raises(UserError, match="size"):
         read_groups(pictures)
     assert read_groups(pictures, size=(4, 6)).rows.shape == (7, 4, 6, 3)
+    Image.fromarray(np.full((4, 6), 40_000, np.uint16)).save(pictures / "right" / "deep.png")
+    with pytest.raises(UserError, match="I;16"):
+        read_groups(pictures, size=(4, 6))
 
 
 @pytest.mark.parametrize(
@@ -114,6 +118,9 @@ def test_pictures_of_several_sizes_and_colours_are_made_alike(pictures):
         (lambda folder: folder / "lost.csv", "lost"),
         (lambda folder: folder / "lost.xls", "xls"),
         (lambda folder: [1, 2], "source"),
+        (lambda folder: (folder / "a.csv").write_text("group,x") and folder / "a.csv", "unlabeled"),
+        (lambda folder: (folder / "a.csv").write_text("group,x\n1,2,3\n4,5,6") and folder / "a.csv", "more values"),
+        (lambda folder: np.savez(folder / "a.npz", rows=np.ones(3), group=[0, 0, -1]) or folder / "a.npz", "shape"),
     ],
 )
 def test_a_source_without_groups_is_refused(make, word, tmp_path):

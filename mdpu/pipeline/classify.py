@@ -76,6 +76,8 @@ def fit_groups(
     `source`, `group` and `files` are the arguments of `read_groups`, `parameters` those of `MDPUClassifier`; `drop`
     names columns to leave out.
     """
+    if out.exists() and not out.is_dir():
+        raise UserError(f"{out} is a file; name a folder")
     data = read_groups(source, group, **files)
     print(data.report, file=sys.stderr)
     study = study_groups(data, drop, **parameters)
@@ -102,10 +104,12 @@ def predict_rows(model: Path, source: Any, out: Path, files: dict[str, Any]) -> 
     """
     if not (model / "rows.json").exists():
         raise UserError(f"{model} is not a folder that fit wrote")
+    if out.suffix not in (".csv", ".parquet"):
+        raise UserError(f"{out} is neither a .csv nor a .parquet file; answers are written as one of these")
     held, classifier = read_json(model / "rows.json"), load(model / "classifier.skops")
     shape = held.get("shape", ())
-    size = shape[:2] if len(shape) > 1 else None
-    rows, _, paths = read_rows(source, **files, size=size, text=held.get("text", ()))
+    size, mode = (shape[:2], "RGB" if len(shape) == 3 else "L") if len(shape) > 1 else (None, None)
+    rows, _, paths = read_rows(source, **files, size=size, mode=mode, text=held.get("text", ()))
     if not len(rows) or isinstance(rows, pd.DataFrame) != ("columns" in held):
         raise UserError(f"{source} has no rows, or not those of the training: a table for pictures, or the reverse")
     shown = pd.DataFrame({"row": range(len(rows))})
@@ -117,10 +121,8 @@ def predict_rows(model: Path, source: Any, out: Path, files: dict[str, Any]) -> 
         if {"answer", "probability"} & {*rows}:
             raise UserError(f"{source} has a column answer or probability; rename it, because answers get these names")
         shown, rows = rows, _plain(rows[columns], held["text"])
-    elif rows.ndim == 3 and len(shape) == 3:  # grey pictures for a classifier of colours
-        rows = np.repeat(rows[..., None], 3, axis=3)
-    elif rows.ndim == 4 and len(shape) == 2:  # the reverse, as Pillow does it
-        rows = (rows @ [0.299, 0.587, 0.114]).round().astype(np.uint8)
+        if str(source).endswith(".csv"):
+            shown = pd.read_csv(source, dtype=str, keep_default_na=False)  # as it stands there, such as 007 and NA
     shown = shown.assign(answer=classifier.predict(rows), probability=classifier.predict_proba(rows)[:, 1].round(9))
     write_table(shown, out) if out.suffix == ".parquet" else write_csv(shown, out, digits=15)
     print(f"{len(shown)} answers are in {out}", file=sys.stderr)
@@ -128,6 +130,8 @@ def predict_rows(model: Path, source: Any, out: Path, files: dict[str, Any]) -> 
 
 def study_groups(data: GroupData, drop: Sequence[str] = (), **parameters: Any) -> Study:
     """Train a classifier on groups, and find out what can be said about it."""
+    if len(data.names) < 2 * FOLDS:
+        raise UserError(f"{len(data.names)} groups are too few; {2 * FOLDS} or more are needed to hold some out")
     n = len(data.names) * (FOLDS - 1) / FOLDS
     parts = [part for part in PARTS if part == 1 or n / part >= LEAST]
     total = 1 + FOLDS * len(parts)
@@ -186,6 +190,8 @@ def _plain(frame: pd.DataFrame, text: Sequence[str]) -> pd.DataFrame:
             continue
         try:
             columns[name] = numbers[name].astype(np.float64)
+            if np.isinf(columns[name]).any():
+                raise ValueError("it holds an infinite one")
         except (TypeError, ValueError) as error:
             raise UserError(f"column {name} holds no numbers, as in training ({printable(str(error))[:100]})") from None
     return pd.DataFrame(columns, index=frame.index)
@@ -194,14 +200,20 @@ def _plain(frame: pd.DataFrame, text: Sequence[str]) -> pd.DataFrame:
 def _prepared(data: GroupData, drop: Sequence[str], classifier: Any) -> tuple[GroupData, list[str], Any]:
     """Return data whose repeated unlabeled rows stand once, columns that are left out, and what is to be trained."""
     rows, left_out, estimator = data.rows, [*drop], classifier
+    if drop and not isinstance(rows, pd.DataFrame):
+        raise UserError(f"there are no columns to leave out ({', '.join(drop)}): the rows are no table")
     if isinstance(rows, pd.DataFrame):
         if lacking := [name for name in drop if name not in rows]:
             raise UserError(f"there is no column {', '.join(lacking)} to leave out")
         rows = dates_as_days(rows.drop(columns=left_out))
+        if reserved := {"answer", "probability"} & {*rows}:
+            raise UserError(f"rename the column {', '.join(sorted(reserved))}: predict gives answers these names")
         text = [*rows.select_dtypes(exclude=["number", "bool"])]
         rows = _plain(rows, text)
         names = [one for one in text if rows[one].nunique() > max(KINDS["max_categories"], NAMES * len(rows))]
         rows, left_out, kinds = rows.drop(columns=names), left_out + names, [one for one in text if one not in names]
+        if rows.empty:
+            raise UserError(f"no column is left to learn from; left out: {', '.join(left_out)}")
         if kinds:
             hot = OneHotEncoder(handle_unknown="infrequent_if_exist", sparse_output=False, **KINDS)
             encoder = make_column_transformer((hot, kinds), remainder="passthrough", verbose_feature_names_out=False)

@@ -170,7 +170,7 @@ def _parser() -> argparse.ArgumentParser:
     own: dict[str, dict[str, Any]] = {
         "--out": {"type": Path, "required": True, "metavar": "DIR"},
         "--group": {"metavar": "COLUMN", "default": "group", "help": "Ids of groups, missing for unlabeled rows."},
-        "--drop": {"nargs": "+", "default": [], "metavar": "COLUMN", "help": "Columns to leave out."},
+        "--drop": {"nargs": "+", "action": "extend", "default": [], "metavar": "COLUMN", "help": "To leave out."},
         "--prior": {"type": float, "help": "Share of positives in the unlabeled rows; by default it is estimated."},
         "--guess-prior": {"action": "store_true", "help": "Guess the prior if the groups do not tell it."},
         "--dominant": {"choices": ("positive", "negative"), "default": "positive", "help": "Half of a group or more."},

@@ -111,4 +111,4 @@ def _picture(pixels: Any, rows: Any) -> str:
 
 
 def _short(value: Any) -> str:
-    return "–" if pd.isna(value) else f"{value:.4g}" if isinstance(value, float | np.floating) else str(value)
+    return "–" if pd.isna(value) else f"{value:.10g}" if isinstance(value, float | np.floating) else str(value)

@@ -75,6 +75,7 @@ def test_new_rows_get_their_answers(made, capsys):
     for wrong, word in (
         (frame.drop(columns="noise"), "noise"),
         (frame.assign(noise="loud"), "loud"),
+        (frame.assign(noise=np.inf), "infinite"),
         (frame.assign(answer=1), "answer"),
         (frame.head(0), "no rows"),
     ):
