@@ -5,6 +5,7 @@
   const bytes = Uint8Array.from(atob(document.getElementById("data").textContent), (letter) => letter.charCodeAt(0));
   const inflated = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
   const { cells, files, downloads, judging } = await new Response(inflated).json();
+  Object.setPrototypeOf(cells, null);  // so that no address but a cell's name is in it
   const drawer = document.getElementById("drawer");
   const table = document.getElementById("comparisons-table");
   const SVG = "http://www.w3.org/2000/svg";
@@ -23,7 +24,8 @@
   };
   const number = (value) => (value === null ? "–" : value.toFixed(2));
   const signed = (value) => (value === null ? "–" : (value < 0 ? "−" : "+") + Math.abs(value).toFixed(2));
-  const hash = () => decodeURIComponent(location.hash.slice(1));
+  const raw = () => location.hash.slice(1);
+  const hash = () => { try { return decodeURIComponent(raw()); } catch { return raw(); } };
 
   // -- light and dark ----------------------------------------------------------------------------
 
@@ -73,7 +75,7 @@
     const reset = make("button", { type: "button", textContent: "Show all" });
     controls.append(make("label", {}, "Search", search), reset, count);
 
-    const state = () => new URLSearchParams(hash().startsWith("comparisons?") ? hash().slice("comparisons?".length) : "");
+    const state = () => new URLSearchParams(raw().startsWith("comparisons?") ? raw().slice("comparisons?".length) : "");
     const compare = (key) => (first, second) => {
       const [a, b] = [first, second].map(({ row }) => valueOf(row, key));
       if (key === "verdict") return VERDICTS.indexOf(a) - VERDICTS.indexOf(b);
@@ -181,6 +183,8 @@
     const across = (difference) => (Math.max(-span, Math.min(span, difference)) / span + 1) * width / 2;
     const sorted = own.filter(([, { difference }]) => difference !== null).sort(([, a], [, b]) => b.difference - a.difference);
     const pitch = Math.min(Number(svg.dataset.pitch), height / Math.max(1, sorted.length));
+    const tally = VERDICTS.map((name) => `${own.filter(([, { verdict }]) => verdict === name).length} ${name}`);
+    svg.setAttribute("aria-label", `${svg.getAttribute("aria-label").split(":")[0]}: ${sorted.length} differences; ${tally.join(", ")}`);
     for (const mark of svg.querySelectorAll("g.forest")) mark.remove();
     [...svg.querySelectorAll(".forest-margin")].forEach((band, place) => {
       const half = (place ? state.margin : state.wider_margin) / span * width / 2;
@@ -247,6 +251,7 @@
     const total = VERDICTS.map((verdict) => ["ure", "relu", "abs"].reduce((sum, method) => sum + (tallies.get(method)?.[verdict] ?? 0), 0));
     headline.textContent = usual ? sentence : `By your reading, ${total.reduce((a, b) => a + b)} of the paper’s numbers of URE, ReLU and ABS were run: ${total.slice(0, 3).map((value, place) => `${value} ${VERDICTS[place]}`).join(", ")} and ${total[3]} that differ.`;
     document.documentElement.classList.toggle("rejudged", !usual);
+    document.documentElement.classList.toggle("retrained", state.training !== protocol.training);  // by other runs
     for (const head of document.querySelectorAll("#readings-counts [data-chosen]")) {
       const chosen = { ...judging.rule, ...JSON.parse(head.dataset.chosen) };
       head.parentElement.setAttribute("aria-current", Object.keys(chosen).every((key) => chosen[key] === state[key]));
@@ -366,7 +371,7 @@
       ...arithmetic(paper),
       make("h3", { textContent: "Trials" }),
       strip(trials, paper),
-      make("p", { className: "quiet", textContent: `A dot is the mean accuracy of a trial over epochs ${epochs}${paper ? "; the line is the paper’s mean" : ""}.` }),
+      make("p", { className: "quiet", textContent: `A dot is the accuracy of a trial, ${epochs}${paper ? "; the line is the paper’s mean" : ""}.` }),
       make("h3", { textContent: "Test accuracy by epoch" }),
       make("div", { className: "axis" }, make("span", { textContent: `${high} %` })),
       curve,
