@@ -275,7 +275,7 @@ class Law:
         )
         if target is None:
             return weights
-        up, down = check_share("prior", target) / positive, (1 - target) / negative
+        up, down = check_share("target prior", target) / positive, (1 - target) / negative
         return RiskWeights(*(weight * factor for weight, factor in zip(weights, (up, down, up, down), strict=True)))
 
     def error(self, members: Any, unlabeled: Any, prior: float) -> Any:

@@ -390,12 +390,7 @@ class Checkpoint:
 class _Images:
     """The images that samples name, on the device and as the network takes them; large ones are read when named.
 
-    Attributes
-    ----------
-    used : ndarray, int64, shape (rows,)
-        Their rows, in order.
-    tuples, unlabeled : Tensor, int64, shapes (S, n, M) and (S, n_unlabeled)
-        The samples as places among `used`, or -1.
+    `used` are their rows in order; `tuples` (S, n, M) and `unlabeled` (S, n_unlabeled) are places among these, or -1.
     """
 
     def __init__(
@@ -436,6 +431,8 @@ def check_samples(samples: Sequence[TupleData], rows: int, task: Task | None = N
     """Raise `UserError` unless samples name existing rows, and fit the task that trains on them together."""
     for sample in samples:
         for name, indices, least in (("tuples", sample.tuples, -1), ("unlabeled rows", sample.unlabeled, 0)):
+            if not isinstance(indices, np.ndarray) or indices.ndim != 1 - least or indices.dtype.kind not in "iu":
+                raise UserError(f"the sample's {name} are no array of integers with {1 - least} axes")
             if not indices.size:
                 raise UserError(f"the sample holds no {name}")
             if indices.min() < least or indices.max() >= rows:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from mdpu.errors import UserError
 from mdpu.law import SCOPES, Law
 from mdpu.losses import LOSSES, corrected, margin_means
 from mdpu.methods import Batch, Objective
@@ -27,7 +28,9 @@ class CorrectedRisk(Objective):
     def begin(self) -> None:
         """Make the weights of the four terms by tuple size (M, 4), and the two parts that f is applied to (2, 4)."""
         task, assumed = self.task, self.method.tuple_size
-        sizes = range(1, task.tuple_size + 1)
+        if task.loss not in LOSSES:
+            raise UserError(f"loss is {task.loss!r}; it must be one of {', '.join(LOSSES)}")
+        sizes = range(1, int(task.tuple_size) + 1)
         laws = [task.law_of(size) if assumed is None else Law.dominant(assumed) for size in sizes]
         weights = [law.risk_weights(task.prior, task.target_prior) for law in laws]  # Theorem 1
         self.weights, self.loss = torch.tensor(weights, device=self.device), LOSSES[task.loss]
