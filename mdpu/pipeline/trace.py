@@ -20,7 +20,7 @@ from mdpu.pipeline.config import BASE, load_config
 from mdpu.pipeline.data.labels import SIDES, write_labels
 from mdpu.pipeline.data.sources import write_source
 from mdpu.pipeline.data.splits import write_split
-from mdpu.pipeline.evaluate.collect import collect, run_accuracies, summarize
+from mdpu.pipeline.evaluate.collect import collect, epochs_in_words, run_accuracies, summarize
 from mdpu.pipeline.evaluate.comparison import DIFFERS, Trials, compare, judge_trials, prediction_interval
 from mdpu.pipeline.files import REPOSITORY
 from mdpu.pipeline.job import train_cell
@@ -107,12 +107,12 @@ def trace(name: str, config: Sequence[Path] = ()) -> str:
     plan, runs, files = find(name, config)
     cell = finished(plan, runs, files)
     spec, row, ours, rows = plan.spec(cell.name()), cell.published(), cell.trials(), cell.accuracies()
-    first, last = rows["first_epoch"].min(), rows["last_epoch"].max()
+    epochs = epochs_in_words(rows, plan.protocol.reporting["average_last"])
     paper = f"{row['published_mean']} ± {row['published_std']}, table {row['table']}" if row else "none"
     lines = [
         cell.name(),
         f"  paper     {paper}",
-        f"  here      {ours.mean:.2f} ± {ours.std:.2f}, {ours.number} trials; means of epochs {first} to {last}",
+        f"  here      {ours.mean:.2f} ± {ours.std:.2f}, {ours.number} trials, each {epochs}",
         f"  verdict   {cell.verdict()}",
         f"  settings  {_plain(spec['settings'])}",
         f"  sampling  {_plain(spec['sampling'])}",

@@ -14,7 +14,7 @@ rule compare:
         "../../envs/mdpu.yaml"
     params:
         rule=text(config["comparison"]),
-        published=text(PLAN.published_names),
+        published=text([PLAN.published_names, PLAN.readings]),
     script:
         "../scripts/compare.py"
 
@@ -53,8 +53,8 @@ rule readings:
     conda:
         "../../envs/mdpu.yaml"
     params:
-        rule=text(config["comparison"]),
-        protocol=text(config["protocol"]),
-        choices=text(config["definitions"]["choices"]),
+        rule=text([config[name] for name in ("comparison", "protocol")]),
+        asked=digest({run.name: PLAN.key(run) for run in PLAN.runs}),
+        readings=text([config["definitions"][name] for name in ("choices", "readings")]),
     script:
         "../scripts/readings.py"

@@ -119,6 +119,13 @@ def run_accuracies(metrics: pd.DataFrame, reporting: Mapping[str, Any]) -> pd.Da
     return averages.drop(columns=["measured", "epochs"])
 
 
+def epochs_in_words(rows: pd.DataFrame, average_last: object) -> str:
+    """Return which epochs the accuracies of runs or cells average, by `average_last` of the reporting."""
+    if average_last == "best":
+        return "at its epoch of highest test accuracy, which is chosen by the test labels"
+    return f"averaged over epochs {rows['first_epoch'].min():.0f} to {rows['last_epoch'].max():.0f}"
+
+
 def describe_runs(
     metrics: pd.DataFrame, accuracies: pd.DataFrame, found: Mapping[Run, tuple[Stored, Path]]
 ) -> pd.DataFrame:
@@ -144,8 +151,8 @@ def _short(file: Path) -> str:
     return str(file.relative_to(REPOSITORY) if file.is_relative_to(REPOSITORY) else file)
 
 
-def summarize(accuracies: pd.DataFrame) -> pd.DataFrame:
-    """Return ``mean`` and ``std`` (ddof = 1) in percent of each cell's trials that did not diverge.
+def summarize(accuracies: pd.DataFrame, keys: Sequence[str] = CELL) -> pd.DataFrame:
+    """Return ``mean`` and ``std`` (ddof = 1) in percent of each cell's trials that did not diverge, by its keys.
 
     ``trials`` counts those that diverged too. ``precision``, if the runs have it, is theirs or `MIXED`.
     """
@@ -154,4 +161,4 @@ def summarize(accuracies: pd.DataFrame) -> pd.DataFrame:
     columns |= {"first_epoch": ("first_epoch", "min"), "last_epoch": ("last_epoch", "max")}
     if "precision" in accuracies:
         columns |= {"precision": ("precision", lambda own: own.iloc[0] if own.nunique() == 1 else MIXED)}
-    return accuracies.groupby(list(CELL), as_index=False).agg(**columns)
+    return accuracies.groupby(list(keys), as_index=False).agg(**columns)

@@ -153,7 +153,7 @@ class Readings:
     def panel(self, trials: pd.DataFrame) -> Panel:
         """Return all readings that some trial is of, and all published cells of URE, ReLU and ABS."""
         cells = published_cells().query("method in @PROPOSED").reset_index(drop=True)
-        table = trials.pivot_table(index=list(KEYS), columns="seed", values="accuracy")
+        table = trials.fillna({"accuracy": np.inf}).pivot_table(index=list(KEYS), columns="seed", values="accuracy")
         free = [choice for choice in self.choices if choice not in self._trained]
         made, values = [], []
         for name in self.trainings.keys() & set(trials["variant"]):
@@ -187,12 +187,17 @@ class Panel:
     cells : DataFrame
         As `mdpu.pipeline.evaluate.published.published_cells` returns them.
     trials : array of shape (readings, cells, seeds)
-        Accuracies in percent; missing where a trial diverged or was not run.
+        Accuracies in percent; infinite where a trial diverged, and missing where it was not run.
     """
 
     readings: list[dict[str, str]]
     cells: pd.DataFrame
     trials: Array
+
+    @property
+    def finished(self) -> Array:
+        """The trials, without those that diverged."""
+        return np.where(np.isfinite(self.trials), self.trials, np.nan)
 
     @property
     def published(self) -> tuple[Array, Array]:
@@ -416,11 +421,11 @@ def best_power(panel: Panel, papers: Papers) -> float:
 def verdicts(panel: Panel, rule: Mapping[str, float]) -> NDArray[np.object_]:
     """Return the verdict on each cell under each reading, by the rule of `mdpu.pipeline.evaluate.comparison`."""
     number = np.isfinite(panel.trials).sum(axis=2)
-    mean = np.nansum(panel.trials, axis=2) / np.where(number > 0, number, np.nan)
-    squares = np.nansum((panel.trials - mean[:, :, None]) ** 2, axis=2)
+    mean = np.nansum(panel.finished, axis=2) / np.where(number > 0, number, np.nan)
+    squares = np.nansum((panel.finished - mean[:, :, None]) ** 2, axis=2)
     ours = Trials(mean, np.sqrt(squares / np.where(number > 1, number - 1, np.nan)), number)
-    verdict = judge_trials(ours, np.zeros_like(number), Trials(*panel.published, TRIALS), rule)[3]
-    return np.where(number > 0, verdict, NOT_RUN)
+    verdict = judge_trials(ours, np.isinf(panel.trials).sum(axis=2), Trials(*panel.published, TRIALS), rule)[3]
+    return np.where(np.isnan(panel.trials).all(axis=2), NOT_RUN, verdict)
 
 
 def unexplained(panel: Panel, level: float) -> Iterator[tuple[int, int, float]]:
@@ -429,7 +434,7 @@ def unexplained(panel: Panel, level: float) -> Iterator[tuple[int, int, float]]:
     The interval of a prediction is Student's at `level`, by the trials of the cell in the reading alone.
     """
     means, _ = panel.published
-    for place, trials in enumerate(panel.trials.swapaxes(0, 1)):
+    for place, trials in enumerate(panel.finished.swapaxes(0, 1)):
         number = np.isfinite(trials).sum(axis=1)
         own, number = trials[number >= TRIALS], number[number >= TRIALS]
         if len(own):

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from mdpu.pipeline.config import BASE, merge
+from mdpu.pipeline.evaluate.collect import summarize
 from mdpu.pipeline.evaluate.comparison import NOT_RUN, VERDICTS
 from mdpu.pipeline.evaluate.published import METHODS, PROPOSED, TRIALS, published_cells
 from mdpu.pipeline.evaluate.readings import KEYS, Model, Panel, Readings, best_power, held_out, verdicts
@@ -58,11 +59,8 @@ def statistics(trials: pd.DataFrame) -> pd.DataFrame:
 
     `trials` are as `Readings.read_trials` returns them; a row has their `KEYS`.
     """
-    facts: dict[str, Any] = {"mean": ("accuracy", "mean"), "std": ("accuracy", "std"), "trials": ("accuracy", "size")}
-    facts |= {"diverged": ("accuracy", lambda own: own.isna().sum())}
-    return (
-        trials.groupby(list(KEYS), as_index=False, sort=False).agg(**facts).round({"mean": DECIMALS, "std": DECIMALS})
-    )
+    found = summarize(trials, KEYS)[[*KEYS, "mean", "std", "trials", "diverged"]]
+    return found.round({"mean": DECIMALS, "std": DECIMALS})
 
 
 def counts(panel: Panel, readings: Readings, rule: Mapping[str, float]) -> list[dict[str, Any]]:

@@ -102,12 +102,12 @@ def lines(
 
     `cells` are those of the tables; `beyond` is the section of the methods beyond the paper.
     """
-    run = in_one_reading(were_run(comparison)).dropna(subset="difference")
+    run = in_one_reading(were_run(comparison))
     said = []
     for group, methods in (("paper", PROPOSED), ("baseline", BASELINES)):
         rows = run[run["method"].isin(methods)]
         if len(rows):
-            means = rows.groupby("method", sort=False)["difference"].mean()
+            means = rows.groupby("method", sort=False)["difference"].mean().dropna()
             each = ", ".join(f"{load_method(str(name)).title} {in_points(mean)}" for name, mean in means.items())
             text = f"Ours minus the paper’s, in points on average: {each}; {(rows['verdict'] == DIFFERS).sum()} differ."
             said.append(Line(text, "comparisons", {"family": group}))

@@ -11,7 +11,7 @@ import pandas as pd
 
 from mdpu.methods import load_method
 from mdpu.pipeline.config import BASE
-from mdpu.pipeline.evaluate.collect import reported_accuracy
+from mdpu.pipeline.evaluate.collect import epochs_in_words, reported_accuracy
 from mdpu.pipeline.evaluate.summary import were_run
 from mdpu.pipeline.plan import AXES, DOMINANT, LOGISTIC, Plan, Run
 from mdpu.pipeline.report.drawing import size_name
@@ -42,7 +42,8 @@ def cell_lines(
     A trial has its seed, its accuracy in percent (None if it diverged), its ``key`` and ``file``, and the letter of its
     line in `training`.
     """
-    curves = _curves(metrics, plan.protocol.reporting["test_prior"])
+    reporting = plan.protocol.reporting
+    curves = _curves(metrics, reporting["test_prior"])
     letters = {name: line["letter"] for line in training for name in line["runs"]}
     cells: dict[str, list[tuple[Run, dict[Any, Any]]]] = {}
     for row in runs.to_dict("records"):
@@ -62,7 +63,7 @@ def cell_lines(
                 }
                 for run, row in trials
             ],
-            "epochs": f"{trials[0][1]['first_epoch']} to {trials[0][1]['last_epoch']}",
+            "epochs": epochs_in_words(pd.DataFrame([row for _, row in trials]), reporting["average_last"]),
             "curve": drawn([curves[run] for run, _ in trials]),
             "reduced": any(row["precision"] != FLOAT32 for _, row in trials),
         }

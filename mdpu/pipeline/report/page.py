@@ -137,13 +137,11 @@ def column_groups(methods: list[str]) -> list[dict[str, Any]]:
 
 def _no_results() -> dict[str, Any]:
     """Return what the page says where nothing was trained."""
-    none = ("lines", "bars", "comparisons", "cells", "claims", "forecasts")
-    empty: dict[str, Any] = {**{name: [] for name in none}, "verdicts": {}}
-    data: dict[str, Any] = {"files": [], "cells": {}}
-    verdict = {"compared": 0, "cells": len(published_cells())}
-    empty |= {"files": {}, "readings": [], "runs": 0}
+    names = ("lines", "bars", "comparisons", "cells", "claims", "forecasts", "readings")
+    lists: dict[str, Any] = {name: [] for name in names}
     missing = dict.fromkeys(("verification", "forest", "picture", "training", "apart"))
-    return {"headline": "Nothing was trained.", "verdict": verdict, "data": data, **empty, **missing}
+    facts = {"headline": "Nothing was trained.", "verdict": {"compared": 0, "cells": len(published_cells())}, "runs": 0}
+    return {**lists, **missing, **facts, "verdicts": {}, "files": {}, "data": {"files": [], "cells": {}}}
 
 
 def _results(plan: Plan, shown: dict[str, list[dict[str, Any]]]) -> dict[str, Any]:

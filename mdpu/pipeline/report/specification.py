@@ -40,7 +40,7 @@ def specification_figure(panel: Panel, readings: Readings, rule: Any) -> Figure:
     places = np.array(places_tried(panel), dtype=int)
     own = Panel([panel.readings[place] for place in places], panel.cells, panel.trials[places])
     number = np.isfinite(own.trials).sum(axis=2)
-    gaps = np.nansum(own.trials, axis=2) / np.where(number, number, np.nan) - own.published[0]
+    gaps = np.nansum(own.finished, axis=2) / np.where(number, number, np.nan) - own.published[0]
     order = np.argsort(np.nanmedian(gaps, axis=1), kind="stable")
     rows = np.lexsort((-np.nanmean(gaps, axis=0), -(number > 0).sum(axis=0)))
     codes = np.vectorize(VERDICTS.index, otypes=[int])(verdicts(own, rule))[order][:, rows]

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from mdpu.methods import load_method
+from mdpu.pipeline.evaluate.collect import epochs_in_words
 from mdpu.pipeline.evaluate.published import beside_published, missing_datasets
 from mdpu.pipeline.files import read_csv, write_csv, write_text
 from mdpu.pipeline.plan import CELL, Experiment, Plan, cell_name
@@ -27,7 +28,7 @@ def write(plan: Plan, experiment: Experiment, inputs: Inputs, outputs: Outputs) 
     write_csv(beside, table)
     datasets, methods = plan.titles(beside["dataset"]), list(dict.fromkeys(beside["method"]))
     not_run = list(missing_datasets(plan, experiment).values())
-    title = f"{experiment.title}. {caption(beside, datasets, plan.protocol.reporting['average_last'] == 'best')}"
+    title = f"{experiment.title}. {caption(beside, datasets, plan.protocol.reporting['average_last'])}"
     published = list(dict.fromkeys(beside.loc[beside["published_mean"].notna(), "method"]))
     for file, both in zip(papers, ([], published), strict=True):
         write_text(file, latex_table(beside, datasets, methods, title, file.stem, not_run, both))
@@ -49,9 +50,7 @@ def best_methods(cells: pd.DataFrame) -> pd.Series:
 
 def caption(cells: pd.DataFrame, datasets: Mapping[str, str], average_last: object) -> str:
     """Return what the numbers of a table mean: unit, trials, epochs (`average_last` of the reporting), n, precision."""
-    epochs = f"averaged over epochs {cells['first_epoch'].min():.0f} to {cells['last_epoch'].max():.0f}"
-    if average_last == "best":
-        epochs = "at its epoch of highest test accuracy, which is chosen by the test labels"
+    epochs = epochs_in_words(cells, average_last)
     sizes, trials = (cells.groupby(axis, sort=False)[of].max() for axis, of in (("dataset", "n"), ("method", "trials")))
     (first, _), *others = by_number(sizes, datasets.__getitem__)
     spread = f"n = {first:,}" + "".join(f"; {n:,} on {', '.join(titles)}" for n, titles in others)

@@ -5,8 +5,9 @@ import pandas as pd
 import pytest
 
 from mdpu.pipeline.config import load_config
+from mdpu.pipeline.evaluate.comparison import DIFFERS, NOT_RUN
 from mdpu.pipeline.evaluate.published import published_cells
-from mdpu.pipeline.evaluate.readings import Panel, Readings
+from mdpu.pipeline.evaluate.readings import Panel, Readings, verdicts
 from mdpu.pipeline.evaluate.rejudge import best, counts, is_compared, places_tried, read_trials, statistics
 from mdpu.pipeline.job import asked
 from mdpu.pipeline.plan import Plan
@@ -87,13 +88,8 @@ def test_the_best_reading_is_the_one_whose_trials_are_the_papers():
 def test_the_specification_curve_has_a_column_for_each_reading_and_a_row_for_each_number():
     upper, middle, lower = specification_figure(panel({**GAPS, **WITHOUT}), READINGS, RULE).axes
     assert middle.images[0].get_array().shape == (36, 4, 4)
-    medians = upper.lines[0].get_ydata()
-    assert list(medians) == sorted(medians)
-    assert [text.get_text() for text in lower.get_yticklabels()] == [
-        "epochs: all",
-        "epochs: best",
-        "replacement: without",
-    ]
+    medians, names = upper.lines[0].get_ydata(), [text.get_text() for text in lower.get_yticklabels()]
+    assert list(medians) == sorted(medians) and names == ["epochs: all", "epochs: best", "replacement: without"]
 
 
 @pytest.mark.parametrize("accuracies", [[90.0, 91.0, 92.0], [np.nan] * 3])
@@ -101,3 +97,5 @@ def test_the_specification_curve_is_drawn_for_one_number_even_if_its_runs_diverg
     whole = panel(GAPS)
     one = Panel(whole.readings, whole.cells[:1], np.tile(accuracies, (len(GAPS), 1, 1)))
     assert specification_figure(one, READINGS, RULE).axes[1].images[0].get_array().shape[:2] == (1, 1)
+    lost = Panel(one.readings, one.cells, np.where(np.isnan(one.trials), np.inf, one.trials))
+    assert accuracies[0] > 0 or {*verdicts(one, RULE).flat, *verdicts(lost, RULE).flat} == {NOT_RUN, DIFFERS}

@@ -134,7 +134,7 @@ def test_the_runs_of_a_cell_share_a_line(lines):
     assert ours["ure"]["trials"][0]["accuracy"] == pytest.approx(mean, abs=0.0051)
     assert ours["abs"]["trials"][1]["accuracy"] is None
     assert ours["ure"]["title"] == "MNIST, pairs, n = 10,000, prior 0.5, URE"
-    assert ours["ure"]["epochs"] == "51 to 60"
+    assert ours["ure"]["epochs"] == "averaged over epochs 51 to 60"
     assert ours["ure"]["reduced"]
 
 
