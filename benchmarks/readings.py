@@ -23,6 +23,7 @@ from mdpu.pipeline.store import read_runs
 
 CHOSEN = ("loss", "epochs")  # choices that are compared by themselves
 FOLDERS = ("results/reference/runs", "results/reference/float32")
+SIZES = {2: "smaller", 3: "larger", 4: "smaller", 5: "larger"}  # n, by table
 CELL = ("dataset", "tuple_size", "n", "prior", "method")
 
 
@@ -106,18 +107,18 @@ def judge(everything: Panel, readings: Readings, rule: Any) -> None:
 def compare_losses(everything: Panel, readings: Readings, rule: Any) -> None:
     """Print how far three trials with each loss are from the numbers that were run with the hinge loss, by prior."""
     run = np.isfinite(everything.trials[everything.readings.index(readings.reading({"loss": "hinge"}))]).any(axis=1)
-    rows = []
-    for prior in sorted(everything.cells["prior"].unique()):
-        panel = everything.on(run & (everything.cells["prior"] == prior))
+    cells, rows = everything.cells[run].assign(n=everything.cells["table"].map(SIZES)), []
+    for (n, prior), own in cells.groupby(["n", "prior"], sort=False):
+        panel = everything.on(everything.cells.index.isin(own.index))
         for reading, ours, judged in zip(panel.readings, panel.trials, verdicts(panel, rule), strict=True):
             if {*readings.departures(reading)} <= {*CHOSEN}:
                 gap, spread = ours.mean(axis=1) - panel.published[0], ours.var(axis=1, ddof=1).mean()
-                row = {**{name: reading[name] for name in CHOSEN}, "prior": prior, "numbers": len(gap)}
+                row = {**{name: reading[name] for name in CHOSEN}, "n": n, "prior": prior, "numbers": len(gap)}
                 row |= {"RMS": np.sqrt((gap**2).mean()), **pd.Series(gap).groupby(panel.cells["method"]).mean()}
                 row["ratio"] = np.sqrt(spread / (panel.published[1] ** 2).mean())
                 rows.append(row | {verdict: int((judged == verdict).sum()) for verdict in VERDICTS[:4]})
     show("## Losses: ours minus the paper's, and verdicts", rows)
-    sums = pd.DataFrame(rows).groupby([*CHOSEN], sort=False)[["numbers", *VERDICTS[:4]]].sum()
+    sums = pd.DataFrame(rows).groupby([*CHOSEN, "n"], sort=False)[["numbers", *VERDICTS[:4]]].sum()
     show("## Losses: verdicts at all priors", sums.reset_index())
 
 
