@@ -22,7 +22,6 @@ from mdpu.pipeline.evaluate.readings import Model, Panel, Readings, best_power, 
 from mdpu.pipeline.store import read_runs
 
 CHOSEN = ("loss", "epochs")  # choices that are compared by themselves
-FOLDERS = ("results/reference/runs", "results/reference/float32")
 SIZES = {2: "smaller", 3: "larger", 4: "smaller", 5: "larger"}  # n, by table
 CELL = ("dataset", "tuple_size", "n", "prior", "method")
 
@@ -125,7 +124,7 @@ def compare_losses(everything: Panel, readings: Readings, rule: Any) -> None:
 def main() -> None:
     """Read the runs and print everything."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--runs", type=Path, nargs="+", default=[*map(Path, FOLDERS)])
+    parser.add_argument("--runs", type=Path, nargs="+", default=[Path("results/reference/runs")])
     parser.add_argument("--papers", type=int, default=200)
     arguments = parser.parse_args()
     readings = Readings(config := load_config())
