@@ -138,9 +138,10 @@
     numbers.set(cell, { cell, dataset, row, method, published, paperMean, paperStd, counted });
   }
   const epochsOf = judging?.choices.epochs.map(([value]) => value);
-  const trialsOf = ({ dataset, row, method }, { scope, training, epochs }) => {
-    const own = judging.changes.scope[scope]?.[method] ?? method;
-    return judging.statistics[training]?.[`${dataset}/${row}/${own}`]?.[epochsOf.indexOf(epochs)];
+  const trialsOf = ({ dataset, row, method }, { scope, loss, training, epochs }) => {
+    const changed = [judging.changes.scope[scope], judging.changes.loss[loss]].map((own) => own?.[method] ?? method).filter((own) => own !== method);
+    if (changed.length > 1) return undefined;  // nobody ran another scope with another loss
+    return judging.statistics[training]?.[`${dataset}/${row}/${changed[0] ?? method}`]?.[epochsOf.indexOf(epochs)];
   };
   const judge = (number, state) => {
     const trials = trialsOf(number, state);
@@ -262,7 +263,7 @@
 
   const form = document.getElementById("judging");
   if (form && judging) {
-    const TITLES = { epochs: "Epochs", scope: "Correction of", letters: "Letters", training: "Draws and training" };
+    const TITLES = { epochs: "Epochs", scope: "Correction of", loss: "Loss", letters: "Letters", training: "Draws and training" };
     const inputs = {};
     const control = (name, words, input) => {
       inputs[name] = input;
@@ -336,14 +337,17 @@
     return [make("dl", {}, ...facts.flatMap(([name, value]) => [make("dt", { textContent: name }), make("dd", { textContent: value })]))];
   };
 
-  // The verdicts on one number under every reading that has trials of it: trainings and scopes down, epochs across.
+  // The verdicts on one number under every reading that has trials of it: trainings, scopes and losses down, epochs across.
   const underReadings = (paper) => {
     if (!paper) return [];
-    const { epochs, scope, training } = judging.choices;
-    const scopes = paper.method in (judging.changes.scope[protocol.scope] ?? {}) ? scope : [[protocol.scope, ""]];
-    const rows = training.flatMap(([trained, words]) => scopes.map(([value, title]) => ({
-      title: [words, ...(value === protocol.scope ? [] : [title])].join(", "),
-      found: epochs.map(([epoch]) => judge(paper, { ...state, training: trained, scope: value, epochs: epoch })),
+    const { epochs, training } = judging.choices;
+    const changed = ["scope", "loss"].flatMap((choice) => judging.choices[choice]
+      .filter(([value]) => value !== protocol[choice] && paper.method in judging.changes[choice][value])
+      .map(([value, title]) => ({ [choice]: value, title })));
+    const usual = { scope: protocol.scope, loss: protocol.loss };
+    const rows = training.flatMap(([trained, words]) => [{}, ...changed].map(({ title, ...change }) => ({
+      title: [words, ...(title ? [title] : [])].join(", "),
+      found: epochs.map(([epoch]) => judge(paper, { ...state, ...usual, ...change, training: trained, epochs: epoch })),
     }))).filter(({ found }) => found.some(({ trials }) => trials));
     const all = rows.flatMap(({ found }) => found).filter(({ trials }) => trials);
     const reproduced = all.filter(({ verdict }) => verdict === "reproduced").length;

@@ -18,7 +18,7 @@ from mdpu.pipeline.files import read_csv, read_json
 from mdpu.pipeline.plan import CELL, Plan, cell_name
 
 TABLES = {table: f"{NUMERALS[table]}, {'pairs' if table < 4 else 'triples'}" for table in NUMERALS}
-FREE = ("epochs", "scope", "letters")  # choices that train nothing anew: all other choices change the training
+FREE = ("epochs", "scope", "loss", "letters")  # choices that train nothing anew: all other choices change the training
 # Glyphs tell the verdicts apart without colour.
 LOOKS = {
     REPRODUCED: ("=", "reproduced"),
@@ -150,6 +150,7 @@ VALUES = {
     "a-i": "A to I",
     "all-26": "all 26 letters",
 }
+VALUES |= {loss: f"{loss.replace('-', ' ')} loss" for loss in ("logistic", "hinge", "squared", "usual-ramp")}
 
 
 def reading_rows(facts: Mapping[str, Any], readings: Readings) -> list[dict[str, Any]]:
@@ -187,10 +188,10 @@ def reading_data(
 ) -> dict[str, Any]:
     """Return what the page's script judges by, ready for JSON.
 
-    ``choices`` are the values of each choice that the runs tell apart, with their titles; ``changes`` what a scope and
-    the letters put in the place of methods and datasets; ``numbers`` the comparisons that were run, of which those of
-    the first table count in the headline; ``statistics`` mean, deviation, trials and diverged ones of each cell by
-    training, in the order of the epochs. The protocol's are those of the comparisons.
+    ``choices`` are the values of each choice that the runs tell apart, with their titles; ``changes`` what a scope, a
+    loss and the letters put in the place of methods and datasets; ``numbers`` the comparisons that were run, of which
+    those of the first table count in the headline; ``statistics`` mean, deviation, trials and diverged ones of each
+    cell by training, in the order of the epochs. The protocol's are those of the comparisons.
     """
     compared = [were_run(own) for own in comparisons]
     own = pd.concat(
@@ -209,14 +210,15 @@ def reading_data(
         values[column] = values[column] or _facts(row)
     methods = {name.rpartition("/")[2] for cells in by_training.values() for name in cells}
     there = {"epochs": epochs if statistics is not None else epochs[:1], "training": [*by_training]}
-    for choice, part, found in (("scope", "methods", methods), ("letters", "datasets", set(own["dataset"]))):
+    parts = {"scope": ("methods", methods), "loss": ("methods", methods), "letters": ("datasets", {*own["dataset"]})}
+    for choice, (part, found) in parts.items():
         changed = {value: set(readings.changes({choice: value})[part].values()) for value in readings.values(choice)}
-        there[choice] = [value for value, ours in changed.items() if ours & found]
+        there[choice] = [value for value, ours in changed.items() if not ours or ours & found]
     return {
         "choices": {choice: [[one, VALUES.get(one, one)] for one in values] for choice, values in there.items()},
         "changes": {
             choice: {value: readings.changes({choice: value})[part] for value in there[choice]}
-            for choice, part in (("scope", "methods"), ("letters", "datasets"))
+            for choice, (part, _) in parts.items()
         },
         "chosen": _chosen(readings.protocol, readings),
         "rule": dict(rule),

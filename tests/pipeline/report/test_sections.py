@@ -59,9 +59,8 @@ def test_a_claim_lists_our_failing_cases_and_leads_to_their_cells(plan, tmp_path
     write_json(tmp_path / "claims.json", {"claims": claims.to_dict("records")})
     section = {row["claim"]: row for row in claims_section(tmp_path / "claims.json", tmp_path / "cases.csv")}
     cell = "mnist/base/m2/n10000/prior0.5/relu"
-    assert section["corrected-beats-ure"]["failing"] == [
-        {"words": cell, "cell": cell, "seed": None, "left": "76", "right": "84"}
-    ]
+    failing = {"words": cell, "cell": cell, "seed": None, "left": "76", "right": "84"}
+    assert section["corrected-beats-ure"]["failing"] == [failing]
     (average,) = section["corrected-beats-ure-at-priors"]["failing"]  # over two n: the average is no single cell
     assert (average["cell"], average["left"], average["right"]) == (None, "83", "83.5")
     template = environment().get_template("sections/claims.html.j2")
@@ -82,9 +81,8 @@ def test_claims_stand_beside_other_readings_and_a_case_of_one_leads_nowhere(plan
     sides = [Evidence(own, plan.config["comparison"]) for own in (cells, cells.assign(mean=80.0))]
     claims, cases = check_claims(sides[0], paper_evidence(plan.config["comparison"]), {"literal": sides[1]})
     write_csv(cases, tmp_path / "cases.csv")
-    write_json(
-        tmp_path / "claims.json", {"claims": claims.astype(object).where(claims.notna(), None).to_dict("records")}
-    )
+    rows = claims.astype(object).where(claims.notna(), None).to_dict("records")
+    write_json(tmp_path / "claims.json", {"claims": rows})
     rows = claims_section(tmp_path / "claims.json", tmp_path / "cases.csv")
     page = environment().get_template("sections/claims.html.j2").render(claims=rows, level="95 %", files={"claims": []})
     assert re.search(r'data-label="Literal"><span class="chip holds">holds</span> <span class="quiet">1 of 1<', page)
