@@ -71,7 +71,7 @@ class TupleDataset(Dataset[Item]):
 
     def __getitem__(self, i: int) -> Item:
         """Return the members of a tuple, and its unlabeled instances; an instance serves several if there are few."""
-        n, n_unlabeled = len(self), len(self.data.unlabeled)
+        i, n, n_unlabeled = range(len(self))[i], len(self), len(self.data.unlabeled)
         start = min(i * n_unlabeled // n, n_unlabeled - 1)
         stop = max((i + 1) * n_unlabeled // n, start + 1)
         members = self.data.tuples[i]
