@@ -420,9 +420,9 @@ def best_power(panel: Panel, papers: Papers) -> float:
 
 def verdicts(panel: Panel, rule: Mapping[str, float]) -> NDArray[np.object_]:
     """Return the verdict on each cell under each reading, by the rule of `mdpu.pipeline.evaluate.comparison`."""
-    number = np.isfinite(panel.trials).sum(axis=2)
-    mean = np.nansum(panel.finished, axis=2) / np.where(number > 0, number, np.nan)
-    squares = np.nansum((panel.finished - mean[:, :, None]) ** 2, axis=2)
+    finished, number = panel.finished, np.isfinite(panel.trials).sum(axis=2)
+    mean = np.nansum(finished, axis=2) / np.where(number > 0, number, np.nan)
+    squares = np.nansum((finished - mean[:, :, None]) ** 2, axis=2)
     ours = Trials(mean, np.sqrt(squares / np.where(number > 1, number - 1, np.nan)), number)
     verdict = judge_trials(ours, np.isinf(panel.trials).sum(axis=2), Trials(*panel.published, TRIALS), rule)[3]
     return np.where(np.isnan(panel.trials).all(axis=2), NOT_RUN, verdict)
