@@ -128,7 +128,7 @@ def read_rows(
 def report_groups(rows: Any, groups: Indices) -> GroupReport:
     """Return the report on rows (N, ...) and on groups (N,) of `number_groups`."""
     contents = row_numbers(rows)
-    table = dates_as_days(pd.DataFrame(rows if np.ndim(rows) == 2 else None))  # pictures have no named columns
+    table = as_numbers(pd.DataFrame(rows if np.ndim(rows) == 2 else None))  # pictures have no named columns
     members = pd.DataFrame({"row": contents, "group": groups})[groups != UNLABELED]
     different = members.drop_duplicates()
     unlabeled = np.unique(contents[groups == UNLABELED])
@@ -146,7 +146,7 @@ def report_groups(rows: Any, groups: Indices) -> GroupReport:
     )
 
 
-def dates_as_days(frame: pd.DataFrame) -> pd.DataFrame:
+def as_numbers(frame: pd.DataFrame) -> pd.DataFrame:
     """Return a frame with numbers in columns of dates, as text or not, and of truths: days since 1970, and 0 and 1."""
     frame = frame.copy(deep=False)
     for name, column in frame.select_dtypes(exclude="number").items():

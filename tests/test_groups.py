@@ -7,7 +7,7 @@ from PIL import Image
 
 from mdpu.data import number_groups, sample_of
 from mdpu.errors import UserError
-from mdpu.groups import dates_as_days, read_groups, read_rows
+from mdpu.groups import as_numbers, read_groups, read_rows
 
 IDS = ["b", None, "a", "b", "a", None, "c", "a", None]
 
@@ -54,7 +54,7 @@ def test_ids_and_text_of_a_csv_file_are_text_even_if_they_look_like_numbers_or_g
     data = read_groups(tmp_path / "own.csv", group="id")
     assert data.names == names and data.report.n_unlabeled == 2
     assert read_rows(tmp_path / "own.csv", text=["code"])[0]["code"].tolist() == [f"0{place}" for place in range(7)]
-    plain = dates_as_days(pd.DataFrame({"true": [True, None, False], "end": ["2021-05-07", None, "9999-12-31"]}))
+    plain = as_numbers(pd.DataFrame({"true": [True, None, False], "end": ["2021-05-07", None, "9999-12-31"]}))
     assert plain.loc[2].tolist() == [0.0, 2932896.0] and plain.loc[1].isna().all()
 
 

@@ -29,7 +29,7 @@ from mdpu import scores
 from mdpu.data import UNLABELED, Indices, sample_of
 from mdpu.errors import UserError, printable
 from mdpu.estimator import MDPUClassifier
-from mdpu.groups import GroupData, dates_as_days, read_groups, read_rows
+from mdpu.groups import GroupData, as_numbers, read_groups, read_rows
 from mdpu.pipeline.files import progress, read_json, write_csv, write_json, write_table
 from mdpu.prior import without_repeats
 from mdpu.saving import load, save
@@ -183,7 +183,7 @@ def _take(rows: Any, places: Indices) -> Any:
 def _plain(frame: pd.DataFrame, text: Sequence[str]) -> pd.DataFrame:
     """Return a frame of doubles and of columns of text, in which a missing one is a text of its own."""
     columns: dict[Any, Any] = {}
-    numbers = dates_as_days(frame.drop(columns=[*text]))
+    numbers = as_numbers(frame.drop(columns=[*text]))
     for name, column in frame.items():
         if name in text:
             columns[name] = column.astype(object).fillna("missing").map(str)
@@ -205,7 +205,7 @@ def _prepared(data: GroupData, drop: Sequence[str], classifier: Any) -> tuple[Gr
     if isinstance(rows, pd.DataFrame):
         if lacking := [name for name in drop if name not in rows]:
             raise UserError(f"there is no column {', '.join(lacking)} to leave out")
-        rows = dates_as_days(rows.drop(columns=left_out))
+        rows = as_numbers(rows.drop(columns=left_out))
         if reserved := {"answer", "probability"} & {*rows}:
             raise UserError(f"rename the column {', '.join(sorted(reserved))}: predict gives answers these names")
         text = [*rows.select_dtypes(exclude=["number", "bool"])]
