@@ -3,7 +3,7 @@
     python benchmarks/readings.py [--runs FOLDER ...] [--papers 200]
 
 Prints Markdown: for each set of cells, posteriors, held-out scores, and how often a known reading is found. Then counts
-of verdicts under each reading, what explains the numbers that differ today, what no reading explains. Half a minute.
+of verdicts, what explains the numbers that differ, what nothing explains, and three choices by themselves.
 """
 
 from __future__ import annotations
@@ -21,8 +21,6 @@ from mdpu.pipeline.evaluate.comparison import DIFFERS, VERDICTS
 from mdpu.pipeline.evaluate.readings import Model, Panel, Readings, best_power, held_out, unexplained, verdicts
 from mdpu.pipeline.store import read_runs
 
-CHOSEN = ("loss", "epochs")  # choices that are compared by themselves
-SIZES = {2: "smaller", 3: "larger", 4: "smaller", 5: "larger"}  # n, by table
 CELL = ("dataset", "tuple_size", "n", "prior", "method")
 
 
@@ -103,22 +101,24 @@ def judge(everything: Panel, readings: Readings, rule: Any) -> None:
     show(f"## {len(left)} numbers that no reading explains", left)
 
 
-def compare_losses(everything: Panel, readings: Readings, rule: Any) -> None:
-    """Print how far three trials with each loss are from the numbers that were run with the hinge loss, by prior."""
-    run = np.isfinite(everything.trials[everything.readings.index(readings.reading({"loss": "hinge"}))]).any(axis=1)
-    cells, rows = everything.cells[run].assign(n=everything.cells["table"].map(SIZES)), []
-    for (n, prior), own in cells.groupby(["n", "prior"], sort=False):
+def compare(everything: Panel, readings: Readings, rule: Any, choice: str, by: list[str]) -> None:
+    """Print how far three trials under each value of a choice are from the numbers for which several were run."""
+    alone = [{*readings.departures(reading)} == {choice} for reading in everything.readings]
+    run = np.isfinite(everything.trials[alone]).any(axis=(0, 2))
+    cells, rows = everything.cells.assign(n=np.where(everything.cells["table"] % 2, "larger", "smaller"))[run], []
+    for key, own in cells.groupby(by, sort=False):
         panel = everything.on(everything.cells.index.isin(own.index))
         for reading, ours, judged in zip(panel.readings, panel.trials, verdicts(panel, rule), strict=True):
-            if {*readings.departures(reading)} <= {*CHOSEN}:
-                gap, spread = ours.mean(axis=1) - panel.published[0], ours.var(axis=1, ddof=1).mean()
-                row = {**{name: reading[name] for name in CHOSEN}, "n": n, "prior": prior, "numbers": len(gap)}
-                row |= {"RMS": np.sqrt((gap**2).mean()), **pd.Series(gap).groupby(panel.cells["method"]).mean()}
-                row["ratio"] = np.sqrt(spread / (panel.published[1] ** 2).mean())
+            if {*readings.departures(reading)} <= {choice, "epochs"}:
+                gap, square = ours.mean(axis=1) - panel.published[0], (panel.published[1] ** 2).mean()
+                row = {choice: reading[choice], "epochs": reading["epochs"], **dict(zip(by, key, strict=True))}
+                row |= {"numbers": len(gap), "accuracy": ours.mean(), "RMS": np.sqrt((gap**2).mean()),
+                        **pd.Series(gap).groupby(panel.cells["method"]).mean(),
+                        "ratio": np.sqrt(ours.var(axis=1, ddof=1).mean() / square)}  # fmt: skip
                 rows.append(row | {verdict: int((judged == verdict).sum()) for verdict in VERDICTS[:4]})
-    show("## Losses: ours minus the paper's, and verdicts", rows)
-    sums = pd.DataFrame(rows).groupby([*CHOSEN, "n"], sort=False)[["numbers", *VERDICTS[:4]]].sum()
-    show("## Losses: verdicts at all priors", sums.reset_index())
+    show(f"## Choice {choice}: ours minus the paper's, and verdicts", rows)
+    sums = pd.DataFrame(rows).groupby([choice, "epochs", by[0]], sort=False)[["numbers", *VERDICTS[:4]]].sum()
+    show(f"## Choice {choice}: verdicts by {by[0]}", sums.reset_index())
 
 
 def main() -> None:
@@ -136,7 +136,8 @@ def main() -> None:
     for title, cells in panels(everything.cells).items():
         infer(title, everything, cells, readings, arguments.papers)
     judge(everything, readings, config["comparison"])
-    compare_losses(everything, readings, config["comparison"])
+    for choice, *by in (("loss", "n", "prior"), ("replacement", "n", "prior"), ("rate", "dataset")):
+        compare(everything, readings, config["comparison"], choice, by)
 
 
 if __name__ == "__main__":

@@ -48,7 +48,8 @@ class Evidence:
     @cached_property
     def every_loss(self) -> pd.DataFrame:
         """The cells of the protocol as it stands, with any loss; none of the paper, whose numbers have one loss."""
-        return self.cells[(self.cells["variant"] == BASE) & (self.runs is not None)]
+        replaced = self.cells["variant"] == PROTOCOL  # by what a reading puts in the tables
+        return self.cells[(replaced if replaced.any() else self.cells["variant"] == BASE) & (self.runs is not None)]
 
     @cached_property
     def table(self) -> pd.DataFrame:
@@ -111,17 +112,17 @@ def our_evidence(plan: Plan, metrics: pd.DataFrame, reading: Reading | None = No
 
 
 def training_metrics(plan: Plan) -> pd.DataFrame:
-    """Return the histories of shipped runs of readings that need a training of their own, on the plan's datasets.
+    """Return the histories of shipped runs of readings with a training or a loss of their own, on the plan's datasets.
 
-    Their ``variant`` is the name of the training, such as ``optimizer adamw``.
+    A ``variant`` is the name of a training, such as ``optimizer adamw``; a method such as ``ure.hinge`` has its loss.
     """
     stored = (run for path in plan.shipped_on(plan.datasets) for run in read_runs(path).values())
-    found = Readings(plan.config).find_runs(stored)
-    own = {axes: run for axes, run in found.items() if axes[AXES.index("variant")] != PROTOCOL}
+    found = [(dict(zip(AXES, axes, strict=True)), run) for axes, run in Readings(plan.config).find_runs(stored).items()]
+    own = [(axes, run) for axes, run in found if axes["variant"] != PROTOCOL or "." in axes["method"]]
     if not own:
         return pd.DataFrame(columns=[*AXES, *MEASURES])
-    histories = [run.history.reindex(columns=list(MEASURES)) for run in own.values()]
-    return join_histories(pd.DataFrame(list(own), columns=list(AXES)), histories)
+    histories = [run.history.reindex(columns=list(MEASURES)) for _, run in own]
+    return join_histories(pd.DataFrame([axes for axes, _ in own]).replace({"variant": {PROTOCOL: BASE}}), histories)
 
 
 def read_as(
@@ -129,7 +130,8 @@ def read_as(
 ) -> pd.DataFrame:
     """Return the metrics of the runs that stand for the paper's in a reading, by the paper's names of methods.
 
-    If a dataset was run in several readings, only this one is left.
+    If a dataset was run in several readings, only this one is left. Runs of the protocol that others stand for have
+    the variant ``protocol``.
     """
     change, training = readings.changes(reading), readings.training(reading)
     if training != PROTOCOL:
@@ -137,8 +139,9 @@ def read_as(
     chosen = {paper: ours for paper, ours in change["datasets"].items() if ours in set(metrics["dataset"])}
     others = [ours for ours, paper in published_names.items() if chosen.get(paper, ours) != ours]
     methods = {ours: paper for paper, ours in change["methods"].items() if ours != paper}
-    kept = metrics[~metrics["dataset"].isin(others) & ~metrics["method"].isin(methods.values())]
-    return kept.assign(method=kept["method"].replace(methods))
+    replaced = metrics["method"].isin(methods.values())
+    kept = metrics[~metrics["dataset"].isin(others) & (~replaced | (metrics["variant"] == BASE))]
+    return kept.assign(variant=kept["variant"].mask(replaced, PROTOCOL), method=kept["method"].replace(methods))
 
 
 def run_facts(metrics: pd.DataFrame, accuracies: pd.DataFrame, test_prior: str) -> pd.DataFrame:

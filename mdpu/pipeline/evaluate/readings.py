@@ -123,9 +123,8 @@ class Readings:
     def read_trials(self, runs: Iterable[Stored], methods: Collection[str] = PROPOSED) -> pd.DataFrame:
         """Return the accuracy of each run that a reading asks for, in percent, by value of the choice ``epochs``.
 
-        `methods` are the paper's; what a scope puts in the place of one counts too.
-
-        A row has the axes of its run, ``epochs``, ``accuracy``, missing if the run diverged, and ``precision``.
+        `methods` are the paper's; what a scope or a loss puts in the place of one counts too. A row has the axes of its
+        run, ``epochs``, ``accuracy``, missing if the run diverged, and ``precision``.
         """
         found, reported = self.find_runs(runs, methods), []
         if not found:

@@ -84,16 +84,17 @@ def _counted(verdict: np.ndarray) -> dict[str, int]:
     return {"numbers": int((verdict != NOT_RUN).sum()), **{one: int((verdict == one).sum()) for one in VERDICTS[:4]}}
 
 
-def best(panel: Panel, readings: Readings, rule: Mapping[str, float]) -> dict[str, Any] | None:
+def best(panel: Panel, every: Panel, readings: Readings, rule: Mapping[str, float]) -> dict[str, Any] | None:
     """Return the most probable reading of the numbers that the protocol's runs cover, None if it cannot be told.
 
-    Its ``posterior`` and the ``protocol``'s, its verdicts, and how many readings of all numbers were ``compared``.
+    `every` has further trials of the panel's cells, by which the power of a likelihood is chosen. The answer has the
+    ``posterior`` and the ``protocol``'s, the verdicts, and how many readings of all numbers were ``compared``.
     """
     if readings.protocol not in panel.readings:
         return None
     protocol = panel.trials[panel.readings.index(readings.protocol)]
     run = np.isfinite(protocol).sum(axis=1) >= TRIALS
-    own, five = panel.on(run), panel.on(run, TRIALS + 2)
+    own, five = panel.on(run), every.on(run, TRIALS + 2)
     if run.sum() < FEWEST_CELLS or min(len(own.readings), len(five.readings)) < 2:
         return None
     with one_thread():
@@ -108,13 +109,6 @@ def best(panel: Panel, readings: Readings, rule: Mapping[str, float]) -> dict[st
         "compared": len(own.readings),
         **_counted(verdicts(panel, rule)[panel.readings.index(reading)]),
     }
-
-
-def literal(panel: Panel, readings: Readings, rule: Mapping[str, float]) -> dict[str, Any] | None:
-    """Return the reading that takes the paper literally, and its verdicts, None where it was not run."""
-    reading = readings.named["literal"]
-    place = panel.readings.index(reading) if reading in panel.readings else None
-    return None if place is None else {"reading": reading, **_counted(verdicts(panel, rule)[place])}
 
 
 def places_tried(panel: Panel) -> list[int]:
@@ -137,9 +131,8 @@ def plan_panel(plan: Plan, readings: Readings, trials: pd.DataFrame) -> Panel:
     return Panel(panel.readings, panel.cells[own].reset_index(drop=True), panel.trials[:, own])
 
 
-def read_trials(plan: Plan, readings: Readings, files: Iterable[Path]) -> pd.DataFrame:
+def judged_trials(plan: Plan, readings: Readings, trials: pd.DataFrame) -> pd.DataFrame:
     """Return the trials of all readings; for the plan's own cells, those of its seeds, as in its verdicts."""
-    trials = readings.read_trials((run for file in files for run in read_runs(file).values()), METHODS)
     seeds, plain = _protocol_seeds(plan), trials["variant"] == readings.name(readings.protocol)
     keys = trials[[*ROW, "method"]].itertuples(index=False, name=None)
     asked = [seed in seeds.get(key, {seed}) for key, seed in zip(keys, trials["seed"], strict=True)]
@@ -149,13 +142,17 @@ def read_trials(plan: Plan, readings: Readings, files: Iterable[Path]) -> pd.Dat
 def write_readings(plan: Plan, files: Iterable[Path], csv: Path, json: Path) -> Panel:
     """Write our statistics under every reading (CSV) and counts of the verdicts (JSON); return the plan's panel."""
     readings, rule = Readings(plan.config), plan.config["comparison"]
-    trials = read_trials(plan, readings, files)
-    panel = plan_panel(plan, readings, trials)
+    every = readings.read_trials((run for file in files for run in read_runs(file).values()), METHODS)
+    trials = judged_trials(plan, readings, every)
+    panel, literal = plan_panel(plan, readings, trials), readings.named["literal"]
+    judged = dict(zip(map(readings.name, panel.readings), verdicts(panel, rule), strict=True)).get(
+        readings.name(literal)
+    )
     write_csv(statistics(trials), csv)
     found = {
         "counts": counts(panel, readings, rule),
-        "best": best(panel, readings, rule),
-        "literal": literal(panel, readings, rule),
+        "best": best(panel, plan_panel(plan, readings, every), readings, rule),
+        "literal": None if judged is None else {"reading": literal, **_counted(judged)},
         "tried": len(places_tried(panel)),
     }
     write_json(json, found)

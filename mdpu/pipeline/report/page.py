@@ -45,6 +45,7 @@ from mdpu.pipeline.report.verdicts import (
     comparison_rows,
     reading_data,
     reading_rows,
+    reading_words,
     verdict_grid,
     verdict_section,
 )
@@ -183,6 +184,7 @@ def _results(plan: Plan, shown: dict[str, list[dict[str, Any]]]) -> dict[str, An
         },
         "verdict": verdict_section(plan, comparison, read_json(at / "comparison.json")),
         "claims": claims,
+        "named": {name: reading_words(own, readings) for name, own in readings.named.items()},
         "forecasts": read_scores(plan, metrics),
         "comparisons": [row for own, compared, _, _ in pages for row in comparison_rows(own, compared)],
         "apart": verdict_grid(apart.plan, apart.comparison) if apart else None,

@@ -159,28 +159,26 @@ def reading_rows(facts: Mapping[str, Any], readings: Readings) -> list[dict[str,
     `facts` are what `mdpu.pipeline.evaluate.rejudge.write_readings` writes. The most probable and the literal reading
     come last.
     """
-    rows = [
-        {
-            **row,
-            "title": VALUES[row["reading"][row["choice"]]].capitalize(),
-            "chosen": _chosen(row["reading"], readings),
-        }
-        for row in facts["counts"]
-    ]
+    rows = []
+    for row in facts["counts"]:
+        title = VALUES[row["reading"][row["choice"]]].capitalize()
+        rows.append({**row, "title": title, "chosen": _chosen(row["reading"], readings)})
     for choice, name in (("best", "Most probable"), ("literal", "Literal")):
         if found := facts.get(choice):
-            departures = readings.departures(found["reading"]).items()
-            words = " and ".join(VALUES.get(value, f"{of} {value}") for of, value in departures)
-            title = f"{name}: {words or 'the protocol'}"
+            title = f"{name}: {reading_words(found['reading'], readings)}"
             rows.append({**found, "choice": choice, "title": title, "chosen": _chosen(found["reading"], readings)})
     return rows
 
 
+def reading_words(reading: Mapping[str, str], readings: Readings) -> str:
+    """Return where a reading departs from the protocol, in readers' words."""
+    departures = readings.departures(reading).items()
+    return " and ".join(VALUES.get(value, f"{of} {value}") for of, value in departures) or "the protocol"
+
+
 def _chosen(reading: Mapping[str, str], readings: Readings) -> dict[str, str]:
     """Return what the page's controls have to say for a reading: the choices that train nothing anew, and the rest."""
-    free = {choice: reading[choice] for choice in FREE}
-    trained = {choice: value for choice, value in reading.items() if choice not in FREE}
-    return {**free, "training": readings.name(trained)}
+    return {**{choice: reading[choice] for choice in FREE}, "training": readings.training(reading)}
 
 
 def reading_data(

@@ -8,11 +8,11 @@ from mdpu.pipeline.config import load_config
 from mdpu.pipeline.evaluate.comparison import DIFFERS, NOT_RUN
 from mdpu.pipeline.evaluate.published import published_cells
 from mdpu.pipeline.evaluate.readings import Panel, Readings, verdicts
-from mdpu.pipeline.evaluate.rejudge import best, counts, is_compared, places_tried, read_trials, statistics
+from mdpu.pipeline.evaluate.rejudge import best, counts, is_compared, judged_trials, places_tried, statistics
 from mdpu.pipeline.job import asked
 from mdpu.pipeline.plan import Plan
 from mdpu.pipeline.report.specification import specification_figure
-from mdpu.pipeline.store import Stored, write_runs
+from mdpu.pipeline.store import Stored
 
 CONFIG = load_config()
 READINGS, RULE = Readings(CONFIG), CONFIG["comparison"]
@@ -29,7 +29,7 @@ def test_a_plan_is_judged_under_readings_if_it_runs_numbers_of_the_paper_by_the_
     assert not is_compared(Plan(load_config([], ["datasets=[mnist]", "experiments=[figure4]", "axes={loss: [hinge]}"])))
 
 
-def test_of_a_plans_own_cells_its_seeds_count_and_all_of_other_trainings(tmp_path):
+def test_of_a_plans_own_cells_its_seeds_count_and_all_of_other_trainings():
     few = "definitions={experiments: {table2: {method: [ure], prior: [0.5]}}, variants: {open: %s}}"
     few %= "{sampling: {replacement: false}}"
     rates = dict.fromkeys(("accuracy", "true_positive_rate", "true_negative_rate"), np.linspace(0.5, 0.9, 100))
@@ -38,8 +38,7 @@ def test_of_a_plans_own_cells_its_seeds_count_and_all_of_other_trainings(tmp_pat
         plan = plan_of(few, f"axes={{seed: [1, 2, 3, 4], variant: [{variant}]}}")
         history = pd.DataFrame({"epoch": np.arange(1, 101), "objective": 0.0, **rates})
         runs += [Stored.of(asked(plan.spec(run.cell), run.seed), history, precision="float32") for run in plan.runs]
-    write_runs(tmp_path / "runs.parquet", runs)
-    trials = read_trials(plan_of(few), READINGS, [tmp_path / "runs.parquet"])
+    trials = judged_trials(plan_of(few), READINGS, READINGS.read_trials(runs))
     rows = statistics(trials).set_index(["variant", "epochs"])
     assert rows["trials"].groupby("variant").first().to_dict() == {"protocol": 3, "replacement without": 4}
     assert rows.loc["protocol", "mean"].to_dict() == {
@@ -78,11 +77,13 @@ def test_verdicts_are_counted_on_the_numbers_that_all_values_of_a_choice_cover()
 
 
 def test_the_best_reading_is_the_one_whose_trials_are_the_papers():
-    found = best(panel(GAPS), READINGS, RULE)
+    three, five = panel(GAPS, seeds=3), panel(GAPS)
+    found = best(three, five, READINGS, RULE)
     assert READINGS.name(found["reading"]) == "epochs all"
     assert found["posterior"] > 0.5 > found["protocol"]
     assert found["numbers"] == 36
-    assert best(panel(GAPS, seeds=2), READINGS, RULE) is None
+    assert best(panel(GAPS, seeds=2), five, READINGS, RULE) is None
+    assert best(three, three, READINGS, RULE) is None
 
 
 def test_the_specification_curve_has_a_column_for_each_reading_and_a_row_for_each_number():
