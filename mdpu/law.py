@@ -2,7 +2,7 @@
 
 A random group of M whose members have the labels y is collected with the weight w(y) in [0, 1]. With r(x) = p(+1 | x)
 at the class prior pi_+, q = E[w(y)] for independent labels with P(y_i = +1) = r(x_i), and Z the value of q at the
-prior, a collected tuple has the density q / Z against M unlabeled instances (``docs/explanation/laws.md``, Theorem 1).
+prior, a collected tuple has the density q / Z against M unlabeled instances (``docs/explanation/laws.md``, Theorem L1).
 The paper's law is `Law.dominant`: Lemmas 5 and 6 and the weights of Theorem 1 are what `Law` gives for it.
 """
 
@@ -306,7 +306,7 @@ class Law:
         return np.asarray(self.rate(prior) * (1 - 2 * _weigh(shares, weights)) + squares)
 
     def identifies(self) -> Identified:
-        """Return how far tuples and unlabeled instances determine r without the prior (``laws.md``, Theorem 2).
+        """Return how far tuples and unlabeled instances determine r without the prior (``laws.md``, Theorem L2).
 
         The share of broken tuples is not given either; it lies below that of random groups which the law refuses.
         """

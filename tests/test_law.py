@@ -311,7 +311,7 @@ def test_what_is_called_unidentified_fits_exactly(law, seed):
 
 @pytest.mark.parametrize("law", [law for law, (what, _) in KNOWN if what == "all" and law.size < 6 and not law.refused])
 def test_no_other_values_give_a_multiple_of_q_where_all_is_identified(law):
-    """Theorem 2 by search: t q(u..v) = q(u'..v') at all mixtures of two values leaves t = 1, u' = u, v' = v."""
+    """Theorem L2 by search: t q(u..v) = q(u'..v') at all mixtures of two values leaves t = 1, u' = u, v' = v."""
     u, v = 0.2, 0.7
     mixtures = np.array(list(itertools.product((0, 1), repeat=law.size)))
 
