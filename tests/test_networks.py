@@ -23,33 +23,24 @@ SMALL = Settings(architecture={"hidden": [20, 12]})
 # -- settings ----------------------------------------------------------------------------------------
 
 
+WRONG = {
+    "epochs": [0, 2.5, "3"],
+    "batch_size": [True],
+    "batch_counts": ["pairs"],
+    "optimizer": ["sgd"],
+    "schedule": ["cosine"],
+    "learning_rate": [0, math.nan, "1e-3"],
+    "weight_decay": [-1.0, math.inf],
+    "precision": ["auto"],
+    "network": ["resnet99", 3],
+    "hiden": [[3]],
+    "hidden": [30, [30, 0], [30, 2.5], [10**9], [1] * 1000],
+}
+OF_RESNET = [({"network": "resnet34", "stem": "cifr"}, "stem"), ({"network": "resnet34", "hidden": [3]}, "hidden")]
+
+
 @pytest.mark.parametrize(
-    ("values", "key"),
-    [
-        ({"epochs": 0}, "epochs"),
-        ({"epochs": 2.5}, "epochs"),
-        ({"epochs": "3"}, "epochs"),
-        ({"batch_size": True}, "batch_size"),
-        ({"batch_counts": "pairs"}, "batch_counts"),
-        ({"optimizer": "sgd"}, "optimizer"),
-        ({"schedule": "cosine"}, "schedule"),
-        ({"learning_rate": 0}, "learning_rate"),
-        ({"learning_rate": math.nan}, "learning_rate"),
-        ({"learning_rate": "1e-3"}, "learning_rate"),
-        ({"weight_decay": -1.0}, "weight_decay"),
-        ({"weight_decay": math.inf}, "weight_decay"),
-        ({"precision": "auto"}, "precision"),
-        ({"network": "resnet99"}, "resnet99"),
-        ({"network": 3}, "network"),
-        ({"hiden": [3]}, "hiden"),
-        ({"hidden": 30}, "hidden"),
-        ({"hidden": [30, 0]}, "hidden"),
-        ({"hidden": [30, 2.5]}, "hidden"),
-        ({"hidden": [10**9]}, "hidden"),
-        ({"hidden": [1] * 1000}, "hidden"),
-        ({"network": "resnet34", "stem": "cifr"}, "stem"),
-        ({"network": "resnet34", "hidden": [3]}, "hidden"),
-    ],
+    ("values", "key"), [*(({key: value}, key) for key, values in WRONG.items() for value in values), *OF_RESNET]
 )
 def test_wrong_settings_are_refused(values, key):
     with pytest.raises(UserError, match=key) as error:

@@ -30,8 +30,6 @@ SCHEMA = "mdpu/pipeline/config.schema.yaml"
 # Every configuration is laid over these: definitions of datasets, studies beyond the paper, readings, the paper's own.
 BASE_FILES = ("config/datasets.yaml", "config/studies.yaml", "config/readings.yaml", "config.yaml")
 BASE = "base"  # the variant that changes nothing
-# Folders of results_dir that belong to no configuration.
-TAKEN_NAMES = ("reference", "datasets", "labels", "splits", "runs", "logs", "benchmarks")
 
 
 class _Loader(PlainLoader):
@@ -158,7 +156,7 @@ def check_config(config: Config) -> None:
     plain = types.redefine_many(
         {
             "string": lambda _, value: _is_plain(value),
-            "integer": lambda _, value: types.is_type(value, "integer") and abs(value) < 2**63,
+            "integer": lambda _, value: type(value) is int and abs(value) < 2**63,
             "number": lambda _, value: types.is_type(value, "number") and abs(value) < 2**63,  # no NaN, no infinity
             "object": lambda _, value: isinstance(value, dict) and all(map(_is_plain, value)),
         }
@@ -167,8 +165,6 @@ def check_config(config: Config) -> None:
     error = best_match(validator(schema()).iter_errors(config))
     if error is not None:
         raise UserError(explain(error))
-    if config["name"] in TAKEN_NAMES:
-        raise UserError(f"config key name: results_dir/{config['name']} is taken; choose another name")
     margin, wider = config["comparison"]["margin"], config["comparison"]["wider_margin"]
     if wider < margin:
         raise UserError(f"config key comparison.wider_margin: {wider} is less than comparison.margin, {margin}")
@@ -271,5 +267,7 @@ def explain(error: Any, within: str = "") -> str:
         return f"config key {where} is empty; give it a value or delete it"
     if error.validator == "pattern" and "description" in error.schema:
         return f"config key {where}: {error.instance!r} may hold {error.schema['description']}, and nothing else"
+    if error.validator == "not":
+        return f"config key {where}: {error.instance!r} is taken; choose another name"
     message = error.message if len(error.message) < 200 else f"{error.message[:80]} ... {error.message[-80:]}"
     return f"config key {where or '(top level)'}: {message}"

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from mdpu.errors import UserError
+from mdpu.errors import UserError, check_count
 from mdpu.pipeline.config import BASE, load_config
 from mdpu.pipeline.data.labels import SIDES, write_labels
 from mdpu.pipeline.data.sources import write_source
@@ -72,8 +72,7 @@ def find(name: str, config: Sequence[Path] = ()) -> tuple[Plan, tuple[Run, ...],
     The path of a cell's file is a name, too. The files of `config` are laid over the paper's configuration; unless
     given, those of ``config/`` are tried one by one.
     """
-    _, found, within = name.partition("runs/")
-    name = (within if found else name).removesuffix(".parquet").strip("/")
+    name = f"/{name}".rpartition("/runs/")[2].removesuffix(".parquet").strip("/")
     parse_run(name)
     shipped, *others = sorted(REPOSITORY.glob("config/*.yaml"), key=lambda file: (file.stem != "reference", file))
     choices = [list(config)] if config else [[shipped], [], *([file] for file in others)]
@@ -164,6 +163,8 @@ def again(cell: Cell, runs: Sequence[Run]) -> bool:
         same = str(verdict) != DIFFERS
     else:
         low, high = prediction_interval(cell.trials(), 1, rule["level"])
+        if cell.trials().number == 1:
+            low, high = old - rule["wider_margin"], old + rule["wider_margin"]
         same = bool(low <= now <= high) or bool(pd.isna(old) and pd.isna(now))
         where = "inside" if same else "OUTSIDE"
         print(f"  again   {where} the interval of a further trial of the cell, [{low:.2f}, {high:.2f}]")
@@ -194,10 +195,9 @@ def verify(number: int, seed: int = 0, config: Sequence[Path] = ()) -> bool:
     """Train a sample of the shipped runs again, one of each of `number` cells, and judge their cells."""
     plan = Plan(load_config(config or [REPOSITORY / "config" / "reference.yaml"]))
     shipped = [name for name in plan.cells if not plan.to_train(name) and plan.cells[name][0].variant == BASE]
-    order = Stream(seed, "verified runs").permutation(len(shipped))[:number]
-    same = []
-    for name in (shipped[place] for place in order):
-        run = plan.cells[name][seed % len(plan.cells[name])]
-        same.append(again(finished(plan, [run]), [run]))
+    check_count("the number of runs", number)
+    order = Stream(abs(seed), "verified runs").permutation(len(shipped))[:number]
+    runs = [plan.cells[name][seed % len(plan.cells[name])] for name in (shipped[place] for place in order)]
+    same = [again(finished(plan, [run]), [run]) for run in runs]
     print(f"{sum(same)} of {len(same)} runs came out as further trials of their cells")
-    return all(same)
+    return bool(same) and all(same)

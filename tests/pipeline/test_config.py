@@ -32,6 +32,9 @@ WRONG = {
     "no title": ({"definitions__experiments__first": {"kind": "losses"}}, "title"),
     "a wrong method in a further grid": ({FIRST + "also": [{"method": ["rleu"]}]}, "rleu"),
     "an unknown law": ({FIRST + "law": ["exactly-9"]}, "law"),
+    "a law with the name of another": ({"definitions__laws": {"dominant": [0, 0, 1]}}, "'dominant' is taken"),
+    "an experiment with the name of a figure": ({"definitions__experiments__readings": {}}, "'readings' is taken"),
+    "a number with a point where an integer is due": ({"axes__seed": [1.0]}, "axes.seed"),
 }
 
 

@@ -76,12 +76,26 @@ def test_new_runs_are_judged_by_the_trials_of_their_cell(cell, monkeypatch, caps
     assert f"after   {trace.Cell(cell.plan, {**cell.found, **new}).verdict()}" in said
 
 
-@pytest.mark.parametrize("name", [RELU, f"{RELU}/seed3", f"results/runs/{RELU}.parquet"])
+@pytest.mark.parametrize("name", [RELU, f"{RELU}/seed3", f"/a/runs/b/results/runs/{RELU}.parquet"])
 def test_names_of_cells_runs_and_files_are_found_in_the_configurations(name):
     plan, runs, _ = trace.find(name)
     assert plan.config["name"] == "paper-reference"
     assert {run.cell for run in runs} == {RELU}
-    assert len(runs) == (1 if "seed" in name else 5)
+    assert len(runs) == (1 if "seed" in name else 3)
+
+
+def test_a_trial_without_others_is_judged_by_the_wider_margin(cell, monkeypatch):
+    run = next(iter(cell.found))
+    for accuracy, same in (0.87, True), (0.88, True), (0.6, False):
+        new = {run: (stored(cell.plan, run, accuracy), Path("new"))}
+        monkeypatch.setattr(trace, "train_again", lambda plan, runs, new=new: new)
+        assert trace.again(trace.Cell(cell.plan, {run: cell.found[run]}), [run]) is same
+
+
+def test_a_sample_of_nothing_does_not_verify_a_configuration():
+    assert trace.verify(1, config=[Path("config/quick.yaml")]) is False
+    with pytest.raises(UserError, match="number of runs"):
+        trace.verify(-1)
 
 
 def test_a_study_is_found_in_its_own_configuration():

@@ -38,10 +38,14 @@ def test_a_name_without_a_configuration_is_refused(fresh_clone):
 def test_arguments_go_to_snakemake_and_configurations_are_laid_over_one_another(finished):
     """Another page is named; a dry run makes none of it."""
     (finished.folder.with_name("more.yaml")).write_text("name: more\nprotocol: {reporting: {average_last: 1}}\n")
-    done = finished.run(*finished.RUN, "-n", "tables", "--configfile", "../more.yaml")
+    done = finished.run(
+        *finished.RUN, "-n", "--configfile", "config.yaml", "--configfiles=../more.yaml", "--", "tables"
+    )
     listed = dict(re.findall(r"^ *(\w+) +(\d+) *$", done.stdout + done.stderr, re.MULTILINE))
     assert listed == {"collect": "1", "table": "1", "formulas": "1", "tables": "1", "total": "4"}
     assert not (finished.folder / "results" / "more").exists()
+    (finished.folder.with_name("twice.yaml")).write_text("name: once\nname: twice\n")
+    assert "is given twice" in finished.run(*finished.RUN, "-n", "--configfile", "../twice.yaml", status=1).stderr
     assert "unrecognized arguments: --coers" in finished.run(*finished.RUN, "--coers", "2", status=2).stderr
 
 

@@ -12,8 +12,8 @@ from snakemake.utils import update_config
 from mdpu.errors import UserError
 from mdpu.pipeline import show
 from mdpu.pipeline.cli import has_gpu
-from mdpu.pipeline.config import as_yaml, from_snakemake, selected
-from mdpu.pipeline.data import own
+from mdpu.pipeline.config import as_yaml, from_snakemake, load_yaml, selected
+from mdpu.pipeline.data import own, sources
 from mdpu.pipeline.data.labels import SIDES
 from mdpu.pipeline.evaluate import rejudge
 from mdpu.pipeline.files import digest
@@ -27,6 +27,7 @@ sys.executable = shlex.quote(sys.executable)  # Snakemake gives it to a shell as
 try:
     update_config(config, as_yaml(workflow.config_settings.config))
     config.update(from_snakemake(config))
+    [*map(load_yaml, map(Path, workflow.config_settings.configfiles))]  # it refuses keys that Snakemake would drop
     show.check(config)
     PLAN = Plan(config)
 except UserError as error:
@@ -75,9 +76,7 @@ def run_files():
 
 def offered(file, caption, category, shown):
     """An output that `snakemake --report` offers, with a caption of workflow/captions."""
-    labels = {"Shown": shown, "Format": file.rpartition(".")[2].upper()}
-    if callable(shown):
-        labels = lambda wildcards: {"Shown": shown(wildcards), "Format": file.rpartition(".")[2].upper()}
+    labels = lambda w: {"Shown": shown(w) if callable(shown) else shown, "Format": file.rpartition(".")[2].upper()}
     return report(RESULTS / file, caption=f"../captions/{caption}.rst", category=category, labels=labels)
 
 

@@ -19,6 +19,7 @@ rule dataset:
     params:
         source=lambda wildcards: PLAN.source_of(wildcards.source),
         expected=lambda wildcards: declared(wildcards.source),
+        checksum=lambda wildcards: getattr(sources.SOURCES.get(wildcards.source), "checksum", ""),  # a reason to run
     shell:
         "exec python -m mdpu dataset {params.source:q} {params.expected} --data-dir {resources.data_dir:q} {resources.mirror}"
         " --out {output.images:q} &> {log:q}"

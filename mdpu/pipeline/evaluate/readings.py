@@ -48,6 +48,8 @@ class Readings:
         self.choices: Config = config["definitions"]["choices"]
         self.named = {name: self.reading(own) for name, own in config["definitions"]["readings"].items()}
         self.protocol = self.reading({})
+        datasets, sides = config["definitions"]["datasets"].items(), ("positive", "negative")
+        self._sides = {name: {side: sorted(map(str, own[side])) for side in sides} for name, own in datasets}
         changes = {choice: self.changes({choice: self.values(choice)[0]})["protocol"] for choice in self.choices}
         self._trained = [choice for choice, change in changes.items() if change.keys() & {"sampling", "training"}]
         self._names = cache(self._find_names)
@@ -112,7 +114,7 @@ class Readings:
         They are in the order of `AXES`. ``variant`` is the name of its training, ``n`` the paper's.
         """
         sampling, (dataset, _, number, _, seed) = dict(asked["sampling"]), asked["trial"].split("/")
-        if asked["prior_offset"] or "law" in sampling:
+        if asked["prior_offset"] or "law" in sampling or asked["sides"] != self._sides.get(dataset):
             return None
         method = asked["method"] + (f".{asked['loss']}" if asked["loss"] != LOGISTIC else "")
         size, prior, n = sampling.pop("tuple_size"), sampling.pop("prior"), int(number.removeprefix("n"))

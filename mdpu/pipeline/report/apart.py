@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from mdpu.pipeline.config import load_config, merge
+from mdpu.pipeline.config import known, load_config, merge
 from mdpu.pipeline.evaluate.collect import collect, describe_runs, find_runs, run_accuracies, summarize
 from mdpu.pipeline.evaluate.comparison import compare
 from mdpu.pipeline.files import REPOSITORY, resource
@@ -55,6 +55,7 @@ def apart_plan(plan: Plan) -> Plan | None:
     name = plan.config.get("apart")
     if not name:
         return None
+    known(name, [file.stem for file in resource("config").glob("*.yaml")], "config key apart")
     shared = {key: plan.config[key] for key in ("comparison", "protocol", "results_dir", "shipped")}
     return Plan(merge(load_config([resource(f"config/{name}.yaml")]), shared))
 

@@ -84,6 +84,7 @@ def test_a_run_that_no_reading_asks_for_is_left_out():
     assert READINGS.axes(specs(training={"epochs": 5})["ure"]) is None
     assert READINGS.axes(specs(training={"prior_offset": 0.1})["ure"]) is None
     assert READINGS.axes(specs(sampling={"broken": 0.1})["ure"]) is None
+    assert READINGS.axes({**specs()["ure"], "sides": {"positive": ["0"], "negative": ["1"]}}) is None
 
 
 def stored(what, accuracy, precision="float32", **more):
@@ -105,12 +106,8 @@ def test_trials_are_reported_in_every_way_and_float32_counts():
     place = (panel.cells[["dataset", "n", "prior", "method"]] == ["mnist", 10000, "0.5", "ure"]).all(axis=1)
     place &= panel.cells["tuple_size"] == 2
     # A scope changes nothing of URE, nor do the letters of MNIST: equal readings count once.
-    assert [READINGS.name(own) for own in panel.on(place, 1).readings] == [
-        "protocol",
-        "epochs all",
-        "epochs best",
-        "epochs last",
-    ]
+    names = [READINGS.name(own) for own in panel.on(place, 1).readings]
+    assert names == ["protocol", "epochs all", "epochs best", "epochs last"]
     assert panel.on(place).readings == []  # three trials are asked for
 
 
