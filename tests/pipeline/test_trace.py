@@ -81,7 +81,7 @@ def test_names_of_cells_runs_and_files_are_found_in_the_configurations(name):
     plan, runs, _ = trace.find(name)
     assert plan.config["name"] == "paper-reference"
     assert {run.cell for run in runs} == {RELU}
-    assert len(runs) == (1 if "seed" in name else 3)
+    assert len(runs) == (1 if "seed" in name else 5)
 
 
 def test_a_trial_without_others_is_judged_by_the_wider_margin(cell, monkeypatch):
