@@ -57,24 +57,14 @@ PAIRS, ROWS = np.zeros((4, 2, 3)), np.zeros((5, 3))
 FRAME = pd.DataFrame({"a": [1.0, 2.0], "b": [3.0, 4.0]})
 
 
-@pytest.mark.parametrize(
-    ("tuples", "unlabeled"),
-    [
-        (ROWS, PAIRS),
-        (ROWS, ROWS),
-        (PAIRS, np.zeros((5, 4))),
-        (PAIRS, ROWS.astype(np.uint8)),
-        (PAIRS[:0], ROWS),
-        (PAIRS, ROWS[:0]),
-        ([FRAME, FRAME[["b", "a"]]], FRAME),
-        ([FRAME[["a"]]], FRAME),
-        ([FRAME, FRAME], FRAME.to_numpy()),
-        ([FRAME, FRAME[:0]], FRAME),
-        ([sparse.csr_matrix(FRAME)], ROWS),
-        (FRAME, FRAME),
-        ("tuples", ROWS),
-    ],
-)
+UNLIKE = [
+    (ROWS, PAIRS), (ROWS, ROWS), (PAIRS, np.zeros((5, 4))), (PAIRS, ROWS.astype(np.uint8)), (PAIRS[:0], ROWS),
+    (PAIRS, ROWS[:0]), ([FRAME, FRAME[["b", "a"]]], FRAME), ([FRAME[["a"]]], FRAME), ([FRAME, FRAME], FRAME.to_numpy()),
+    ([FRAME, FRAME[:0]], FRAME), ([sparse.csr_matrix(FRAME)], ROWS), (FRAME, FRAME), ("tuples", ROWS),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("tuples", "unlabeled"), UNLIKE)
 def test_tuples_and_unlabeled_rows_that_do_not_match_are_refused(tuples, unlabeled):
     with pytest.raises(UserError, match="tuple"):
         join_groups(tuples, unlabeled)
