@@ -215,7 +215,7 @@ def _check_columns(X: Any) -> None:
     """Raise `UserError` if columns of a frame have one name, or rows hold dates."""
     types = X.dtypes if hasattr(X, "columns") else [getattr(X, "dtype", None)]
     names = list(X.columns) if hasattr(X, "columns") else ["rows"]
-    if repeated := sorted({str(name) for name in names if names.count(name) > 1}):
+    if repeated := sorted({str(name) for name in names if names.count(name) > 1} if len({*names}) < len(names) else ()):
         raise UserError(f"columns share a name: {', '.join(repeated)}; give each column a name of its own")
     dates = [str(name) for name, dtype in zip(names, types, strict=True) if getattr(dtype, "kind", None) in ("m", "M")]
     if dates:

@@ -310,7 +310,7 @@ class Law:
 
         The share of broken tuples is not given either; it lies below that of random groups which the law refuses.
         """
-        exact = [Fraction(w).limit_denominator(10**9) for w in self.weights]
+        exact = [Fraction(w / max(self.weights)).limit_denominator(10**9) for w in self.weights]
         centre, degrees = _degrees(exact, bool(self.refused))
         if len(degrees) == 1:
             return Identified("family", centre)

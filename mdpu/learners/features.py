@@ -90,5 +90,5 @@ def kernel_maps(rows: Floats, seed: int | str, widths: tuple[float, ...] = WIDTH
     part = rows[draws.permutation(len(rows))[: 5 * KERNEL]]
     spread = 2 * float(((part - part.mean(axis=0)) ** 2).sum(axis=1).mean()) or 1.0  # mean squared distance
     state = int(draws.integers(2**31 - 1, 1)[0])
-    count = min(KERNEL, len(part))
-    return [Nystroem(gamma=1 / (width * spread), n_components=count, random_state=state).fit(part) for width in widths]
+    maps = (Nystroem(gamma=1 / (w * spread), n_components=min(KERNEL, len(part)), random_state=state) for w in widths)
+    return [one.set_output(transform="default").fit(part) for one in maps]

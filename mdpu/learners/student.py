@@ -145,7 +145,8 @@ def fit_student(rows: Any, bags: Bags, prior: float, seed: int | str, student: A
     if student is DEFAULT and sparse.issparse(rows):
         matrix: Any = rows  # scipy's base class has no shape
         state = int(Stream(seed, "projection").integers(2**31 - 1, 1)[0])
-        project = TruncatedSVD(max(1, min(TOPICS, matrix.shape[1] - 1)), random_state=state).fit(matrix)
+        project = TruncatedSVD(max(1, min(TOPICS, matrix.shape[1] - 1)), random_state=state)
+        project.set_output(transform="default").fit(matrix)
         return replace(fit_student(project.transform(matrix), bags, prior, seed), project=project)
     teacher = fit_teacher(rows, bags, prior, seed)
     members, unlabeled = soft_labels(teacher.fit, bags, prior)

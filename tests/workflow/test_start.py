@@ -39,7 +39,7 @@ def test_arguments_go_to_snakemake_and_configurations_are_laid_over_one_another(
     """Another page is named; a dry run makes none of it."""
     (finished.folder.with_name("more.yaml")).write_text("name: more\nprotocol: {reporting: {average_last: 1}}\n")
     done = finished.run(
-        *finished.RUN, "-n", "--configfile", "config.yaml", "--configfiles=../more.yaml", "--", "tables"
+        *finished.RUN, "-n", "--configfile", "../more.yaml", "--configfiles=../more.yaml", "--", "tables"
     )
     listed = dict(re.findall(r"^ *(\w+) +(\d+) *$", done.stdout + done.stderr, re.MULTILINE))
     assert listed == {"collect": "1", "table": "1", "formulas": "1", "tables": "1", "total": "4"}

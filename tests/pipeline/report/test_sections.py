@@ -84,7 +84,8 @@ def test_claims_stand_beside_other_readings_and_a_case_of_one_leads_nowhere(plan
     rows = claims.astype(object).where(claims.notna(), None).to_dict("records")
     write_json(tmp_path / "claims.json", {"claims": rows})
     rows = claims_section(tmp_path / "claims.json", tmp_path / "cases.csv")
-    page = environment().get_template("sections/claims.html.j2").render(claims=rows, level="95 %", files={"claims": []})
+    given = {"level": "95 %", "files": {"claims": []}, "named": {"literal": "all epochs"}}
+    page = environment().get_template("sections/claims.html.j2").render(claims=rows, **given)
     assert re.search(r'data-label="Literal"><span class="chip holds">holds</span> <span class="quiet">1 of 1<', page)
     assert "<li>mnist/optimizer adamw/m2/n10000/prior0.5/ure: 5, 2</li>" in page
 
