@@ -45,7 +45,7 @@ def test_arguments_go_to_snakemake_and_configurations_are_laid_over_one_another(
     assert listed == {"collect": "1", "table": "1", "formulas": "1", "tables": "1", "total": "4"}
     assert not (finished.folder / "results" / "more").exists()
     (finished.folder.with_name("twice.yaml")).write_text("name: once\nname: twice\n")
-    assert "is given twice" in finished.run(*finished.RUN, "-n", "--configfile", "../twice.yaml", status=1).stderr
+    assert "is given twice" in finished.run(*finished.RUN, "-n", "--configfile", "../twice.yaml", status=1).stdout
     assert "unrecognized arguments: --coers" in finished.run(*finished.RUN, "--coers", "2", status=2).stderr
 
 
