@@ -32,11 +32,12 @@ WRONG = {
     "learning_rate": [0, math.nan, "1e-3"],
     "weight_decay": [-1.0, math.inf],
     "precision": ["auto"],
-    "network": ["resnet99", 3],
+    "network": [3],
     "hiden": [[3]],
     "hidden": [30, [30, 0], [30, 2.5], [10**9], [1] * 1000],
 }
 OF_RESNET = [({"network": "resnet34", "stem": "cifr"}, "stem"), ({"network": "resnet34", "hidden": [3]}, "hidden")]
+OF_RESNET += [({"network": "resnet99"}, "resnet99")]
 
 
 @pytest.mark.parametrize(

@@ -144,8 +144,8 @@ def retrain(name: str, config: Sequence[Path] = ()) -> bool:
 def again(cell: Cell, runs: Sequence[Run]) -> bool:
     """Train finished runs of a cell again; print what came of it, and return whether they agree with the old ones.
 
-    One run agrees if it lies where a further trial of the cell would. Several agree unless their mean differs from that
-    of the old ones, by the rule for the paper's numbers.
+    One run agrees if it lies where a further trial of the cell would, or within the wider margin of the only trial.
+    Several agree unless their mean differs from that of the old ones, by the rule for the paper's numbers.
     """
     new = Cell(cell.plan, {**cell.found, **train_again(cell.plan, runs)})
     before, after = (one.accuracies().set_index("seed")["accuracy"] for one in (cell, new))
