@@ -432,7 +432,7 @@ class TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         try:
             rows: Any = validate_data(self, X, reset=reset, allow_nd=True, **options)
             if not sparse.issparse(rows) and rows.dtype != np.uint8 and not np.issubdtype(rows.dtype, np.floating):
-                rows = rows.astype(np.float32)
+                rows = rows.astype(np.float64 if rows.dtype.itemsize > 2 else np.float32)
         except ValueError as error:
             if "could not convert string" not in str(error):
                 raise

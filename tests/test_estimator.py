@@ -408,12 +408,13 @@ def table():
 
 
 @pytest.mark.parametrize("learner", ["linear", few(n_epochs=5)["learner"]])
-def test_copies_and_rows_that_no_tuple_names_change_nothing(learner, table):
+def test_copies_an_origin_far_off_and_rows_that_no_tuple_names_change_nothing(learner, table):
     arrays, indices = (MDPUClassifier(PRIOR, learner=learner, **QUICK) for _ in range(2))
     arrays.fit(table.tuples, table.unlabeled)
-    indices.fit(np.concatenate([table.rows[:1200], 1000 * table.rows]), table.sample)
-    scores, others = (one.decision_function(table.rows[1200:]) for one in (arrays, indices))
-    assert np.allclose(scores, others, atol=0.01)
+    far = table.rows.astype(np.int64) + 2**33  # float32 would round it to 1024
+    indices.fit(np.concatenate([far[:1200], 1000 * far]), table.sample)
+    scores = arrays.decision_function(table.rows[1200:]), indices.decision_function(far[1200:])
+    assert np.allclose(*scores, atol=0.01)
 
 
 @pytest.mark.parametrize("learner", ["linear", LogisticRegression(max_iter=1000), "network"])
