@@ -17,6 +17,7 @@ import io
 import math
 import os
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -40,6 +41,7 @@ from mdpu.settings import Settings, Task, rate_factor
 
 LARGE = 2**29  # bytes of float32 images in use from which on they are read where they lie, as memory maps are
 FADED = 3  # scores that training starts from fade over the first 1/3 of the epochs
+ALONE = threading.RLock()  # trainings in threads would disturb each other's generators and precision, so one waits
 OnEpochEnd = Callable[[int, list[dict[str, float]]], Any]
 
 
@@ -256,7 +258,7 @@ class Adam:
     """
 
     def __init__(self, parameters: Sequence[Tensor], settings: Settings, rates: Sequence[float] = ()) -> None:
-        self.parameters, self.settings = list(parameters), settings
+        self.parameters, self.settings, self.decoupled = list(parameters), settings, settings.optimizer == "adamw"
         own = [*rates, *[1.0] * (len(parameters) - len(rates))]  # factors of the learning rate
         self.places = {rate: [place for place, one in enumerate(own) if one == rate] for rate in dict.fromkeys(own)}
         self.moments = [[torch.zeros_like(parameter) for parameter in parameters] for _ in range(2)]
@@ -271,8 +273,7 @@ class Adam:
             gradients.append(torch.zeros_like(parameter) if parameter.grad is None else parameter.grad)
             parameter.grad = None
         options: Any = {"amsgrad": False, "beta1": 0.9, "beta2": 0.999, "eps": 1e-8, "maximize": False, "fused": True}
-        options |= {"weight_decay": self.settings.weight_decay}
-        options["decoupled_weight_decay"] = self.settings.optimizer == "adamw"
+        options |= {"weight_decay": self.settings.weight_decay, "decoupled_weight_decay": self.decoupled}
         for rate, places in self.places.items():
             lists = (self.parameters, gradients, *self.moments, self.steps)
             weights, own, first, second, steps = ([each[place] for place in places] for each in lists)
@@ -296,8 +297,7 @@ class RunningMean:
     def update(self) -> None:
         """Include the weights of a step."""
         if self.decay:
-            steps = int(self.steps)
-            new = 1 - min(self.decay, (1 + steps) / (10 + steps))
+            new = 1 - min(self.decay, (1 + int(self.steps)) / (10 + int(self.steps)))
             for mean, value in zip(self.means, self.values, strict=True):
                 mean.lerp_(value, new)
             self.steps += 1
@@ -416,8 +416,8 @@ class _Images:
 @contextmanager
 def _generators_and_precision(device: torch.device, precision: str) -> Iterator[None]:
     """Leave torch's generators as they are, and compute float32 products exactly, or in TF32 if that is asked for."""
-    before = torch.get_float32_matmul_precision(), torch.backends.cudnn.allow_tf32
-    with torch.random.fork_rng([device] if device.type == "cuda" else []):
+    with ALONE, torch.random.fork_rng([device] if device.type == "cuda" else []):
+        before = torch.get_float32_matmul_precision(), torch.backends.cudnn.allow_tf32
         try:
             torch.set_float32_matmul_precision("high" if precision == "tf32" else "highest")
             torch.backends.cudnn.allow_tf32 = precision == "tf32"

@@ -413,8 +413,7 @@ def test_copies_an_origin_far_off_and_rows_that_no_tuple_names_change_nothing(le
     arrays.fit(table.tuples, table.unlabeled)
     far = table.rows.astype(np.int64) + 2**33  # float32 would round it to 1024
     indices.fit(np.concatenate([far[:1200], 1000 * far]), table.sample)
-    scores = arrays.decision_function(table.rows[1200:]), indices.decision_function(far[1200:])
-    assert np.allclose(*scores, atol=0.01)
+    assert np.allclose(arrays.decision_function(table.rows[1200:]), indices.decision_function(far[1200:]), atol=0.01)
 
 
 @pytest.mark.parametrize("learner", ["linear", LogisticRegression(max_iter=1000), "network"])

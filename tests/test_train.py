@@ -3,6 +3,7 @@
 import itertools
 import math
 import pickle
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
@@ -361,8 +362,8 @@ def test_a_training_that_diverges_has_gaps_from_then_on_and_its_neighbour_has_no
         assert (model.history.drop(columns="epoch").isna().nunique(axis=1) == 1).all()
 
 
-def test_generators_and_switches_of_the_process_are_left_as_they_are():
-    torch.backends.cudnn.allow_tf32, before = True, torch.backends.cudnn.allow_tf32
+def test_generators_and_switches_of_the_process_are_left_as_they_are(monkeypatch):
+    monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", True)
     switches = []
 
     def hook(epoch, rows):
@@ -370,15 +371,13 @@ def test_generators_and_switches_of_the_process_are_left_as_they_are():
         raise Killed
 
     state = torch.get_rng_state()
-    try:
-        for precision in ("float32", "tf32", "bfloat16"):
-            with pytest.raises(Killed):
-                settings = replace(SETTINGS, precision=precision)
-                train_blobs("ure", [draw_sample()], [3], settings, on_epoch_end=hook)
-            assert torch.backends.cudnn.allow_tf32
-    finally:
-        torch.backends.cudnn.allow_tf32 = before
+    for precision in ("float32", "tf32", "bfloat16"):
+        with pytest.raises(Killed):
+            train_blobs("ure", [draw_sample()], [3], replace(SETTINGS, precision=precision), on_epoch_end=hook)
+        assert torch.backends.cudnn.allow_tf32
     assert switches == [("highest", False), ("high", True), ("highest", False)]
+    with ThreadPoolExecutor() as pool:
+        list(pool.map(lambda seed: train_blobs("ure", [draw_sample()], [seed], SETTINGS), range(4)))
     assert torch.get_rng_state().equal(state)
 
 

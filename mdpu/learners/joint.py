@@ -126,9 +126,10 @@ class Bags:
         kinds, places = np.unique(np.column_stack([sizes, bounds]), axis=0, return_inverse=True)
         parts = []
         for i, (size, *bound) in enumerate(kinds.tolist()):
-            own = places.ravel() == i
             law = Law.between(size, *bound) if bound else law_of(size)
-            parts.append(Part(sample.tuples[own, :size], law))
+            if law.size != size:
+                raise UserError(f"the law of tuples of {law.size} is given for tuples of {size}")
+            parts.append(Part(sample.tuples[places.ravel() == i, :size], law))
         return cls(tuple(parts), sample.unlabeled, getattr(sample, "complete", False))
 
     def select(self, tuples: Sequence[NDArray[np.bool_]], unlabeled: NDArray[np.bool_]) -> Bags:
@@ -140,12 +141,11 @@ class Bags:
 def only_used(rows: Any, sample: TupleData) -> tuple[Any, TupleData]:
     """Return the rows that a sample names, and the sample of their new places."""
     present = sample.tuples >= 0
-    places = np.concatenate([sample.tuples[present], sample.unlabeled])
-    used, own = np.unique(places, return_inverse=True)
+    used, own = np.unique(np.append(sample.tuples[present], sample.unlabeled), return_inverse=True)
     tuples = np.full(sample.tuples.shape, -1)
     tuples[present] = own[: present.sum()]
-    rows = rows if len(used) == rows.shape[0] else rows[used]  # all of a memory map are not read
-    return rows, replace(sample, tuples=tuples, unlabeled=own[present.sum() :])
+    sample = replace(sample, tuples=tuples, unlabeled=own[present.sum() :])
+    return rows if len(used) == rows.shape[0] else rows[used], sample  # all of a memory map are not read
 
 
 @lru_cache(maxsize=1024)

@@ -46,6 +46,8 @@ def test_the_derivative_of_the_objective(law):
     tuples = generator.integers(20, size=(12, 3))
     tuples[:5, 2] = -1
     bags = Bags.of(TupleData(tuples, generator.integers(20, size=15)), law)
+    with pytest.raises(UserError, match="law"):
+        Bags.of(TupleData(tuples, bags.unlabeled), lambda _: law(3))
     assert [part.tuples.shape for part in bags.parts] == [(5, 2), (7, 3)]
     objective = Objective(bags, 0.35, 20, Stream(0, "groups"))
     scores = generator.standard_normal(20)
