@@ -274,7 +274,7 @@ class Networks:
     def __init__(
         self, modules: Sequence[nn.Module], preparation: Preparation, outputs: int, device: Any, settings: Settings
     ) -> None:
-        self.modules = [module.to(device) for module in modules]
+        self.modules = [module.to(device, torch.float32) for module in modules]
         self.preparation, self.outputs, self.bfloat16 = preparation, outputs, settings.precision == "bfloat16"
         self.module = self.modules[0]
         if len(modules) == 1:
