@@ -101,24 +101,24 @@ def judge(everything: Panel, readings: Readings, rule: Any) -> None:
     show(f"## {len(left)} numbers that no reading explains", left)
 
 
-def compare(everything: Panel, readings: Readings, rule: Any, choice: str, by: list[str]) -> None:
-    """Print how far three trials under each value of a choice are from the numbers for which several were run."""
-    alone = [{*readings.departures(reading)} == {choice} for reading in everything.readings]
+def compare(everything: Panel, readings: Readings, rule: Any, choices: list[str], by: list[str]) -> None:
+    """Print how far three trials under each value of choices are from the numbers for which other values were run."""
+    alone = [{*readings.departures(reading)} == {*choices} for reading in everything.readings]
     run = np.isfinite(everything.trials[alone]).any(axis=(0, 2))
     cells, rows = everything.cells.assign(n=np.where(everything.cells["table"] % 2, "larger", "smaller"))[run], []
     for key, own in cells.groupby(by, sort=False):
         panel = everything.on(everything.cells.index.isin(own.index))
         for reading, ours, judged in zip(panel.readings, panel.trials, verdicts(panel, rule), strict=True):
-            if {*readings.departures(reading)} <= {choice, "epochs"}:
+            if {*readings.departures(reading)} <= {*choices, "epochs"}:
                 gap, square = ours.mean(axis=1) - panel.published[0], (panel.published[1] ** 2).mean()
-                row = {choice: reading[choice], "epochs": reading["epochs"], **dict(zip(by, key, strict=True))}
+                row = {name: reading[name] for name in [*choices, "epochs"]} | dict(zip(by, key, strict=True))
                 row |= {"numbers": len(gap), "accuracy": ours.mean(), "RMS": np.sqrt((gap**2).mean()),
                         **pd.Series(gap).groupby(panel.cells["method"]).mean(),
                         "ratio": np.sqrt(ours.var(axis=1, ddof=1).mean() / square)}  # fmt: skip
                 rows.append(row | {verdict: int((judged == verdict).sum()) for verdict in VERDICTS[:4]})
-    show(f"## Choice {choice}: ours minus the paper's, and verdicts", rows)
-    sums = pd.DataFrame(rows).groupby([choice, "epochs", by[0]], sort=False)[["numbers", *VERDICTS[:4]]].sum()
-    show(f"## Choice {choice}: verdicts by {by[0]}", sums.reset_index())
+    show(f"## {' and '.join(choices).capitalize()}: ours minus the paper's, and verdicts", rows)
+    sums = pd.DataFrame(rows).groupby([*choices, "epochs", by[0]], sort=False)[["numbers", *VERDICTS[:4]]].sum()
+    show(f"## {' and '.join(choices).capitalize()}: verdicts by {by[0]}", sums.reset_index())
 
 
 def main() -> None:
@@ -136,8 +136,9 @@ def main() -> None:
     for title, cells in panels(everything.cells).items():
         infer(title, everything, cells, readings, arguments.papers)
     judge(everything, readings, config["comparison"])
-    for choice, *by in (("loss", "n", "prior"), ("replacement", "n", "prior"), ("rate", "dataset")):
-        compare(everything, readings, config["comparison"], choice, by)
+    for choices in ("loss", "replacement", "loss replacement", "rate"):
+        by = ["dataset"] if choices == "rate" else ["n", "prior"]
+        compare(everything, readings, config["comparison"], choices.split(), by)
 
 
 if __name__ == "__main__":
