@@ -182,7 +182,7 @@ def make_network(settings: Settings, preparation: Preparation, outputs: int, see
         return _perceptron(settings.architecture["hidden"], preparation, outputs, seed)
     torch.manual_seed(int(Stream(seed, "initial weights").integers(2**31, 1)[0]))
     if network == "resnet34":
-        module = _resnet34(settings.architecture["stem"], preparation.shape, outputs)
+        module = _resnet34(settings.architecture["stem"], preparation.shape, outputs).float()
     else:
         module = copy.deepcopy(network) if isinstance(network, nn.Module) else network(preparation.shape)
     if not isinstance(module, nn.Module):
@@ -204,7 +204,7 @@ def _perceptron(hidden: Sequence[int], preparation: Preparation, outputs: int, s
         drawn = (2 * Stream(seed, "initial weights", place).uniform(below + 1, above) - 1) / math.sqrt(below)
         weight, bias = drawn[:-1], drawn[-1]
         weight = weight[pixels] if place == 0 and pixels is not None else weight  # (inputs, units)
-        layer = nn.Linear(len(weight), above, device="meta").to_empty(device="cpu")
+        layer = nn.Linear(len(weight), above, device="meta", dtype=torch.float32).to_empty(device="cpu")
         layer.load_state_dict({"weight": torch.from_numpy(weight.T), "bias": torch.from_numpy(bias)})
         layers += [layer, nn.ReLU(inplace=True)]
     return nn.Sequential(*layers[:-1])
@@ -274,7 +274,7 @@ class Networks:
     def __init__(
         self, modules: Sequence[nn.Module], preparation: Preparation, outputs: int, device: Any, settings: Settings
     ) -> None:
-        self.modules = [module.to(device, torch.float32) for module in modules]
+        self.modules = [module.to(device) for module in modules]
         self.preparation, self.outputs, self.bfloat16 = preparation, outputs, settings.precision == "bfloat16"
         self.module = self.modules[0]
         if len(modules) == 1:
