@@ -136,9 +136,8 @@ def main() -> None:
     for title, cells in panels(everything.cells).items():
         infer(title, everything, cells, readings, arguments.papers)
     judge(everything, readings, config["comparison"])
-    for choices in ("loss", "replacement", "loss replacement", "rate"):
-        by = ["dataset"] if choices == "rate" else ["n", "prior"]
-        compare(everything, readings, config["comparison"], choices.split(), by)
+    for choices, by in (("loss", "n"), ("replacement", "n"), ("loss replacement", "n"), ("rate", "dataset")):
+        compare(everything, readings, config["comparison"], choices.split(), [by, "prior"])
 
 
 if __name__ == "__main__":
