@@ -44,7 +44,7 @@ def test_pairs_of_runs_are_compared_by_what_was_asked(tmp_path):
 @pytest.mark.slow
 def test_readings_are_inferred_from_the_shipped_runs():
     printed = run("benchmarks/readings.py", "--papers", "40")
-    assert "108 cells, 12 readings tried" in printed
+    assert "108 cells, 16 readings tried" in printed
     held = [float(line.split("|")[4]) for line in printed.splitlines() if re.match(r"\| (epochs|scope) \| \d", line)]
     assert len(held) > 10
     assert min(held) >= 0.85
