@@ -258,7 +258,7 @@ class Adam:
     """
 
     def __init__(self, parameters: Sequence[Tensor], settings: Settings, rates: Sequence[float] = ()) -> None:
-        self.parameters, self.settings, self.decoupled = list(parameters), settings, settings.optimizer == "adamw"
+        self.parameters, self.settings = list(parameters), settings
         own = [*rates, *[1.0] * (len(parameters) - len(rates))]  # factors of the learning rate
         self.places = {rate: [place for place, one in enumerate(own) if one == rate] for rate in dict.fromkeys(own)}
         self.moments = [[torch.zeros_like(parameter) for parameter in parameters] for _ in range(2)]
@@ -268,16 +268,16 @@ class Adam:
     @torch.no_grad()
     def step(self, factor: float) -> None:
         """Change the parameters by their gradients, zero where there is none, at a rate times `factor`."""
-        gradients = []
+        gradients, settings = list[Tensor](), self.settings
         for parameter in self.parameters:
             gradients.append(torch.zeros_like(parameter) if parameter.grad is None else parameter.grad)
             parameter.grad = None
         options: Any = {"amsgrad": False, "beta1": 0.9, "beta2": 0.999, "eps": 1e-8, "maximize": False, "fused": True}
-        options |= {"weight_decay": self.settings.weight_decay, "decoupled_weight_decay": self.decoupled}
+        options |= {"weight_decay": settings.weight_decay, "decoupled_weight_decay": settings.optimizer == "adamw"}
         for rate, places in self.places.items():
             lists = (self.parameters, gradients, *self.moments, self.steps)
             weights, own, first, second, steps = ([each[place] for place in places] for each in lists)
-            adam(weights, own, first, second, [], steps, lr=self.settings.learning_rate * factor * rate, **options)
+            adam(weights, own, first, second, [], steps, lr=settings.learning_rate * factor * rate, **options)
 
 
 class RunningMean:
@@ -297,7 +297,7 @@ class RunningMean:
     def update(self) -> None:
         """Include the weights of a step."""
         if self.decay:
-            new = 1 - min(self.decay, (1 + int(self.steps)) / (10 + int(self.steps)))
+            new = max(1 - self.decay, 9 / (10 + int(self.steps)))
             for mean, value in zip(self.means, self.values, strict=True):
                 mean.lerp_(value, new)
             self.steps += 1
